@@ -1,0 +1,54 @@
+// Checkpoints: named tensors in files of any supported format, mapped and never copied whole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ferry {
+
+// Element types found in checkpoints.
+enum class ElementType { F64, F32, F16, BF16, I64, I32, I16, I8, U8, Bool };
+
+size_t element_size(ElementType type);
+// "F32", as in safetensors.
+const char* element_name(ElementType type);
+
+// A tensor in the framework's own layout, row-major. `bytes` lives as long as the checkpoint; it may be unaligned.
+struct CheckpointTensor {
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> shape;
+  std::span<const std::byte> bytes;
+
+  int64_t elements() const;
+  // All elements as float32 (F64 rounds; the rest is exact but for large integers).
+  std::vector<float> to_floats() const;
+  // Likewise as double: always exact but for I64 above 2^53.
+  std::vector<double> to_doubles() const;
+};
+
+class Checkpoint {
+ public:
+  virtual ~Checkpoint() = default;
+
+  // By name, sorted.
+  virtual const std::map<std::string, CheckpointTensor>& tensors() const = 0;
+  // "safetensors", "tensorflow.js"
+  virtual const char* format() const = 0;
+  // Of all the files' bytes, in the order of their names; lower-case hexadecimal.
+  virtual std::string sha256() const = 0;
+  // The file that was opened.
+  virtual const std::filesystem::path& path() const = 0;
+};
+
+// Opens a safetensors file, a sharded one by its `*.index.json`, a TensorFlow.js layers model by its `model.json`, or
+// the one checkpoint that lies in a folder (model.safetensors, model.safetensors.index.json, model.json). The format is
+// found by content. Throws Error with a sentence that names the file and the tensor.
+std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path);
+
+}  // namespace ferry

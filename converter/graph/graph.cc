@@ -1,0 +1,131 @@
+#include "converter/graph/graph.h"
+
+#include <cstring>
+
+#include "sdk/graph/shape_rules.h"
+
+namespace ferry {
+namespace {
+
+template <typename T>
+Constant hold(std::vector<T> values) {
+  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  return {owner, std::as_bytes(std::span(*owner))};
+}
+
+template <typename T>
+std::vector<double> widen(std::span<const std::byte> bytes) {
+  std::vector<double> out(bytes.size() / sizeof(T));
+  for (size_t i = 0; i < out.size(); ++i) {
+    T value;
+    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
+    out[i] = static_cast<double>(value);
+  }
+  return out;
+}
+
+}  // namespace
+
+Shape Tensor::shape() const { return graph->shape(index); }
+
+Graph::Graph() { constants_.emplace_back(); }
+
+int Graph::add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer) {
+  auto tensor = std::make_unique<fbs::TensorT>();
+  tensor->name = name;
+  tensor->dtype = dtype;
+  tensor->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
+  tensor->buffer = buffer;
+  model.tensors.push_back(std::move(tensor));
+  return static_cast<int>(model.tensors.size()) - 1;
+}
+
+Tensor Graph::add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout) {
+  const int index = add_tensor(name, fbs::DType::Float32, shape, 0);
+  auto port = std::make_unique<fbs::PortT>();
+  port->name = name;
+  port->tensor = static_cast<uint32_t>(index);
+  port->source_layout = source_layout;
+  model.inputs.push_back(std::move(port));
+  return {this, index};
+}
+
+void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source_layout) {
+  auto port = std::make_unique<fbs::PortT>();
+  port->name = name;
+  port->tensor = static_cast<uint32_t>(value.index);
+  port->source_layout = source_layout;
+  model.outputs.push_back(std::move(port));
+}
+
+Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
+  const size_t want = static_cast<size_t>(shape.elements()) * dtype_size(dtype);
+  if (data.bytes.size() != want)
+    fail("constant '%s' of shape %s has %zu bytes, expected %zu", name.c_str(), to_string(shape).c_str(),
+         data.bytes.size(), want);
+  constants_.push_back(std::move(data));
+  return {this, add_tensor(name, dtype, shape, static_cast<uint32_t>(constants_.size() - 1))};
+}
+
+Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vector<double> values) {
+  return add_constant(name, fbs::DType::Float64, shape, hold(std::move(values)));
+}
+
+Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vector<float> values) {
+  return add_constant(name, fbs::DType::Float32, shape, hold(std::move(values)));
+}
+
+Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
+  std::vector<Shape> inputs;
+  for (int input : op->inputs) inputs.push_back(shape(input));
+  Shape output;
+  const SerializedOp serialized(*op);
+  if (Status status = infer_shape(*serialized, inputs, &output); !status.ok())
+    fail("%s '%s': %s", op_name(op->params.type), op->name.c_str(), status.message().c_str());
+  const int index = add_tensor(op->name, fbs::DType::Float32, output, 0);
+  op->outputs.push_back(index);
+  model.operators.push_back(std::move(op));
+  return {this, index};
+}
+
+Shape Graph::shape(int tensor) const {
+  Shape shape;
+  for (int32_t d : at(tensor).shape) shape[shape.rank++] = d;
+  return shape;
+}
+
+const Constant& Graph::constant(int tensor) const { return constants_[at(tensor).buffer]; }
+
+std::vector<double> Graph::values(int tensor) const {
+  const auto bytes = constant(tensor).bytes;
+  switch (at(tensor).dtype) {
+    case fbs::DType::Float32: return widen<float>(bytes);
+    case fbs::DType::Float64: return widen<double>(bytes);
+    case fbs::DType::Int8: return widen<int8_t>(bytes);
+    case fbs::DType::UInt8: return widen<uint8_t>(bytes);
+    case fbs::DType::Int32: return widen<int32_t>(bytes);
+    case fbs::DType::Int64: return widen<int64_t>(bytes);
+    default: fail("constant '%s': no widening from %s", at(tensor).name.c_str(), EnumNameDType(at(tensor).dtype));
+  }
+}
+
+SerializedOp::SerializedOp(const fbs::OperatorT& op) { builder_.Finish(fbs::CreateOperator(builder_, &op)); }
+
+const fbs::Operator& SerializedOp::operator*() const {
+  return *flatbuffers::GetRoot<fbs::Operator>(builder_.GetBufferPointer());
+}
+
+size_t dtype_size(fbs::DType dtype) {
+  switch (dtype) {
+    case fbs::DType::Float64:
+    case fbs::DType::Int64: return 8;
+    case fbs::DType::Float32:
+    case fbs::DType::Int32: return 4;
+    case fbs::DType::Float16: return 2;
+    case fbs::DType::Int8:
+    case fbs::DType::UInt8: return 1;
+  }
+  return 0;
+}
+
+}  // namespace ferry

@@ -1,0 +1,88 @@
+// The converter's graph: the blob schema's own object types (fbs::ModelT), plus the constants' data, which in a blob
+// lies outside the flatbuffer.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converter/error.h"
+#include "ferry_generated.h"
+#include "sdk/graph/shape.h"
+
+namespace ferry {
+
+class Graph;
+
+// A value of a graph: cheap to copy, valid while the graph lives.
+struct Tensor {
+  Graph* graph = nullptr;
+  int index = -1;
+
+  Shape shape() const;
+};
+
+// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector). During conversion constants may be
+// Float64, so that folding is exact; packing narrows them to what --weights asks for.
+struct Constant {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+};
+
+class Graph {
+ public:
+  Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  fbs::ModelT model;  // tensors, operators, inputs, outputs, taps, recipes
+
+  // A graph input of float32, channels last.
+  Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout);
+  void add_output(const std::string& name, Tensor value, fbs::Layout source_layout);
+
+  Tensor add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data);
+  Tensor add_constant(const std::string& name, const Shape& shape, std::vector<double> values);
+  Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
+
+  // Appends an operator whose output shape follows from its rule (sdk/graph/shape_rules.h); throws Error, naming the
+  // operator, where the inputs do not fit.
+  template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
+  Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
+    auto op = std::make_unique<fbs::OperatorT>();
+    op->name = name;
+    op->params.Set(std::move(params));
+    for (const Tensor& t : inputs) op->inputs.push_back(t.index);
+    return append(std::move(op));
+  }
+
+  Shape shape(int tensor) const;
+  bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
+  const Constant& constant(int tensor) const;
+  // A constant's elements, widened to double.
+  std::vector<double> values(int tensor) const;
+  fbs::TensorT& at(int tensor) { return *model.tensors[static_cast<size_t>(tensor)]; }
+  const fbs::TensorT& at(int tensor) const { return *model.tensors[static_cast<size_t>(tensor)]; }
+
+ private:
+  Tensor append(std::unique_ptr<fbs::OperatorT> op);
+  int add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer);
+
+  std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty
+};
+
+// The operator as the blob would hold it: sdk/ rules and the oracle read this form. Valid while the object lives.
+class SerializedOp {
+ public:
+  explicit SerializedOp(const fbs::OperatorT& op);
+  const fbs::Operator& operator*() const;
+
+ private:
+  flatbuffers::FlatBufferBuilder builder_;
+};
+
+size_t dtype_size(fbs::DType dtype);
+
+}  // namespace ferry

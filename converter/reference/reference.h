@@ -1,0 +1,20 @@
+// The oracle: every operator computed plainly, in double. It folds constants, and op tests compare every backend with it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ferry_generated.h"
+#include "sdk/graph/shape.h"
+
+namespace ferry::reference {
+
+struct Array {
+  Shape shape;
+  std::vector<double> values;  // row-major, channels last
+};
+
+// The output of `op` for these inputs. Throws Error where they do not fit.
+Array compute(const fbs::Operator& op, std::span<const Array* const> inputs);
+
+}  // namespace ferry::reference

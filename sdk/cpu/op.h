@@ -1,0 +1,38 @@
+// An operator lowered to the CPU for one session. One file an op; the table in ops.cc lists them all.
+#pragma once
+
+#include <pthreadpool.h>
+
+#include <memory>
+#include <span>
+
+#include "ferry_generated.h"
+#include "sdk/graph/shape.h"
+#include "sdk/model/model.h"
+#include "sdk/status.h"
+
+namespace ferry::cpu {
+
+class Op {
+ public:
+  virtual ~Op() = default;
+  // Sizes are known. May allocate; called at session creation and at every resize. `inputs` holds the shapes of all the
+  // operator's inputs, constants too. *workspace: bytes of scratch memory that run() needs (0 when untouched).
+  virtual Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) = 0;
+  // Addresses are known: one for each input (constants too) and for the output. kExtraBytes may be read past each.
+  virtual Status setup(std::span<const void* const> inputs, void* output, void* workspace) = 0;
+  // Allocates nothing. Gives the same bits for every pool.
+  virtual Status run(pthreadpool_t pool) = 0;
+};
+
+// May the output share the memory of input `index` (equal sizes, that input not needed afterwards)?
+bool may_run_in_place(const fbs::Operator& op, int index);
+
+// Lowers operator `op` of `model`: packs constant weights through the model's cache.
+// FERRY_UNSUPPORTED: no such lowering on the CPU.
+Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+
+// Prepares XNNPACK once in the process.
+Status initialize();
+
+}  // namespace ferry::cpu

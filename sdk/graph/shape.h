@@ -1,0 +1,37 @@
+// A tensor's shape: up to FERRY_MAX_RANK dimensions, each at least 1, whose product fits 62 bits.
+#pragma once
+
+#include <ferry/ferry.h>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+namespace ferry {
+
+struct Shape {
+  int rank = 0;
+  std::array<int32_t, FERRY_MAX_RANK> dims{};
+
+  Shape() = default;
+  Shape(std::initializer_list<int32_t> list) {
+    for (int32_t d : list) dims[static_cast<size_t>(rank++)] = d;
+  }
+
+  int32_t& operator[](int i) { return dims[static_cast<size_t>(i)]; }
+  int32_t operator[](int i) const { return dims[static_cast<size_t>(i)]; }
+  bool operator==(const Shape&) const = default;
+
+  // Product of all dimensions; 1 for a scalar.
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= dims[static_cast<size_t>(i)];
+    return n;
+  }
+};
+
+// "[1,224,224,3]"
+std::string to_string(const Shape& shape);
+
+}  // namespace ferry

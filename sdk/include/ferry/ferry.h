@@ -1,0 +1,203 @@
+/* ferry.h - run a converted model (a blob, `model.ferry`) on a device.
+ *
+ *   ferry_model* model;
+ *   ferry_session* session;
+ *   ferry_tensor in, out;
+ *   if (ferry_model_open("resnet50.ferry", &model) != FERRY_OK) return fail(ferry_last_error());
+ *   if (ferry_session_create(model, NULL, &session) != FERRY_OK) return fail(ferry_last_error());
+ *   ferry_session_input(session, 0, &in);          // float32 [1,224,224,3], channels last
+ *   fill((float*)in.data, in.bytes);
+ *   if (ferry_session_run(session) != FERRY_OK) return fail(ferry_last_error());
+ *   ferry_session_output(session, 0, &out);        // float32 [1,1000]
+ *   use((const float*)out.data, out.shape[1]);
+ *   ferry_session_close(session);
+ *   ferry_model_close(model);
+ *
+ * Errors. Every call that can fail returns a ferry_status; FERRY_OK is 0. ferry_last_error() gives a sentence for the
+ * last failing call of the calling thread. Nothing aborts, and no exception leaves the library. On failure, out
+ * parameters are set to NULL or zeros.
+ *
+ * Ownership. A session keeps its model alive: the two may be closed in any order. Pointers in ferry_tensor belong to
+ * the session and stay valid until it is resized or closed. Strings belong to the model.
+ *
+ * Threads. A model may be used by many threads at once. A session is used by one thread at a time, except
+ * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run().
+ *
+ * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread. Results do not depend on the
+ * number of threads, bit for bit.
+ */
+#ifndef FERRY_FERRY_H_
+#define FERRY_FERRY_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#define FERRY_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define FERRY_NODISCARD __attribute__((warn_unused_result))
+#else
+#define FERRY_NODISCARD
+#endif
+
+#if defined(__GNUC__)
+#define FERRY_API __attribute__((visibility("default")))
+#else
+#define FERRY_API
+#endif
+
+#define FERRY_VERSION_MAJOR 0
+#define FERRY_VERSION_MINOR 1
+#define FERRY_VERSION_PATCH 0
+#define FERRY_MAX_RANK 6
+
+typedef enum ferry_status {
+  FERRY_OK = 0,
+  /* 100: the call was wrong */
+  FERRY_INVALID_ARGUMENT = 100, /* a NULL pointer, an index out of range, an option out of range */
+  FERRY_NOT_FOUND = 101,        /* no input, output or tap of that name */
+  FERRY_SHAPE_MISMATCH = 102,   /* the network cannot run at that input shape */
+  /* 200: the file was wrong */
+  FERRY_IO_ERROR = 200,            /* it cannot be opened, mapped or read */
+  FERRY_NOT_A_BLOB = 201,          /* it does not begin like a blob */
+  FERRY_UNSUPPORTED_VERSION = 202, /* written by a later converter */
+  FERRY_CORRUPT = 203,             /* truncated, damaged or inconsistent */
+  FERRY_UNSUPPORTED = 204,         /* an operator or type that this library does not run */
+  /* 300: the machine had too little */
+  FERRY_OUT_OF_MEMORY = 300,
+  FERRY_MEMORY_LIMIT = 301, /* the plan needs more than ferry_session_options.memory_limit */
+  /* 400: the run ended early */
+  FERRY_CANCELLED = 400,
+  FERRY_BACKEND_ERROR = 401
+} ferry_status;
+
+typedef enum ferry_dtype {
+  FERRY_FLOAT32 = 0,
+  FERRY_FLOAT16 = 1,
+  FERRY_INT8 = 3,
+  FERRY_UINT8 = 4,
+  FERRY_INT32 = 5,
+  FERRY_INT64 = 6
+} ferry_dtype;
+
+/* How the framework that trained the model lays a tensor out. The library's own layout is always channels last. */
+typedef enum ferry_layout {
+  FERRY_LAYOUT_SAME = 0, /* as here */
+  FERRY_LAYOUT_NCHW = 1  /* here [N,H,W,C], there [N,C,H,W] */
+} ferry_layout;
+
+typedef struct ferry_model ferry_model;
+typedef struct ferry_session ferry_session;
+
+/* A view of a tensor. data may be NULL in descriptions. Row-major, channels last, no padding between elements. */
+typedef struct ferry_tensor {
+  const char* name; /* the framework's name: "input", "logits", "layer1.0" */
+  void* data;
+  size_t bytes;
+  ferry_dtype dtype;
+  ferry_layout source_layout;
+  int32_t rank;
+  int32_t shape[FERRY_MAX_RANK];
+} ferry_tensor;
+
+/* "0.1.0" */
+FERRY_API const char* ferry_version(void);
+/* "out of memory" etc.: the name of a status, never NULL. */
+FERRY_API const char* ferry_status_name(ferry_status status);
+/* What went wrong in the last failing call of this thread: one sentence, never NULL, valid until its next failing call. */
+FERRY_API const char* ferry_last_error(void);
+
+/* ---- model: a mapped, verified blob -------------------------------------------------------------------------------*/
+
+/* Maps the file and verifies it whole, structure and meaning. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_open(const char* path, ferry_model** model);
+/* A blob inside a larger file (an uncompressed APK asset): `length` bytes from `offset`, any alignment. The descriptor
+ * may be closed afterwards. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_fd(int fd, uint64_t offset, uint64_t length,
+                                                           ferry_model** model);
+/* A blob in memory, not copied: it must stay unchanged until the model and its sessions are closed. `data` must be
+ * aligned to 64 bytes. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model** model);
+/* NULL is allowed. */
+FERRY_API void ferry_model_close(ferry_model* model);
+
+FERRY_API const char* ferry_model_name(const ferry_model* model);
+FERRY_API size_t ferry_model_input_count(const ferry_model* model);
+FERRY_API size_t ferry_model_output_count(const ferry_model* model);
+FERRY_API size_t ferry_model_tap_count(const ferry_model* model);
+/* Descriptions at the blob's default input size; data is NULL. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_input(const ferry_model* model, size_t index, ferry_tensor* out);
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_output(const ferry_model* model, size_t index, ferry_tensor* out);
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_tap(const ferry_model* model, size_t index, ferry_tensor* out);
+/* Class names; 0 and NULL where the blob has none or `index` is out of range. */
+FERRY_API size_t ferry_model_label_count(const ferry_model* model);
+FERRY_API const char* ferry_model_label(const ferry_model* model, size_t index);
+
+/* ---- session: one network, planned for one input size, run by one thread at a time --------------------------------*/
+
+typedef struct ferry_session_options {
+  size_t struct_size;      /* set by ferry_session_options_init() */
+  int32_t num_threads;     /* including the caller; 0: one a core. Ignored where threadpool is given */
+  void* threadpool;        /* a pthreadpool_t of the caller's, which outlives the session; NULL: the session's own */
+  const char* const* taps; /* names of the taps to keep; NULL with tap_count 0: none */
+  size_t tap_count;
+  bool all_taps;
+  bool profile;            /* time every operator */
+  uint64_t memory_limit;   /* bytes of activations at most; 0: 4 GiB */
+} ferry_session_options;
+
+FERRY_API void ferry_session_options_init(ferry_session_options* options);
+/* `options` NULL: the defaults. Sessions of one model share its weights, packed ones too. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_create(ferry_model* model, const ferry_session_options* options,
+                                                            ferry_session** session);
+/* NULL is allowed. */
+FERRY_API void ferry_session_close(ferry_session* session);
+
+/* Plans the session anew for another shape of input `index` (channels last). On failure it keeps its former shape. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index,
+                                                            const int32_t* shape, int32_t rank);
+/* Tensors to write before a run and to read after it. Inputs keep their contents from run to run. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out);
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out);
+/* FERRY_NOT_FOUND where the model has no such tap or the session was not asked to keep it. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out);
+
+/* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
+/* Asks the run in progress to stop after the operator at work; without one, does nothing. Any thread may call it. */
+FERRY_API void ferry_session_cancel(ferry_session* session);
+
+/* Bytes of the planned arena: activations, workspaces, inputs and outputs. */
+FERRY_API uint64_t ferry_session_arena_bytes(const ferry_session* session);
+/* Bytes of weights in the backend's packed layout, shared by the model's sessions. */
+FERRY_API uint64_t ferry_session_packed_bytes(const ferry_session* session);
+
+/* One operator's share of the last run; only where options.profile was set. */
+typedef struct ferry_profile_entry {
+  const char* name;    /* the framework's module name */
+  const char* op;      /* "conv2d" */
+  const char* backend; /* "cpu" */
+  double microseconds;
+  int32_t rank; /* of the first output */
+  int32_t shape[FERRY_MAX_RANK];
+} ferry_profile_entry;
+
+FERRY_API size_t ferry_session_profile_count(const ferry_session* session);
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_profile(const ferry_session* session, size_t index,
+                                                             ferry_profile_entry* out);
+
+/* ---- layouts ------------------------------------------------------------------------------------------------------*/
+
+/* Copies `count` elements given in the framework's layout (tensor->source_layout) into tensor->data, float32 only. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_write_source(const ferry_tensor* tensor, const float* source,
+                                                                 size_t count);
+/* Copies tensor->data out in the framework's layout, float32 only. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_read_source(const ferry_tensor* tensor, float* destination,
+                                                                size_t count);
+
+#if defined(__cplusplus)
+}
+#endif
+#endif /* FERRY_FERRY_H_ */
