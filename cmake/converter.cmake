@@ -1,0 +1,39 @@
+# Left of the blob. Reading checkpoints, the graph, the oracle and packing are small and built on every target, because
+# tests and parity need them there too; families, passes and importers are built for the desktop only.
+
+function(ferry_add_room name)
+  ferry_sources(sources ${ARGN})
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    # a*b+c rounds twice here, on every host: folded weights, and with them the blob, must have the same bytes.
+    target_compile_options(${name} PRIVATE -ffp-contract=off)
+    target_link_libraries(${name} PUBLIC ferry_core PRIVATE ferry_options)
+  else()
+    add_library(${name} INTERFACE)
+  endif()
+endfunction()
+
+ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
+ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
+ferry_add_room(ferry_reference converter/reference/*.cc)
+ferry_add_room(ferry_pack converter/pack/*.cc)
+foreach(room ferry_checkpoint ferry_reference ferry_pack)
+  get_target_property(type ${room} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    target_link_libraries(${room} PUBLIC ferry_graph)
+  endif()
+endforeach()
+add_library(ferry_tools INTERFACE) # all four
+target_link_libraries(ferry_tools INTERFACE ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
+
+if(FERRY_BUILD_CONVERTER)
+  ferry_sources(converter_sources converter/*.cc converter/passes/*.cc converter/quantize/*.cc converter/onnx/*.cc
+                models/*.cc models/*/*.cc)
+  list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
+  if(converter_sources)
+    add_library(ferry_converter STATIC ${converter_sources})
+    target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
+    target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_CONVERTER=1)
+    target_link_libraries(ferry_converter PUBLIC ferry_tools PRIVATE ferry_options)
+  endif()
+endif()

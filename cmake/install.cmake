@@ -1,0 +1,25 @@
+# cmake --install: headers, both libraries, the CMake package, the pkg-config file and the command.
+
+include(CMakePackageConfigHelpers)
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ferry")
+
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/sdk/include/ferry" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(TARGETS ferry_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES "${FERRY_STATIC_ARCHIVE}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+if(TARGET ferry_cli)
+  install(TARGETS ferry_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+foreach(name xnnpack pthreadpool cpuinfo fxdiv fp16) # their code is inside our libraries, so their licences go along
+  install(FILES "${FERRY_XNNPACK_PREFIX}/LICENSE.${name}" DESTINATION "${CMAKE_INSTALL_DATADIR}/ferry/licenses")
+endforeach()
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/FerryConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/FerryConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/FerryConfig.cmake" "${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake"
+        DESTINATION "${package_dir}")
+
+configure_file(cmake/ferry.pc.in "${PROJECT_BINARY_DIR}/ferry.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/ferry.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

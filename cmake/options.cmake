@@ -1,0 +1,35 @@
+# How our own code is compiled. Third-party code is built elsewhere (xnnpack.cmake) or included as system headers.
+
+add_library(ferry_options INTERFACE)
+target_compile_options(ferry_options INTERFACE -Wall -Wextra -Wshadow -Werror -ffunction-sections -fdata-sections)
+target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/graph/shape.h", "converter/error.h"...
+
+# Dead code goes away in every program: an app pays for the operators that it links, not for the library.
+add_link_options(-Wl,--gc-sections)
+
+find_program(FERRY_CCACHE ccache)
+if(FERRY_CCACHE)
+  foreach(lang C CXX)
+    if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
+      set(CMAKE_${lang}_COMPILER_LAUNCHER "${FERRY_CCACHE}")
+    endif()
+  endforeach()
+endif()
+
+set(FERRY_SANITIZE "" CACHE STRING "Sanitizers for our own code, as for -fsanitize= (the asan preset sets them)")
+if(FERRY_SANITIZE)
+  # vptr needs RTTI, which the SDK is built without.
+  add_compile_options(-fsanitize=${FERRY_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${FERRY_SANITIZE})
+endif()
+
+# The sources of one room. CONFIGURE_DEPENDS: a new file is picked up by the next build without editing anything here.
+function(ferry_sources result)
+  set(patterns)
+  foreach(pattern IN LISTS ARGN)
+    list(APPEND patterns "${PROJECT_SOURCE_DIR}/${pattern}")
+  endforeach()
+  file(GLOB found CONFIGURE_DEPENDS ${patterns})
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()

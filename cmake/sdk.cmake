@@ -1,0 +1,40 @@
+# What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
+
+ferry_sources(sdk_sources sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
+if(NOT sdk_sources) # while the rooms are still empty
+  file(WRITE "${PROJECT_BINARY_DIR}/empty.cc" "")
+  set(sdk_sources "${PROJECT_BINARY_DIR}/empty.cc")
+endif()
+
+# Our objects alone. Tests and the command line link this one and may include internal headers.
+add_library(ferry_core STATIC ${sdk_sources})
+set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
+target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
+
+# The shared library. --exclude-libs is not enough to hide what XNNPACK's archive brings: the version script names
+# what may be seen, and tests/package compares the result with sdk/exports.txt.
+add_library(ferry_shared SHARED $<TARGET_OBJECTS:ferry_core>)
+set_target_properties(ferry_shared PROPERTIES
+  OUTPUT_NAME ferry VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
+target_include_directories(ferry_shared INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
+target_link_options(ferry_shared PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map"
+                    $<$<NOT:$<BOOL:${FERRY_SANITIZE}>>:-Wl,--no-undefined>)
+target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
+add_library(Ferry::ferry ALIAS ferry_shared)
+
+# The static library, with XNNPACK inside: an app links one archive.
+set(FERRY_STATIC_ARCHIVE "${PROJECT_BINARY_DIR}/lib/libferry.a")
+file(WRITE "${PROJECT_BINARY_DIR}/libferry.mri.in"
+     "CREATE ${FERRY_STATIC_ARCHIVE}\nADDLIB $<TARGET_FILE:ferry_core>\nADDLIB ${FERRY_XNNPACK_ARCHIVE}\nSAVE\nEND\n")
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/libferry.mri" INPUT "${PROJECT_BINARY_DIR}/libferry.mri.in")
+add_custom_command(
+  OUTPUT "${FERRY_STATIC_ARCHIVE}"
+  COMMAND "${CMAKE_COMMAND}" -E rm -f "${FERRY_STATIC_ARCHIVE}"
+  COMMAND "${CMAKE_AR}" -M < "${PROJECT_BINARY_DIR}/libferry.mri"
+  COMMAND "${CMAKE_RANLIB}" "${FERRY_STATIC_ARCHIVE}"
+  DEPENDS ferry_core "${FERRY_XNNPACK_ARCHIVE}" "${PROJECT_BINARY_DIR}/libferry.mri"
+  COMMENT "Merging libferry.a" VERBATIM)
+add_custom_target(ferry_static_archive ALL DEPENDS "${FERRY_STATIC_ARCHIVE}")

@@ -1,0 +1,51 @@
+# One test program per folder of tests/ (all its *_test.cc), labelled with the folder's name; scripts in tests/package
+# and tests/parity. Helpers that several folders share lie in tests/support.
+
+include(GoogleTest)
+ferry_provide_gtest()
+
+ferry_sources(support_sources tests/support/*.cc)
+add_library(ferry_test_support INTERFACE)
+target_link_libraries(ferry_test_support INTERFACE ferry_gtest ferry_tools)
+if(TARGET ferry_converter)
+  target_link_libraries(ferry_test_support INTERFACE ferry_converter)
+endif()
+# What lies beside the project: fixtures, real weights. Tests that need it are skipped where it is absent.
+target_compile_definitions(ferry_test_support INTERFACE
+  FERRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FERRY_BINARY_DIR="${PROJECT_BINARY_DIR}"
+  FERRY_COMMAND="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry")
+
+set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}")
+if(FERRY_SANITIZE)
+  list(APPEND test_environment "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"
+       "UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
+# Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
+# start of a process is dear.
+set(whole_programs parity cli runtime)
+
+foreach(folder unit ops converter runtime parity cli)
+  ferry_sources(sources tests/${folder}/*_test.cc tests/${folder}/*_test.c)
+  if(NOT sources OR (folder STREQUAL "converter" AND NOT TARGET ferry_converter))
+    continue()
+  endif()
+  add_executable(${folder}_tests ${sources} ${support_sources})
+  target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
+  if(TARGET ferry_cli AND folder MATCHES "cli|parity")
+    add_dependencies(${folder}_tests ferry_cli)
+  endif()
+  if(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
+    add_test(NAME ${folder} COMMAND ${folder}_tests)
+    set_tests_properties(${folder} PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 1800)
+  else()
+    gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" DISCOVERY_MODE PRE_TEST
+      PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 900)
+  endif()
+endforeach()
+
+foreach(folder package parity cli)
+  if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")
+    add_subdirectory(tests/${folder})
+  endif()
+endforeach()

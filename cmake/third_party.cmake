@@ -1,0 +1,75 @@
+# Header-only libraries and GoogleTest, all from Debian packages (docs/dependencies.md). Cross-builds use the very same
+# headers, so they are linked into a folder of their own: -I/usr/include would hand the host's libc to the target.
+#
+# Defines: targets ferry_headers (flatbuffers, stb, nlohmann/json, CLI11), ferry_schema (ferry_generated.h), ferry_gtest.
+
+# Where the headers lie. Elsewhere than on Debian, name another root: -DFERRY_HEADER_ROOT=/opt/include
+set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, nlohmann/ and CLI/")
+
+function(ferry_provide_headers)
+  set(folder "${PROJECT_BINARY_DIR}/third_party/include")
+  file(MAKE_DIRECTORY "${folder}")
+  set(needed "flatbuffers:flatbuffers.h:libflatbuffers-dev" "stb:stb_image.h:libstb-dev")
+  if(FERRY_BUILD_CONVERTER OR FERRY_BUILD_CLI OR FERRY_BUILD_TESTS)
+    list(APPEND needed "nlohmann:json.hpp:nlohmann-json3-dev" "CLI:CLI.hpp:libcli11-dev")
+  endif()
+  foreach(entry IN LISTS needed)
+    string(REPLACE ":" ";" entry "${entry}")
+    list(GET entry 0 name)
+    list(GET entry 1 probe)
+    list(GET entry 2 package)
+    if(NOT EXISTS "${FERRY_HEADER_ROOT}/${name}/${probe}")
+      message(FATAL_ERROR "${FERRY_HEADER_ROOT}/${name}/${probe} is missing: install ${package} (or run scripts/setup)")
+    endif()
+    file(CREATE_LINK "${FERRY_HEADER_ROOT}/${name}" "${folder}/${name}" SYMBOLIC)
+  endforeach()
+  add_library(ferry_headers INTERFACE)
+  target_include_directories(ferry_headers SYSTEM INTERFACE "${folder}" "${folder}/stb")
+endfunction()
+
+# The schema's C++: "ferry_generated.h".
+find_program(FERRY_FLATC flatc)
+if(NOT FERRY_FLATC)
+  message(FATAL_ERROR "flatc is missing: install flatbuffers-compiler (or run scripts/setup)")
+endif()
+set(generated "${PROJECT_BINARY_DIR}/generated")
+file(MAKE_DIRECTORY "${generated}")
+add_custom_command(
+  OUTPUT "${generated}/ferry_generated.h"
+  COMMAND "${FERRY_FLATC}" --cpp --cpp-std c++17 --scoped-enums --gen-object-api -o "${generated}"
+          "${PROJECT_SOURCE_DIR}/sdk/schema/ferry.fbs"
+  DEPENDS "${PROJECT_SOURCE_DIR}/sdk/schema/ferry.fbs"
+  COMMENT "flatc sdk/schema/ferry.fbs")
+add_custom_target(ferry_generate DEPENDS "${generated}/ferry_generated.h")
+add_library(ferry_schema INTERFACE)
+add_dependencies(ferry_schema ferry_generate)
+target_include_directories(ferry_schema SYSTEM INTERFACE "${generated}")
+target_link_libraries(ferry_schema INTERFACE ferry_headers)
+
+# models/imagenet_1k.txt -> "data/imagenet_1k.inc", a string literal:
+#     constexpr char kNames[] =
+#     #include "data/imagenet_1k.inc"
+#         ;
+function(ferry_embed_text)
+  ferry_sources(texts models/*.txt)
+  foreach(text IN LISTS texts)
+    get_filename_component(name "${text}" NAME_WE)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${text}")
+    file(READ "${text}" content)
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/generated/data/${name}.inc" CONTENT
+         "R\"FERRY(@content@)FERRY\"\n" @ONLY)
+  endforeach()
+endfunction()
+ferry_embed_text()
+
+# GoogleTest is compiled from Debian's sources: that fits sanitizers and cross-builds as well as plain ones.
+function(ferry_provide_gtest)
+  set(source /usr/src/googletest/googletest)
+  if(NOT EXISTS "${source}/src/gtest-all.cc")
+    message(FATAL_ERROR "${source} is missing: install googletest (or run scripts/setup), or set FERRY_BUILD_TESTS=OFF")
+  endif()
+  add_library(ferry_gtest STATIC "${source}/src/gtest-all.cc" "${source}/src/gtest_main.cc")
+  target_include_directories(ferry_gtest SYSTEM PUBLIC "${source}/include" PRIVATE "${source}")
+  find_package(Threads REQUIRED)
+  target_link_libraries(ferry_gtest PUBLIC Threads::Threads)
+endfunction()

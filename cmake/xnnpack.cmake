@@ -1,0 +1,135 @@
+# XNNPACK with pthreadpool and cpuinfo, as one static archive.
+#
+# The sources are pinned and checked by scripts/fetch-sources. The library is built once per (version, compiler, target,
+# flags) into the cache folder and shared by every build folder, so that only the very first configure pays the five
+# minutes. It is never instrumented: the asan preset uses the same archive.
+#
+# Defines: target XNNPACK::XNNPACK (include folder and archive), variable FERRY_XNNPACK_ARCHIVE.
+
+set(FERRY_XNNPACK_VERSION 4ea82e5) # 2024-11-08
+option(FERRY_XNNPACK_KLEIDIAI "Use KleidiAI's arm64 kernels in XNNPACK (XNNPACK downloads them itself)" OFF)
+
+if(DEFINED ENV{XDG_CACHE_HOME})
+  set(FERRY_CACHE_DIR "$ENV{XDG_CACHE_HOME}/ferry")
+else()
+  set(FERRY_CACHE_DIR "$ENV{HOME}/.cache/ferry")
+endif()
+
+function(ferry_build_xnnpack source_lines prefix options)
+  set(build "${prefix}.build")
+  file(REMOVE_RECURSE "${build}" "${prefix}")
+  file(MAKE_DIRECTORY "${build}")
+  foreach(line IN LISTS source_lines)
+    string(REGEX MATCH "^([a-z0-9]+)=(.*)$" _ "${line}")
+    set(source_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
+  endforeach()
+  message(STATUS "XNNPACK: building it once for ${CMAKE_SYSTEM_PROCESSOR}; about 5 minutes on 2 cores, then cached in")
+  message(STATUS "XNNPACK:   ${prefix}")
+  string(TIMESTAMP start "%s")
+
+  set(forward)
+  foreach(name CMAKE_TOOLCHAIN_FILE CMAKE_C_COMPILER CMAKE_CXX_COMPILER CMAKE_MAKE_PROGRAM CMAKE_AR CMAKE_RANLIB
+               ANDROID_NDK ANDROID_ABI ANDROID_PLATFORM ANDROID_STL)
+    if(DEFINED ${name})
+      list(APPEND forward "-D${name}=${${name}}")
+    endif()
+  endforeach()
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" -S "${source_xnnpack}" -B "${build}" -G "${CMAKE_GENERATOR}" ${forward} ${options}
+            "-DPTHREADPOOL_SOURCE_DIR=${source_pthreadpool}" "-DCPUINFO_SOURCE_DIR=${source_cpuinfo}"
+            "-DFXDIV_SOURCE_DIR=${source_fxdiv}" "-DFP16_SOURCE_DIR=${source_fp16}"
+    OUTPUT_FILE "${build}/configure.log" ERROR_FILE "${build}/configure.log" RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "XNNPACK could not be configured; see ${build}/configure.log")
+  endif()
+  # Ninja's own progress line goes to the terminal: five silent minutes look like a hang.
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" --build "${build}" --target XNNPACK microkernels-prod pthreadpool cpuinfo
+    RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "XNNPACK could not be built; the compiler's words are above, the folder is ${build}")
+  endif()
+
+  # One archive: XNNPACK and its kernels refer to each other, and an app should not have to care about link order.
+  file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a" "${build}/*pthreadpool.a"
+       "${build}/*libcpuinfo.a")
+  set(script "CREATE ${build}/merged.a\n")
+  foreach(archive IN LISTS archives)
+    string(APPEND script "ADDLIB ${archive}\n")
+  endforeach()
+  string(APPEND script "SAVE\nEND\n")
+  file(WRITE "${build}/merge.mri" "${script}")
+  execute_process(COMMAND "${CMAKE_AR}" -M INPUT_FILE "${build}/merge.mri" RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "XNNPACK's archives could not be merged with ${CMAKE_AR}")
+  endif()
+  execute_process(COMMAND "${CMAKE_RANLIB}" "${build}/merged.a")
+
+  file(INSTALL "${source_xnnpack}/include/" "${source_pthreadpool}/include/" "${source_cpuinfo}/include/"
+       DESTINATION "${prefix}/include" FILES_MATCHING PATTERN "*.h")
+  foreach(name xnnpack pthreadpool cpuinfo fxdiv fp16)
+    file(COPY_FILE "${source_${name}}/LICENSE" "${prefix}/LICENSE.${name}")
+  endforeach()
+  file(RENAME "${build}/merged.a" "${prefix}/libxnnpack.a") # last: its presence means 'complete'
+  file(REMOVE_RECURSE "${build}")
+  string(TIMESTAMP end "%s")
+  math(EXPR seconds "${end} - ${start}")
+  message(STATUS "XNNPACK: built in ${seconds} s")
+endfunction()
+
+function(ferry_provide_xnnpack)
+  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden")
+  set(options
+      -DCMAKE_BUILD_TYPE=Release
+      "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG"
+      "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
+      "-DCMAKE_C_FLAGS=${flags}"
+      "-DCMAKE_CXX_FLAGS=${flags} -fvisibility-inlines-hidden"
+      -DCMAKE_POSITION_INDEPENDENT_CODE=ON
+      -DXNNPACK_LIBRARY_TYPE=static
+      -DCPUINFO_LIBRARY_TYPE=static
+      -DPTHREADPOOL_LIBRARY_TYPE=static
+      -DXNNPACK_BUILD_TESTS=OFF
+      -DXNNPACK_BUILD_BENCHMARKS=OFF
+      -DXNNPACK_BUILD_ALL_MICROKERNELS=OFF # ON: 3457 objects instead of about 1000, none of them used
+      -DXNNPACK_ENABLE_DWCONV_MULTIPASS=ON # OFF: 7x7 depthwise convolutions are 12 times slower
+      -DXNNPACK_ENABLE_KLEIDIAI=${FERRY_XNNPACK_KLEIDIAI})
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13)
+    list(APPEND options -DXNNPACK_ENABLE_AVX512AMX=OFF -DXNNPACK_ENABLE_AVX512FP16=OFF
+         -DXNNPACK_ENABLE_AVXVNNIINT8=OFF)
+  endif()
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
+    list(APPEND options -DXNNPACK_ENABLE_ARM_SME=OFF -DXNNPACK_ENABLE_ARM_SME2=OFF)
+  endif()
+
+  execute_process(
+    COMMAND "${PROJECT_SOURCE_DIR}/scripts/fetch-sources" OUTPUT_VARIABLE sources RESULT_VARIABLE result
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "The third-party sources could not be fetched (see above)")
+  endif()
+  string(REPLACE "\n" ";" sources "${sources}")
+
+  # What the bytes of the archive depend on, and nothing else.
+  string(SHA256 hash "${options}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
+  string(SUBSTRING "${hash}" 0 8 hash)
+  string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_C_COMPILER_ID}${CMAKE_C_COMPILER_VERSION}" host)
+  set(prefix "${FERRY_CACHE_DIR}/xnnpack/${FERRY_XNNPACK_VERSION}-${host}-${hash}")
+
+  if(NOT EXISTS "${prefix}/libxnnpack.a")
+    file(MAKE_DIRECTORY "${FERRY_CACHE_DIR}/xnnpack")
+    file(LOCK "${prefix}.lock" GUARD FUNCTION TIMEOUT 3600 RESULT_VARIABLE locked)
+    if(NOT EXISTS "${prefix}/libxnnpack.a") # another configure may have built it while we waited
+      ferry_build_xnnpack("${sources}" "${prefix}" "${options}")
+    endif()
+  endif()
+
+  find_package(Threads REQUIRED)
+  add_library(XNNPACK::XNNPACK STATIC IMPORTED GLOBAL)
+  set_target_properties(XNNPACK::XNNPACK PROPERTIES
+    IMPORTED_LOCATION "${prefix}/libxnnpack.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include"
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+  set(FERRY_XNNPACK_ARCHIVE "${prefix}/libxnnpack.a" PARENT_SCOPE)
+  set(FERRY_XNNPACK_PREFIX "${prefix}" PARENT_SCOPE)
+endfunction()

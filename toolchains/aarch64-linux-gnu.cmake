@@ -1,0 +1,22 @@
+# Cross-builds for arm64 Linux with Debian's compiler (crossbuild-essential-arm64) and runs what it builds with
+# qemu-user-static. The emulated CPU is chosen at run time by the environment variable QEMU_CPU (qemu's own):
+#
+#     QEMU_CPU=cortex-a53 ctest --preset arm64      plain NEON
+#     QEMU_CPU=cortex-a76 ctest --preset arm64      dot product, half precision
+#     QEMU_CPU=max        ctest --preset arm64      8-bit matrix multiply and all the rest
+
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+
+# Debian keeps the target's libc here. The host's /usr/include is never searched: header-only libraries are linked
+# into the build folder by cmake/third_party.cmake.
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+
+set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64-static;-L;/usr/aarch64-linux-gnu")

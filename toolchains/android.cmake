@@ -1,0 +1,35 @@
+# Builds for Android with the NDK named by ANDROID_NDK (an environment variable or -DANDROID_NDK=...):
+#
+#     ANDROID_NDK=~/android-ndk-r27 cmake -S . -B build/android -G Ninja \
+#         -DCMAKE_TOOLCHAIN_FILE=toolchains/android.cmake -DFERRY_BUILD_CONVERTER=OFF -DFERRY_BUILD_TESTS=OFF
+#
+# ANDROID_ABI (arm64-v8a) and ANDROID_PLATFORM (android-24) may be set as for the NDK's own toolchain file.
+
+if(NOT ANDROID_NDK)
+  set(ANDROID_NDK "$ENV{ANDROID_NDK}")
+endif()
+set(ANDROID_NDK "${ANDROID_NDK}" CACHE PATH "The Android NDK")
+# CMake's compiler checks read this file again in a project of their own, which knows only what is named here.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ANDROID_NDK ANDROID_ABI ANDROID_PLATFORM ANDROID_STL)
+if(NOT ANDROID_NDK)
+  message(FATAL_ERROR "ANDROID_NDK is not set. It must name an unpacked Android NDK (r26 or later), "
+                      "for example ANDROID_NDK=$HOME/android-ndk-r27")
+endif()
+if(NOT EXISTS "${ANDROID_NDK}/build/cmake/android.toolchain.cmake")
+  message(FATAL_ERROR "ANDROID_NDK=${ANDROID_NDK} holds no build/cmake/android.toolchain.cmake; is it an NDK?")
+endif()
+
+if(NOT DEFINED ANDROID_ABI)
+  set(ANDROID_ABI arm64-v8a)
+endif()
+if(NOT DEFINED ANDROID_PLATFORM)
+  set(ANDROID_PLATFORM android-24)
+endif()
+if(NOT DEFINED ANDROID_STL)
+  set(ANDROID_STL c++_static)
+endif()
+# Devices with 16 KB pages refuse libraries that are aligned to less.
+string(APPEND CMAKE_SHARED_LINKER_FLAGS_INIT " -Wl,-z,max-page-size=16384")
+string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,-z,max-page-size=16384")
+
+include("${ANDROID_NDK}/build/cmake/android.toolchain.cmake")
