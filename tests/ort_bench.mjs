@@ -1,0 +1,30 @@
+// Times a float32 ONNX image model with ONNX Runtime (npm: onnxruntime-node) as an application would run it.
+//   node ort_bench.mjs MODEL.onnx THREADS RUNS [SIZE=224]
+// Prints one JSON line with the fields of `ferry bench --json`.
+import { createRequire } from 'node:module';
+
+const ort = createRequire(process.env.FERRY_PEERS + '/')('onnxruntime-node');
+const [, , path, threads, runs, size = '224'] = process.argv;
+const now = () => Number(process.hrtime.bigint()) / 1e6;
+
+const start = now();
+const session = await ort.InferenceSession.create(path, {
+  intraOpNumThreads: +threads, interOpNumThreads: 1, graphOptimizationLevel: 'all', executionMode: 'sequential',
+});
+const loaded = now();
+const side = +size;
+const data = Float32Array.from({ length: 3 * side * side }, (_, i) => Math.sin(i * 0.37));
+const feeds = { [session.inputNames[0]]: new ort.Tensor('float32', data, [1, 3, side, side]) };
+await session.run(feeds);
+const first = now();
+const times = [];
+for (let i = 0; i < +runs; ++i) {
+  const before = now();
+  await session.run(feeds);
+  times.push(now() - before);
+}
+times.sort((a, b) => a - b);
+console.log(JSON.stringify({
+  load_ms: loaded - start, first_run_ms: first - loaded, min_ms: times[0], median_ms: times[times.length >> 1],
+  peak_rss_mb: process.resourceUsage().maxRSS / 1024,
+}));
