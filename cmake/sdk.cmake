@@ -13,15 +13,17 @@ target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-excepti
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
 
-# The shared library. --exclude-libs is not enough to hide what XNNPACK's archive brings: the version script names
-# what may be seen, and tests/package compares the result with sdk/exports.txt.
+# The shared library. The version script names what may be seen; tests/package compares the result with
+# sdk/exports.txt.
 add_library(ferry_shared SHARED $<TARGET_OBJECTS:ferry_core>)
 set_target_properties(ferry_shared PROPERTIES
   OUTPUT_NAME ferry VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
 target_include_directories(ferry_shared INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
-target_link_options(ferry_shared PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map"
-                    $<$<NOT:$<BOOL:${FERRY_SANITIZE}>>:-Wl,--no-undefined>)
+target_link_options(ferry_shared PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map")
+if(NOT FERRY_SANITIZE) # the sanitizers' runtime is found in the program, not in the library
+  target_link_options(ferry_shared PRIVATE -Wl,--no-undefined)
+endif()
 target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
 add_library(Ferry::ferry ALIAS ferry_shared)
 
