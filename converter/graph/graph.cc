@@ -81,7 +81,7 @@ Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
   Shape output;
   const SerializedOp serialized(*op);
   if (Status status = infer_shape(*serialized, inputs, &output); !status.ok())
-    fail("%s '%s': %s", op_name(op->params.type), op->name.c_str(), status.message().c_str());
+    fail("'%s': %s", op->name.c_str(), status.message().c_str());
   const int index = add_tensor(op->name, fbs::DType::Float32, output, 0);
   op->outputs.push_back(index);
   model.operators.push_back(std::move(op));
