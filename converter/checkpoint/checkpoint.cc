@@ -1,0 +1,181 @@
+#include "converter/checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string_view>
+#include <system_error>
+
+#include "converter/checkpoint/file_checkpoint.h"
+#include "converter/checkpoint/json.h"
+#include "converter/checkpoint/safetensors.h"
+#include "converter/checkpoint/tensorflowjs.h"
+#include "converter/error.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Half {
+  uint16_t bits;
+  explicit operator float() const {
+    const int exponent = bits >> 10 & 31;
+    const int mantissa = bits & 1023;
+    const float sign = bits & 0x8000 ? -1.0f : 1.0f;
+    if (exponent == 31) return mantissa ? std::numeric_limits<float>::quiet_NaN() : sign * HUGE_VALF;
+    if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
+    return sign * std::ldexp(static_cast<float>(1024 + mantissa), exponent - 25);
+  }
+  explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+};
+
+struct BFloat {
+  uint16_t bits;
+  explicit operator float() const {
+    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+    float value;
+    std::memcpy(&value, &wide, 4);
+    return value;
+  }
+  explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+};
+
+template <typename From, typename To>
+std::vector<To> widen(std::span<const std::byte> bytes) {
+  std::vector<To> out(bytes.size() / sizeof(From));
+  for (size_t i = 0; i < out.size(); ++i) {
+    From value;
+    std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
+    out[i] = static_cast<To>(value);
+  }
+  return out;
+}
+
+template <typename To>
+std::vector<To> convert(const CheckpointTensor& t) {
+  switch (t.type) {
+    case ElementType::F64: return widen<double, To>(t.bytes);
+    case ElementType::F32: return widen<float, To>(t.bytes);
+    case ElementType::F16: return widen<Half, To>(t.bytes);
+    case ElementType::BF16: return widen<BFloat, To>(t.bytes);
+    case ElementType::I64: return widen<int64_t, To>(t.bytes);
+    case ElementType::I32: return widen<int32_t, To>(t.bytes);
+    case ElementType::I16: return widen<int16_t, To>(t.bytes);
+    case ElementType::I8: return widen<int8_t, To>(t.bytes);
+    case ElementType::U8: return widen<uint8_t, To>(t.bytes);
+    case ElementType::Bool: {
+      auto out = widen<uint8_t, To>(t.bytes);
+      for (To& value : out) value = value != 0;
+      return out;
+    }
+  }
+  return {};
+}
+
+bool starts_with(std::string_view text, std::string_view magic) { return text.substr(0, magic.size()) == magic; }
+
+// Formats that are not read, told from one another so that the message can say what would help.
+void refuse_known(std::string_view text, const char* path) {
+  constexpr const char* kSave =
+      "save it as safetensors with the framework that made it: safetensors.torch.save_file(model.state_dict(), "
+      "\"model.safetensors\")";
+  if (starts_with(text, "PK\x03\x04"))
+    fail("%s: is a PyTorch or Keras zip archive, which is not read; %s", path, kSave);
+  if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5 && text[2] != 0)
+    fail("%s: is a Python pickle, which is not read because it can run code; %s", path, kSave);
+  if (starts_with(text, "\x89HDF\r\n\x1a\n"))
+    fail(
+        "%s: is an HDF5 file, which is not read; convert it with tensorflowjs_converter --input_format=keras, or save "
+        "its weights as safetensors",
+        path);
+  if (starts_with(text, "version https://git-lfs"))
+    fail("%s: is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`", path);
+  if (starts_with(text, "FERRY")) fail("%s: is a converted blob already; a checkpoint is needed", path);
+}
+
+// The reference layout: header length, then '{'. Judged first, since a length may look like any magic number.
+bool looks_like_safetensors(std::string_view text) {
+  if (text.size() < 9 || text[8] != '{') return false;
+  uint64_t length = 0;
+  for (size_t i = 0; i < 8; ++i) length |= static_cast<uint64_t>(static_cast<unsigned char>(text[i])) << (8 * i);
+  return length <= text.size() - 8;
+}
+
+fs::path find_in_folder(const fs::path& folder) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "model.json"})
+    if (fs::exists(folder / name)) return folder / name;
+  std::vector<fs::path> others;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") others.push_back(entry.path());
+  if (others.size() == 1) return others[0];
+  if (others.empty())
+    fail("%s: this folder holds no checkpoint (model.safetensors, model.safetensors.index.json or model.json)",
+         folder.c_str());
+  std::sort(others.begin(), others.end());
+  fail("%s: this folder holds %zu safetensors files; name the one that is meant, for example %s", folder.c_str(),
+       others.size(), others[0].filename().c_str());
+}
+
+}  // namespace
+
+size_t element_size(ElementType type) {
+  switch (type) {
+    case ElementType::F64:
+    case ElementType::I64: return 8;
+    case ElementType::F32:
+    case ElementType::I32: return 4;
+    case ElementType::F16:
+    case ElementType::BF16:
+    case ElementType::I16: return 2;
+    case ElementType::I8:
+    case ElementType::U8:
+    case ElementType::Bool: return 1;
+  }
+  return 0;
+}
+
+const char* element_name(ElementType type) {
+  switch (type) {
+    case ElementType::F64: return "F64";
+    case ElementType::F32: return "F32";
+    case ElementType::F16: return "F16";
+    case ElementType::BF16: return "BF16";
+    case ElementType::I64: return "I64";
+    case ElementType::I32: return "I32";
+    case ElementType::I16: return "I16";
+    case ElementType::I8: return "I8";
+    case ElementType::U8: return "U8";
+    case ElementType::Bool: return "BOOL";
+  }
+  return "?";
+}
+
+int64_t CheckpointTensor::elements() const {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  return n;
+}
+
+std::vector<float> CheckpointTensor::to_floats() const { return convert<float>(*this); }
+std::vector<double> CheckpointTensor::to_doubles() const { return convert<double>(*this); }
+
+std::shared_ptr<const Checkpoint> open_checkpoint(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return open_checkpoint(find_in_folder(path));
+  auto file = MappedFile::open(path);
+  const std::string_view text = text_of(*file);
+  if (text.empty()) fail("%s: is empty", path.c_str());
+  if (looks_like_safetensors(text)) return open_safetensors(std::move(file));
+  refuse_known(text, path.c_str());
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos || text[first] != '{') return open_safetensors(std::move(file));
+  const nlohmann::json root = parse_json(text, path.string());
+  if (root.contains("weight_map")) return open_safetensors_index(std::move(file));
+  if (root.contains("weightsManifest")) return open_tensorflowjs(std::move(file));
+  fail("%s: is JSON, but neither a safetensors index (\"weight_map\") nor a TensorFlow.js model (\"weightsManifest\")",
+       path.c_str());
+}
+
+}  // namespace ferry

@@ -1,0 +1,16 @@
+// JSON from files that nobody vouches for.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace ferry {
+
+// Throws Error, beginning with `where`, for text that is not JSON, or in which an object has one key twice.
+nlohmann::json parse_json(std::string_view text, const std::string& where);
+
+// For messages: in double quotes, without control characters, cut where it is very long.
+std::string in_quotes(std::string_view name);
+
+}  // namespace ferry

@@ -1,0 +1,49 @@
+#include "converter/checkpoint/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "converter/error.h"
+
+namespace ferry {
+namespace {
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) close(fd);
+  }
+};
+
+}  // namespace
+
+MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> bytes)
+    : path_(std::move(path)), bytes_(bytes) {}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a pipe by mistake must not wait for a writer.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) fail("%s: cannot be opened: %s", path.c_str(), std::strerror(errno));
+  struct stat info;
+  if (fstat(file.fd, &info) != 0) fail("%s: cannot be read: %s", path.c_str(), std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) fail("%s: is not a regular file", path.c_str());
+  std::span<const std::byte> bytes;
+  if (info.st_size > 0) {
+    const size_t size = static_cast<size_t>(info.st_size);
+    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+    if (data == MAP_FAILED) fail("%s: cannot be mapped: %s", path.c_str(), std::strerror(errno));
+    bytes = {static_cast<const std::byte*>(data), size};
+  }
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+}
+
+}  // namespace ferry

@@ -1,0 +1,29 @@
+// A whole file, mapped read-only.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+
+namespace ferry {
+
+class MappedFile {
+ public:
+  // Throws Error where the file cannot be opened or mapped, or is not a regular file. An empty file maps to an empty span.
+  static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  MappedFile(std::filesystem::path path, std::span<const std::byte> bytes);
+
+  std::filesystem::path path_;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace ferry

@@ -1,0 +1,207 @@
+#include "converter/checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "converter/checkpoint/file_checkpoint.h"
+#include "converter/checkpoint/json.h"
+#include "converter/error.h"
+
+namespace ferry {
+namespace {
+
+using nlohmann::json;
+
+constexpr uint64_t kMaxHeader = 100'000'000;  // the reference implementation's own limit
+constexpr ElementType kTypes[] = {ElementType::F64, ElementType::F32, ElementType::F16, ElementType::BF16,
+                                  ElementType::I64, ElementType::I32, ElementType::I16, ElementType::I8,
+                                  ElementType::U8,  ElementType::Bool};
+
+struct Entry {
+  uint64_t begin, end;
+  const std::string* name;
+};
+
+ElementType parse_type(const json& value, const std::string& where) {
+  if (!value.is_string()) fail("%s: has no \"dtype\" string", where.c_str());
+  const auto& name = value.get_ref<const std::string&>();
+  for (ElementType type : kTypes)
+    if (name == element_name(type)) return type;
+  fail("%s: has the unknown dtype %s (known: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL)", where.c_str(),
+       in_quotes(name).c_str());
+}
+
+std::vector<int64_t> parse_shape(const json& value, const std::string& where) {
+  if (!value.is_array()) fail("%s: has no \"shape\" list", where.c_str());
+  std::vector<int64_t> shape;
+  for (const json& d : value) {
+    if (!d.is_number_unsigned() || d.get<uint64_t>() > std::numeric_limits<int64_t>::max())
+      fail("%s: shape %s holds something other than sizes", where.c_str(), value.dump().c_str());
+    shape.push_back(d.get<int64_t>());
+  }
+  return shape;
+}
+
+json member(const json& object, const char* key) {
+  const auto it = object.find(key);
+  return it == object.end() ? json() : *it;
+}
+
+CheckpointTensor parse_tensor(const json& value, std::span<const std::byte> data, const std::string& where,
+                              Entry* entry) {
+  if (!value.is_object()) fail("%s: is not described by a JSON object", where.c_str());
+  CheckpointTensor tensor;
+  tensor.type = parse_type(member(value, "dtype"), where);
+  tensor.shape = parse_shape(member(value, "shape"), where);
+  const json offsets = member(value, "data_offsets");
+  if (!offsets.is_array() || offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+      !offsets[1].is_number_unsigned())
+    fail("%s: has no \"data_offsets\" of two numbers", where.c_str());
+  entry->begin = offsets[0].get<uint64_t>();
+  entry->end = offsets[1].get<uint64_t>();
+  if (entry->begin > entry->end || entry->end > data.size())
+    fail("%s: data_offsets [%llu,%llu] lie outside the file's %zu bytes of data (a truncated download?)", where.c_str(),
+         static_cast<unsigned long long>(entry->begin), static_cast<unsigned long long>(entry->end), data.size());
+  tensor.bytes = data.subspan(entry->begin, entry->end - entry->begin);
+  const auto want = tensor_bytes(tensor.type, tensor.shape);
+  if (!want) fail("%s: shape %s is too large", where.c_str(), shape_text(tensor.shape).c_str());
+  if (*want != tensor.bytes.size())
+    fail("%s: shape %s of %s needs %zu bytes, data_offsets give %zu", where.c_str(), shape_text(tensor.shape).c_str(),
+         element_name(tensor.type), *want, tensor.bytes.size());
+  return tensor;
+}
+
+// The format allows neither two tensors in one place nor bytes that belong to none.
+void check_cover(std::vector<Entry> entries, uint64_t size, const std::string& path) {
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });
+  uint64_t at = 0;
+  const std::string* last = nullptr;
+  for (const Entry& e : entries) {
+    if (e.begin < at)
+      fail("%s: tensors %s and %s overlap", path.c_str(), in_quotes(*last).c_str(), in_quotes(*e.name).c_str());
+    if (e.begin > at)
+      fail("%s: %llu bytes before tensor %s belong to no tensor", path.c_str(),
+           static_cast<unsigned long long>(e.begin - at), in_quotes(*e.name).c_str());
+    at = e.end;
+    last = e.name;
+  }
+  if (at != size)
+    fail("%s: the last %llu bytes belong to no tensor", path.c_str(), static_cast<unsigned long long>(size - at));
+}
+
+std::map<std::string, CheckpointTensor> read_tensors(const MappedFile& file) {
+  const std::string path = file.path().string();
+  const auto bytes = file.bytes();
+  if (bytes.size() < 8)
+    fail("%s: is %zu bytes long; a safetensors file begins with 8 bytes of header length", path.c_str(), bytes.size());
+  uint64_t length = 0;
+  for (size_t i = 0; i < 8; ++i) length |= std::to_integer<uint64_t>(bytes[i]) << (8 * i);
+  if (length > bytes.size() - 8)
+    fail("%s: its header would be %llu bytes long, but only %zu follow: truncated, or not a safetensors file",
+         path.c_str(), static_cast<unsigned long long>(length), bytes.size() - 8);
+  if (length > kMaxHeader)
+    fail("%s: its header is %llu bytes long; at most %llu are allowed", path.c_str(),
+         static_cast<unsigned long long>(length), static_cast<unsigned long long>(kMaxHeader));
+  const json header = parse_json(text_of(file).substr(8, length), path + ": the safetensors header");
+  if (!header.is_object()) fail("%s: the safetensors header is not a JSON object", path.c_str());
+
+  const auto data = bytes.subspan(8 + length);
+  std::map<std::string, CheckpointTensor> tensors;
+  std::vector<Entry> entries;
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") continue;
+    Entry entry{};
+    const auto it =
+        tensors.emplace(name, parse_tensor(value, data, path + ": tensor " + in_quotes(name), &entry)).first;
+    entry.name = &it->first;
+    entries.push_back(entry);
+  }
+  check_cover(std::move(entries), data.size(), path);
+  return tensors;
+}
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> open_safetensors(std::shared_ptr<const MappedFile> file) {
+  auto tensors = read_tensors(*file);
+  std::vector files{std::move(file)};
+  return std::make_shared<FileCheckpoint>("safetensors", std::move(files), std::move(tensors));
+}
+
+std::shared_ptr<const Checkpoint> open_safetensors_index(std::shared_ptr<const MappedFile> index) {
+  const std::string path = index->path().string();
+  const json root = parse_json(text_of(*index), path);
+  const auto weight_map = root.find("weight_map");
+  if (weight_map == root.end() || !weight_map->is_object()) fail("%s: has no \"weight_map\" object", path.c_str());
+
+  std::map<std::string, std::map<std::string, CheckpointTensor>> shards;
+  std::map<std::string, CheckpointTensor> tensors;
+  std::vector files{index};
+  for (const auto& [name, shard] : weight_map->items()) {
+    if (!shard.is_string()) fail("%s: tensor %s: its file is not a string", path.c_str(), in_quotes(name).c_str());
+    const auto& shard_name = shard.get_ref<const std::string&>();
+    if (!shards.contains(shard_name)) {
+      files.push_back(open_sibling(*index, shard_name, "the index"));
+      shards[shard_name] = read_tensors(*files.back());
+    }
+    auto node = shards[shard_name].extract(name);
+    if (node.empty())
+      fail("%s: tensor %s is not in the file %s that the index names", path.c_str(), in_quotes(name).c_str(),
+           in_quotes(shard_name).c_str());
+    tensors.insert(std::move(node));
+  }
+  for (const auto& [shard_name, rest] : shards)
+    if (!rest.empty())
+      fail("%s: the file %s holds tensor %s, which the index does not list there", path.c_str(),
+           in_quotes(shard_name).c_str(), in_quotes(rest.begin()->first).c_str());
+  return std::make_shared<FileCheckpoint>("safetensors", std::move(files), std::move(tensors));
+}
+
+void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
+  json header = json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const auto want = tensor_bytes(tensor.type, tensor.shape);
+    if (!want || *want != tensor.bytes.size())
+      fail("%s: tensor %s of shape %s has %zu bytes", path.c_str(), in_quotes(name).c_str(),
+           shape_text(tensor.shape).c_str(), tensor.bytes.size());
+    header[name] = {{"dtype", element_name(tensor.type)},
+                    {"shape", tensor.shape},
+                    {"data_offsets", {offset, offset + tensor.bytes.size()}}};
+    offset += tensor.bytes.size();
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
+
+  std::filesystem::path partial = path;
+  partial += ".partial";
+  struct Partial {  // gone, whatever happens, unless it was renamed
+    const std::filesystem::path& path;
+    std::FILE* file;
+    ~Partial() {
+      if (file) std::fclose(file);
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+    }
+  } out{partial, std::fopen(partial.c_str(), "wb")};
+  bool good = out.file != nullptr;
+  const auto write = [&](const void* data, size_t size) {
+    good = good && (size == 0 || std::fwrite(data, 1, size, out.file) == size);
+  };
+  const uint64_t length = text.size();
+  write(&length, 8);
+  write(text.data(), text.size());
+  for (const auto& [name, tensor] : tensors) write(tensor.bytes.data(), tensor.bytes.size());
+  if (out.file) good = std::fclose(std::exchange(out.file, nullptr)) == 0 && good;
+  if (!good || std::rename(partial.c_str(), path.c_str()) != 0)
+    fail("%s: cannot be written: %s", path.c_str(), std::strerror(errno));
+}
+
+}  // namespace ferry

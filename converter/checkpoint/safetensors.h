@@ -1,0 +1,24 @@
+// safetensors: 8 bytes of header length (little-endian), a JSON header, then the tensors' bytes without gaps.
+// https://github.com/huggingface/safetensors describes the format.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/checkpoint/mapped_file.h"
+
+namespace ferry {
+
+std::shared_ptr<const Checkpoint> open_safetensors(std::shared_ptr<const MappedFile> file);
+
+// A sharded checkpoint by its index (`{"weight_map": {tensor: file}}`), whose shards lie in the same folder or below.
+std::shared_ptr<const Checkpoint> open_safetensors_index(std::shared_ptr<const MappedFile> index);
+
+// Writes beside `path`, then renames: no partial file is left behind. The same tensors give the same bytes. Throws Error.
+void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace ferry

@@ -1,0 +1,16 @@
+// TensorFlow.js layers models: model.json, whose weightsManifest lists groups of tensors that lie one after another in
+// the group's shard files. https://github.com/tensorflow/tfjs/tree/master/tfjs-converter describes the format.
+#pragma once
+
+#include <memory>
+
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/checkpoint/mapped_file.h"
+
+namespace ferry {
+
+// Tensors keep their names ("F_0/kernel") and TensorFlow's layouts (convolution KH,KW,I,O). Quantised tensors
+// are dequantised to float32 or int32; float16 ones stay F16.
+std::shared_ptr<const Checkpoint> open_tensorflowjs(std::shared_ptr<const MappedFile> model_json);
+
+}  // namespace ferry
