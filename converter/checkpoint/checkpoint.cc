@@ -104,18 +104,26 @@ bool looks_like_safetensors(std::string_view text) {
 }
 
 fs::path find_in_folder(const fs::path& folder) {
+  std::error_code error;
   for (const char* name : {"model.safetensors", "model.safetensors.index.json", "model.json"})
-    if (fs::exists(folder / name)) return folder / name;
-  std::vector<fs::path> others;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors") others.push_back(entry.path());
-  if (others.size() == 1) return others[0];
-  if (others.empty())
-    fail("%s: this folder holds no checkpoint (model.safetensors, model.safetensors.index.json or model.json)",
-         folder.c_str());
-  std::sort(others.begin(), others.end());
-  fail("%s: this folder holds %zu safetensors files; name the one that is meant, for example %s", folder.c_str(),
-       others.size(), others[0].filename().c_str());
+    if (fs::exists(folder / name, error)) return folder / name;
+  std::vector<fs::path> readable, foreign;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string extension = it->path().extension().string();
+    if (extension == ".safetensors") readable.push_back(it->path());
+    // Opened only to be refused by a message that fits.
+    if (extension == ".pth" || extension == ".pt" || extension == ".h5" || it->path().filename() == "pytorch_model.bin")
+      foreign.push_back(it->path());
+  }
+  if (error) fail("%s: cannot be read: %s", folder.c_str(), error.message().c_str());
+  std::sort(readable.begin(), readable.end());
+  if (readable.size() > 1)
+    fail("%s: this folder holds %zu safetensors files; name the one that is meant, for example %s", folder.c_str(),
+         readable.size(), readable[0].filename().c_str());
+  if (readable.size() == 1) return readable[0];
+  if (!foreign.empty()) return *std::min_element(foreign.begin(), foreign.end());
+  fail("%s: this folder holds no checkpoint (model.safetensors, model.safetensors.index.json or model.json)",
+       folder.c_str());
 }
 
 }  // namespace
