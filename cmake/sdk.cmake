@@ -1,6 +1,6 @@
 # What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
 
-ferry_sources(sdk_sources sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
+ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
 if(NOT sdk_sources) # while the rooms are still empty
   file(WRITE "${PROJECT_BINARY_DIR}/empty.cc" "")
   set(sdk_sources "${PROJECT_BINARY_DIR}/empty.cc")

@@ -33,9 +33,24 @@ inline constexpr size_t kExtraBytes = 16;
 // Alignment of weight segments and of planned activations.
 inline constexpr size_t kAlignment = 64;
 
+// Limits of format version 1, far above any network. They bound the work that a hostile file can cause.
+inline constexpr uint64_t kMaxGraphBytes = uint64_t{64} << 20;  // of the flatbuffer
+inline constexpr uint32_t kMaxTables = 1 << 20;                 // tensors, operators, their parameters, buffers, ports
+inline constexpr uint32_t kMaxOperatorInputs = 1024;
+inline constexpr uint32_t kMaxInputs = 1 << 20;  // of all operators together
+inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each
+inline constexpr uint32_t kMaxNameBytes = 512;   // of a port
+inline constexpr int64_t kMaxElements = int64_t{1} << 40;
+
 class Mapping;       // sdk/model/mapping.h
 class WeightsCache;  // sdk/cpu/weights_cache.h
 
+// What a verified graph guarantees, so that its readers need not ask (docs/format.md, "Verification"):
+// - tensors(), buffers(), operators(), inputs() and outputs() are present and not empty; taps(), labels(), preprocess(),
+//   postprocess() and provenance() may be null. Ports have names; other names may be null: read them with text().
+// - every operator has params() of a known type, one or more inputs() and one output; every index is in range; a value is
+//   produced once, before its use; weights and biases of conv2d and linear are constants; infer_shape() gives the
+//   declared shapes. What operators read is Float32.
 class Model {
  public:
   static Status open(const char* path, std::shared_ptr<Model>* out);
@@ -64,7 +79,12 @@ class Model {
   std::unique_ptr<WeightsCache> weights_cache_;
 };
 
+// A string of the graph; "" where it is absent.
+inline const char* text(const flatbuffers::String* s) { return s ? s->c_str() : ""; }
+
 // Structure and meaning of a whole blob: header, flatbuffer, indices, order, shapes, segments. sdk/model/verify.cc.
+// `blob` must be aligned to 8 bytes. FERRY_NOT_A_BLOB, FERRY_UNSUPPORTED_VERSION, FERRY_CORRUPT, FERRY_UNSUPPORTED
+// (an operator or type of a later library), FERRY_OUT_OF_MEMORY.
 Status verify(std::span<const std::byte> blob, const fbs::Model** graph, std::span<const std::byte>* data);
 
 }  // namespace ferry

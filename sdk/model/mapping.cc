@@ -1,0 +1,114 @@
+#include "sdk/model/mapping.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "sdk/model/model.h"
+
+namespace ferry {
+namespace {
+
+struct File {
+  int fd;
+  ~File() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+// The size of a regular file. Anything else (a folder, a pipe, a socket) cannot be mapped.
+Status regular_size(int fd, uint64_t* size) {
+  struct stat info;
+  if (::fstat(fd, &info) != 0) return error(FERRY_IO_ERROR, "cannot read the file's size: %s", std::strerror(errno));
+  if (S_ISDIR(info.st_mode)) return error(FERRY_IO_ERROR, "it is a folder, expected a file");
+  if (!S_ISREG(info.st_mode)) return error(FERRY_IO_ERROR, "it is not a regular file and cannot be mapped");
+  *size = static_cast<uint64_t>(info.st_size);
+  return {};
+}
+
+}  // namespace
+
+Mapping::~Mapping() {
+  if (map_) ::munmap(map_, map_bytes_);
+  std::free(heap_);
+}
+
+Status Mapping::map_path(const char* path, std::unique_ptr<Mapping>* out) {
+  const File file{::open(path, O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
+  uint64_t size = 0;
+  Status status = regular_size(file.fd, &size);
+  if (status.ok()) status = map_fd(file.fd, 0, size, out);
+  if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().c_str());
+  return {};
+}
+
+Status Mapping::map_fd(int fd, uint64_t offset, uint64_t length, std::unique_ptr<Mapping>* out) {
+  uint64_t size = 0;
+  FERRY_TRY(regular_size(fd, &size));
+  if (offset > size || length > size - offset)
+    return error(FERRY_INVALID_ARGUMENT, "%llu bytes from offset %llu reach past the file's end at %llu",
+                 static_cast<unsigned long long>(length), static_cast<unsigned long long>(offset),
+                 static_cast<unsigned long long>(size));
+  if (length > std::numeric_limits<size_t>::max() / 2)
+    return error(FERRY_OUT_OF_MEMORY, "%llu bytes do not fit this process's address space",
+                 static_cast<unsigned long long>(length));
+  std::unique_ptr<Mapping> mapping(new (std::nothrow) Mapping);
+  if (!mapping) return error(FERRY_OUT_OF_MEMORY, "no memory to map a file");
+  const size_t bytes = static_cast<size_t>(length);
+  if (bytes > 0)
+    FERRY_TRY(offset % kAlignment == 0 ? mapping->map(fd, offset, bytes) : mapping->read(fd, offset, bytes));
+  *out = std::move(mapping);
+  return {};
+}
+
+Status Mapping::view(const void* data, size_t size, std::unique_ptr<Mapping>* out) {
+  if (!data) return error(FERRY_INVALID_ARGUMENT, "the blob's address is NULL");
+  if (reinterpret_cast<uintptr_t>(data) % kAlignment != 0)
+    return error(FERRY_INVALID_ARGUMENT, "the blob's address %p is not a multiple of %zu", data, kAlignment);
+  std::unique_ptr<Mapping> mapping(new (std::nothrow) Mapping);
+  if (!mapping) return error(FERRY_OUT_OF_MEMORY, "no memory for a view");
+  mapping->bytes_ = {static_cast<const std::byte*>(data), size};
+  *out = std::move(mapping);
+  return {};
+}
+
+// mmap() wants a multiple of the page size: begins at the page that holds `offset`, which keeps offset's alignment.
+Status Mapping::map(int fd, uint64_t offset, size_t length) {
+  const size_t before = static_cast<size_t>(offset % static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
+  map_bytes_ = length + before;
+  void* start = ::mmap(nullptr, map_bytes_, PROT_READ, MAP_PRIVATE, fd, static_cast<off_t>(offset - before));
+  if (start == MAP_FAILED)
+    return error(errno == ENOMEM ? FERRY_OUT_OF_MEMORY : FERRY_IO_ERROR, "cannot map %zu bytes from offset %llu: %s",
+                 length, static_cast<unsigned long long>(offset), std::strerror(errno));
+  map_ = start;
+  bytes_ = {static_cast<const std::byte*>(start) + before, length};
+  return {};
+}
+
+Status Mapping::read(int fd, uint64_t offset, size_t length) {
+  if (::posix_memalign(&heap_, kAlignment, length) != 0) heap_ = nullptr;
+  if (!heap_) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes read from the file", length);
+  auto* to = static_cast<std::byte*>(heap_);
+  size_t done = 0;
+  while (done < length) {
+    const size_t step = std::min<size_t>(length - done, size_t{1} << 30);
+    const ssize_t got = ::pread(fd, to + done, step, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return error(FERRY_IO_ERROR, "cannot read the file: %s", std::strerror(errno));
+    if (got == 0) return error(FERRY_IO_ERROR, "the file became shorter while it was read");
+    done += static_cast<size_t>(got);
+  }
+  bytes_ = {to, length};
+  return {};
+}
+
+}  // namespace ferry
