@@ -1,0 +1,245 @@
+#include "tests/support/blobs.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+
+namespace ferry::testing {
+namespace {
+
+Tensor constant(Graph& g, const std::string& name, const Shape& shape) {
+  uint32_t seed = 17;
+  for (char c : name) seed = seed * 31 + static_cast<unsigned char>(c);
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = noise(seed, static_cast<uint32_t>(i));
+  return g.add_constant(name, shape, std::move(values));
+}
+
+struct Conv {
+  int32_t out, kernel, stride = 1, groups = 1;
+  bool relu = false;
+};
+
+Tensor conv(Graph& g, const std::string& name, Tensor x, const Conv& c) {
+  fbs::Conv2dT p;
+  p.stride_h = p.stride_w = c.stride;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = c.kernel / 2;
+  p.groups = c.groups;
+  if (c.relu) p.output_min = 0;
+  return g.add_op(name, p,
+                  {x, constant(g, name + ".weight", {c.out, c.kernel, c.kernel, x.shape()[3] / c.groups}),
+                   constant(g, name + ".bias", {c.out})});
+}
+
+Tensor linear(Graph& g, const std::string& name, Tensor x, int32_t out) {
+  return g.add_op(
+      name, fbs::LinearT(),
+      {x, constant(g, name + ".weight", {out, x.shape()[x.shape().rank - 1]}), constant(g, name + ".bias", {out})});
+}
+
+Tensor unary(Graph& g, fbs::UnaryKind kind, Tensor x, float alpha = 0, float beta = 0) {
+  fbs::UnaryT p;
+  p.kind = kind;
+  p.alpha = alpha;
+  p.beta = beta;
+  return g.add_op(std::string("unary.") + EnumNameUnaryKind(kind), p, {x});
+}
+
+Tensor binary(Graph& g, fbs::BinaryKind kind, Tensor a, Tensor b) {
+  fbs::BinaryT p;
+  p.kind = kind;
+  return g.add_op(std::string("binary.") + EnumNameBinaryKind(kind), p, {a, b});
+}
+
+Tensor pool(Graph& g, fbs::PoolKind kind, Tensor x) {
+  fbs::Pool2dT p;
+  p.kind = kind;
+  p.kernel_h = p.kernel_w = 3;
+  p.stride_h = p.stride_w = 2;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1;
+  p.count_include_pad = false;
+  return g.add_op(std::string("pool.") + EnumNamePoolKind(kind), p, {x});
+}
+
+Tensor reduce(Graph& g, fbs::ReduceKind kind, Tensor x, std::vector<int32_t> axes) {
+  fbs::ReduceT p;
+  p.kind = kind;
+  p.axes = std::move(axes);
+  return g.add_op(std::string("reduce.") + EnumNameReduceKind(kind), p, {x});
+}
+
+Tensor resize(Graph& g, fbs::ResizeKind kind, Tensor x) {
+  fbs::Resize2dT p;
+  p.kind = kind;
+  p.scale_h = p.scale_w = 2;
+  return g.add_op(std::string("resize.") + EnumNameResizeKind(kind), p, {x});
+}
+
+void add_tap(Graph& g, const std::string& name, Tensor value, fbs::Layout layout) {
+  auto tap = std::make_unique<fbs::PortT>();
+  tap->name = name;
+  tap->tensor = static_cast<uint32_t>(value.index);
+  tap->source_layout = layout;
+  tap->block = true;
+  g.model.taps.push_back(std::move(tap));
+}
+
+}  // namespace
+
+AlignedBytes::AlignedBytes(std::span<const std::byte> bytes) : data_(nullptr), size_(bytes.size()) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, size_ ? size_ : 1) != 0) throw std::bad_alloc();
+  data_ = static_cast<std::byte*>(memory);
+  if (size_ > 0) std::memcpy(data_, bytes.data(), size_);
+}
+
+AlignedBytes::~AlignedBytes() { std::free(data_); }
+
+float noise(uint32_t seed, uint32_t i) {
+  uint32_t x = seed * 0x9E3779B9u + i * 0x85EBCA6Bu + 0xC2B2AE35u;
+  x = (x ^ (x >> 15)) * 0x2C1B3C6Du;
+  x = (x ^ (x >> 12)) * 0x297A2D39u;
+  x ^= x >> 15;
+  return static_cast<float>(x >> 8) / 16777216.0f - 0.5f;
+}
+
+std::unique_ptr<Graph> small_classifier() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  Tensor x = g.add_input("input", {1, 8, 8, 3}, fbs::Layout::NCHW);
+  x = conv(g, "stem", x, {.out = 8, .kernel = 3, .relu = true});
+  x = pool(g, fbs::PoolKind::Max, x);
+  Tensor y = conv(g, "block.depthwise", x, {.out = 8, .kernel = 3, .groups = 8, .relu = true});
+  y = conv(g, "block.pointwise", y, {.out = 8, .kernel = 1});
+  x = binary(g, fbs::BinaryKind::Add, x, y);
+  add_tap(g, "block", x, fbs::Layout::NCHW);
+  x = pool(g, fbs::PoolKind::Average, x);
+  add_tap(g, "features", x, fbs::Layout::NCHW);
+  x = reduce(g, fbs::ReduceKind::Mean, x, {1, 2});
+  add_tap(g, "pooled", x, fbs::Layout::Same);
+  g.add_output("logits", linear(g, "fc", x, 5), fbs::Layout::Same);
+
+  g.model.name = "small_classifier";
+  g.model.preprocess = std::make_unique<fbs::PreprocessT>();
+  fbs::PreprocessT& pre = *g.model.preprocess;
+  pre.resize_mode = fbs::ResizeMode::ShortestEdge;
+  pre.resize_h = 10;
+  pre.filter = fbs::Filter::Bicubic;
+  pre.crop_h = pre.crop_w = 8;
+  pre.mean = {0.485f, 0.456f, 0.406f};
+  pre.std = {0.229f, 0.224f, 0.225f};
+  g.model.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.model.postprocess->task = fbs::Task::Classification;
+  g.model.labels = {"barge", "ferry", "kayak", "liner", "raft"};
+  g.model.provenance = std::make_unique<fbs::ProvenanceT>();
+  g.model.provenance->family = "test";
+  g.model.provenance->variant = "small_classifier";
+  g.model.provenance->converter = "ferry tests";
+  return graph;
+}
+
+std::unique_ptr<Graph> small_upscaler() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  const Tensor input = g.add_input("input", {1, 6, 7, 3}, fbs::Layout::NCHW);
+  Tensor x = conv(g, "body.0", input, {.out = 8, .kernel = 3});
+  x = binary(g, fbs::BinaryKind::PRelu, x, constant(g, "body.1.weight", {8}));
+  add_tap(g, "body.1", x, fbs::Layout::NCHW);
+  x = conv(g, "body.2", x, {.out = 12, .kernel = 3});
+  x = unary(g, fbs::UnaryKind::LeakyRelu, x, 0.2f);
+  fbs::PixelShuffleT shuffle;
+  x = g.add_op("upsampler", shuffle, {x});
+  x = binary(g, fbs::BinaryKind::Add, x, resize(g, fbs::ResizeKind::Nearest, input));
+  x = binary(g, fbs::BinaryKind::Sub, x, resize(g, fbs::ResizeKind::Bilinear, input));
+  g.add_output("output", x, fbs::Layout::NCHW);
+
+  g.model.name = "small_upscaler";
+  g.model.preprocess = std::make_unique<fbs::PreprocessT>();
+  g.model.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.model.postprocess->task = fbs::Task::ImageToImage;
+  g.model.postprocess->upscale = 2;
+  g.model.postprocess->halo = 2;
+  return graph;
+}
+
+std::unique_ptr<Graph> small_mixture() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  const Tensor a = g.add_input("a", {1, 4, 6}, fbs::Layout::Same);
+  const Tensor b = g.add_input("b", {1, 4, 6}, fbs::Layout::Same);
+  using enum fbs::BinaryKind;
+  using enum fbs::UnaryKind;
+  Tensor x = binary(g, fbs::BinaryKind::Max, a, constant(g, "floor", {6}));
+  x = binary(g, fbs::BinaryKind::Min, x, b);
+  x = binary(g, Mul, x, constant(g, "gain", {1, 4, 1}));
+  x = unary(g, Gelu, unary(g, Silu, unary(g, HardSwish, unary(g, fbs::UnaryKind::Tanh, x))));
+  x = unary(g, Clamp, unary(g, Neg, unary(g, Abs, unary(g, Sigmoid, x))), -0.5f, 0.5f);
+  x = linear(g, "mlp", unary(g, Sqrt, unary(g, Exp, unary(g, Square, x))), 6);
+  fbs::ConcatT concat;
+  concat.axis = 1;
+  x = g.add_op("concat", concat, {x, b});  // [1,8,6]
+  fbs::SliceT slice;
+  slice.begin = {0, 0, 2};
+  slice.size = {1, -1, 3};
+  x = g.add_op("slice", slice, {x});  // [1,8,3]
+  add_tap(g, "slice", x, fbs::Layout::Same);
+  g.add_output("probabilities", g.add_op("softmax", fbs::SoftmaxT(), {x}), fbs::Layout::Same);
+
+  fbs::TransposeT transpose;
+  transpose.perm = {2, 0, 1};
+  Tensor y = g.add_op("transpose", transpose, {x});  // [3,1,8]
+  fbs::PadT pad;
+  pad.before = {1, 0, 0};
+  pad.after = {0, 0, 1};
+  pad.value = 0.25f;
+  y = g.add_op("pad", pad, {y});  // [4,1,9]
+  y = binary(g, Div, y, constant(g, "divisor", {1}));
+  fbs::ReshapeT reshape;
+  reshape.shape = {0, 3, -1};
+  y = g.add_op("reshape", reshape, {y});  // [4,3,3]
+  g.add_output("sums", reduce(g, fbs::ReduceKind::Sum, y, {1}), fbs::Layout::Same);
+  g.model.name = "small_mixture";
+  return graph;
+}
+
+std::vector<Named> small_blobs() {
+  return {{"small_classifier", pack(*small_classifier())},
+          {"small_upscaler", pack(*small_upscaler())},
+          {"small_mixture", pack(*small_mixture())}};
+}
+
+Parts::Parts(std::span<const std::byte> blob) {
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  fbs::GetModel(blob.data() + header.graph_offset)->UnPackTo(&model);
+  const auto section = blob.subspan(header.data_offset, header.data_bytes);
+  data.assign(section.begin(), section.end());
+}
+
+std::vector<std::byte> Parts::assemble() const {
+  flatbuffers::FlatBufferBuilder builder;
+  fbs::FinishModelBuffer(builder, fbs::CreateModel(builder, &model));
+  return testing::assemble({builder.GetBufferPointer(), builder.GetSize()}, data);
+}
+
+std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data) {
+  BlobHeader header{};
+  std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
+  header.version = BlobHeader::kVersion;
+  header.header_bytes = sizeof header;
+  header.graph_offset = sizeof header;
+  header.graph_bytes = graph.size();
+  header.data_offset = (sizeof header + graph.size() + kAlignment - 1) / kAlignment * kAlignment;
+  header.data_bytes = data.size();
+  std::vector<std::byte> blob(header.data_offset + data.size());
+  std::memcpy(blob.data(), &header, sizeof header);
+  std::memcpy(blob.data() + header.graph_offset, graph.data(), graph.size());
+  if (!data.empty()) std::memcpy(blob.data() + header.data_offset, data.data(), data.size());
+  return blob;
+}
+
+}  // namespace ferry::testing

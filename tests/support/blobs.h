@@ -1,0 +1,63 @@
+// Small blobs for tests, which between them hold every operator, and ways to damage them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converter/graph/graph.h"
+
+namespace ferry::testing {
+
+// Bytes that begin at a multiple of 64, as open_memory() wants them, in an allocation of exactly their size: what reads
+// past the end is seen by AddressSanitizer.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(std::span<const std::byte> bytes);
+  ~AlignedBytes();
+  AlignedBytes(const AlignedBytes&) = delete;
+  AlignedBytes& operator=(const AlignedBytes&) = delete;
+
+  std::byte* data() { return data_; }
+  size_t size() const { return size_; }
+
+ private:
+  std::byte* data_;
+  size_t size_;
+};
+
+// A number on [-0.5, 0.5) that depends on `seed` and `i` alone, the same on every host.
+float noise(uint32_t seed, uint32_t i);
+
+// input [1,8,8,3] -> logits [1,5]: convolutions (plain, depthwise), pools, a residual sum, a linear; recipe, labels,
+// provenance, taps.
+std::unique_ptr<Graph> small_classifier();
+// input [1,6,7,3] -> output [1,12,14,3]: PReLU, leaky ReLU, pixel shuffle, both resizes.
+std::unique_ptr<Graph> small_upscaler();
+// a [1,4,6], b [1,4,6] -> [1,8,3] and [24]: reshape, transpose, slice, pad, concat, softmax and every kind of elementwise
+// operator.
+std::unique_ptr<Graph> small_mixture();
+
+struct Named {
+  const char* name;
+  std::vector<std::byte> blob;
+};
+// The three, packed.
+std::vector<Named> small_blobs();
+
+// A blob of this flatbuffer and these segments, whatever they say.
+std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data);
+
+// A blob taken apart, to be changed and put together without anybody verifying the result.
+struct Parts {
+  explicit Parts(std::span<const std::byte> blob);
+  std::vector<std::byte> assemble() const;
+
+  fbs::ModelT model;
+  std::vector<std::byte> data;
+};
+
+}  // namespace ferry::testing

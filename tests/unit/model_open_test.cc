@@ -1,0 +1,469 @@
+// Opening a blob: from a path, from part of a file, from memory; and the sentence for everything that can be wrong.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+const Bytes& classifier() {
+  static const Bytes blob = pack(*small_classifier());
+  return blob;
+}
+
+Status open_bytes(const Bytes& blob) {
+  AlignedBytes bytes(blob);
+  std::shared_ptr<Model> model;
+  const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
+  EXPECT_EQ(status.ok(), model != nullptr);
+  return status;
+}
+
+#define EXPECT_STATUS(expression, expected_code, part)                                                   \
+  do {                                                                                                   \
+    const Status actual = (expression);                                                                  \
+    EXPECT_EQ(actual.code(), expected_code) << actual.message();                                         \
+    EXPECT_NE(actual.message().find(part), std::string::npos) << "the message is: " << actual.message(); \
+  } while (false)
+
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::path(::testing::TempDir()) / ("ferry_open." + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// The constants of `model` are those of `blob`, aligned, and may be read past their end.
+void expect_constants(const Model& model, const Bytes& blob) {
+  const Parts parts(blob);
+  int constants = 0;
+  for (int i = 0; i < static_cast<int>(parts.model.tensors.size()); ++i) {
+    const auto bytes = model.constant(i);
+    const auto& tensor = *parts.model.tensors[static_cast<size_t>(i)];
+    ASSERT_EQ(model.is_constant(i), tensor.buffer != 0);
+    if (!model.is_constant(i)) {
+      EXPECT_TRUE(bytes.empty());
+      continue;
+    }
+    ++constants;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % kAlignment, 0u);
+    const auto& segment = *parts.model.buffers[tensor.buffer];
+    ASSERT_EQ(bytes.size(), segment.size);
+    EXPECT_EQ(std::memcmp(bytes.data(), parts.data.data() + segment.offset, bytes.size()), 0);
+    for (size_t k = 0; k < kExtraBytes; ++k) EXPECT_EQ(bytes.data()[bytes.size() + k], std::byte{0});
+  }
+  EXPECT_GT(constants, 0);
+}
+
+TEST(ModelOpen, ByPath) {
+  const Folder folder;
+  const auto path = folder / "small.ferry";
+  write_file(path, classifier());
+  std::shared_ptr<Model> model;
+  const Status status = Model::open(path.c_str(), &model);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::filesystem::remove(path);  // the mapping stays
+  expect_constants(*model, classifier());
+  EXPECT_STREQ(text(model->graph().name()), "small_classifier");
+  EXPECT_EQ(model->shape(static_cast<int>(model->graph().inputs()->Get(0)->tensor())), (Shape{1, 8, 8, 3}));
+}
+
+TEST(ModelOpen, FromMemoryWithoutCopying) {
+  AlignedBytes bytes(classifier());
+  std::shared_ptr<Model> model;
+  const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
+  ASSERT_TRUE(status.ok()) << status.message();
+  expect_constants(*model, classifier());
+  const auto* graph = reinterpret_cast<const std::byte*>(&model->graph());
+  EXPECT_GE(graph, bytes.data());
+  EXPECT_LT(graph, bytes.data() + bytes.size());
+}
+
+TEST(ModelOpen, FromTheMiddleOfAFileAtAnyAlignment) {
+  const Folder folder;
+  const auto path = folder / "archive.bin";
+  for (const size_t offset : {size_t{0}, size_t{1}, size_t{13}, size_t{64}, size_t{100}, size_t{4095}, size_t{4096},
+                              size_t{4160}, size_t{70000}, size_t{70016}}) {
+    SCOPED_TRACE(offset);
+    Bytes archive(offset, std::byte{0xAB});
+    archive.insert(archive.end(), classifier().begin(), classifier().end());
+    archive.insert(archive.end(), 5000, std::byte{0xCD});
+    write_file(path, archive);
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    ASSERT_GE(fd, 0);
+    std::shared_ptr<Model> model;
+    const Status status = Model::open_fd(fd, offset, classifier().size(), &model);
+    ::close(fd);  // no longer needed
+    ASSERT_TRUE(status.ok()) << status.message();
+    expect_constants(*model, classifier());
+  }
+}
+
+TEST(ModelOpen, RefusesRangesOutsideTheFile) {
+  const Folder folder;
+  const auto path = folder / "small.ferry";
+  write_file(path, classifier());
+  const uint64_t size = classifier().size();
+  const int fd = ::open(path.c_str(), O_RDONLY);
+  ASSERT_GE(fd, 0);
+  constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+  std::shared_ptr<Model> model;
+  EXPECT_STATUS(Model::open_fd(fd, 0, size + 1, &model), FERRY_INVALID_ARGUMENT, "reach past the file's end");
+  EXPECT_STATUS(Model::open_fd(fd, size + 1, 0, &model), FERRY_INVALID_ARGUMENT, "reach past the file's end");
+  EXPECT_STATUS(Model::open_fd(fd, kLast - 10, 64, &model), FERRY_INVALID_ARGUMENT, "reach past the file's end");
+  EXPECT_STATUS(Model::open_fd(fd, 64, kLast - 63, &model), FERRY_INVALID_ARGUMENT, "reach past the file's end");
+  EXPECT_STATUS(Model::open_fd(fd, 0, 0, &model), FERRY_NOT_A_BLOB, "not a ferry blob");
+  EXPECT_STATUS(Model::open_fd(fd, 1, size - 1, &model), FERRY_NOT_A_BLOB, "not a ferry blob");
+  EXPECT_STATUS(Model::open_fd(fd, 0, size - 1, &model), FERRY_CORRUPT, "reaches past the blob's end");
+  ::close(fd);
+  EXPECT_STATUS(Model::open_fd(-1, 0, size, &model), FERRY_IO_ERROR, "Bad file descriptor");
+  EXPECT_EQ(model, nullptr);
+}
+
+TEST(ModelOpen, RefusesWhatIsNoFile) {
+  const Folder folder;
+  std::shared_ptr<Model> model;
+  EXPECT_STATUS(Model::open(nullptr, &model), FERRY_INVALID_ARGUMENT, "NULL");
+  EXPECT_STATUS(Model::open((folder / "missing.ferry").c_str(), &model), FERRY_IO_ERROR, "No such file");
+  EXPECT_STATUS(Model::open((folder / ".").c_str(), &model), FERRY_IO_ERROR, "a folder");
+  write_file(folder / "empty.ferry", {});
+  EXPECT_STATUS(Model::open((folder / "empty.ferry").c_str(), &model), FERRY_NOT_A_BLOB, "empty.ferry");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  EXPECT_STATUS(Model::open_fd(ends[0], 0, 64, &model), FERRY_IO_ERROR, "not a regular file");
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST(ModelOpen, RefusesUnalignedAndAbsentMemory) {
+  Bytes room(classifier().size() + 2 * kAlignment);
+  void* start = room.data();
+  size_t space = room.size();
+  auto* aligned = static_cast<std::byte*>(std::align(kAlignment, classifier().size() + 8, start, space));
+  std::memcpy(aligned + 8, classifier().data(), classifier().size());
+  std::shared_ptr<Model> model;
+  EXPECT_STATUS(Model::open_memory(aligned + 8, classifier().size(), &model), FERRY_INVALID_ARGUMENT,
+                "not a multiple of 64");
+  EXPECT_STATUS(Model::open_memory(nullptr, 64, &model), FERRY_INVALID_ARGUMENT, "NULL");
+  EXPECT_STATUS(Model::open_memory(aligned, 0, &model), FERRY_NOT_A_BLOB, "not a ferry blob");
+}
+
+TEST(ModelOpen, RefusesATruncationAtEveryByte) {
+  for (const Named& blob : small_blobs()) {
+    SCOPED_TRACE(blob.name);
+    ASSERT_TRUE(open_bytes(blob.blob).ok());
+    for (size_t size = 0; size < blob.blob.size(); ++size) {
+      const Status status = open_bytes({blob.blob.begin(), blob.blob.begin() + static_cast<ptrdiff_t>(size)});
+      ASSERT_EQ(status.code(), size < 8 ? FERRY_NOT_A_BLOB : FERRY_CORRUPT) << "at byte " << size;
+      ASSERT_FALSE(status.message().empty());
+    }
+  }
+}
+
+TEST(ModelOpen, RefusesTrailingBytes) {
+  Bytes blob = classifier();
+  blob.push_back(std::byte{0});
+  EXPECT_STATUS(open_bytes(blob), FERRY_CORRUPT, "but its data section ends at");
+}
+
+// ---- the header -----------------------------------------------------------------------------------------------------
+
+struct HeaderCase {
+  const char* name;
+  std::function<void(BlobHeader&)> damage;
+  ferry_status code;
+  const char* message;
+};
+
+class DamagedHeader : public ::testing::TestWithParam<HeaderCase> {};
+
+TEST_P(DamagedHeader, IsRefusedWithASentence) {
+  Bytes blob = classifier();
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  GetParam().damage(header);
+  std::memcpy(blob.data(), &header, sizeof header);
+  EXPECT_STATUS(open_bytes(blob), GetParam().code, GetParam().message);
+}
+
+const HeaderCase kHeaderCases[] = {
+    {"magic", [](BlobHeader& h) { h.magic[7] = '\n'; }, FERRY_NOT_A_BLOB, "not a ferry blob"},
+    {"version_0", [](BlobHeader& h) { h.version = 0; }, FERRY_CORRUPT, "format version 0"},
+    {"version_2", [](BlobHeader& h) { h.version = 2; }, FERRY_UNSUPPORTED_VERSION, "reads versions up to 1"},
+    {"header_bytes", [](BlobHeader& h) { h.header_bytes = 128; }, FERRY_CORRUPT, "header_bytes is 128, expected 64"},
+    {"reserved", [](BlobHeader& h) { h.reserved[15] = 1; }, FERRY_CORRUPT, "a reserved byte is 1"},
+    {"graph_unaligned", [](BlobHeader& h) { h.graph_offset = 72; }, FERRY_CORRUPT, "graph section begins at 72"},
+    {"graph_in_header", [](BlobHeader& h) { h.graph_offset = 0; }, FERRY_CORRUPT, "inside the header"},
+    {"graph_far", [](BlobHeader& h) { h.graph_offset = uint64_t{1} << 40; }, FERRY_CORRUPT, "reaches past"},
+    {"graph_long", [](BlobHeader& h) { h.graph_bytes = uint64_t{1} << 40; }, FERRY_CORRUPT, "reaches past"},
+    {"graph_wraps", [](BlobHeader& h) { h.graph_bytes = ~uint64_t{0} - 63; }, FERRY_CORRUPT, "reaches past"},
+    {"graph_empty", [](BlobHeader& h) { h.graph_bytes = 0; }, FERRY_CORRUPT, "no flatbuffer"},
+    {"graph_short", [](BlobHeader& h) { h.graph_bytes = 40; }, FERRY_CORRUPT, "leads outside its 40 bytes"},
+    {"graph_elsewhere", [](BlobHeader& h) { h.graph_offset = 128, h.graph_bytes -= 128; }, FERRY_CORRUPT,
+     "identifier FRRY"},
+    {"data_unaligned", [](BlobHeader& h) { h.data_offset += 8; }, FERRY_CORRUPT, "expected a multiple of 64"},
+    {"data_in_header", [](BlobHeader& h) { h.data_offset = 0; }, FERRY_CORRUPT, "inside the header"},
+    {"data_in_graph", [](BlobHeader& h) { h.data_offset = 64; }, FERRY_CORRUPT, "before the graph section ends"},
+    {"data_far", [](BlobHeader& h) { h.data_offset = ~uint64_t{0} - 63; }, FERRY_CORRUPT, "reaches past"},
+    {"data_long", [](BlobHeader& h) { h.data_bytes += 64; }, FERRY_CORRUPT, "reaches past"},
+    {"data_short", [](BlobHeader& h) { h.data_bytes -= 64; }, FERRY_CORRUPT, "but its data section ends at"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Blob, DamagedHeader, ::testing::ValuesIn(kHeaderCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// ---- the graph's meaning --------------------------------------------------------------------------------------------
+
+struct GraphCase {
+  const char* name;
+  std::function<void(Parts&)> damage;  // of small_classifier()
+  ferry_status code;
+  const char* message;
+};
+
+class DamagedGraph : public ::testing::TestWithParam<GraphCase> {};
+
+TEST_P(DamagedGraph, IsRefusedWithASentence) {
+  Parts parts(classifier());
+  ASSERT_EQ(parts.assemble(), classifier());  // what is refused below is refused for the damage alone
+  GetParam().damage(parts);
+  EXPECT_STATUS(open_bytes(parts.assemble()), GetParam().code, GetParam().message);
+}
+
+// The constant whose name is `name`, the operator, and the activation that the operator computes.
+fbs::TensorT& tensor(Parts& parts, const std::string& name) {
+  for (auto& t : parts.model.tensors)
+    if (t->name == name) return *t;
+  fail("no tensor '%s'", name.c_str());
+}
+fbs::OperatorT& op(Parts& parts, const std::string& name) {
+  for (auto& o : parts.model.operators)
+    if (o->name == name) return *o;
+  fail("no operator '%s'", name.c_str());
+}
+fbs::BufferT& buffer(Parts& parts, const std::string& name) { return *parts.model.buffers[tensor(parts, name).buffer]; }
+int index(Parts& parts, const std::string& name) {
+  for (size_t i = 0; i < parts.model.tensors.size(); ++i)
+    if (parts.model.tensors[i]->name == name) return static_cast<int>(i);
+  fail("no tensor '%s'", name.c_str());
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+const GraphCase kGraphCases[] = {
+    // presence
+    {"no_tensors", [](Parts& p) { p.model.tensors.clear(); }, FERRY_CORRUPT, "no tensors"},
+    {"no_operators", [](Parts& p) { p.model.operators.clear(); }, FERRY_CORRUPT, "no operators"},
+    {"no_inputs", [](Parts& p) { p.model.inputs.clear(); }, FERRY_CORRUPT, "no inputs"},
+    {"no_outputs", [](Parts& p) { p.model.outputs.clear(); }, FERRY_CORRUPT, "no outputs"},
+    {"no_buffers", [](Parts& p) { p.model.buffers.clear(); }, FERRY_CORRUPT, "no buffers"},
+    // buffers
+    {"buffer_0_used", [](Parts& p) { p.model.buffers[0]->size = 4; }, FERRY_CORRUPT, "buffer 0: 4 bytes"},
+    {"buffer_unaligned", [](Parts& p) { p.model.buffers[2]->offset += 4; }, FERRY_CORRUPT, "buffer 2: begins at"},
+    {"buffer_outside", [](Parts& p) { p.model.buffers.back()->offset += 1 << 20; }, FERRY_CORRUPT,
+     "reach past the data"},
+    {"buffer_wraps", [](Parts& p) { p.model.buffers.back()->offset = ~uint64_t{0} - 63; }, FERRY_CORRUPT, "reach past"},
+    {"buffer_size_wraps", [](Parts& p) { p.model.buffers.back()->size = ~uint64_t{0}; }, FERRY_CORRUPT, "reach past"},
+    {"buffer_overlaps", [](Parts& p) { p.model.buffers[2]->offset = 0; }, FERRY_CORRUPT, "before the padded buffer 1"},
+    {"buffer_unpadded", [](Parts& p) { p.data.resize(p.model.buffers.back()->offset + p.model.buffers.back()->size); },
+     FERRY_CORRUPT, "16 of padding"},
+    {"buffer_padded_15",
+     [](Parts& p) { p.data.resize(p.model.buffers.back()->offset + p.model.buffers.back()->size + 15); }, FERRY_CORRUPT,
+     "16 of padding"},
+    // tensors
+    {"rank_7", [](Parts& p) { tensor(p, "stem").shape.assign(7, 1); }, FERRY_CORRUPT, "'stem': has 7 dimensions"},
+    {"dimension_0", [](Parts& p) { tensor(p, "stem").shape[1] = 0; }, FERRY_CORRUPT, "dimension 1 is 0"},
+    {"dimension_negative", [](Parts& p) { tensor(p, "fc.bias").shape[0] = -5; }, FERRY_CORRUPT, "dimension 0 is -5"},
+    {"too_many_elements", [](Parts& p) { tensor(p, "stem").shape.assign(6, 0x7fffffff); }, FERRY_CORRUPT, "2^40"},
+    {"elements_wrap_to_zero", [](Parts& p) { tensor(p, "stem").shape.assign(4, 1 << 16); }, FERRY_CORRUPT, "2^40"},
+    {"type_unknown", [](Parts& p) { tensor(p, "stem").dtype = static_cast<fbs::DType>(77); }, FERRY_UNSUPPORTED,
+     "type 77 is unknown"},
+    {"activation_int8", [](Parts& p) { tensor(p, "stem").dtype = fbs::DType::Int8; }, FERRY_UNSUPPORTED,
+     "an activation of type Int8"},
+    {"constant_float64", [](Parts& p) { tensor(p, "fc.bias").dtype = fbs::DType::Float64; }, FERRY_CORRUPT, "Float64"},
+    {"constant_int8", [](Parts& p) { tensor(p, "fc.bias").dtype = fbs::DType::Int32; }, FERRY_UNSUPPORTED,
+     "'fc': input 2 is of type Int32"},
+    {"buffer_missing", [](Parts& p) { tensor(p, "fc.bias").buffer = 99; }, FERRY_CORRUPT, "buffer 99 of"},
+    {"buffer_of_another", [](Parts& p) { tensor(p, "fc.bias").buffer = tensor(p, "fc.weight").buffer; }, FERRY_CORRUPT,
+     "takes 20 bytes"},
+    {"segment_short", [](Parts& p) { buffer(p, "fc.weight").size -= 4; }, FERRY_CORRUPT, "takes 160 bytes, buffer"},
+    {"segment_long", [](Parts& p) { buffer(p, "fc.weight").size += 4; }, FERRY_CORRUPT, "has 164"},
+    // operators
+    {"no_parameters", [](Parts& p) { op(p, "stem").params.Reset(); }, FERRY_CORRUPT, "no parameters"},
+    {"input_missing", [](Parts& p) { op(p, "stem").inputs[0] = 999; }, FERRY_CORRUPT, "input tensor 999 of"},
+    {"input_negative", [](Parts& p) { op(p, "stem").inputs[0] = -1; }, FERRY_CORRUPT, "input tensor -1 of"},
+    {"no_operands", [](Parts& p) { op(p, "stem").inputs.clear(); }, FERRY_CORRUPT, "0 inputs"},
+    {"many_operands", [](Parts& p) { op(p, "stem").inputs.assign(1025, 0); }, FERRY_CORRUPT, "1025 inputs"},
+    {"one_operand_too_many", [](Parts& p) { op(p, "stem").inputs.push_back(op(p, "stem").inputs[2]); }, FERRY_CORRUPT,
+     "takes 2 to 3 inputs"},
+    {"no_result", [](Parts& p) { op(p, "stem").outputs.clear(); }, FERRY_CORRUPT, "0 outputs"},
+    {"two_results", [](Parts& p) { op(p, "stem").outputs.push_back(0); }, FERRY_CORRUPT, "2 outputs"},
+    {"result_missing", [](Parts& p) { op(p, "stem").outputs[0] = -7; }, FERRY_CORRUPT, "output tensor -7"},
+    {"result_constant", [](Parts& p) { op(p, "stem").outputs[0] = index(p, "fc.bias"); }, FERRY_CORRUPT,
+     "is a constant"},
+    {"result_is_input", [](Parts& p) { op(p, "stem").outputs[0] = index(p, "input"); }, FERRY_CORRUPT,
+     "is an input already"},
+    {"computed_twice", [](Parts& p) { op(p, "fc").outputs[0] = index(p, "stem"); }, FERRY_CORRUPT,
+     "is computed already"},
+    {"used_before", [](Parts& p) { std::swap(p.model.operators[0], p.model.operators[1]); }, FERRY_CORRUPT,
+     "before anything computes it"},
+    {"cycle", [](Parts& p) { op(p, "stem").inputs[0] = index(p, "stem"); }, FERRY_CORRUPT,
+     "before anything computes it"},
+    {"weight_computed", [](Parts& p) { op(p, "block.pointwise").inputs[1] = index(p, "stem"); }, FERRY_UNSUPPORTED,
+     "input 1 of a conv2d must be a constant"},
+    {"bias_computed", [](Parts& p) { op(p, "fc").inputs[2] = index(p, "input"); }, FERRY_UNSUPPORTED,
+     "input 2 of a linear must be a constant"},
+    {"stride_0", [](Parts& p) { op(p, "stem").params.AsConv2d()->stride_h = 0; }, FERRY_CORRUPT, "stride_h is 0"},
+    {"groups", [](Parts& p) { op(p, "stem").params.AsConv2d()->groups = 3; }, FERRY_CORRUPT,
+     "expects 9 input channels"},
+    {"clamp_nan", [](Parts& p) { op(p, "stem").params.AsConv2d()->output_min = kNaN; }, FERRY_CORRUPT, "clamps to"},
+    {"kind_unknown", [](Parts& p) { op(p, "pool.Max").params.AsPool2d()->kind = static_cast<fbs::PoolKind>(9); },
+     FERRY_UNSUPPORTED, "unknown kind 9"},
+    {"axes_absent", [](Parts& p) { op(p, "reduce.Mean").params.AsReduce()->axes.clear(); }, FERRY_CORRUPT, "no axes"},
+    {"other_shape",
+     [](Parts& p) {
+       tensor(p, "stem").shape = {1, 8, 8, 9};
+     },
+     FERRY_CORRUPT, "declares [1,8,8,9]"},
+    // ports
+    {"port_without_name", [](Parts& p) { p.model.outputs[0]->name.clear(); }, FERRY_CORRUPT, "output 0: has no name"},
+    {"port_name_long", [](Parts& p) { p.model.taps[1]->name.assign(513, 'x'); }, FERRY_CORRUPT, "a name of 513 bytes"},
+    {"port_name_zero", [](Parts& p) { p.model.taps[1]->name += '\0'; }, FERRY_CORRUPT, "without a zero"},
+    {"port_names_equal", [](Parts& p) { p.model.taps[2]->name = "block"; }, FERRY_CORRUPT,
+     "two taps have the name 'block'"},
+    {"port_tensor_missing", [](Parts& p) { p.model.inputs[0]->tensor = 4096; }, FERRY_CORRUPT, "tensor 4096 of"},
+    {"input_constant", [](Parts& p) { p.model.inputs[0]->tensor = static_cast<uint32_t>(index(p, "fc.bias")); },
+     FERRY_CORRUPT, "is a constant, expected a value"},
+    {"output_constant", [](Parts& p) { p.model.outputs[0]->tensor = static_cast<uint32_t>(index(p, "fc.bias")); },
+     FERRY_CORRUPT, "is a constant, expected a value"},
+    {"tap_never_computed",
+     [](Parts& p) {
+       p.model.tensors.push_back(std::make_unique<fbs::TensorT>());
+       p.model.taps[0]->source_layout = fbs::Layout::Same;
+       p.model.taps[0]->tensor = static_cast<uint32_t>(p.model.tensors.size() - 1);
+     },
+     FERRY_CORRUPT, "nothing computes tensor"},
+    {"input_twice",
+     [](Parts& p) {
+       p.model.inputs.push_back(std::make_unique<fbs::PortT>(*p.model.inputs[0]));
+       p.model.inputs[1]->name = "again";
+     },
+     FERRY_CORRUPT, "is an input already"},
+    {"layout_unknown", [](Parts& p) { p.model.taps[0]->source_layout = static_cast<fbs::Layout>(5); },
+     FERRY_UNSUPPORTED, "layout 5 is unknown"},
+    {"layout_rank", [](Parts& p) { p.model.outputs[0]->source_layout = fbs::Layout::NCHW; }, FERRY_CORRUPT,
+     "NCHW for a tensor of 2 dimensions"},
+    // recipes
+    {"resize_mode", [](Parts& p) { p.model.preprocess->resize_mode = static_cast<fbs::ResizeMode>(8); },
+     FERRY_UNSUPPORTED, "resize mode 8"},
+    {"filter", [](Parts& p) { p.model.preprocess->filter = static_cast<fbs::Filter>(8); }, FERRY_UNSUPPORTED,
+     "filter 8"},
+    {"color", [](Parts& p) { p.model.preprocess->color = static_cast<fbs::ColorOrder>(8); }, FERRY_UNSUPPORTED,
+     "colour order 8"},
+    {"resize_0", [](Parts& p) { p.model.preprocess->resize_h = 0; }, FERRY_CORRUPT,
+     "resize_h is 0, expected 1 to 65536"},
+    {"resize_w", [](Parts& p) { p.model.preprocess->resize_w = -1; }, FERRY_CORRUPT, "resize_w is -1"},
+    {"crop_h", [](Parts& p) { p.model.preprocess->crop_h = 65537; }, FERRY_CORRUPT, "crop_h is 65537"},
+    {"crop_w_absent", [](Parts& p) { p.model.preprocess->crop_w = 0; }, FERRY_CORRUPT, "crop_w is 0, expected 1"},
+    {"mean_std_differ", [](Parts& p) { p.model.preprocess->std.pop_back(); }, FERRY_CORRUPT,
+     "3 means and 2 deviations"},
+    {"mean_channels", [](Parts& p) { p.model.preprocess->mean = p.model.preprocess->std = {1}; }, FERRY_CORRUPT,
+     "for 3 channels"},
+    {"mean_infinite", [](Parts& p) { p.model.preprocess->mean[1] = kInfinity; }, FERRY_CORRUPT,
+     "channel 1 has mean inf"},
+    {"std_0", [](Parts& p) { p.model.preprocess->std[2] = 0; }, FERRY_CORRUPT, "channel 2 has mean"},
+    {"std_nan", [](Parts& p) { p.model.preprocess->std[0] = kNaN; }, FERRY_CORRUPT, "deviation nan"},
+    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(8); }, FERRY_UNSUPPORTED, "task 8"},
+    {"upscale_0", [](Parts& p) { p.model.postprocess->upscale = 0; }, FERRY_CORRUPT, "upscale is 0, expected 1 to 16"},
+    {"upscale_17", [](Parts& p) { p.model.postprocess->upscale = 17; }, FERRY_CORRUPT, "upscale is 17"},
+    {"halo", [](Parts& p) { p.model.postprocess->halo = 4097; }, FERRY_CORRUPT, "halo is 4097"},
+    {"picture_rank", [](Parts& p) { p.model.postprocess->task = fbs::Task::ImageToImage; }, FERRY_CORRUPT,
+     "expected two pictures"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Blob, DamagedGraph, ::testing::ValuesIn(kGraphCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(ModelOpen, RefusesAnotherFlatbuffer) {
+  Bytes blob = classifier();
+  blob[64 + 4] = std::byte{'X'};
+  EXPECT_STATUS(open_bytes(blob), FERRY_CORRUPT, "identifier FRRY");
+}
+
+TEST(ModelOpen, RefusesAnOperatorOfALaterVersion) {
+  // The object types cannot express it: find the operator's type byte in the flatbuffer and raise it.
+  Bytes blob = classifier();
+  const auto* graph = fbs::GetModel(blob.data() + sizeof(BlobHeader));
+  const auto* op = graph->operators()->Get(0);
+  const auto* field = reinterpret_cast<const flatbuffers::Table*>(op)->GetAddressOf(fbs::Operator::VT_PARAMS_TYPE);
+  blob[static_cast<size_t>(reinterpret_cast<const std::byte*>(field) - blob.data())] = std::byte{200};
+  EXPECT_STATUS(open_bytes(blob), FERRY_UNSUPPORTED, "operator type 200 is unknown");
+}
+
+TEST(ModelOpen, ReadsOptionalPartsThatAreAbsent) {
+  Parts parts(classifier());
+  parts.model.name.clear();
+  parts.model.taps.clear();
+  parts.model.labels.clear();
+  parts.model.preprocess.reset();
+  parts.model.postprocess.reset();
+  parts.model.provenance.reset();
+  for (auto& t : parts.model.tensors) t->name.clear();
+  for (auto& o : parts.model.operators) o->name.clear();
+  EXPECT_TRUE(open_bytes(parts.assemble()).ok());
+}
+
+TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
+  Parts parts(classifier());
+  tensor(parts, "block.pointwise.bias").buffer = tensor(parts, "stem.bias").buffer;
+  EXPECT_TRUE(open_bytes(parts.assemble()).ok());
+}
+
+// Operators may share one long list of inputs, so that a small file asks for much work: the sum is bounded.
+TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
+  flatbuffers::FlatBufferBuilder b;
+  const auto inputs = b.CreateVector(std::vector<int32_t>(kMaxOperatorInputs, 0));
+  const auto concat = fbs::CreateConcat(b, 0).Union();
+  std::vector<flatbuffers::Offset<fbs::Tensor>> tensors{
+      fbs::CreateTensor(b, 0, fbs::DType::Float32, b.CreateVector(std::vector<int32_t>{1}))};
+  std::vector<flatbuffers::Offset<fbs::Operator>> operators;
+  const auto joined = b.CreateVector(std::vector<int32_t>{kMaxOperatorInputs});
+  const auto add_operators = [&](uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+      const auto output = b.CreateVector(std::vector<int32_t>{static_cast<int32_t>(tensors.size())});
+      tensors.push_back(fbs::CreateTensor(b, 0, fbs::DType::Float32, joined));
+      operators.push_back(fbs::CreateOperator(b, 0, inputs, output, fbs::OpParams::Concat, concat));
+    }
+  };
+  add_operators(kMaxInputs / kMaxOperatorInputs + 1);
+  const auto port = [&](const char* name, uint32_t tensor) {
+    return b.CreateVector(std::vector{fbs::CreatePort(b, b.CreateString(name), tensor)});
+  };
+  const auto in = port("in", 0), out = port("out", 1);
+  const auto buffers = b.CreateVector(std::vector{fbs::CreateBuffer(b, 0, 0)});
+  const auto all_tensors = b.CreateVector(tensors);
+  fbs::FinishModelBuffer(b, fbs::CreateModel(b, 0, all_tensors, buffers, b.CreateVector(operators), in, out));
+  EXPECT_STATUS(open_bytes(assemble({b.GetBufferPointer(), b.GetSize()}, {})), FERRY_CORRUPT,
+                "operator 1024 '': 1024 inputs, expected 1 to 1024, and at most 1048576 in all operators");
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,193 @@
+// Packing: the same graph gives the same bytes, and what goes in comes out.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+std::string message(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+// input [1,3] + `constant` -> output
+std::unique_ptr<Graph> sum_with(const std::function<Tensor(Graph&)>& constant) {
+  auto graph = std::make_unique<Graph>();
+  const Tensor input = graph->add_input("input", {1, 3}, fbs::Layout::Same);
+  graph->add_output("output", graph->add_op("sum", fbs::BinaryT(), {input, constant(*graph)}), fbs::Layout::Same);
+  return graph;
+}
+
+struct Opened {
+  explicit Opened(const Bytes& blob) : bytes(blob) {
+    const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
+    if (!status.ok()) fail("%s", status.message().c_str());
+  }
+  AlignedBytes bytes;
+  std::shared_ptr<Model> model;
+};
+
+TEST(Pack, GivesTheSameBytesForTheSameGraph) {
+  const auto first = small_blobs(), second = small_blobs();
+  for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].blob, second[i].blob) << first[i].name;
+  const auto graph = small_classifier();
+  EXPECT_EQ(pack(*graph), pack(*graph));
+  EXPECT_EQ(pack(*graph), first[0].blob);
+}
+
+// Another library version, compiler or host must not change what a checkpoint becomes. FNV-1a of the bytes.
+TEST(Pack, GivesTheSameBytesOnEveryHost) {
+  const auto hash = [](const Bytes& bytes) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (std::byte b : bytes) h = (h ^ static_cast<uint64_t>(b)) * 0x100000001b3u;
+    return h;
+  };
+  const auto blobs = small_blobs();
+  EXPECT_EQ(hash(blobs[0].blob), 0u);
+  EXPECT_EQ(hash(blobs[1].blob), 0u);
+  EXPECT_EQ(hash(blobs[2].blob), 0u);
+}
+
+TEST(Pack, KeepsTheGraphAndTheConstants) {
+  const auto graph = small_classifier();
+  const Opened opened(pack(*graph));
+  fbs::ModelT packed;
+  opened.model->graph().UnPackTo(&packed);
+  ASSERT_EQ(packed.tensors.size(), graph->model.tensors.size());
+  ASSERT_EQ(packed.operators.size(), graph->model.operators.size());
+  EXPECT_EQ(packed.labels, graph->model.labels);
+  EXPECT_EQ(packed.provenance->family, "test");
+  EXPECT_EQ(packed.taps[0]->name, "block");
+  EXPECT_EQ(packed.preprocess->mean, graph->model.preprocess->mean);
+  for (int i = 0; i < static_cast<int>(packed.tensors.size()); ++i) {
+    EXPECT_EQ(opened.model->shape(i), graph->shape(i));
+    ASSERT_EQ(opened.model->is_constant(i), graph->is_constant(i));
+    if (!graph->is_constant(i)) continue;
+    const auto want = graph->constant(i).bytes, got = opened.model->constant(i);
+    ASSERT_EQ(want.size(), got.size());
+    EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size()), 0);
+  }
+}
+
+TEST(Pack, AlignsSegmentsAndPadsWithZeros) {
+  for (const Named& named : small_blobs()) {
+    SCOPED_TRACE(named.name);
+    BlobHeader header;
+    std::memcpy(&header, named.blob.data(), sizeof header);
+    EXPECT_EQ(header.data_offset % kAlignment, 0u);
+    EXPECT_EQ(header.data_offset + header.data_bytes, named.blob.size());
+    Parts parts(named.blob);
+    ASSERT_GT(parts.model.buffers.size(), 1u);
+    std::vector<bool> used(parts.data.size());
+    for (const auto& buffer : parts.model.buffers) {
+      EXPECT_EQ(buffer->offset % kAlignment, 0u);
+      std::fill_n(used.begin() + static_cast<ptrdiff_t>(buffer->offset), buffer->size, true);
+    }
+    for (size_t i = 0; i < used.size(); ++i)
+      if (!used[i]) ASSERT_EQ(parts.data[i], std::byte{0}) << i;
+    for (size_t i = header.graph_offset + header.graph_bytes; i < header.data_offset; ++i)
+      ASSERT_EQ(named.blob[i], std::byte{0}) << i;
+  }
+}
+
+TEST(Pack, NarrowsFloat64ToTheNearestFloat32) {
+  const auto graph = sum_with([](Graph& g) {
+    return g.add_constant("c", {3}, std::vector<double>{0.1, -1e-50, 1.0 / 3});
+  });
+  const Opened opened(pack(*graph));
+  EXPECT_EQ(opened.model->tensor(1).dtype(), fbs::DType::Float32);
+  const auto bytes = opened.model->constant(1);
+  ASSERT_EQ(bytes.size(), 12u);
+  float got[3];
+  std::memcpy(got, bytes.data(), sizeof got);
+  EXPECT_EQ(got[0], 0.1f);
+  EXPECT_EQ(got[1], -0.0f);
+  EXPECT_EQ(got[2], 1.0f / 3);
+}
+
+TEST(Pack, RefusesANumberBeyondFloat32) {
+  const auto graph = sum_with([](Graph& g) { return g.add_constant("big", {3}, std::vector<double>{0, 1e39, 0}); });
+  EXPECT_EQ(message([&] { pack(*graph); }), "constant 'big': element 1 is 1e+39, beyond float32");
+}
+
+TEST(Pack, KeepsInfinities) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto graph = sum_with([&](Graph& g) { return g.add_constant("mask", {3}, std::vector<double>{0, -inf, inf}); });
+  const Opened opened(pack(*graph));
+  float got[3];
+  std::memcpy(got, opened.model->constant(1).data(), sizeof got);
+  EXPECT_EQ(got[1], -std::numeric_limits<float>::infinity());
+}
+
+TEST(Pack, RefusesAnInconsistentGraph) {
+  const auto graph = small_classifier();
+  graph->model.outputs.clear();
+  EXPECT_EQ(message([&] { pack(*graph); }), "the converted graph is inconsistent: graph: no outputs");
+}
+
+class WriteFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(::testing::TempDir()) / ("ferry_write." + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  int entries() const {
+    int n = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++n;
+    return n;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(WriteFile, ReplacesAFileAndLeavesNothingBeside) {
+  const auto path = folder_ / "m.ferry";
+  std::ofstream(path) << "the former, longer contents";
+  const std::string text = "new";
+  write_file(path, std::as_bytes(std::span(text)));
+  std::ifstream file(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
+  EXPECT_EQ(entries(), 1);
+}
+
+TEST_F(WriteFile, GivesThePermissionsOfAnOrdinaryFile) {
+  write_file(folder_ / "m.ferry", {});
+  std::ofstream(folder_ / "other") << "";
+  struct stat ours, ordinary;
+  ASSERT_EQ(::stat((folder_ / "m.ferry").c_str(), &ours), 0);
+  ASSERT_EQ(::stat((folder_ / "other").c_str(), &ordinary), 0);
+  EXPECT_EQ(ours.st_mode, ordinary.st_mode);
+}
+
+TEST_F(WriteFile, SaysWhyItCannot) {
+  const std::string text = "x";
+  const auto bytes = std::as_bytes(std::span(text));
+  const auto missing = folder_ / "missing" / "m.ferry";
+  EXPECT_EQ(message([&] { write_file(missing, bytes); }),
+            "'" + missing.string() + "': cannot be written: No such file or directory");
+  const auto busy = folder_ / "folder.ferry";
+  std::filesystem::create_directory(busy);
+  EXPECT_EQ(message([&] { write_file(busy, bytes); }), "'" + busy.string() + "': cannot be written: Is a directory");
+  EXPECT_EQ(entries(), 1);  // the folder: no partial file is left
+}
+
+}  // namespace
+}  // namespace ferry::testing
