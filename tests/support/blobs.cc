@@ -171,14 +171,13 @@ std::unique_ptr<Graph> small_mixture() {
   Graph& g = *graph;
   const Tensor a = g.add_input("a", {1, 4, 6}, fbs::Layout::Same);
   const Tensor b = g.add_input("b", {1, 4, 6}, fbs::Layout::Same);
-  using enum fbs::BinaryKind;
-  using enum fbs::UnaryKind;
+  using Of = fbs::UnaryKind;
   Tensor x = binary(g, fbs::BinaryKind::Max, a, constant(g, "floor", {6}));
   x = binary(g, fbs::BinaryKind::Min, x, b);
-  x = binary(g, Mul, x, constant(g, "gain", {1, 4, 1}));
-  x = unary(g, Gelu, unary(g, Silu, unary(g, HardSwish, unary(g, fbs::UnaryKind::Tanh, x))));
-  x = unary(g, Clamp, unary(g, Neg, unary(g, Abs, unary(g, Sigmoid, x))), -0.5f, 0.5f);
-  x = linear(g, "mlp", unary(g, Sqrt, unary(g, Exp, unary(g, Square, x))), 6);
+  x = binary(g, fbs::BinaryKind::Mul, x, constant(g, "gain", {1, 4, 1}));
+  x = unary(g, Of::Gelu, unary(g, Of::Silu, unary(g, Of::HardSwish, unary(g, Of::Tanh, x))));
+  x = unary(g, Of::Clamp, unary(g, Of::Neg, unary(g, Of::Abs, unary(g, Of::Sigmoid, x))), -0.5f, 0.5f);
+  x = linear(g, "mlp", unary(g, Of::Sqrt, unary(g, Of::Exp, unary(g, Of::Square, x))), 6);
   fbs::ConcatT concat;
   concat.axis = 1;
   x = g.add_op("concat", concat, {x, b});  // [1,8,6]
@@ -197,7 +196,7 @@ std::unique_ptr<Graph> small_mixture() {
   pad.after = {0, 0, 1};
   pad.value = 0.25f;
   y = g.add_op("pad", pad, {y});  // [4,1,9]
-  y = binary(g, Div, y, constant(g, "divisor", {1}));
+  y = binary(g, fbs::BinaryKind::Div, y, constant(g, "divisor", {1}));
   fbs::ReshapeT reshape;
   reshape.shape = {0, 3, -1};
   y = g.add_op("reshape", reshape, {y});  // [4,3,3]

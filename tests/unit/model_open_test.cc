@@ -227,7 +227,7 @@ const HeaderCase kHeaderCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedHeader, ::testing::ValuesIn(kHeaderCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 // ---- the graph's meaning --------------------------------------------------------------------------------------------
 
@@ -400,7 +400,7 @@ const GraphCase kGraphCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedGraph, ::testing::ValuesIn(kGraphCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ModelOpen, RefusesAnotherFlatbuffer) {
   Bytes blob = classifier();
@@ -455,10 +455,11 @@ TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
   };
   add_operators(kMaxInputs / kMaxOperatorInputs + 1);
   const auto port = [&](const char* name, uint32_t tensor) {
-    return b.CreateVector(std::vector{fbs::CreatePort(b, b.CreateString(name), tensor)});
+    return b.CreateVector(
+        std::vector<flatbuffers::Offset<fbs::Port>>(1, fbs::CreatePort(b, b.CreateString(name), tensor)));
   };
   const auto in = port("in", 0), out = port("out", 1);
-  const auto buffers = b.CreateVector(std::vector{fbs::CreateBuffer(b, 0, 0)});
+  const auto buffers = b.CreateVector(std::vector<flatbuffers::Offset<fbs::Buffer>>(1, fbs::CreateBuffer(b)));
   const auto all_tensors = b.CreateVector(tensors);
   fbs::FinishModelBuffer(b, fbs::CreateModel(b, 0, all_tensors, buffers, b.CreateVector(operators), in, out));
   EXPECT_STATUS(open_bytes(assemble({b.GetBufferPointer(), b.GetSize()}, {})), FERRY_CORRUPT,
