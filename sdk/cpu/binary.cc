@@ -1,0 +1,162 @@
+#include <array>
+
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/rows.h"
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+namespace {
+
+// XNNPACK's binary operators have no clamp, so a residual connection's ReLU would be a second pass over memory.
+
+struct Add {
+  static float apply(float a, float b) { return a + b; }
+};
+struct Sub {
+  static float apply(float a, float b) { return a - b; }
+};
+struct Mul {
+  static float apply(float a, float b) { return a * b; }
+};
+struct Div {
+  static float apply(float a, float b) { return a / b; }
+};
+struct Max {
+  static float apply(float a, float b) { return a > b ? a : b; }
+};
+struct Min {
+  static float apply(float a, float b) { return a < b ? a : b; }
+};
+struct PRelu {
+  static float apply(float a, float b) { return a > 0 ? a : a * b; }
+};
+
+// A row of the output. A step is 1, or 0 for a value that repeats.
+using Kernel = void (*)(const float* a, const float* b, float* out, size_t count, float low, float high);
+
+template <typename Function, size_t kStepA, size_t kStepB>
+FERRY_KERNEL void row(const float* a, const float* b, float* out, size_t count, float low, float high) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    float value = Function::apply(a[i * kStepA], b[i * kStepB]);
+    value = value < low ? low : value;  // a NaN passes
+    out[i] = value > high ? high : value;
+  }
+}
+
+template <typename Function>
+Kernel choose(bool a_repeats, bool b_repeats) {
+  if (a_repeats) return row<Function, 0, 1>;
+  return b_repeats ? row<Function, 1, 0> : row<Function, 1, 1>;
+}
+
+Kernel choose(fbs::BinaryKind kind, bool a_repeats, bool b_repeats) {
+  switch (kind) {
+    case fbs::BinaryKind::Add: return choose<Add>(a_repeats, b_repeats);
+    case fbs::BinaryKind::Sub: return choose<Sub>(a_repeats, b_repeats);
+    case fbs::BinaryKind::Mul: return choose<Mul>(a_repeats, b_repeats);
+    case fbs::BinaryKind::Div: return choose<Div>(a_repeats, b_repeats);
+    case fbs::BinaryKind::Max: return choose<Max>(a_repeats, b_repeats);
+    case fbs::BinaryKind::Min: return choose<Min>(a_repeats, b_repeats);
+    case fbs::BinaryKind::PRelu: return choose<PRelu>(a_repeats, b_repeats);
+  }
+  return nullptr;
+}
+
+class Binary : public Op {
+ public:
+  explicit Binary(const fbs::Binary& params) : params_(params) {}
+
+  Status create(const Model& model, const fbs::Operator& op) {
+    for (unsigned i = 0; i < 2; ++i) {
+      const int tensor = op.inputs()->Get(i);
+      if (model.is_constant(tensor)) FERRY_TRY(constant_input(model, op, i, &constants_[i]));
+    }
+    return {};
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    // Neighbouring dimensions that repeat alike are one. Innermost first; where both sizes are 1 there is nothing.
+    struct Dimension {
+      size_t size;
+      bool a_repeats, b_repeats;
+    };
+    std::array<Dimension, FERRY_MAX_RANK> dims;
+    size_t rank = 0;
+    for (int i = 1; i <= output.rank; ++i) {
+      const int ia = inputs[0].rank - i, ib = inputs[1].rank - i;
+      const int32_t a = ia < 0 ? 1 : inputs[0][ia], b = ib < 0 ? 1 : inputs[1][ib];
+      if (a == 1 && b == 1) continue;
+      const Dimension d{static_cast<size_t>(output[output.rank - i]), a == 1, b == 1};
+      if (rank > 0 && dims[rank - 1].a_repeats == d.a_repeats && dims[rank - 1].b_repeats == d.b_repeats) {
+        dims[rank - 1].size *= d.size;
+      } else {
+        dims[rank++] = d;
+      }
+    }
+    if (rank == 0) dims[rank++] = {1, false, false};
+
+    std::array<size_t, FERRY_MAX_RANK> stride_a{}, stride_b{};
+    size_t next_a = 1, next_b = 1;
+    for (size_t i = 0; i < rank; ++i) {
+      stride_a[i] = dims[i].a_repeats ? 0 : next_a;
+      stride_b[i] = dims[i].b_repeats ? 0 : next_b;
+      if (!dims[i].a_repeats) next_a *= dims[i].size;
+      if (!dims[i].b_repeats) next_b *= dims[i].size;
+    }
+    rows_a_ = rows_b_ = Rows();
+    for (size_t i = rank; i-- > 1;) {
+      rows_a_.append(dims[i].size, stride_a[i]);
+      rows_b_.append(dims[i].size, stride_b[i]);
+    }
+    row_ = dims[0].size;
+    step_a_ = stride_a[0];
+    step_b_ = stride_b[0];
+    kernel_ = choose(params_.kind(), dims[0].a_repeats, dims[0].b_repeats);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    a_ = constants_[0].data ? constants_[0].data : floats(inputs[0]);
+    b_ = constants_[1].data ? constants_[1].data : floats(inputs[1]);
+    output_ = floats(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    // Long rows are cut: each piece is a row by itself.
+    const size_t piece = std::min(row_, kGrain);
+    const size_t pieces = (row_ + piece - 1) / piece;
+    parallel_rows(pool, rows_a_.count() * pieces, piece, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        const size_t index = i / pieces, first = i % pieces * piece;
+        kernel_(a_ + rows_a_.offset(index) + first * step_a_, b_ + rows_b_.offset(index) + first * step_b_,
+                output_ + index * row_ + first, std::min(piece, row_ - first), params_.output_min(),
+                params_.output_max());
+      }
+    });
+    return {};
+  }
+
+ private:
+  const fbs::Binary& params_;
+  std::array<FloatConstant, 2> constants_;
+  Kernel kernel_ = nullptr;
+  Rows rows_a_, rows_b_;
+  size_t row_ = 0, step_a_ = 0, step_b_ = 0;
+  const float *a_ = nullptr, *b_ = nullptr;
+  float* output_ = nullptr;
+};
+
+}  // namespace
+
+Status create_binary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary());
+  FERRY_TRY(binary->create(model, op));
+  *out = std::move(binary);
+  return {};
+}
+
+}  // namespace ferry::cpu

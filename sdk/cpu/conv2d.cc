@@ -1,0 +1,64 @@
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/weights_cache.h"
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+namespace {
+
+class Conv2d : public XnnOp {
+ public:
+  Conv2d() : XnnOp(fbs::OpParams::Conv2d) {}
+
+  Status create(const Model& model, const fbs::Operator& op) {
+    FloatConstant weight, bias;
+    FERRY_TRY(constant_input(model, op, 1, &weight));
+    FERRY_TRY(constant_input(model, op, 2, &bias));
+    const fbs::Conv2d& p = *op.params_as_Conv2d();
+    const Shape w = model.shape(op.inputs()->Get(1));
+    const size_t groups = static_cast<size_t>(p.groups());
+    const size_t group_inputs = static_cast<size_t>(w[3]);
+    const size_t group_outputs = static_cast<size_t>(w[0]) / groups;
+    WeightsCache::Creation creation(model.weights_cache(), &op);
+    xnn_operator_t created = nullptr;
+    const xnn_status status = xnn_create_convolution2d_nhwc_f32(
+        static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()), static_cast<uint32_t>(p.pad_bottom()),
+        static_cast<uint32_t>(p.pad_left()), static_cast<uint32_t>(w[1]), static_cast<uint32_t>(w[2]),
+        static_cast<uint32_t>(p.stride_h()), static_cast<uint32_t>(p.stride_w()), static_cast<uint32_t>(p.dilation_h()),
+        static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups), group_inputs, group_outputs,
+        groups * group_inputs, groups * group_outputs, weight.data, bias.data, p.output_min(), p.output_max(),
+        // One indirection buffer in the session's workspace instead of one kept by each convolution: at 512x512 a
+        // 3x3 kernel's takes 19 MB.
+        XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER, /*code_cache=*/nullptr, creation.next(), &created);
+    return own(status, created);
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+    const Shape& x = inputs[0];
+    size_t alignment = 0, height = 0, width = 0;
+    *workspace = 0;
+    FERRY_TRY(check(
+        xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]),
+                                           static_cast<size_t>(x[2]), workspace, &alignment, &height, &width, pool),
+        "reshaping"));
+    if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]) || alignment > kAlignment)
+      return error(FERRY_BACKEND_ERROR, "conv2d: XNNPACK plans an output of %zux%zu for %s", height, width,
+                   to_string(output).c_str());
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    return check(xnn_setup_convolution2d_nhwc_f32(xnn_.get(), workspace, floats(inputs[0]), floats(output)),
+                 "setting up");
+  }
+};
+
+}  // namespace
+
+Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  auto conv = std::make_unique<Conv2d>();
+  FERRY_TRY(conv->create(model, op));
+  *out = std::move(conv);
+  return {};
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,23 @@
+// One function a file: makes the Op for its table of the schema. Listed in ops.cc.
+#pragma once
+
+#include "sdk/cpu/op.h"
+
+namespace ferry::cpu {
+
+Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_linear(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_pool2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_binary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_reduce(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_concat(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_pixel_shuffle(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_resize2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_pad(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_reshape(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_transpose(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_slice(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_softmax(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+
+}  // namespace ferry::cpu

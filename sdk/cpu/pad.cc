@@ -1,0 +1,90 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+namespace {
+
+class Pad : public Op {
+ public:
+  explicit Pad(const fbs::Pad& params) : params_(params) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    const Shape& x = inputs[0];
+    // Inner dimensions without padding join the one outside them.
+    rank_ = 0;
+    for (int i = x.rank; i-- > 0;) {
+      const unsigned u = static_cast<unsigned>(i);
+      Dimension d{static_cast<size_t>(x[i]), static_cast<size_t>(params_.before()->Get(u)),
+                  static_cast<size_t>(params_.after()->Get(u))};
+      if (rank_ > 0 && dims_[rank_ - 1].before == 0 && dims_[rank_ - 1].after == 0) {
+        const size_t inner = dims_[--rank_].size;
+        d = {d.size * inner, d.before * inner, d.after * inner};
+      }
+      dims_[rank_++] = d;
+    }
+    if (rank_ == 0) dims_[rank_++] = {1, 0, 0};
+    rows_ = 1;
+    for (size_t i = 1; i < rank_; ++i) rows_ *= dims_[i].padded();
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    parallel_rows(pool, rows_, dims_[0].padded(), [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) row(i);
+    });
+    return {};
+  }
+
+ private:
+  struct Dimension {
+    size_t size, before, after;
+    size_t padded() const { return before + size + after; }
+  };
+
+  void row(size_t index) const {
+    const Dimension& inner = dims_[0];
+    float* to = output_ + index * inner.padded();
+    size_t source = 0, stride = 1;
+    for (size_t i = 1; i < rank_; ++i) {
+      const size_t at = index % dims_[i].padded();
+      index /= dims_[i].padded();
+      if (at < dims_[i].before || at >= dims_[i].before + dims_[i].size) {
+        std::fill_n(to, inner.padded(), params_.value());
+        return;
+      }
+      source += (at - dims_[i].before) * stride;
+      stride *= dims_[i].size;
+    }
+    to = std::fill_n(to, inner.before, params_.value());
+    std::memcpy(to, input_ + source * inner.size, inner.size * sizeof(float));
+    std::fill_n(to + inner.size, inner.after, params_.value());
+  }
+
+  const fbs::Pad& params_;
+  std::array<Dimension, FERRY_MAX_RANK> dims_{};  // innermost first
+  size_t rank_ = 0;
+  size_t rows_ = 0;
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
+};
+
+}  // namespace
+
+Status create_pad(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Pad>(*op.params_as_Pad());
+  return {};
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,43 @@
+// What our own kernels share: a loop over a thread pool, and a choice of vector instructions at run time.
+#pragma once
+
+#include <pthreadpool.h>
+
+#include <algorithm>
+#include <cstddef>
+
+// Compiles a kernel for AVX2 beside the baseline; the loader picks one. Elsewhere the baseline has vectors.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__)
+#define FERRY_KERNEL __attribute__((target_clones("avx2", "default")))
+#else
+#define FERRY_KERNEL
+#endif
+
+// Before a loop: its iterations are independent, though an output may be an input (element for element).
+#if defined(__clang__)
+#define FERRY_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FERRY_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+namespace ferry::cpu {
+
+// Elements that one task should handle, so that handing it out costs little beside it.
+inline constexpr size_t kGrain = 8192;
+
+// body(begin, end) over all of [0, count) in ranges of `tile`, the same ones for every pool: results cannot depend on the
+// number of threads.
+template <typename Body>
+void parallel_for(pthreadpool_t pool, size_t count, size_t tile, const Body& body) {
+  pthreadpool_parallelize_1d_tile_1d(
+      pool, [](void* context, size_t begin, size_t size) { (*static_cast<const Body*>(context))(begin, begin + size); },
+      const_cast<Body*>(&body), count, std::max<size_t>(tile, 1), PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+}
+
+// The same over rows of `row` elements each.
+template <typename Body>
+void parallel_rows(pthreadpool_t pool, size_t rows, size_t row, const Body& body) {
+  parallel_for(pool, rows, kGrain / std::max<size_t>(row, 1), body);
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,141 @@
+#include <array>
+
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/rows.h"
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+namespace {
+
+// Sums are kept in double: a mean over a large picture stays exact to float32, whatever the order. Every output is
+// summed by one task, so that no result depends on the number of threads (XNNPACK's mean runs on one thread only).
+
+constexpr size_t kBlock = 128;  // outputs summed together where rows are added to rows
+
+FERRY_KERNEL void add_rows(const float* x, size_t rows, size_t stride, size_t count, double* sums) {
+  size_t row = 0;
+  for (; row + 4 <= rows; row += 4, x += 4 * stride) {
+    FERRY_INDEPENDENT
+    for (size_t i = 0; i < count; ++i)
+      sums[i] += (static_cast<double>(x[i]) + static_cast<double>(x[stride + i])) +
+                 (static_cast<double>(x[2 * stride + i]) + static_cast<double>(x[3 * stride + i]));
+  }
+  for (; row < rows; ++row, x += stride) {
+    FERRY_INDEPENDENT
+    for (size_t i = 0; i < count; ++i) sums[i] += static_cast<double>(x[i]);
+  }
+}
+
+FERRY_KERNEL double sum(const float* x, size_t count) {
+  double sums[16] = {};
+  size_t i = 0;
+  for (; i + 16 <= count; i += 16) {
+    for (size_t k = 0; k < 16; ++k) sums[k] += static_cast<double>(x[i + k]);
+  }
+  for (; i < count; ++i) sums[i % 16] += static_cast<double>(x[i]);
+  for (size_t step = 8; step > 0; step /= 2) {
+    for (size_t k = 0; k < step; ++k) sums[k] += sums[k + step];
+  }
+  return sums[0];
+}
+
+class Reduce : public Op {
+ public:
+  explicit Reduce(const fbs::Reduce& params) : params_(params) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    const Shape& x = inputs[0];
+    std::array<bool, FERRY_MAX_RANK> reduced{};
+    for (const int32_t axis : *params_.axes()) reduced[static_cast<size_t>(axis)] = true;
+    // Neighbours alike are one dimension; the innermost is the row, the others say where rows begin.
+    struct Dimension {
+      size_t size;
+      bool reduced;
+    };
+    std::array<Dimension, FERRY_MAX_RANK> dims;  // innermost first
+    size_t rank = 0;
+    size_t divisor = 1;
+    for (int i = x.rank; i-- > 0;) {
+      const Dimension d{static_cast<size_t>(x[i]), reduced[static_cast<size_t>(i)]};
+      if (d.reduced) divisor *= d.size;
+      if (d.size == 1) continue;
+      if (rank > 0 && dims[rank - 1].reduced == d.reduced) {
+        dims[rank - 1].size *= d.size;
+      } else {
+        dims[rank++] = d;
+      }
+    }
+    if (rank == 0) dims[rank++] = {1, true};
+    scale_ = params_.kind() == fbs::ReduceKind::Mean ? 1.0 / static_cast<double>(divisor) : 1.0;
+    row_ = dims[0].size;
+    row_is_reduced_ = dims[0].reduced;
+    // Where the row is kept, the reduced dimension next to it has rows that follow one another.
+    run_ = !row_is_reduced_ && rank > 1 ? dims[1].size : 1;
+    const size_t first = !row_is_reduced_ && rank > 1 ? 2 : 1;
+    std::array<size_t, FERRY_MAX_RANK> strides{};
+    size_t stride = row_ * run_;
+    for (size_t i = first; i < rank; ++i) {
+      strides[i] = stride;
+      stride *= dims[i].size;
+    }
+    kept_ = runs_ = Rows();
+    for (size_t i = rank; i-- > first;) (dims[i].reduced ? runs_ : kept_).append(dims[i].size, strides[i]);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    if (row_is_reduced_) {
+      parallel_rows(pool, kept_.count(), row_ * runs_.count(), [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) output_[i] = static_cast<float>(total(i) * scale_);
+      });
+      return {};
+    }
+    const size_t blocks = (row_ + kBlock - 1) / kBlock;
+    parallel_rows(pool, kept_.count() * blocks, std::min(row_, kBlock) * run_ * runs_.count(),
+                  [&](size_t begin, size_t end) {
+                    for (size_t i = begin; i < end; ++i) block(i / blocks, i % blocks * kBlock);
+                  });
+    return {};
+  }
+
+ private:
+  double total(size_t index) const {
+    double total = 0;
+    for (size_t k = 0; k < runs_.count(); ++k) total += sum(input_ + kept_.offset(index) + runs_.offset(k), row_);
+    return total;
+  }
+
+  void block(size_t index, size_t first) {
+    double sums[kBlock] = {};
+    const size_t count = std::min(kBlock, row_ - first);
+    for (size_t k = 0; k < runs_.count(); ++k)
+      add_rows(input_ + kept_.offset(index) + runs_.offset(k) + first, run_, row_, count, sums);
+    float* out = output_ + index * row_ + first;
+    for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(sums[i] * scale_);
+  }
+
+  const fbs::Reduce& params_;
+  double scale_ = 1;
+  size_t row_ = 0, run_ = 0;
+  bool row_is_reduced_ = false;
+  Rows kept_, runs_;  // outputs, and what is added up for each
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
+};
+
+}  // namespace
+
+Status create_reduce(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce());
+  return {};
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,62 @@
+#include <cstring>
+
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/rows.h"
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+namespace {
+
+class Slice : public Op {
+ public:
+  explicit Slice(const fbs::Slice& params) : params_(params) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    const Shape& x = inputs[0];
+    // A row takes in the inner dimensions that stay whole, and the one outside them.
+    int inner = x.rank;
+    while (inner > 0 && x[inner - 1] == output[inner - 1]) --inner;
+    const int row_begin = std::max(inner - 1, 0);
+    row_ = elements(output, row_begin, output.rank);
+    rows_ = Rows();
+    first_ = 0;
+    for (int i = 0; i < x.rank; ++i) {
+      const size_t stride = elements(x, i + 1, x.rank);
+      first_ += static_cast<size_t>(params_.begin()->Get(static_cast<unsigned>(i))) * stride;
+      if (i < row_begin) rows_.append(static_cast<size_t>(output[i]), stride);
+    }
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    parallel_rows(pool, rows_.count(), row_, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i)
+        std::memcpy(output_ + i * row_, input_ + first_ + rows_.offset(i), row_ * sizeof(float));
+    });
+    return {};
+  }
+
+ private:
+  const fbs::Slice& params_;
+  size_t row_ = 0, first_ = 0;
+  Rows rows_;
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
+};
+
+}  // namespace
+
+Status create_slice(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Slice>(*op.params_as_Slice());
+  return {};
+}
+
+}  // namespace ferry::cpu

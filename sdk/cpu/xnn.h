@@ -1,0 +1,69 @@
+// XNNPACK's operators as ours: ownership, errors, weights.
+#pragma once
+
+#include <xnnpack.h>
+
+#include <memory>
+#include <vector>
+
+#include "sdk/cpu/op.h"
+
+namespace ferry::cpu {
+
+// "conv2d: XNNPACK reports an unsupported parameter while creating"
+Status check(xnn_status status, fbs::OpParams type, const char* doing);
+
+struct DeleteXnn {
+  void operator()(xnn_operator_t op) const { xnn_delete_operator(op); }
+};
+using XnnOperator = std::unique_ptr<xnn_operator, DeleteXnn>;
+
+// An op that is one XNNPACK operator.
+class XnnOp : public Op {
+ public:
+  Status run(pthreadpool_t pool) override { return check(xnn_run_operator(xnn_.get(), pool), type_, "running"); }
+
+ protected:
+  explicit XnnOp(fbs::OpParams type) : type_(type) {}
+  Status check(xnn_status status, const char* doing) const { return cpu::check(status, type_, doing); }
+  Status check(xnn_status status, fbs::OpParams type, const char* doing) const {
+    return cpu::check(status, type, doing);
+  }
+  // Takes what an xnn_create_ function gave.
+  Status own(xnn_status status, xnn_operator_t op) {
+    if (status == xnn_status_success) xnn_.reset(op);
+    return check(status, "creating");
+  }
+
+  fbs::OpParams type_;
+  XnnOperator xnn_;
+};
+
+inline const float* floats(const void* data) { return static_cast<const float*>(data); }
+inline float* floats(void* data) { return static_cast<float*>(data); }
+
+// A shape as XNNPACK takes it.
+struct Sizes {
+  explicit Sizes(const Shape& shape) : rank(static_cast<size_t>(shape.rank)) {
+    for (int i = 0; i < shape.rank; ++i) dims[static_cast<size_t>(i)] = static_cast<size_t>(shape[i]);
+  }
+  size_t rank;
+  std::array<size_t, FERRY_MAX_RANK> dims{};
+};
+
+// Elements in dimensions [begin, end).
+inline size_t elements(const Shape& shape, int begin, int end) {
+  size_t n = 1;
+  for (int i = begin; i < end; ++i) n *= static_cast<size_t>(shape[i]);
+  return n;
+}
+inline size_t elements(const Shape& shape) { return elements(shape, 0, shape.rank); }
+
+// A constant input as float32: the blob's own bytes, or `storage` where the blob keeps it in half precision.
+struct FloatConstant {
+  const float* data = nullptr;  // null for an input that the op does not have
+  std::vector<float> storage;
+};
+Status constant_input(const Model& model, const fbs::Operator& op, unsigned index, FloatConstant* out);
+
+}  // namespace ferry::cpu
