@@ -1,0 +1,46 @@
+#include "converter/reference/reference.h"
+
+#include "converter/error.h"
+#include "converter/reference/ops.h"
+#include "sdk/graph/shape_rules.h"
+
+namespace ferry::reference {
+namespace {
+
+struct Entry {
+  fbs::OpParams type;
+  void (*compute)(const fbs::Operator& op, Inputs inputs, Array& output);
+};
+
+constexpr Entry kOps[] = {
+    {fbs::OpParams::Conv2d, conv2d},     {fbs::OpParams::Linear, linear},
+    {fbs::OpParams::Pool2d, pool2d},     {fbs::OpParams::Unary, unary},
+    {fbs::OpParams::Binary, binary},     {fbs::OpParams::Reduce, reduce},
+    {fbs::OpParams::Concat, concat},     {fbs::OpParams::PixelShuffle, pixel_shuffle},
+    {fbs::OpParams::Resize2d, resize2d}, {fbs::OpParams::Pad, pad},
+    {fbs::OpParams::Reshape, reshape},   {fbs::OpParams::Transpose, transpose},
+    {fbs::OpParams::Slice, slice},       {fbs::OpParams::Softmax, softmax},
+};
+
+}  // namespace
+
+Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
+  std::vector<Shape> shapes;
+  for (const Array* input : inputs) {
+    if (input->values.size() != static_cast<size_t>(input->shape.elements()))
+      fail("%s: input %zu has %zu values for shape %s", op_name(op.params_type()), shapes.size(), input->values.size(),
+           to_string(input->shape).c_str());
+    shapes.push_back(input->shape);
+  }
+  Array output;
+  if (const Status status = infer_shape(op, shapes, &output.shape); !status.ok()) fail("%s", status.message().c_str());
+  output.values.resize(static_cast<size_t>(output.shape.elements()));
+  for (const Entry& entry : kOps) {
+    if (entry.type != op.params_type()) continue;
+    entry.compute(op, inputs, output);
+    return output;
+  }
+  fail("%s: the reference has no such operator", op_name(op.params_type()));
+}
+
+}  // namespace ferry::reference
