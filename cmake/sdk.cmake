@@ -1,10 +1,6 @@
 # What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
 
 ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
-if(NOT sdk_sources) # while the rooms are still empty
-  file(WRITE "${PROJECT_BINARY_DIR}/empty.cc" "")
-  set(sdk_sources "${PROJECT_BINARY_DIR}/empty.cc")
-endif()
 
 # Our objects alone. Tests and the command line link this one and may include internal headers.
 add_library(ferry_core STATIC ${sdk_sources})

@@ -5,13 +5,13 @@ include(GoogleTest)
 ferry_provide_gtest()
 
 ferry_sources(support_sources tests/support/*.cc)
-add_library(ferry_test_support INTERFACE)
-target_link_libraries(ferry_test_support INTERFACE ferry_gtest ferry_tools)
+add_library(ferry_test_support STATIC ${support_sources})
+target_link_libraries(ferry_test_support PUBLIC ferry_gtest ferry_tools PRIVATE ferry_options)
 if(TARGET ferry_converter)
-  target_link_libraries(ferry_test_support INTERFACE ferry_converter)
+  target_link_libraries(ferry_test_support PUBLIC ferry_converter)
 endif()
 # What lies beside the project: fixtures, real weights. Tests that need it are skipped where it is absent.
-target_compile_definitions(ferry_test_support INTERFACE
+target_compile_definitions(ferry_test_support PUBLIC
   FERRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FERRY_BINARY_DIR="${PROJECT_BINARY_DIR}"
   FERRY_COMMAND="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry")
 
@@ -27,10 +27,10 @@ set(whole_programs parity cli runtime)
 
 foreach(folder unit ops converter runtime parity cli)
   ferry_sources(sources tests/${folder}/*_test.cc tests/${folder}/*_test.c)
-  if(NOT sources OR (folder STREQUAL "converter" AND NOT TARGET ferry_converter))
+  if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER))
     continue()
   endif()
-  add_executable(${folder}_tests ${sources} ${support_sources})
+  add_executable(${folder}_tests ${sources})
   target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
   if(TARGET ferry_cli AND folder MATCHES "cli|parity")
     add_dependencies(${folder}_tests ferry_cli)
