@@ -58,6 +58,21 @@ void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source
   model.outputs.push_back(std::move(port));
 }
 
+void Graph::add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block) {
+  for (const auto& tap : model.taps) {
+    if (tap->name != name) continue;
+    if (tap->tensor != static_cast<uint32_t>(value.index)) fail("two values are tapped as '%s'", name.c_str());
+    tap->block = tap->block || block;
+    return;
+  }
+  auto port = std::make_unique<fbs::PortT>();
+  port->name = name;
+  port->tensor = static_cast<uint32_t>(value.index);
+  port->source_layout = source_layout;
+  port->block = block;
+  model.taps.push_back(std::move(port));
+}
+
 Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
   const size_t want = static_cast<size_t>(shape.elements()) * dtype_size(dtype);
   if (data.bytes.size() != want)
@@ -86,6 +101,37 @@ Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
   op->outputs.push_back(index);
   model.operators.push_back(std::move(op));
   return {this, index};
+}
+
+void Graph::make_constant(int tensor, std::vector<double> values) {
+  constants_.push_back(hold(std::move(values)));
+  at(tensor).dtype = fbs::DType::Float64;
+  at(tensor).buffer = static_cast<uint32_t>(constants_.size() - 1);
+}
+
+void Graph::forget_constant(int tensor) { constants_[at(tensor).buffer] = {}; }
+
+void Graph::compact(const std::vector<bool>& keep) {
+  std::vector<int32_t> renumbered(keep.size(), -1);
+  std::vector<std::unique_ptr<fbs::TensorT>> tensors;
+  std::vector<Constant> constants(1);
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) continue;
+    renumbered[i] = static_cast<int32_t>(tensors.size());
+    tensors.push_back(std::move(model.tensors[i]));
+    uint32_t& buffer = tensors.back()->buffer;
+    if (buffer == 0) continue;
+    constants.push_back(std::move(constants_[buffer]));
+    buffer = static_cast<uint32_t>(constants.size() - 1);
+  }
+  model.tensors = std::move(tensors);
+  constants_ = std::move(constants);
+  for (auto& op : model.operators) {
+    for (int32_t& t : op->inputs) t = renumbered[static_cast<size_t>(t)];
+    for (int32_t& t : op->outputs) t = renumbered[static_cast<size_t>(t)];
+  }
+  for (auto* ports : {&model.inputs, &model.outputs, &model.taps})
+    for (auto& port : *ports) port->tensor = static_cast<uint32_t>(renumbered[port->tensor]);
 }
 
 Shape Graph::shape(int tensor) const {

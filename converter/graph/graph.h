@@ -43,6 +43,10 @@ class Graph {
   Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout);
   void add_output(const std::string& name, Tensor value, fbs::Layout source_layout);
 
+  // Names a value that parity can look at. A value may have several names; one name for two values is an Error.
+  // `block`: the output of a block, which fusion keeps in every blob.
+  void add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block);
+
   Tensor add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<double> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
@@ -57,6 +61,13 @@ class Graph {
     for (const Tensor& t : inputs) op->inputs.push_back(t.index);
     return append(std::move(op));
   }
+
+  // For passes: an activation whose producer is gone becomes a constant.
+  void make_constant(int tensor, std::vector<double> values);
+  // For passes: forgets a constant's data once nothing uses it. The tensor stays, unusable, until compact().
+  void forget_constant(int tensor);
+  // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
+  void compact(const std::vector<bool>& keep);
 
   Shape shape(int tensor) const;
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }

@@ -1,0 +1,191 @@
+#include "converter/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "converter/identify.h"
+#include "converter/pack/pack.h"
+#include "converter/passes/passes.h"
+
+namespace ferry {
+namespace {
+
+void step(const ConvertOptions& options, const char* what, double fraction) {
+  if (options.progress) options.progress(what, fraction);
+}
+
+void check(const ConvertOptions& o) {
+  if (o.weights != "f32") fail("--weights %s: this version stores weights as f32", o.weights.c_str());
+  if (o.num_classes && *o.num_classes < 0) fail("--num-classes %d: expected 0 or more", *o.num_classes);
+  if (o.in_chans && (*o.in_chans < 1 || *o.in_chans > 64)) fail("--in-chans %d: expected 1 to 64", *o.in_chans);
+  for (const std::optional<int>& side : {o.height, o.width})
+    if (side && (*side < 1 || *side > 16384)) fail("--input-size: a side of %d, expected 1 to 16384", *side);
+}
+
+std::vector<std::string> read_labels(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("%s: cannot be read", path.string().c_str());
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    labels.push_back(line);
+  }
+  return labels;
+}
+
+// transformers' id2label, in the order of the ids; empty where the names are only "LABEL_<id>".
+std::vector<std::string> config_labels(const nlohmann::json& config) {
+  std::vector<std::string> labels;
+  if (!config.is_object() || !config.contains("id2label")) return labels;
+  const nlohmann::json& names = config["id2label"];
+  bool telling = false;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto name = names.find(std::to_string(i));
+    if (name == names.end() || !name->is_string())
+      fail("config.json: id2label has %zu names but none for class %zu", names.size(), i);
+    labels.push_back(name->get<std::string>());
+    telling = telling || labels.back() != "LABEL_" + std::to_string(i);
+  }
+  return telling ? labels : std::vector<std::string>{};
+}
+
+std::optional<int> config_classes(const nlohmann::json& config) {
+  if (!config.is_object() || !config.contains("id2label")) return {};
+  return static_cast<int>(config["id2label"].size());
+}
+
+// One value a channel of the input: grey gets the mean of the three, other counts repeat them as the first
+// convolution's weights are repeated.
+std::vector<float> for_channels(const std::vector<float>& values, int in_chans) {
+  if (in_chans == 1) return {std::accumulate(values.begin(), values.end(), 0.0f) / static_cast<float>(values.size())};
+  std::vector<float> out;
+  for (size_t c = 0; c < static_cast<size_t>(in_chans); ++c) out.push_back(values[c % values.size()]);
+  return out;
+}
+
+std::unique_ptr<fbs::PreprocessT> recipe(const BuildOptions& build) {
+  const PictureRecipe& picture = build.variant.picture;
+  auto recipe = std::make_unique<fbs::PreprocessT>();
+  recipe->resize_mode = fbs::ResizeMode::ShortestEdge;
+  recipe->resize_h = static_cast<int>(std::floor(std::max(build.height, build.width) / picture.crop_pct));
+  recipe->resize_w = recipe->resize_h;
+  recipe->filter = picture.filter;
+  recipe->crop_h = build.height;
+  recipe->crop_w = build.width;
+  recipe->mean = for_channels(picture.mean, build.in_chans);
+  recipe->std = for_channels(picture.std, build.in_chans);
+  recipe->color = build.in_chans == 1 ? fbs::ColorOrder::Gray : fbs::ColorOrder::RGB;
+  return recipe;
+}
+
+std::vector<std::string> option_strings(const ConvertOptions& o) {
+  std::vector<std::string> out;
+  if (o.num_classes) out.push_back("--num-classes " + std::to_string(*o.num_classes));
+  if (o.in_chans) out.push_back("--in-chans " + std::to_string(*o.in_chans));
+  if (o.height && o.width)
+    out.push_back("--input-size " + std::to_string(*o.height) + "x" + std::to_string(*o.width));
+  if (o.keep_taps) out.push_back("--keep-taps");
+  if (!o.labels.empty()) out.push_back("--labels");
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::unique_ptr<fbs::ProvenanceT> provenance(const ConvertOptions& options, const Checkpoint& checkpoint,
+                                             const Identified& network) {
+  auto p = std::make_unique<fbs::ProvenanceT>();
+  p->family = network.family->name;
+  p->variant = network.variant->name();
+  p->source = checkpoint.path().filename().string();
+  p->source_sha256 = checkpoint.sha256();
+  p->framework = network.naming->framework;
+  p->converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) + "." +
+                 std::to_string(FERRY_VERSION_PATCH);
+  p->options = option_strings(options);
+  return p;
+}
+
+std::vector<std::string> labels_for(const ConvertOptions& options, const nlohmann::json& config, const Variant& variant,
+                                    int classes) {
+  if (!options.labels.empty()) {
+    std::vector<std::string> labels = read_labels(options.labels);
+    if (labels.size() != static_cast<size_t>(classes))
+      fail("%s has %zu lines, but the network has %d classes", options.labels.string().c_str(), labels.size(), classes);
+    return labels;
+  }
+  std::vector<std::string> labels = config_labels(config);
+  if (labels.empty() && variant.imagenet_labels) labels = imagenet_labels();
+  return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
+}
+
+void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& options, const nlohmann::json& config) {
+  auto& model = graph.model;
+  model.name = build.variant.name();
+  if (!model.preprocess) model.preprocess = recipe(build);
+  const fbs::PortT& output = *model.outputs.front();
+  const Shape shape = graph.shape(static_cast<int>(output.tensor));
+  const bool classes = output.name == "logits" && shape.rank == 2;
+  if (classes) model.labels = labels_for(options, config, build.variant, shape[1]);
+  if (!classes && !options.labels.empty())
+    fail("--labels: %s as converted here gives no classes", model.name.c_str());
+  if (!model.postprocess) {
+    model.postprocess = std::make_unique<fbs::PostprocessT>();
+    model.postprocess->task = classes ? fbs::Task::Classification : fbs::Task::Tensors;
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
+  check(options);
+  step(options, "reading", 0.0);
+  const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint);
+  const Identified network =
+      options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
+  const Variant& variant = *network.variant;
+  const nlohmann::json config =
+      network.naming->framework == "transformers" ? read_config(*checkpoint) : nlohmann::json();
+  BuildOptions build{.variant = variant, .input_name = network.naming->input};
+  build.num_classes = options.num_classes ? *options.num_classes : config_classes(config).value_or(variant.num_classes);
+  build.in_chans = options.in_chans.value_or(variant.in_chans);
+  build.height = options.height.value_or(variant.height);
+  build.width = options.width.value_or(variant.width);
+
+  step(options, "building", 0.1);
+  auto graph = std::make_unique<Graph>();
+  try {
+    Ledger ledger(checkpoint, *network.naming);
+    network.family->build(*graph, Weights(*graph, ledger), build);
+    ledger.finish();
+    describe(*graph, build, options, config);
+  } catch (const Error& error) {
+    fail("%s as %s: %s", checkpoint->path().filename().string().c_str(), variant.name().c_str(), error.what());
+  }
+  graph->model.provenance = provenance(options, *checkpoint, network);
+
+  step(options, "folding", 0.4);
+  run_passes(*graph, {.keep_taps = options.keep_taps});
+  return graph;
+}
+
+Conversion convert(const ConvertOptions& options) {
+  const std::unique_ptr<Graph> graph = convert_to_graph(options);
+  step(options, "packing", 0.7);
+  const std::vector<std::byte> blob = pack(*graph);
+  step(options, "writing", 0.9);
+  write_file(options.output, blob);
+  step(options, "done", 1.0);
+  const auto& model = graph->model;
+  return {.family = model.provenance->family,
+          .variant = model.provenance->variant,
+          .framework = model.provenance->framework,
+          .operators = model.operators.size(),
+          .taps = model.taps.size(),
+          .labels = model.labels.size(),
+          .bytes = blob.size()};
+}
+
+}  // namespace ferry

@@ -1,0 +1,50 @@
+// From a checkpoint on disk to a blob on disk: what `ferry convert` does.
+//
+//     ferry::ConvertOptions options;
+//     options.checkpoint = "model.safetensors";
+//     options.model = "resnet50";
+//     options.output = "resnet50.ferry";
+//     ferry::Conversion done = ferry::convert(options);
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+
+struct ConvertOptions {
+  std::filesystem::path checkpoint;  // whatever open_checkpoint takes
+  std::string model;  // variant: "resnet50", "resnet50.a1_in1k", "timm/resnet50.a1_in1k"; empty: found by config.json or keys
+  std::filesystem::path output;
+  std::optional<int> num_classes;  // 0: features only, output "pooled"; absent: as the variant has it
+  std::optional<int> in_chans;     // 1..64; the first convolution is adapted by timm's rule
+  std::optional<int> height, width;  // input size; absent: the variant's
+  std::string weights = "f32";       // storage of weights: "f32"
+  bool keep_taps = false;            // every tap survives, at the price of fusion
+  std::filesystem::path labels;      // class names, one a line; empty: the variant's own
+  // Called between steps with what begins now ("reading", "building", "folding", "packing", "writing") and how much of
+  // the whole lies behind, 0..1.
+  std::function<void(std::string_view step, double fraction)> progress;
+};
+
+// What was done, for a closing line.
+struct Conversion {
+  std::string family, variant, framework;
+  size_t operators = 0, taps = 0, labels = 0;
+  uint64_t bytes = 0;  // of the blob
+};
+
+// Throws Error with one sentence. Nothing is left at `output` then.
+Conversion convert(const ConvertOptions& options);
+
+// All but packing and writing: the finished graph as it would be packed. `output` is not read.
+std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options);
+
+}  // namespace ferry

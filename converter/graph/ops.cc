@@ -1,0 +1,219 @@
+#include "converter/graph/ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ferry {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// The operator that computes `x`; null for inputs and constants.
+fbs::OperatorT* producer(Tensor x) {
+  auto& ops = x.graph->model.operators;
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op)
+    if ((*op)->outputs.front() == x.index) return op->get();
+  return nullptr;
+}
+
+Tensor unary(Tensor x, fbs::UnaryKind kind, float alpha = 0, float beta = 0) {
+  fbs::UnaryT params;
+  params.kind = kind;
+  params.alpha = alpha;
+  params.beta = beta;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
+  fbs::BinaryT params;
+  params.kind = kind;
+  return a.graph->add_op("", params, {a, b});
+}
+
+Tensor scalar(Graph& graph, double value) { return graph.add_constant("", Shape{1}, std::vector<double>{value}); }
+
+Tensor pool2d(Tensor x, fbs::PoolKind kind, const Pool2dOptions& options) {
+  fbs::Pool2dT params;
+  params.kind = kind;
+  params.kernel_h = params.kernel_w = options.kernel;
+  params.stride_h = params.stride_w = options.stride;
+  params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = options.padding;
+  params.ceil_mode = options.ceil_mode;
+  params.count_include_pad = options.count_include_pad;
+  return x.graph->add_op("", params, {x});
+}
+
+// x * scale + shift of BatchNorm; not tapped.
+Tensor normalize(Tensor x, const Weights& w, double eps) {
+  const int count = channels(x);
+  const std::vector<double> gamma = w.values("weight", count), beta = w.values("bias", count);
+  const std::vector<double> mean = w.values("running_mean", count), var = w.values("running_var", count);
+  std::vector<double> scale(gamma.size()), shift(gamma.size());
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    if (!(var[c] + eps > 0)) fail("'%s.running_var'[%zu] is %g: a variance must be positive", w.name().c_str(), c, var[c]);
+    scale[c] = gamma[c] / std::sqrt(var[c] + eps);
+    shift[c] = beta[c] - mean[c] * scale[c];
+  }
+  Graph& graph = w.graph();
+  const std::string name = w.name();
+  return x * graph.add_constant(name + ".scale", Shape{count}, std::move(scale)) +
+         graph.add_constant(name + ".shift", Shape{count}, std::move(shift));
+}
+
+}  // namespace
+
+Tensor tap(Tensor x, const Weights& w, bool block) {
+  Graph& graph = w.graph();
+  const std::vector<std::string> names = w.tap_names();
+  for (const std::string& name : names)
+    graph.add_tap(name, x, x.shape().rank == 4 ? fbs::Layout::NCHW : fbs::Layout::Same, block);
+  if (names.empty()) return x;
+  if (fbs::OperatorT* op = producer(x); op && op->name.empty()) op->name = names.front();
+  if (std::string& name = graph.at(x.index).name; name.empty()) name = names.front();
+  return x;
+}
+
+int channels(Tensor x) {
+  const Shape shape = x.shape();
+  return shape[shape.rank - 1];
+}
+
+Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& o) {
+  const int in = channels(x) / o.groups;
+  Tensor weight = w.kernel({o.out, o.kernel, o.kernel, o.adapt_input ? 0 : in});
+  if (o.adapt_input && channels(weight) != in) weight = adapt_input_channels(weight, in);
+  fbs::Conv2dT params;
+  params.stride_h = params.stride_w = o.stride;
+  params.dilation_h = params.dilation_w = o.dilation;
+  params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = o.padding;
+  params.groups = o.groups;
+  std::vector<Tensor> inputs = {x, weight};
+  if (o.bias) inputs.push_back(w("bias", {weight.shape()[0]}));
+  return tap(x.graph->add_op(w.name(), params, inputs), w);
+}
+
+Tensor linear(Tensor x, const Weights& w, const LinearOptions& o) {
+  const Tensor weight = w.matrix({o.out, channels(x)});
+  std::vector<Tensor> inputs = {x, weight};
+  if (o.bias) inputs.push_back(w("bias", {weight.shape()[0]}));
+  return tap(x.graph->add_op(w.name(), fbs::LinearT{}, inputs), w);
+}
+
+Tensor batch_norm(Tensor x, const Weights& w, double eps) { return tap(normalize(x, w, eps), w); }
+
+Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double eps) {
+  return tap(tap(act(normalize(x, w, eps)), w["act"]), w);
+}
+
+Tensor prelu(Tensor x, const Weights& w) {
+  const Shape slopes = w.stored_shape("weight");
+  const bool shared = slopes.rank == 1 && slopes[0] == 1;
+  return tap(binary(fbs::BinaryKind::PRelu, x, w("weight", {shared ? 1 : channels(x)})), w);
+}
+
+Tensor relu(Tensor x) { return clamp(x, 0, kInfinity); }
+Tensor relu6(Tensor x) { return clamp(x, 0, 6); }
+Tensor clamp(Tensor x, float low, float high) { return unary(x, fbs::UnaryKind::Clamp, low, high); }
+Tensor leaky_relu(Tensor x, float slope) { return unary(x, fbs::UnaryKind::LeakyRelu, slope); }
+Tensor sigmoid(Tensor x) { return unary(x, fbs::UnaryKind::Sigmoid); }
+Tensor tanh(Tensor x) { return unary(x, fbs::UnaryKind::Tanh); }
+Tensor hard_swish(Tensor x) { return unary(x, fbs::UnaryKind::HardSwish); }
+Tensor silu(Tensor x) { return unary(x, fbs::UnaryKind::Silu); }
+Tensor gelu(Tensor x) { return unary(x, fbs::UnaryKind::Gelu); }
+
+Tensor max_pool2d(Tensor x, const Pool2dOptions& options) { return pool2d(x, fbs::PoolKind::Max, options); }
+Tensor avg_pool2d(Tensor x, const Pool2dOptions& options) { return pool2d(x, fbs::PoolKind::Average, options); }
+
+Tensor global_avg_pool(Tensor x) {
+  fbs::ReduceT params;
+  params.kind = fbs::ReduceKind::Mean;
+  params.axes = {1, 2};
+  params.keep_dims = true;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor flatten(Tensor x) {
+  const Shape shape = x.shape();
+  const bool one_place = shape.rank == 4 && shape[1] == 1 && shape[2] == 1;
+  if (shape.rank == 4 && !one_place) x = transpose(x, {0, 3, 1, 2});
+  return reshape(x, {0, -1});
+}
+
+Tensor concat(const std::vector<Tensor>& parts, int axis) {
+  fbs::ConcatT params;
+  params.axis = axis < 0 ? axis + parts.front().shape().rank : axis;
+  return parts.front().graph->add_op("", params, parts);
+}
+
+Tensor pixel_shuffle(Tensor x, int factor) {
+  if (const int cell = factor * factor; cell > 1) {
+    x = reshape(x, {0, 0, 0, channels(x) / cell, cell});
+    x = reshape(transpose(x, {0, 1, 2, 4, 3}), {0, 0, 0, -1});
+  }
+  return depth_to_space(x, factor);
+}
+
+Tensor depth_to_space(Tensor x, int factor) {
+  fbs::PixelShuffleT params;
+  params.factor = factor;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor resize(Tensor x, fbs::ResizeKind kind, int scale) {
+  fbs::Resize2dT params;
+  params.kind = kind;
+  params.scale_h = params.scale_w = scale;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor pad2d(Tensor x, int top, int left, int bottom, int right, float value) {
+  fbs::PadT params;
+  params.before = {0, top, left, 0};
+  params.after = {0, bottom, right, 0};
+  params.value = value;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor reshape(Tensor x, const std::vector<int32_t>& shape) {
+  fbs::ReshapeT params;
+  params.shape = shape;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor transpose(Tensor x, const std::vector<int32_t>& perm) {
+  fbs::TransposeT params;
+  params.perm = perm;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor operator+(Tensor a, Tensor b) { return binary(fbs::BinaryKind::Add, a, b); }
+Tensor operator-(Tensor a, Tensor b) { return binary(fbs::BinaryKind::Sub, a, b); }
+Tensor operator*(Tensor a, Tensor b) { return binary(fbs::BinaryKind::Mul, a, b); }
+Tensor operator*(Tensor a, double b) { return a * scalar(*a.graph, b); }
+Tensor operator+(Tensor a, double b) { return a + scalar(*a.graph, b); }
+
+Tensor adapt_input_channels(Tensor weight, int in_chans) {
+  Graph& graph = *weight.graph;
+  const std::string& name = graph.at(weight.index).name;
+  const Shape from = weight.shape();
+  const int in = from[3];
+  const bool by_threes = in_chans == 1 && in > 3;
+  if (in_chans == 1 ? by_threes && in % 3 != 0 : in != 3)
+    fail("'%s' has %d input channels: there is no rule that makes %d of them", name.c_str(), in, in_chans);
+  const int out = by_threes ? in / 3 : in_chans;
+  const std::vector<double> source = graph.values(weight.index);
+  std::vector<double> adapted(source.size() / static_cast<size_t>(in) * static_cast<size_t>(out), 0.0);
+  for (size_t place = 0; place < source.size() / static_cast<size_t>(in); ++place) {
+    const double* s = &source[place * static_cast<size_t>(in)];
+    double* d = &adapted[place * static_cast<size_t>(out)];
+    if (in_chans == 1) {
+      for (int i = 0; i < in; ++i) d[by_threes ? i / 3 : 0] += s[i];
+    } else {
+      for (int i = 0; i < out; ++i) d[i] = s[i % 3] * (3.0 / in_chans);
+    }
+  }
+  return graph.add_constant(name, Shape{from[0], from[1], from[2], out}, std::move(adapted));
+}
+
+}  // namespace ferry

@@ -1,0 +1,106 @@
+// The operators that family code is written with: free functions from tensors to a tensor, named and parameterised as in
+// PyTorch. Activations are N,H,W,C throughout; where PyTorch counts dimensions, these count channels last.
+//
+//     Tensor y = batch_norm(conv2d(x, w["conv1"], {.out = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false}),
+//                           w["bn1"]);
+//     y = tap(relu(y), w["act1"]);
+//
+// Functions that take a Weights are modules: they read the module's weights and tap their output under its name.
+#pragma once
+
+#include <vector>
+
+#include "converter/graph/graph.h"
+#include "converter/graph/weights.h"
+
+namespace ferry {
+
+inline constexpr bool kBlock = true;
+
+// x, seen from outside under the names of module `w`. `block`: a block's output, never erased by fusion.
+Tensor tap(Tensor x, const Weights& w, bool block = false);
+
+// The size of x's last dimension.
+int channels(Tensor x);
+
+// ---- modules with weights
+
+struct Conv2dOptions {
+  int out = 0;     // channels; 0: as many as the weight has
+  int kernel = 0;  // height and width; 0: as the weight has them
+  int stride = 1;
+  int padding = 0;
+  int dilation = 1;
+  int groups = 1;
+  bool bias = true;
+  bool adapt_input = false;  // a first convolution: its weight is fitted to x's channels, see adapt_input_channels()
+};
+Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& options = {});
+
+struct LinearOptions {
+  int out = 0;  // features; 0: as many as the weight has
+  bool bias = true;
+};
+// Over the last dimension.
+Tensor linear(Tensor x, const Weights& w, const LinearOptions& options = {});
+
+// BatchNorm with the statistics of training: x * scale + shift, scale = gamma / sqrt(var + eps), shift = beta - mean *
+// scale, in double. Folding it into a convolution is the passes' work.
+Tensor batch_norm(Tensor x, const Weights& w, double eps = 1e-5);
+
+// BatchNorm and activation as one module (timm's BatchNormAct2d): taps "bn1.act" and "bn1" are both after `act`.
+Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double eps = 1e-5);
+
+// A learned slope for each channel, or one for all.
+Tensor prelu(Tensor x, const Weights& w);
+
+// ---- functions
+
+Tensor relu(Tensor x);
+Tensor relu6(Tensor x);
+Tensor clamp(Tensor x, float low, float high);
+Tensor leaky_relu(Tensor x, float slope = 0.01f);
+Tensor sigmoid(Tensor x);
+Tensor tanh(Tensor x);
+Tensor hard_swish(Tensor x);
+Tensor silu(Tensor x);
+Tensor gelu(Tensor x);  // the erf form
+
+struct Pool2dOptions {
+  int kernel = 2;
+  int stride = 2;
+  int padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;  // average only
+};
+Tensor max_pool2d(Tensor x, const Pool2dOptions& options);
+Tensor avg_pool2d(Tensor x, const Pool2dOptions& options);
+// Mean over height and width: N,1,1,C.
+Tensor global_avg_pool(Tensor x);
+// N,F in PyTorch's order (channels first). The passes move the reordering into the linear that follows.
+Tensor flatten(Tensor x);
+
+Tensor concat(const std::vector<Tensor>& parts, int axis = -1);
+// PyTorch's channel order: C*r*r channels, the pixel's place in its cell counted fastest.
+Tensor pixel_shuffle(Tensor x, int factor);
+// TensorFlow's depth_to_space: C*r*r channels, C counted fastest.
+Tensor depth_to_space(Tensor x, int factor);
+Tensor resize(Tensor x, fbs::ResizeKind kind, int scale);
+// Zeros (or `value`) around height and width.
+Tensor pad2d(Tensor x, int top, int left, int bottom, int right, float value = 0);
+Tensor reshape(Tensor x, const std::vector<int32_t>& shape);
+Tensor transpose(Tensor x, const std::vector<int32_t>& perm);
+
+// Elementwise, broadcast as NumPy does.
+Tensor operator+(Tensor a, Tensor b);
+Tensor operator-(Tensor a, Tensor b);
+Tensor operator*(Tensor a, Tensor b);
+Tensor operator*(Tensor a, double b);
+Tensor operator+(Tensor a, double b);
+
+// Fits a convolution weight O,KH,KW,I to `in_chans` channels as timm does (adapt_input_conv): for 1 channel the sum over
+// the input channels (by threes where there are more than 3), else the weight repeated, cut to size and scaled by
+// 3 / in_chans. Throws Error where the rule has no answer.
+Tensor adapt_input_channels(Tensor weight, int in_chans);
+
+}  // namespace ferry

@@ -1,0 +1,197 @@
+#include "converter/graph/weights.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+namespace ferry {
+namespace {
+
+std::string list(const std::vector<int64_t>& shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i ? "," : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+Shape to_shape(const CheckpointTensor& tensor, const std::string& key) {
+  Shape shape;
+  if (tensor.shape.size() > FERRY_MAX_RANK)
+    fail("'%s' has shape %s: more than %d dimensions", key.c_str(), list(tensor.shape).c_str(), FERRY_MAX_RANK);
+  for (int64_t d : tensor.shape) {
+    if (d < 1 || d > std::numeric_limits<int32_t>::max())
+      fail("'%s' has shape %s: every dimension must be at least 1", key.c_str(), list(tensor.shape).c_str());
+    shape[shape.rank++] = static_cast<int32_t>(d);
+  }
+  return shape;
+}
+
+// Throws unless `shape` is `expected`, in which 0 stands for anything.
+void check_shape(const Shape& shape, const Shape& expected, const std::string& key, const std::string& module) {
+  bool fits = shape.rank == expected.rank;
+  for (int i = 0; fits && i < shape.rank; ++i) fits = expected[i] == 0 || expected[i] == shape[i];
+  if (fits) return;
+  std::string want = to_string(expected);
+  for (size_t i = 0; (i = want.find("0", i)) != want.npos; ++i)
+    if ((want[i - 1] == '[' || want[i - 1] == ',') && (want[i + 1] == ']' || want[i + 1] == ',')) want[i] = '?';
+  fail("'%s' has shape %s, but module '%s' needs %s", key.c_str(), to_string(shape).c_str(), module.c_str(),
+       want.c_str());
+}
+
+// Memory that reads as zeros and, as long as nobody writes, takes no room: stands for weights while trying.
+Constant zeros(size_t bytes) {
+  std::shared_ptr<void> owner(std::calloc(std::max<size_t>(bytes, 1), 1), std::free);
+  return {owner, {static_cast<const std::byte*>(owner.get()), bytes}};
+}
+
+// Output dimension i is input dimension perm[i].
+template <typename T>
+std::vector<T> permute(const std::vector<T>& in, const Shape& shape, const std::vector<int>& perm) {
+  const size_t rank = perm.size();
+  std::vector<int64_t> strides(rank, 1), step(rank);
+  for (size_t i = rank - 1; i-- > 0;) strides[i] = strides[i + 1] * shape[static_cast<int>(i) + 1];
+  for (size_t i = 0; i < rank; ++i) step[i] = strides[static_cast<size_t>(perm[i])];
+  std::vector<T> out(in.size());
+  std::vector<int32_t> index(rank, 0);
+  int64_t from = 0;
+  for (T& value : out) {
+    value = in[static_cast<size_t>(from)];
+    for (size_t d = rank; d-- > 0;) {
+      from += step[d];
+      if (++index[d] < shape[perm[d]]) break;
+      from -= step[d] * index[d];
+      index[d] = 0;
+    }
+  }
+  return out;
+}
+
+bool is_float(ElementType type) {
+  return type == ElementType::F32 || type == ElementType::F16 || type == ElementType::BF16 || type == ElementType::F64;
+}
+
+}  // namespace
+
+Ledger::Ledger(std::shared_ptr<const Checkpoint> checkpoint, const Naming& naming, Mode mode)
+    : checkpoint_(std::move(checkpoint)), naming_(naming), mode_(mode) {}
+
+const CheckpointTensor* Ledger::find(const std::string& key) const {
+  const auto& tensors = checkpoint_->tensors();
+  const auto it = tensors.find(key);
+  return it == tensors.end() ? nullptr : &it->second;
+}
+
+const CheckpointTensor& Ledger::use(const std::string& key, const std::string& module) {
+  const CheckpointTensor* tensor = find(key);
+  if (!tensor) fail("the checkpoint has no '%s', which module '%s' needs", key.c_str(), module.c_str());
+  if (!used_.insert(key).second)
+    fail("'%s' is wanted twice, the second time by module '%s': two names lead to one key", key.c_str(), module.c_str());
+  return *tensor;
+}
+
+void Ledger::discard(const std::string& prefix) {
+  const auto& tensors = checkpoint_->tensors();
+  for (auto it = tensors.lower_bound(prefix); it != tensors.end() && it->first.starts_with(prefix); ++it)
+    used_.insert(it->first);
+}
+
+void Ledger::finish() const {
+  constexpr size_t kNamed = 5;
+  constexpr std::string_view kCounter = "num_batches_tracked";
+  size_t unread = 0;
+  std::string names;
+  for (const auto& [key, tensor] : checkpoint_->tensors()) {
+    if (used_.contains(key) || key.ends_with(kCounter)) continue;
+    if (++unread <= kNamed) names += (names.empty() ? "'" : ", '") + key + "' " + list(tensor.shape);
+  }
+  if (unread == 0) return;
+  if (unread > kNamed) names += " and " + std::to_string(unread - kNamed) + " more";
+  fail("the network has no use for %zu %s of the checkpoint: %s", unread, unread == 1 ? "key" : "keys", names.c_str());
+}
+
+Weights Weights::operator[](std::string_view name) const {
+  Weights inner = *this;
+  if (!inner.path_.empty()) inner.path_ += '.';
+  inner.path_ += name;
+  return inner;
+}
+
+std::string Weights::key(std::string_view leaf) const {
+  const char separator = ledger_->naming().layout == WeightLayout::Keras ? '/' : '.';
+  const std::string module = name();
+  return module.empty() ? std::string(leaf) : module + separator + std::string(leaf);
+}
+
+bool Weights::has(std::string_view leaf) const { return ledger_->find(key(leaf)) != nullptr; }
+
+Shape Weights::stored_shape(std::string_view leaf) const {
+  const std::string k = key(leaf);
+  const CheckpointTensor* tensor = ledger_->find(k);
+  return tensor ? to_shape(*tensor, k) : Shape{};
+}
+
+void Weights::discard() const { ledger_->discard(key("")); }
+
+Tensor Weights::permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const {
+  const CheckpointTensor& tensor = ledger_->use(key, path_);
+  if (!is_float(tensor.type))
+    fail("'%s' is %s: weights of module '%s' must be floating-point", key.c_str(), element_name(tensor.type),
+         path_.c_str());
+  Shape shape;
+  for (int p : perm) shape[shape.rank++] = stored[p];
+  // Dimensions of 1 may stand anywhere: only the order of the others decides whether elements move.
+  std::vector<int> moving;
+  for (int p : perm)
+    if (stored[p] > 1) moving.push_back(p);
+  const bool stays = std::is_sorted(moving.begin(), moving.end());
+  const std::string module = name();
+  if (trying()) return graph_->add_constant(key, fbs::DType::Float32, shape, zeros(tensor.bytes.size() / element_size(tensor.type) * sizeof(float)));
+  if (tensor.type == ElementType::F64) {
+    std::vector<double> values = tensor.to_doubles();
+    return graph_->add_constant(key, shape, stays ? std::move(values) : permute(values, stored, perm));
+  }
+  if (stays && tensor.type == ElementType::F32)
+    return graph_->add_constant(key, fbs::DType::Float32, shape, Constant{ledger_->checkpoint(), tensor.bytes});
+  std::vector<float> values = tensor.to_floats();
+  return graph_->add_constant(key, shape, stays ? std::move(values) : permute(values, stored, perm));
+}
+
+Tensor Weights::operator()(std::string_view leaf, const Shape& shape) const {
+  const std::string k = key(leaf);
+  const Shape stored = stored_shape(leaf);
+  if (ledger_->find(k) && shape.rank > 0) check_shape(stored, shape, k, path_);
+  std::vector<int> same;
+  for (int i = 0; i < stored.rank; ++i) same.push_back(i);
+  return permuted(k, stored, same);
+}
+
+Tensor Weights::kernel(const Shape& shape) const {
+  const bool keras = ledger_->naming().layout == WeightLayout::Keras;
+  const std::string k = key(keras ? "kernel" : "weight");
+  const CheckpointTensor* tensor = ledger_->find(k);
+  if (!tensor) ledger_->use(k, path_);  // throws
+  const Shape stored = to_shape(*tensor, k);
+  // O,KH,KW,I as the framework writes it
+  const Shape expected = keras ? Shape{shape[1], shape[2], shape[3], shape[0]}
+                               : Shape{shape[0], shape[3], shape[1], shape[2]};
+  check_shape(stored, expected, k, path_);
+  return permuted(k, stored, keras ? std::vector{3, 0, 1, 2} : std::vector{0, 2, 3, 1});
+}
+
+Tensor Weights::matrix(const Shape& shape) const {
+  const bool keras = ledger_->naming().layout == WeightLayout::Keras;
+  const std::string k = key(keras ? "kernel" : "weight");
+  const CheckpointTensor* tensor = ledger_->find(k);
+  if (!tensor) ledger_->use(k, path_);  // throws
+  const Shape stored = to_shape(*tensor, k);
+  check_shape(stored, keras ? Shape{shape[1], shape[0]} : shape, k, path_);
+  return permuted(k, stored, keras ? std::vector{1, 0} : std::vector{0, 1});
+}
+
+std::vector<double> Weights::values(std::string_view leaf, int count) const {
+  const std::string k = key(leaf);
+  if (const CheckpointTensor* tensor = ledger_->find(k)) check_shape(to_shape(*tensor, k), Shape{count}, k, path_);
+  const CheckpointTensor& tensor = ledger_->use(k, path_);
+  return trying() ? std::vector<double>(static_cast<size_t>(count), 1.0) : tensor.to_doubles();
+}
+
+}  // namespace ferry

@@ -1,0 +1,95 @@
+// Weights of a checkpoint, found by the framework's names, every key used exactly once.
+//
+//     Tensor block(const Weights& w, Tensor x) {                      // w = weights["layer1"][0]
+//       Tensor y = conv2d(x, w["conv1"], {.out = 64, .kernel = 3});   // reads "layer1.0.conv1.weight"
+//       return x + y * w("gamma");                                    // reads "layer1.0.gamma"
+//     }
+//
+// A Weights is a prefix into a Ledger. The ledger knows the checkpoint's naming (converter/graph/naming.h): code always
+// speaks canonical names and gets weights in the blob's order (O,KH,KW,I and O,I), whatever the checkpoint holds.
+// A naming with WeightLayout::Keras reads "module/kernel" and "module/bias" where the code says `kernel` and "bias"; a new
+// Keras family therefore only needs its module names (and a rename table where they are not the canonical ones).
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/graph/graph.h"
+#include "converter/graph/naming.h"
+
+namespace ferry {
+
+// Which keys of a checkpoint were used. Lives as long as the building of one graph.
+class Ledger {
+ public:
+  enum class Mode {
+    Read,  // weights are read
+    Try,   // names and shapes only: constants have the right shape and no meaning. For finding out what a file holds.
+  };
+  // `naming` must outlive the ledger.
+  Ledger(std::shared_ptr<const Checkpoint> checkpoint, const Naming& naming, Mode mode = Mode::Read);
+
+  const Naming& naming() const { return naming_; }
+  Mode mode() const { return mode_; }
+  const std::shared_ptr<const Checkpoint>& checkpoint() const { return checkpoint_; }
+
+  // Null where there is none. Does not mark.
+  const CheckpointTensor* find(const std::string& key) const;
+  // Marks `key` as used by `module`. Throws Error where it is missing or was used before.
+  const CheckpointTensor& use(const std::string& key, const std::string& module);
+  // Marks every key that begins with `prefix` as seen and left aside on purpose.
+  void discard(const std::string& prefix);
+  // Throws Error that names the keys nobody used. num_batches_tracked is BatchNorm's step counter, of no use here.
+  void finish() const;
+
+ private:
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  const Naming& naming_;
+  Mode mode_;
+  std::set<std::string> used_;
+};
+
+class Weights {
+ public:
+  Weights(Graph& graph, Ledger& ledger) : graph_(&graph), ledger_(&ledger) {}
+
+  // A module inside this one: w["layer1"][0]["conv1"] and w["layer1.0.conv1"] are the same.
+  Weights operator[](std::string_view name) const;
+  Weights operator[](int index) const { return (*this)[std::string_view(std::to_string(index))]; }
+
+  // A parameter as it is stored, of the shape [d0,d1,...] that must hold; an empty shape accepts any.
+  Tensor operator()(std::string_view leaf, const Shape& shape = {}) const;
+  // Convolution weights as O,KH,KW,I. A dimension of 0 accepts any.
+  Tensor kernel(const Shape& shape) const;
+  // Linear weights as O,I. A dimension of 0 accepts any.
+  Tensor matrix(const Shape& shape) const;
+  // A vector's elements in double, for arithmetic at conversion.
+  std::vector<double> values(std::string_view leaf, int count) const;
+  // This module's keys are known and not wanted.
+  void discard() const;
+
+  bool has(std::string_view leaf) const;
+  // A parameter's shape as stored; rank 0 where it is missing. Does not mark.
+  Shape stored_shape(std::string_view leaf) const;
+
+  Graph& graph() const { return *graph_; }
+  const std::string& path() const { return path_; }
+  // What the source framework calls this module.
+  std::string name() const { return source_module(ledger_->naming(), path_); }
+  std::vector<std::string> tap_names() const { return ferry::tap_names(ledger_->naming(), path_); }
+  bool trying() const { return ledger_->mode() == Ledger::Mode::Try; }
+
+ private:
+  std::string key(std::string_view leaf) const;
+  Tensor permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const;
+
+  Graph* graph_;
+  Ledger* ledger_;
+  std::string path_;
+};
+
+}  // namespace ferry

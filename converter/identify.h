@@ -1,0 +1,29 @@
+// Which network a checkpoint holds.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "models/families.h"
+
+namespace ferry {
+
+struct Identified {
+  const Family* family = nullptr;
+  const Variant* variant = nullptr;
+  const Naming* naming = nullptr;
+};
+
+// By name: a variant ("resnet50.a1_in1k"), an architecture ("resnet50": the first variant of the framework whose names
+// the checkpoint bears), or either with its place in front ("timm/resnet50.a1_in1k", "torchvision/resnet50").
+// Throws Error where no variant is so called, or the checkpoint bears none of the family's names.
+Identified identify(const Checkpoint& checkpoint, const std::string& model);
+
+// Without a name: by the transformers config.json beside the checkpoint, else by trying which network's keys and shapes
+// are those of the file. Throws Error, listing candidates, where that leaves none or several.
+Identified identify(const std::shared_ptr<const Checkpoint>& checkpoint);
+
+// The transformers config.json beside the checkpoint; null where there is none. Throws Error where it is not JSON.
+nlohmann::json read_config(const Checkpoint& checkpoint);
+
+}  // namespace ferry

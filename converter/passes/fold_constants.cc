@@ -1,0 +1,29 @@
+#include <set>
+
+#include "converter/passes/passes.h"
+#include "converter/reference/reference.h"
+
+namespace ferry {
+
+void fold_constants(Graph& graph, const PassOptions&) {
+  // A constant cannot be an output or a tap of a blob: such a value stays computed.
+  std::set<int> seen;
+  for (const auto* ports : {&graph.model.outputs, &graph.model.taps})
+    for (const auto& port : *ports) seen.insert(static_cast<int>(port->tensor));
+  std::erase_if(graph.model.operators, [&](const auto& op) {
+    const int output = op->outputs.front();
+    if (seen.contains(output)) return false;
+    std::vector<reference::Array> values;
+    for (int input : op->inputs) {
+      if (!graph.is_constant(input)) return false;
+      values.push_back({graph.shape(input), graph.values(input)});
+    }
+    std::vector<const reference::Array*> inputs;
+    for (const reference::Array& value : values) inputs.push_back(&value);
+    const SerializedOp serialized(*op);
+    graph.make_constant(output, reference::compute(*serialized, inputs).values);
+    return true;
+  });
+}
+
+}  // namespace ferry

@@ -1,0 +1,15 @@
+#include "converter/passes/passes.h"
+
+namespace ferry {
+
+void run_passes(Graph& graph, const PassOptions& options) {
+  constexpr void (*kPasses[])(Graph&, const PassOptions&) = {
+      fold_constants, absorb_flatten, absorb_pixel_shuffle, fold_padding, fold_scale_shift, fuse_activation,
+  };
+  for (auto pass : kPasses) {
+    pass(graph, options);
+    remove_dead_code(graph, options);  // what nobody reads must not look like a reader to the next pass
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,35 @@
+// Rewrites of a finished graph: the same results, less to do at run time. Each pass is one file and may run alone.
+//
+// What may be seen from outside is never taken away: outputs always, taps of blocks always, every tap with keep_taps.
+// An inner tap of a release blob goes with the value it names, if a pass fuses that value away.
+#pragma once
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+
+struct PassOptions {
+  bool keep_taps = false;
+};
+
+// All passes, in the order that lets each find what it needs.
+void run_passes(Graph& graph, const PassOptions& options);
+
+// Operators on constants only are computed by the oracle.
+void fold_constants(Graph& graph, const PassOptions& options);
+// conv2d or linear, then a multiplication, addition, subtraction or division by a constant for each channel: into the
+// weight and bias, in double. BatchNorm and LayerScale vanish here.
+void fold_scale_shift(Graph& graph, const PassOptions& options);
+// A clamp into the conv2d, linear or arithmetic that computes its input.
+void fuse_activation(Graph& graph, const PassOptions& options);
+// Padding into the convolution (zeros) or pool (zeros that count: average; -infinity: maximum) that reads it.
+void fold_padding(Graph& graph, const PassOptions& options);
+// PyTorch flattens channels first: a linear after such a flatten gets its columns reordered instead of its input.
+void absorb_flatten(Graph& graph, const PassOptions& options);
+// PyTorch's pixel_shuffle counts channels otherwise than the blob does: the convolution before it gets its output
+// channels reordered instead of its output.
+void absorb_pixel_shuffle(Graph& graph, const PassOptions& options);
+// Drops operators, tensors and constants that nothing seen from outside depends on, and taps without a value.
+void remove_dead_code(Graph& graph, const PassOptions& options);
+
+}  // namespace ferry

@@ -1,0 +1,70 @@
+#include "converter/passes/rewriter.h"
+
+#include <algorithm>
+
+namespace ferry {
+
+Rewriter::Rewriter(Graph& graph, const PassOptions& options)
+    : graph_(graph), producers_(graph.model.tensors.size()), uses_(graph.model.tensors.size()) {
+  for (const auto& op : graph.model.operators) {
+    for (int input : op->inputs) uses(input).readers.push_back(op.get());
+    for (int output : op->outputs) producers_[static_cast<size_t>(output)] = op.get();
+  }
+  for (const auto& port : graph.model.outputs) uses(static_cast<int>(port->tensor)).seen = true;
+  for (const auto& port : graph.model.taps)
+    if (port->block || options.keep_taps) uses(static_cast<int>(port->tensor)).seen = true;
+}
+
+Rewriter::Uses& Rewriter::uses(int tensor) {
+  if (uses_.size() <= static_cast<size_t>(tensor)) uses_.resize(graph_.model.tensors.size());
+  return uses_[static_cast<size_t>(tensor)];
+}
+
+fbs::OperatorT* Rewriter::only_reader(int tensor) const {
+  const Uses& uses = uses_[static_cast<size_t>(tensor)];
+  return uses.seen || uses.readers.size() != 1 ? nullptr : uses.readers.front();
+}
+
+void Rewriter::take_over(fbs::OperatorT* op, fbs::OperatorT* later) {
+  for (int input : later->inputs) std::erase(uses(input).readers, later);
+  producers_[static_cast<size_t>(op->outputs.front())] = nullptr;
+  op->outputs = later->outputs;
+  producers_[static_cast<size_t>(op->outputs.front())] = op;
+  if (op->name.empty()) op->name = later->name;
+  later->outputs.clear();
+}
+
+void Rewriter::set_input(fbs::OperatorT* op, size_t input, Tensor tensor) {
+  if (input == op->inputs.size()) {
+    op->inputs.push_back(tensor.index);
+  } else {
+    const int former = op->inputs[input];
+    std::vector<fbs::OperatorT*>& readers = uses(former).readers;
+    readers.erase(std::find(readers.begin(), readers.end(), op));
+    if (readers.empty() && graph_.is_constant(former)) graph_.forget_constant(former);
+    op->inputs[input] = tensor.index;
+  }
+  uses(tensor.index).readers.push_back(op);
+}
+
+void Rewriter::finish() {
+  std::erase_if(graph_.model.operators, [](const auto& op) { return op->outputs.empty(); });
+}
+
+Clamp clamp_of(fbs::OperatorT& op) {
+  if (auto* conv = op.params.AsConv2d()) return {&conv->output_min, &conv->output_max};
+  if (auto* linear = op.params.AsLinear()) return {&linear->output_min, &linear->output_max};
+  if (auto* binary = op.params.AsBinary()) {
+    // Runtimes clamp the four arithmetic operations at no cost, the others in a second pass over memory.
+    switch (binary->kind) {
+      case fbs::BinaryKind::Add:
+      case fbs::BinaryKind::Sub:
+      case fbs::BinaryKind::Mul:
+      case fbs::BinaryKind::Div: return {&binary->output_min, &binary->output_max};
+      default: break;
+    }
+  }
+  return {};
+}
+
+}  // namespace ferry

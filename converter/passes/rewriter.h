@@ -1,0 +1,47 @@
+// What passes ask about a graph, and the few changes that they make to it.
+#pragma once
+
+#include <vector>
+
+#include "converter/passes/passes.h"
+
+namespace ferry {
+
+class Rewriter {
+ public:
+  Rewriter(Graph& graph, const PassOptions& options);
+
+  // The operator that computes `tensor`; null for inputs, constants and what a removed operator computed.
+  fbs::OperatorT* producer(int tensor) const { return producers_[static_cast<size_t>(tensor)]; }
+  // The one operator that reads `tensor`, where nobody outside sees it; else null. Whoever has this operator may change
+  // what `tensor` holds.
+  fbs::OperatorT* only_reader(int tensor) const;
+
+  // `op` computes what `later`, its only reader, did; `later` and the value between them are gone.
+  void take_over(fbs::OperatorT* op, fbs::OperatorT* later);
+  // `op` reads `tensor` at place `input` from now on (appended where it had one input less). A constant that nothing
+  // else reads is forgotten.
+  void set_input(fbs::OperatorT* op, size_t input, Tensor tensor);
+  // Removes the operators that were taken over, keeping the order of the rest.
+  void finish();
+
+ private:
+  struct Uses {
+    std::vector<fbs::OperatorT*> readers;
+    bool seen = false;  // from outside
+  };
+  Uses& uses(int tensor);
+
+  Graph& graph_;
+  std::vector<fbs::OperatorT*> producers_;
+  std::vector<Uses> uses_;
+};
+
+// Where `op` keeps a clamp of its result; null where it has none to offer.
+struct Clamp {
+  float* low = nullptr;
+  float* high = nullptr;
+};
+Clamp clamp_of(fbs::OperatorT& op);
+
+}  // namespace ferry

@@ -1,0 +1,28 @@
+#include "models/families.h"
+
+#include <sstream>
+
+#include "models/resnet/resnet.h"
+
+namespace ferry {
+
+std::span<const Family> families() {
+  static constexpr Family kTable[] = {
+      {"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of},
+  };
+  return kTable;
+}
+
+const std::vector<std::string>& imagenet_labels() {
+  static const std::vector<std::string> labels = [] {
+    std::istringstream text(
+#include "data/imagenet_1k.inc"
+    );
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }();
+  return labels;
+}
+
+}  // namespace ferry
