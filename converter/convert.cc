@@ -86,8 +86,7 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   std::vector<std::string> out;
   if (o.num_classes) out.push_back("--num-classes " + std::to_string(*o.num_classes));
   if (o.in_chans) out.push_back("--in-chans " + std::to_string(*o.in_chans));
-  if (o.height && o.width)
-    out.push_back("--input-size " + std::to_string(*o.height) + "x" + std::to_string(*o.width));
+  if (o.height && o.width) out.push_back("--input-size " + std::to_string(*o.height) + "x" + std::to_string(*o.width));
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
   std::sort(out.begin(), out.end());
@@ -129,8 +128,7 @@ void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& opt
   const Shape shape = graph.shape(static_cast<int>(output.tensor));
   const bool classes = output.name == "logits" && shape.rank == 2;
   if (classes) model.labels = labels_for(options, config, build.variant, shape[1]);
-  if (!classes && !options.labels.empty())
-    fail("--labels: %s as converted here gives no classes", model.name.c_str());
+  if (!classes && !options.labels.empty()) fail("--labels: %s as converted here gives no classes", model.name.c_str());
   if (!model.postprocess) {
     model.postprocess = std::make_unique<fbs::PostprocessT>();
     model.postprocess->task = classes ? fbs::Task::Classification : fbs::Task::Tensors;
@@ -143,8 +141,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   check(options);
   step(options, "reading", 0.0);
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint);
-  const Identified network =
-      options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
+  const Identified network = options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
   const Variant& variant = *network.variant;
   const nlohmann::json config =
       network.naming->framework == "transformers" ? read_config(*checkpoint) : nlohmann::json();

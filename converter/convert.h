@@ -21,10 +21,11 @@ namespace ferry {
 
 struct ConvertOptions {
   std::filesystem::path checkpoint;  // whatever open_checkpoint takes
-  std::string model;  // variant: "resnet50", "resnet50.a1_in1k", "timm/resnet50.a1_in1k"; empty: found by config.json or keys
+  std::string
+      model;  // variant: "resnet50", "resnet50.a1_in1k", "timm/resnet50.a1_in1k"; empty: found by config.json or keys
   std::filesystem::path output;
-  std::optional<int> num_classes;  // 0: features only, output "pooled"; absent: as the variant has it
-  std::optional<int> in_chans;     // 1..64; the first convolution is adapted by timm's rule
+  std::optional<int> num_classes;    // 0: features only, output "pooled"; absent: as the variant has it
+  std::optional<int> in_chans;       // 1..64; the first convolution is adapted by timm's rule
   std::optional<int> height, width;  // input size; absent: the variant's
   std::string weights = "f32";       // storage of weights: "f32"
   bool keep_taps = false;            // every tap survives, at the price of fusion

@@ -14,8 +14,8 @@ inline Tensor picture_input(Graph& graph, const BuildOptions& options) {
 // Does the checkpoint's classifier have as many classes as expected?
 inline void check_classes(int found, const Weights& w, const BuildOptions& options) {
   if (found != options.num_classes.value_or(found))
-    fail("classifier '%s' has %d classes, expected %d: say --num-classes %d if the checkpoint is right", w.name().c_str(),
-         found, *options.num_classes, found);
+    fail("classifier '%s' has %d classes, expected %d: say --num-classes %d if the checkpoint is right",
+         w.name().c_str(), found, *options.num_classes, found);
 }
 
 // The output: "logits" of linear layer `w`, or with no classes asked for "pooled" itself.

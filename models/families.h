@@ -30,6 +30,7 @@ struct Variant {
   std::string framework;     // whose checkpoint: a naming of the family bears the same name
   std::string hub;           // where it is published: "timm/resnet50.a1_in1k"; may be empty
   int num_classes = 1000;    // 0: not a classifier
+  int in_chans = 3;
   int height = 224, width = 224;
   PictureRecipe picture;
   bool imagenet_labels = true;

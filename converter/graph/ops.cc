@@ -51,7 +51,8 @@ Tensor normalize(Tensor x, const Weights& w, double eps) {
   const std::vector<double> mean = w.values("running_mean", count), var = w.values("running_var", count);
   std::vector<double> scale(gamma.size()), shift(gamma.size());
   for (size_t c = 0; c < gamma.size(); ++c) {
-    if (!(var[c] + eps > 0)) fail("'%s.running_var'[%zu] is %g: a variance must be positive", w.name().c_str(), c, var[c]);
+    if (!(var[c] + eps > 0))
+      fail("'%s.running_var'[%zu] is %g: a variance must be positive", w.name().c_str(), c, var[c]);
     scale[c] = gamma[c] / std::sqrt(var[c] + eps);
     shift[c] = beta[c] - mean[c] * scale[c];
   }

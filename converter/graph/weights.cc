@@ -84,7 +84,8 @@ const CheckpointTensor& Ledger::use(const std::string& key, const std::string& m
   const CheckpointTensor* tensor = find(key);
   if (!tensor) fail("the checkpoint has no '%s', which module '%s' needs", key.c_str(), module.c_str());
   if (!used_.insert(key).second)
-    fail("'%s' is wanted twice, the second time by module '%s': two names lead to one key", key.c_str(), module.c_str());
+    fail("'%s' is wanted twice, the second time by module '%s': two names lead to one key", key.c_str(),
+         module.c_str());
   return *tensor;
 }
 
@@ -144,7 +145,9 @@ Tensor Weights::permuted(const std::string& key, const Shape& stored, const std:
     if (stored[p] > 1) moving.push_back(p);
   const bool stays = std::is_sorted(moving.begin(), moving.end());
   const std::string module = name();
-  if (trying()) return graph_->add_constant(key, fbs::DType::Float32, shape, zeros(tensor.bytes.size() / element_size(tensor.type) * sizeof(float)));
+  if (trying())
+    return graph_->add_constant(key, fbs::DType::Float32, shape,
+                                zeros(tensor.bytes.size() / element_size(tensor.type) * sizeof(float)));
   if (tensor.type == ElementType::F64) {
     std::vector<double> values = tensor.to_doubles();
     return graph_->add_constant(key, shape, stays ? std::move(values) : permute(values, stored, perm));
@@ -171,8 +174,8 @@ Tensor Weights::kernel(const Shape& shape) const {
   if (!tensor) ledger_->use(k, path_);  // throws
   const Shape stored = to_shape(*tensor, k);
   // O,KH,KW,I as the framework writes it
-  const Shape expected = keras ? Shape{shape[1], shape[2], shape[3], shape[0]}
-                               : Shape{shape[0], shape[3], shape[1], shape[2]};
+  const Shape expected =
+      keras ? Shape{shape[1], shape[2], shape[3], shape[0]} : Shape{shape[0], shape[3], shape[1], shape[2]};
   check_shape(stored, expected, k, path_);
   return permuted(k, stored, keras ? std::vector{3, 0, 1, 2} : std::vector{0, 2, 3, 1});
 }

@@ -17,7 +17,8 @@ void absorb_flatten(Graph& graph, const PassOptions& options) {
       continue;
 
     // Column (c, h, w) of the weight moves to (h, w, c).
-    const size_t channels = static_cast<size_t>(map[3]), places = static_cast<size_t>(map[1]) * static_cast<size_t>(map[2]);
+    const size_t channels = static_cast<size_t>(map[3]),
+                 places = static_cast<size_t>(map[1]) * static_cast<size_t>(map[2]);
     const std::vector<double> source = graph.values(linear->inputs[1]);
     std::vector<double> permuted(source.size());
     for (size_t i = 0; i < source.size(); ++i) {

@@ -79,8 +79,7 @@ void fold_scale_shift(Graph& graph, const PassOptions& options) {
         continue;
       const Shape shape = graph.shape(between);
       Affine affine;
-      if (shape != graph.shape(op->outputs.front()) ||
-          !as_affine(graph, *op, variable, shape[shape.rank - 1], &affine))
+      if (shape != graph.shape(op->outputs.front()) || !as_affine(graph, *op, variable, shape[shape.rank - 1], &affine))
         continue;
       apply(graph, rewriter, producer, affine);
       *clamp.low = op->params.AsBinary()->output_min;

@@ -16,8 +16,7 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
     x = tap(relu(batch_norm(x, conv1[4])), conv1[5]);
     x = tap(conv2d(x, conv1[6], {.out = 64, .kernel = 3, .padding = 1, .bias = false}), conv1);
   } else {
-    x = conv2d(x, w["conv1"],
-               {.out = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false, .adapt_input = true});
+    x = conv2d(x, w["conv1"], {.out = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false, .adapt_input = true});
   }
   x = tap(relu(batch_norm(x, w["bn1"])), w["act1"]);
   return tap(max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1}), w["maxpool"], kBlock);

@@ -31,13 +31,20 @@ using fbs::Filter;
 
 Variant timm(const char* architecture, const char* tag, double crop_pct, int size = 224) {
   const std::string hub = *tag ? std::string("timm/") + architecture + "." + tag : "";
-  return {.architecture = architecture, .tag = tag, .framework = "timm", .hub = hub, .height = size, .width = size,
+  return {.architecture = architecture,
+          .tag = tag,
+          .framework = "timm",
+          .hub = hub,
+          .height = size,
+          .width = size,
           .picture = {.crop_pct = crop_pct}};
 }
 
 // torchvision's weights: shorter edge 256 ("v1") or 232 ("v2"), bilinear.
 Variant torchvision(const char* architecture, const char* tag, double crop_pct) {
-  return {.architecture = architecture, .tag = tag, .framework = "torchvision",
+  return {.architecture = architecture,
+          .tag = tag,
+          .framework = "torchvision",
           .hub = std::string("torchvision/") + architecture + "." + tag,
           .picture = {.filter = Filter::Bilinear, .crop_pct = crop_pct}};
 }
@@ -147,8 +154,9 @@ std::string architecture_of(const nlohmann::json& config) {
     if (plain && known.bottleneck == bottleneck && !known.deep && !known.se &&
         depths == std::vector<int>(known.layers, known.layers + 4))
       return known.architecture;
-  fail("config.json describes a ResNet that is none of those known here (depths, hidden_sizes, layer_type, "
-       "embedding_size, hidden_act or a downsample flag differs): the known ones are resnet18, 26, 34, 50, 101 and 152");
+  fail(
+      "config.json describes a ResNet that is none of those known here (depths, hidden_sizes, layer_type, "
+      "embedding_size, hidden_act or a downsample flag differs): the known ones are resnet18, 26, 34, 50, 101 and 152");
 }
 
 }  // namespace ferry::resnet
