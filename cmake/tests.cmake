@@ -49,3 +49,11 @@ foreach(folder package parity cli)
     add_subdirectory(tests/${folder})
   endif()
 endforeach()
+
+# One whole network on the emulated CPU, against the framework that trained it.
+if(CMAKE_CROSSCOMPILING AND TARGET ferry_cli)
+  add_test(NAME parity/fixture
+    COMMAND bash "${PROJECT_SOURCE_DIR}/tests/parity/emulated_parity.sh" "${PROJECT_SOURCE_DIR}/build/parity"
+            $<TARGET_FILE:ferry_cli> ${CMAKE_CROSSCOMPILING_EMULATOR})
+  set_tests_properties(parity/fixture PROPERTIES LABELS parity SKIP_RETURN_CODE 77 TIMEOUT 1800)
+endif()
