@@ -1,0 +1,30 @@
+#include "converter/reference/interpreter.h"
+
+namespace ferry::reference {
+
+std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs) {
+  const auto& model = graph.model;
+  if (inputs.size() != model.inputs.size())
+    fail("%zu inputs for a graph that has %zu", inputs.size(), model.inputs.size());
+  std::map<int, Array> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int tensor = static_cast<int>(model.inputs[i]->tensor);
+    if (inputs[i].shape != graph.shape(tensor))
+      fail("input '%s' has shape %s, expected %s", model.inputs[i]->name.c_str(), to_string(inputs[i].shape).c_str(),
+           to_string(graph.shape(tensor)).c_str());
+    values[tensor] = inputs[i];
+  }
+  for (const auto& op : model.operators) {
+    std::vector<const Array*> arguments;
+    for (int input : op->inputs) {
+      if (graph.is_constant(input) && !values.contains(input))
+        values[input] = {graph.shape(input), graph.values(input)};
+      arguments.push_back(&values.at(input));
+    }
+    const SerializedOp serialized(*op);
+    values[op->outputs.front()] = compute(*serialized, arguments);
+  }
+  return values;
+}
+
+}  // namespace ferry::reference

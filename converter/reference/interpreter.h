@@ -1,0 +1,16 @@
+// The oracle applied to a whole graph: tests of passes compare before and after, and a wrong tap can be bisected with it.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "converter/graph/graph.h"
+#include "converter/reference/reference.h"
+
+namespace ferry::reference {
+
+// Every value of `graph` (by tensor index; constants included) for these inputs, in the order of the graph's inputs.
+// Slow: some seconds for a convolutional network of ordinary size. Throws Error where an input does not fit.
+std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs);
+
+}  // namespace ferry::reference
