@@ -2,6 +2,9 @@
 
 add_library(ferry_options INTERFACE)
 target_compile_options(ferry_options INTERFACE -Wall -Wextra -Wshadow -Werror -ffunction-sections -fdata-sections)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(ferry_options INTERFACE -Wno-restrict) # gcc bug 105329: false alarms on "text" + string
+endif()
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/graph/shape.h", "converter/error.h"...
 
 # Dead code goes away in every program: an app pays for the operators that it links, not for the library.
