@@ -2,13 +2,17 @@
 
 #include <sstream>
 
+#include "models/mobilenetv2/mobilenetv2.h"
 #include "models/resnet/resnet.h"
+#include "models/squeezenet/squeezenet.h"
 
 namespace ferry {
 
 std::span<const Family> families() {
   static constexpr Family kTable[] = {
       {"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of},
+      {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, nullptr},
+      {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
   };
   return kTable;
 }

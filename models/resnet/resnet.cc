@@ -18,7 +18,8 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
   } else {
     x = conv2d(x, w["conv1"], {.out = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false, .adapt_input = true});
   }
-  x = tap(relu(batch_norm(x, w["bn1"])), w["act1"]);
+  x = tap(relu(batch_norm(x, w["bn1"])), w["act1"], kBlock);
+  w.graph().add_tap("feat/0", x, fbs::Layout::NCHW, kBlock);
   return tap(max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1}), w["maxpool"], kBlock);
 }
 
@@ -80,6 +81,7 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
       tap(x, layer[b], kBlock);
     }
     tap(x, layer, kBlock);
+    graph.add_tap("feat/" + std::to_string(stage + 1), x, fbs::Layout::NCHW, kBlock);
   }
   graph.add_tap("features", x, fbs::Layout::NCHW, kBlock);
   x = tap(global_avg_pool(x), w["global_pool.pool"], kBlock);
