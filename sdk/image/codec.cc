@@ -1,0 +1,136 @@
+#include "sdk/image/codec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+#include <string>
+
+// stb is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads and writes
+// memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
+#define STBI_ASSERT(x) ((void)0)
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_ONLY_BMP
+#define STBI_NO_STDIO
+#define STBI_NO_HDR
+#define STBI_NO_LINEAR
+#define STBI_MAX_DIMENSIONS 32768
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#include <stb_image.h>
+#define STBIW_ASSERT(x) ((void)0)
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb_image_write.h>
+
+namespace ferry::image {
+namespace {
+
+static_assert(kMaxSide == STBI_MAX_DIMENSIONS);
+
+// The largest file read as a picture: an uncompressed BMP of kMaxPixels with alpha, and its header.
+constexpr int64_t kMaxFileBytes = kMaxPixels * 4 + (1 << 20);
+
+struct File {
+  explicit File(int descriptor) : fd(descriptor) {}
+  ~File() {
+    if (fd >= 0) close(fd);
+  }
+  int fd;
+};
+
+bool starts_like_a_picture(const unsigned char* p, size_t size) {
+  const bool jpeg = size >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
+  const bool png = size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
+  const bool bmp = size >= 2 && p[0] == 'B' && p[1] == 'M';
+  return jpeg || png || bmp;
+}
+
+}  // namespace
+
+Status decode(const void* data, size_t size, const char* name, Pixels* out) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  if (!starts_like_a_picture(bytes, size)) {
+    return error(FERRY_UNSUPPORTED, "%s is not a JPEG, PNG or BMP picture", name);
+  }
+  if (size > INT_MAX) return error(FERRY_INVALID_ARGUMENT, "%s: a picture file of more than 2 GiB", name);
+  int width = 0, height = 0, channels = 0;
+  // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better reason.
+  stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels);
+  if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
+    return error(FERRY_INVALID_ARGUMENT, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,
+                 height, kMaxSide, static_cast<long long>(kMaxPixels));
+  }
+  std::unique_ptr<unsigned char, FreeDeleter> rgb(
+      stbi_load_from_memory(bytes, static_cast<int>(size), &width, &height, &channels, 3));
+  if (!rgb) return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, stbi_failure_reason());
+  out->adopt(rgb.release(), width, height, 3);
+  return {};
+}
+
+Status load(const char* path, Pixels* out) {
+  File file(open(path, O_RDONLY | O_CLOEXEC));
+  if (file.fd < 0) return error(FERRY_IO_ERROR, "cannot open %s: %s", path, strerror(errno));
+  struct stat info;
+  if (fstat(file.fd, &info) != 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
+  if (!S_ISREG(info.st_mode)) return error(FERRY_IO_ERROR, "cannot read %s: it is not a regular file", path);
+  if (info.st_size > kMaxFileBytes) {
+    return error(FERRY_INVALID_ARGUMENT, "%s has %lld bytes: too many for a picture", path,
+                 static_cast<long long>(info.st_size));
+  }
+  const auto size = static_cast<size_t>(info.st_size);
+  std::unique_ptr<unsigned char, FreeDeleter> bytes(static_cast<unsigned char*>(malloc(size + 1)));
+  if (!bytes) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%zu bytes)", path, size);
+  size_t have = 0;
+  while (have < size) {
+    const ssize_t n = read(file.fd, bytes.get() + have, size - have);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
+    if (n == 0) break;
+    have += static_cast<size_t>(n);
+  }
+  return decode(bytes.get(), have, path, out);
+}
+
+Status save_png(const View& picture, const char* path) {
+  // stb builds the filtered picture with an int for its size.
+  if ((int64_t{picture.width} * picture.channels + 1) * picture.height > INT_MAX || picture.stride > INT_MAX) {
+    return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,
+                 picture.width, picture.height);
+  }
+  int size = 0;
+  std::unique_ptr<unsigned char, FreeDeleter> png(stbi_write_png_to_mem(
+      picture.data, static_cast<int>(picture.stride), picture.width, picture.height, picture.channels, &size));
+  if (!png)
+    return error(FERRY_OUT_OF_MEMORY, "no memory to write %s (%dx%d pixels)", path, picture.width, picture.height);
+
+  const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
+  File file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.fd < 0) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
+  int failure = 0;
+  for (int done = 0; done < size && failure == 0;) {
+    const ssize_t n = write(file.fd, png.get() + done, static_cast<size_t>(size - done));
+    if (n >= 0) {
+      done += static_cast<int>(n);
+    } else if (errno != EINTR) {
+      failure = errno;
+    }
+  }
+  // A full disk may show only here.
+  if (close(file.fd) != 0 && failure == 0) failure = errno;
+  file.fd = -1;
+  if (failure == 0 && rename(beside.c_str(), path) != 0) failure = errno;
+  if (failure != 0) {
+    unlink(beside.c_str());
+    return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(failure));
+  }
+  return {};
+}
+
+}  // namespace ferry::image

@@ -1,0 +1,19 @@
+// Picture files: JPEG, PNG and BMP in, PNG out.
+#pragma once
+
+#include <cstddef>
+
+#include "sdk/image/pixels.h"
+
+namespace ferry::image {
+
+// Decodes to RGB: grey is repeated, alpha dropped, 16 bits cut to 8. `name` says in messages where the bytes came from.
+// FERRY_UNSUPPORTED: not a JPEG, PNG or BMP. FERRY_CORRUPT: damaged. FERRY_INVALID_ARGUMENT: too large (pixels.h).
+Status decode(const void* data, size_t size, const char* name, Pixels* out);
+
+Status load(const char* path, Pixels* out);
+
+// RGB or grey. Written beside `path` and renamed, so that `path` is whole or as it was. FERRY_IO_ERROR names the path.
+Status save_png(const View& picture, const char* path);
+
+}  // namespace ferry::image

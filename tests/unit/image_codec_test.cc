@@ -1,0 +1,170 @@
+// Picture files: what is read, what is refused and in which words, what is written.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+
+#include "sdk/image/codec.h"
+#include "tests/support/scratch_folder.h"
+
+#define STBIW_ASSERT(x) ((void)0)
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb_image_write.h>
+
+namespace ferry {
+namespace {
+
+using image::Pixels;
+using image::View;
+using Bytes = std::vector<uint8_t>;
+
+Bytes samples(int width, int height, int channels) {
+  Bytes bytes;
+  for (int i = 0; i < width * height * channels; ++i) bytes.push_back(static_cast<uint8_t>(i * 37 + i / 11));
+  return bytes;
+}
+
+Bytes packed(const View& v) {
+  Bytes bytes;
+  for (int y = 0; y < v.height; ++y) bytes.insert(bytes.end(), v.row(y), v.row(y) + v.width * v.channels);
+  return bytes;
+}
+
+void append(void* to, void* data, int size) {
+  const auto* bytes = static_cast<const uint8_t*>(data);
+  static_cast<Bytes*>(to)->insert(static_cast<Bytes*>(to)->end(), bytes, bytes + size);
+}
+
+Bytes png_file(const Bytes& pixels, int width, int height, int channels) {
+  Bytes file;
+  stbi_write_png_to_func(append, &file, width, height, channels, pixels.data(), width * channels);
+  return file;
+}
+
+Status decode(const Bytes& file, Pixels* out) { return image::decode(file.data(), file.size(), "test.png", out); }
+
+TEST(Codec, PngKeepsEveryPixel) {
+  const ScratchFolder folder;
+  const Bytes pixels = samples(13, 7, 3);
+  const std::string path = folder.path() / "out.png";
+  Status s = image::save_png({pixels.data(), 13, 7, 3, 39}, path.c_str());
+  ASSERT_TRUE(s.ok()) << s.message();
+  Pixels out;
+  s = image::load(path.c_str(), &out);
+  ASSERT_TRUE(s.ok()) << s.message();
+  EXPECT_EQ(out.view().width, 13);
+  EXPECT_EQ(out.view().height, 7);
+  EXPECT_EQ(packed(out.view()), pixels);
+}
+
+TEST(Codec, PaddedRowsAreWrittenWithoutTheirPadding) {
+  const ScratchFolder folder;
+  constexpr int kStride = 3 * 5 + 9;
+  const Bytes memory = samples(kStride, 4, 1);
+  const View view = {memory.data(), 5, 4, 3, kStride};
+  const std::string path = folder.path() / "out.png";
+  ASSERT_TRUE(image::save_png(view, path.c_str()).ok());
+  Pixels out;
+  ASSERT_TRUE(image::load(path.c_str(), &out).ok());
+  EXPECT_EQ(packed(out.view()), packed(view));
+}
+
+TEST(Codec, GreyBecomesRgb) {
+  Pixels out;
+  ASSERT_TRUE(decode(png_file({10, 200}, 2, 1, 1), &out).ok());
+  EXPECT_EQ(packed(out.view()), (Bytes{10, 10, 10, 200, 200, 200}));
+}
+
+TEST(Codec, AlphaIsDroppedAndColoursStay) {
+  Pixels out;
+  ASSERT_TRUE(decode(png_file({1, 2, 3, 0, 4, 5, 6, 128}, 2, 1, 4), &out).ok());
+  EXPECT_EQ(packed(out.view()), (Bytes{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Codec, BmpIsReadFromItsLastRowUp) {
+  const uint8_t file[] = {'B', 'M', 70, 0, 0,  0, 0, 0, 0, 0, 54, 0,  0,  0,  // file header
+                          40,  0,   0,  0, 2,  0, 0, 0, 2, 0, 0,  0,  1,  0,  24, 0,
+                          0,   0,   0,  0, 16, 0, 0, 0,                                // 2x2, 24 bits
+                          0,   0,   0,  0, 0,  0, 0, 0, 0, 0, 0,  0,  0,  0,  0,  0,   // resolution
+                          3,   2,   1,  6, 5,  4, 0, 0, 9, 8, 7,  12, 11, 10, 0,  0};  // BGR, lower row first
+  Pixels out;
+  const Status s = image::decode(file, sizeof file, "test.bmp", &out);
+  ASSERT_TRUE(s.ok()) << s.message();
+  EXPECT_EQ(packed(out.view()), (Bytes{7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Codec, JpegIsNear) {
+  const Bytes gray(16 * 16 * 3, 120);
+  Bytes file;
+  stbi_write_jpg_to_func(append, &file, 16, 16, 3, gray.data(), 95);
+  Pixels out;
+  ASSERT_TRUE(decode(file, &out).ok());
+  for (uint8_t level : packed(out.view())) EXPECT_NEAR(level, 120, 2);
+}
+
+TEST(Codec, AnotherFormatIsNamedAsNotAPicture) {
+  Pixels out;
+  const Status s = image::decode("GIF89a..", 8, "cat.gif", &out);
+  EXPECT_EQ(s.code(), FERRY_UNSUPPORTED);
+  EXPECT_EQ(s.message(), "cat.gif is not a JPEG, PNG or BMP picture");
+  EXPECT_EQ(image::decode("", 0, "empty", &out).code(), FERRY_UNSUPPORTED);
+}
+
+TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
+  const Bytes file = png_file(samples(9, 9, 3), 9, 9, 3);
+  int refused = 0;
+  for (size_t n = 0; n < file.size(); ++n) {
+    Bytes cut(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(n));
+    Pixels out;
+    refused += !decode(cut, &out).ok();
+  }
+  EXPECT_GT(refused, static_cast<int>(file.size()) - 20);
+  Bytes half(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(file.size() / 2));
+  Pixels out;
+  const Status s = decode(half, &out);
+  EXPECT_EQ(s.code(), FERRY_CORRUPT);
+  EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
+}
+
+TEST(Codec, AHeaderThatPromisesTooManyPixelsIsRefusedBeforeAnyIsAllocated) {
+  Bytes file = png_file(samples(2, 2, 3), 2, 2, 3);
+  const uint8_t sides[8] = {0, 0, 0x4e, 0x20,
+                            0, 0, 0x3e, 0x80};  // each side may be that long, the picture not that large
+  std::memcpy(&file[16], sides, 8);
+  Pixels out;
+  const Status s = decode(file, &out);
+  EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_NE(s.message().find("20000x16000"), std::string::npos) << s.message();
+}
+
+TEST(Codec, MissingFilesAndFoldersAreNamed) {
+  Pixels out;
+  Status s = image::load("/nonexistent/cat.jpg", &out);
+  EXPECT_EQ(s.code(), FERRY_IO_ERROR);
+  EXPECT_EQ(s.message(), "cannot open /nonexistent/cat.jpg: No such file or directory");
+  const ScratchFolder folder;
+  s = image::load(folder.path().c_str(), &out);
+  EXPECT_EQ(s.code(), FERRY_IO_ERROR);
+}
+
+TEST(Codec, AnUnwritablePlaceIsNamedAndNothingIsLeftThere) {
+  const ScratchFolder folder;
+  const Bytes pixels = samples(2, 2, 3);
+  const View view = {pixels.data(), 2, 2, 3, 6};
+  const std::string missing = folder.path() / "no" / "out.png";
+  const Status s = image::save_png(view, missing.c_str());
+  EXPECT_EQ(s.code(), FERRY_IO_ERROR);
+  EXPECT_NE(s.message().find(missing), std::string::npos) << s.message();
+  // The rename fails: a folder has that name already.
+  const auto taken = folder.path() / "taken.png";
+  std::filesystem::create_directory(taken);
+  EXPECT_EQ(image::save_png(view, taken.c_str()).code(), FERRY_IO_ERROR);
+  int entries = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++entries;
+  EXPECT_EQ(entries, 1);
+}
+
+}  // namespace
+}  // namespace ferry
