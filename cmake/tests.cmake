@@ -1,4 +1,4 @@
-# One test program per folder of tests/ (all its *_test.cc), labelled with the folder's name; scripts in tests/package
+# One test program per folder of tests/ (all its *.cc), labelled with the folder's name; scripts in tests/package
 # and tests/parity. Helpers that several folders share lie in tests/support.
 
 include(GoogleTest)
@@ -26,7 +26,7 @@ endif()
 set(whole_programs parity cli runtime)
 
 foreach(folder unit ops converter runtime parity cli)
-  ferry_sources(sources tests/${folder}/*_test.cc tests/${folder}/*_test.c)
+  ferry_sources(sources tests/${folder}/*.cc tests/${folder}/*_test.c)
   if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER))
     continue()
   endif()

@@ -34,9 +34,8 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
   constexpr float kLn2High = 0x1.62e400p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    float t = -x[i];
-    t = t < -87.0f ? -87.0f : t;  // beyond, 1 + exp(t) is 1, or x / exp(t) is 0 to within 1e-36
-    t = t > 87.0f ? 87.0f : t;
+    const float value = x[i] < -87.0f ? -87.0f : x[i];  // below, the result is 0 to within 2e-36
+    const float t = -value < -87.0f ? -87.0f : -value;  // above, 1 + exp(t) is 1
     const float shifted = t * kLog2E + kRound;
     const float n = shifted - kRound;
     const float r = (t - n * kLn2High) - n * kLn2Low;
@@ -49,7 +48,7 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
     p = p * r + 1.0f;
     p = p * r + 1.0f;
     const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u);
-    y[i] = x[i] / (1.0f + p * power);
+    y[i] = value / (1.0f + p * power);
   }
 }
 

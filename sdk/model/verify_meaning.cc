@@ -221,7 +221,9 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) const {
   if (weighted && place > 0 && !constant)
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
-  if (t.dtype() != fbs::DType::Float32)
+  // Weights and arithmetic's constants may be stored in half precision; backends widen them.
+  const bool may_be_half = constant && (weighted ? place > 0 : op.params_type() == fbs::OpParams::Binary);
+  if (t.dtype() != fbs::DType::Float32 && !(may_be_half && t.dtype() == fbs::DType::Float16))
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u is of type %s, expected Float32", index,
                  text(op.name()), place, EnumNameDType(t.dtype()));
   return {};

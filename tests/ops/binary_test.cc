@@ -1,0 +1,86 @@
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+// One rounding of one operation; PRelu, Max and Min of exact values are exact or rounded once.
+constexpr double kBound = 1.2e-7;
+
+fbs::BinaryT binary(fbs::BinaryKind kind) {
+  fbs::BinaryT p;
+  p.kind = kind;
+  return p;
+}
+
+// b stays away from 0, for Div.
+TEST(Binary, EveryKindMatchesTheOracle) {
+  for (const fbs::BinaryKind kind : fbs::EnumValuesBinaryKind()) {
+    SCOPED_TRACE(fbs::EnumNameBinaryKind(kind));
+    expect_like_oracle(binary(kind), {input({1, 7, 9, 13}), input({1, 7, 9, 13}, 0.25, 2)}, kBound);
+    expect_like_oracle(binary(kind), {input({1, 7, 9, 13}), constant({13}, 0.25, 2)}, kBound);
+    expect_like_oracle(binary(kind), {input({1}), input({5, 4, 3}, 0.25, 2)}, kBound);
+    expect_like_oracle(binary(kind), {input({5, 4, 3}), constant({1}, -2, -0.25)}, kBound);
+  }
+}
+
+TEST(Binary, BroadcastsAsNumPyDoes) {
+  const struct {
+    Shape a, b;
+  } cases[] = {
+      {{2, 5, 6, 16}, {2, 1, 1, 16}},            // squeeze and excitation
+      {{2, 1, 1, 16}, {2, 5, 6, 16}},            //
+      {{2, 5, 6, 16}, {16}},                     //
+      {{2, 5, 6, 16}, {6, 1}},                   // along the row
+      {{2, 5, 6, 1}, {1, 1, 1, 16}},             // an outer product
+      {{3, 1, 4, 1}, {1, 5, 1, 6}},              //
+      {{1, 1, 1, 1}, {1, 1}},                    //
+      {{2, 1, 3, 1, 4, 1}, {1, 2, 1, 3, 1, 4}},  //
+      {{}, {3, 3}},                              // a scalar
+      {{4, 1, 5}, {5}},                          //
+      {{1, 20000}, {3, 20000}},                  // rows longer than a task
+      {{3, 20000}, {3, 1}},                      //
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(to_string(c.a) + " and " + to_string(c.b));
+    expect_like_oracle(binary(fbs::BinaryKind::Sub), {input(c.a), input(c.b)}, kBound);
+  }
+}
+
+TEST(Binary, ClampsItsOutput) {
+  fbs::BinaryT p = binary(fbs::BinaryKind::Add);
+  p.output_min = 0;
+  std::vector<float> relu = expect_like_oracle(p, {input({1, 14, 14, 33}), input({1, 14, 14, 33})}, kBound);
+  for (const float value : relu) ASSERT_GE(value, 0.0f);
+  p.output_min = -0.5f;
+  p.output_max = 0.5f;
+  expect_like_oracle(p, {input({1, 14, 14, 33}), input({33})}, kBound);
+}
+
+TEST(Binary, WidensHalfPrecisionConstants) {
+  expect_like_oracle(binary(fbs::BinaryKind::PRelu), {input({1, 6, 5, 7}), half_constant({7})}, kBound);
+  expect_like_oracle(binary(fbs::BinaryKind::Sub), {half_constant({7}), input({1, 6, 5, 7})}, kBound);
+}
+
+TEST(Binary, CutsLargeTensorsAmongThreads) {
+  expect_like_oracle(binary(fbs::BinaryKind::Add), {input({1, 56, 56, 64}), input({1, 56, 56, 64})}, kBound);
+}
+
+TEST(BinaryOracle, CountsByHand) {
+  const auto at = [](fbs::BinaryKind kind, double a, double b) {
+    return oracle(binary(kind), {{{1}, {a}}, {{1}, {b}}}).values[0];
+  };
+  EXPECT_EQ(at(fbs::BinaryKind::Add, 3, 4), 7);
+  EXPECT_EQ(at(fbs::BinaryKind::Sub, 3, 4), -1);
+  EXPECT_EQ(at(fbs::BinaryKind::Mul, 3, 4), 12);
+  EXPECT_EQ(at(fbs::BinaryKind::Div, 3, 4), 0.75);
+  EXPECT_EQ(at(fbs::BinaryKind::Max, 3, 4), 4);
+  EXPECT_EQ(at(fbs::BinaryKind::Min, 3, 4), 3);
+  EXPECT_EQ(at(fbs::BinaryKind::PRelu, -2, 0.25), -0.5);
+  EXPECT_EQ(at(fbs::BinaryKind::PRelu, 2, 0.25), 2);
+  const reference::Array y = oracle(binary(fbs::BinaryKind::Sub), {{{2, 1}, {10, 20}}, {{3}, {1, 2, 3}}});
+  EXPECT_EQ(y.shape, (Shape{2, 3}));
+  EXPECT_EQ(y.values, (std::vector<double>{9, 8, 7, 19, 18, 17}));
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,155 @@
+#include <cmath>
+
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+// float32 sums of up to 4608 products, in an order of XNNPACK's choice, against double.
+constexpr double kBound = 2e-6;
+
+fbs::Conv2dT conv(int stride = 1, int pad = 0, int groups = 1, int dilation = 1) {
+  fbs::Conv2dT p;
+  p.stride_h = p.stride_w = stride;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = pad;
+  p.groups = groups;
+  p.dilation_h = p.dilation_w = dilation;
+  return p;
+}
+
+TEST(Conv2d, MatchesTheOracleForPointwiseKernels) {
+  for (const int channels : {1, 3, 8, 17, 64})
+    for (const int outputs : {1, 5, 16, 33}) {
+      SCOPED_TRACE(::testing::Message() << channels << " to " << outputs << " channels");
+      expect_like_oracle(conv(), {input({1, 7, 5, channels}), constant({outputs, 1, 1, channels}), constant({outputs})},
+                         kBound);
+    }
+}
+
+TEST(Conv2d, MatchesTheOracleForStridedPointwiseKernels) {
+  expect_like_oracle(conv(2), {input({2, 9, 8, 12}), constant({20, 1, 1, 12}), constant({20})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleForSpatialKernels) {
+  for (const int kernel : {2, 3, 5, 7})
+    for (const int stride : {1, 2, 3}) {
+      SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", stride " << stride);
+      expect_like_oracle(conv(stride, kernel / 2),
+                         {input({1, 13, 11, 6}), constant({10, kernel, kernel, 6}), constant({10})}, kBound);
+    }
+}
+
+TEST(Conv2d, MatchesTheOracleForRectangularKernelsAndStrides) {
+  fbs::Conv2dT p = conv();
+  p.stride_h = 2;
+  p.stride_w = 1;
+  p.pad_left = p.pad_right = 2;
+  expect_like_oracle(p, {input({1, 9, 9, 4}), constant({6, 1, 5, 4}), constant({6})}, kBound);
+  p.dilation_h = 2;
+  p.dilation_w = 3;
+  expect_like_oracle(p, {input({1, 12, 14, 4}), constant({6, 3, 2, 4}), constant({6})}, kBound);
+}
+
+TEST(Conv2d, PadsEachSideByItself) {
+  fbs::Conv2dT p = conv(2);
+  p.pad_top = 0;
+  p.pad_left = 1;
+  p.pad_bottom = 1;
+  p.pad_right = 2;
+  expect_like_oracle(p, {input({1, 8, 8, 3}), constant({8, 3, 3, 3}), constant({8})}, kBound);
+}
+
+TEST(Conv2d, AllowsPaddingWiderThanTheKernel) {
+  expect_like_oracle(conv(1, 4), {input({1, 3, 3, 2}), constant({3, 3, 3, 2}), constant({3})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleWithDilation) {
+  expect_like_oracle(conv(1, 2, 1, 2), {input({1, 10, 9, 5}), constant({7, 3, 3, 5}), constant({7})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleWithGroups) {
+  expect_like_oracle(conv(1, 1, 4), {input({1, 6, 7, 12}), constant({20, 3, 3, 3}), constant({20})}, kBound);
+  expect_like_oracle(conv(1, 0, 3), {input({2, 5, 5, 9}), constant({6, 1, 1, 3}), constant({6})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernels) {
+  for (const int kernel : {1, 2, 3, 5, 7})
+    for (const int channels : {1, 7, 32, 45}) {
+      SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", " << channels << " channels");
+      const Operand weight = constant({channels, kernel, kernel, 1});
+      expect_like_oracle(conv(1, kernel / 2, channels), {input({1, 9, 10, channels}), weight, constant({channels})},
+                         kBound);
+      expect_like_oracle(conv(2, kernel / 2, channels), {input({2, 9, 10, channels}), weight, constant({channels})},
+                         kBound);
+    }
+}
+
+TEST(Conv2d, MatchesTheOracleForDilatedDepthwiseKernels) {
+  expect_like_oracle(conv(1, 2, 24, 2), {input({1, 11, 9, 24}), constant({24, 3, 3, 1}), constant({24})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleWithSeveralOutputsAGroupOfOneChannel) {
+  expect_like_oracle(conv(1, 1, 5), {input({1, 7, 7, 5}), constant({10, 3, 3, 1}), constant({10})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleOnOnePixel) {
+  expect_like_oracle(conv(), {input({1, 1, 1, 100}), constant({37, 1, 1, 100}), constant({37})}, kBound);
+  expect_like_oracle(conv(1, 1), {input({1, 1, 1, 16}), constant({9, 3, 3, 16}), constant({9})}, kBound);
+}
+
+TEST(Conv2d, MatchesTheOracleForALongSum) {
+  expect_like_oracle(conv(1, 1), {input({1, 7, 7, 512}), constant({16, 3, 3, 512}), constant({16})}, kBound);
+}
+
+TEST(Conv2d, WorksWithoutBias) {
+  expect_like_oracle(conv(1, 1), {input({1, 6, 6, 4}), constant({8, 3, 3, 4})}, kBound);
+  expect_like_oracle(conv(1, 1, 8), {input({1, 6, 6, 8}), constant({8, 3, 3, 1})}, kBound);
+}
+
+TEST(Conv2d, ClampsItsOutput) {
+  for (const int groups : {1, 16}) {
+    fbs::Conv2dT p = conv(1, 1, groups);
+    p.output_min = 0;
+    const std::vector<Operand> operands = {input({1, 8, 8, 16}), constant({16, 3, 3, 16 / groups}), constant({16})};
+    std::vector<float> relu = expect_like_oracle(p, operands, kBound);
+    p.output_max = groups == 1 ? 6.0f : 1.0f;  // within reach of sums of 144 and of 9 products
+    std::vector<float> both = expect_like_oracle(p, operands, kBound);
+    size_t at_min = 0, at_max = 0;
+    for (const float value : both) {
+      at_min += value == 0.0f;
+      at_max += value == p.output_max;
+    }
+    EXPECT_GT(at_min, 0u);
+    EXPECT_GT(at_max, 0u);
+    EXPECT_NE(relu, both);
+  }
+}
+
+TEST(Conv2d, WidensHalfPrecisionWeights) {
+  expect_like_oracle(conv(1, 1), {input({1, 6, 5, 7}), half_constant({9, 3, 3, 7}), half_constant({9})}, kBound);
+  expect_like_oracle(conv(1, 1, 9), {input({1, 6, 5, 9}), half_constant({9, 3, 3, 1}), constant({9})}, kBound);
+}
+
+TEST(Conv2d, KeepsBatchesApart) {
+  expect_like_oracle(conv(1, 1), {input({3, 5, 6, 8}), constant({12, 3, 3, 8}), constant({12})}, kBound);
+  expect_like_oracle(conv(), {input({3, 5, 6, 8}), constant({12, 1, 1, 8}), constant({12})}, kBound);
+}
+
+// By hand: a 2x2 kernel of 1, 2, 3, 4 over the picture 0..8, padded by one on the left.
+TEST(Conv2dOracle, CountsByHand) {
+  fbs::Conv2dT p = conv();
+  p.pad_left = 1;
+  const reference::Array y = oracle(p, {{{1, 3, 3, 1}, counting(9)}, {{1, 2, 2, 1}, {1, 2, 3, 4}}, {{1}, {0.5}}});
+  EXPECT_EQ(y.shape, (Shape{1, 2, 3, 1}));
+  EXPECT_EQ(y.values, (std::vector<double>{12.5, 27.5, 37.5, 30.5, 57.5, 67.5}));
+}
+
+// By hand: two groups of two inputs and one output each.
+TEST(Conv2dOracle, KeepsGroupsApart) {
+  const reference::Array y =
+      oracle(conv(1, 0, 2), {{{1, 1, 1, 4}, {1, 2, 3, 4}}, {{2, 1, 1, 2}, {10, 100, 1000, 10000}}});
+  EXPECT_EQ(y.values, (std::vector<double>{210, 43000}));
+}
+
+}  // namespace
+}  // namespace ferry::testing

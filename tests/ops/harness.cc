@@ -1,0 +1,212 @@
+#include "tests/ops/harness.h"
+
+#include <pthreadpool.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "converter/pack/pack.h"
+#include "sdk/cpu/op.h"
+#include "sdk/graph/shape_rules.h"
+#include "sdk/model/model.h"
+
+namespace ferry::testing {
+namespace {
+
+// Memory aligned as the session's arena is.
+class Buffer {
+ public:
+  explicit Buffer(size_t bytes)
+      : bytes_(std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment)) {}
+  ~Buffer() { std::free(bytes_); }
+  Buffer(const Buffer&) = delete;
+  void* data() { return bytes_; }
+
+ private:
+  void* bytes_;
+};
+
+struct FreePool {
+  void operator()(pthreadpool_t pool) const { pthreadpool_destroy(pool); }
+};
+
+// IEEE half precision of a value on [2^-14, 65504], or 0.
+uint16_t to_half(double value) {
+  if (value == 0) return 0;
+  int exponent = 0;
+  const double fraction = std::frexp(std::fabs(value), &exponent);  // [0.5, 1)
+  const auto mantissa = static_cast<unsigned>(fraction * 2048);     // 11 bits, cut
+  return static_cast<uint16_t>((value < 0 ? 0x8000u : 0u) | static_cast<unsigned>(exponent + 14) << 10 |
+                               (mantissa & 1023u));
+}
+
+double half_value(uint16_t half) {
+  if ((half & 0x7fff) == 0) return 0;
+  const double magnitude = std::ldexp(1024 + (half & 1023), ((half >> 10) & 31) - 25);
+  return (half & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+struct Data {
+  std::vector<float> floats;     // as the op sees it
+  reference::Array array;        // as the oracle does
+  std::vector<uint16_t> halves;  // as the blob stores it, where it is half precision
+};
+
+Data generate(const Operand& operand, std::mt19937& random) {
+  Data data;
+  data.array.shape = operand.shape;
+  for (int64_t i = 0; i < operand.shape.elements(); ++i) {
+    // Not std::uniform_real_distribution, whose numbers differ between libraries.
+    const double unit = static_cast<double>(random()) / 4294967296.0;
+    float value = static_cast<float>(operand.low + (operand.high - operand.low) * unit);
+    if (operand.dtype == fbs::DType::Float16) {
+      data.halves.push_back(std::fabs(value) < 1e-3f ? uint16_t{0} : to_half(static_cast<double>(value)));
+      value = static_cast<float>(half_value(data.halves.back()));
+    }
+    data.floats.push_back(value);
+    data.array.values.push_back(static_cast<double>(value));
+  }
+  return data;
+}
+
+// One run of the model's only operator. in_place: the input whose memory is the output's too, or -1.
+Status run(const Model& model, const std::vector<Data>& data, int threads, int in_place, std::vector<float>* out) {
+  const fbs::Operator& op = *model.graph().operators()->Get(0);
+  std::vector<Shape> shapes;
+  for (const Data& d : data) shapes.push_back(d.array.shape);
+  Shape output_shape;
+  FERRY_TRY(infer_shape(op, shapes, &output_shape));
+  const size_t count = static_cast<size_t>(output_shape.elements());
+
+  const std::unique_ptr<pthreadpool, FreePool> pool(pthreadpool_create(static_cast<size_t>(threads)));
+  std::unique_ptr<cpu::Op> lowered;
+  size_t workspace_bytes = 0;
+  FERRY_TRY(cpu::initialize());
+  FERRY_TRY(cpu::create_op(model, op, &lowered));
+  FERRY_TRY(lowered->reshape(shapes, output_shape, pool.get(), &workspace_bytes));
+
+  constexpr unsigned char kUntouched = 0xa5;
+  Buffer output(count * sizeof(float) + kExtraBytes);
+  std::memset(output.data(), kUntouched, count * sizeof(float) + kExtraBytes);
+  Buffer workspace(workspace_bytes + kExtraBytes);
+  std::vector<std::unique_ptr<Buffer>> buffers;
+  std::vector<const void*> addresses;
+  for (size_t i = 0; i < data.size(); ++i) {
+    const int tensor = op.inputs()->Get(static_cast<unsigned>(i));
+    if (model.is_constant(tensor)) {
+      addresses.push_back(model.constant(tensor).data());
+      continue;
+    }
+    const size_t bytes = data[i].floats.size() * sizeof(float);
+    buffers.push_back(std::make_unique<Buffer>(bytes + kExtraBytes));
+    void* memory = static_cast<int>(i) == in_place ? output.data() : buffers.back()->data();
+    std::memcpy(memory, data[i].floats.data(), bytes);
+    std::memset(static_cast<char*>(memory) + bytes, 0xff, kExtraBytes);  // NaN where an op may read, not use
+    if (memory == output.data()) std::memset(static_cast<char*>(memory) + bytes, kUntouched, kExtraBytes);
+    addresses.push_back(memory);
+  }
+  FERRY_TRY(lowered->setup(addresses, output.data(), workspace.data()));
+  FERRY_TRY(lowered->run(pool.get()));
+
+  out->resize(count);
+  std::memcpy(out->data(), output.data(), count * sizeof(float));
+  for (size_t i = 0; i < kExtraBytes; ++i)
+    if (static_cast<unsigned char*>(output.data())[count * sizeof(float) + i] != kUntouched)
+      return error(FERRY_BACKEND_ERROR, "byte %zu after the output was written", i);
+  return {};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+double normalised_error(const std::vector<float>& got, const std::vector<double>& expected) {
+  double largest = 0, error = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::fabs(expected[i]));
+    const double difference = std::fabs(static_cast<double>(got[i]) - expected[i]);
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    error = std::max(error, difference);
+  }
+  return largest > 0 ? error / largest : error;
+}
+
+std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
+                                      double bound) {
+  std::mt19937 random(20261121);
+  std::vector<Data> data;
+  for (const Operand& operand : operands) data.push_back(generate(operand, random));
+
+  Graph graph;
+  std::vector<int> inputs;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const std::string name = "operand" + std::to_string(i);
+    if (!operands[i].constant) {
+      inputs.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same).index);
+    } else if (operands[i].dtype == fbs::DType::Float16) {
+      auto owner = std::make_shared<const std::vector<uint16_t>>(data[i].halves);
+      const Constant halves{owner, std::as_bytes(std::span(*owner))};
+      inputs.push_back(graph.add_constant(name, fbs::DType::Float16, operands[i].shape, halves).index);
+    } else {
+      inputs.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
+    }
+  }
+  std::vector<const reference::Array*> arrays;
+  for (const Data& d : data) arrays.push_back(&d.array);
+  auto op = std::make_unique<fbs::OperatorT>();
+  op->name = "op";
+  op->params = params;
+  op->inputs.assign(inputs.begin(), inputs.end());
+  const reference::Array expected = reference::compute(*SerializedOp(*op), arrays);
+
+  auto tensor = std::make_unique<fbs::TensorT>();
+  tensor->name = "output";
+  tensor->shape.assign(expected.shape.dims.begin(), expected.shape.dims.begin() + expected.shape.rank);
+  graph.model.tensors.push_back(std::move(tensor));
+  const int output = static_cast<int>(graph.model.tensors.size()) - 1;
+  op->outputs.push_back(output);
+  graph.model.operators.push_back(std::move(op));
+  graph.add_output("output", {&graph, output}, fbs::Layout::Same);
+
+  const std::vector<std::byte> bytes = pack(graph);
+  Buffer blob(bytes.size());
+  std::memcpy(blob.data(), bytes.data(), bytes.size());
+  std::shared_ptr<Model> model;
+  if (const Status status = Model::open_memory(blob.data(), bytes.size(), &model); !status.ok()) {
+    ADD_FAILURE() << status.message();
+    return {};
+  }
+
+  std::vector<float> first;
+  const auto run_again = [&](int threads, int in_place, const char* how) {
+    std::vector<float> output_values;
+    if (const Status status = run(*model, data, threads, in_place, &output_values); !status.ok()) {
+      ADD_FAILURE() << how << ": " << status.message();
+      return;
+    }
+    if (first.empty()) first = output_values;
+    EXPECT_TRUE(same_bits(output_values, first)) << how << ": other bits than with 1 thread";
+  };
+  run_again(1, -1, "1 thread");
+  if (first.empty()) return {};
+  run_again(3, -1, "3 threads");
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!operands[i].constant && operands[i].shape.elements() == expected.shape.elements() &&
+        cpu::may_run_in_place(*model->graph().operators()->Get(0), static_cast<int>(i)))
+      run_again(3, static_cast<int>(i), "in place");
+  EXPECT_LE(normalised_error(first, expected.values), bound)
+      << EnumNameOpParams(params.type) << " with input " << to_string(operands[0].shape);
+  return first;
+}
+
+std::vector<double> counting(size_t count) {
+  std::vector<double> values(count);
+  for (size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i);
+  return values;
+}
+
+}  // namespace ferry::testing

@@ -1,0 +1,63 @@
+// Runs one operator on the CPU as a blob would and compares it with the oracle.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "converter/graph/graph.h"
+#include "converter/reference/reference.h"
+
+namespace ferry::testing {
+
+// An input of the operator under test, with values on [low, high) that are the same in every run.
+struct Operand {
+  Shape shape;
+  bool constant = false;
+  fbs::DType dtype = fbs::DType::Float32;  // Float16: constants only
+  double low = -1, high = 1;
+};
+
+inline Operand input(Shape shape, double low = -1, double high = 1) {
+  return {shape, false, fbs::DType::Float32, low, high};
+}
+inline Operand constant(Shape shape, double low = -1, double high = 1) {
+  return {shape, true, fbs::DType::Float32, low, high};
+}
+inline Operand half_constant(Shape shape, double low = -1, double high = 1) {
+  return {shape, true, fbs::DType::Float16, low, high};
+}
+
+// Largest |got - expected| over the largest |expected|. Anything that is not a number counts as infinite.
+double normalised_error(const std::vector<float>& got, const std::vector<double>& expected);
+
+// Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads and, where the operator allows,
+// in place. Expects every run to give the same bits, to write nothing outside its output, and to lie within `bound` of
+// the oracle (normalised_error). Gives the output for further checks; empty where something failed.
+std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
+                                      double bound);
+
+template <typename Params>
+std::vector<float> expect_like_oracle(Params params, const std::vector<Operand>& operands, double bound) {
+  fbs::OpParamsUnion any;
+  any.Set(std::move(params));
+  return expect_like_oracle(any, operands, bound);
+}
+
+// The oracle's output for values written out.
+template <typename Params>
+reference::Array oracle(Params params, const std::vector<reference::Array>& inputs) {
+  fbs::OperatorT op;
+  op.params.Set(std::move(params));
+  std::vector<const reference::Array*> pointers;
+  for (const reference::Array& input : inputs) pointers.push_back(&input);
+  const SerializedOp serialized(op);
+  return reference::compute(*serialized, pointers);
+}
+
+// 0, 1, 2...
+std::vector<double> counting(size_t count);
+
+}  // namespace ferry::testing

@@ -1,0 +1,45 @@
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 2e-6;
+
+TEST(Linear, MatchesTheOracle) {
+  for (const int rows : {1, 2, 7, 30})
+    for (const int inputs : {1, 5, 64, 257})
+      for (const int outputs : {1, 10, 33}) {
+        SCOPED_TRACE(::testing::Message() << rows << " rows, " << inputs << " to " << outputs);
+        expect_like_oracle(fbs::LinearT(), {input({rows, inputs}), constant({outputs, inputs}), constant({outputs})},
+                           kBound);
+      }
+}
+
+TEST(Linear, MatchesTheOracleForAClassifier) {
+  expect_like_oracle(fbs::LinearT(), {input({1, 2048}), constant({1000, 2048}, -0.05, 0.05), constant({1000})}, kBound);
+}
+
+TEST(Linear, TakesAnyRank) {
+  expect_like_oracle(fbs::LinearT(), {input({12}), constant({7, 12}), constant({7})}, kBound);
+  expect_like_oracle(fbs::LinearT(), {input({2, 3, 5, 12}), constant({7, 12})}, kBound);
+}
+
+TEST(Linear, ClampsItsOutput) {
+  fbs::LinearT p;
+  p.output_min = -0.1f;
+  p.output_max = 0.5f;
+  expect_like_oracle(p, {input({4, 20}), constant({30, 20}), constant({30})}, kBound);
+}
+
+TEST(Linear, WidensHalfPrecisionWeights) {
+  expect_like_oracle(fbs::LinearT(), {input({4, 20}), half_constant({30, 20}), half_constant({30})}, kBound);
+}
+
+TEST(LinearOracle, CountsByHand) {
+  const reference::Array y =
+      oracle(fbs::LinearT(), {{{2, 2}, {1, 2, 3, 4}}, {{3, 2}, {1, 0, 0, 1, 10, 100}}, {{3}, {0.25, 0.5, 1}}});
+  EXPECT_EQ(y.values, (std::vector<double>{1.25, 2.5, 211, 3.25, 4.5, 431}));
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,56 @@
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+// Sums are kept in double: what is left is the rounding to float32.
+constexpr double kBound = 6e-8;
+
+fbs::ReduceT reduce(fbs::ReduceKind kind, std::vector<int> axes, bool keep_dims = false) {
+  fbs::ReduceT p;
+  p.kind = kind;
+  p.axes = std::move(axes);
+  p.keep_dims = keep_dims;
+  return p;
+}
+
+TEST(Reduce, AveragesAPicture) {
+  for (const int channels : {1, 3, 64, 129, 512})
+    for (const bool keep_dims : {false, true}) {
+      SCOPED_TRACE(channels);
+      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kBound);
+    }
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kBound);
+}
+
+TEST(Reduce, TakesAnyAxes) {
+  for (unsigned set = 1; set < 16; ++set) {
+    std::vector<int> axes;
+    for (int i = 0; i < 4; ++i)
+      if ((set >> i & 1u) != 0) axes.push_back(i);
+    SCOPED_TRACE(::testing::Message() << "axes of bits " << set);
+    expect_like_oracle(reduce(fbs::ReduceKind::Sum, axes), {input({3, 4, 5, 6}, 0, 1)}, kBound);
+    expect_like_oracle(reduce(fbs::ReduceKind::Mean, axes, true), {input({2, 1, 19, 33}, 0, 1)}, kBound);
+  }
+  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {1, 3, 5}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {0, 2, 4}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound);
+}
+
+// A float32 sum of a million terms in order would be off by 1e-5 and more.
+TEST(Reduce, StaysExactOverManyTerms) {
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 1024}, 0, 1)}, kBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kBound);
+}
+
+TEST(ReduceOracle, CountsByHand) {
+  const reference::Array x{{2, 3}, counting(6)};
+  EXPECT_EQ(oracle(reduce(fbs::ReduceKind::Sum, {0}), {x}).values, (std::vector<double>{3, 5, 7}));
+  EXPECT_EQ(oracle(reduce(fbs::ReduceKind::Mean, {1}), {x}).values, (std::vector<double>{1, 4}));
+  const reference::Array all = oracle(reduce(fbs::ReduceKind::Mean, {0, 1}, true), {x});
+  EXPECT_EQ(all.shape, (Shape{1, 1}));
+  EXPECT_EQ(all.values, (std::vector<double>{2.5}));
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,342 @@
+// What shape follows, and which parameters and inputs are refused with which sentence.
+#include "sdk/graph/shape_rules.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kHuge = std::numeric_limits<int>::max();
+constexpr int kLowest = std::numeric_limits<int>::min();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+template <typename Params>
+Status infer(const Params& params, const std::vector<Shape>& inputs, Shape* output) {
+  fbs::OperatorT op;
+  op.params.Set(Params(params));
+  const SerializedOp serialized(op);
+  return infer_shape(*serialized, inputs, output);
+}
+
+template <typename Params>
+void expect_shape(const Params& params, const std::vector<Shape>& inputs, const Shape& expected) {
+  Shape output;
+  const Status status = infer(params, inputs, &output);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(to_string(output), to_string(expected));
+}
+
+template <typename Params>
+void expect_refusal(const Params& params, const std::vector<Shape>& inputs, ferry_status code,
+                    const std::string& message) {
+  Shape output{7};
+  const Status status = infer(params, inputs, &output);
+  EXPECT_EQ(status.code(), code) << message;
+  EXPECT_EQ(status.message(), message);
+  EXPECT_EQ(output.rank, 0) << "an output shape in spite of the refusal";
+}
+
+template <typename Params, typename Change>
+Params with(const Change& change) {
+  Params params;
+  change(params);
+  return params;
+}
+
+TEST(ShapeRules, Conv2d) {
+  using P = fbs::Conv2dT;
+  const P plain;
+  expect_shape(plain, {{2, 5, 7, 3}, {8, 3, 1, 3}, {8}}, {2, 3, 7, 8});
+  expect_shape(plain, {{1, 1, 1, 3}, {8, 1, 1, 3}}, {1, 1, 1, 8});
+  expect_shape(with<P>([](P& p) { p.stride_h = 2, p.stride_w = 3, p.pad_top = 3, p.pad_right = 2; }),
+               {{1, 224, 224, 3}, {64, 7, 7, 3}}, {1, 111, 74, 64});
+  expect_shape(with<P>([](P& p) { p.dilation_h = 2, p.dilation_w = 4, p.groups = 2; }),
+               {{1, 9, 9, 4}, {6, 3, 3, 2}, {6}}, {1, 5, 1, 6});
+
+  const std::vector<Shape> fits = {{1, 9, 9, 4}, {8, 3, 3, 4}};
+  expect_refusal(plain, {{1, 9, 9, 32}, {64, 3, 3, 16}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: weight [64,3,3,16] expects 16 input channels, got 32");
+  expect_refusal(with<P>([](P& p) { p.groups = 3; }), {{1, 9, 9, 12}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: 8 output channels do not divide into 3 groups");
+  expect_refusal(with<P>([](P& p) { p.groups = 1 << 20; }), {{1, 9, 9, 4}, {8, 3, 3, kHuge}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: weight [8,3,3,2147483647] expects 2251799812636672 input channels, got 4");
+  expect_refusal(plain, {{1, 9, 9, 4}, {8, 3, 3, 4}, {1, 8}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: bias [1,8] does not fit 8 output channels, expected [8]");
+  expect_refusal(plain, {{9, 9, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: input [9,9,4] has rank 3, expected 4");
+  expect_refusal(plain, {{1, 9, 9, 4}, {8, 4}}, FERRY_SHAPE_MISMATCH, "conv2d: weight [8,4] has rank 2, expected 4");
+  expect_refusal(plain, {{1, 2, 9, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: a window of height 3 does not fit an input of 2, padded by 0 and 0");
+  expect_refusal(plain, {{1, 9, 9, 4}}, FERRY_CORRUPT, "conv2d: takes 2 to 3 inputs, got 1");
+  expect_refusal(plain, {}, FERRY_CORRUPT, "conv2d: takes 2 to 3 inputs, got 0");
+  for (const int bad : {0, -1, kLowest, kHuge, (1 << 20) + 1}) {
+    const std::string got = std::to_string(bad) + ", expected 1 to 1048576";
+    expect_refusal(with<P>([=](P& p) { p.stride_h = bad; }), fits, FERRY_CORRUPT, "conv2d: stride_h is " + got);
+    expect_refusal(with<P>([=](P& p) { p.stride_w = bad; }), fits, FERRY_CORRUPT, "conv2d: stride_w is " + got);
+    expect_refusal(with<P>([=](P& p) { p.dilation_h = bad; }), fits, FERRY_CORRUPT, "conv2d: dilation_h is " + got);
+    expect_refusal(with<P>([=](P& p) { p.dilation_w = bad; }), fits, FERRY_CORRUPT, "conv2d: dilation_w is " + got);
+    expect_refusal(with<P>([=](P& p) { p.groups = bad; }), fits, FERRY_CORRUPT, "conv2d: groups is " + got);
+  }
+  for (const int bad : {-1, kLowest, kHuge}) {
+    const std::string got = std::to_string(bad) + ", expected 0 to 1048576";
+    expect_refusal(with<P>([=](P& p) { p.pad_top = bad; }), fits, FERRY_CORRUPT, "conv2d: pad_top is " + got);
+    expect_refusal(with<P>([=](P& p) { p.pad_left = bad; }), fits, FERRY_CORRUPT, "conv2d: pad_left is " + got);
+    expect_refusal(with<P>([=](P& p) { p.pad_bottom = bad; }), fits, FERRY_CORRUPT, "conv2d: pad_bottom is " + got);
+    expect_refusal(with<P>([=](P& p) { p.pad_right = bad; }), fits, FERRY_CORRUPT, "conv2d: pad_right is " + got);
+  }
+  expect_refusal(with<P>([](P& p) { p.output_min = 2, p.output_max = 1; }), fits, FERRY_CORRUPT,
+                 "conv2d: clamps to [2, 1], expected a minimum not above the maximum");
+  expect_refusal(with<P>([](P& p) { p.output_max = kNan; }), fits, FERRY_CORRUPT,
+                 "conv2d: clamps to [-inf, nan], expected a minimum not above the maximum");
+}
+
+TEST(ShapeRules, RefusesWhatDoesNotFitInMemory) {
+  using P = fbs::Conv2dT;
+  const P wide = with<P>([](P& p) { p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1 << 20; });
+  expect_refusal(wide, {{1, 9, 9, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
+                 "conv2d: output [1,2097159,2097159,8] has more than 2^40 elements");
+  expect_refusal(fbs::SoftmaxT(), {{kHuge, kHuge}}, FERRY_SHAPE_MISMATCH,
+                 "softmax: input [2147483647,2147483647] has more than 2^40 elements");
+  expect_refusal(fbs::SoftmaxT(), {{1, 0, 3}}, FERRY_SHAPE_MISMATCH, "softmax: input [1,0,3] has a dimension below 1");
+  expect_refusal(fbs::SoftmaxT(), {{1, -5, 3}}, FERRY_SHAPE_MISMATCH,
+                 "softmax: input [1,-5,3] has a dimension below 1");
+}
+
+TEST(ShapeRules, Linear) {
+  expect_shape(fbs::LinearT(), {{5, 3}, {8, 3}, {8}}, {5, 8});
+  expect_shape(fbs::LinearT(), {{3}, {8, 3}}, {8});
+  expect_refusal(fbs::LinearT(), {{5, 4}, {8, 3}}, FERRY_SHAPE_MISMATCH,
+                 "linear: weight [8,3] expects 3 input channels, got 4");
+  expect_refusal(fbs::LinearT(), {{}, {8, 3}}, FERRY_SHAPE_MISMATCH,
+                 "linear: the input is a scalar, expected at least one dimension");
+  expect_refusal(fbs::LinearT(), {{5, 3}, {8, 3}, {3}}, FERRY_SHAPE_MISMATCH,
+                 "linear: bias [3] does not fit 8 output channels, expected [8]");
+}
+
+TEST(ShapeRules, Pool2d) {
+  using P = fbs::Pool2dT;
+  const auto pool = [](int kernel, int stride, int pad, bool ceil_mode) {
+    P p;
+    p.kernel_h = p.kernel_w = kernel;
+    p.stride_h = p.stride_w = stride;
+    p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = pad;
+    p.ceil_mode = ceil_mode;
+    return p;
+  };
+  expect_shape(pool(3, 2, 1, false), {{1, 112, 112, 64}}, {1, 56, 56, 64});
+  expect_shape(pool(3, 2, 0, true), {{1, 12, 13, 4}}, {1, 6, 6, 4});
+  expect_shape(pool(2, 2, 0, true), {{1, 7, 1, 4}}, {1, 4, 1, 4});
+  // The last window would begin in the trailing padding: it is left out (PyTorch 1.5 and later).
+  expect_shape(pool(2, 2, 1, true), {{1, 3, 4, 4}}, {1, 2, 3, 4});
+  expect_shape(pool(1, 2, 0, true), {{1, 4, 4, 4}}, {1, 2, 2, 4});
+  expect_refusal(pool(3, 2, 3, false), {{1, 9, 9, 4}}, FERRY_CORRUPT,
+                 "pool2d: padding 3,3,3,3 is not smaller than the kernel 3x3");
+  expect_refusal(pool(0, 1, 0, false), {{1, 9, 9, 4}}, FERRY_CORRUPT, "pool2d: kernel_h is 0, expected 1 to 1048576");
+  expect_refusal(pool(5, 1, 0, false), {{1, 9, 4, 4}}, FERRY_SHAPE_MISMATCH,
+                 "pool2d: a window of width 5 does not fit an input of 4, padded by 0 and 0");
+  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::PoolKind>(2); }), {{1, 9, 9, 4}}, FERRY_UNSUPPORTED,
+                 "pool2d: unknown kind 2");
+}
+
+TEST(ShapeRules, Unary) {
+  using P = fbs::UnaryT;
+  expect_shape(P(), {{2, 3}}, {2, 3});
+  expect_refusal(with<P>([](P& p) { p.alpha = kNan; }), {{2, 3}}, FERRY_CORRUPT,
+                 "unary: clamps to [nan, 0], expected a minimum not above the maximum");
+  expect_refusal(with<P>([](P& p) { p.kind = fbs::UnaryKind::LeakyRelu, p.alpha = kNan; }), {{2, 3}}, FERRY_CORRUPT,
+                 "unary: the slope of a leaky ReLU is nan, expected a finite number");
+  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::UnaryKind>(200); }), {{2, 3}}, FERRY_UNSUPPORTED,
+                 "unary: unknown kind 200");
+  expect_refusal(P(), {{2, 3}, {2, 3}}, FERRY_CORRUPT, "unary: takes 1 input, got 2");
+}
+
+TEST(ShapeRules, Binary) {
+  using P = fbs::BinaryT;
+  expect_shape(P(), {{2, 3}, {2, 3}}, {2, 3});
+  expect_shape(P(), {{3, 1, 5}, {4, 1}}, {3, 4, 5});
+  expect_shape(P(), {{}, {2}}, {2});
+  expect_refusal(P(), {{2, 3}, {2, 4}}, FERRY_SHAPE_MISMATCH, "binary: [2,3] and [2,4] do not broadcast");
+  expect_refusal(P(), {{1 << 20, 1}, {1, kHuge}}, FERRY_SHAPE_MISMATCH,
+                 "binary: output [1048576,2147483647] has more than 2^40 elements");
+  expect_refusal(P(), {{2}}, FERRY_CORRUPT, "binary: takes 2 inputs, got 1");
+  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::BinaryKind>(7); }), {{2}, {2}}, FERRY_UNSUPPORTED,
+                 "binary: unknown kind 7");
+  expect_refusal(with<P>([](P& p) { p.output_min = kNan; }), {{2}, {2}}, FERRY_CORRUPT,
+                 "binary: clamps to [nan, inf], expected a minimum not above the maximum");
+}
+
+TEST(ShapeRules, Reduce) {
+  using P = fbs::ReduceT;
+  const auto reduce = [](std::vector<int> axes, bool keep_dims = false) {
+    P p;
+    p.axes = std::move(axes);
+    p.keep_dims = keep_dims;
+    return p;
+  };
+  expect_shape(reduce({1, 2}), {{2, 7, 7, 5}}, {2, 5});
+  expect_shape(reduce({1, 2}, true), {{2, 7, 7, 5}}, {2, 1, 1, 5});
+  expect_shape(reduce({0}), {{7}}, {});
+  expect_refusal(reduce({}), {{7}}, FERRY_CORRUPT, "reduce: no axes, expected at least one");
+  expect_refusal(reduce({1, 1}), {{7, 7}}, FERRY_CORRUPT,
+                 "reduce: axis 1 is out of order, expected ascending axes from 0");
+  expect_refusal(reduce({-1}), {{7, 7}}, FERRY_CORRUPT,
+                 "reduce: axis -1 is out of order, expected ascending axes from 0");
+  expect_refusal(reduce({2}), {{7, 7}}, FERRY_SHAPE_MISMATCH, "reduce: axis 2 is outside input [7,7]");
+  expect_refusal(reduce({kHuge}), {{7, 7}}, FERRY_SHAPE_MISMATCH, "reduce: axis 2147483647 is outside input [7,7]");
+  expect_refusal(with<P>([](P& p) { p.axes = {0}, p.kind = static_cast<fbs::ReduceKind>(9); }), {{7}},
+                 FERRY_UNSUPPORTED, "reduce: unknown kind 9");
+}
+
+TEST(ShapeRules, Concat) {
+  using P = fbs::ConcatT;
+  const auto concat = [](int axis) { return with<P>([=](P& p) { p.axis = axis; }); };
+  expect_shape(concat(1), {{2, 3}, {2, 4}, {2, 1}}, {2, 8});
+  expect_refusal(concat(0), {}, FERRY_CORRUPT, "concat: takes at least 1 input, got 0");
+  expect_refusal(concat(-1), {{2, 3}}, FERRY_CORRUPT, "concat: axis is -1, expected 0 or more");
+  expect_refusal(concat(2), {{2, 3}}, FERRY_SHAPE_MISMATCH, "concat: axis 2 is outside input [2,3]");
+  expect_refusal(concat(1), {{2, 3}, {3, 3}}, FERRY_SHAPE_MISMATCH, "concat: [3,3] does not join [2,3] along axis 1");
+  expect_refusal(concat(1), {{2, 3}, {2}}, FERRY_SHAPE_MISMATCH, "concat: [2] does not join [2,3] along axis 1");
+  expect_refusal(concat(0), {{kHuge}, {kHuge}}, FERRY_SHAPE_MISMATCH,
+                 "concat: output dimension 0 would be 4294967294, expected 1 to 2147483647");
+}
+
+TEST(ShapeRules, PixelShuffle) {
+  using P = fbs::PixelShuffleT;
+  const auto shuffle = [](int factor) { return with<P>([=](P& p) { p.factor = factor; }); };
+  expect_shape(shuffle(3), {{2, 4, 5, 18}}, {2, 12, 15, 2});
+  expect_refusal(shuffle(2), {{2, 4, 5, 6}}, FERRY_SHAPE_MISMATCH,
+                 "pixel_shuffle: 6 channels are not a multiple of 4, the factor's square");
+  expect_refusal(shuffle(0), {{2, 4, 5, 6}}, FERRY_CORRUPT, "pixel_shuffle: factor is 0, expected 1 to 1048576");
+  expect_refusal(shuffle(1 << 20), {{2, 4, 5, 6}}, FERRY_SHAPE_MISMATCH,
+                 "pixel_shuffle: 6 channels are not a multiple of 1099511627776, the factor's square");
+}
+
+TEST(ShapeRules, Resize2d) {
+  using P = fbs::Resize2dT;
+  expect_shape(with<P>([](P& p) { p.scale_w = 3; }), {{2, 4, 5, 6}}, {2, 8, 15, 6});
+  expect_refusal(with<P>([](P& p) { p.scale_h = -2; }), {{2, 4, 5, 6}}, FERRY_CORRUPT,
+                 "resize2d: scale_h is -2, expected 1 to 1048576");
+  expect_refusal(with<P>([](P& p) { p.scale_h = 1 << 20; }), {{1, 4096, 1, 1}}, FERRY_SHAPE_MISMATCH,
+                 "resize2d: output dimension 1 would be 4294967296, expected 1 to 2147483647");
+  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::ResizeKind>(2); }), {{2, 4, 5, 6}}, FERRY_UNSUPPORTED,
+                 "resize2d: unknown kind 2");
+}
+
+TEST(ShapeRules, Pad) {
+  using P = fbs::PadT;
+  const auto pad = [](std::vector<int> before, std::vector<int> after) {
+    P p;
+    p.before = std::move(before);
+    p.after = std::move(after);
+    return p;
+  };
+  expect_shape(pad({1, 0}, {2, 3}), {{4, 5}}, {7, 8});
+  expect_shape(pad({}, {}), {{}}, {});
+  expect_refusal(pad({1}, {2, 3}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "pad: before has 1 entries for input [4,5], expected 2");
+  expect_refusal(pad({1, 1}, {}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "pad: after has 0 entries for input [4,5], expected 2");
+  expect_refusal(pad({1, -1}, {0, 0}), {{4, 5}}, FERRY_CORRUPT, "pad: an entry of before is -1, expected 0 to 1048576");
+  expect_refusal(pad({1, 1}, {0, kHuge}), {{4, 5}}, FERRY_CORRUPT,
+                 "pad: an entry of after is 2147483647, expected 0 to 1048576");
+}
+
+TEST(ShapeRules, Reshape) {
+  using P = fbs::ReshapeT;
+  const auto reshape = [](std::vector<int> shape) { return with<P>([&](P& p) { p.shape = shape; }); };
+  expect_shape(reshape({0, -1}), {{2, 3, 4}}, {2, 12});
+  expect_shape(reshape({-1, 1, 24}), {{2, 3, 4}}, {1, 1, 24});
+  expect_shape(reshape({}), {{1, 1}}, {});
+  expect_refusal(reshape({-1, -1}), {{2, 3}}, FERRY_CORRUPT,
+                 "reshape: dimensions 0 and 1 are both -1, expected at most one");
+  expect_refusal(reshape({-2}), {{2, 3}}, FERRY_CORRUPT, "reshape: dimension 0 is -2, expected -1 or more");
+  expect_refusal(reshape({5, -1}), {{2, 3}}, FERRY_SHAPE_MISMATCH,
+                 "reshape: [5,1] does not hold the 6 elements of [2,3]");
+  expect_refusal(reshape({5}), {{2, 3}}, FERRY_SHAPE_MISMATCH, "reshape: [5] does not hold the 6 elements of [2,3]");
+  expect_refusal(reshape({}), {{2, 3}}, FERRY_SHAPE_MISMATCH, "reshape: [] does not hold the 6 elements of [2,3]");
+  expect_refusal(reshape({kHuge, kHuge, kHuge, -1}), {{2, 3}}, FERRY_SHAPE_MISMATCH,
+                 "reshape: [2147483647,2147483647,2147483647,1] does not hold the 6 elements of [2,3]");
+  expect_refusal(reshape({1, 1, 0}), {{2, 3}}, FERRY_SHAPE_MISMATCH,
+                 "reshape: dimension 2 copies the input's, but the input is [2,3]");
+  expect_refusal(reshape({1, 1, 1, 1, 1, 1, 6}), {{2, 3}}, FERRY_SHAPE_MISMATCH,
+                 "reshape: the output has more than 6 dimensions");
+  expect_refusal(reshape({-1}), {{1 << 20, 1 << 12}}, FERRY_SHAPE_MISMATCH,
+                 "reshape: [1] does not hold the 4294967296 elements of [1048576,4096]");
+}
+
+TEST(ShapeRules, Transpose) {
+  using P = fbs::TransposeT;
+  const auto transpose = [](std::vector<int> perm) { return with<P>([&](P& p) { p.perm = perm; }); };
+  expect_shape(transpose({2, 0, 1}), {{3, 4, 5}}, {5, 3, 4});
+  expect_refusal(transpose({0, 1}), {{3, 4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "transpose: perm has 2 entries for input [3,4,5], expected 3");
+  expect_refusal(transpose({0, 0, 1}), {{3, 4, 5}}, FERRY_CORRUPT,
+                 "transpose: perm has 0 at 1, expected each of 0 to 2 once");
+  expect_refusal(transpose({0, 3, 1}), {{3, 4, 5}}, FERRY_CORRUPT,
+                 "transpose: perm has 3 at 1, expected each of 0 to 2 once");
+  expect_refusal(transpose({-1, 0, 1}), {{3, 4, 5}}, FERRY_CORRUPT,
+                 "transpose: perm has -1 at 0, expected each of 0 to 2 once");
+}
+
+TEST(ShapeRules, Slice) {
+  using P = fbs::SliceT;
+  const auto slice = [](std::vector<int> begin, std::vector<int> size) {
+    P p;
+    p.begin = std::move(begin);
+    p.size = std::move(size);
+    return p;
+  };
+  expect_shape(slice({1, 0}, {2, -1}), {{4, 5}}, {2, 5});
+  expect_refusal(slice({1}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "slice: begin has 1 entries for input [4,5], expected 2");
+  expect_refusal(slice({-1, 0}, {2, -1}), {{4, 5}}, FERRY_CORRUPT,
+                 "slice: dimension 0 begins at -1 with size 2, expected 0 or more and -1 or above 0");
+  expect_refusal(slice({0, 0}, {2, 0}), {{4, 5}}, FERRY_CORRUPT,
+                 "slice: dimension 1 begins at 0 with size 0, expected 0 or more and -1 or above 0");
+  expect_refusal(slice({3, 0}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 3 to 5 of dimension 0 are outside input [4,5]");
+  expect_refusal(slice({4, 0}, {-1, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 4 to 4 of dimension 0 are outside input [4,5]");
+  expect_refusal(slice({kHuge, 0}, {kHuge, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 2147483647 to 4294967294 of dimension 0 are outside input [4,5]");
+}
+
+TEST(ShapeRules, Softmax) {
+  expect_shape(fbs::SoftmaxT(), {{2, 3}}, {2, 3});
+  expect_refusal(fbs::SoftmaxT(), {{}}, FERRY_SHAPE_MISMATCH,
+                 "softmax: the input is a scalar, expected at least one dimension");
+}
+
+TEST(ShapeRules, RefusesOperatorsWithoutParameters) {
+  Shape output;
+  const SerializedOp none{fbs::OperatorT()};
+  const Status status = infer_shape(*none, {}, &output);
+  EXPECT_EQ(status.code(), FERRY_CORRUPT);
+  EXPECT_EQ(status.message(), "unknown: the operator has no parameters");
+}
+
+TEST(ShapeRules, RefusesOperatorsOfALaterVersion) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto params = fbs::CreateSoftmax(builder);
+  const auto later = static_cast<fbs::OpParams>(static_cast<int>(fbs::OpParams::MAX) + 1);
+  builder.Finish(fbs::CreateOperator(builder, 0, 0, 0, later, params.Union()));
+  Shape output;
+  const Status status = infer_shape(*flatbuffers::GetRoot<fbs::Operator>(builder.GetBufferPointer()), {}, &output);
+  EXPECT_EQ(status.code(), FERRY_UNSUPPORTED);
+  EXPECT_EQ(status.message(), "operator type 15 is unknown to this version");
+}
+
+TEST(ShapeRules, EveryOperatorHasAName) {
+  for (const fbs::OpParams type : fbs::EnumValuesOpParams()) {
+    if (type == fbs::OpParams::NONE) continue;
+    EXPECT_STRNE(op_name(type), "unknown") << EnumNameOpParams(type);
+  }
+  EXPECT_STREQ(op_name(static_cast<fbs::OpParams>(99)), "unknown");
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,27 @@
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 5e-7;
+
+TEST(Softmax, MatchesTheOracle) {
+  for (const int classes : {1, 2, 10, 257, 1000}) {
+    SCOPED_TRACE(classes);
+    expect_like_oracle(fbs::SoftmaxT(), {input({3, classes}, -5, 5)}, kBound);
+  }
+  expect_like_oracle(fbs::SoftmaxT(), {input({2, 5, 6, 7}, -5, 5)}, kBound);
+  expect_like_oracle(fbs::SoftmaxT(), {input({12}, -5, 5)}, kBound);
+}
+
+TEST(Softmax, TakesLargeLogits) { expect_like_oracle(fbs::SoftmaxT(), {input({2, 100}, 500, 600)}, kBound); }
+
+TEST(SoftmaxOracle, CountsByHand) {
+  const reference::Array y = oracle(fbs::SoftmaxT(), {{{2, 2}, {0, 0, 1000, 1001}}});
+  EXPECT_NEAR(y.values[0], 0.5, 1e-15);
+  EXPECT_NEAR(y.values[2], 0.2689414213699951, 1e-15);
+  EXPECT_NEAR(y.values[3], 0.7310585786300049, 1e-15);
+}
+
+}  // namespace
+}  // namespace ferry::testing

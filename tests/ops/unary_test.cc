@@ -1,0 +1,87 @@
+#include <cmath>
+#include <limits>
+
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+struct Case {
+  fbs::UnaryKind kind;
+  float alpha, beta;
+  double low, high;  // inputs
+  double bound;
+};
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+// XNNPACK's approximations are good to a few units in the last place; the rest is exact but for rounding.
+const Case kCases[] = {
+    {fbs::UnaryKind::Clamp, 0, 6, -10, 10, 0},         {fbs::UnaryKind::Clamp, 0, kInfinity, -10, 10, 0},
+    {fbs::UnaryKind::Clamp, -1.5f, -1.5f, -10, 10, 0}, {fbs::UnaryKind::LeakyRelu, 0.2f, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::LeakyRelu, 0, 0, -10, 10, 1e-7},  {fbs::UnaryKind::LeakyRelu, -1.5f, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::Sigmoid, 0, 0, -12, 12, 3e-7},    {fbs::UnaryKind::Tanh, 0, 0, -6, 6, 3e-7},
+    {fbs::UnaryKind::HardSwish, 0, 0, -6, 6, 3e-7},    {fbs::UnaryKind::Silu, 0, 0, -12, 12, 3e-7},
+    {fbs::UnaryKind::Silu, 0, 0, -1, 1, 3e-7},         {fbs::UnaryKind::Silu, 0, 0, -80, 0, 3e-7},
+    {fbs::UnaryKind::Gelu, 0, 0, -6, 6, 3e-7},         {fbs::UnaryKind::Abs, 0, 0, -10, 10, 0},
+    {fbs::UnaryKind::Neg, 0, 0, -10, 10, 0},           {fbs::UnaryKind::Exp, 0, 0, -20, 5, 3e-7},
+    {fbs::UnaryKind::Sqrt, 0, 0, 0, 100, 3e-7},        {fbs::UnaryKind::Square, 0, 0, -10, 10, 1e-7},
+};
+
+TEST(Unary, EveryKindMatchesTheOracle) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(fbs::EnumNameUnaryKind(c.kind));
+    fbs::UnaryT p;
+    p.kind = c.kind;
+    p.alpha = c.alpha;
+    p.beta = c.beta;
+    expect_like_oracle(p, {input({1, 7, 5, 13}, c.low, c.high)}, c.bound);
+    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound);  // cut among threads
+    expect_like_oracle(p, {input({1}, c.low, c.high)}, c.bound == 0 ? 0 : 1e-5);
+  }
+}
+
+TEST(Unary, EveryKindOfTheSchemaIsTested) {
+  for (const fbs::UnaryKind kind : fbs::EnumValuesUnaryKind()) {
+    bool found = false;
+    for (const Case& c : kCases) found = found || c.kind == kind;
+    EXPECT_TRUE(found) << fbs::EnumNameUnaryKind(kind);
+  }
+}
+
+TEST(Unary, SiluVanishesFarBelowZero) {
+  fbs::UnaryT p;
+  p.kind = fbs::UnaryKind::Silu;
+  for (const float value : expect_like_oracle(p, {input({100}, -1e30, -90)}, 1e-5)) EXPECT_GT(value, -1e-34f);
+}
+
+// Numbers of Abramowitz and Stegun, tables 4.4, 7.1 (erf(1/sqrt 2) = 0.6826894921370859) and of a pocket calculator.
+TEST(UnaryOracle, CountsByHand) {
+  const auto at = [](fbs::UnaryKind kind, double x, float alpha = 0, float beta = 0) {
+    fbs::UnaryT p;
+    p.kind = kind;
+    p.alpha = alpha;
+    p.beta = beta;
+    return oracle(p, {{{1}, {x}}}).values[0];
+  };
+  EXPECT_NEAR(at(fbs::UnaryKind::Sigmoid, 1), 0.7310585786300049, 1e-15);
+  EXPECT_NEAR(at(fbs::UnaryKind::Tanh, 0.5), 0.46211715726000973, 1e-15);
+  EXPECT_NEAR(at(fbs::UnaryKind::Silu, -2), -0.2384058440442351, 1e-15);
+  EXPECT_NEAR(at(fbs::UnaryKind::Gelu, 1), 0.8413447460685429, 1e-15);
+  EXPECT_NEAR(at(fbs::UnaryKind::Gelu, -1), -0.15865525393145707, 1e-15);
+  EXPECT_NEAR(at(fbs::UnaryKind::Exp, 1), 2.718281828459045, 1e-15);
+  EXPECT_EQ(at(fbs::UnaryKind::HardSwish, -3), 0);
+  EXPECT_EQ(at(fbs::UnaryKind::HardSwish, 1.5), 1.125);
+  EXPECT_EQ(at(fbs::UnaryKind::HardSwish, 4), 4);
+  EXPECT_EQ(at(fbs::UnaryKind::LeakyRelu, -2, 0.25f), -0.5);
+  EXPECT_EQ(at(fbs::UnaryKind::LeakyRelu, 2, 0.25f), 2);
+  EXPECT_EQ(at(fbs::UnaryKind::Clamp, 7, -1, 6), 6);
+  EXPECT_EQ(at(fbs::UnaryKind::Clamp, -7, -1, 6), -1);
+  EXPECT_EQ(at(fbs::UnaryKind::Abs, -2), 2);
+  EXPECT_EQ(at(fbs::UnaryKind::Neg, -2), 2);
+  EXPECT_EQ(at(fbs::UnaryKind::Sqrt, 2.25), 1.5);
+  EXPECT_EQ(at(fbs::UnaryKind::Square, -1.5), 2.25);
+}
+
+}  // namespace
+}  // namespace ferry::testing
