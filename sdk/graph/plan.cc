@@ -1,0 +1,135 @@
+#include "sdk/graph/plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "sdk/model/model.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kBeforeRun = -1;
+constexpr int kAfterRun = INT32_MAX;
+constexpr uint64_t kTooMuch = uint64_t{1} << 62;
+
+// Memory of one value, or of several that share it: views, and values computed in place.
+struct Storage {
+  uint64_t bytes;
+  int first;
+  int last;
+  uint64_t offset = kNoOffset;
+};
+
+bool alive_together(const Storage& a, const Storage& b) { return a.first <= b.last && b.first <= a.last; }
+
+uint64_t padded(uint64_t bytes) {
+  return bytes >= kTooMuch ? kTooMuch : (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::vector<int> last_uses(const PlanRequest& request) {
+  std::vector<int> last(request.bytes.size(), kBeforeRun);
+  for (size_t s = 0; s < request.steps.size(); ++s) {
+    const PlanRequest::Step& step = request.steps[s];
+    for (int v : step.inputs) last[static_cast<size_t>(v)] = static_cast<int>(s);
+    // A value nobody reads still needs a place while it is written.
+    last[static_cast<size_t>(step.output)] = static_cast<int>(s);
+  }
+  for (int v : request.inputs) last[static_cast<size_t>(v)] = kAfterRun;
+  for (int v : request.kept) last[static_cast<size_t>(v)] = kAfterRun;
+  return last;
+}
+
+// The storage whose memory the step's output takes over, or -1.
+int shared_storage(const PlanRequest& request, size_t s, const std::vector<int>& storage_of,
+                   const std::vector<Storage>& storages) {
+  const PlanRequest::Step& step = request.steps[s];
+  const uint64_t bytes = request.bytes[static_cast<size_t>(step.output)];
+  if (step.view) {
+    const int input = storage_of[static_cast<size_t>(step.inputs[0])];
+    if (input >= 0) return input;
+  }
+  for (int v : step.reusable) {
+    const int input = storage_of[static_cast<size_t>(v)];
+    if (input < 0 || request.bytes[static_cast<size_t>(v)] != bytes) continue;
+    // Every value of that storage must be done with: views included.
+    if (storages[static_cast<size_t>(input)].last == static_cast<int>(s)) return input;
+  }
+  return -1;
+}
+
+// Gives every storage its offset; returns the arena's size.
+uint64_t place(std::vector<Storage>* storages) {
+  std::vector<int> order(storages->size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return (*storages)[static_cast<size_t>(a)].bytes > (*storages)[static_cast<size_t>(b)].bytes;
+  });
+
+  uint64_t arena = 0;
+  std::vector<const Storage*> placed;  // by offset
+  for (int index : order) {
+    Storage& storage = (*storages)[static_cast<size_t>(index)];
+    uint64_t gap_start = 0;
+    uint64_t best_gap = UINT64_MAX;
+    uint64_t best = kNoOffset;
+    for (const Storage* other : placed) {
+      if (!alive_together(storage, *other)) continue;
+      if (other->offset > gap_start) {
+        const uint64_t gap = other->offset - gap_start;
+        if (gap >= storage.bytes && gap < best_gap) {
+          best_gap = gap;
+          best = gap_start;
+        }
+      }
+      gap_start = std::max(gap_start, other->offset + other->bytes);
+    }
+    storage.offset = best == kNoOffset ? gap_start : best;
+    if (storage.offset + storage.bytes >= kTooMuch) return UINT64_MAX;
+    arena = std::max(arena, storage.offset + storage.bytes);
+    const auto after = std::upper_bound(placed.begin(), placed.end(), &storage, [](const Storage* a, const Storage* b) {
+      return a->offset < b->offset;
+    });
+    placed.insert(after, &storage);
+  }
+  return arena;
+}
+
+}  // namespace
+
+Plan make_plan(const PlanRequest& request) {
+  const std::vector<int> last = last_uses(request);
+  std::vector<Storage> storages;
+  storages.reserve(request.bytes.size() + request.steps.size());
+  std::vector<int> storage_of(request.bytes.size(), -1);
+  std::vector<int> workspace_of(request.steps.size(), -1);
+
+  const auto add = [&](uint64_t bytes, int first, int last_use) {
+    storages.push_back({padded(bytes), first, last_use});
+    return static_cast<int>(storages.size() - 1);
+  };
+  for (int v : request.inputs) {
+    const size_t value = static_cast<size_t>(v);
+    if (storage_of[value] < 0) storage_of[value] = add(request.bytes[value], kBeforeRun, kAfterRun);
+  }
+  for (size_t s = 0; s < request.steps.size(); ++s) {
+    const PlanRequest::Step& step = request.steps[s];
+    const size_t value = static_cast<size_t>(step.output);
+    int storage = shared_storage(request, s, storage_of, storages);
+    if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);
+    storage_of[value] = storage;
+    Storage& shared = storages[static_cast<size_t>(storage)];
+    shared.last = std::max(shared.last, last[value]);
+    if (step.workspace > 0) workspace_of[s] = add(step.workspace, static_cast<int>(s), static_cast<int>(s));
+  }
+
+  Plan plan;
+  plan.arena_bytes = place(&storages);
+  const auto offset = [&](int storage) {
+    return storage < 0 ? kNoOffset : storages[static_cast<size_t>(storage)].offset;
+  };
+  for (int storage : storage_of) plan.offsets.push_back(offset(storage));
+  for (int storage : workspace_of) plan.workspaces.push_back(offset(storage));
+  return plan;
+}
+
+}  // namespace ferry

@@ -1,0 +1,40 @@
+// Where every activation lies: one arena, planned from lifetimes before anything runs.
+//
+// Values are numbered; steps run in order. A value is alive from the step that writes it to the last that reads it, and
+// two values that are alive at one step never overlap, but for a step that works in place or gives a view of its input.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ferry {
+
+struct PlanRequest {
+  struct Step {
+    std::vector<int> inputs;   // values it reads; those without bytes (constants) are ignored
+    std::vector<int> reusable; // values among `inputs` whose memory the output may take over, best first
+    int output = -1;
+    uint64_t workspace = 0;    // bytes of scratch memory, alive during this step only
+    bool view = false;         // the output is inputs[0] under another shape: it shares the memory, nothing is written
+  };
+
+  std::vector<uint64_t> bytes;  // of each value; 0: it has no place in the arena
+  std::vector<Step> steps;
+  std::vector<int> inputs;  // written by the caller, and unchanged by any run: alive always
+  std::vector<int> kept;    // read by the caller after a run: alive to the end
+};
+
+inline constexpr uint64_t kNoOffset = UINT64_MAX;
+
+struct Plan {
+  std::vector<uint64_t> offsets;     // of each value, multiples of kAlignment; kNoOffset where it has no place
+  std::vector<uint64_t> workspaces;  // offset of each step's scratch memory; kNoOffset where it has none
+  uint64_t arena_bytes = 0;          // kExtraBytes after every value included; UINT64_MAX: more than 62 bits can count
+};
+
+// Largest value first, each into the smallest gap that fits between those already placed that live at the same time.
+// The same request gives the same plan on every host.
+Plan make_plan(const PlanRequest& request);
+
+}  // namespace ferry
