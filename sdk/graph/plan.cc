@@ -86,9 +86,8 @@ uint64_t place(std::vector<Storage>* storages) {
     storage.offset = best == kNoOffset ? gap_start : best;
     if (storage.offset + storage.bytes >= kTooMuch) return UINT64_MAX;
     arena = std::max(arena, storage.offset + storage.bytes);
-    const auto after = std::upper_bound(placed.begin(), placed.end(), &storage, [](const Storage* a, const Storage* b) {
-      return a->offset < b->offset;
-    });
+    const auto after = std::upper_bound(placed.begin(), placed.end(), &storage,
+                                        [](const Storage* a, const Storage* b) { return a->offset < b->offset; });
     placed.insert(after, &storage);
   }
   return arena;

@@ -29,16 +29,12 @@ int core_count() {
 uint64_t element_bytes(fbs::DType dtype) {
   switch (dtype) {
     case fbs::DType::Float64:
-    case fbs::DType::Int64:
-      return 8;
+    case fbs::DType::Int64: return 8;
     case fbs::DType::Float32:
-    case fbs::DType::Int32:
-      return 4;
-    case fbs::DType::Float16:
-      return 2;
+    case fbs::DType::Int32: return 4;
+    case fbs::DType::Float16: return 2;
     case fbs::DType::Int8:
-    case fbs::DType::UInt8:
-      return 1;
+    case fbs::DType::UInt8: return 1;
   }
   return 8;
 }
@@ -69,9 +65,7 @@ Status at_operator(const Status& status, const fbs::Operator& op) {
 
 }  // namespace
 
-void Session::FreeArena::operator()(std::byte* arena) const {
-  ::operator delete(arena, std::align_val_t{kAlignment});
-}
+void Session::FreeArena::operator()(std::byte* arena) const { ::operator delete (arena, std::align_val_t{kAlignment}); }
 
 Session::~Session() = default;
 
@@ -256,8 +250,7 @@ Status Session::prepare(Layout* layout, bool* ops_changed) {
   FERRY_TRY(reshape_ops(layout->shapes, &workspaces));
   FERRY_TRY(plan(workspaces, layout));
   const uint64_t bytes = std::max<uint64_t>(layout->plan.arena_bytes, kAlignment);
-  layout->arena.reset(
-      static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment}, std::nothrow)));
+  layout->arena.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow)));
   if (layout->arena == nullptr) {
     return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for activations", bytes);
   }

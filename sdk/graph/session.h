@@ -22,8 +22,8 @@ namespace ferry {
 struct SessionOptions {
   static constexpr uint64_t kDefaultMemoryLimit = uint64_t{4} << 30;
 
-  int num_threads = 0;             // including the caller; 0: one a core
-  pthreadpool_t pool = nullptr;    // the caller's, which outlives the session; nullptr: the session's own
+  int num_threads = 0;                // including the caller; 0: one a core
+  pthreadpool_t pool = nullptr;       // the caller's, which outlives the session; nullptr: the session's own
   std::span<const char* const> taps;  // names of the taps to keep
   bool all_taps = false;
   bool profile = false;

@@ -1,0 +1,37 @@
+// What the opaque handles of ferry.h hold, and how a Status becomes a ferry_status.
+#pragma once
+
+#include <ferry/ferry.h>
+
+#include <memory>
+
+#include "sdk/graph/session.h"
+#include "sdk/model/model.h"
+#include "sdk/status.h"
+
+struct ferry_model {
+  std::shared_ptr<const ferry::Model> model;
+};
+
+struct ferry_session {
+  std::unique_ptr<ferry::Session> session;  // keeps its model alive
+};
+
+namespace ferry {
+
+// Keeps the message of a failure for ferry_last_error() of this thread; returns the code.
+ferry_status report(const Status& status);
+
+// A port of `model` as the outside sees it.
+ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& shape, void* data);
+
+// FERRY_INVALID_ARGUMENT: "function: what is NULL".
+Status null_argument(const char* function, const char* what);
+
+}  // namespace ferry
+
+// Ends a function of the C API where a pointer of its caller's is NULL.
+#define FERRY_REQUIRE(pointer)                                                                    \
+  do {                                                                                            \
+    if ((pointer) == nullptr) return ::ferry::report(::ferry::null_argument(__func__, #pointer)); \
+  } while (false)

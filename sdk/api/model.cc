@@ -1,0 +1,111 @@
+#include <new>
+
+#include "sdk/api/handles.h"
+
+namespace {
+
+using ferry::report;
+using ferry::Status;
+using Ports = flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>;
+
+size_t count(const Ports* ports) { return ports != nullptr ? ports->size() : 0; }
+
+ferry_status wrap(const Status& opened, std::shared_ptr<ferry::Model> model, ferry_model** out) {
+  if (!opened.ok()) return report(opened);
+  *out = new (std::nothrow) ferry_model{std::move(model)};
+  if (*out == nullptr) return report(ferry::error(FERRY_OUT_OF_MEMORY, "out of memory while a model was opened"));
+  return FERRY_OK;
+}
+
+ferry_status describe_port(const ferry_model* model, const Ports* ports, const char* kind, size_t index,
+                           ferry_tensor* out) {
+  if (index >= count(ports)) {
+    return report(
+        ferry::error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index, count(ports)));
+  }
+  const ferry::fbs::Port& port = *ports->Get(static_cast<unsigned>(index));
+  const ferry::Model& m = *model->model;
+  *out = ferry::describe(m, port, m.shape(static_cast<int>(port.tensor())), nullptr);
+  return FERRY_OK;
+}
+
+}  // namespace
+
+ferry_status ferry_model_open(const char* path, ferry_model** model) {
+  FERRY_REQUIRE(model);
+  *model = nullptr;
+  FERRY_REQUIRE(path);
+  std::shared_ptr<ferry::Model> opened;
+  const Status status = ferry::Model::open(path, &opened);
+  return wrap(status, std::move(opened), model);
+}
+
+ferry_status ferry_model_open_fd(int fd, uint64_t offset, uint64_t length, ferry_model** model) {
+  FERRY_REQUIRE(model);
+  *model = nullptr;
+  if (fd < 0) return report(ferry::error(FERRY_INVALID_ARGUMENT, "%s: fd is %d", __func__, fd));
+  std::shared_ptr<ferry::Model> opened;
+  const Status status = ferry::Model::open_fd(fd, offset, length, &opened);
+  return wrap(status, std::move(opened), model);
+}
+
+ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model** model) {
+  FERRY_REQUIRE(model);
+  *model = nullptr;
+  FERRY_REQUIRE(data);
+  std::shared_ptr<ferry::Model> opened;
+  const Status status = ferry::Model::open_memory(data, size, &opened);
+  return wrap(status, std::move(opened), model);
+}
+
+void ferry_model_close(ferry_model* model) { delete model; }
+
+const char* ferry_model_name(const ferry_model* model) {
+  if (model == nullptr) return "";
+  const flatbuffers::String* name = model->model->graph().name();
+  return name != nullptr ? name->c_str() : "";
+}
+
+size_t ferry_model_input_count(const ferry_model* model) {
+  return model != nullptr ? count(model->model->graph().inputs()) : 0;
+}
+
+size_t ferry_model_output_count(const ferry_model* model) {
+  return model != nullptr ? count(model->model->graph().outputs()) : 0;
+}
+
+size_t ferry_model_tap_count(const ferry_model* model) {
+  return model != nullptr ? count(model->model->graph().taps()) : 0;
+}
+
+ferry_status ferry_model_input(const ferry_model* model, size_t index, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(model);
+  return describe_port(model, model->model->graph().inputs(), "input", index, out);
+}
+
+ferry_status ferry_model_output(const ferry_model* model, size_t index, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(model);
+  return describe_port(model, model->model->graph().outputs(), "output", index, out);
+}
+
+ferry_status ferry_model_tap(const ferry_model* model, size_t index, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(model);
+  return describe_port(model, model->model->graph().taps(), "tap", index, out);
+}
+
+size_t ferry_model_label_count(const ferry_model* model) {
+  if (model == nullptr) return 0;
+  const auto* labels = model->model->graph().labels();
+  return labels != nullptr ? labels->size() : 0;
+}
+
+const char* ferry_model_label(const ferry_model* model, size_t index) {
+  if (index >= ferry_model_label_count(model)) return nullptr;
+  return model->model->graph().labels()->Get(static_cast<unsigned>(index))->c_str();
+}

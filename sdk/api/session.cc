@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <new>
+
+#include "sdk/api/handles.h"
+#include "sdk/cpu/weights_cache.h"
+#include "sdk/graph/shape_rules.h"
+
+namespace {
+
+using ferry::error;
+using ferry::report;
+using ferry::Status;
+
+// Options of a caller built against this or another version of ferry.h: what an older one did not know keeps its
+// default, what a newer one sets and this library does not know is refused.
+Status read_options(const ferry_session_options* given, ferry_session_options* options) {
+  ferry_session_options_init(options);
+  if (given == nullptr) return {};
+  constexpr size_t kFirstVersion = offsetof(ferry_session_options, memory_limit) + sizeof(uint64_t);
+  if (given->struct_size < kFirstVersion) {
+    return error(FERRY_INVALID_ARGUMENT, "options.struct_size is %zu: call ferry_session_options_init() first",
+                 given->struct_size);
+  }
+  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (size_t i = sizeof(*options); i < given->struct_size; ++i) {
+    if (bytes[i] != 0) {
+      return error(FERRY_INVALID_ARGUMENT,
+                   "options hold a field that ferry %s does not know (struct_size %zu, not %zu)", ferry_version(),
+                   given->struct_size, sizeof(*options));
+    }
+  }
+  std::memcpy(options, given, std::min(given->struct_size, sizeof(*options)));
+  if (options->taps == nullptr && options->tap_count > 0) {
+    return error(FERRY_INVALID_ARGUMENT, "options.taps is NULL but options.tap_count is %zu", options->tap_count);
+  }
+  for (size_t i = 0; i < options->tap_count; ++i) {
+    if (options->taps[i] == nullptr) return error(FERRY_INVALID_ARGUMENT, "options.taps[%zu] is NULL", i);
+  }
+  return {};
+}
+
+ferry_status port_of_session(const ferry_session* session, const char* kind,
+                             const flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>& ports, size_t index,
+                             ferry_tensor* out) {
+  if (index >= ports.size()) {
+    return report(error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index,
+                        static_cast<size_t>(ports.size())));
+  }
+  const ferry::Session& s = *session->session;
+  const ferry::fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
+  const int tensor = static_cast<int>(port.tensor());
+  *out = ferry::describe(s.model(), port, s.shape(tensor), s.data(tensor));
+  return FERRY_OK;
+}
+
+}  // namespace
+
+void ferry_session_options_init(ferry_session_options* options) {
+  if (options == nullptr) return;
+  *options = {};
+  options->struct_size = sizeof(*options);
+}
+
+ferry_status ferry_session_create(ferry_model* model, const ferry_session_options* options, ferry_session** session) {
+  FERRY_REQUIRE(session);
+  *session = nullptr;
+  FERRY_REQUIRE(model);
+  ferry_session_options checked;
+  if (const Status status = read_options(options, &checked); !status.ok()) return report(status);
+
+  ferry::SessionOptions wanted;
+  wanted.num_threads = checked.num_threads;
+  wanted.pool = static_cast<pthreadpool_t>(checked.threadpool);
+  wanted.taps = {checked.taps, checked.tap_count};
+  wanted.all_taps = checked.all_taps;
+  wanted.profile = checked.profile;
+  wanted.memory_limit = checked.memory_limit;
+  std::unique_ptr<ferry::Session> made;
+  if (const Status status = ferry::Session::create(model->model, wanted, &made); !status.ok()) return report(status);
+  *session = new (std::nothrow) ferry_session{std::move(made)};
+  if (*session == nullptr) return report(error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made"));
+  return FERRY_OK;
+}
+
+void ferry_session_close(ferry_session* session) { delete session; }
+
+ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape, int32_t rank) {
+  FERRY_REQUIRE(session);
+  FERRY_REQUIRE(shape);
+  if (rank < 1 || rank > FERRY_MAX_RANK) {
+    return report(
+        error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between 1 and %d", __func__, rank, FERRY_MAX_RANK));
+  }
+  ferry::Shape wanted;
+  wanted.rank = rank;
+  std::copy_n(shape, rank, wanted.dims.begin());
+  return report(session->session->resize(index, wanted));
+}
+
+ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(session);
+  return port_of_session(session, "input", *session->session->model().graph().inputs(), index, out);
+}
+
+ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(session);
+  return port_of_session(session, "output", *session->session->model().graph().outputs(), index, out);
+}
+
+ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(session);
+  FERRY_REQUIRE(name);
+  const ferry::Session& s = *session->session;
+  const ferry::fbs::Port* port = nullptr;
+  if (const Status status = s.tap(name, &port); !status.ok()) return report(status);
+  const int tensor = static_cast<int>(port->tensor());
+  *out = ferry::describe(s.model(), *port, s.shape(tensor), s.data(tensor));
+  return FERRY_OK;
+}
+
+ferry_status ferry_session_run(ferry_session* session) {
+  FERRY_REQUIRE(session);
+  return report(session->session->run());
+}
+
+void ferry_session_cancel(ferry_session* session) {
+  if (session != nullptr) session->session->cancel();
+}
+
+uint64_t ferry_session_arena_bytes(const ferry_session* session) {
+  return session != nullptr ? session->session->arena_bytes() : 0;
+}
+
+uint64_t ferry_session_packed_bytes(const ferry_session* session) {
+  return session != nullptr ? session->session->model().weights_cache().bytes() : 0;
+}
+
+size_t ferry_session_profile_count(const ferry_session* session) {
+  return session != nullptr ? session->session->microseconds().size() : 0;
+}
+
+ferry_status ferry_session_profile(const ferry_session* session, size_t index, ferry_profile_entry* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(session);
+  const ferry::Session& s = *session->session;
+  const size_t count = s.microseconds().size();
+  if (count == 0) {
+    return report(error(FERRY_INVALID_ARGUMENT, "nothing was timed: set options.profile when the session is made"));
+  }
+  if (index >= count) {
+    return report(error(FERRY_INVALID_ARGUMENT, "profile entry %zu does not exist: the session has %zu", index, count));
+  }
+  const ferry::fbs::Operator& op = *s.model().graph().operators()->Get(static_cast<unsigned>(index));
+  const ferry::Shape& shape = s.shape(op.outputs()->Get(0));
+  out->name = op.name() != nullptr ? op.name()->c_str() : "";
+  out->op = ferry::op_name(op.params_type());
+  out->backend = "cpu";
+  out->microseconds = s.microseconds()[index];
+  out->rank = shape.rank;
+  std::copy_n(shape.dims.begin(), shape.rank, out->shape);
+  return FERRY_OK;
+}

@@ -1,0 +1,52 @@
+#include <cstring>
+
+#include "sdk/api/handles.h"
+
+namespace ferry {
+namespace {
+
+// A plain array: reporting a failure needs no memory, not even when memory is what failed.
+thread_local char last_error[1024];
+
+}  // namespace
+
+ferry_status report(const Status& status) {
+  if (status.ok()) return FERRY_OK;
+  const size_t length = status.message().copy(last_error, sizeof(last_error) - 1);
+  last_error[length] = '\0';
+  return status.code();
+}
+
+Status null_argument(const char* function, const char* what) {
+  return error(FERRY_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
+}
+
+}  // namespace ferry
+
+#define FERRY_STRING(x) #x
+#define FERRY_VERSION_STRING(major, minor, patch) FERRY_STRING(major) "." FERRY_STRING(minor) "." FERRY_STRING(patch)
+
+const char* ferry_version(void) {
+  return FERRY_VERSION_STRING(FERRY_VERSION_MAJOR, FERRY_VERSION_MINOR, FERRY_VERSION_PATCH);
+}
+
+const char* ferry_last_error(void) { return ferry::last_error; }
+
+const char* ferry_status_name(ferry_status status) {
+  switch (status) {
+    case FERRY_OK: return "ok";
+    case FERRY_INVALID_ARGUMENT: return "invalid argument";
+    case FERRY_NOT_FOUND: return "not found";
+    case FERRY_SHAPE_MISMATCH: return "shape mismatch";
+    case FERRY_IO_ERROR: return "input/output error";
+    case FERRY_NOT_A_BLOB: return "not a blob";
+    case FERRY_UNSUPPORTED_VERSION: return "unsupported version";
+    case FERRY_CORRUPT: return "corrupt blob";
+    case FERRY_UNSUPPORTED: return "unsupported";
+    case FERRY_OUT_OF_MEMORY: return "out of memory";
+    case FERRY_MEMORY_LIMIT: return "memory limit";
+    case FERRY_CANCELLED: return "cancelled";
+    case FERRY_BACKEND_ERROR: return "backend error";
+  }
+  return "unknown status";
+}
