@@ -1,0 +1,275 @@
+// ferry.hpp - ferry.h and image.h for C++17 and later: handles that close themselves, errors as values.
+//
+//   ferry::Result<ferry::Model> model = ferry::Model::open("squeezenet.ferry");
+//   if (!model) return fail(model.error());
+//   ferry::Result<ferry::Session> session = model->session();
+//   if (!session) return fail(session.error());
+//   ferry::Result<ferry::Image> photo = ferry::Image::load("photo.png");
+//   if (!photo) return fail(photo.error());
+//   if (ferry::Status set = session->set_image(*photo); !set) return fail(set.error());
+//   if (ferry::Status run = session->run(); !run) return fail(run.error());
+//   for (float logit : session->output(0)) use(logit);
+//   for (const ferry_class& c : session->top_classes(5).value()) use(c.probability);
+//
+// Header only, and nothing but calls of the C API: works with -fno-exceptions -fno-rtti, throws nothing of its own.
+//
+// Errors. What can fail gives a Status or a Result<T>; both are true where all went well, and error() is the sentence of
+// ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they do
+// not crash.
+//
+// Ownership. Model, Session and Image are handles that can be moved, not copied, and close themselves. A Session keeps
+// its model alive. A Tensor is a view: it stays valid until its session is resized or closed.
+//
+// Threads. As in ferry.h: a Model may be used by many threads, a Session by one at a time but for cancel().
+#ifndef FERRY_FERRY_HPP_
+#define FERRY_FERRY_HPP_
+
+#include <ferry/ferry.h>
+#include <ferry/image.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ferry {
+// Inline, so that an app writes ferry::Model, while the linker's names differ from those inside the static library.
+inline namespace app {
+
+// FERRY_OK, or a code and a sentence.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  // What a function of the C API returned: a failure takes the sentence along.
+  Status(ferry_status code) : code_(code) {
+    if (code != FERRY_OK) error_ = ferry_last_error();
+  }
+
+  explicit operator bool() const { return code_ == FERRY_OK; }
+  ferry_status code() const { return code_; }
+  const std::string& error() const { return error_; }
+
+ private:
+  ferry_status code_ = FERRY_OK;
+  std::string error_;
+};
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Status failure) : status_(std::move(failure)) {}
+
+  explicit operator bool() const { return static_cast<bool>(status_); }
+  const Status& status() const { return status_; }
+  ferry_status code() const { return status_.code(); }
+  const std::string& error() const { return status_.error(); }
+
+  T& value() & { return value_; }
+  T value() && { return std::move(value_); }  // a copy of its own: safe in a range-for over a call
+  T& operator*() & { return value_; }
+  T* operator->() { return &value_; }
+
+ private:
+  T value_{};
+  Status status_;
+};
+
+// A view of a tensor: ferry_tensor, and its elements where they are float32 (an empty range otherwise).
+struct Tensor : ferry_tensor {
+  Tensor() : ferry_tensor{} {}
+
+  float* begin() const { return static_cast<float*>(data); }
+  float* end() const { return begin() + size(); }
+  size_t size() const { return data != nullptr && dtype == FERRY_FLOAT32 ? bytes / sizeof(float) : 0; }
+  float& operator[](size_t i) const { return begin()[i]; }
+
+  // Elements in the source framework's layout (ferry_tensor_write_source, ferry_tensor_read_source).
+  Status write_source(const std::vector<float>& source) const {
+    return ferry_tensor_write_source(this, source.data(), source.size());
+  }
+  Result<std::vector<float>> read_source() const {
+    std::vector<float> destination(size());
+    Status status = ferry_tensor_read_source(this, destination.data(), destination.size());
+    if (!status) return status;
+    return destination;
+  }
+};
+
+// An 8-bit RGB picture that owns its pixels.
+class Image {
+ public:
+  Image() = default;
+  explicit Image(const ferry_image& image) : image_(image) {}
+  ~Image() { ferry_image_free(&image_); }
+  Image(Image&& other) noexcept : image_(std::exchange(other.image_, ferry_image{})) {}
+  Image& operator=(Image&& other) noexcept {
+    std::swap(image_, other.image_);
+    return *this;
+  }
+
+  static Result<Image> load(const char* path) {
+    ferry_image image;
+    Status status = ferry_image_load(path, &image);
+    if (!status) return status;
+    return Image(image);
+  }
+  static Result<Image> decode(const void* data, size_t size) {
+    ferry_image image;
+    Status status = ferry_image_decode(data, size, &image);
+    if (!status) return status;
+    return Image(image);
+  }
+  Status save_png(const char* path) const { return ferry_image_save_png(&image_, path); }
+
+  int32_t width() const { return image_.width; }
+  int32_t height() const { return image_.height; }
+  int32_t stride() const { return image_.stride; }
+  uint8_t* row(int32_t y) { return image_.pixels + static_cast<ptrdiff_t>(y) * image_.stride; }
+  const uint8_t* row(int32_t y) const { return image_.pixels + static_cast<ptrdiff_t>(y) * image_.stride; }
+  const ferry_image& get() const { return image_; }
+
+ private:
+  ferry_image image_{};
+};
+
+// ferry_session_options, initialised.
+struct SessionOptions : ferry_session_options {
+  SessionOptions() : ferry_session_options{} { ferry_session_options_init(this); }
+};
+
+class Session {
+ public:
+  Session() = default;
+  // Takes over a handle of the C API.
+  explicit Session(ferry_session* session) : session_(session) {}
+  ~Session() { ferry_session_close(session_); }
+  Session(Session&& other) noexcept : session_(std::exchange(other.session_, nullptr)) {}
+  Session& operator=(Session&& other) noexcept {
+    std::swap(session_, other.session_);
+    return *this;
+  }
+
+  Status resize(size_t index, std::initializer_list<int32_t> shape) {
+    return ferry_session_resize(session_, index, shape.begin(), static_cast<int32_t>(shape.size()));
+  }
+  // An empty Tensor where there is no such input or output: ferry_last_error() says why.
+  Tensor input(size_t index) const { return find(ferry_session_input, index); }
+  Tensor output(size_t index) const { return find(ferry_session_output, index); }
+  Result<Tensor> tap(const char* name) const {
+    Tensor tensor;
+    Status status = ferry_session_tap(session_, name, &tensor);
+    if (!status) return status;
+    return tensor;
+  }
+
+  Status run() { return ferry_session_run(session_); }
+  void cancel() { ferry_session_cancel(session_); }
+
+  Status set_image(const Image& image) { return ferry_session_set_image(session_, &image.get()); }
+  // At most `count` classes, the most probable first.
+  Result<std::vector<ferry_class>> top_classes(size_t count) const {
+    std::vector<ferry_class> classes(count);
+    Status status = ferry_session_top_classes(session_, classes.data(), &count);
+    if (!status) return status;
+    classes.resize(count);
+    return classes;
+  }
+  // ferry_session_enhance(): tile 0 leaves the choice to the library.
+  Result<Image> enhance(const Image& image, int32_t tile = 0) {
+    ferry_image out;
+    Status status = ferry_session_enhance(session_, &image.get(), tile, &out);
+    if (!status) return status;
+    return Image(out);
+  }
+
+  uint64_t arena_bytes() const { return ferry_session_arena_bytes(session_); }
+  uint64_t packed_bytes() const { return ferry_session_packed_bytes(session_); }
+  // The last run, operator by operator; empty unless SessionOptions.profile was set.
+  std::vector<ferry_profile_entry> profile() const {
+    std::vector<ferry_profile_entry> entries(ferry_session_profile_count(session_));
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (ferry_session_profile(session_, i, &entries[i]) != FERRY_OK) return {};
+    }
+    return entries;
+  }
+  ferry_session* get() const { return session_; }
+
+ private:
+  using Getter = ferry_status (*)(ferry_session*, size_t, ferry_tensor*);
+  Tensor find(Getter getter, size_t index) const {
+    Tensor tensor;
+    if (getter(session_, index, &tensor) != FERRY_OK) return Tensor();
+    return tensor;
+  }
+
+  ferry_session* session_ = nullptr;
+};
+
+class Model {
+ public:
+  Model() = default;
+  // Takes over a handle of the C API.
+  explicit Model(ferry_model* model) : model_(model) {}
+  ~Model() { ferry_model_close(model_); }
+  Model(Model&& other) noexcept : model_(std::exchange(other.model_, nullptr)) {}
+  Model& operator=(Model&& other) noexcept {
+    std::swap(model_, other.model_);
+    return *this;
+  }
+
+  static Result<Model> open(const char* path) {
+    ferry_model* model;
+    Status status = ferry_model_open(path, &model);
+    if (!status) return status;
+    return Model(model);
+  }
+  static Result<Model> open_fd(int fd, uint64_t offset, uint64_t length) {
+    ferry_model* model;
+    Status status = ferry_model_open_fd(fd, offset, length, &model);
+    if (!status) return status;
+    return Model(model);
+  }
+  // `data`, aligned to 64 bytes, is not copied: it outlives the model and its sessions.
+  static Result<Model> open_memory(const void* data, size_t size) {
+    ferry_model* model;
+    Status status = ferry_model_open_memory(data, size, &model);
+    if (!status) return status;
+    return Model(model);
+  }
+
+  Result<Session> session(const SessionOptions& options = SessionOptions()) const {
+    ferry_session* session;
+    Status status = ferry_session_create(model_, &options, &session);
+    if (!status) return status;
+    return Session(session);
+  }
+
+  const char* name() const { return ferry_model_name(model_); }
+  // Descriptions at the default input size, without data.
+  std::vector<Tensor> inputs() const { return list(ferry_model_input_count(model_), ferry_model_input); }
+  std::vector<Tensor> outputs() const { return list(ferry_model_output_count(model_), ferry_model_output); }
+  std::vector<Tensor> taps() const { return list(ferry_model_tap_count(model_), ferry_model_tap); }
+  size_t label_count() const { return ferry_model_label_count(model_); }
+  const char* label(size_t index) const { return ferry_model_label(model_, index); }
+  ferry_model* get() const { return model_; }
+
+ private:
+  using Getter = ferry_status (*)(const ferry_model*, size_t, ferry_tensor*);
+  std::vector<Tensor> list(size_t count, Getter getter) const {
+    std::vector<Tensor> tensors(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (getter(model_, i, &tensors[i]) != FERRY_OK) return {};
+    }
+    return tensors;
+  }
+
+  ferry_model* model_ = nullptr;
+};
+
+}  // namespace app
+}  // namespace ferry
+#endif  // FERRY_FERRY_HPP_
