@@ -1,15 +1,16 @@
-#include <ferry/ferry.h>
+#include <ferry/ferry.hpp>
 
 #include <cstdio>
 
 int main(int argc, char** argv) {
-  ferry_model* model = nullptr;
-  ferry_session* session = nullptr;
-  ferry_status status = ferry_model_open(argc > 1 ? argv[1] : "model.ferry", &model);
-  if (status == FERRY_OK) status = ferry_session_create(model, nullptr, &session);
-  if (status == FERRY_OK) status = ferry_session_run(session);
-  std::printf("ferry %s: %s\n", ferry_version(), status == FERRY_OK ? "it runs" : ferry_last_error());
-  ferry_session_close(session);
-  ferry_model_close(model);
+  auto run = [](const char* path) -> ferry::Status {
+    ferry::Result<ferry::Model> model = ferry::Model::open(path);
+    if (!model) return model.status();
+    ferry::Result<ferry::Session> session = model->session();
+    if (!session) return session.status();
+    return session->run();
+  };
+  const ferry::Status status = run(argc > 1 ? argv[1] : "model.ferry");
+  std::printf("ferry %s: %s\n", ferry_version(), status ? "it runs" : status.error().c_str());
   return 0;
 }
