@@ -1,0 +1,241 @@
+// A file can never crash the host app: damaged blobs give a status, never a crash, a hang or a leak. Run under
+// AddressSanitizer and UBSan (preset asan) this is the proof; tests/unit/model_open_test.cc plants one inconsistency of
+// each kind and asks for its message.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <iostream>
+
+#include "sdk/model/model.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+namespace {
+
+using Bytes = std::span<std::byte>;
+
+// xorshift64*: the same sequence on every host.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
+  uint64_t next() {
+    state_ ^= state_ >> 12;
+    state_ ^= state_ << 25;
+    state_ ^= state_ >> 27;
+    return state_ * 0x2545F4914F6CDD1Du;
+  }
+  size_t below(size_t n) { return static_cast<size_t>(next() >> 33) % n; }
+
+ private:
+  uint64_t state_;
+};
+
+// Values at the edges of what a field of 4 or 8 bytes can say.
+constexpr int64_t kEdges[] = {0,         1,         2,          3,         7,         64,
+                              -1,        -2,        127,        128,       255,       256,
+                              32767,     65535,     65536,      1 << 20,   1 << 30,   -(1 << 30),
+                              INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN, int64_t{1} << 40};
+
+template <typename T>
+void write(Bytes bytes, size_t at, T value) {
+  if (at + sizeof value <= bytes.size()) std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+// One random change somewhere in `bytes`.
+void mutate(Bytes bytes, Random& random) {
+  const size_t at = random.below(bytes.size());
+  const size_t word = at / 4 * 4;
+  const auto edge = kEdges[random.below(std::size(kEdges))];
+  const size_t block = std::min({4 + random.below(29), bytes.size() - at, bytes.size() / 2});
+  const size_t other = random.below(bytes.size() - block + 1);
+  switch (random.below(9)) {
+    case 0: bytes[at] ^= std::byte(1u << random.below(8)); break;
+    case 1: bytes[at] = std::byte(random.below(256)); break;
+    case 2: bytes[at] = std::byte(kEdges[random.below(std::size(kEdges))] & 0xff); break;
+    case 3: write(bytes, word, static_cast<int32_t>(edge)); break;
+    case 4: write(bytes, word, edge); break;
+    case 5: {  // a field a little off: what structure survives, meaning must catch
+      int32_t value = 0;
+      std::memcpy(&value, bytes.data() + word, std::min<size_t>(4, bytes.size() - word));
+      write(bytes, word,
+            static_cast<int32_t>(static_cast<uint32_t>(value) + static_cast<uint32_t>(random.below(9)) - 4));
+      break;
+    }
+    case 6: write(bytes, word, static_cast<int32_t>(random.below(32))); break;
+    case 7:
+      std::swap_ranges(
+          bytes.begin() + static_cast<ptrdiff_t>(at),
+          bytes.begin() + static_cast<ptrdiff_t>(at + (other + block <= at || other >= at + block ? block : 0)),
+          bytes.begin() + static_cast<ptrdiff_t>(other));
+      break;
+    case 8: std::memmove(bytes.data() + at, bytes.data() + other, block); break;
+  }
+}
+
+struct Tally {
+  int64_t refused = 0, opened = 0, planned = 0, ran = 0;
+  double slowest = 0;  // seconds, for one blob
+};
+
+void touch(const char* s) {
+  // Reading to the terminator is the check: AddressSanitizer watches.
+  ASSERT_NE(s, nullptr);
+  ASSERT_LT(std::strlen(s), size_t{1} << 20);
+}
+
+// Everything that an app does with a model.
+void use(ferry_model* model, bool run, Tally* tally) {
+  touch(ferry_model_name(model));
+  ferry_tensor tensor;
+  for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
+    ASSERT_EQ(ferry_model_input(model, i, &tensor), FERRY_OK);
+    touch(tensor.name);
+  }
+  for (size_t i = 0; i < ferry_model_tap_count(model); ++i) {
+    ASSERT_EQ(ferry_model_tap(model, i, &tensor), FERRY_OK);
+    touch(tensor.name);
+  }
+  for (size_t i = 0; i < ferry_model_label_count(model); ++i) touch(ferry_model_label(model, i));
+
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = 1;
+  options.memory_limit = uint64_t{64} << 20;
+  options.all_taps = true;
+  options.profile = true;
+  ferry_session* session = nullptr;
+  if (ferry_session_create(model, &options, &session) != FERRY_OK) {
+    touch(ferry_last_error());
+    ASSERT_STRNE(ferry_last_error(), "");
+    ASSERT_EQ(session, nullptr);
+    return;
+  }
+  ++tally->planned;
+  if (run) {
+    for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
+      ASSERT_EQ(ferry_session_input(session, i, &tensor), FERRY_OK);
+      std::memset(tensor.data, 0x3c, tensor.bytes);  // 0.01: writes all that is promised
+    }
+    if (ferry_session_run(session) == FERRY_OK) ++tally->ran;
+    for (size_t i = 0; i < ferry_model_output_count(model); ++i) {
+      ASSERT_EQ(ferry_session_output(session, i, &tensor), FERRY_OK);
+      uint8_t sum = 0;
+      for (size_t k = 0; k < tensor.bytes; ++k) sum = static_cast<uint8_t>(sum + static_cast<uint8_t*>(tensor.data)[k]);
+      volatile uint8_t sink = sum;  // reads all that is promised
+      (void)sink;
+    }
+    for (size_t i = 0; i < ferry_session_profile_count(session); ++i) {
+      ferry_profile_entry entry;
+      ASSERT_EQ(ferry_session_profile(session, i, &entry), FERRY_OK);
+      touch(entry.name);
+      touch(entry.op);
+    }
+  }
+  ferry_session_close(session);
+}
+
+void open_and_use(AlignedBytes& blob, bool plan, bool run, Tally* tally) {
+  const auto start = std::chrono::steady_clock::now();
+  ferry_model* model = nullptr;
+  const ferry_status status = ferry_model_open_memory(blob.data(), blob.size(), &model);
+  if (status == FERRY_OK) {
+    ++tally->opened;
+    if (plan) use(model, run, tally);
+    ferry_model_close(model);
+  } else {
+    ++tally->refused;
+    ASSERT_EQ(model, nullptr);
+    ASSERT_TRUE(status >= FERRY_NOT_A_BLOB && status <= FERRY_UNSUPPORTED) << status;
+    ASSERT_STRNE(ferry_last_error(), "");
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  tally->slowest = std::max(tally->slowest, seconds.count());
+}
+
+size_t graph_end(const std::vector<std::byte>& blob) {
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  return static_cast<size_t>(header.graph_offset + header.graph_bytes);
+}
+
+// `count` damaged versions of `blob`, each with one to four changes in the bytes from `first` to `last`.
+void attack(const std::vector<std::byte>& blob, size_t first, size_t last, int count, uint64_t seed, Tally* tally) {
+  Random random(seed);
+  AlignedBytes bytes(blob);
+  for (int i = 0; i < count; ++i) {
+    SCOPED_TRACE(i);
+    std::memcpy(bytes.data(), blob.data(), blob.size());
+    const size_t changes = 1 + (random.below(4) == 0 ? random.below(4) : 0);
+    for (size_t c = 0; c < changes; ++c) mutate(Bytes(bytes.data() + first, last - first), random);
+    // Weights of any value make a valid blob: plan those only now and then.
+    const bool graph_changed = std::memcmp(bytes.data(), blob.data(), graph_end(blob)) != 0;
+    open_and_use(bytes, graph_changed || i % 16 == 0, i % 4 == 0, tally);
+    if (::testing::Test::HasFatalFailure()) return;
+  }
+}
+
+void report(const char* what, const Tally& t) {
+  std::cout << what << ": " << t.refused << " refused, " << t.opened << " opened, " << t.planned << " planned, "
+            << t.ran << " run; slowest " << t.slowest << " s\n";
+}
+
+TEST(HostileBlob, TheUndamagedOnesRun) {
+  for (const Named& named : small_blobs()) {
+    SCOPED_TRACE(named.name);
+    AlignedBytes bytes(named.blob);
+    Tally tally;
+    open_and_use(bytes, true, true, &tally);
+    EXPECT_EQ(tally.ran, 1) << ferry_last_error();
+  }
+}
+
+TEST(HostileBlob, CutAtEveryByteIsRefused) {
+  Tally tally;
+  int64_t cuts = 0;
+  for (const Named& named : small_blobs()) {
+    for (size_t size = 0; size < named.blob.size(); ++size, ++cuts) {
+      AlignedBytes bytes(std::span(named.blob).first(size));
+      open_and_use(bytes, true, true, &tally);
+    }
+  }
+  report("cuts", tally);
+  EXPECT_EQ(tally.refused, cuts);
+}
+
+// 200,000 in all: 3 * 50,000 in the graph, where the meaning is, and 50,000 anywhere.
+TEST(HostileBlob, DamagedGraphsGiveAStatus) {
+  uint64_t seed = 1;
+  for (const Named& named : small_blobs()) {
+    SCOPED_TRACE(named.name);
+    Tally tally;
+    attack(named.blob, sizeof(BlobHeader), graph_end(named.blob), 50000, seed++, &tally);
+    report(named.name, tally);
+    // Neither side may be vacuous: most damage is seen, and enough passes to try what comes after.
+    EXPECT_GT(tally.refused, 50000 / 4);
+    EXPECT_GT(tally.opened, 50000 / 20);
+    EXPECT_GT(tally.ran, 50000 / 200);
+    EXPECT_LT(tally.planned, tally.opened);
+    EXPECT_LT(tally.slowest, 20);
+  }
+}
+
+TEST(HostileBlob, DamageAnywhereGivesAStatus) {
+  uint64_t seed = 11;
+  Tally tally;
+  const auto blobs = small_blobs();
+  for (size_t i = 0; i < blobs.size(); ++i) {
+    SCOPED_TRACE(blobs[i].name);
+    attack(blobs[i].blob, 0, blobs[i].blob.size(), i == 0 ? 16668 : 16666, seed++, &tally);
+  }
+  report("anywhere", tally);
+  EXPECT_EQ(tally.refused + tally.opened, 50000);
+  EXPECT_GT(tally.refused, 50000 / 20);
+  EXPECT_GT(tally.opened, 50000 / 20);
+  EXPECT_LT(tally.slowest, 20);
+}
+
+}  // namespace
+}  // namespace ferry::testing
