@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -239,7 +238,7 @@ Status Meaning::check_ports(const char* kind, const Ports* ports) const {
 Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& port) const {
   if (!port.name() || port.name()->size() == 0) return error(FERRY_CORRUPT, "%s %u: has no name", kind, index);
   const char* name = port.name()->c_str();
-  if (port.name()->size() > kMaxNameBytes || std::strlen(name) != port.name()->size())
+  if (port.name()->size() > kMaxNameBytes || port.name()->string_view().find('\0') != std::string_view::npos)
     return error(FERRY_CORRUPT, "%s %u: a name of %u bytes, expected 1 to %u without a zero", kind, index,
                  port.name()->size(), kMaxNameBytes);
   if (port.tensor() >= count(graph_.tensors()))

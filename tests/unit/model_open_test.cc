@@ -4,14 +4,13 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
 #include "tests/support/blobs.h"
+#include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
 namespace {
@@ -38,18 +37,6 @@ Status open_bytes(const Bytes& blob) {
     EXPECT_NE(actual.message().find(part), std::string::npos) << "the message is: " << actual.message(); \
   } while (false)
 
-class Folder {
- public:
-  Folder() : path_(std::filesystem::path(::testing::TempDir()) / ("ferry_open." + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // The constants of `model` are those of `blob`, aligned, and may be read past their end.
 void expect_constants(const Model& model, const Bytes& blob) {
   const Parts parts(blob);
@@ -73,7 +60,8 @@ void expect_constants(const Model& model, const Bytes& blob) {
 }
 
 TEST(ModelOpen, ByPath) {
-  const Folder folder;
+  const ScratchFolder scratch;
+  const auto& folder = scratch.path();
   const auto path = folder / "small.ferry";
   write_file(path, classifier());
   std::shared_ptr<Model> model;
@@ -97,7 +85,8 @@ TEST(ModelOpen, FromMemoryWithoutCopying) {
 }
 
 TEST(ModelOpen, FromTheMiddleOfAFileAtAnyAlignment) {
-  const Folder folder;
+  const ScratchFolder scratch;
+  const auto& folder = scratch.path();
   const auto path = folder / "archive.bin";
   for (const size_t offset : {size_t{0}, size_t{1}, size_t{13}, size_t{64}, size_t{100}, size_t{4095}, size_t{4096},
                               size_t{4160}, size_t{70000}, size_t{70016}}) {
@@ -117,7 +106,8 @@ TEST(ModelOpen, FromTheMiddleOfAFileAtAnyAlignment) {
 }
 
 TEST(ModelOpen, RefusesRangesOutsideTheFile) {
-  const Folder folder;
+  const ScratchFolder scratch;
+  const auto& folder = scratch.path();
   const auto path = folder / "small.ferry";
   write_file(path, classifier());
   const uint64_t size = classifier().size();
@@ -138,7 +128,8 @@ TEST(ModelOpen, RefusesRangesOutsideTheFile) {
 }
 
 TEST(ModelOpen, RefusesWhatIsNoFile) {
-  const Folder folder;
+  const ScratchFolder scratch;
+  const auto& folder = scratch.path();
   std::shared_ptr<Model> model;
   EXPECT_STATUS(Model::open(nullptr, &model), FERRY_INVALID_ARGUMENT, "NULL");
   EXPECT_STATUS(Model::open((folder / "missing.ferry").c_str(), &model), FERRY_IO_ERROR, "No such file");

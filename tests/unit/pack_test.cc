@@ -1,16 +1,16 @@
 // Packing: the same graph gives the same bytes, and what goes in comes out.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <limits>
 
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
 #include "tests/support/blobs.h"
+#include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
 namespace {
@@ -146,34 +146,28 @@ TEST(Pack, RefusesAnInconsistentGraph) {
 
 class WriteFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / ("ferry_write." + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   int entries() const {
     int n = 0;
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder_)) ++n;
     return n;
   }
 
-  std::filesystem::path folder_;
+  const ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path();
 };
 
 TEST_F(WriteFile, ReplacesAFileAndLeavesNothingBeside) {
   const auto path = folder_ / "m.ferry";
-  std::ofstream(path) << "the former, longer contents";
+  scratch_.write("m.ferry", "the former, longer contents");
   const std::string text = "new";
   write_file(path, std::as_bytes(std::span(text)));
-  std::ifstream file(path);
-  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
+  EXPECT_EQ(read_text(path), "new");
   EXPECT_EQ(entries(), 1);
 }
 
 TEST_F(WriteFile, GivesThePermissionsOfAnOrdinaryFile) {
   write_file(folder_ / "m.ferry", {});
-  std::ofstream(folder_ / "other") << "";
+  scratch_.write("other", "");
   struct stat ours, ordinary;
   ASSERT_EQ(::stat((folder_ / "m.ferry").c_str(), &ours), 0);
   ASSERT_EQ(::stat((folder_ / "other").c_str(), &ordinary), 0);
