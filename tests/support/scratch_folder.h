@@ -16,7 +16,7 @@ class ScratchFolder {
  public:
   ScratchFolder() {
     static std::atomic<int> count = 0;
-    path_ = std::filesystem::path(testing::TempDir()) /
+    path_ = std::filesystem::path(::testing::TempDir()) /
             ("ferry-" + std::to_string(getpid()) + "-" + std::to_string(count++));
     std::filesystem::create_directories(path_);
   }
