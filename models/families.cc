@@ -3,8 +3,10 @@
 #include <sstream>
 
 #include "models/mobilenetv2/mobilenetv2.h"
+#include "models/rdn/rdn.h"
 #include "models/resnet/resnet.h"
 #include "models/squeezenet/squeezenet.h"
+#include "models/srvgg/srvgg.h"
 
 namespace ferry {
 
@@ -13,6 +15,8 @@ std::span<const Family> families() {
       {"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of},
       {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, nullptr},
       {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
+      {"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build, nullptr},
+      {"Residual dense network", rdn::variants, rdn::namings, rdn::build, nullptr},
   };
   return kTable;
 }

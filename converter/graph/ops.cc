@@ -68,7 +68,7 @@ Tensor tap(Tensor x, const Weights& w, bool block) {
   Graph& graph = w.graph();
   const std::vector<std::string> names = w.tap_names();
   for (const std::string& name : names)
-    graph.add_tap(name, x, x.shape().rank == 4 ? fbs::Layout::NCHW : fbs::Layout::Same, block);
+    graph.add_tap(name, x, x.shape().rank == 4 ? w.map_layout() : fbs::Layout::Same, block);
   if (names.empty()) return x;
   if (fbs::OperatorT* op = producer(x); op && op->name.empty()) op->name = names.front();
   if (std::string& name = graph.at(x.index).name; name.empty()) name = names.front();

@@ -81,6 +81,10 @@ class Weights {
   // What the source framework calls this module.
   std::string name() const { return source_module(ledger_->naming(), path_); }
   std::vector<std::string> tap_names() const { return ferry::tap_names(ledger_->naming(), path_); }
+  // Of pictures and feature maps in the source framework.
+  fbs::Layout map_layout() const {
+    return ledger_->naming().layout == WeightLayout::Keras ? fbs::Layout::Same : fbs::Layout::NCHW;
+  }
   bool trying() const { return ledger_->mode() == Ledger::Mode::Try; }
 
  private:

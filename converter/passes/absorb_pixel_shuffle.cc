@@ -39,8 +39,9 @@ void absorb_pixel_shuffle(Graph& graph, const PassOptions& options) {
     const size_t channels = static_cast<size_t>(cells[3]), count = static_cast<size_t>(cells[4]);
     for (size_t input = 1; input < op->inputs.size(); ++input)
       rewriter.set_input(op.get(), input, reorder(graph, op->inputs[input], channels, count));
-    rewriter.set_input(shuffle, 0, {&graph, op->outputs.front()});
+    rewriter.take_over(op.get(), join);  // and not the value between, whose tap would name reordered channels
   }
+  rewriter.finish();
 }
 
 }  // namespace ferry
