@@ -40,9 +40,6 @@ Status constant_input(const Model& model, const fbs::Operator& op, unsigned inde
   *out = {};
   if (index >= op.inputs()->size()) return {};
   const int tensor = op.inputs()->Get(index);
-  const char* name = op_name(op.params_type());
-  if (!model.is_constant(tensor))
-    return error(FERRY_UNSUPPORTED, "%s: input %u is computed, the CPU backend expects a constant", name, index);
   const std::span<const std::byte> bytes = model.constant(tensor);
   const fbs::DType dtype = model.tensor(tensor).dtype();
   if (dtype == fbs::DType::Float32) {
@@ -50,8 +47,8 @@ Status constant_input(const Model& model, const fbs::Operator& op, unsigned inde
     return {};
   }
   if (dtype != fbs::DType::Float16)
-    return error(FERRY_UNSUPPORTED, "%s: constant input %u is %s, the CPU backend expects Float32 or Float16", name,
-                 index, fbs::EnumNameDType(dtype));
+    return error(FERRY_UNSUPPORTED, "%s: constant input %u is %s, the CPU backend expects Float32 or Float16",
+                 op_name(op.params_type()), index, fbs::EnumNameDType(dtype));
   out->storage.resize(bytes.size() / 2);
   for (size_t i = 0; i < out->storage.size(); ++i) {
     uint16_t half;

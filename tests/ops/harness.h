@@ -33,9 +33,9 @@ inline Operand half_constant(Shape shape, double low = -1, double high = 1) {
 // Largest |got - expected| over the largest |expected|. Anything that is not a number counts as infinite.
 double normalised_error(const std::vector<float>& got, const std::vector<double>& expected);
 
-// Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads and, where the operator allows,
-// in place. Expects every run to give the same bits, to write nothing outside its output, and to lie within `bound` of
-// the oracle (normalised_error). Gives the output for further checks; empty where something failed.
+// Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
+// operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
+// within `bound` of the oracle (normalised_error). Gives the output for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
                                       double bound);
 
