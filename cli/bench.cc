@@ -1,0 +1,191 @@
+// ferry bench
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/sdk.h"
+#include "cli/text.h"
+
+namespace ferry::cli {
+namespace {
+
+struct Options {
+  std::string model, backend = "cpu";
+  int threads = 0, runs = 20;
+  bool json = false, ops = false;
+};
+
+struct Figures {
+  double load_ms = 0, session_ms = 0, first_ms = 0, min_ms = 0, median_ms = 0;
+  uint64_t peak_bytes = 0, arena_bytes = 0, packed_bytes = 0;
+};
+
+struct OpTime {
+  std::string module, op, backend, shape;
+  double microseconds = 0;
+};
+
+using Clock = std::chrono::steady_clock;
+
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// Numbers on [-1, 1), the same every time: zeros would flatter a network, and denormals would slander it.
+void fill_inputs(const ModelHandle& model, const SessionHandle& session) {
+  for (size_t i = 0; i < ferry_model_input_count(model.get()); ++i) {
+    ferry_tensor t;
+    check(ferry_session_input(session.get(), i, &t));
+    if (t.dtype != FERRY_FLOAT32) continue;
+    uint32_t state = 1;
+    auto* values = static_cast<float*>(t.data);
+    for (size_t k = 0; k < t.bytes / sizeof(float); ++k) {
+      state = state * 1664525u + 1013904223u;
+      values[k] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+    }
+  }
+}
+
+uint64_t peak_resident_bytes() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Every operator's least time over some runs, slowest first.
+std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_session_options options) {
+  options.profile = true;
+  const SessionHandle session = create_session(model, options);
+  fill_inputs(model, session);
+  std::vector<OpTime> ops;
+  for (int run = 0; run < std::clamp(o.runs, 1, 10); ++run) {
+    check(ferry_session_run(session.get()));
+    for (size_t i = 0; i < ferry_session_profile_count(session.get()); ++i) {
+      ferry_profile_entry e;
+      check(ferry_session_profile(session.get(), i, &e));
+      if (run == 0) {
+        ops.push_back(
+            {e.name, e.op, e.backend, shape_text(std::vector<int64_t>(e.shape, e.shape + e.rank)), e.microseconds});
+      } else {
+        ops[i].microseconds = std::min(ops[i].microseconds, e.microseconds);
+      }
+    }
+  }
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const OpTime& a, const OpTime& b) { return a.microseconds > b.microseconds; });
+  return ops;
+}
+
+void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& ops) {
+  std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
+  std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
+  std::printf("%-18s %9.2f ms\n", "first run", f.first_ms);
+  std::printf("%-18s %9.2f ms (median %.2f, %d runs)\n", "least run", f.min_ms, f.median_ms, o.runs);
+  std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
+  std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
+  std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
+  if (!o.ops) return;
+  double total = 0;
+  for (const OpTime& op : ops) total += op.microseconds;
+  std::printf("\n%10s %6s  %-13s %-20s %s\n", "us", "%", "op", "output", "module");
+  for (const OpTime& op : ops) {
+    std::printf("%10.1f %6.1f  %-13s %-20s %s\n", op.microseconds, total > 0 ? 100 * op.microseconds / total : 0.0,
+                op.op.c_str(), op.shape.c_str(), op.module.c_str());
+  }
+  std::printf("%10.1f        all operators\n", total);
+}
+
+void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& ops) {
+  nlohmann::json j = {{"model", o.model},
+                      {"backend", o.backend},
+                      {"threads", o.threads},
+                      {"runs", o.runs},
+                      {"load_ms", f.load_ms},
+                      {"session_ms", f.session_ms},
+                      {"first_run_ms", f.first_ms},
+                      {"min_ms", f.min_ms},
+                      {"median_ms", f.median_ms},
+                      {"peak_rss_bytes", f.peak_bytes},
+                      {"arena_bytes", f.arena_bytes},
+                      {"packed_bytes", f.packed_bytes}};
+  for (const OpTime& op : ops) {
+    j["ops"].push_back({{"module", op.module},
+                        {"op", op.op},
+                        {"backend", op.backend},
+                        {"output", op.shape},
+                        {"microseconds", op.microseconds}});
+  }
+  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int bench(const Options& o) {
+  require_backend(o.backend);
+  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
+  if (o.runs < 1) fail("--runs %d: expected 1 or more", o.runs);
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = o.threads;
+
+  Figures f;
+  Clock::time_point start = Clock::now();
+  const ModelHandle model = open_model(o.model);
+  f.load_ms = ms_since(start);
+  start = Clock::now();
+  const SessionHandle session = create_session(model, options);
+  f.session_ms = ms_since(start);
+  fill_inputs(model, session);
+  start = Clock::now();
+  check(ferry_session_run(session.get()));
+  f.first_ms = ms_since(start);
+
+  std::vector<double> times;
+  {
+    ProgressLine line("run");
+    for (int i = 0; i < o.runs; ++i) {
+      start = Clock::now();
+      check(ferry_session_run(session.get()));
+      times.push_back(ms_since(start));
+      line.update(i + 1, o.runs);
+    }
+  }
+  std::sort(times.begin(), times.end());
+  f.min_ms = times.front();
+  f.median_ms = (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;
+  f.peak_bytes = peak_resident_bytes();
+  f.arena_bytes = ferry_session_arena_bytes(session.get());
+  f.packed_bytes = ferry_session_packed_bytes(session.get());
+  const std::vector<OpTime> ops = o.ops ? profile(o, model, options) : std::vector<OpTime>();
+  (o.json ? print_json : print_text)(o, f, ops);
+  return kDone;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("bench", "Time a blob on this machine");
+  app->footer(
+      "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own "
+      "size.\n"
+      "Compare least runs: on a shared machine the others measure the neighbours. --ops times every operator apart, in "
+      "a\n"
+      "session of its own.\n"
+      "\nExamples:\n"
+      "  ferry bench m.ferry --threads 1\n"
+      "  ferry bench m.ferry --ops | head -20        where the time goes\n"
+      "  ferry bench m.ferry --runs 200 --json");
+  auto o = std::make_shared<Options>();
+  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
+  app->add_option("--backend", o->backend, "cpu or gpu")->type_name("NAME")->capture_default_str();
+  app->add_option("--threads", o->threads, "Threads; 0: one a core")->type_name("N")->capture_default_str();
+  app->add_option("--runs", o->runs, "Timed runs after the first")->type_name("N")->capture_default_str();
+  app->add_flag("--json", o->json, "JSON instead of a table");
+  app->add_flag("--ops", o->ops, "Time every operator, slowest first");
+  app->callback([o, exit_code] { *exit_code = bench(*o); });
+}
+
+}  // namespace ferry::cli

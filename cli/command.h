@@ -1,0 +1,23 @@
+// The subcommands of `ferry`. Each adds its options and its help to the parser; when it has run, *exit_code is set.
+// Bad input is thrown as Error: main() prints its sentence as one line and exits with kBadInput.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "converter/error.h"
+
+namespace ferry::cli {
+
+enum ExitCode : int {
+  kDone = 0,
+  kCheckFailed = 1,  // parity out of bounds
+  kBadInput = 2,     // bad usage, or input that cannot be used
+};
+
+void add_models(CLI::App& ferry, int* exit_code);
+void add_convert(CLI::App& ferry, int* exit_code);
+void add_inspect(CLI::App& ferry, int* exit_code);
+void add_run(CLI::App& ferry, int* exit_code);
+void add_bench(CLI::App& ferry, int* exit_code);
+
+}  // namespace ferry::cli

@@ -1,0 +1,151 @@
+// ferry convert
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/summary.h"
+#include "cli/text.h"
+#if defined(FERRY_HAS_CONVERTER)
+#include "converter/convert.h"
+#include "models/families.h"
+#endif
+
+namespace ferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string checkpoint, model, output, input_size, labels;
+  std::string weights = "f32";
+  int num_classes = 0, in_chans = 3;
+  bool has_classes = false, has_chans = false, keep_taps = false;
+};
+
+#if defined(FERRY_HAS_CONVERTER)
+
+// "224x320" or "224"
+void read_size(const std::string& text, ConvertOptions* options) {
+  int height = 0, width = 0, end = 0;
+  const bool both = std::sscanf(text.c_str(), "%dx%d%n", &height, &width, &end) == 2;
+  if (!both && std::sscanf(text.c_str(), "%d%n", &height, &end) == 1) width = height;
+  if (height < 1 || width < 1 || static_cast<size_t>(end) != text.size()) {
+    fail("--input-size %s: expected HxW in pixels, like 224x320", text.c_str());
+  }
+  options->height = height;
+  options->width = width;
+}
+
+// The converter would find out too, but only after the whole checkpoint was read, and without a suggestion.
+void require_known(const std::string& model) {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    for (const Variant& v : family.variants()) {
+      for (const std::string& name : {v.architecture, v.name()}) {
+        names.push_back(name);
+        names.push_back(v.framework + "/" + name);
+      }
+      if (!v.hub.empty()) names.push_back(v.hub);
+    }
+  }
+  if (std::find(names.begin(), names.end(), model) != names.end()) return;
+  fail("--model %s: no model is called so%s; `ferry models` lists them", model.c_str(),
+       did_you_mean(model, names).c_str());
+}
+
+// MODEL.ferry; without --model the checkpoint's name, or its folder's where the name says nothing.
+fs::path default_output(const Options& o) {
+  if (!o.model.empty()) return fs::path(o.model).filename().string() + ".ferry";
+  fs::path path = fs::absolute(o.checkpoint).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();
+  std::string stem = fs::is_directory(path) ? path.filename().string() : path.stem().string();
+  if (stem.ends_with(".safetensors")) stem = fs::path(stem).stem().string();
+  if (!fs::is_directory(path) && stem == "model") stem = path.parent_path().filename().string();
+  return stem + ".ferry";
+}
+
+int convert_checkpoint(const Options& o) {
+  if (!o.model.empty()) require_known(o.model);
+  ConvertOptions options;
+  options.checkpoint = o.checkpoint;
+  options.model = o.model;
+  options.output = o.output.empty() ? default_output(o) : fs::path(o.output);
+  if (o.has_classes) options.num_classes = o.num_classes;
+  if (o.has_chans) options.in_chans = o.in_chans;
+  if (!o.input_size.empty()) read_size(o.input_size, &options);
+  options.weights = o.weights;
+  options.keep_taps = o.keep_taps;
+  options.labels = o.labels;
+  if (!fs::exists(options.checkpoint)) fail("%s does not exist", o.checkpoint.c_str());
+  const fs::path folder = options.output.parent_path();
+  if (!folder.empty() && !fs::is_directory(folder)) {
+    fail("cannot write %s: there is no folder %s", options.output.c_str(), folder.c_str());
+  }
+  if (fs::is_directory(options.output)) fail("cannot write %s: it is a folder", options.output.c_str());
+
+  const auto start = std::chrono::steady_clock::now();
+  Conversion done;
+  {
+    ProgressLine line("converting");
+    options.progress = [&line](std::string_view step, double fraction) { line.update(std::string(step), fraction); };
+    done = convert(options);
+  }
+  const Summary summary = summarize(options.output.string());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf("%s: %s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", options.output.c_str(),
+              done.variant.c_str(), done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(),
+              grouped(summary.parameters).c_str(), done.operators, done.taps, seconds);
+  return kDone;
+}
+
+#else
+
+int convert_checkpoint(const Options&) {
+  fail("this build has no converter: convert on a desktop build, then bring the .ferry file here");
+}
+
+#endif
+
+}  // namespace
+
+void add_convert(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("convert", "Turn a checkpoint into a blob that runs on devices");
+  app->footer(
+      "\nReads safetensors (one file, or sharded by its *.index.json), TensorFlow.js layers models (model.json), or "
+      "the\n"
+      "folder that holds one of them. Every tensor of the checkpoint must find its place; nothing is left at random.\n"
+      "Without --model, a transformers config.json beside the checkpoint, or its keys, must tell which network it is.\n"
+      "Nothing is left at the output's place unless the whole conversion succeeds.\n"
+      "\nExamples:\n"
+      "  ferry convert model.safetensors --model mobilenetv2_100 -o m.ferry\n"
+      "  ferry convert model.safetensors --model resnet50 --num-classes 0       features, no classifier\n"
+      "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
+      "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line");
+  auto o = std::make_shared<Options>();
+  app->add_option("CKPT", o->checkpoint, "The checkpoint: a file, or a folder with one in it")
+      ->required()
+      ->type_name("");
+  app->add_option("--model", o->model, "Which network it is, as `ferry models` lists them")->type_name("NAME");
+  app->add_option("-o,--output", o->output,
+                  "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")
+      ->type_name("FILE");
+  CLI::Option* classes = app->add_option("--num-classes", o->num_classes,
+                                         "Classes that the checkpoint has; 0 gives features without a classifier")
+                             ->type_name("N");
+  CLI::Option* chans =
+      app->add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
+          ->type_name("N");
+  app->add_option("--input-size", o->input_size, "Height and width the blob is made for")->type_name("HxW");
+  app->add_option("--weights", o->weights, "How weights are stored: f32")->type_name("KIND")->capture_default_str();
+  app->add_option("--labels", o->labels, "Text file with a class name a line")->type_name("FILE");
+  app->add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
+  app->callback([o, classes, chans, exit_code] {
+    o->has_classes = classes->count() > 0;
+    o->has_chans = chans->count() > 0;
+    *exit_code = convert_checkpoint(*o);
+  });
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,260 @@
+// ferry inspect
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/sdk.h"
+#include "cli/summary.h"
+#include "cli/text.h"
+
+namespace ferry::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  bool json = false, ops = false;
+};
+
+// The memory plan at the default input size, or why there is none.
+struct Plan {
+  uint64_t arena = 0, packed = 0;
+  std::string problem;
+};
+
+Plan make_plan(const ModelHandle& model) {
+  Plan plan;
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = 1;
+  ferry_session* session = nullptr;
+  if (ferry_session_create(model.get(), &options, &session) != FERRY_OK) {
+    plan.problem = ferry_last_error();
+    return plan;
+  }
+  const SessionHandle owner(session);
+  plan.arena = ferry_session_arena_bytes(session);
+  plan.packed = ferry_session_packed_bytes(session);
+  return plan;
+}
+
+using Getter = ferry_status (*)(const ferry_model*, size_t, ferry_tensor*);
+
+std::vector<ferry_tensor> ports(const ModelHandle& model, size_t count, Getter get) {
+  std::vector<ferry_tensor> list(count);
+  for (size_t i = 0; i < count; ++i) check(get(model.get(), i, &list[i]));
+  return list;
+}
+
+std::string own_text(const ferry_tensor& t) { return shape_text(std::vector<int64_t>(t.shape, t.shape + t.rank)); }
+
+void print_ports(const char* title, const std::vector<ferry_tensor>& list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    const ferry_tensor& t = list[i];
+    std::printf("%-12s  %s %s %s", i == 0 ? title : "", t.name, dtype_name(t.dtype), own_text(t).c_str());
+    if (t.source_layout == FERRY_LAYOUT_NCHW) std::printf(", in its framework %s", shape_text(source_shape(t)).c_str());
+    std::printf("\n");
+  }
+}
+
+std::string numbers(const flatbuffers::Vector<float>* list) {
+  std::string text;
+  for (size_t i = 0; list && i < list->size(); ++i) {
+    char number[32];
+    std::snprintf(number, sizeof number, "%s%.4g", i ? " " : "",
+                  static_cast<double>(list->Get(static_cast<unsigned>(i))));
+    text += number;
+  }
+  return text;
+}
+
+std::string preprocess_text(const fbs::Preprocess* p) {
+  if (!p) return "none: the app writes tensors";
+  std::string text;
+  const std::string filter = fbs::EnumNameFilter(p->filter());
+  if (p->resize_mode() == fbs::ResizeMode::ShortestEdge) {
+    text += "shorter edge to " + std::to_string(p->resize_h()) + " (" + filter + "), ";
+  } else if (p->resize_mode() == fbs::ResizeMode::Exact) {
+    text += "to " + std::to_string(p->resize_h()) + "x" + std::to_string(p->resize_w()) + " (" + filter + "), ";
+  }
+  if (p->crop_h() > 0) text += "centre crop " + std::to_string(p->crop_h()) + "x" + std::to_string(p->crop_w()) + ", ";
+  text += fbs::EnumNameColorOrder(p->color());
+  text += " on 0..1";
+  if (p->mean() && p->mean()->size()) text += ", minus " + numbers(p->mean());
+  if (p->std() && p->std()->size()) text += ", over " + numbers(p->std());
+  return text;
+}
+
+std::string task_text(const fbs::Model& graph) {
+  const fbs::Postprocess* p = graph.postprocess();
+  if (!p || p->task() == fbs::Task::Tensors) return "tensors";
+  if (p->task() == fbs::Task::Classification) {
+    return "classification, " + std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
+  }
+  return "picture to picture, " + std::to_string(p->upscale()) + " times as large, halo of " +
+         std::to_string(p->halo()) + " pixels";
+}
+
+std::string text_of(const flatbuffers::String* s) { return s ? s->str() : ""; }
+
+void print_ops(const Summary& s) {
+  std::printf("\n%5s  %-14s %-20s %10s %12s  %s\n", "", "op", "output", "MACs", "parameters", "module");
+  for (size_t i = 0; i < s.ops.size(); ++i) {
+    const OpSummary& op = s.ops[i];
+    std::printf("%5zu  %-14s %-20s %10s %12s  %s\n", i, op.op.c_str(), to_string(op.output).c_str(),
+                op.macs ? scaled(static_cast<double>(op.macs)).c_str() : "",
+                op.parameters ? grouped(op.parameters).c_str() : "", op.name.c_str());
+  }
+}
+
+void print_text(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
+  const fbs::Model& graph = s.model->graph();
+  const fbs::Provenance* from = graph.provenance();
+  std::printf("%-12s  %s\n", "model", ferry_model_name(model.get()));
+  if (from) {
+    std::printf("%-12s  %s (%s, %s)\n", "network", text_of(from->variant()).c_str(), text_of(from->family()).c_str(),
+                text_of(from->framework()).c_str());
+    std::printf("%-12s  %s, sha256 %s\n", "source", text_of(from->source()).c_str(),
+                text_of(from->source_sha256()).c_str());
+    std::string options;
+    for (size_t i = 0; from->options() && i < from->options()->size(); ++i) {
+      options += " " + from->options()->Get(static_cast<unsigned>(i))->str();
+    }
+    std::printf("%-12s  %s%s%s\n", "converted by", text_of(from->converter()).c_str(), options.empty() ? "" : ", with",
+                options.c_str());
+  }
+  std::printf("%-12s  %s, of it %s weights\n", "file", bytes_text(s.file_bytes).c_str(),
+              bytes_text(s.weight_bytes).c_str());
+  std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
+              scaled(static_cast<double>(s.macs)).c_str());
+  print_ports("input", ports(model, ferry_model_input_count(model.get()), ferry_model_input));
+  print_ports("output", ports(model, ferry_model_output_count(model.get()), ferry_model_output));
+  std::printf("%-12s  %s\n", "preprocess", preprocess_text(graph.preprocess()).c_str());
+  std::printf("%-12s  %s\n", "task", task_text(graph).c_str());
+  if (plan.problem.empty()) {
+    std::printf("%-12s  arena %s for activations of %s in all; packed weights %s\n", "memory plan",
+                bytes_text(plan.arena).c_str(), bytes_text(s.activation_bytes).c_str(),
+                bytes_text(plan.packed).c_str());
+  } else {
+    std::printf("%-12s  none here: %s\n", "memory plan", plan.problem.c_str());
+  }
+  std::vector<std::string> counts;
+  for (const auto& [op, count] : s.histogram) counts.push_back(op + " " + std::to_string(count));
+  std::printf("%-12s  %zu: %s\n", "operators", s.ops.size(), join(counts, ", ").c_str());
+  std::vector<std::string> taps;
+  for (const ferry_tensor& t : ports(model, ferry_model_tap_count(model.get()), ferry_model_tap))
+    taps.push_back(t.name);
+  constexpr size_t kShown = 8;
+  const size_t total = taps.size();
+  if (total > kShown) taps.resize(kShown);
+  std::printf("%-12s  %zu%s%s%s\n", "taps", total, total ? ": " : "", join(taps, ", ").c_str(),
+              total > kShown ? ", ..." : "");
+  if (o.ops) print_ops(s);
+}
+
+nlohmann::json port_json(const ferry_tensor& t) {
+  return {{"name", t.name},
+          {"dtype", dtype_name(t.dtype)},
+          {"shape", std::vector<int32_t>(t.shape, t.shape + t.rank)},
+          {"source_layout", t.source_layout == FERRY_LAYOUT_NCHW ? "NCHW" : "same"},
+          {"source_shape", source_shape(t)}};
+}
+
+nlohmann::json ports_json(const std::vector<ferry_tensor>& list) {
+  nlohmann::json array = nlohmann::json::array();
+  for (const ferry_tensor& t : list) array.push_back(port_json(t));
+  return array;
+}
+
+nlohmann::json floats_json(const flatbuffers::Vector<float>* list) {
+  nlohmann::json array = nlohmann::json::array();
+  for (unsigned i = 0; list && i < list->size(); ++i) array.push_back(list->Get(i));
+  return array;
+}
+
+void print_json(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
+  const fbs::Model& graph = s.model->graph();
+  nlohmann::json j;
+  j["name"] = ferry_model_name(model.get());
+  if (const fbs::Provenance* from = graph.provenance()) {
+    nlohmann::json options = nlohmann::json::array();
+    for (unsigned i = 0; from->options() && i < from->options()->size(); ++i) {
+      options.push_back(from->options()->Get(i)->str());
+    }
+    j["provenance"] = {{"family", text_of(from->family())},
+                       {"variant", text_of(from->variant())},
+                       {"framework", text_of(from->framework())},
+                       {"source", text_of(from->source())},
+                       {"source_sha256", text_of(from->source_sha256())},
+                       {"converter", text_of(from->converter())},
+                       {"options", options}};
+  }
+  j["file_bytes"] = s.file_bytes;
+  j["weight_bytes"] = s.weight_bytes;
+  j["parameters"] = s.parameters;
+  j["macs"] = s.macs;
+  j["inputs"] = ports_json(ports(model, ferry_model_input_count(model.get()), ferry_model_input));
+  j["outputs"] = ports_json(ports(model, ferry_model_output_count(model.get()), ferry_model_output));
+  j["taps"] = ports_json(ports(model, ferry_model_tap_count(model.get()), ferry_model_tap));
+  if (const fbs::Preprocess* p = graph.preprocess()) {
+    j["preprocess"] = {{"resize", fbs::EnumNameResizeMode(p->resize_mode())},
+                       {"resize_size", {p->resize_h(), p->resize_w()}},
+                       {"filter", fbs::EnumNameFilter(p->filter())},
+                       {"crop", {p->crop_h(), p->crop_w()}},
+                       {"color", fbs::EnumNameColorOrder(p->color())},
+                       {"mean", floats_json(p->mean())},
+                       {"std", floats_json(p->std())}};
+  }
+  if (const fbs::Postprocess* p = graph.postprocess()) {
+    j["postprocess"] = {{"task", fbs::EnumNameTask(p->task())}, {"upscale", p->upscale()}, {"halo", p->halo()}};
+  }
+  j["labels"] = ferry_model_label_count(model.get());
+  j["memory"] = {{"activation_bytes", s.activation_bytes}};
+  if (plan.problem.empty()) {
+    j["memory"]["arena_bytes"] = plan.arena;
+    j["memory"]["packed_bytes"] = plan.packed;
+  } else {
+    j["memory"]["problem"] = plan.problem;
+  }
+  j["operators"] = s.histogram;
+  if (o.ops) {
+    for (const OpSummary& op : s.ops) {
+      j["graph"].push_back(
+          {{"op", op.op},
+           {"module", op.name},
+           {"output", std::vector<int32_t>(op.output.dims.begin(), op.output.dims.begin() + op.output.rank)},
+           {"macs", op.macs},
+           {"parameters", op.parameters}});
+    }
+  }
+  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int inspect(const Options& o) {
+  const Summary summary = summarize(o.model);
+  const ModelHandle model = open_model(o.model);
+  const Plan plan = make_plan(model);
+  (o.json ? print_json : print_text)(o, summary, model, plan);
+  return kDone;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("inspect", "Show what a blob holds and what it needs");
+  app->footer(
+      "\nThe file is verified whole first. The arena is what a session allocates for activations at the blob's own "
+      "input\n"
+      "size; their sum is what it would be without sharing. Shapes are channels last; the framework's own stand "
+      "beside.\n"
+      "\nExamples:\n"
+      "  ferry inspect m.ferry\n"
+      "  ferry inspect m.ferry --ops                 every operator with its output, work and weights\n"
+      "  ferry inspect m.ferry --json | jq .memory");
+  auto o = std::make_shared<Options>();
+  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
+  app->add_flag("--json", o->json, "All of it as JSON");
+  app->add_flag("--ops", o->ops, "List the operators");
+  app->callback([o, exit_code] { *exit_code = inspect(*o); });
+}
+
+}  // namespace ferry::cli

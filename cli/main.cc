@@ -1,0 +1,101 @@
+// ferry: the command line.
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#include "ferry/ferry.h"
+
+namespace ferry::cli {
+namespace {
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// What the parser objects to, as one line.
+std::string sentence(const CLI::ParseError& error, const CLI::App& app, const CLI::App& command) {
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    const std::vector<std::string> extra = app.remaining(true);
+    const std::string word = extra.empty() ? "" : extra.front();
+    if (!word.starts_with('-')) return "one argument too many: '" + word + "'";
+    return "no option is called " + word + did_you_mean(word.substr(0, word.find('=')), option_names(command));
+  }
+  std::string text = error.what();
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  return text;
+}
+
+int complain(const std::string& where, const std::string& what) {
+  std::fprintf(stderr, "%s: %s\n", where.c_str(), what.c_str());
+  return kBadInput;
+}
+
+int run_command_line(int argc, char** argv) {
+  CLI::App app("Carries trained models to devices: converts a checkpoint to one file, runs it, measures it.", "ferry");
+  app.set_version_flag("--version", std::string("ferry ") + ferry_version());
+  app.set_help_flag("-h,--help", "This text");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  app.footer(
+      "\nA first walk:\n"
+      "  ferry models                                         what can be converted\n"
+      "  ferry convert model.safetensors --model resnet50 -o resnet50.ferry\n"
+      "  ferry inspect resnet50.ferry                         what is inside\n"
+      "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
+      "  ferry bench resnet50.ferry                           how fast it is here\n"
+      "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
+  int exit_code = kDone;
+  add_models(app, &exit_code);
+  add_convert(app, &exit_code);
+  add_inspect(app, &exit_code);
+  add_run(app, &exit_code);
+  add_bench(app, &exit_code);
+
+  const std::vector<std::string> commands = command_names(app);
+  if (argc < 2) return complain("ferry", "which command? " + join(commands, ", ") + " (see `ferry --help`)");
+  const std::string first = argv[1];
+  if (!first.starts_with('-') && std::find(commands.begin(), commands.end(), first) == commands.end()) {
+    return complain("ferry",
+                    "no command is called '" + first + "'" + did_you_mean(first, commands) + ": see `ferry --help`");
+  }
+  const CLI::App* command = &app;
+  for (const CLI::App* c : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (c->get_name() == first) command = c;
+  }
+  const std::string where = command == &app ? "ferry" : "ferry " + first;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain(where, sentence(error, app, *command) + " (see `" + where + " --help`)");
+  } catch (const Error& error) {
+    return complain(where, error.what());
+  } catch (const std::bad_alloc&) {
+    return complain(where, "out of memory");
+  } catch (const std::exception& error) {
+    return complain(where, error.what());
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace ferry::cli
+
+int main(int argc, char** argv) { return ferry::cli::run_command_line(argc, argv); }

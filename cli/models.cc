@@ -1,0 +1,73 @@
+// ferry models
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/text.h"
+#if defined(FERRY_HAS_CONVERTER)
+#include "models/families.h"
+#endif
+
+namespace ferry::cli {
+namespace {
+
+#if defined(FERRY_HAS_CONVERTER)
+
+std::string size_text(const Variant& v) { return std::to_string(v.height) + "x" + std::to_string(v.width); }
+
+void print_table() {
+  for (const Family& family : families()) {
+    std::printf("%s\n", family.name);
+    size_t name = 0;
+    for (const Variant& v : family.variants()) name = std::max(name, v.name().size());
+    for (const Variant& v : family.variants()) {
+      std::string classes = v.num_classes > 0 ? std::to_string(v.num_classes) + " classes" : "picture to picture";
+      std::printf("  %-*s  %-9s  %-18s  %-12s %s\n", static_cast<int>(name), v.name().c_str(), size_text(v).c_str(),
+                  classes.c_str(), v.framework.c_str(), v.hub.c_str());
+    }
+  }
+}
+
+void print_json() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const Family& family : families()) {
+    for (const Variant& v : family.variants()) {
+      list.push_back({{"family", family.name},
+                      {"name", v.name()},
+                      {"architecture", v.architecture},
+                      {"framework", v.framework},
+                      {"hub", v.hub},
+                      {"input", {v.in_chans, v.height, v.width}},
+                      {"num_classes", v.num_classes}});
+    }
+  }
+  std::printf("%s\n", list.dump(2).c_str());
+}
+
+int models(bool json) {
+  json ? print_json() : print_table();
+  return kDone;
+}
+
+#else
+
+int models(bool) { fail("this build has no converter, so it knows no families; use a desktop build"); }
+
+#endif
+
+}  // namespace
+
+void add_models(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("models", "Families and variants that can be converted");
+  app->footer(
+      "\nEach line: a name for `ferry convert --model`, its input size (HxW), classes, and whose checkpoint it reads.\n"
+      "A bare architecture (resnet50) takes the first variant of the checkpoint's own framework.\n"
+      "\nExamples:\n"
+      "  ferry models | grep resnet50\n"
+      "  ferry models --json");
+  auto json = std::make_shared<bool>(false);
+  app->add_flag("--json", *json, "A JSON list instead of a table");
+  app->callback([json, exit_code] { *exit_code = models(*json); });
+}
+
+}  // namespace ferry::cli

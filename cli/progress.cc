@@ -1,0 +1,39 @@
+#include "cli/progress.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace ferry::cli {
+
+ProgressLine::ProgressLine(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+}
+
+bool ProgressLine::due() {
+  const Clock::time_point now = Clock::now();
+  if (!terminal_ || now < next_) return false;
+  next_ = now + std::chrono::milliseconds(200);
+  shown_ = true;
+  return true;
+}
+
+void ProgressLine::update(int done, int total) {
+  if (total < 1 || !due()) return;
+  std::fprintf(stderr, "\r\033[K%s: %d of %d", what_.c_str(), done, total);
+  if (done > 0 && done < total) {
+    const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
+    std::fprintf(stderr, ", %.0f s left", spent * (total - done) / done);
+  }
+  std::fflush(stderr);
+}
+
+void ProgressLine::update(const std::string& step, double fraction) {
+  if (!due()) return;
+  std::fprintf(stderr, "\r\033[K%s: %s (%.0f %%)", what_.c_str(), step.c_str(), 100 * fraction);
+  std::fflush(stderr);
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,67 @@
+// ferry run
+#include "cli/run.h"
+
+#include "cli/command.h"
+
+namespace ferry::cli {
+namespace {
+
+int run(const RunOptions& o) {
+  require_backend(o.backend);
+  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
+  if (o.top < 1) fail("--top %d: expected 1 or more", o.top);
+  if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
+  if (o.picture.empty() == o.tensors.empty()) {
+    fail(o.picture.empty() ? "what shall it run on? Give a picture, or --tensors FILE"
+                           : "a picture and --tensors are two inputs: give one of them");
+  }
+  if (!o.tensors.empty() && !o.output.empty())
+    fail("-o names the picture that a picture gives; with --tensors use --save");
+  if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
+  if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
+
+  const ModelHandle model = open_model(o.model);
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = o.threads;
+  options.all_taps = o.taps;
+  const SessionHandle session = create_session(model, options);
+  return o.tensors.empty() ? run_picture(o, model, session) : run_tensors(o, model, session);
+}
+
+}  // namespace
+
+void add_run(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("run", "Run a blob on a picture or on tensors");
+  app->footer(
+      "\nA classifier prints its best classes with their probabilities; a network from picture to picture writes a "
+      "PNG.\n"
+      "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile.\n"
+      "\n--tensors reads a safetensors file whose keys are the model's input names (one tensor fits a model with one\n"
+      "input); --save writes the outputs by name, with --taps also every tap (tap/<module>). Both are in the layout of "
+      "the\n"
+      "framework that the model came from: N,C,H,W for PyTorch. Another height or width than the blob's plans it "
+      "anew.\n"
+      "\nExamples:\n"
+      "  ferry run resnet50.ferry cat.jpg\n"
+      "  ferry run esrgan.ferry photo.jpg -o large.png\n"
+      "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2");
+  auto o = std::make_shared<RunOptions>();
+  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
+  app->add_option("PICTURE", o->picture, "JPEG, PNG or BMP")->type_name("");
+  app->add_option("-o,--output", o->output,
+                  "The PNG to write. Without it: PICTURE_x4.png (as it enlarges), in this folder")
+      ->type_name("FILE");
+  app->add_option("--tensors", o->tensors, "Inputs from a safetensors file")->type_name("FILE");
+  app->add_option("--save", o->save, "Outputs to a safetensors file")->type_name("FILE");
+  app->add_flag("--taps", o->taps, "Save every tap of the blob too");
+  app->add_option("--top", o->top, "Classes to print")->type_name("N")->capture_default_str();
+  app->add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
+      ->type_name("N")
+      ->capture_default_str();
+  app->add_option("--backend", o->backend, "cpu or gpu")->type_name("NAME")->capture_default_str();
+  app->add_option("--threads", o->threads, "Threads; 0: one a core")->type_name("N")->capture_default_str();
+  app->callback([o, exit_code] { *exit_code = run(*o); });
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,24 @@
+// ferry run: its options, and its two ways.
+#pragma once
+
+#include <string>
+
+#include "cli/sdk.h"
+
+namespace ferry::cli {
+
+struct RunOptions {
+  std::string model, picture, output, tensors, save, backend = "cpu";
+  int threads = 0, top = 5, tile = 0;
+  bool taps = false;
+};
+
+// Classifies or enlarges RunOptions.picture.
+int run_picture(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
+// Reads the inputs from RunOptions.tensors.
+int run_tensors(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
+// Writes outputs, and taps where asked for, to RunOptions.save, in the source framework's layout and by its names:
+// outputs, `features`, `pooled` and `feat/<i>` by their own, other taps as `tap/<module>`.
+void save_results(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
+
+}  // namespace ferry::cli

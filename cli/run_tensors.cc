@@ -1,0 +1,120 @@
+#include <cstdio>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/run.h"
+#include "cli/text.h"
+#include "converter/checkpoint/safetensors.h"
+
+namespace ferry::cli {
+namespace {
+
+using Tensors = std::map<std::string, CheckpointTensor>;
+
+std::string names_in(const Tensors& tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) {
+    names.push_back(name);
+    if (names.size() == 12) {
+      names.push_back("...");
+      break;
+    }
+  }
+  return names.empty() ? "nothing" : join(names, ", ");
+}
+
+// By its name, as `input/<name>`, or the only tensor for the only input.
+const CheckpointTensor& find_input(const std::string& file, const Tensors& tensors, const std::string& name,
+                                   size_t inputs) {
+  for (const std::string& key : {name, "input/" + name}) {
+    if (const auto found = tensors.find(key); found != tensors.end()) return found->second;
+  }
+  if (inputs == 1 && tensors.size() == 1) return tensors.begin()->second;
+  fail("%s has no tensor '%s', which the model takes; it holds %s", file.c_str(), name.c_str(),
+       names_in(tensors).c_str());
+}
+
+void write_input(const RunOptions& o, const SessionHandle& session, size_t index, const CheckpointTensor& given) {
+  ferry_tensor input;
+  check(ferry_session_input(session.get(), index, &input));
+  const std::vector<int64_t> wanted = source_shape(input);
+  const auto mismatch = [&](const std::string& why) {
+    fail("%s: input '%s' is %s, the model takes %s%s", o.tensors.c_str(), input.name, shape_text(given.shape).c_str(),
+         shape_text(wanted).c_str(), why.c_str());
+  };
+  if (input.dtype != FERRY_FLOAT32)
+    fail("input '%s' takes %s; only float32 is read yet", input.name, dtype_name(input.dtype));
+  if (given.shape.size() != wanted.size()) mismatch("");
+  for (int64_t d : given.shape) {
+    if (d < 1 || d > INT32_MAX) mismatch("");
+  }
+  if (given.shape != wanted) {
+    const std::vector<int32_t> shape = own_shape(input, given.shape);
+    if (ferry_session_resize(session.get(), index, shape.data(), input.rank) != FERRY_OK) {
+      mismatch(std::string(" and cannot be planned for another: ") + ferry_last_error());
+    }
+    check(ferry_session_input(session.get(), index, &input));
+  }
+  const std::vector<float> values = given.to_floats();
+  check(ferry_tensor_write_source(&input, values.data(), values.size()));
+}
+
+// The tensors to be written, and their values.
+class Results {
+ public:
+  void add(const std::string& name, const ferry_tensor& tensor) {
+    if (tensor.dtype != FERRY_FLOAT32)
+      fail("'%s' is %s; only float32 is saved yet", name.c_str(), dtype_name(tensor.dtype));
+    values_.emplace_back(tensor.bytes / sizeof(float));
+    std::vector<float>& values = values_.back();
+    check(ferry_tensor_read_source(&tensor, values.data(), values.size()));
+    CheckpointTensor& t = tensors_[name];
+    t.type = ElementType::F32;
+    t.shape = source_shape(tensor);
+    t.bytes = std::as_bytes(std::span(values));
+  }
+  const Tensors& tensors() const { return tensors_; }
+
+ private:
+  std::vector<std::vector<float>> values_;  // moving a vector leaves its elements where they are
+  Tensors tensors_;
+};
+
+std::string tap_key(const std::string& name) {
+  return name == "features" || name == "pooled" || name.starts_with("feat/") ? name : "tap/" + name;
+}
+
+}  // namespace
+
+void save_results(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
+  Results results;
+  ferry_tensor t;
+  if (o.taps) {
+    for (size_t i = 0; i < ferry_model_tap_count(model.get()); ++i) {
+      check(ferry_model_tap(model.get(), i, &t));
+      check(ferry_session_tap(session.get(), t.name, &t));
+      results.add(tap_key(t.name), t);
+    }
+  }
+  for (size_t i = 0; i < ferry_model_output_count(model.get()); ++i) {
+    check(ferry_session_output(session.get(), i, &t));
+    results.add(t.name, t);
+  }
+  write_safetensors(o.save, results.tensors());
+  std::printf("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());
+}
+
+int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
+  const std::shared_ptr<const Checkpoint> file = open_checkpoint(o.tensors);
+  const size_t inputs = ferry_model_input_count(model.get());
+  for (size_t i = 0; i < inputs; ++i) {
+    ferry_tensor input;
+    check(ferry_model_input(model.get(), i, &input));
+    write_input(o, session, i, find_input(o.tensors, file->tensors(), input.name, inputs));
+  }
+  check(ferry_session_run(session.get()));
+  save_results(o, model, session);
+  return kDone;
+}
+
+}  // namespace ferry::cli

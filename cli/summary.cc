@@ -1,0 +1,65 @@
+#include "cli/summary.h"
+
+#include <filesystem>
+
+#include "converter/error.h"
+#include "sdk/graph/shape_rules.h"
+
+namespace ferry::cli {
+namespace {
+
+uint64_t elements(const Model& model, int tensor) { return static_cast<uint64_t>(model.shape(tensor).elements()); }
+
+// Every output element of a convolution or a linear is a dot product with one row of its weight.
+uint64_t macs_of(const Model& model, const fbs::Operator& op) {
+  const auto type = op.params_type();
+  if (type != fbs::OpParams::Conv2d && type != fbs::OpParams::Linear) return 0;
+  const Shape weight = model.shape(op.inputs()->Get(1));
+  return elements(model, op.outputs()->Get(0)) * static_cast<uint64_t>(weight.elements() / weight[0]);
+}
+
+size_t element_bytes(fbs::DType dtype) {
+  switch (dtype) {
+    case fbs::DType::Int8:
+    case fbs::DType::UInt8: return 1;
+    case fbs::DType::Float16: return 2;
+    case fbs::DType::Float64:
+    case fbs::DType::Int64: return 8;
+    default: return 4;
+  }
+}
+
+}  // namespace
+
+Summary summarize(const std::string& path) {
+  Summary s;
+  const Status opened = Model::open(path.c_str(), &s.model);
+  if (!opened.ok()) throw Error(opened.message());
+  const Model& model = *s.model;
+  const fbs::Model& graph = model.graph();
+  s.file_bytes = std::filesystem::file_size(path);
+  for (const fbs::Buffer* buffer : *graph.buffers()) s.weight_bytes += buffer->size();
+  for (int i = 0; i < static_cast<int>(graph.tensors()->size()); ++i) {
+    if (model.is_constant(i)) {
+      s.parameters += elements(model, i);
+    } else {
+      s.activation_bytes += elements(model, i) * element_bytes(model.tensor(i).dtype());
+    }
+  }
+  for (const fbs::Operator* op : *graph.operators()) {
+    OpSummary o;
+    o.name = op->name() ? op->name()->str() : "";
+    o.op = op_name(op->params_type());
+    o.output = model.shape(op->outputs()->Get(0));
+    o.macs = macs_of(model, *op);
+    for (int32_t input : *op->inputs()) {
+      if (model.is_constant(input)) o.parameters += elements(model, input);
+    }
+    s.macs += o.macs;
+    ++s.histogram[o.op];
+    s.ops.push_back(std::move(o));
+  }
+  return s;
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,36 @@
+// What a blob holds, counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sdk/model/model.h"
+
+namespace ferry::cli {
+
+struct OpSummary {
+  std::string name;  // the module's
+  std::string op;    // "conv2d"
+  Shape output;
+  uint64_t macs = 0;
+  uint64_t parameters = 0;
+};
+
+struct Summary {
+  std::shared_ptr<Model> model;
+  uint64_t file_bytes = 0;
+  uint64_t weight_bytes = 0;
+  uint64_t parameters = 0;        // elements of all constants
+  uint64_t activation_bytes = 0;  // of every activation, as if none shared memory, at the default input size
+  uint64_t macs = 0;              // multiplications with addition, of convolutions and linears
+  std::vector<OpSummary> ops;     // in order
+  std::map<std::string, int> histogram;
+};
+
+// Opens and verifies the blob. Throws Error with the library's sentence.
+Summary summarize(const std::string& path);
+
+}  // namespace ferry::cli

@@ -1,0 +1,56 @@
+// Runs the built `ferry` as its users do: a process, its exit code, its two outputs.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::cli_test {
+
+struct Result {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+inline std::string quoted(const std::string& word) {
+  std::string text = "'";
+  for (char c : word) text += c == '\'' ? "'\\''" : std::string(1, c);
+  return text + "'";
+}
+
+// In `folder`, with these arguments.
+inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
+  const ScratchFolder capture;
+  const auto out = capture.path() / "out", err = capture.path() / "err";
+  std::string line = "cd " + quoted(folder) + " && " + FERRY_EMULATOR + " " + quoted(FERRY_COMMAND);
+  for (const std::string& a : arguments) line += " " + quoted(a);
+  line += " >" + quoted(out) + " 2>" + quoted(err) + " </dev/null";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+}
+
+inline std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> list;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    list.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return list;
+}
+
+}  // namespace ferry::cli_test
+
+// Bad usage or input: exit code 2, nothing on standard output, one line on standard error that holds `words`.
+#define EXPECT_REFUSED(result, words)                                           \
+  do {                                                                          \
+    const ::ferry::cli_test::Result& refused = (result);                        \
+    EXPECT_EQ(refused.exit_code, 2) << refused.out << refused.err;              \
+    EXPECT_EQ(refused.out, "");                                                 \
+    EXPECT_EQ(::ferry::cli_test::lines(refused.err).size(), 1u) << refused.err; \
+    EXPECT_NE(refused.err.find(words), std::string::npos) << refused.err;       \
+  } while (false)

@@ -1,0 +1,131 @@
+// Usage: help, versions, and what is said to mistakes.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/command.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::cli_test {
+namespace {
+
+class CommandLine : public ::testing::Test {
+ protected:
+  Result run(const std::vector<std::string>& arguments) { return ferry(folder_.path(), arguments); }
+  std::string blob(size_t index) {
+    const testing::Named named = testing::small_blobs()[index];
+    const std::string_view bytes(reinterpret_cast<const char*>(named.blob.data()), named.blob.size());
+    return folder_.write(std::string(named.name) + ".ferry", bytes);
+  }
+  ScratchFolder folder_;
+};
+
+TEST_F(CommandLine, VersionIsTheLibrarys) {
+  const Result r = run({"--version"});
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_EQ(r.out, "ferry 0.1.0\n");
+}
+
+TEST_F(CommandLine, EveryCommandExplainsItselfWithExamples) {
+  for (const char* command : {"models", "convert", "inspect", "run", "bench"}) {
+    const Result r = run({command, "--help"});
+    EXPECT_EQ(r.exit_code, 0) << command;
+    EXPECT_NE(r.out.find(std::string("Usage: ferry ") + command), std::string::npos) << r.out;
+    EXPECT_NE(r.out.find(std::string("\n  ferry ") + command), std::string::npos) << "no example in " << r.out;
+    EXPECT_EQ(r.err, "");
+  }
+  const Result r = run({"--help"});
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_NE(r.out.find("Exit codes: 0 done"), std::string::npos);
+}
+
+TEST_F(CommandLine, WithoutACommandTheyAreListed) {
+  EXPECT_REFUSED(run({}), "which command? models, convert, inspect");
+}
+
+TEST_F(CommandLine, AMistypedCommandGetsTheNearOne) {
+  EXPECT_REFUSED(run({"covert", "x"}), "no command is called 'covert' (did you mean convert?)");
+}
+
+TEST_F(CommandLine, AMistypedOptionGetsTheNearOne) {
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--thread", "2"}), "no option is called --thread (did you mean --threads?)");
+}
+
+TEST_F(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
+  EXPECT_REFUSED(run({"inspect"}), "MODEL is required");
+  EXPECT_REFUSED(run({"inspect", "a", "b"}), "one argument too many: 'b'");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads", "many"}), "--threads");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads"}), "--threads");
+}
+
+TEST_F(CommandLine, NumbersOutOfRangeAreRefused) {
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--threads=-1"}), "--threads -1: expected 0");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--runs", "0"}), "--runs 0: expected 1 or more");
+  EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--top", "0"}), "--top 0: expected 1 or more");
+}
+
+TEST_F(CommandLine, TheGpuBackendIsRefusedClearly) {
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--backend", "gpu"}), "this build has no GPU backend; use --backend cpu");
+  EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--backend", "tpu"}), "--backend tpu: not a backend");
+}
+
+TEST_F(CommandLine, AMissingBlobIsNamedByEveryCommand) {
+  for (const char* command : {"inspect", "bench"}) EXPECT_REFUSED(run({command, "missing.ferry"}), "missing.ferry");
+  EXPECT_REFUSED(run({"run", "missing.ferry", "a.png"}), "missing.ferry");
+}
+
+TEST_F(CommandLine, ATruncatedBlobAndAForeignFileAreRefused) {
+  const std::string whole = read_text(blob(0));
+  folder_.write("cut.ferry", std::string_view(whole).substr(0, whole.size() / 2));
+  folder_.write("foreign.ferry", std::string(1000, 'x'));
+  for (const char* command : {"inspect", "bench"}) {
+    EXPECT_REFUSED(run({command, "cut.ferry"}), "ferry");
+    EXPECT_REFUSED(run({command, "foreign.ferry"}), "ferry");
+  }
+}
+
+TEST_F(CommandLine, InspectShowsGraphSizesPortsAndPlan) {
+  const Result r = run({"inspect", blob(0), "--ops"});
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  for (const char* words : {"small_classifier", "input float32 [1,8,8,3], in its framework [1,3,8,8]",
+                            "logits float32 [1,5]", "shorter edge to 10 (Bicubic), centre crop 8x8",
+                            "classification, 5 labels", "arena", "conv2d 3", "block.depthwise", "parameters"}) {
+    EXPECT_NE(r.out.find(words), std::string::npos) << words << " is not in\n" << r.out;
+  }
+}
+
+TEST_F(CommandLine, InspectCountsAsWritten) {
+  const Result r = run({"inspect", blob(0), "--json", "--ops"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto j = nlohmann::json::parse(r.out);
+  uint64_t macs = 0, parameters = 0;
+  for (const auto& op : j["graph"]) {
+    macs += op["macs"].get<uint64_t>();
+    parameters += op["parameters"].get<uint64_t>();
+  }
+  EXPECT_EQ(j["macs"], macs);
+  EXPECT_EQ(j["parameters"], parameters);
+  // stem 3x3 3->8 on 8x8, depthwise 3x3 of 8 and pointwise 8->8 on 4x4, linear 8->5
+  EXPECT_EQ(macs, 8u * 8 * 8 * 27 + 4 * 4 * 8 * 9 + 4 * 4 * 8 * 8 + 8 * 5);
+  EXPECT_EQ(parameters, 8u * 27 + 8 + 8 * 9 + 8 + 8 * 8 + 8 + 8 * 5 + 5);
+  EXPECT_EQ(j["inputs"][0]["source_shape"], (std::vector<int>{1, 3, 8, 8}));
+  EXPECT_GT(j["memory"]["arena_bytes"], 0);
+  EXPECT_EQ(j["taps"].size(), 3u);
+}
+
+TEST_F(CommandLine, BenchTimesEveryOperator) {
+  const Result r = run({"bench", blob(0), "--runs", "3", "--threads", "1", "--json", "--ops"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto j = nlohmann::json::parse(r.out);
+  EXPECT_GT(j["min_ms"], 0.0);
+  EXPECT_GE(j["median_ms"], j["min_ms"]);
+  EXPECT_GT(j["peak_rss_bytes"], 1000000);
+  const auto& ops = j["ops"];
+  const auto operators = nlohmann::json::parse(run({"inspect", blob(0), "--json", "--ops"}).out)["graph"].size();
+  EXPECT_EQ(ops.size(), operators);
+  for (size_t i = 1; i < ops.size(); ++i) EXPECT_GE(ops[i - 1]["microseconds"], ops[i]["microseconds"]);
+  EXPECT_NE(run({"bench", blob(0), "--runs", "1", "--ops"}).out.find("block.depthwise"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ferry::cli_test

@@ -1,0 +1,102 @@
+// ferry models and ferry convert, where the build has a converter.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "converter/checkpoint/safetensors.h"
+#include "tests/cli/command.h"
+
+namespace ferry::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Convert : public ::testing::Test {
+ protected:
+  Result run(const std::vector<std::string>& arguments) { return ferry(folder_.path(), arguments); }
+
+  std::string checkpoint(const std::string& name) {
+    const std::vector<float> values(8, 1.0f);
+    CheckpointTensor t;
+    t.shape = {8};
+    t.bytes = std::as_bytes(std::span(values));
+    const fs::path path = folder_.path() / name;
+    write_safetensors(path, {{"strange.weight", t}});
+    return path;
+  }
+
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
+  }
+
+  ScratchFolder folder_;
+};
+
+#if defined(FERRY_HAS_CONVERTER)
+
+TEST_F(Convert, ModelsListsFamiliesVariantsAndHubNames) {
+  const Result table = run({"models"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  for (const char* words : {"ResNet", "resnet50.a1_in1k", "timm/resnet50.a1_in1k", "224x224", "1000 classes"}) {
+    EXPECT_NE(table.out.find(words), std::string::npos) << words;
+  }
+  const Result list = run({"models", "--json"});
+  ASSERT_EQ(list.exit_code, 0);
+  const auto j = nlohmann::json::parse(list.out);
+  ASSERT_GT(j.size(), 10u);
+  for (const auto& entry : j) {
+    EXPECT_FALSE(entry["family"].get<std::string>().empty());
+    EXPECT_EQ(entry["input"].size(), 3u);
+  }
+}
+
+TEST_F(Convert, AnUnknownModelGetsANearOne) {
+  EXPECT_REFUSED(run({"convert", checkpoint("c.safetensors"), "--model", "resnet5O"}),
+                 "no model is called so (did you mean resnet50?)");
+}
+
+TEST_F(Convert, AMissingCheckpointIsNamed) {
+  EXPECT_REFUSED(run({"convert", "missing.safetensors", "--model", "resnet50"}), "missing.safetensors does not exist");
+}
+
+TEST_F(Convert, WhatIsNoCheckpointIsRefused) {
+  folder_.write("notes.safetensors", "these are notes");
+  EXPECT_REFUSED(run({"convert", "notes.safetensors", "--model", "resnet50"}), "notes.safetensors");
+}
+
+TEST_F(Convert, AFailedConversionLeavesTheOutputAsItWas) {
+  const std::string c = checkpoint("c.safetensors");
+  folder_.write("m.ferry", "the former one");
+  const Result r = run({"convert", c, "--model", "squeezenet1_0", "-o", "m.ferry"});
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_EQ(lines(r.err).size(), 1u) << r.err;
+  EXPECT_EQ(read_text(folder_.path() / "m.ferry"), "the former one");
+  EXPECT_EQ(files(), 2u);
+}
+
+TEST_F(Convert, AnUnwritableOutputIsRefused) {
+  const std::string c = checkpoint("c.safetensors");
+  EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "-o", "no/such/m.ferry"}), "there is no folder no/such");
+  fs::create_directory(folder_.path() / "taken");
+  EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "-o", "taken"}), "cannot write taken: it is a folder");
+}
+
+TEST_F(Convert, OptionsOutOfRangeAreNamed) {
+  const std::string c = checkpoint("c.safetensors");
+  EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--input-size", "224by224"}), "expected HxW");
+  EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--in-chans", "0"}), "--in-chans 0");
+  EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--num-classes=-1"}), "--num-classes -1");
+  EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--weights", "int3"}), "--weights int3");
+}
+
+#else
+
+TEST_F(Convert, WithoutAConverterTheCommandsSaySo) {
+  EXPECT_REFUSED(run({"models"}), "this build has no converter");
+  EXPECT_REFUSED(run({"convert", checkpoint("c.safetensors")}), "this build has no converter");
+}
+
+#endif
+
+}  // namespace
+}  // namespace ferry::cli_test

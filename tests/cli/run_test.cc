@@ -1,0 +1,206 @@
+// ferry run: pictures, tensors, and what it says when they do not fit.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "converter/checkpoint/safetensors.h"
+#include "sdk/image/codec.h"
+#include "tests/cli/command.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Blob : size_t { kClassifier, kUpscaler, kMixture };
+
+class Run : public ::testing::Test {
+ protected:
+  Result run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {"run"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return ferry(folder_.path(), all);
+  }
+
+  std::string blob(Blob index) {
+    const std::vector<std::byte> bytes = testing::small_blobs()[index].blob;
+    return folder_.write("model.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+
+  std::string picture(const std::string& name, int width, int height) {
+    std::vector<uint8_t> pixels(static_cast<size_t>(width * height * 3));
+    for (size_t i = 0; i < pixels.size(); ++i) {
+      pixels[i] = static_cast<uint8_t>(128 + 255 * testing::noise(1, static_cast<uint32_t>(i)) / 2);
+    }
+    const std::string path = folder_.path() / name;
+    EXPECT_TRUE(image::save_png({pixels.data(), width, height, 3, 3 * width}, path.c_str()).ok());
+    return path;
+  }
+
+  // A safetensors file of noise: name -> shape.
+  std::string tensors(const std::map<std::string, std::vector<int64_t>>& shapes) {
+    std::map<std::string, CheckpointTensor> list;
+    std::vector<std::vector<float>> values;
+    values.reserve(shapes.size());
+    uint32_t seed = 7;
+    for (const auto& [name, shape] : shapes) {
+      CheckpointTensor t;
+      t.shape = shape;
+      values.emplace_back(static_cast<size_t>(t.elements()));
+      for (size_t i = 0; i < values.back().size(); ++i)
+        values.back()[i] = testing::noise(seed, static_cast<uint32_t>(i));
+      ++seed;
+      t.bytes = std::as_bytes(std::span(values.back()));
+      list[name] = t;
+    }
+    const fs::path path = folder_.path() / "in.safetensors";
+    write_safetensors(path, list);
+    return path;
+  }
+
+  bool exists(const char* name) const { return fs::exists(folder_.path() / name); }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(Run, AClassifierPrintsItsBestClassesWithProbabilitiesAndLabels) {
+  const Result r = run({blob(kClassifier), picture("p.png", 20, 13)});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.err, "");
+  const std::vector<std::string> classes = lines(r.out);
+  ASSERT_EQ(classes.size(), 5u) << r.out;
+  double sum = 0, last = 1;
+  const char* labels[] = {"barge", "ferry", "kayak", "liner", "raft"};
+  for (const std::string& line : classes) {
+    double probability = 0;
+    int index = -1;
+    char label[32] = "";
+    ASSERT_EQ(std::sscanf(line.c_str(), "%lf %d %31s", &probability, &index, label), 3) << line;
+    EXPECT_LE(probability, last);
+    last = probability;
+    sum += probability;
+    ASSERT_TRUE(index >= 0 && index < 5);
+    EXPECT_STREQ(label, labels[index]);
+  }
+  EXPECT_NEAR(sum, 1.0, 3e-4);
+  EXPECT_EQ(lines(run({blob(kClassifier), picture("p.png", 20, 13), "--top", "2"}).out).size(), 2u);
+}
+
+TEST_F(Run, AnUpscalerWritesAPngBesideNothingElse) {
+  const std::string model = blob(kUpscaler), photo = picture("photo.png", 9, 11);
+  Result r = run({model, photo, "-o", "large.png"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  image::Pixels large;
+  ASSERT_TRUE(image::load((folder_.path() / "large.png").c_str(), &large).ok());
+  EXPECT_GT(large.view().width, 9);
+  EXPECT_EQ(files(), 3u);
+  const int scale = large.view().width / 9;
+  r = run({model, photo});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const std::string name = "photo_x" + std::to_string(scale) + ".png";
+  EXPECT_TRUE(exists(name.c_str())) << r.out;
+}
+
+TEST_F(Run, WhatIsNotAPictureIsRefused) {
+  const std::string model = blob(kClassifier);
+  folder_.write("notes.jpg", "these are notes");
+  EXPECT_REFUSED(run({model, "notes.jpg"}), "notes.jpg is not a JPEG, PNG or BMP picture");
+  EXPECT_REFUSED(run({model, "missing.jpg"}), "cannot open missing.jpg: No such file");
+  const std::string png = read_text(picture("p.png", 20, 13));
+  folder_.write("cut.png", std::string_view(png).substr(0, png.size() / 2));
+  EXPECT_REFUSED(run({model, "cut.png"}), "cut.png: damaged picture");
+}
+
+TEST_F(Run, AnUnwritablePictureIsRefusedAndLeavesNothing) {
+  const std::string model = blob(kUpscaler), photo = picture("photo.png", 9, 11);
+  EXPECT_REFUSED(run({model, photo, "-o", "no/such/large.png"}), "there is no folder no/such");
+  fs::create_directory(folder_.path() / "taken.png");
+  EXPECT_REFUSED(run({model, photo, "-o", "taken.png"}), "cannot write taken.png");
+  EXPECT_EQ(files(), 3u);  // model, photo, taken.png
+}
+
+TEST_F(Run, ContradictingOptionsAreRefused) {
+  const std::string model = blob(kClassifier);
+  EXPECT_REFUSED(run({model}), "Give a picture, or --tensors FILE");
+  EXPECT_REFUSED(run({model, "a.png", "--tensors", "b", "--save", "c"}), "give one of them");
+  EXPECT_REFUSED(run({model, "--tensors", "b"}), "--save FILE");
+  EXPECT_REFUSED(run({model, "a.png", "--taps"}), "--save FILE");
+  EXPECT_REFUSED(run({model, "--tensors", "b", "--save", "c", "-o", "d.png"}), "use --save");
+  EXPECT_REFUSED(run({model, picture("p.png", 20, 13), "-o", "d.png"}), "gives no picture");
+}
+
+TEST_F(Run, TensorsGoInAndOutInTheFrameworksLayout) {
+  const std::string model = blob(kClassifier);
+  Result r = run({model, "--tensors", tensors({{"whatever", {1, 3, 8, 8}}}), "--save", "out.safetensors", "--taps"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto out = open_checkpoint(folder_.path() / "out.safetensors");
+  ASSERT_EQ(out->tensors().size(), 4u);
+  EXPECT_EQ(out->tensors().at("logits").shape, (std::vector<int64_t>{1, 5}));
+  EXPECT_EQ(out->tensors().at("pooled").shape, (std::vector<int64_t>{1, 8}));
+  const CheckpointTensor& features = out->tensors().at("features");
+  ASSERT_EQ(features.shape.size(), 4u);
+  EXPECT_EQ(features.shape[1], 8);
+  EXPECT_EQ(out->tensors().at("tap/block").shape, (std::vector<int64_t>{1, 8, 4, 4}));
+  // `pooled` is the mean of each plane of `features`: true only if the layout is N,C,H,W indeed.
+  const std::vector<float> map = features.to_floats(), pooled = out->tensors().at("pooled").to_floats();
+  const size_t plane = map.size() / 8;
+  for (size_t c = 0; c < 8; ++c) {
+    double sum = 0;
+    for (size_t i = 0; i < plane; ++i) sum += map[c * plane + i];
+    EXPECT_NEAR(pooled[c], sum / static_cast<double>(plane), 1e-6);
+  }
+}
+
+TEST_F(Run, InputsMayBeNamedAsInFixtures) {
+  const std::string model = blob(kClassifier);
+  ASSERT_EQ(
+      run({model, "--tensors", tensors({{"input/input", {1, 3, 8, 8}}, {"logits", {5}}}), "--save", "a"}).exit_code, 0);
+  ASSERT_EQ(run({model, "--tensors", tensors({{"input", {1, 3, 8, 8}}, {"logits", {5}}}), "--save", "b"}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "a"), read_text(folder_.path() / "b"));
+}
+
+TEST_F(Run, ThreadsDoNotChangeABit) {
+  const std::string model = blob(kClassifier), in = tensors({{"input", {1, 3, 8, 8}}});
+  ASSERT_EQ(run({model, "--tensors", in, "--save", "one", "--threads", "1"}).exit_code, 0);
+  ASSERT_EQ(run({model, "--tensors", in, "--save", "four", "--threads", "4"}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "one"), read_text(folder_.path() / "four"));
+}
+
+TEST_F(Run, AnotherHeightAndWidthIsPlannedAnew) {
+  const Result r =
+      run({blob(kClassifier), "--tensors", tensors({{"input", {1, 3, 12, 20}}}), "--save", "out", "--taps"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(open_checkpoint(folder_.path() / "out")->tensors().at("tap/block").shape,
+            (std::vector<int64_t>{1, 8, 6, 10}));
+}
+
+TEST_F(Run, WrongNamesAndShapesAreNamedAndNothingIsWritten) {
+  const std::string model = blob(kClassifier);
+  EXPECT_REFUSED(run({model, "--tensors", tensors({{"picture", {1, 3, 8, 8}}, {"mask", {1}}}), "--save", "out"}),
+                 "has no tensor 'input', which the model takes; it holds mask, picture");
+  EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {3, 8, 8}}}), "--save", "out"}),
+                 "input 'input' is [3,8,8], the model takes [1,3,8,8]");
+  EXPECT_REFUSED(run({model, "--tensors", tensors({{"input", {1, 4, 8, 8}}}), "--save", "out"}),
+                 "input 'input' is [1,4,8,8], the model takes [1,3,8,8]");
+  EXPECT_REFUSED(run({model, "--tensors", "missing.safetensors", "--save", "out"}), "missing.safetensors");
+  EXPECT_FALSE(exists("out"));
+}
+
+TEST_F(Run, AModelOfTwoInputsNeedsBothNames) {
+  const std::string model = blob(kMixture);
+  EXPECT_REFUSED(run({model, "--tensors", tensors({{"a", {1, 4, 6}}}), "--save", "out"}), "has no tensor 'b'");
+  const Result r = run({model, "--tensors", tensors({{"a", {1, 4, 6}}, {"b", {1, 4, 6}}}), "--save", "out"});
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+}
+
+TEST_F(Run, AnUnwritableSaveIsRefused) {
+  EXPECT_REFUSED(run({blob(kClassifier), "--tensors", tensors({{"input", {1, 3, 8, 8}}}), "--save", "no/such/out"}),
+                 "no/such/out");
+}
+
+}  // namespace
+}  // namespace ferry::cli_test

@@ -1,0 +1,164 @@
+// A large picture enlarged tile by tile: the same picture as in one piece, whatever the tiles.
+#include <ferry/image.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "converter/pack/pack.h"
+#include "tests/support/blobs.h"
+
+namespace ferry {
+namespace {
+
+// Three padded 3x3 convolutions with a nonlinearity between, then pixels shuffled to twice the size: three input pixels
+// to each side reach an output.
+std::vector<std::byte> enlarger(int halo) {
+  Graph g;
+  Tensor x = g.add_input("input", {1, 8, 8, 3}, fbs::Layout::NCHW);
+  for (int i = 0; i < 3; ++i) {
+    const int in = i == 0 ? 3 : 6, out = i == 2 ? 12 : 6;
+    const std::string name = "body." + std::to_string(i);
+    std::vector<float> weights, biases;
+    for (int k = 0; k < out * 9 * in; ++k) {
+      weights.push_back(testing::noise(static_cast<uint32_t>(i), static_cast<uint32_t>(k)) /
+                        std::sqrt(9.0f * static_cast<float>(in)) * 3);
+    }
+    for (int k = 0; k < out; ++k) biases.push_back(i == 2 ? 0.5f : testing::noise(9, static_cast<uint32_t>(k)));
+    fbs::Conv2dT conv;
+    conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = 1;
+    x = g.add_op(
+        name, conv,
+        {x, g.add_constant(name + ".weight", {out, 3, 3, in}, weights), g.add_constant(name + ".bias", {out}, biases)});
+    if (i == 2) break;
+    fbs::UnaryT leaky;
+    leaky.kind = fbs::UnaryKind::LeakyRelu;
+    leaky.alpha = 0.2f;
+    x = g.add_op(name + ".act", leaky, {x});
+  }
+  g.add_output("output", g.add_op("shuffle", fbs::PixelShuffleT(), {x}), fbs::Layout::NCHW);
+  g.model.name = "enlarger";
+  g.model.preprocess = std::make_unique<fbs::PreprocessT>();
+  g.model.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.model.postprocess->task = fbs::Task::ImageToImage;
+  g.model.postprocess->upscale = 2;
+  g.model.postprocess->halo = halo;
+  return pack(g);
+}
+
+class Enhance : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (uint32_t i = 0; i < kWidth * kHeight * 3; ++i) {
+      pixels_.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(3, i)));
+    }
+    picture_ = {pixels_.data(), kWidth, kHeight, 3 * kWidth, false};
+    open(3);
+  }
+  void TearDown() override { close(); }
+
+  void open(int halo) {
+    blob_ = std::make_unique<testing::AlignedBytes>(enlarger(halo));
+    ASSERT_EQ(ferry_model_open_memory(blob_->data(), blob_->size(), &model_), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_session_create(model_, nullptr, &session_), FERRY_OK) << ferry_last_error();
+  }
+  void close() {
+    ferry_session_close(session_);
+    ferry_model_close(model_);
+  }
+
+  std::vector<uint8_t> enhanced(int tile) {
+    ferry_image out;
+    EXPECT_EQ(ferry_session_enhance(session_, &picture_, tile, &out), FERRY_OK) << ferry_last_error();
+    EXPECT_EQ(out.width, 2 * kWidth);
+    EXPECT_EQ(out.height, 2 * kHeight);
+    std::vector<uint8_t> bytes(out.pixels, out.pixels + int64_t{out.stride} * out.height);
+    ferry_image_free(&out);
+    EXPECT_EQ(out.pixels, nullptr);
+    return bytes;
+  }
+
+  static constexpr int kWidth = 45, kHeight = 31;
+  std::unique_ptr<testing::AlignedBytes> blob_;
+  ferry_model* model_ = nullptr;
+  ferry_session* session_ = nullptr;
+  std::vector<uint8_t> pixels_;
+  ferry_image picture_ = {};
+};
+
+TEST_F(Enhance, TilesOfAnySizeGiveThePictureOfOnePiece) {
+  const std::vector<uint8_t> whole = enhanced(0);
+  // Not flat, and not clipped to a few levels: a seam could be seen.
+  int seen[256] = {}, levels = 0;
+  for (uint8_t level : whole) ++seen[level];
+  for (int count : seen) levels += count > 0;
+  ASSERT_GT(levels, 100);
+  for (int tile : {4, 7, 16, 30, 1000}) EXPECT_EQ(enhanced(tile), whole) << "tiles of " << tile;
+}
+
+TEST_F(Enhance, TooSmallAHaloWouldBeSeen) {
+  const std::vector<uint8_t> whole = enhanced(0);
+  close();
+  open(2);
+  EXPECT_NE(enhanced(16), whole);
+}
+
+TEST_F(Enhance, IsWhatSetImageAndRunGive) {
+  ASSERT_EQ(ferry_session_set_image(session_, &picture_), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_session_run(session_), FERRY_OK);
+  ferry_tensor output;
+  ASSERT_EQ(ferry_session_output(session_, 0, &output), FERRY_OK);
+  ASSERT_EQ(output.bytes, sizeof(float) * 2 * kWidth * 2 * kHeight * 3);
+  const auto* values = static_cast<const float*>(output.data);
+  std::vector<uint8_t> expected;
+  for (size_t i = 0; i < output.bytes / sizeof(float); ++i) {
+    expected.push_back(static_cast<uint8_t>(std::nearbyint(std::min(std::max(values[i] * 255.0f, 0.0f), 255.0f))));
+  }
+  EXPECT_EQ(enhanced(8), expected);
+}
+
+TEST_F(Enhance, PaddedRowsAndPackedRowsGiveTheSame) {
+  const std::vector<uint8_t> packed = enhanced(9);
+  constexpr int kStride = 3 * kWidth + 13;
+  std::vector<uint8_t> padded(kStride * kHeight, 77);
+  for (int y = 0; y < kHeight; ++y) {
+    std::copy_n(pixels_.begin() + y * 3 * kWidth, 3 * kWidth, padded.begin() + y * kStride);
+  }
+  picture_ = {padded.data(), kWidth, kHeight, kStride, false};
+  EXPECT_EQ(enhanced(9), packed);
+}
+
+TEST_F(Enhance, PicturesThatAreNoneAreRefusedWithTheirNumbers) {
+  ferry_image out;
+  ferry_image wrong = picture_;
+  wrong.stride = 3 * kWidth - 1;
+  EXPECT_EQ(ferry_session_enhance(session_, &wrong, 0, &out), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "a picture 45 pixels wide with rows of 134 bytes: RGB needs 135");
+  EXPECT_EQ(out.pixels, nullptr);
+  wrong = picture_;
+  wrong.width = 0;
+  EXPECT_EQ(ferry_session_set_image(session_, &wrong), FERRY_INVALID_ARGUMENT);
+  wrong = {};
+  EXPECT_EQ(ferry_session_set_image(session_, &wrong), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_session_enhance(session_, &picture_, -1, &out), FERRY_INVALID_ARGUMENT);
+}
+
+TEST_F(Enhance, IsRefusedForAClassifierAndClassesForAnEnlarger) {
+  ferry_class top[5];
+  size_t count = 5;
+  EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(count, 0u);
+  const std::vector<std::byte> packed = pack(*testing::small_classifier());
+  testing::AlignedBytes bytes(packed);
+  ferry_model* classifier = nullptr;
+  ferry_session* session = nullptr;
+  ASSERT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &classifier), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(ferry_session_create(classifier, nullptr, &session), FERRY_OK) << ferry_last_error();
+  ferry_image out;
+  EXPECT_EQ(ferry_session_enhance(session, &picture_, 0, &out), FERRY_INVALID_ARGUMENT);
+  ferry_session_close(session);
+  ferry_model_close(classifier);
+}
+
+}  // namespace
+}  // namespace ferry
