@@ -1,0 +1,203 @@
+// Real-ESRGAN compact and the residual dense network, with weights made up here: which variant a file holds, what the
+// blob says about pictures, and how far a pixel reaches. Their arithmetic is compared in tests/parity.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "converter/checkpoint/safetensors.h"
+#include "converter/convert.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Kernels whose elements are all equal and sum to 1 for each output, biases of 0, PReLU slopes of 1/2: an impulse stays
+// positive wherever it reaches.
+float even_weight(const std::string& name, const std::vector<int64_t>& shape, bool channels_last) {
+  if (name.ends_with("bias")) return 0;
+  if (shape.size() == 1) return 0.5f;
+  int64_t count = 1;
+  for (int64_t d : shape) count *= d;
+  return static_cast<float>(channels_last ? shape[3] : shape[0]) / static_cast<float>(count);
+}
+
+fs::path write_compact(const fs::path& folder, int convolutions, int upscale) {
+  std::map<std::string, CheckpointTensor> tensors;
+  std::map<std::string, std::vector<float>> values;
+  const auto add = [&](const std::string& name, const std::vector<int64_t>& shape) {
+    int64_t count = 1;
+    for (int64_t d : shape) count *= d;
+    auto& data = values[name] = std::vector<float>(static_cast<size_t>(count), even_weight(name, shape, false));
+    tensors[name] = {ElementType::F32, shape, std::as_bytes(std::span(data))};
+  };
+  for (int i = 0; i <= convolutions + 1; ++i) {
+    const std::string name = "body." + std::to_string(2 * i);
+    const int64_t out = i <= convolutions ? 64 : 3 * upscale * upscale;
+    add(name + ".weight", {out, i == 0 ? 3 : 64, 3, 3});
+    add(name + ".bias", {out});
+    if (i <= convolutions) add("body." + std::to_string(2 * i + 1) + ".weight", {64});
+  }
+  write_safetensors(folder / "net.safetensors", tensors);
+  return folder / "net.safetensors";
+}
+
+fs::path write_dense(const ScratchFolder& folder, int scale) {
+  struct Layer {
+    const char* name;
+    int kernel, in, out;
+  };
+  const int cell = 3 * scale * scale;
+  const Layer layers[] = {{"F_m1", 3, 3, 64},  {"F_0", 3, 64, 64},   {"F_1_1", 3, 64, 4},   {"LFF_1", 1, 68, 64},
+                          {"F_2_1", 3, 64, 4}, {"LFF_2", 1, 68, 64}, {"GFF_1", 1, 128, 64}, {"GFF_2", 3, 64, 64},
+                          {"UPN1", 5, 64, 64}, {"UPN2", 3, 64, 32},  {"UPN3", 3, 32, cell}, {"SR", 3, cell, 3}};
+  std::string manifest, data;
+  for (const Layer& l : layers) {
+    const std::vector<int64_t> shape = {l.kernel, l.kernel, l.in, l.out};
+    const float value = even_weight("kernel", shape, true);
+    for (int i = 0; i < l.kernel * l.kernel * l.in * l.out; ++i)
+      data.append(reinterpret_cast<const char*>(&value), sizeof value);
+    data.append(static_cast<size_t>(l.out) * 4, '\0');
+    const std::string kernel = std::to_string(l.kernel), out = std::to_string(l.out);
+    manifest += std::string(manifest.empty() ? "" : ",") + R"({"name":")" + l.name + R"(/kernel","dtype":"float32",)" +
+                R"("shape":[)" + kernel + "," + kernel + "," + std::to_string(l.in) + "," + out + R"(]},{"name":")" +
+                l.name + R"(/bias","dtype":"float32","shape":[)" + out + "]}";
+  }
+  folder.write("w.bin", data);
+  return folder.write("model.json", R"({"format":"layers-model","weightsManifest":[{"paths":["w.bin"],"weights":[)" +
+                                        manifest + "]}]}");
+}
+
+std::unique_ptr<Graph> convert_file(const fs::path& checkpoint, const std::string& model = "") {
+  ConvertOptions options;
+  options.checkpoint = checkpoint;
+  options.model = model;
+  return convert_to_graph(options);
+}
+
+std::string refusal(ConvertOptions options) {
+  try {
+    convert_to_graph(options);
+    return "converted";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(SuperResolution, TheFileSaysWhichVariantItHolds) {
+  const ScratchFolder folder;
+  for (const auto& [convolutions, upscale, variant] : {std::tuple{16, 4, "realesr_animevideov3"},
+                                                       {16, 3, "realesr_animevideov3_x3"},
+                                                       {16, 2, "realesr_animevideov3_x2"},
+                                                       {32, 4, "realesr_general_x4v3"}}) {
+    const auto graph = convert_file(write_compact(folder.path(), convolutions, upscale));
+    EXPECT_EQ(graph->model.provenance->variant, variant);
+    EXPECT_EQ(graph->model.postprocess->upscale, upscale);
+  }
+  for (int scale : {2, 3, 4, 8}) {
+    const auto graph = convert_file(write_dense(folder, scale));
+    EXPECT_EQ(graph->model.provenance->variant, "esrgan_slim_x" + std::to_string(scale));
+    EXPECT_EQ(graph->model.provenance->framework, "keras");
+    EXPECT_EQ(graph->model.postprocess->upscale, scale);
+  }
+}
+
+TEST(SuperResolution, RefusesWhatDoesNotFit) {
+  const ScratchFolder folder;
+  ConvertOptions options;
+  options.checkpoint = write_compact(folder.path(), 16, 3);
+  options.model = "realesr_animevideov3";
+  EXPECT_EQ(
+      refusal(options),
+      "net.safetensors as realesr_animevideov3: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' needs "
+      "[48,64,3,3]");
+  options.model = "realesr_general_x4v3.wdn";
+  EXPECT_EQ(refusal(options),
+            "net.safetensors as realesr_general_x4v3.wdn: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' "
+            "needs [64,64,3,3]");
+  options.model = "realesr_animevideov3_x3";
+  options.in_chans = 1;
+  EXPECT_EQ(refusal(options),
+            "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes pictures of 3 channels, not 1");
+  options.in_chans.reset();
+  options.num_classes = 10;
+  EXPECT_EQ(
+      refusal(options),
+      "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 has no classes to choose the number of");
+  options.num_classes.reset();
+  EXPECT_EQ(refusal(options), "converted");
+}
+
+TEST(SuperResolution, RecipesSayWhatLevelsTheNetworkWasTrainedOn) {
+  const ScratchFolder folder;
+  const auto compact = convert_file(write_compact(folder.path(), 16, 4));
+  EXPECT_EQ(compact->model.preprocess->resize_mode, fbs::ResizeMode::None);
+  EXPECT_EQ(compact->model.postprocess->task, fbs::Task::ImageToImage);
+  EXPECT_TRUE(compact->model.preprocess->std.empty() && compact->model.postprocess->std.empty()) << "0..1 both ways";
+  EXPECT_EQ(compact->model.inputs[0]->name, "input");
+  EXPECT_EQ(compact->model.inputs[0]->source_layout, fbs::Layout::NCHW);
+
+  const auto dense = convert_file(write_dense(folder, 2));
+  EXPECT_EQ(dense->model.preprocess->std, std::vector<float>(3, 1 / 255.0f)) << "0..255 both ways";
+  EXPECT_EQ(dense->model.postprocess->std, std::vector<float>(3, 1 / 255.0f));
+  EXPECT_EQ(dense->model.inputs[0]->name, "LR");
+  EXPECT_EQ(dense->model.inputs[0]->source_layout, fbs::Layout::Same);
+  for (const auto& tap : dense->model.taps) EXPECT_EQ(tap->source_layout, fbs::Layout::Same) << tap->name;
+  const auto& ops = dense->model.operators;
+  EXPECT_TRUE(std::none_of(ops.begin(), ops.end(), [](const auto& op) { return op->params.AsResize2d() != nullptr; }))
+      << "the last convolution works at the input's size";
+}
+
+// The distance, in pixels of the input, at which one pixel of the input still changes the output.
+int reach(const fs::path& checkpoint, int upscale) {
+  const fs::path blob = checkpoint.parent_path() / "net.ferry";
+  ConvertOptions options;
+  options.checkpoint = checkpoint;
+  options.output = blob;
+  convert(options);
+
+  constexpr int kSide = 81, kMiddle = 40;
+  ferry_model* model = nullptr;
+  ferry_session* session = nullptr;
+  ferry_tensor in{}, out{};
+  EXPECT_EQ(ferry_model_open(blob.c_str(), &model), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_create(model, nullptr, &session), FERRY_OK) << ferry_last_error();
+  const int32_t shape[] = {1, 3, kSide, 3};  // three rows: enough for the columns to tell
+  EXPECT_EQ(ferry_session_resize(session, 0, shape, 4), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_input(session, 0, &in), FERRY_OK);
+  auto* pixels = static_cast<float*>(in.data);
+  std::fill_n(pixels, in.bytes / sizeof(float), 0.0f);
+  std::fill_n(pixels + (kSide + kMiddle) * 3, 3, 1e6f);
+  EXPECT_EQ(ferry_session_run(session), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_output(session, 0, &out), FERRY_OK);
+  int farthest = -1;
+  const auto* result = static_cast<const float*>(out.data);
+  for (size_t i = 0; i < out.bytes / sizeof(float); ++i) {
+    const int column = static_cast<int>(i / 3) % (kSide * upscale) / upscale;
+    if (result[i] != 0) farthest = std::max(farthest, std::abs(column - kMiddle));
+  }
+  ferry_session_close(session);
+  ferry_model_close(model);
+  return farthest;
+}
+
+TEST(SuperResolution, HaloIsExactlyAsFarAsAPixelReaches) {
+  const ScratchFolder folder;
+  const fs::path compact = write_compact(folder.path(), 16, 2);
+  EXPECT_EQ(convert_file(compact)->model.postprocess->halo, 18);
+  EXPECT_EQ(reach(compact, 2), 18);
+  const fs::path deep = write_compact(folder.path(), 32, 4);
+  EXPECT_EQ(convert_file(deep)->model.postprocess->halo, 34);
+  EXPECT_EQ(reach(deep, 4), 34);
+  for (int scale : {2, 3, 8}) {
+    const fs::path dense = write_dense(folder, scale);
+    EXPECT_EQ(convert_file(dense)->model.postprocess->halo, 10);
+    EXPECT_EQ(reach(dense, scale), 10);
+  }
+}
+
+}  // namespace
+}  // namespace ferry
