@@ -76,6 +76,7 @@ std::unique_ptr<fbs::PreprocessT> recipe(const BuildOptions& build) {
   recipe->filter = picture.filter;
   recipe->crop_h = build.height;
   recipe->crop_w = build.width;
+  recipe->crop_floor = build.variant.framework == "transformers";
   recipe->mean = for_channels(picture.mean, build.in_chans);
   recipe->std = for_channels(picture.std, build.in_chans);
   recipe->color = build.in_chans == 1 ? fbs::ColorOrder::Gray : fbs::ColorOrder::RGB;

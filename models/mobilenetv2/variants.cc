@@ -42,7 +42,7 @@ std::vector<Variant> make_variants() {
       torchvision("v1", 0.875),
   };
   // TensorFlow's published weights under torchvision's names: pictures on -1..1.
-  Variant tensorflow = torchvision("tf", 0.875);
+  Variant tensorflow = torchvision("tf", 1.0);
   tensorflow.hub.clear();
   tensorflow.picture.mean = tensorflow.picture.std = {0.5f, 0.5f, 0.5f};
   all.push_back(tensorflow);

@@ -60,7 +60,10 @@ class Enhance : public ::testing::Test {
   void open(int halo) {
     blob_ = std::make_unique<testing::AlignedBytes>(enlarger(halo));
     ASSERT_EQ(ferry_model_open_memory(blob_->data(), blob_->size(), &model_), FERRY_OK) << ferry_last_error();
-    ASSERT_EQ(ferry_session_create(model_, nullptr, &session_), FERRY_OK) << ferry_last_error();
+    ferry_session_options options;
+    ferry_session_options_init(&options);
+    options.num_threads = 1;
+    ASSERT_EQ(ferry_session_create(model_, &options, &session_), FERRY_OK) << ferry_last_error();
   }
   void close() {
     ferry_session_close(session_);
