@@ -4,6 +4,7 @@
 #include <new>
 
 #include "cli/command.h"
+#include "cli/parity/parity_command.h"
 #include "cli/text.h"
 #include "ferry/ferry.h"
 
@@ -58,6 +59,7 @@ int run_command_line(int argc, char** argv) {
       "  ferry convert model.safetensors --model resnet50 -o resnet50.ferry\n"
       "  ferry inspect resnet50.ferry                         what is inside\n"
       "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
+      "  ferry parity resnet50.ferry FIXTURE                  how near it is to the framework that trained it\n"
       "  ferry bench resnet50.ferry                           how fast it is here\n"
       "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
   int exit_code = kDone;
@@ -65,6 +67,7 @@ int run_command_line(int argc, char** argv) {
   add_convert(app, &exit_code);
   add_inspect(app, &exit_code);
   add_run(app, &exit_code);
+  add_parity(app, &exit_code);
   add_bench(app, &exit_code);
 
   const std::vector<std::string> commands = command_names(app);

@@ -1,10 +1,13 @@
-# The ferry command.
+# The ferry command. Parity is a library of its own, because its tests link it too; it needs no converter.
 
+ferry_add_room(ferry_parity cli/parity/*.cc)
+target_link_libraries(ferry_parity PUBLIC ferry_tools)
 ferry_sources(cli_sources cli/*.cc cli/*/*.cc)
+list(FILTER cli_sources EXCLUDE REGEX "/cli/parity/")
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)
-  target_link_libraries(ferry_cli PRIVATE ferry_options ferry_tools)
+  target_link_libraries(ferry_cli PRIVATE ferry_options ferry_parity ferry_tools)
   if(TARGET ferry_converter)
     target_link_libraries(ferry_cli PRIVATE ferry_converter)
   endif()

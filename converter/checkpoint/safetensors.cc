@@ -164,7 +164,8 @@ std::shared_ptr<const Checkpoint> open_safetensors_index(std::shared_ptr<const M
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,
                        const std::map<std::string, std::string>& metadata) {
   static_assert(std::endian::native == std::endian::little, "tensors are written as they lie in memory");
-  json header = json::object();
+  // Keys in the order that the safetensors packages write them, so that equal tensors make equal files.
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
@@ -177,7 +178,7 @@ void write_safetensors(const std::filesystem::path& path, const std::map<std::st
                     {"data_offsets", {offset, offset + tensor.bytes.size()}}};
     offset += tensor.bytes.size();
   }
-  std::string text = header.dump();
+  std::string text = header.dump(-1, ' ', true);
   text.append((8 - text.size() % 8) % 8, ' ');  // so that the data is aligned
 
   std::filesystem::path partial = path;

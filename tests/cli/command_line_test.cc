@@ -27,7 +27,7 @@ TEST_F(CommandLine, VersionIsTheLibrarys) {
 }
 
 TEST_F(CommandLine, EveryCommandExplainsItselfWithExamples) {
-  for (const char* command : {"models", "convert", "inspect", "run", "bench"}) {
+  for (const char* command : {"models", "convert", "inspect", "run", "parity", "bench"}) {
     const Result r = run({command, "--help"});
     EXPECT_EQ(r.exit_code, 0) << command;
     EXPECT_NE(r.out.find(std::string("Usage: ferry ") + command), std::string::npos) << r.out;

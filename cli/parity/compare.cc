@@ -1,0 +1,116 @@
+#include "cli/parity/compare.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace ferry::parity {
+
+bool Comparison::passed() const { return !rows.empty() && missing.empty() && first_out_of_bounds() == nullptr; }
+
+const Row* Comparison::first_out_of_bounds() const {
+  for (const Row& row : rows)
+    if (!row.in_bounds) return &row;
+  return nullptr;
+}
+
+const Row* Comparison::worst() const {
+  const Row* worst = nullptr;
+  for (const Row& row : rows)
+    if (worst == nullptr || (!std::isnan(worst->relative_error) && !(row.relative_error <= worst->relative_error)))
+      worst = &row;
+  return worst;
+}
+
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+Dims coordinates(int64_t flat, const Dims& shape) {
+  Dims out(shape.size());
+  for (size_t d = shape.size(); d-- > 0; flat /= shape[d]) out[d] = flat % shape[d];
+  return out;
+}
+
+// "layer2.11.conv1" -> "layer#.#.conv#"
+std::string pattern(const std::string& name) {
+  std::string out;
+  for (char c : name) {
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+      out += c;
+    else if (out.empty() || out.back() != '#')
+      out += '#';
+  }
+  return out;
+}
+
+}  // namespace
+
+Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> ours) {
+  Row row;
+  row.name = entry.name;
+  row.module = entry.module;
+  row.kind = entry.kind;
+  row.shape = entry.shape;
+  row.absmax = entry.absmax;
+  row.floor = entry.floor;
+  row.bound_is_absolute = entry.kind == EntryKind::Output && entry.module == "logits";
+  row.bound = row.bound_is_absolute ? kLogitsBound : kRelativeBound;
+  row.max_abs_error = row.relative_error = kNaN;
+  if (shape != entry.shape) {
+    row.problem = "the blob's shape is " + to_string(shape) + ", the reference's " + to_string(entry.shape);
+    return row;
+  }
+  // Not only the samples: a NaN anywhere is a failure.
+  const auto bad = std::find_if(ours.begin(), ours.end(), [](float v) { return !std::isfinite(v); });
+  if (bad != ours.end()) {
+    row.worst = coordinates(bad - ours.begin(), shape);
+    row.worst_ours = *bad;
+    row.worst_reference = kNaN;
+    row.problem = std::isnan(*bad) ? "the result has a NaN" : "the result has an infinite value";
+    return row;
+  }
+  row.max_abs_error = 0;
+  int64_t worst = entry.positions.empty() ? 0 : entry.positions[0];
+  size_t worst_index = 0;
+  for (size_t i = 0; i < entry.values.size(); ++i) {
+    const int64_t at = entry.positions.empty() ? static_cast<int64_t>(i) : entry.positions[i];
+    const double error = std::fabs(static_cast<double>(ours[static_cast<size_t>(at)]) - entry.values[i]);
+    if (error > row.max_abs_error) row.max_abs_error = error, worst = at, worst_index = i;
+  }
+  row.compared = entry.values.size();
+  row.worst = coordinates(worst, shape);
+  row.worst_ours = ours[static_cast<size_t>(worst)];
+  row.worst_reference = entry.values[worst_index];
+  if (row.max_abs_error == 0)
+    row.relative_error = 0;
+  else
+    row.relative_error = row.max_abs_error / row.absmax;  // infinite for a reference that is all zero
+  row.in_bounds = row.compared > 0 && (row.bound_is_absolute ? row.max_abs_error : row.relative_error) <= row.bound;
+  return row;
+}
+
+Comparison compare(const Fixture& fixture, const ComputedTensors& computed) {
+  std::set<std::string> blocks;
+  for (const auto& [name, tensor] : computed)
+    if (tensor.block) blocks.insert(pattern(name));
+  Comparison out;
+  for (const Entry& entry : fixture.entries) {
+    auto it = computed.find(entry.name);  // a blob may name a level of a pyramid, "feat/0", or only its module
+    if (it == computed.end()) it = computed.find(entry.module);
+    if (it != computed.end()) {
+      out.rows.push_back(compare_entry(entry, it->second.shape, it->second.read()));
+      out.rows.back().depth = it->second.depth;
+    } else if (entry.kind != EntryKind::Tap || blocks.contains(pattern(entry.module))) {
+      out.missing.push_back(entry.name);
+    } else {
+      out.not_in_blob.push_back(entry.name);
+    }
+  }
+  std::stable_sort(out.rows.begin(), out.rows.end(), [](const Row& a, const Row& b) { return a.depth < b.depth; });
+  return out;
+}
+
+}  // namespace ferry::parity

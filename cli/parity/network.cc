@@ -1,0 +1,123 @@
+#include "cli/parity/network.h"
+
+#include <set>
+
+#include "converter/checkpoint/json.h"
+#include "converter/error.h"
+#include "sdk/model/model.h"
+
+namespace ferry::parity {
+
+namespace {
+
+void check(ferry_status status, const std::string& where) {
+  if (status != FERRY_OK) fail("%s: %s", where.c_str(), ferry_last_error());
+}
+
+bool is_picture(const ferry_tensor& tensor) { return tensor.source_layout == FERRY_LAYOUT_NCHW && tensor.rank == 4; }
+
+Dims source_shape(const ferry_tensor& tensor) {
+  Dims shape(tensor.shape, tensor.shape + tensor.rank);
+  if (is_picture(tensor)) return {shape[0], shape[3], shape[1], shape[2]};
+  return shape;
+}
+
+std::vector<float> read(const ferry_tensor& tensor) {
+  std::vector<float> out(static_cast<size_t>(elements(source_shape(tensor))));
+  check(ferry_tensor_read_source(&tensor, out.data(), out.size()), tensor.name);
+  return out;
+}
+
+std::string text(const flatbuffers::String* s) { return s == nullptr ? std::string() : s->str(); }
+
+}  // namespace
+
+Network::Network(const std::filesystem::path& blob, const Fixture& fixture, int threads) {
+  list_ports(blob, fixture);
+  ferry_model* model = nullptr;
+  check(ferry_model_open(blob.c_str(), &model), blob.string());
+  model_.reset(model);
+  model_name_ = ferry_model_name(model);
+
+  std::vector<const char*> names;
+  for (const Port& tap : taps_) names.push_back(tap.name.c_str());
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = threads;
+  options.taps = names.data();
+  options.tap_count = names.size();
+  ferry_session* session = nullptr;
+  check(ferry_session_create(model, &options, &session), blob.string());
+  session_.reset(session);
+
+  const size_t count = ferry_model_input_count(model);
+  if (count != fixture.inputs.size())
+    fail("%s: the blob takes %zu inputs, fixture %s has %zu", blob.c_str(), count, fixture.name.c_str(),
+         fixture.inputs.size());
+  for (const FixtureInput& input : fixture.inputs) write_input(input, count);
+  check(ferry_session_run(session), blob.string());
+}
+
+// The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.
+void Network::list_ports(const std::filesystem::path& blob, const Fixture& fixture) {
+  std::shared_ptr<Model> model;
+  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
+    fail("%s: %s", blob.c_str(), status.message().c_str());
+  const fbs::Model& graph = model->graph();
+  std::vector<int> writer(graph.tensors()->size(), -1);
+  for (unsigned i = 0; i < graph.operators()->size(); ++i)
+    for (const int t : *graph.operators()->Get(i)->outputs()) writer[static_cast<size_t>(t)] = static_cast<int>(i);
+
+  std::set<std::string> wanted;
+  for (const Entry& entry : fixture.entries) wanted.insert({entry.name, entry.module});
+  const auto list = [&](const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>* ports, bool all) {
+    std::vector<Port> out;
+    if (ports == nullptr) return out;
+    for (const fbs::Port* port : *ports)
+      if (all || wanted.contains(text(port->name())))
+        out.push_back({text(port->name()), writer[port->tensor()], port->block()});
+    return out;
+  };
+  outputs_ = list(graph.outputs(), true);
+  taps_ = list(graph.taps(), false);
+  if (const fbs::Provenance* p = graph.provenance(); p != nullptr)
+    provenance_ = text(p->framework()) + " " + text(p->variant()) + ", " + text(p->converter());
+}
+
+void Network::write_input(const FixtureInput& input, size_t count) {
+  const std::string place = "input " + in_quotes(input.name);
+  ferry_tensor tensor;
+  size_t index = 0;
+  for (; index < count; ++index) {
+    check(ferry_model_input(model_.get(), index, &tensor), place);
+    if (count == 1 || tensor.name == input.name) break;  // one input fits whatever its name is
+  }
+  if (index == count) fail("%s of the fixture is not an input of the blob", place.c_str());
+  if (source_shape(tensor) != input.shape) {
+    Dims shape = input.shape;
+    if (is_picture(tensor) && shape.size() == 4) shape = {shape[0], shape[2], shape[3], shape[1]};
+    const std::vector<int32_t> dims(shape.begin(), shape.end());
+    check(ferry_session_resize(session_.get(), index, dims.data(), static_cast<int32_t>(dims.size())),
+          place + " of shape " + to_string(input.shape));
+  }
+  check(ferry_session_input(session_.get(), index, &tensor), place);
+  check(ferry_tensor_write_source(&tensor, input.values.data(), input.values.size()), place);
+}
+
+ComputedTensors Network::tensors() const {
+  ComputedTensors out;
+  for (const Port& tap : taps_) {
+    ferry_tensor tensor;
+    check(ferry_session_tap(session_.get(), tap.name.c_str(), &tensor), tap.name);
+    out[tap.name] = {source_shape(tensor), tap.depth, tap.block, [tensor] { return read(tensor); }};
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    ferry_tensor tensor;
+    check(ferry_session_output(session_.get(), i, &tensor), outputs_[i].name);
+    out[outputs_[i].name] = {source_shape(tensor), outputs_[i].depth, outputs_[i].block,
+                             [tensor] { return read(tensor); }};
+  }
+  return out;
+}
+
+}  // namespace ferry::parity

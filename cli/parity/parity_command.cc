@@ -1,0 +1,90 @@
+#include "cli/parity/parity_command.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/parity/compare.h"
+#include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
+#include "cli/parity/report.h"
+#include "converter/error.h"
+
+namespace ferry {
+
+namespace {
+
+struct Options {
+  std::string blob, fixture;
+  std::string backend = "cpu";
+  std::string json, html, svg;
+  int threads = 0;
+  bool verbose = false;
+};
+
+void write_text(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  bool good = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) good = std::fclose(file) == 0 && good;
+  if (!good) fail("%s: cannot be written", path.c_str());
+}
+
+int run(const Options& options) {
+  if (options.backend != "cpu")
+    fail("--backend %s: this build has no GPU backend; use --backend cpu", options.backend.c_str());
+  const parity::Fixture fixture = parity::read_fixture(options.fixture);
+  const parity::Network network(options.blob, fixture, options.threads);
+
+  parity::Report report;
+  report.comparison = parity::compare(fixture, network.tensors());
+  report.blob = std::filesystem::path(options.blob).filename().string();
+  report.model = network.model_name();
+  report.provenance = network.provenance();
+  report.fixture = fixture.name;
+  report.architecture = fixture.architecture;
+  report.library = fixture.library;
+  report.backend = options.backend;
+  report.threads = options.threads;
+
+  if (!options.json.empty()) write_text(options.json, parity::json_report(report));
+  if (!options.html.empty()) write_text(options.html, parity::html_report(report));
+  if (!options.svg.empty()) write_text(options.svg, parity::plot_svg(report));
+  const bool color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  const std::string text = parity::text_report(report, {.color = color, .verbose = options.verbose});
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return report.comparison.passed() ? 0 : 1;
+}
+
+}  // namespace
+
+void add_parity(CLI::App& app, int* exit_code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("parity", "Compare a blob with what the reference framework computed");
+  command->footer(
+      "Runs the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
+      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum. `floor` is the\n"
+      "reference's own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
+      "Exit code: 0 all in bounds, 1 out of bounds or an output is missing, 2 bad usage or input.");
+  command->add_option("BLOB", options->blob, "model.ferry")->required();
+  command->add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors")->required();
+  command->add_option("--backend", options->backend, "cpu (default) or gpu")->check(CLI::IsMember({"cpu", "gpu"}));
+  command->add_option("--threads", options->threads, "0 (default): one a core")->check(CLI::Range(0, 1024));
+  command->add_option("--json", options->json, "Write the comparison for programs to FILE")->type_name("FILE");
+  command->add_option("--html", options->html, "Write a page with a plot and the table to FILE")->type_name("FILE");
+  command->add_option("--svg", options->svg, "Write the plot alone to FILE")->type_name("FILE");
+  command->add_flag("--verbose", options->verbose, "Name the taps that the blob does not hold");
+  command->callback([options, exit_code] {
+    try {
+      *exit_code = run(*options);
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "ferry parity: %s\n", e.what());
+      *exit_code = 2;
+    }
+  });
+}
+
+}  // namespace ferry

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "cli/parity/report.h"
+
+namespace ferry::parity {
+
+std::string number(double value) {
+  if (value == 0) return "0";
+  if (std::isnan(value)) return "nan";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1e", value);
+  return text;
+}
+
+double relative_bound(const Row& row) { return row.bound_is_absolute ? row.bound / row.absmax : row.bound; }
+
+std::string coordinates_text(const Dims& at) {
+  std::string s;
+  for (int64_t i : at) s += (s.empty() ? "" : ",") + std::to_string(i);
+  return s;
+}
+
+namespace {
+
+std::string plural(size_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+std::string bound_text(const Row& row) {
+  return number(row.bound) + (row.bound_is_absolute ? " absolute" : " of the maximum");
+}
+
+std::string pad(const std::string& text, size_t width) {
+  return text + std::string(width - std::min(width, text.size()), ' ');
+}
+std::string pad_left(const std::string& text, size_t width) {
+  return std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+// What is wrong with a row that is out of bounds.
+std::string complaint(const Row& row) {
+  if (!row.problem.empty()) {
+    if (row.worst.empty()) return row.problem;
+    return row.problem + " at [" + coordinates_text(row.worst) + "]";
+  }
+  char values[80];
+  std::snprintf(values, sizeof values, "%.6g where the reference has %.6g", row.worst_ours, row.worst_reference);
+  return "at [" + coordinates_text(row.worst) + "]: " + values;
+}
+
+}  // namespace
+
+std::string summary(const Report& report) {
+  const Comparison& c = report.comparison;
+  const auto out = std::count_if(c.rows.begin(), c.rows.end(), [](const Row& row) { return !row.in_bounds; });
+  if (c.rows.empty()) return "nothing was compared: the blob has no tensor that the fixture names";
+  std::string text = plural(c.rows.size(), "tensor", "tensors") + " compared, ";
+  text += out == 0 ? "all in bounds" : std::to_string(out) + " out of bounds";
+  if (const Row* worst = c.worst(); worst != nullptr && std::isfinite(worst->relative_error)) {
+    text += "; worst relative error " + number(worst->relative_error) + " at " + worst->name;
+    if (worst->floor >= 0) text += " (the reference's own float32 error there: " + number(worst->floor) + ")";
+  }
+  if (const Row* first = c.first_out_of_bounds())
+    text += "; the first out of bounds is " + first->name + ", bound " + bound_text(*first) + ", " + complaint(*first);
+  if (!c.missing.empty()) {
+    text += "; the blob lacks " + plural(c.missing.size(), "output", "outputs") + " that it must hold: ";
+    for (const std::string& name : c.missing) text += (&name == &c.missing[0] ? "" : ", ") + name;
+  }
+  if (!c.not_in_blob.empty())
+    text += "; " + plural(c.not_in_blob.size(), "inner tap", "inner taps") + " not in the blob";
+  return text;
+}
+
+std::string text_report(const Report& report, TextStyle style) {
+  const Comparison& c = report.comparison;
+  const auto paint = [&](const char* code, const std::string& text) {
+    return style.color ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
+  };
+  size_t name_width = 4, shape_width = 5;
+  for (const Row& row : c.rows) {
+    name_width = std::max(name_width, row.name.size());
+    shape_width = std::max(shape_width, to_string(row.shape).size());
+  }
+  std::string out = report.model + " (" + report.blob + ") against " + report.fixture + " (" + report.library + "), " +
+                    report.backend + "\n\n";
+  out += paint("1", pad("name", name_width) + "  " + pad("shape", shape_width) +
+                        "   max abs err    rel err      floor  verdict") +
+         "\n";
+  for (const Row& row : c.rows) {
+    out += pad(row.name, name_width) + "  " + pad(to_string(row.shape), shape_width) + "  ";
+    out += pad_left(number(row.max_abs_error), 12) + pad_left(number(row.relative_error), 11) +
+           pad_left(row.floor < 0 ? "-" : number(row.floor), 11) + "  ";
+    out += row.in_bounds ? paint("32", "ok") : paint("1;31", "OUT OF BOUNDS") + "  " + complaint(row);
+    out += "\n";
+  }
+  for (const std::string& name : c.missing) out += pad(name, name_width) + "  " + paint("1;31", "MISSING") + "\n";
+  if (style.verbose)
+    for (const std::string& name : c.not_in_blob)
+      out += pad(name, name_width) + "  " + paint("2", "not in blob") + "\n";
+  out += "\n" + (c.passed() ? paint("1;32", "in bounds") : paint("1;31", "OUT OF BOUNDS")) + ": " + summary(report) +
+         ".\n";
+  return out;
+}
+
+}  // namespace ferry::parity

@@ -1,0 +1,120 @@
+// `ferry parity` as a whole, on the network of tests/parity/tiny: a right blob passes, a wrong one fails and the tensor
+// where it goes wrong is named.
+#include "cli/parity/parity_command.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/parity/tiny_network.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::parity {
+namespace {
+
+struct Ran {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+Ran run(const std::vector<std::string>& arguments) {
+  CLI::App app;
+  Ran ran;
+  add_parity(app, &ran.exit_code);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  reversed.push_back("parity");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  app.parse(reversed);
+  ran.out = testing::internal::GetCapturedStdout();
+  ran.err = testing::internal::GetCapturedStderr();
+  return ran;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Ran run_tiny(TinyFault fault) {
+  const ScratchFolder folder;
+  return run({write_tiny_blob(folder.path(), fault).string(), tiny_fixture().string()});
+}
+
+TEST(ParityCommand, PassesARightBlob) {
+  const Ran ran = run_tiny(TinyFault::None);
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  for (const char* name : {"tap/stem.conv", "tap/stem", "feat/0", "tap/block.0.conv", "tap/block.0.bn", "tap/block.0",
+                           "features", "pooled", "logits"})
+    EXPECT_NE(ran.out.find("\n" + std::string(name) + " "), std::string::npos) << name;
+  EXPECT_NE(ran.out.find("in bounds: 9 tensors compared"), std::string::npos) << ran.out;
+  EXPECT_EQ(ran.out.find('\033'), std::string::npos) << "no colours where there is no terminal";
+  EXPECT_EQ(ran.err, "");
+}
+
+TEST(ParityCommand, ResultsDoNotDependOnTheThreads) {
+  const ScratchFolder folder;
+  const std::string blob = write_tiny_blob(folder.path()).string();
+  const Ran one = run({blob, tiny_fixture().string(), "--threads", "1"});
+  const Ran three = run({blob, tiny_fixture().string(), "--threads", "3"});
+  EXPECT_EQ(one.exit_code, 0);
+  EXPECT_EQ(one.out, three.out);
+}
+
+// Each fault fails, and the first tensor named is the one that it touches first.
+void expect_caught(TinyFault fault, const std::string& first) {
+  const Ran ran = run_tiny(fault);
+  EXPECT_EQ(ran.exit_code, 1) << ran.out << ran.err;
+  EXPECT_NE(ran.out.find("the first out of bounds is " + first + ", bound "), std::string::npos) << ran.out;
+}
+TEST(ParityCommand, CatchesAWrongEpsilon) { expect_caught(TinyFault::WrongEpsilon, "tap/stem"); }
+TEST(ParityCommand, CatchesAFlippedKernel) { expect_caught(TinyFault::FlippedKernel, "tap/block.0.conv"); }
+TEST(ParityCommand, CatchesPaddingOnTheWrongSide) { expect_caught(TinyFault::PaddingSide, "tap/stem.conv"); }
+TEST(ParityCommand, CatchesADroppedShift) { expect_caught(TinyFault::DroppedShift, "tap/block.0.bn"); }
+TEST(ParityCommand, CatchesWhatIsNotFinite) {
+  const Ran ran = run_tiny(TinyFault::NotFinite);
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.out.find("the result has an infinite value at [0,3]"), std::string::npos) << ran.out;
+}
+TEST(ParityCommand, CatchesAMissingOutput) {
+  const Ran ran = run_tiny(TinyFault::NoFeatures);
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.out.find("the blob lacks 1 output that it must hold: features"), std::string::npos) << ran.out;
+}
+
+TEST(ParityCommand, WritesJsonAPageAndAPlot) {
+  const ScratchFolder folder;
+  const auto path = [&](const char* name) { return (folder.path() / name).string(); };
+  const Ran ran = run({write_tiny_blob(folder.path()).string(), tiny_fixture().string(), "--json", path("a.json"),
+                       "--html", path("a.html"), "--svg", path("a.svg")});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(read_file(path("a.json")));
+  EXPECT_EQ(json["passed"], true);
+  EXPECT_EQ(json["blob"], "tiny.ferry");
+  EXPECT_EQ(json["rows"].size(), 9u);
+  EXPECT_TRUE(read_file(path("a.html")).starts_with("<!doctype html>"));
+  EXPECT_TRUE(read_file(path("a.svg")).starts_with("<svg "));
+}
+
+TEST(ParityCommand, RefusesBadInputWithOneLine) {
+  const ScratchFolder folder;
+  const std::string blob = write_tiny_blob(folder.path()).string(), fixture = tiny_fixture().string();
+  const auto message = [](const Ran& ran) {
+    EXPECT_EQ(ran.exit_code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(ran.err.starts_with("ferry parity: ")) << ran.err;
+    EXPECT_EQ(ran.err.find('\n'), ran.err.size() - 1) << ran.err;
+    return ran.err;
+  };
+  EXPECT_NE(message(run({blob + "x", fixture})).find("tiny.ferryx"), std::string::npos);
+  EXPECT_NE(message(run({folder.path() / "tiny.safetensors", fixture})).find("tiny.safetensors"), std::string::npos);
+  EXPECT_NE(message(run({blob, folder.path().string()})).find("manifest.json: cannot be opened"), std::string::npos);
+  EXPECT_NE(message(run({blob, fixture, "--backend", "gpu"})).find("this build has no GPU backend; use --backend cpu"),
+            std::string::npos);
+  EXPECT_NE(message(run({blob, fixture, "--json", "/nowhere/a.json"})).find("/nowhere/a.json: cannot be written"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace ferry::parity

@@ -1,0 +1,257 @@
+// Converted networks against what timm and transformers computed, tensor by tensor; and proof that the comparison sees
+// the mistakes that a converter can make.
+#ifdef FERRY_HAS_CONVERTER
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "cli/parity/compare.h"
+#include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
+#include "cli/parity/report.h"
+#include "converter/checkpoint/safetensors.h"
+#include "converter/convert.h"
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::parity {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path fixture_folder(const std::string& name) { return shared_dir() / "fixtures" / name; }
+
+#define SKIP_WITHOUT_FIXTURES() \
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)"
+
+struct Case {
+  const char* fixture;
+  const char* model;
+  int in_chans;
+  std::vector<std::string> blocks;  // outputs of blocks that a release blob holds
+  size_t taps;                      // of the fixture, which a blob with --keep-taps holds
+};
+
+std::string text(const Comparison& comparison) {
+  Report report;
+  report.comparison = comparison;
+  return text_report(report, {.verbose = true});
+}
+
+Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
+  const Network network(blob, fixture, 2);
+  return compare(fixture, network.tensors());
+}
+
+class Family : public testing::TestWithParam<Case> {
+ protected:
+  fs::path convert_fixture(bool keep_taps) {
+    const fs::path checkpoint = folder_.path() / "model.safetensors";
+    if (!fs::exists(checkpoint)) make_checkpoint(fixture_folder(GetParam().fixture) / "manifest.json", checkpoint);
+    ConvertOptions options;
+    options.checkpoint = checkpoint;
+    options.model = GetParam().model;
+    options.in_chans = GetParam().in_chans;
+    options.keep_taps = keep_taps;
+    options.output = folder_.path() / (keep_taps ? "taps.ferry" : "release.ferry");
+    convert(options);
+    return options.output;
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_P(Family, EveryTapIsInBounds) {
+  SKIP_WITHOUT_FIXTURES();
+  const Fixture fixture = read_fixture(fixture_folder(GetParam().fixture));
+  const Comparison comparison = compare_blob(convert_fixture(true), fixture);
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  EXPECT_EQ(comparison.not_in_blob, std::vector<std::string>()) << "with --keep-taps a blob holds every tap";
+  const auto taps = std::count_if(comparison.rows.begin(), comparison.rows.end(),
+                                  [](const Row& row) { return row.kind == EntryKind::Tap; });
+  EXPECT_EQ(static_cast<size_t>(taps), GetParam().taps);
+}
+
+TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
+  SKIP_WITHOUT_FIXTURES();
+  const Fixture fixture = read_fixture(fixture_folder(GetParam().fixture));
+  const Comparison comparison = compare_blob(convert_fixture(false), fixture);
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  std::set<std::string> compared;
+  for (const Row& row : comparison.rows) compared.insert(row.module);
+  for (const std::string& block : GetParam().blocks) EXPECT_TRUE(compared.contains(block)) << block;
+  for (const Entry& entry : fixture.entries) {
+    if (entry.kind == EntryKind::Output) {
+      EXPECT_TRUE(compared.contains(entry.module)) << entry.name;
+    }
+  }
+}
+
+std::vector<std::string> counted(const std::string& before, const std::vector<int>& counts, int first,
+                                 const std::string& between) {
+  std::vector<std::string> names;
+  for (size_t s = 0; s < counts.size(); ++s)
+    for (int b = 0; b < counts[s]; ++b)
+      names.push_back(before + std::to_string(static_cast<int>(s) + first) + between + std::to_string(b));
+  return names;
+}
+
+const std::vector<std::string> kResNet50 = counted("layer", {3, 4, 6, 3}, 1, ".");
+const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3, 3, 1}, 0, ".");
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, Family,
+                         testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
+                                         Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
+                                         Case{"hf_resnet50", "microsoft/resnet-50", 3,
+                                              counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
+                                         Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
+                                         Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30}),
+                         [](const auto& tested) { return std::string(tested.param.fixture); });
+
+// ---- half precision --------------------------------------------------------------------------------------------------
+
+std::vector<std::byte> weight_segments(const std::vector<std::byte>& blob) {
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  return {blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset), blob.end()};
+}
+
+std::vector<std::byte> convert_mobilenet(const fs::path& checkpoint) {
+  ConvertOptions options;
+  options.checkpoint = checkpoint;
+  options.model = "mobilenetv2_100";
+  return pack(*convert_to_graph(options));
+}
+
+class HalfPrecision : public testing::TestWithParam<ElementType> {};
+
+// A checkpoint of half precision gives the very weights that its values, widened to float32, give.
+TEST_P(HalfPrecision, ConvertsAsItsWidenedValues) {
+  SKIP_WITHOUT_FIXTURES();
+  const ScratchFolder folder;
+  const fs::path half = folder.path() / "half.safetensors", wide = folder.path() / "wide.safetensors";
+  make_checkpoint(fixture_folder("timm_mobilenetv2_100") / "manifest.json", half, GetParam());
+  const auto checkpoint = open_checkpoint(half);
+  std::map<std::string, std::vector<float>> values;
+  std::map<std::string, CheckpointTensor> tensors = checkpoint->tensors();
+  for (auto& [name, tensor] : tensors) {
+    if (tensor.type != GetParam()) continue;
+    values[name] = tensor.to_floats();
+    tensor.type = ElementType::F32;
+    tensor.bytes = std::as_bytes(std::span(values[name]));
+  }
+  ASSERT_GT(values.size(), 200u);
+  write_safetensors(wide, tensors);
+  const std::vector<std::byte> blob = convert_mobilenet(half);
+  EXPECT_EQ(weight_segments(blob), weight_segments(convert_mobilenet(wide)));
+
+  // Near the float32 network, and not the same. To nearest, F16 keeps a weight within 2^-11 of itself and BF16 within
+  // 2^-8; each of the 52 convolutions, 52 norms and the classifier is off by that much to first order, and at the worst
+  // all of it adds up.
+  write_file(folder.path() / "half.ferry", blob);
+  const Comparison comparison =
+      compare_blob(folder.path() / "half.ferry", read_fixture(fixture_folder("timm_mobilenetv2_100")));
+  const double step = GetParam() == ElementType::F16 ? std::ldexp(1, -11) : std::ldexp(1, -8);
+  ASSERT_NE(comparison.worst(), nullptr);
+  EXPECT_LT(comparison.worst()->relative_error, 105 * step) << comparison.worst()->name;
+  EXPECT_GT(comparison.worst()->relative_error, step / 16);
+}
+
+INSTANTIATE_TEST_SUITE_P(Casts, HalfPrecision, testing::Values(ElementType::F16, ElementType::BF16),
+                         [](const auto& tested) { return std::string(element_name(tested.param)); });
+
+// ---- planted faults ----------------------------------------------------------------------------------------------------
+
+// MobileNetV2's checkpoint and graph, to be made wrong in one place.
+class Planted : public testing::Test {
+ protected:
+  void SetUp() override {
+    SKIP_WITHOUT_FIXTURES();
+    make_checkpoint(fixture_folder("timm_mobilenetv2_100") / "manifest.json", path("right.safetensors"));
+    right_ = open_checkpoint(path("right.safetensors"));
+    tensors_ = right_->tensors();
+  }
+
+  fs::path path(const char* name) const { return folder_.path() / name; }
+
+  // A tensor's values, to be changed.
+  std::vector<float>& change(const std::string& name) {
+    std::vector<float>& values = changed_[name] = tensors_.at(name).to_floats();
+    tensors_[name].bytes = std::as_bytes(std::span(values));
+    return values;
+  }
+
+  std::unique_ptr<Graph> graph(bool keep_taps) {
+    write_safetensors(path("wrong.safetensors"), tensors_);
+    ConvertOptions options;
+    options.checkpoint = path("wrong.safetensors");
+    options.model = "mobilenetv2_100";
+    options.keep_taps = keep_taps;
+    return convert_to_graph(options);
+  }
+
+  // The first tensor out of bounds.
+  std::string first_wrong(const Graph& graph) {
+    write_file(path("wrong.ferry"), pack(graph));
+    const Comparison comparison =
+        compare_blob(path("wrong.ferry"), read_fixture(fixture_folder("timm_mobilenetv2_100")));
+    EXPECT_FALSE(comparison.passed());
+    const Row* first = comparison.first_out_of_bounds();
+    return first == nullptr ? "" : first->name;
+  }
+
+  // `fused` is what a release blob still holds: an activation, computed with its convolution and norm in one step.
+  void expect_caught(const std::string& inner, const std::string& fused) {
+    EXPECT_EQ(first_wrong(*graph(true)), "tap/" + inner);
+    EXPECT_EQ(first_wrong(*graph(false)), "tap/" + fused) << "in a release blob";
+  }
+
+  ScratchFolder folder_;
+  std::shared_ptr<const Checkpoint> right_;
+  std::map<std::string, CheckpointTensor> tensors_;
+  std::map<std::string, std::vector<float>> changed_;
+};
+
+TEST_F(Planted, WrongEpsilonIsCaught) {
+  for (float& variance : change("blocks.3.0.bn1.running_var")) variance += 1e-3f - 1e-5f;  // as if eps were 1e-3
+  expect_caught("blocks.3.0.bn1.act", "blocks.3.0.bn1.act");
+}
+
+TEST_F(Planted, FlippedKernelIsCaught) {
+  std::vector<float>& kernel = change("blocks.2.0.conv_dw.weight");
+  for (auto at = kernel.begin(); at != kernel.end(); at += 9) std::reverse(at, at + 9);
+  expect_caught("blocks.2.0.conv_dw", "blocks.2.0.bn2.act");
+}
+
+TEST_F(Planted, DroppedShiftIsCaught) {
+  for (float& shift : change("blocks.4.0.bn2.bias")) shift = 0;
+  expect_caught("blocks.4.0.bn2.act", "blocks.4.0.bn2.act");
+}
+
+TEST_F(Planted, PaddingOnTheWrongSideIsCaught) {
+  for (const bool keep_taps : {true, false}) {
+    const std::unique_ptr<Graph> wrong = graph(keep_taps);
+    int changed = 0;
+    for (const auto& op : wrong->model.operators) {
+      fbs::Conv2dT* conv = op->params.AsConv2d();
+      if (conv == nullptr || op->name != "blocks.1.0.conv_dw") continue;
+      ASSERT_EQ(conv->stride_h, 2);
+      conv->pad_top = conv->pad_left = 0;  // TensorFlow's SAME at stride 2 pads below and to the right only
+      ++changed;
+    }
+    ASSERT_EQ(changed, 1);
+    EXPECT_EQ(first_wrong(*wrong), keep_taps ? "tap/blocks.1.0.conv_dw" : "tap/blocks.1.0.bn2.act");
+  }
+}
+
+}  // namespace
+}  // namespace ferry::parity
+
+#endif  // FERRY_HAS_CONVERTER
