@@ -57,10 +57,10 @@ std::vector<int> reusable_inputs(const fbs::Operator& op) {
   return reusable;
 }
 
-// An operator with its shapes, for messages: "operator 'layer1.0.conv1' (conv2d)".
+// The same failure, with the name of the operator it came from.
 Status at_operator(const Status& status, const fbs::Operator& op) {
-  const char* name = op.name() != nullptr ? op.name()->c_str() : "";
-  return error(status.code(), "operator '%s' (%s): %s", name, op_name(op.params_type()), status.message().c_str());
+  return error(status.code(), "operator '%s': %s", op.name() != nullptr ? op.name()->c_str() : "",
+               status.message().c_str());
 }
 
 }  // namespace
@@ -312,6 +312,7 @@ Status Session::run() {
   progress_.store(Progress::Running);
   using Clock = std::chrono::steady_clock;
   const bool profile = !microseconds_.empty();
+  std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   Status status;
   for (size_t i = 0; i < ops_.size() && status.ok(); ++i) {
     if (progress_.load(std::memory_order_relaxed) == Progress::Cancelled) break;

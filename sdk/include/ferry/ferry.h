@@ -5,11 +5,12 @@
  *   ferry_tensor in, out;
  *   if (ferry_model_open("resnet50.ferry", &model) != FERRY_OK) return fail(ferry_last_error());
  *   if (ferry_session_create(model, NULL, &session) != FERRY_OK) return fail(ferry_last_error());
- *   ferry_session_input(session, 0, &in);          // float32 [1,224,224,3], channels last
+ *   // float32 [1,224,224,3], channels last
+ *   if (ferry_session_input(session, 0, &in) != FERRY_OK) return fail(ferry_last_error());
  *   fill((float*)in.data, in.bytes);
  *   if (ferry_session_run(session) != FERRY_OK) return fail(ferry_last_error());
- *   ferry_session_output(session, 0, &out);        // float32 [1,1000]
- *   use((const float*)out.data, out.shape[1]);
+ *   if (ferry_session_output(session, 0, &out) != FERRY_OK) return fail(ferry_last_error());
+ *   use((const float*)out.data, out.shape[1]);       // float32 [1,1000]
  *   ferry_session_close(session);
  *   ferry_model_close(model);
  *
