@@ -44,6 +44,10 @@ foreach(folder unit ops converter runtime parity cli)
   endif()
 endforeach()
 
+if(TARGET runtime_tests)
+  include(cmake/header_examples.cmake)
+endif()
+
 foreach(folder package parity cli)
   if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")
     add_subdirectory(tests/${folder})

@@ -1,0 +1,21 @@
+# The example in each public header's opening comment, cut out of the header itself, so that tests/runtime compiles and
+# runs what users read.
+
+set(examples_dir "${PROJECT_BINARY_DIR}/header_examples")
+file(MAKE_DIRECTORY "${examples_dir}")
+set(header_examples)
+foreach(header ferry.h image.h ferry.hpp)
+  set(source "${PROJECT_SOURCE_DIR}/sdk/include/ferry/${header}")
+  set(example "${examples_dir}/${header}.inc")
+  # Lines of the first comment that are indented by three spaces.
+  add_custom_command(
+    OUTPUT "${example}"
+    COMMAND sed -nE -e "/^#ifndef/q" -e "s,^( \\*|//)   ,,p" "${source}" > "${example}"
+    DEPENDS "${source}" VERBATIM)
+  list(APPEND header_examples "${example}")
+endforeach()
+target_sources(runtime_tests PRIVATE ${header_examples})
+target_include_directories(runtime_tests PRIVATE "${examples_dir}")
+# As an app may be built.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/runtime/veneer_example_test.cc"
+  PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")

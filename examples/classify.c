@@ -1,0 +1,52 @@
+/* classify - names what is in a picture:
+ *
+ *     classify squeezenet.ferry photo.jpg
+ *
+ * The blob knows how its network wants pictures (size, crop, normalisation) and what its classes are called.
+ */
+#include <ferry/ferry.h>
+#include <ferry/image.h>
+#include <stdio.h>
+
+#define TOP 5
+
+/* One picture through one session. Everything that can fail says so; the first failure ends it. */
+static ferry_status classify(ferry_session* session, const char* path) {
+  ferry_image picture;
+  ferry_class top[TOP];
+  size_t count = TOP;
+
+  ferry_status status = ferry_image_load(path, &picture);
+  if (status == FERRY_OK) status = ferry_session_set_image(session, &picture);
+  if (status == FERRY_OK) status = ferry_session_run(session);
+  if (status == FERRY_OK) status = ferry_session_top_classes(session, top, &count);
+  if (status == FERRY_OK) {
+    for (size_t i = 0; i < count; ++i) {
+      printf("%5.1f%%  %d %s\n", 100 * top[i].probability, (int)top[i].index, top[i].label);
+    }
+  }
+  ferry_image_free(&picture);
+  return status;
+}
+
+int main(int argc, char** argv) {
+  ferry_model* model = NULL;
+  ferry_session* session = NULL;
+  if (argc < 3) {
+    fprintf(stderr, "usage: classify MODEL.ferry PICTURE...\n");
+    return 2;
+  }
+
+  ferry_status status = ferry_model_open(argv[1], &model);
+  if (status == FERRY_OK) status = ferry_session_create(model, NULL, &session);
+  /* The session is made once: each further picture costs a run and nothing else. */
+  for (int i = 2; i < argc && status == FERRY_OK; ++i) {
+    if (argc > 3) printf("%s\n", argv[i]);
+    status = classify(session, argv[i]);
+  }
+  if (status != FERRY_OK) fprintf(stderr, "classify: %s\n", ferry_last_error());
+
+  ferry_session_close(session);
+  ferry_model_close(model);
+  return status == FERRY_OK ? 0 : 2;
+}

@@ -1,0 +1,94 @@
+// run() allocates nothing: every allocating function of the C library is counted in this program.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+#include "tests/runtime/networks.h"
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define FERRY_COUNTS_ALLOCATIONS 1
+#endif
+
+#if FERRY_COUNTS_ALLOCATIONS
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// The C library's own, under their other names.
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+
+void* malloc(size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, size_t size) {
+  ++allocations;
+  return __libc_realloc(memory, size);
+}
+void* memalign(size_t alignment, size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** memory, size_t alignment, size_t size) {
+  ++allocations;
+  *memory = __libc_memalign(alignment, size);
+  return *memory != nullptr ? 0 : ENOMEM;
+}
+}  // extern "C"; operator new ends in these
+
+#endif
+
+namespace ferry::testing {
+namespace {
+
+TEST(Allocation, NoneDuringARun) {
+#if FERRY_COUNTS_ALLOCATIONS
+  std::vector<std::unique_ptr<Graph>> graphs;
+  graphs.push_back(small_classifier());
+  graphs.push_back(small_upscaler());
+  graphs.push_back(small_mixture());
+  graphs.push_back(residual_network(3, 24, 16));
+  for (const auto& graph : graphs) {
+    Opened opened(*graph);
+    for (int threads : {1, 3}) {
+      ferry_session_options options = default_options();
+      options.num_threads = threads;
+      options.profile = true;
+      options.all_taps = true;
+      const long before_creation = allocations;
+      SessionPtr session = make_session(opened.model, options);
+      EXPECT_GT(allocations, before_creation) << "the counter counts nothing";
+      fill_inputs(opened.model, session.get());
+      // The first run as well: nothing is put off until then.
+      for (int run = 0; run < 3; ++run) {
+        const long before = allocations;
+        const ferry_status status = ferry_session_run(session.get());
+        const long during = allocations - before;
+        EXPECT_EQ(status, FERRY_OK);
+        EXPECT_EQ(during, 0) << graph->model.name << ", " << threads << " threads, run " << run;
+      }
+    }
+  }
+#else
+  GTEST_SKIP() << "allocations are counted with the GNU C library and without sanitizers";
+#endif
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,18 @@
+/* The programs and header examples that examples_test.cc runs. Each returns 0 where all went well. */
+#ifndef FERRY_TESTS_RUNTIME_EXAMPLES_H_
+#define FERRY_TESTS_RUNTIME_EXAMPLES_H_
+
+struct ferry_session;
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+int ferry_h_example(void);                          /* opens resnet50.ferry */
+int image_h_example(struct ferry_session* session); /* loads photo.jpg */
+int classify_main(int argc, char** argv);
+#if defined(__cplusplus)
+}
+int ferry_hpp_example();  // opens squeezenet.ferry and photo.png
+int upscale_main(int argc, char** argv);
+#endif
+#endif

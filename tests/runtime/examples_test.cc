@@ -1,0 +1,117 @@
+// What users copy works: the examples of the public headers and of examples/.
+#include "tests/runtime/examples.h"
+
+#include <ferry/image.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/runtime/networks.h"
+
+namespace ferry::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own to run in, with the files that the examples name.
+class Examples : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    former_ = fs::current_path();
+    folder_ = fs::temp_directory_path() / ("ferry-examples-" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+    const auto classifier = pack(*small_classifier());
+    write_file("resnet50.ferry", classifier);
+    write_file("squeezenet.ferry", classifier);
+    write_file("upscaler.ferry", pack(*small_upscaler()));
+    std::vector<uint8_t> pixels(20 * 15 * 3);
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 7);
+    const ferry_image image{pixels.data(), 20, 15, 60, false};
+    ASSERT_OK(ferry_image_save_png(&image, "photo.png"));
+    ASSERT_OK(ferry_image_save_png(&image, "photo.jpg"));  // the decoder looks at the contents
+  }
+  void TearDown() override {
+    fs::current_path(former_);
+    fs::remove_all(folder_);
+  }
+
+  // Runs a program's main() and keeps what it prints.
+  int run(int (*program)(int, char**), std::vector<std::string> arguments) {
+    std::vector<char*> argv;
+    for (std::string& a : arguments) argv.push_back(a.data());
+    argv.push_back(nullptr);
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int code = program(static_cast<int>(arguments.size()), argv.data());
+    out_ = ::testing::internal::GetCapturedStdout();
+    error_ = ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  fs::path former_, folder_;
+  std::string out_, error_;
+};
+
+TEST_F(Examples, OfFerryHRuns) { EXPECT_EQ(ferry_h_example(), 0); }
+
+TEST_F(Examples, OfFerryHppRuns) { EXPECT_EQ(ferry_hpp_example(), 0); }
+
+TEST_F(Examples, OfImageHRuns) {
+  Opened opened(*small_classifier());
+  SessionPtr session = make_session(opened.model, 1);
+  EXPECT_EQ(image_h_example(session.get()), 0);
+}
+
+TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
+  for (const char* header : {"ferry.h", "image.h", "ferry.hpp"}) {
+    std::ifstream file(fs::path(FERRY_BINARY_DIR) / "header_examples" / (std::string(header) + ".inc"));
+    if (!file) GTEST_SKIP() << "the build folder is not at hand";
+    int lines = 0;
+    for (std::string line; std::getline(file, line);) ++lines;
+    EXPECT_GE(lines, 5) << header;
+    EXPECT_LE(lines, 15) << header;
+  }
+}
+
+TEST_F(Examples, ClassifyPrintsTheBestClassesOfEachPicture) {
+  EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry", "photo.png", "photo.jpg"}), 0) << error_;
+  int lines = 0;
+  std::istringstream stream(out_);
+  for (std::string line; std::getline(stream, line);) ++lines;
+  EXPECT_EQ(lines, 2 * (1 + 5)) << out_;
+  EXPECT_NE(out_.find("%"), std::string::npos);
+  EXPECT_NE(out_.find(" ferry\n"), std::string::npos) << "one of the five labels";
+}
+
+TEST_F(Examples, ClassifySaysWhatIsWrong) {
+  EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry"}), 2);
+  EXPECT_EQ(error_, "usage: classify MODEL.ferry PICTURE...\n");
+  EXPECT_EQ(run(classify_main, {"classify", "absent.ferry", "photo.png"}), 2);
+  EXPECT_NE(error_.find("absent.ferry"), std::string::npos) << error_;
+  EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry", "absent.png"}), 2);
+  EXPECT_NE(error_.find("absent.png"), std::string::npos) << error_;
+}
+
+TEST_F(Examples, UpscaleWritesALargerPicture) {
+  EXPECT_EQ(run(upscale_main, {"upscale", "upscaler.ferry", "photo.png", "large.png"}), 0) << error_;
+  EXPECT_NE(out_.find("20x15 -> 40x30"), std::string::npos) << out_;
+  ferry_image large;
+  ASSERT_OK(ferry_image_load("large.png", &large));
+  EXPECT_EQ(large.width, 40);
+  EXPECT_EQ(large.height, 30);
+  ferry_image_free(&large);
+}
+
+TEST_F(Examples, UpscaleSaysWhatIsWrong) {
+  EXPECT_EQ(run(upscale_main, {"upscale"}), 2);
+  EXPECT_EQ(error_, "usage: upscale MODEL.ferry PICTURE OUTPUT.png\n");
+  EXPECT_EQ(run(upscale_main, {"upscale", "photo.png", "photo.png", "large.png"}), 2);
+  EXPECT_NE(error_.find("photo.png"), std::string::npos) << error_;
+  EXPECT_FALSE(fs::exists("large.png"));
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,173 @@
+// Networks for the runtime's tests, opened through the C API, and the oracle's answer for a whole graph.
+#pragma once
+
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
+#include "converter/reference/reference.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+
+// EXPECT_OK(ferry_session_run(s)): shows the sentence where it fails.
+#define ASSERT_OK(call) ASSERT_EQ(call, FERRY_OK) << ferry_last_error()
+#define EXPECT_OK(call) EXPECT_EQ(call, FERRY_OK) << ferry_last_error()
+
+// A graph packed and opened. The model is closed at the end; sessions may outlive that.
+struct Opened {
+  explicit Opened(const Graph& graph) : blob(pack(graph)) {
+    EXPECT_OK(ferry_model_open_memory(blob.data(), blob.size(), &model));
+  }
+  ~Opened() { ferry_model_close(model); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  AlignedBytes blob;
+  ferry_model* model = nullptr;
+};
+
+struct CloseSession {
+  void operator()(ferry_session* session) const { ferry_session_close(session); }
+};
+using SessionPtr = std::unique_ptr<ferry_session, CloseSession>;
+
+inline ferry_session_options default_options() {
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  return options;
+}
+
+inline SessionPtr make_session(ferry_model* model, const ferry_session_options& options = default_options()) {
+  ferry_session* session = nullptr;
+  EXPECT_OK(ferry_session_create(model, &options, &session));
+  return SessionPtr(session);
+}
+
+inline SessionPtr make_session(ferry_model* model, int threads) {
+  ferry_session_options options = default_options();
+  options.num_threads = threads;
+  return make_session(model, options);
+}
+
+inline std::vector<float> elements(const ferry_tensor& tensor) {
+  std::vector<float> values(tensor.bytes / sizeof(float));
+  std::memcpy(values.data(), tensor.data, tensor.bytes);
+  return values;
+}
+
+// Noise into every input; the same for the same seed and shape.
+inline void fill_inputs(ferry_model* model, ferry_session* session, uint32_t seed = 1) {
+  for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
+    ferry_tensor tensor;
+    ASSERT_OK(ferry_session_input(session, i, &tensor));
+    float* values = static_cast<float*>(tensor.data);
+    for (size_t k = 0; k < tensor.bytes / sizeof(float); ++k) {
+      values[k] = noise(seed + static_cast<uint32_t>(i), static_cast<uint32_t>(k));
+    }
+  }
+}
+
+// Every output, and every tap that the session keeps, by name.
+inline std::map<std::string, std::vector<float>> results(ferry_model* model, ferry_session* session) {
+  std::map<std::string, std::vector<float>> all;
+  ferry_tensor tensor;
+  for (size_t i = 0; i < ferry_model_output_count(model); ++i) {
+    EXPECT_OK(ferry_session_output(session, i, &tensor));
+    all[std::string("output ") + tensor.name] = elements(tensor);
+  }
+  for (size_t i = 0; i < ferry_model_tap_count(model); ++i) {
+    EXPECT_OK(ferry_model_tap(model, i, &tensor));
+    if (ferry_session_tap(session, tensor.name, &tensor) == FERRY_OK) {
+      all[std::string("tap ") + tensor.name] = elements(tensor);
+    }
+  }
+  return all;
+}
+
+// Outputs and taps of `graph` as the oracle computes them, for the session's present inputs, named as by results().
+inline std::map<std::string, std::vector<double>> expected_results(const Graph& graph, ferry_session* session) {
+  std::vector<std::optional<reference::Array>> values(graph.model.tensors.size());
+  for (size_t t = 0; t < values.size(); ++t) {
+    const int tensor = static_cast<int>(t);
+    if (graph.is_constant(tensor)) values[t] = reference::Array{graph.shape(tensor), graph.values(tensor)};
+  }
+  for (size_t i = 0; i < graph.model.inputs.size(); ++i) {
+    ferry_tensor tensor;
+    EXPECT_OK(ferry_session_input(session, i, &tensor));
+    reference::Array array;
+    for (int32_t d = 0; d < tensor.rank; ++d) array.shape[array.shape.rank++] = tensor.shape[d];
+    const std::vector<float> given = elements(tensor);
+    array.values.assign(given.begin(), given.end());
+    values[graph.model.inputs[i]->tensor] = std::move(array);
+  }
+  for (const auto& op : graph.model.operators) {
+    std::vector<const reference::Array*> inputs;
+    for (int input : op->inputs) inputs.push_back(&*values[static_cast<size_t>(input)]);
+    values[static_cast<size_t>(op->outputs[0])] = reference::compute(*SerializedOp(*op), inputs);
+  }
+  std::map<std::string, std::vector<double>> all;
+  for (const auto& port : graph.model.outputs) all["output " + port->name] = values[port->tensor]->values;
+  for (const auto& port : graph.model.taps) all["tap " + port->name] = values[port->tensor]->values;
+  return all;
+}
+
+// Largest difference over the expected values' largest magnitude.
+inline double relative_error(const std::vector<float>& actual, const std::vector<double>& expected) {
+  EXPECT_EQ(actual.size(), expected.size());
+  double worst = 0;
+  double scale = 1e-30;
+  for (size_t i = 0; i < expected.size() && i < actual.size(); ++i) {
+    worst = std::max(worst, std::abs(static_cast<double>(actual[i]) - expected[i]));
+    scale = std::max(scale, std::abs(expected[i]));
+  }
+  return worst / scale;
+}
+
+// `blocks` residual blocks of 3x3 convolutions on [1,size,size,channels], the output of each tapped, then a pooled linear
+// layer: input -> logits [1,10].
+inline std::unique_ptr<Graph> residual_network(int blocks, int32_t size, int32_t channels) {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  uint32_t seed = 100;
+  const auto constant = [&](const std::string& name, const Shape& shape, float scale) {
+    std::vector<float> values(static_cast<size_t>(shape.elements()));
+    ++seed;
+    for (size_t i = 0; i < values.size(); ++i) values[i] = scale * noise(seed, static_cast<uint32_t>(i));
+    return g.add_constant(name, shape, std::move(values));
+  };
+  Tensor x = g.add_input("input", {1, size, size, channels}, fbs::Layout::NCHW);
+  for (int b = 0; b < blocks; ++b) {
+    const std::string name = "block." + std::to_string(b);
+    fbs::Conv2dT conv;
+    conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = 1;
+    const float scale = 1.0f / static_cast<float>(channels);
+    const Tensor y = g.add_op(name + ".conv", conv,
+                              {x, constant(name + ".weight", {channels, 3, 3, channels}, scale),
+                               constant(name + ".bias", {channels}, scale)});
+    x = g.add_op(name, fbs::BinaryT(), {x, y});
+    auto tap = std::make_unique<fbs::PortT>();
+    tap->name = name;
+    tap->tensor = static_cast<uint32_t>(x.index);
+    tap->source_layout = fbs::Layout::NCHW;
+    tap->block = true;
+    g.model.taps.push_back(std::move(tap));
+  }
+  fbs::ReduceT mean;
+  mean.axes = {1, 2};
+  x = g.add_op("pool", mean, {x});
+  x = g.add_op("fc", fbs::LinearT(), {x, constant("fc.weight", {10, channels}, 1), constant("fc.bias", {10}, 1)});
+  g.add_output("logits", x, fbs::Layout::Same);
+  g.model.name = "residual_network";
+  return graph;
+}
+
+}  // namespace ferry::testing

@@ -1,0 +1,322 @@
+// What a session promises: right numbers at any size, kept taps, memory that is planned, told and limited.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/runtime/networks.h"
+
+namespace ferry::testing {
+namespace {
+
+void expect_oracle(const Graph& graph, ferry_model* model, ferry_session* session, double bound) {
+  ASSERT_OK(ferry_session_run(session));
+  const auto expected = expected_results(graph, session);
+  for (const auto& [name, values] : results(model, session)) {
+    EXPECT_LE(relative_error(values, expected.at(name)), bound) << graph.model.name << ", " << name;
+  }
+}
+
+class SmallNetworks : public ::testing::TestWithParam<std::unique_ptr<Graph> (*)()> {};
+
+TEST_P(SmallNetworks, GiveTheOraclesNumbersWithTapsAndWithout) {
+  const auto graph = GetParam()();
+  Opened opened(*graph);
+  for (bool taps : {false, true}) {
+    ferry_session_options options = default_options();
+    options.num_threads = 2;
+    options.all_taps = taps;
+    SessionPtr session = make_session(opened.model, options);
+    fill_inputs(opened.model, session.get());
+    expect_oracle(*graph, opened.model, session.get(), 1e-5);
+    if (taps) {
+      EXPECT_EQ(results(opened.model, session.get()).size(), graph->model.outputs.size() + graph->model.taps.size());
+    }
+  }
+}
+
+TEST_P(SmallNetworks, KeepTheirInputsFromRunToRun) {
+  const auto graph = GetParam()();
+  Opened opened(*graph);
+  SessionPtr session = make_session(opened.model, 1);
+  fill_inputs(opened.model, session.get());
+  ferry_tensor input;
+  ASSERT_OK(ferry_session_input(session.get(), 0, &input));
+  const std::vector<float> before = elements(input);
+  ASSERT_OK(ferry_session_run(session.get()));
+  EXPECT_EQ(elements(input), before);
+  const auto first = results(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  EXPECT_EQ(elements(input), before);
+  EXPECT_EQ(results(opened.model, session.get()), first);
+}
+
+INSTANTIATE_TEST_SUITE_P(Runtime, SmallNetworks, ::testing::Values(small_classifier, small_upscaler, small_mixture));
+
+TEST(Session, PlansLessThanTheSumOfItsActivations) {
+  const auto graph = residual_network(12, 16, 16);
+  Opened opened(*graph);
+  SessionPtr session = make_session(opened.model, 1);
+  const uint64_t activation = 16 * 16 * 16 * sizeof(float);
+  EXPECT_GE(ferry_session_arena_bytes(session.get()), 2 * activation);
+  // The input, a block's input and output, and the convolution's table of 16 * 16 * 9 pixel addresses.
+  const uint64_t table = 16 * 16 * 9 * sizeof(void*);
+  EXPECT_LE(ferry_session_arena_bytes(session.get()), 3 * activation + table + 2048) << "there are 25 activations";
+  EXPECT_GT(ferry_session_packed_bytes(session.get()), 12u * 16 * 16 * 9 * sizeof(float));
+}
+
+TEST(Session, TapsCostMemoryOnlyWhereTheyAreAskedFor) {
+  const auto graph = residual_network(12, 16, 16);
+  Opened opened(*graph);
+  SessionPtr plain = make_session(opened.model, 1);
+  ferry_session_options options = default_options();
+  options.all_taps = true;
+  SessionPtr tapped = make_session(opened.model, options);
+  const uint64_t activation = 16 * 16 * 16 * sizeof(float);
+  EXPECT_GE(ferry_session_arena_bytes(tapped.get()), ferry_session_arena_bytes(plain.get()) + 9 * activation);
+}
+
+TEST(Session, KeepsNamedTapsAndNoOthers) {
+  const auto graph = residual_network(4, 8, 8);
+  Opened opened(*graph);
+  const char* names[] = {"block.2"};
+  ferry_session_options options = default_options();
+  options.taps = names;
+  options.tap_count = 1;
+  SessionPtr session = make_session(opened.model, options);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  ferry_tensor tap;
+  ASSERT_OK(ferry_session_tap(session.get(), "block.2", &tap));
+  EXPECT_STREQ(tap.name, "block.2");
+  EXPECT_EQ(tap.source_layout, FERRY_LAYOUT_NCHW);
+  EXPECT_LE(relative_error(elements(tap), expected_results(*graph, session.get()).at("tap block.2")), 1e-5);
+
+  EXPECT_EQ(ferry_session_tap(session.get(), "block.1", &tap), FERRY_NOT_FOUND);
+  EXPECT_STREQ(ferry_last_error(), "tap 'block.1' is not kept: name it in the session's options");
+  EXPECT_EQ(tap.data, nullptr);
+  EXPECT_EQ(ferry_session_tap(session.get(), "block.9", &tap), FERRY_NOT_FOUND);
+  EXPECT_STREQ(ferry_last_error(), "the model has no tap 'block.9'; it has 4");
+}
+
+TEST(Session, SeveralTapsMayNameOneTensor) {
+  const auto graph = residual_network(3, 8, 8);
+  auto alias = std::make_unique<fbs::PortT>(*graph->model.taps[1]);
+  alias->name = "stage.0";
+  graph->model.taps.push_back(std::move(alias));
+  Opened opened(*graph);
+  ferry_session_options options = default_options();
+  options.all_taps = true;
+  SessionPtr session = make_session(opened.model, options);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  ferry_tensor a, b;
+  ASSERT_OK(ferry_session_tap(session.get(), "block.1", &a));
+  ASSERT_OK(ferry_session_tap(session.get(), "stage.0", &b));
+  EXPECT_EQ(a.data, b.data);
+  EXPECT_STREQ(b.name, "stage.0");
+}
+
+TEST(Session, ReshapesAreViews) {
+  Graph graph;
+  Tensor x = graph.add_input("input", {1, 4, 6}, fbs::Layout::Same);
+  fbs::ReshapeT flat;
+  flat.shape = {0, -1};
+  const Tensor view = graph.add_op("flatten", flat, {x});
+  graph.add_output("flat", view, fbs::Layout::Same);
+  fbs::UnaryT square;
+  square.kind = fbs::UnaryKind::Square;
+  graph.add_output("square", graph.add_op("square", square, {view}), fbs::Layout::Same);
+  Opened opened(graph);
+  SessionPtr session = make_session(opened.model, 1);
+  fill_inputs(opened.model, session.get());
+  ferry_tensor input, output;
+  ASSERT_OK(ferry_session_input(session.get(), 0, &input));
+  const std::vector<float> given = elements(input);
+  ASSERT_OK(ferry_session_run(session.get()));
+  ASSERT_OK(ferry_session_output(session.get(), 0, &output));
+  EXPECT_EQ(output.data, input.data);
+  EXPECT_EQ(output.rank, 2);
+  EXPECT_EQ(elements(input), given) << "the square must not be computed in place of a view of the input";
+}
+
+TEST(Session, AnOutputMayBeAnInput) {
+  Graph graph;
+  Tensor x = graph.add_input("input", {1, 8}, fbs::Layout::Same);
+  fbs::UnaryT abs;
+  abs.kind = fbs::UnaryKind::Abs;
+  graph.add_output("same", x, fbs::Layout::Same);
+  graph.add_output("abs", graph.add_op("abs", abs, {x}), fbs::Layout::Same);
+  Opened opened(graph);
+  SessionPtr session = make_session(opened.model, 1);
+  fill_inputs(opened.model, session.get());
+  expect_oracle(graph, opened.model, session.get(), 1e-7);
+}
+
+TEST(Session, InputsBeginAsZeros) {
+  const auto graph = small_mixture();
+  Opened opened(*graph);
+  SessionPtr session = make_session(opened.model, 1);
+  for (size_t i = 0; i < 2; ++i) {
+    ferry_tensor input;
+    ASSERT_OK(ferry_session_input(session.get(), i, &input));
+    EXPECT_EQ(elements(input), std::vector<float>(24, 0.0f));
+  }
+}
+
+TEST(Resize, GivesTheOraclesNumbersUpAndDown) {
+  const auto graph = small_upscaler();
+  Opened opened(*graph);
+  ferry_session_options options = default_options();
+  options.num_threads = 2;
+  options.all_taps = true;
+  SessionPtr session = make_session(opened.model, options);
+  const int32_t shapes[][4] = {{1, 33, 20, 3}, {1, 3, 2, 3}, {3, 9, 10, 3}, {1, 6, 7, 3}, {1, 1, 1, 3}};
+  for (const auto& shape : shapes) {
+    ASSERT_OK(ferry_session_resize(session.get(), 0, shape, 4));
+    fill_inputs(opened.model, session.get());
+    ferry_tensor output;
+    ASSERT_OK(ferry_session_output(session.get(), 0, &output));
+    EXPECT_EQ(output.shape[0], shape[0]);
+    EXPECT_EQ(output.shape[1], 2 * shape[1]);
+    EXPECT_EQ(output.shape[2], 2 * shape[2]);
+    expect_oracle(*graph, opened.model, session.get(), 1e-5);
+  }
+}
+
+TEST(Resize, SameShapeAgainGivesTheSameBits) {
+  const auto graph = small_classifier();
+  Opened opened(*graph);
+  SessionPtr session = make_session(opened.model, 2);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  const auto before = results(opened.model, session.get());
+  const uint64_t arena = ferry_session_arena_bytes(session.get());
+  const int32_t large[] = {2, 40, 24, 3};
+  const int32_t declared[] = {1, 8, 8, 3};
+  ASSERT_OK(ferry_session_resize(session.get(), 0, large, 4));
+  EXPECT_GT(ferry_session_arena_bytes(session.get()), 10 * arena);
+  fill_inputs(opened.model, session.get(), 2);
+  ASSERT_OK(ferry_session_run(session.get()));
+  ASSERT_OK(ferry_session_resize(session.get(), 0, declared, 4));
+  EXPECT_EQ(ferry_session_arena_bytes(session.get()), arena);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  EXPECT_EQ(results(opened.model, session.get()), before);
+}
+
+TEST(Resize, FailureKeepsFormerShapeContentsAndResults) {
+  const auto graph = small_classifier();
+  Opened opened(*graph);
+  ferry_session_options options = default_options();
+  options.memory_limit = 1 << 20;
+  SessionPtr session = make_session(opened.model, options);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  const auto before = results(opened.model, session.get());
+  ferry_tensor input;
+  ASSERT_OK(ferry_session_input(session.get(), 0, &input));
+
+  const struct {
+    std::vector<int32_t> shape;
+    ferry_status status;
+    const char* says;
+  } cases[] = {
+      {{1, 8, 8, 4}, FERRY_SHAPE_MISMATCH, "stem"},
+      {{1, 0, 8, 3}, FERRY_SHAPE_MISMATCH, "input 'input' cannot have shape [1,0,8,3]"},
+      {{1, -5, 8, 3}, FERRY_SHAPE_MISMATCH, "[1,-5,8,3]"},
+      {{8, 8, 3}, FERRY_SHAPE_MISMATCH, "it has 4 dimensions"},
+      {{1 << 20, 1 << 20, 1 << 20, 3}, FERRY_SHAPE_MISMATCH, "2^40 elements"},
+      {{1, 1 << 18, 1 << 18, 3}, FERRY_MEMORY_LIMIT, "the session's memory_limit is 1048576"},
+      {{1, 500, 500, 3}, FERRY_MEMORY_LIMIT, "the session's memory_limit is 1048576"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(ferry_session_resize(session.get(), 0, c.shape.data(), static_cast<int32_t>(c.shape.size())), c.status)
+        << c.says;
+    EXPECT_NE(std::string(ferry_last_error()).find(c.says), std::string::npos) << ferry_last_error();
+    ferry_tensor now;
+    ASSERT_OK(ferry_session_input(session.get(), 0, &now));
+    EXPECT_EQ(now.data, input.data);
+    EXPECT_EQ(now.shape[1], 8);
+    ASSERT_OK(ferry_session_run(session.get()));
+    EXPECT_EQ(results(opened.model, session.get()), before);
+  }
+}
+
+TEST(Session, MemoryLimitIsCheckedAgainstThePlan) {
+  const auto graph = residual_network(4, 16, 16);
+  Opened opened(*graph);
+  const uint64_t needed = ferry_session_arena_bytes(make_session(opened.model, 1).get());
+  ferry_session_options options = default_options();
+  options.memory_limit = needed;
+  EXPECT_NE(make_session(opened.model, options), nullptr);
+  options.memory_limit = needed - 1;
+  ferry_session* session = nullptr;
+  EXPECT_EQ(ferry_session_create(opened.model, &options, &session), FERRY_MEMORY_LIMIT);
+  EXPECT_EQ(session, nullptr);
+  const std::string numbers = "activations need " + std::to_string(needed) + " bytes; the session's memory_limit is " +
+                              std::to_string(needed - 1);
+  EXPECT_EQ(ferry_last_error(), numbers);
+}
+
+TEST(Session, ProfileTimesEveryOperator) {
+  const auto graph = residual_network(3, 16, 16);
+  Opened opened(*graph);
+  ferry_session_options options = default_options();
+  options.profile = true;
+  SessionPtr session = make_session(opened.model, options);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  ASSERT_EQ(ferry_session_profile_count(session.get()), graph->model.operators.size());
+  double sum = 0;
+  for (size_t i = 0; i < graph->model.operators.size(); ++i) {
+    ferry_profile_entry entry;
+    ASSERT_OK(ferry_session_profile(session.get(), i, &entry));
+    EXPECT_EQ(entry.name, graph->model.operators[i]->name);
+    EXPECT_STREQ(entry.backend, "cpu");
+    EXPECT_GT(entry.microseconds, 0);
+    sum += entry.microseconds;
+  }
+  EXPECT_LT(sum, 60e6);
+  ferry_profile_entry entry;
+  ASSERT_OK(ferry_session_profile(session.get(), 0, &entry));
+  EXPECT_STREQ(entry.op, "conv2d");
+  EXPECT_EQ(entry.rank, 4);
+  EXPECT_EQ(entry.shape[3], 16);
+  EXPECT_EQ(ferry_session_profile(session.get(), 100, &entry), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "profile entry 100 does not exist: the session has 8");
+  EXPECT_EQ(entry.name, nullptr);
+}
+
+TEST(Session, OutlivesTheHandleOfItsModel) {
+  const auto graph = small_classifier();
+  AlignedBytes blob(pack(*graph));
+  ferry_model* model = nullptr;
+  ASSERT_OK(ferry_model_open_memory(blob.data(), blob.size(), &model));
+  SessionPtr first = make_session(model, 1);
+  SessionPtr second = make_session(model, 2);
+  fill_inputs(model, first.get());
+  fill_inputs(model, second.get());
+  ferry_model_close(model);
+  ASSERT_OK(ferry_session_run(first.get()));
+  ferry_tensor a, b;
+  ASSERT_OK(ferry_session_output(first.get(), 0, &a));
+  const std::vector<float> kept = elements(a);
+  first.reset();
+  ASSERT_OK(ferry_session_run(second.get()));
+  ASSERT_OK(ferry_session_output(second.get(), 0, &b));
+  EXPECT_EQ(elements(b), kept);
+}
+
+TEST(Session, SessionsOfAModelShareItsPackedWeights) {
+  const auto graph = residual_network(4, 8, 16);
+  Opened opened(*graph);
+  SessionPtr first = make_session(opened.model, 1);
+  const uint64_t packed = ferry_session_packed_bytes(first.get());
+  SessionPtr second = make_session(opened.model, 1);
+  EXPECT_EQ(ferry_session_packed_bytes(second.get()), packed);
+  EXPECT_EQ(ferry_session_packed_bytes(first.get()), packed);
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,26 @@
+// The example of ferry.hpp and examples/upscale.cc, compiled without exceptions and RTTI, as apps may. examples_test.cc
+// runs them. No internal header may be included here: they have names of their own in namespace ferry.
+#include <cstdio>
+#include <ferry/ferry.hpp>
+
+#include "tests/runtime/examples.h"
+
+namespace {
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "%s\n", message.c_str());
+  return 1;
+}
+
+int used = 0;
+void use(float value) { used += value == value ? 1 : 0; }
+
+}  // namespace
+
+int ferry_hpp_example() {
+#include "ferry.hpp.inc"
+  return used == 5 + 5 ? 0 : 2;  // logits and classes
+}
+
+#define main upscale_main
+#include "examples/upscale.cc"
