@@ -19,7 +19,7 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
 }
 
 void check(const ConvertOptions& o) {
-  if (o.weights != "f32") fail("--weights %s: this version stores weights as f32", o.weights.c_str());
+  if (o.weights != "f32" && o.weights != "f16") fail("--weights %s: expected f32 or f16", o.weights.c_str());
   if (o.num_classes && *o.num_classes < 0) fail("--num-classes %d: expected 0 or more", *o.num_classes);
   if (o.in_chans && (*o.in_chans < 1 || *o.in_chans > 64)) fail("--in-chans %d: expected 1 to 64", *o.in_chans);
   for (const std::optional<int>& side : {o.height, o.width})
@@ -90,6 +90,7 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   if (o.height && o.width) out.push_back("--input-size " + std::to_string(*o.height) + "x" + std::to_string(*o.width));
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
+  if (o.weights != "f32") out.push_back("--weights " + o.weights);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -172,7 +173,8 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
 Conversion convert(const ConvertOptions& options) {
   const std::unique_ptr<Graph> graph = convert_to_graph(options);
   step(options, "packing", 0.7);
-  const std::vector<std::byte> blob = pack(*graph);
+  const std::vector<std::byte> blob =
+      pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32});
   step(options, "writing", 0.9);
   write_file(options.output, blob);
   step(options, "done", 1.0);

@@ -27,7 +27,7 @@ struct ConvertOptions {
   std::optional<int> num_classes;    // 0: features only, output "pooled"; absent: as the variant has it
   std::optional<int> in_chans;       // 1..64; the first convolution is adapted by timm's rule
   std::optional<int> height, width;  // input size; absent: the variant's
-  std::string weights = "f32";       // storage of weights: "f32"
+  std::string weights = "f32";       // storage of weights: "f32", "f16"
   bool keep_taps = false;            // every tap survives, at the price of fusion
   std::filesystem::path labels;      // class names, one a line; empty: the variant's own
   // Called between steps with what begins now ("reading", "building", "folding", "packing", "writing") and how much of

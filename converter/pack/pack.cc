@@ -1,5 +1,6 @@
 #include "converter/pack/pack.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -14,23 +15,74 @@ static_assert(std::endian::native == std::endian::little, "blobs are little endi
 
 size_t round_up(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Float64 is the converter's own; what cannot be said in float32 is an error, not an infinity.
-void narrow(const fbs::TensorT& tensor, std::span<const std::byte> from, std::byte* to) {
-  for (size_t i = 0; i < from.size() / sizeof(double); ++i) {
-    double wide;
-    std::memcpy(&wide, from.data() + i * sizeof wide, sizeof wide);
-    if (std::isfinite(wide) && std::fabs(wide) > static_cast<double>(std::numeric_limits<float>::max()))
-      fail("constant '%s': element %zu is %g, beyond float32", tensor.name.c_str(), i, wide);
-    const float value = static_cast<float>(wide);
-    std::memcpy(to + i * sizeof value, &value, sizeof value);
+// IEEE 754 binary16, rounded to nearest, ties to even; 0x7c00 (infinity) where a finite number is too large.
+uint16_t to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double size = std::fabs(value);
+  if (std::isnan(value)) return 0x7e00;
+  if (size >= 65536) return sign | 0x7c00;
+  const int exponent = std::max(std::ilogb(size), -14);                                  // below: subnormal, or zero
+  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 1024 to 2048 if normal
+  return static_cast<uint16_t>(sign | (((exponent + 14) << 10) + steps));
+}
+
+template <typename T>
+double load(const std::byte* from, size_t i) {
+  T value;
+  std::memcpy(&value, from + i * sizeof value, sizeof value);
+  return static_cast<double>(value);
+}
+
+template <typename T>
+void store(std::byte* to, size_t i, T value) {
+  std::memcpy(to + i * sizeof value, &value, sizeof value);
+}
+
+// Stores a constant as `dtype`. What that cannot say is an error, not an infinity.
+void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, std::byte* to) {
+  if (dtype == tensor.dtype) {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+    return;
   }
+  const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
+  for (size_t i = 0; i < from.size() / dtype_size(tensor.dtype); ++i) {
+    const double value = wide ? load<double>(from.data(), i) : load<float>(from.data(), i);
+    const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
+                           : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+    if (std::isfinite(value) && !fits)
+      fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), i, value, half ? "float16" : "float32");
+    half ? store(to, i, to_half(value)) : store(to, i, static_cast<float>(value));
+  }
+}
+
+// By tensor: the type that its constant is stored in. A weight that something else reads too stays as it is.
+std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& options) {
+  const auto& tensors = graph.model.tensors;
+  std::vector<bool> weight(tensors.size()), other(tensors.size());
+  for (const auto& op : graph.model.operators) {
+    const bool weighted = op->params.type == fbs::OpParams::Conv2d || op->params.type == fbs::OpParams::Linear;
+    for (size_t i = 0; i < op->inputs.size(); ++i)
+      (weighted && i == 1 ? weight : other)[static_cast<size_t>(op->inputs[i])] = true;
+  }
+  std::vector<fbs::DType> types;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const fbs::DType own = tensors[i]->dtype;
+    const bool real = own == fbs::DType::Float32 || own == fbs::DType::Float64;
+    if (real && weight[i] && !other[i] && options.weights == PackOptions::Weights::Float16) {
+      types.push_back(fbs::DType::Float16);
+    } else {
+      types.push_back(own == fbs::DType::Float64 ? fbs::DType::Float32 : own);
+    }
+  }
+  return types;
 }
 
 // A constant on its way into the data section.
 struct Segment {
-  const fbs::TensorT* tensor;  // as the graph has it, before narrowing
+  const fbs::TensorT* tensor;  // as the graph has it
   std::span<const std::byte> bytes;
-  size_t offset, size;
+  fbs::DType dtype;  // as the blob will have it
+  size_t offset;
 };
 
 std::vector<std::byte> serialize(const fbs::ModelT& model) {
@@ -42,7 +94,8 @@ std::vector<std::byte> serialize(const fbs::ModelT& model) {
 
 }  // namespace
 
-std::vector<std::byte> pack(const Graph& graph) {
+std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
+  const std::vector<fbs::DType> types = stored_types(graph, options);
   fbs::ModelT model = graph.model;
   std::vector<Segment> segments;
   model.buffers.clear();
@@ -56,17 +109,16 @@ std::vector<std::byte> pack(const Graph& graph) {
     uint32_t& buffer = renumbered[tensor.buffer];
     if (buffer == 0) {
       buffer = static_cast<uint32_t>(model.buffers.size());
-      const bool wide = tensor.dtype == fbs::DType::Float64;
       const auto bytes = graph.constant(static_cast<int>(i)).bytes;
-      segments.push_back({graph.model.tensors[i].get(), bytes, data_bytes, wide ? bytes.size() / 2 : bytes.size()});
+      segments.push_back({graph.model.tensors[i].get(), bytes, types[i], data_bytes});
       auto entry = std::make_unique<fbs::BufferT>();
       entry->offset = data_bytes;
-      entry->size = segments.back().size;
+      entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(types[i]);
+      data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
       model.buffers.push_back(std::move(entry));
-      data_bytes = round_up(data_bytes + segments.back().size + kExtraBytes);
     }
     tensor.buffer = buffer;
-    if (tensor.dtype == fbs::DType::Float64) tensor.dtype = fbs::DType::Float32;
+    tensor.dtype = types[i];
   }
 
   const std::vector<std::byte> flat = serialize(model);
@@ -82,14 +134,8 @@ std::vector<std::byte> pack(const Graph& graph) {
   std::vector<std::byte> blob(header.data_offset + data_bytes);  // zeros: the padding
   std::memcpy(blob.data(), &header, sizeof header);
   std::memcpy(blob.data() + header.graph_offset, flat.data(), flat.size());
-  for (const Segment& s : segments) {
-    std::byte* to = blob.data() + header.data_offset + s.offset;
-    if (s.tensor->dtype == fbs::DType::Float64) {
-      narrow(*s.tensor, s.bytes, to);
-    } else if (!s.bytes.empty()) {
-      std::memcpy(to, s.bytes.data(), s.bytes.size());
-    }
-  }
+  for (const Segment& s : segments)
+    store_constant(*s.tensor, s.bytes, s.dtype, blob.data() + header.data_offset + s.offset);
 
   const fbs::Model* verified = nullptr;
   std::span<const std::byte> data;

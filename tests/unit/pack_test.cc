@@ -138,6 +138,75 @@ TEST(Pack, KeepsInfinities) {
   EXPECT_EQ(got[1], -std::numeric_limits<float>::infinity());
 }
 
+// One linear layer with these weights of one output channel.
+std::unique_ptr<Graph> linear_with(std::vector<double> weights) {
+  auto graph = std::make_unique<Graph>();
+  const auto n = static_cast<int32_t>(weights.size());
+  const Tensor input = graph->add_input("input", {1, n}, fbs::Layout::Same);
+  const Tensor weight = graph->add_constant("fc.weight", {1, n}, std::move(weights));
+  const Tensor bias = graph->add_constant("fc.bias", {1}, std::vector<double>{0.1});
+  graph->add_output("output", graph->add_op("fc", fbs::LinearT(), {input, weight, bias}), fbs::Layout::Same);
+  return graph;
+}
+
+constexpr PackOptions kHalf{PackOptions::Weights::Float16};
+
+TEST(Pack, StoresWeightsInHalfPrecisionWhereAsked) {
+  // Halves by hand: sign, 5 bits of exponent, 10 of fraction. Ties go to the even neighbour; subnormals down to 2^-24.
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<std::pair<double, uint16_t>> cases{{0.0, 0x0000},
+                                                       {-0.0, 0x8000},
+                                                       {1.0, 0x3c00},
+                                                       {-2.0, 0xc000},
+                                                       {1.0 / 3, 0x3555},
+                                                       {65504, 0x7bff},
+                                                       {65519.9, 0x7bff},
+                                                       {1 + 1.0 / 2048, 0x3c00},
+                                                       {1 + 3.0 / 2048, 0x3c02},
+                                                       {1 + 1.0 / 2048 + 1e-12, 0x3c01},
+                                                       {0x1p-14, 0x0400},
+                                                       {0x1p-24, 0x0001},
+                                                       {0x1p-25, 0x0000},
+                                                       {0x1.8p-25, 0x0001},
+                                                       {0x1.ff8p-15, 0x03ff},
+                                                       {0x1.ffcp-15, 0x0400},
+                                                       {1e-30, 0x0000},
+                                                       {inf, 0x7c00},
+                                                       {-inf, 0xfc00}};
+  std::vector<double> weights;
+  for (const auto& c : cases) weights.push_back(c.first);
+  const Opened opened(pack(*linear_with(weights), kHalf));
+  EXPECT_EQ(opened.model->tensor(1).dtype(), fbs::DType::Float16);
+  EXPECT_EQ(opened.model->tensor(2).dtype(), fbs::DType::Float32);  // the bias
+  const auto bytes = opened.model->constant(1);
+  ASSERT_EQ(bytes.size(), 2 * cases.size());
+  for (size_t i = 0; i < cases.size(); ++i) {
+    uint16_t got;
+    std::memcpy(&got, bytes.data() + 2 * i, 2);
+    EXPECT_EQ(got, cases[i].second) << cases[i].first;
+  }
+}
+
+TEST(Pack, RefusesAWeightBeyondHalfPrecision) {
+  EXPECT_EQ(message([&] {
+              pack(*linear_with({0, -65520}), kHalf);
+            }),
+            "constant 'fc.weight': element 1 is -65520, beyond float16");
+}
+
+TEST(Pack, StoresSmallerBlobsInHalfPrecision) {
+  for (const auto& graph : {small_classifier(), small_upscaler(), small_mixture()}) {
+    const auto half = pack(*graph, kHalf), single = pack(*graph);
+    EXPECT_LT(half.size(), single.size());
+    const Opened opened(half);
+    for (const auto* tensor : *opened.model->graph().tensors()) {
+      const std::string name = text(tensor->name());
+      const bool weight = tensor->buffer() != 0 && name.ends_with(".weight") && name != "body.1.weight";  // PReLU's
+      EXPECT_EQ(tensor->dtype(), weight ? fbs::DType::Float16 : fbs::DType::Float32) << name;
+    }
+  }
+}
+
 TEST(Pack, RefusesAnInconsistentGraph) {
   const auto graph = small_classifier();
   graph->model.outputs.clear();
