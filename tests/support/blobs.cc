@@ -104,7 +104,7 @@ float noise(uint32_t seed, uint32_t i) {
   x = (x ^ (x >> 15)) * 0x2C1B3C6Du;
   x = (x ^ (x >> 12)) * 0x297A2D39u;
   x ^= x >> 15;
-  return static_cast<float>(x >> 8) / 16777216.0f - 0.5f;
+  return static_cast<float>(x >> 22) / 1024.0f - 0.5f;
 }
 
 std::unique_ptr<Graph> small_classifier() {

@@ -29,7 +29,7 @@ class AlignedBytes {
   size_t size_;
 };
 
-// A number on [-0.5, 0.5) that depends on `seed` and `i` alone, the same on every host.
+// A multiple of 2^-10 on [-0.5, 0.5), exact in half precision, that depends on `seed` and `i` alone.
 float noise(uint32_t seed, uint32_t i);
 
 // input [1,8,8,3] -> logits [1,5]: convolutions (plain, depthwise), pools, a residual sum, a linear; recipe, labels,
