@@ -138,7 +138,9 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       app->add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
           ->type_name("N");
   app->add_option("--input-size", o->input_size, "Height and width the blob is made for")->type_name("HxW");
-  app->add_option("--weights", o->weights, "How weights are stored: f32")->type_name("KIND")->capture_default_str();
+  app->add_option("--weights", o->weights, "How weights are stored: f32 or f16 (half the file, 3 digits)")
+      ->type_name("KIND")
+      ->capture_default_str();
   app->add_option("--labels", o->labels, "Text file with a class name a line")->type_name("FILE");
   app->add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
   app->callback([o, classes, chans, exit_code] {
