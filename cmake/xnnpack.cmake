@@ -36,6 +36,7 @@ function(ferry_build_xnnpack source_lines prefix options)
   endforeach()
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -S "${source_xnnpack}" -B "${build}" -G "${CMAKE_GENERATOR}" ${forward} ${options}
+            "-DCMAKE_PROJECT_XNNPACK_INCLUDE=${PROJECT_SOURCE_DIR}/cmake/xnnpack_kernels.cmake"
             "-DPTHREADPOOL_SOURCE_DIR=${source_pthreadpool}" "-DCPUINFO_SOURCE_DIR=${source_cpuinfo}"
             "-DFXDIV_SOURCE_DIR=${source_fxdiv}" "-DFP16_SOURCE_DIR=${source_fp16}"
     OUTPUT_FILE "${build}/configure.log" ERROR_FILE "${build}/configure.log" RESULT_VARIABLE result)
@@ -100,6 +101,9 @@ function(ferry_provide_xnnpack)
   endif()
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
     list(APPEND options -DXNNPACK_ENABLE_ARM_SME=OFF -DXNNPACK_ENABLE_ARM_SME2=OFF)
+  endif()
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND options "-DFERRY_FMA3_GEMM_FLAGS=-fschedule-insns -fsched-pressure") # xnnpack_kernels.cmake says why
   endif()
 
   execute_process(
