@@ -29,12 +29,13 @@ std::vector<std::string> option_names(const CLI::App& command) {
 
 // What the parser objects to, as one line.
 std::string sentence(const CLI::ParseError& error, const CLI::App& app, const CLI::App& command) {
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    const std::vector<std::string> extra = app.remaining(true);
-    const std::string word = extra.empty() ? "" : extra.front();
-    if (!word.starts_with('-')) return "one argument too many: '" + word + "'";
+  // A mistyped option first: what is missing for want of it follows.
+  const std::vector<std::string> extra = app.remaining(true);
+  for (const std::string& word : extra) {
+    if (!word.starts_with('-')) continue;
     return "no option is called " + word + did_you_mean(word.substr(0, word.find('=')), option_names(command));
   }
+  if (!extra.empty()) return "one argument too many: '" + extra.front() + "'";
   std::string text = error.what();
   for (char& c : text) {
     if (c == '\n') c = ' ';

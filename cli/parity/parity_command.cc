@@ -65,14 +65,23 @@ void add_parity(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("parity", "Compare a blob with what the reference framework computed");
   command->footer(
-      "Runs the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
+      "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
       "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum. `floor` is the\n"
       "reference's own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
-      "Exit code: 0 all in bounds, 1 out of bounds or an output is missing, 2 bad usage or input.");
-  command->add_option("BLOB", options->blob, "model.ferry")->required();
-  command->add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors")->required();
-  command->add_option("--backend", options->backend, "cpu (default) or gpu")->check(CLI::IsMember({"cpu", "gpu"}));
-  command->add_option("--threads", options->threads, "0 (default): one a core")->check(CLI::Range(0, 1024));
+      "Exit code: 0 all in bounds, 1 out of bounds or an output is missing, 2 bad usage or input.\n"
+      "\nExamples:\n"
+      "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"
+      "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k --html parity.html --json parity.json");
+  command->add_option("BLOB", options->blob, "The blob")->required()->type_name("");
+  command->add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors")
+      ->required()
+      ->type_name("");
+  command->add_option("--backend", options->backend, "cpu (default) or gpu")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"cpu", "gpu"}));
+  command->add_option("--threads", options->threads, "Threads; 0 (default): one a core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
   command->add_option("--json", options->json, "Write the comparison for programs to FILE")->type_name("FILE");
   command->add_option("--html", options->html, "Write a page with a plot and the table to FILE")->type_name("FILE");
   command->add_option("--svg", options->svg, "Write the plot alone to FILE")->type_name("FILE");

@@ -49,6 +49,8 @@ TEST_F(CommandLine, AMistypedCommandGetsTheNearOne) {
 
 TEST_F(CommandLine, AMistypedOptionGetsTheNearOne) {
   EXPECT_REFUSED(run({"bench", "m.ferry", "--thread", "2"}), "no option is called --thread (did you mean --threads?)");
+  EXPECT_REFUSED(run({"inspect", "--josn"}), "no option is called --josn (did you mean --json?)");
+  EXPECT_REFUSED(run({"--bogus"}), "no option is called --bogus");
 }
 
 TEST_F(CommandLine, WhatIsMissingOrTooMuchIsNamed) {

@@ -1,5 +1,4 @@
-// Published checkpoints, converted here, on photographs: the whole way from a file of weights to an answer. Where the build has a
-// converter.
+// Published checkpoints, converted here, on photographs: the whole way from a file of weights to an answer.
 #if defined(FERRY_HAS_CONVERTER)
 #include <ferry/image.h>
 #include <gtest/gtest.h>
