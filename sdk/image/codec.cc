@@ -10,6 +10,8 @@
 #include <climits>
 #include <string>
 
+#include "sdk/image/jpeg_check.h"
+
 // stb is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads and writes
 // memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
 #define STBI_ASSERT(x) ((void)0)
@@ -45,11 +47,14 @@ struct File {
   int fd;
 };
 
+bool starts_like_a_jpeg(const unsigned char* p, size_t size) {
+  return size >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
+}
+
 bool starts_like_a_picture(const unsigned char* p, size_t size) {
-  const bool jpeg = size >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
   const bool png = size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
   const bool bmp = size >= 2 && p[0] == 'B' && p[1] == 'M';
-  return jpeg || png || bmp;
+  return starts_like_a_jpeg(p, size) || png || bmp;
 }
 
 }  // namespace
@@ -60,6 +65,9 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     return error(FERRY_UNSUPPORTED, "%s is not a JPEG, PNG or BMP picture", name);
   }
   if (size > INT_MAX) return error(FERRY_INVALID_ARGUMENT, "%s: a picture file of more than 2 GiB", name);
+  if (starts_like_a_jpeg(bytes, size) && !huffman_tables_fit(bytes, size)) {
+    return error(FERRY_CORRUPT, "%s: damaged picture (a Huffman table of more than 256 codes)", name);
+  }
   int width = 0, height = 0, channels = 0;
   // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better reason.
   stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels);

@@ -1,10 +1,12 @@
 // Picture files: what is read, what is refused and in which words, what is written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
 #include "sdk/image/codec.h"
+#include "sdk/image/jpeg_check.h"
 #include "tests/support/scratch_folder.h"
 
 #define STBIW_ASSERT(x) ((void)0)
@@ -95,12 +97,15 @@ TEST(Codec, BmpIsReadFromItsLastRowUp) {
   EXPECT_EQ(packed(out.view()), (Bytes{7, 8, 9, 10, 11, 12, 1, 2, 3, 4, 5, 6}));
 }
 
-TEST(Codec, JpegIsNear) {
-  const Bytes gray(16 * 16 * 3, 120);
+Bytes jpeg_file(const Bytes& pixels, int width, int height) {
   Bytes file;
-  stbi_write_jpg_to_func(append, &file, 16, 16, 3, gray.data(), 95);
+  stbi_write_jpg_to_func(append, &file, width, height, 3, pixels.data(), 95);
+  return file;
+}
+
+TEST(Codec, JpegIsNear) {
   Pixels out;
-  ASSERT_TRUE(decode(file, &out).ok());
+  ASSERT_TRUE(decode(jpeg_file(Bytes(16 * 16 * 3, 120), 16, 16), &out).ok());
   for (uint8_t level : packed(out.view())) EXPECT_NEAR(level, 120, 2);
 }
 
@@ -126,6 +131,47 @@ TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   const Status s = decode(half, &out);
   EXPECT_EQ(s.code(), FERRY_CORRUPT);
   EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
+}
+
+TEST(Codec, AHuffmanTableThatStbWouldOverrunIsRefused) {
+  Bytes file = jpeg_file(samples(16, 16, 3), 16, 16);
+  Pixels out;
+  ASSERT_TRUE(decode(file, &out).ok());
+  const uint8_t marker[] = {0xff, 0xc4};
+  const auto table = std::search(file.begin(), file.end(), marker, marker + 2);
+  ASSERT_NE(table, file.end());
+  std::fill_n(table + 5, 16, uint8_t{17});  // 272 codes
+  const Status s = decode(file, &out);
+  EXPECT_EQ(s.code(), FERRY_CORRUPT);
+  EXPECT_EQ(s.message(), "test.png: damaged picture (a Huffman table of more than 256 codes)");
+}
+
+TEST(Codec, AHuffmanTableBehindFillBytesAndOtherSegmentsIsSeenToo) {
+  const Bytes start = {0xff, 0xd8, 0xff, 0xe0, 0, 4, 0xff, 0xd9};  // a segment that holds what looks like the end
+  Bytes table = {0xff, 0xff, 0xff, 0xc4, 1, 200, 0};
+  table.insert(table.end(), 16, 17);
+  Bytes file = start;
+  file.insert(file.end(), table.begin(), table.end());
+  EXPECT_FALSE(image::huffman_tables_fit(file.data(), file.size()));
+  file = start;
+  file.insert(file.end(), {0xff, 0xda, 0, 2, 1, 2, 0xff, 0x00, 3});  // coded picture, then a table
+  file.insert(file.end(), table.begin(), table.end());
+  EXPECT_FALSE(image::huffman_tables_fit(file.data(), file.size()));
+}
+
+TEST(Codec, MutatedPicturesAreRefusedOrReadButNeverCrash) {
+  int refused = 0;
+  for (const Bytes& file : {jpeg_file(samples(24, 17, 3), 24, 17), png_file(samples(9, 9, 4), 9, 9, 4)}) {
+    uint32_t state = 1;
+    const auto next = [&state] { return (state = state * 1664525u + 1013904223u) >> 8; };
+    for (int i = 0; i < 1500; ++i) {
+      Bytes mutant = file;
+      for (uint32_t n = 1 + next() % 6; n > 0; --n) mutant[next() % mutant.size()] = static_cast<uint8_t>(next());
+      Pixels out;
+      refused += !decode(mutant, &out).ok();
+    }
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST(Codec, AHeaderThatPromisesTooManyPixelsIsRefusedBeforeAnyIsAllocated) {

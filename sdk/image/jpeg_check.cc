@@ -1,0 +1,63 @@
+#include "sdk/image/jpeg_check.h"
+
+namespace ferry::image {
+namespace {
+
+// Bytes in order; zeros after the end, as stb_image reads them.
+class Reader {
+ public:
+  Reader(const unsigned char* data, size_t size) : data_(data), size_(size) {}
+
+  bool at_end() const { return at_ >= size_; }
+  unsigned byte() { return at_end() ? 0 : data_[at_++]; }
+  void skip(int count) { at_ = static_cast<size_t>(count) > size_ - at_ ? size_ : at_ + static_cast<size_t>(count); }
+
+  // The next marker: a byte other than 0xff that follows at least one 0xff. 0 at the end.
+  unsigned marker() {
+    while (!at_end()) {
+      if (byte() != 0xff) continue;
+      unsigned m = 0xff;
+      while (m == 0xff && !at_end()) m = byte();
+      if (m != 0 && m != 0xff) return m;  // 0xff 0x00 is a byte of the coded picture
+    }
+    return 0;
+  }
+
+ private:
+  const unsigned char* data_;
+  size_t size_;
+  size_t at_ = 0;
+};
+
+// A segment may hold several tables: class and number, 16 counts, then as many values.
+bool tables_fit(Reader& in, int length) {
+  while (length > 0) {
+    in.byte();
+    int codes = 0;
+    for (int i = 0; i < 16; ++i) codes += static_cast<int>(in.byte());
+    if (codes > 256) return false;
+    in.skip(codes);
+    length -= 17 + codes;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool huffman_tables_fit(const unsigned char* data, size_t size) {
+  constexpr unsigned kStart = 0xd8, kEnd = 0xd9, kHuffman = 0xc4, kFirstRestart = 0xd0, kLastRestart = 0xd7;
+  Reader in(data, size);
+  for (unsigned m = in.marker(); m != 0 && m != kEnd; m = in.marker()) {
+    if (m == kStart || (m >= kFirstRestart && m <= kLastRestart)) continue;
+    const int high = static_cast<int>(in.byte());
+    const int length = (high << 8 | static_cast<int>(in.byte())) - 2;
+    if (m == kHuffman) {
+      if (!tables_fit(in, length)) return false;
+    } else if (length > 0) {
+      in.skip(length);
+    }
+  }
+  return true;
+}
+
+}  // namespace ferry::image
