@@ -80,11 +80,6 @@ endfunction()
 
 function(ferry_provide_xnnpack)
   set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden")
-  # Without these gcc keeps one accumulator of the 5x16 FMA3 kernels (f32-gemm, f32-igemm) on the stack, inside the
-  # innermost loop: ResNet-50 takes 232 ms instead of 98 on an x86-64 without AVX-512.
-  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    string(APPEND flags " -fschedule-insns -fsched-pressure")
-  endif()
   set(options
       -DCMAKE_BUILD_TYPE=Release
       "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG"
