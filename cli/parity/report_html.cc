@@ -25,7 +25,7 @@ h1{font-size:26px;line-height:1.2;margin:0;letter-spacing:-.01em;overflow-wrap:a
 header{display:flex;gap:20px;align-items:flex-start;justify-content:space-between;margin-bottom:24px}
 .pill{font-weight:650;padding:7px 16px;border-radius:99px;white-space:nowrap}
 .pill.good{color:var(--good);background:var(--goodbg)}.pill.bad{color:var(--bad);background:var(--badbg)}
-.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(190px,1fr));gap:14px;margin-bottom:18px}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:14px;margin-bottom:18px}
 .card{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:14px 18px;min-width:0}
 .card b{display:block;font-size:24px;font-weight:620;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
 .card span{color:var(--mute);font-size:13px;overflow-wrap:anywhere}
