@@ -26,7 +26,7 @@ class [[nodiscard]] Status {
 
 }  // namespace ferry
 
-#define FERRY_TRY(expression)                            \
-  do {                                                   \
+#define FERRY_TRY(expression)                                                           \
+  do {                                                                                  \
     if (::ferry::Status try_status = (expression); !try_status.ok()) return try_status; \
   } while (false)

@@ -145,8 +145,8 @@ typedef struct ferry_session_options {
   const char* const* taps; /* names of the taps to keep; NULL with tap_count 0: none */
   size_t tap_count;
   bool all_taps;
-  bool profile;            /* time every operator */
-  uint64_t memory_limit;   /* bytes of activations at most; 0: 4 GiB */
+  bool profile;          /* time every operator */
+  uint64_t memory_limit; /* bytes of activations at most; 0: 4 GiB */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -157,8 +157,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_create(ferry_model* model, 
 FERRY_API void ferry_session_close(ferry_session* session);
 
 /* Plans the session anew for another shape of input `index` (channels last). On failure it keeps its former shape. */
-FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index,
-                                                            const int32_t* shape, int32_t rank);
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape,
+                                                            int32_t rank);
 /* Tensors to write before a run and to read after it. Inputs keep their contents from run to run. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out);
