@@ -18,4 +18,4 @@ target_sources(runtime_tests PRIVATE ${header_examples})
 target_include_directories(runtime_tests PRIVATE "${examples_dir}")
 # As an app may be built.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/runtime/veneer_example_test.cc"
-  PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")
+  "${PROJECT_SOURCE_DIR}/tests/runtime/veneer_test.cc" PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")

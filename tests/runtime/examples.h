@@ -14,5 +14,8 @@ int classify_main(int argc, char** argv);
 }
 int ferry_hpp_example();  // opens squeezenet.ferry and photo.png
 int upscale_main(int argc, char** argv);
+
+// For tests of ferry.hpp, which cannot include the headers that make blobs.
+void write_classifier(const char* path);
 #endif
 #endif

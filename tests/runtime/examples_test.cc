@@ -115,3 +115,5 @@ TEST_F(Examples, UpscaleSaysWhatIsWrong) {
 
 }  // namespace
 }  // namespace ferry::testing
+
+void write_classifier(const char* path) { ferry::write_file(path, ferry::pack(*ferry::testing::small_classifier())); }
