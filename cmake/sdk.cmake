@@ -3,8 +3,10 @@
 ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
 
 # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0).
-set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS
-                            "$<$<BOOL:${FERRY_SANITIZE}>:-fno-sanitize=nonnull-attribute>")
+if(FERRY_SANITIZE)
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS
+                              "-fno-sanitize=nonnull-attribute")
+endif()
 
 # Our objects alone. Tests and the command line link this one and may include internal headers.
 add_library(ferry_core STATIC ${sdk_sources})
