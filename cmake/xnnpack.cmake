@@ -122,7 +122,11 @@ function(ferry_provide_xnnpack)
 
   if(NOT EXISTS "${prefix}/libxnnpack.a")
     file(MAKE_DIRECTORY "${FERRY_CACHE_DIR}/xnnpack")
-    file(LOCK "${prefix}.lock" GUARD FUNCTION TIMEOUT 3600 RESULT_VARIABLE locked)
+    file(LOCK "${prefix}.lock" GUARD FUNCTION TIMEOUT 0 RESULT_VARIABLE locked)
+    if(NOT locked EQUAL 0)
+      message(STATUS "XNNPACK: another configure is building it; waiting")
+      file(LOCK "${prefix}.lock" GUARD FUNCTION TIMEOUT 3600 RESULT_VARIABLE locked)
+    endif()
     if(NOT EXISTS "${prefix}/libxnnpack.a") # another configure may have built it while we waited
       ferry_build_xnnpack("${sources}" "${prefix}" "${options}")
     endif()
