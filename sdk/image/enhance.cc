@@ -19,6 +19,21 @@ Status fit_input(ferry_session* session, int height, int width, int channels, fe
   return checked(ferry_session_input(session, 0, input));
 }
 
+// Plans the session for tiles of *side. Where that is the library's own choice, the side is halved until the plan is
+// within kArenaGoal and the session's own limit.
+Status plan_tiles(ferry_session* session, const View& picture, int halo, bool automatic, int* side,
+                  ferry_tensor* input) {
+  while (true) {
+    const int height = TileAxis(picture.height, *side, halo).extent();
+    const int width = TileAxis(picture.width, *side, halo).extent();
+    const Status planned = fit_input(session, height, width, picture.channels, input);
+    const bool too_large = planned.ok() ? ferry_session_arena_bytes(session) > kArenaGoal
+                                        : planned.code() == FERRY_MEMORY_LIMIT || planned.code() == FERRY_OUT_OF_MEMORY;
+    if (!automatic || !too_large || *side / 2 < kLeastTile) return planned;
+    *side /= 2;
+  }
+}
+
 uint8_t to_level(float value) {
   value *= 255.0f;
   if (!(value > 0.0f)) return 0;  // NaN too
@@ -75,9 +90,9 @@ Status enhance(ferry_session* session, const fbs::Model& graph, const View& pict
                  input.rank == 4 ? input.shape[3] : 0, source.channels);
   }
 
-  const int side = tile == 0 ? kDefaultTile : tile;
+  int side = tile == 0 ? kDefaultTile : tile;
+  FERRY_TRY(plan_tiles(session, source, halo, tile == 0, &side, &input));
   const TileAxis rows(source.height, side, halo), columns(source.width, side, halo);
-  FERRY_TRY(fit_input(session, rows.extent(), columns.extent(), source.channels, &input));
   FERRY_TRY(checked(ferry_session_output(session, 0, &output)));
   if (output.rank != 4 || output.dtype != FERRY_FLOAT32 || output.shape[1] != rows.extent() * scale ||
       output.shape[2] != columns.extent() * scale || (output.shape[3] != 1 && output.shape[3] != 3)) {

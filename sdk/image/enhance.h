@@ -13,12 +13,15 @@ struct Progress {
 };
 
 // Runs `session` (of the model `graph`) over RGB `picture` and joins the results: RGB or grey as the network gives, the
-// blob's postprocess.upscale times as large. `tile`: pixels a tile keeps, 0 for kDefaultTile. The session is left at the
+// blob's postprocess.upscale times as large. `tile`: pixels a tile keeps, 0 for kDefaultTile or less (below). The session is left at the
 // tiles' input shape. FERRY_INVALID_ARGUMENT: not an image-to-image model, or a result beyond kMaxSide or kMaxPixels.
 Status enhance(ferry_session* session, const fbs::Model& graph, const View& picture, int tile, const Progress& progress,
                Pixels* out);
 
-// With a halo of 18 (Real-ESRGAN compact) a fifth of the work is overlap, and the activations stay below 200 MB.
+// The library's choice of tiles. With a halo of 18 (Real-ESRGAN compact) a fifth of the work is overlap. Where the
+// session would take more than kArenaGoal bytes, tiles get smaller.
 inline constexpr int kDefaultTile = 384;
+inline constexpr int kLeastTile = 32;
+inline constexpr uint64_t kArenaGoal = uint64_t{256} << 20;
 
 }  // namespace ferry::image

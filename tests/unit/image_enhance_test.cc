@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "converter/pack/pack.h"
@@ -104,6 +105,30 @@ TEST_F(Enhance, TooSmallAHaloWouldBeSeen) {
   close();
   open(2);
   EXPECT_NE(enhanced(16), whole);
+}
+
+TEST_F(Enhance, TilesOfItsOwnChoiceStayWithinTheSessionsMemory) {
+  constexpr int kSide = 200;
+  std::vector<uint8_t> pixels;
+  for (uint32_t i = 0; i < kSide * kSide * 3; ++i)
+    pixels.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(3, i)));
+  const ferry_image picture = {pixels.data(), kSide, kSide, 3 * kSide, false};
+  ferry_image whole, tiled;
+  ASSERT_EQ(ferry_session_enhance(session_, &picture, 0, &whole), FERRY_OK) << ferry_last_error();
+  const uint64_t arena = ferry_session_arena_bytes(session_);
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = 1;
+  options.memory_limit = arena / 3;
+  ferry_session* small = nullptr;
+  ASSERT_EQ(ferry_session_create(model_, &options, &small), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_enhance(small, &picture, kSide, &tiled), FERRY_MEMORY_LIMIT);
+  ASSERT_EQ(ferry_session_enhance(small, &picture, 0, &tiled), FERRY_OK) << ferry_last_error();
+  EXPECT_LE(ferry_session_arena_bytes(small), arena / 3);
+  EXPECT_EQ(std::memcmp(whole.pixels, tiled.pixels, static_cast<size_t>(whole.stride) * 2 * kSide), 0);
+  ferry_image_free(&whole);
+  ferry_image_free(&tiled);
+  ferry_session_close(small);
 }
 
 TEST_F(Enhance, IsWhatSetImageAndRunGive) {
