@@ -58,6 +58,11 @@ std::optional<int> config_classes(const nlohmann::json& config) {
   return static_cast<int>(config["id2label"].size());
 }
 
+std::optional<int> config_channels(const nlohmann::json& config) {
+  if (!config.is_object() || !config.contains("num_channels") || !config["num_channels"].is_number_integer()) return {};
+  return config["num_channels"].get<int>();
+}
+
 // One value a channel of the input: grey gets the mean of the three, other counts repeat them as the first
 // convolution's weights are repeated.
 std::vector<float> for_channels(const std::vector<float>& values, int in_chans) {
@@ -149,7 +154,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
       network.naming->framework == "transformers" ? read_config(*checkpoint) : nlohmann::json();
   BuildOptions build{.variant = variant, .input_name = network.naming->input};
   build.num_classes = options.num_classes ? *options.num_classes : config_classes(config).value_or(variant.num_classes);
-  build.in_chans = options.in_chans.value_or(variant.in_chans);
+  build.in_chans = options.in_chans ? *options.in_chans : config_channels(config).value_or(variant.in_chans);
   build.height = options.height.value_or(variant.height);
   build.width = options.width.value_or(variant.width);
 

@@ -201,7 +201,8 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
   const int in = from[3];
   const bool by_threes = in_chans == 1 && in > 3;
   if (in_chans == 1 ? by_threes && in % 3 != 0 : in != 3)
-    fail("'%s' has %d input channels: there is no rule that makes %d of them", name.c_str(), in, in_chans);
+    fail("'%s' has %d input channels: there is no rule that makes %d of them (--in-chans %d takes them as they are)",
+         name.c_str(), in, in_chans, in);
   const int out = by_threes ? in / 3 : in_chans;
   const std::vector<double> source = graph.values(weight.index);
   std::vector<double> adapted(source.size() / static_cast<size_t>(in) * static_cast<size_t>(out), 0.0);

@@ -27,7 +27,7 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
 Tensor squeeze_excite(Tensor x, const Weights& w) {
   const int reduced = std::max(8, (channels(x) / 16 + 4) / 8 * 8);
   Tensor gate = conv2d(global_avg_pool(x), w["fc1"], {.out = reduced, .kernel = 1});
-  gate = conv2d(relu(gate), w["fc2"], {.out = channels(x), .kernel = 1});
+  gate = conv2d(tap(relu(gate), w["act"]), w["fc2"], {.out = channels(x), .kernel = 1});
   return tap(x * tap(sigmoid(gate), w["gate"]), w);
 }
 
