@@ -144,10 +144,10 @@ Tensor Weights::permuted(const std::string& key, const Shape& stored, const std:
   for (int p : perm)
     if (stored[p] > 1) moving.push_back(p);
   const bool stays = std::is_sorted(moving.begin(), moving.end());
-  const std::string module = name();
-  if (trying())
-    return graph_->add_constant(key, fbs::DType::Float32, shape,
-                                zeros(tensor.bytes.size() / element_size(tensor.type) * sizeof(float)));
+  if (trying()) {
+    const size_t bytes = static_cast<size_t>(shape.elements()) * sizeof(float);
+    return graph_->add_constant(key, fbs::DType::Float32, shape, zeros(bytes));
+  }
   if (tensor.type == ElementType::F64) {
     std::vector<double> values = tensor.to_doubles();
     return graph_->add_constant(key, shape, stays ? std::move(values) : permute(values, stored, perm));
