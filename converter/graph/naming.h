@@ -25,7 +25,7 @@ struct Rename {
 };
 
 struct Naming {
-  std::string framework;  // "timm", "torchvision", "transformers", "keras"
+  std::string framework = {};  // "timm", "torchvision", "transformers", "keras"
   // Keys that every checkpoint so named has; how a naming is recognised.
   std::vector<std::string> probes = {};
   WeightLayout layout = WeightLayout::PyTorch;

@@ -1,0 +1,295 @@
+#include "converter/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "converter/checkpoint/safetensors.h"
+#include "models/families.h"
+#include "sdk/model/model.h"
+#include "tests/converter/memory_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry {
+namespace {
+
+// SqueezeNet 1.1 with made-up weights, the smallest of the known classifiers.
+const MemoryCheckpoint& squeezenet(int classes) {
+  static std::map<int, std::unique_ptr<MemoryCheckpoint>> made;
+  std::unique_ptr<MemoryCheckpoint>& checkpoint = made[classes];
+  if (checkpoint) return *checkpoint;
+  checkpoint = std::make_unique<MemoryCheckpoint>();
+  const auto conv = [&](const std::string& module, int out, int in, int kernel) {
+    checkpoint->add(module + ".weight", {out, in, kernel, kernel});
+    checkpoint->add(module + ".bias", {out});
+  };
+  conv("features.0", 64, 3, 3);
+  const int fires[][4] = {{3, 64, 16, 64},   {4, 128, 16, 64},   {6, 128, 32, 128},  {7, 256, 32, 128},
+                          {9, 256, 48, 192}, {10, 384, 48, 192}, {11, 384, 64, 256}, {12, 512, 64, 256}};
+  for (const auto& [at, in, squeeze, expand] : fires) {
+    const std::string fire = "features." + std::to_string(at);
+    conv(fire + ".squeeze", squeeze, in, 1);
+    conv(fire + ".expand1x1", expand, squeeze, 1);
+    conv(fire + ".expand3x3", expand, squeeze, 3);
+  }
+  conv("classifier.1", classes, 512, 1);
+  return *checkpoint;
+}
+
+class Convert : public testing::Test {
+ protected:
+  ConvertOptions options(int classes = 1000) {
+    ConvertOptions o;
+    o.checkpoint = folder.path() / "squeezenet.safetensors";
+    write_safetensors(o.checkpoint, squeezenet(classes).tensors());
+    o.model = "squeezenet1_1";
+    o.output = folder.path() / "squeezenet.ferry";
+    return o;
+  }
+  ScratchFolder folder;
+};
+
+TEST_F(Convert, WritesABlobThatOpens) {
+  const Conversion done = convert(options());
+  EXPECT_EQ(done.family, "SqueezeNet");
+  EXPECT_EQ(done.variant, "squeezenet1_1.v1");
+  EXPECT_EQ(done.labels, 1000u);
+  EXPECT_EQ(done.bytes, std::filesystem::file_size(folder.path() / "squeezenet.ferry"));
+  std::shared_ptr<Model> model;
+  const Status status = Model::open((folder.path() / "squeezenet.ferry").c_str(), &model);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(model->graph().provenance()->source()->str(), "squeezenet.safetensors");
+  EXPECT_EQ(model->graph().provenance()->source_sha256()->size(), 64u);
+  EXPECT_EQ(model->graph().inputs()->Get(0)->name()->str(), "input");
+  EXPECT_EQ(model->graph().outputs()->Get(0)->name()->str(), "logits");
+}
+
+TEST_F(Convert, GivesTheSameBytesEveryTime) {
+  ConvertOptions o = options();
+  convert(o);
+  const std::string first = read_text(o.output);
+  convert(o);
+  EXPECT_TRUE(first == read_text(o.output));
+}
+
+TEST_F(Convert, FindsTheModelWhereItIsNotNamed) {
+  ConvertOptions o = options();
+  o.model.clear();
+  EXPECT_EQ(convert(o).variant, "squeezenet1_1.v1");
+}
+
+TEST_F(Convert, FusesActivationsUnlessTapsAreKept) {
+  ConvertOptions o = options();
+  const auto release = convert_to_graph(o);
+  // 26 convolutions, 3 pools, 8 concatenations, mean, flatten
+  EXPECT_EQ(release->model.operators.size(), 39u);
+  o.keep_taps = true;
+  const auto tapped = convert_to_graph(o);
+  EXPECT_EQ(tapped->model.operators.size(), 39u + 26u);
+  std::set<std::string> names;
+  for (const auto& tap : tapped->model.taps) names.insert(tap->name);
+  for (const char* name :
+       {"features.0", "features.1", "features.3.squeeze", "features.3.expand3x3_activation", "features.3",
+        "features.12", "features", "classifier.1", "classifier.2", "classifier.3", "classifier"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST_F(Convert, PreparesPicturesAsTheVariantWasTrained) {
+  const auto graph = convert_to_graph(options());
+  const fbs::PreprocessT& recipe = *graph->model.preprocess;
+  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
+  EXPECT_EQ(recipe.resize_h, 256);
+  EXPECT_EQ(recipe.crop_h, 224);
+  EXPECT_EQ(recipe.crop_w, 224);
+  EXPECT_EQ(recipe.filter, fbs::Filter::Bilinear);
+  EXPECT_EQ(recipe.mean, (std::vector<float>{0.485f, 0.456f, 0.406f}));
+  EXPECT_EQ(graph->model.postprocess->task, fbs::Task::Classification);
+}
+
+TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
+  ConvertOptions o = options();
+  o.height = 160;
+  o.width = 192;
+  const auto graph = convert_to_graph(o);
+  EXPECT_EQ(graph->shape(0), (Shape{1, 160, 192, 3}));
+  EXPECT_EQ(graph->model.preprocess->crop_h, 160);
+  EXPECT_EQ(graph->model.preprocess->crop_w, 192);
+  EXPECT_EQ(graph->model.preprocess->resize_h, 219);  // floor(192 / 0.875)
+  EXPECT_EQ(graph->model.provenance->options, std::vector<std::string>{"--input-size 160x192"});
+}
+
+TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
+  ConvertOptions o = options();
+  o.in_chans = 1;
+  const auto graph = convert_to_graph(o);
+  EXPECT_EQ(graph->shape(0), (Shape{1, 224, 224, 1}));
+  EXPECT_EQ(graph->model.preprocess->color, fbs::ColorOrder::Gray);
+  ASSERT_EQ(graph->model.preprocess->mean.size(), 1u);
+  EXPECT_NEAR(graph->model.preprocess->mean[0], 0.449, 1e-6);
+}
+
+TEST_F(Convert, ZeroClassesGiveFeatures) {
+  ConvertOptions o = options();
+  o.num_classes = 0;
+  const auto graph = convert_to_graph(o);
+  EXPECT_EQ(graph->model.outputs.front()->name, "pooled");
+  EXPECT_EQ(graph->shape(static_cast<int>(graph->model.outputs.front()->tensor)), (Shape{1, 512}));
+  EXPECT_TRUE(graph->model.labels.empty());
+  EXPECT_EQ(graph->model.postprocess->task, fbs::Task::Tensors);
+}
+
+TEST_F(Convert, AnotherClassCountMustBeSaid) {
+  ConvertOptions o = options(10);
+  EXPECT_EQ(complaint([&] { convert(o); }),
+            "squeezenet.safetensors as squeezenet1_1.v1: classifier 'classifier.1' has 10 classes, expected 1000: say "
+            "--num-classes 10 if the checkpoint is right");
+  EXPECT_FALSE(std::filesystem::exists(o.output));
+  o.num_classes = 10;
+  const Conversion done = convert(o);
+  EXPECT_EQ(done.labels, 0u);  // ImageNet's names do not fit
+}
+
+TEST_F(Convert, LabelsComeFromAFileAndMustBeAsManyAsClasses) {
+  ConvertOptions o = options(3);
+  o.num_classes = 3;
+  o.labels = folder.write("labels.txt", "cat\ndog\r\nbird\n");
+  EXPECT_EQ(convert_to_graph(o)->model.labels, (std::vector<std::string>{"cat", "dog", "bird"}));
+  o.labels = folder.write("labels.txt", "cat\ndog\n");
+  EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("labels.txt has 2 lines, but the network has 3 classes"));
+  o.labels = folder.path() / "absent.txt";
+  EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("absent.txt: cannot be read"));
+  o.num_classes = 0;
+  EXPECT_TRUE(
+      complaint([&] { convert(o); }).ends_with("--labels: squeezenet1_1.v1 as converted here gives no classes"));
+}
+
+TEST_F(Convert, OptionsOutOfRangeAreRefused) {
+  const auto refused = [&](auto change) {
+    ConvertOptions o = options();
+    change(o);
+    return complaint([&] { convert(o); });
+  };
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.weights = "int3"; }), "--weights int3: expected f32 or f16");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.num_classes = -1; }), "--num-classes -1: expected 0 or more");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.in_chans = 0; }), "--in-chans 0: expected 1 to 64");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.height = 0; }), "--input-size: a side of 0, expected 1 to 16384");
+}
+
+TEST_F(Convert, AnInputTooSmallForTheNetworkIsRefusedWithTheModule) {
+  ConvertOptions o = options();
+  o.height = o.width = 4;
+  const std::string message = complaint([&] { convert(o); });
+  EXPECT_TRUE(message.starts_with("squeezenet.safetensors as squeezenet1_1.v1: ")) << message;
+}
+
+TEST_F(Convert, MissingAndUnreadKeysNameTheFileAndTheVariant) {
+  ConvertOptions o = options();
+  std::map<std::string, CheckpointTensor> tensors = squeezenet(1000).tensors();
+  auto moved = tensors.extract("features.7.squeeze.bias");
+  write_safetensors(o.checkpoint, tensors);
+  EXPECT_EQ(complaint([&] { convert(o); }),
+            "squeezenet.safetensors as squeezenet1_1.v1: the checkpoint has no 'features.7.squeeze.bias', which module "
+            "'features.7.squeeze' needs");
+  tensors = squeezenet(1000).tensors();
+  moved.key() = "features.7.extra";
+  tensors.insert(std::move(moved));
+  write_safetensors(o.checkpoint, tensors);
+  EXPECT_EQ(complaint([&] { convert(o); }),
+            "squeezenet.safetensors as squeezenet1_1.v1: the network has no use for 1 key of the checkpoint: "
+            "'features.7.extra' [32]");
+}
+
+TEST_F(Convert, ReportsProgressInOrder) {
+  ConvertOptions o = options();
+  std::vector<std::string> steps;
+  double last = -1;
+  o.progress = [&](std::string_view step, double fraction) {
+    steps.emplace_back(step);
+    EXPECT_GT(fraction, last);
+    last = fraction;
+  };
+  convert(o);
+  EXPECT_EQ(steps, (std::vector<std::string>{"reading", "building", "folding", "packing", "writing", "done"}));
+  EXPECT_EQ(last, 1);
+}
+
+// Every tap of a fixture exists in a blob that keeps taps, with the shape that the framework saw.
+class FixtureTaps : public testing::TestWithParam<const char*> {};
+
+TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
+  const std::filesystem::path shared = shared_dir();
+  if (shared.empty()) GTEST_SKIP() << "no ../shared (or FERRY_SHARED): the parity fixtures are not here";
+  const std::filesystem::path fixture = shared / "fixtures" / GetParam();
+  const auto read = [](const std::filesystem::path& path) { return nlohmann::json::parse(read_text(path)); };
+  const nlohmann::json manifest = read(fixture / "manifest.json");
+  const nlohmann::json source =
+      manifest.contains("checkpoint_of")
+          ? read(shared / "fixtures" / manifest["checkpoint_of"].get<std::string>() / "manifest.json")
+          : manifest;
+
+  // Any weights will do here: names and shapes are what counts.
+  ScratchFolder folder;
+  std::map<std::string, CheckpointTensor> tensors;
+  std::vector<float> ones(3'000'000, 1.0f);
+  for (const auto& tensor : source["tensors"]) {
+    CheckpointTensor t;
+    t.shape = tensor["shape"].get<std::vector<int64_t>>();
+    t.type = tensor["dtype"] == "I64" ? ElementType::I64 : ElementType::F32;
+    t.bytes = std::as_bytes(std::span(ones)).first(static_cast<size_t>(t.elements()) * element_size(t.type));
+    tensors[tensor["name"]] = t;
+  }
+  ConvertOptions o;
+  o.checkpoint = folder.path() / "model.safetensors";
+  write_safetensors(o.checkpoint, tensors);
+  if (std::filesystem::exists(fixture / "config.json"))
+    std::filesystem::copy(fixture / "config.json", folder.path() / "config.json");
+  else
+    o.model = manifest["arch"];
+  o.in_chans = manifest["inputs"][0]["shape"][1];
+  o.keep_taps = true;
+  const auto graph = convert_to_graph(o);
+
+  std::map<std::string, std::vector<int>> seen;
+  for (const auto* ports : {&graph->model.outputs, &graph->model.taps}) {
+    for (const auto& port : *ports) {
+      const Shape s = graph->shape(static_cast<int>(port->tensor));
+      seen[port->name] = port->source_layout == fbs::Layout::NCHW
+                             ? std::vector<int>{s[0], s[3], s[1], s[2]}
+                             : std::vector<int>(s.dims.begin(), s.dims.begin() + s.rank);
+    }
+  }
+  for (const char* list : {"outputs", "taps"}) {
+    for (const auto& entry : manifest[list]) {
+      std::string name = entry["name"];
+      if (name.starts_with("tap/")) name = name.substr(4);
+      ASSERT_TRUE(seen.contains(name)) << name;
+      EXPECT_EQ(seen[name], entry["shape"].get<std::vector<int>>()) << name;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
+                         testing::Values("timm_resnet50_a1_in1k", "timm_resnet50_a1_in1k_in1c", "hf_resnet50",
+                                         "timm_mobilenetv2_100", "timm_mobilenetv2_100_in1c"),
+                         [](const auto& test) { return std::string(test.param); });
+
+class RealCheckpoint : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+TEST_P(RealCheckpoint, IsRecognisedAndUsedWhole) {
+  const std::filesystem::path shared = shared_dir();
+  if (shared.empty()) GTEST_SKIP() << "no ../shared (or FERRY_SHARED): the real checkpoints are not here";
+  ConvertOptions o;
+  o.checkpoint = shared / "weights" / GetParam().first;
+  EXPECT_EQ(convert_to_graph(o)->model.name, GetParam().second);
+}
+
+INSTANTIATE_TEST_SUITE_P(Convert, RealCheckpoint,
+                         testing::Values(std::pair{"squeezenet1_0", "squeezenet1_0.v1"},
+                                         std::pair{"mobilenet_v2", "mobilenet_v2.v2"}),
+                         [](const auto& test) { return std::string(test.param.first); });
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,138 @@
+#include "converter/identify.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "models/resnet/resnet.h"
+#include "tests/converter/memory_checkpoint.h"
+
+namespace ferry {
+namespace {
+
+std::shared_ptr<MemoryCheckpoint> with_keys(const std::vector<std::pair<std::string, std::vector<int64_t>>>& keys) {
+  auto checkpoint = std::make_shared<MemoryCheckpoint>();
+  for (const auto& [key, shape] : keys) checkpoint->add(key, shape, std::vector<float>{});  // shapes only
+  return checkpoint;
+}
+
+// The keys and shapes of a plain ResNet of basic blocks, in timm's names or in those of transformers.
+std::shared_ptr<MemoryCheckpoint> basic_resnet(std::vector<int> layers, bool transformers = false) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> keys;
+  const auto conv_bn = [&](const std::string& conv, const std::string& bn, std::vector<int64_t> shape) {
+    keys.push_back({conv + ".weight", shape});
+    for (const char* leaf : {"weight", "bias", "running_mean", "running_var"})
+      keys.push_back({bn + "." + leaf, {shape.front()}});
+  };
+  const auto named = [&](const char* timm, const char* hf) { return std::string(transformers ? hf : timm); };
+  conv_bn(named("conv1", "resnet.embedder.embedder.convolution"),
+          named("bn1", "resnet.embedder.embedder.normalization"), {64, 3, 7, 7});
+  int64_t in = 64;
+  for (int s = 0; s < 4; ++s) {
+    const int64_t out = 64 << s;
+    for (int b = 0; b < layers[static_cast<size_t>(s)]; ++b) {
+      const std::string block = transformers
+                                    ? "resnet.encoder.stages." + std::to_string(s) + ".layers." + std::to_string(b)
+                                    : "layer" + std::to_string(s + 1) + "." + std::to_string(b);
+      conv_bn(block + named(".conv1", ".layer.0.convolution"), block + named(".bn1", ".layer.0.normalization"),
+              {out, in, 3, 3});
+      conv_bn(block + named(".conv2", ".layer.1.convolution"), block + named(".bn2", ".layer.1.normalization"),
+              {out, out, 3, 3});
+      if (in != out)
+        conv_bn(block + named(".downsample.0", ".shortcut.convolution"),
+                block + named(".downsample.1", ".shortcut.normalization"), {out, in, 1, 1});
+      in = out;
+    }
+  }
+  keys.push_back({named("fc", "classifier.1") + ".weight", {1000, 512}});
+  keys.push_back({named("fc", "classifier.1") + ".bias", {1000}});
+  return with_keys(keys);
+}
+
+TEST(Identify, FindsTheVariantByAnyOfItsNames) {
+  const auto checkpoint = basic_resnet({2, 2, 2, 2});
+  for (const char* name : {"resnet18", "resnet18.a1_in1k", "timm/resnet18", "timm/resnet18.a1_in1k"})
+    EXPECT_EQ(identify(*checkpoint, name).variant->hub, "timm/resnet18.a1_in1k") << name;
+  EXPECT_EQ(identify(*checkpoint, "resnet18.a2_in1k").variant->hub, "timm/resnet18.a2_in1k");
+  const Identified torchvision = identify(*checkpoint, "torchvision/resnet18");
+  EXPECT_EQ(torchvision.variant->hub, "torchvision/resnet18.v1");
+  EXPECT_EQ(torchvision.naming->framework, "torchvision");
+}
+
+TEST(Identify, ABareArchitectureFollowsTheNamesOfTheCheckpoint) {
+  const auto checkpoint = basic_resnet({2, 2, 2, 2}, true);
+  const Identified found = identify(*checkpoint, "resnet18");
+  EXPECT_EQ(found.variant->hub, "microsoft/resnet-18");
+  EXPECT_EQ(found.naming->framework, "transformers");
+  // A variant that is named stays, whosoever names the keys bear.
+  EXPECT_EQ(identify(*checkpoint, "resnet18.a1_in1k").variant->framework, "timm");
+  EXPECT_EQ(identify(*checkpoint, "resnet18.a1_in1k").naming->framework, "transformers");
+}
+
+TEST(Identify, WithoutANameKeysAndShapesDecide) {
+  EXPECT_EQ(identify(basic_resnet({2, 2, 2, 2})).variant->name(), "resnet18.a1_in1k");
+  EXPECT_EQ(identify(basic_resnet({3, 4, 6, 3})).variant->name(), "resnet34.a1_in1k");
+  EXPECT_EQ(identify(basic_resnet({3, 4, 6, 3}, true)).variant->hub, "microsoft/resnet-34");
+}
+
+TEST(Identify, AnUnknownDepthIsNoKnownModel) {
+  const std::string message = complaint([] { identify(basic_resnet({2, 2, 2, 3})); });
+  EXPECT_TRUE(message.starts_with("model.safetensors has the keys of a ResNet, but fits none that is known here"))
+      << message;
+}
+
+TEST(Identify, UnknownNamesAndForeignKeysAreRefused) {
+  EXPECT_EQ(complaint([] {
+              identify(*basic_resnet({2, 2, 2, 2}), "resnet19");
+            }),
+            "no model is called 'resnet19': `ferry models` lists those known");
+  const auto foreign = with_keys({{"body.0.weight", {64, 3, 3, 3}}});
+  EXPECT_EQ(complaint([&] { identify(*foreign, "resnet18"); }),
+            "model.safetensors: the keys are not those of a ResNet (timm, torchvision, transformers): there is no "
+            "'layer1.0.conv1.weight', for example");
+  const auto nothing = with_keys({{"something.else", {1}}});
+  EXPECT_EQ(complaint([&] { identify(nothing); }),
+            "model.safetensors has the keys of no model known here: `ferry models` lists them");
+}
+
+TEST(ResNetConfig, NamesTheArchitecture) {
+  const auto architecture = [](const char* text) { return resnet::architecture_of(nlohmann::json::parse(text)); };
+  EXPECT_EQ(architecture(R"({"model_type": "resnet"})"), "resnet50");  // transformers' defaults
+  EXPECT_EQ(architecture(R"({"model_type": "resnet", "layer_type": "basic", "depths": [2, 2, 2, 2],
+                             "hidden_sizes": [64, 128, 256, 512]})"),
+            "resnet18");
+  EXPECT_EQ(architecture(R"({"model_type": "resnet", "depths": [2, 2, 2, 2]})"), "resnet26");
+  EXPECT_EQ(architecture(R"({"model_type": "vit"})"), "");
+}
+
+TEST(ResNetConfig, RefusesWhatIsNotBuiltHere) {
+  for (const char* text :
+       {R"({"model_type": "resnet", "downsample_in_bottleneck": true})",
+        R"({"model_type": "resnet", "embedding_size": 32})", R"({"model_type": "resnet", "depths": [1, 1, 1, 1]})",
+        R"({"model_type": "resnet", "hidden_act": "gelu"})"}) {
+    const std::string message = complaint([&] { resnet::architecture_of(nlohmann::json::parse(text)); });
+    EXPECT_TRUE(message.starts_with("config.json describes a ResNet that is none of those known here")) << text;
+  }
+}
+
+TEST(Variants, BearUniqueNamesAndAFrameworkThatTheFamilyCanRead) {
+  std::set<std::string> names;
+  for (const Family& family : families()) {
+    for (const Variant& variant : family.variants()) {
+      EXPECT_TRUE(names.insert(variant.framework + "/" + variant.name()).second) << variant.name();
+      bool readable = false;
+      for (const Naming& naming : family.namings()) readable = readable || naming.framework == variant.framework;
+      EXPECT_TRUE(readable) << variant.name() << " of " << variant.framework;
+    }
+  }
+}
+
+TEST(Labels, AreTheThousandOfImageNet) {
+  ASSERT_EQ(imagenet_labels().size(), 1000u);
+  EXPECT_EQ(imagenet_labels().front(), "tench, Tinca tinca");
+  EXPECT_EQ(imagenet_labels()[88], "macaw");
+}
+
+}  // namespace
+}  // namespace ferry

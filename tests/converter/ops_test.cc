@@ -1,0 +1,155 @@
+#include "converter/graph/ops.h"
+
+#include <gtest/gtest.h>
+
+#include "converter/reference/interpreter.h"
+#include "tests/converter/memory_checkpoint.h"
+
+namespace ferry {
+namespace {
+
+using reference::Array;
+
+struct Fixture {
+  std::shared_ptr<MemoryCheckpoint> file = std::make_shared<MemoryCheckpoint>();
+  Naming naming{.framework = "timm"};
+  Graph graph;
+  Ledger ledger{file, naming};
+  Weights w{graph, ledger};
+
+  Tensor input(const Shape& shape) { return graph.add_input("input", shape, fbs::Layout::NCHW); }
+  std::vector<double> run(Tensor output, std::vector<double> input) {
+    const Shape shape = graph.shape(static_cast<int>(graph.model.inputs.front()->tensor));
+    return reference::interpret(graph, {Array{shape, std::move(input)}}).at(output.index).values;
+  }
+  std::vector<std::string> taps() const {
+    std::vector<std::string> names;
+    for (const auto& tap : graph.model.taps) names.push_back(tap->name);
+    return names;
+  }
+};
+
+TEST(Builder, BatchNormUsesTheStatisticsOfTraining) {
+  Fixture f;
+  f.file->add("bn.weight", {2}, std::vector<float>{2, -1});
+  f.file->add("bn.bias", {2}, std::vector<float>{0.5f, 1});
+  f.file->add("bn.running_mean", {2}, std::vector<float>{1, 3});
+  f.file->add("bn.running_var", {2}, std::vector<float>{3, 0.25f});
+  const Tensor y = batch_norm(f.input({1, 1, 1, 2}), f.w["bn"], 1.0);
+  const std::vector<double> values = f.run(y, {5, 7});
+  EXPECT_DOUBLE_EQ(values[0], 2 * (5 - 1) / 2.0 + 0.5);
+  EXPECT_NEAR(values[1], -1 * (7 - 3) / std::sqrt(1.25) + 1, 1e-15);
+  EXPECT_EQ(f.taps(), std::vector<std::string>{"bn"});
+}
+
+TEST(Builder, BatchNormAndActivationAreTappedAfterTheActivation) {
+  Fixture f;
+  for (const char* leaf : {"weight", "bias", "running_mean"}) f.file->add(std::string("bn.") + leaf, {1});
+  f.file->add("bn.running_var", {1}, std::vector<float>{1});
+  const Tensor y = batch_norm_act(f.input({1, 1, 1, 1}), f.w["bn"], relu6);
+  for (const auto& tap : f.graph.model.taps) EXPECT_EQ(static_cast<int>(tap->tensor), y.index) << tap->name;
+  EXPECT_EQ(f.taps(), (std::vector<std::string>{"bn.act", "bn"}));
+}
+
+TEST(Builder, AVarianceMustBePositive) {
+  Fixture f;
+  for (const char* leaf : {"weight", "bias", "running_mean"}) f.file->add(std::string("bn.") + leaf, {1});
+  f.file->add("bn.running_var", {1}, std::vector<float>{-2});
+  EXPECT_EQ(complaint([&] {
+              batch_norm(f.input({1, 1, 1, 1}), f.w["bn"]);
+            }),
+            "'bn.running_var'[0] is -2: a variance must be positive");
+}
+
+TEST(Builder, FlattenCountsChannelsFirst) {
+  Fixture f;
+  const Tensor y = flatten(f.input({1, 2, 1, 3}));  // pixels (0,1,2) and (3,4,5)
+  EXPECT_EQ(f.run(y, {0, 1, 2, 3, 4, 5}), (std::vector<double>{0, 3, 1, 4, 2, 5}));
+}
+
+TEST(Builder, FlattenOfOnePixelMovesNothing) {
+  Fixture f;
+  flatten(global_avg_pool(f.input({1, 2, 2, 3})));
+  EXPECT_EQ(f.graph.model.operators.size(), 2u);
+}
+
+TEST(Builder, PixelShuffleTakesPyTorchsChannelOrder) {
+  Fixture f;
+  // Channels of torch.nn.PixelShuffle(2): colour 0 at the cell's four places, then colour 1.
+  const Tensor y = pixel_shuffle(f.input({1, 1, 1, 8}), 2);
+  EXPECT_EQ(y.shape(), (Shape{1, 2, 2, 2}));
+  EXPECT_EQ(f.run(y, {0, 1, 2, 3, 10, 11, 12, 13}), (std::vector<double>{0, 10, 1, 11, 2, 12, 3, 13}));
+}
+
+TEST(Builder, AValueMayHaveSeveralNamesButANameOneValue) {
+  Fixture f;
+  const Tensor x = f.input({1, 1, 1, 1});
+  const Tensor y = tap(tap(relu(x), f.w["act"]), f.w["block"], kBlock);
+  tap(y, f.w["act"]);
+  EXPECT_EQ(f.taps(), (std::vector<std::string>{"act", "block"}));
+  EXPECT_EQ(complaint([&] { tap(x, f.w["act"]); }), "two values are tapped as 'act'");
+}
+
+TEST(Builder, ConvolutionChecksTheSizesThatTheFamilyStates) {
+  Fixture f;
+  f.file->add("conv.weight", {8, 3, 3, 3});
+  const Tensor x = f.input({1, 8, 8, 3});
+  EXPECT_EQ(complaint([&] { conv2d(x, f.w["conv"], {.out = 16, .kernel = 3, .bias = false}); }),
+            "'conv.weight' has shape [8,3,3,3], but module 'conv' needs [16,3,3,3]");
+  EXPECT_EQ(conv2d(x, f.w["conv"], {.out = 8, .kernel = 3, .bias = false}).shape(), (Shape{1, 6, 6, 8}));
+}
+
+TEST(Builder, AConvolutionMustHaveTheBiasItIsSaidToHave) {
+  Fixture f;
+  f.file->add("conv.weight", {8, 3, 3, 3});
+  EXPECT_EQ(complaint([&] {
+              conv2d(f.input({1, 8, 8, 3}), f.w["conv"]);
+            }),
+            "the checkpoint has no 'conv.bias', which module 'conv' needs");
+}
+
+// timm's adapt_input_conv: expectations follow from its definition for a kernel of one pixel.
+struct Adaptation {
+  std::vector<double> weight;
+  int in_chans;
+  std::vector<double> expected;
+};
+
+TEST(AdaptInputChannels, FollowsTimmsRule) {
+  const Adaptation cases[] = {
+      {{1, 2, 4}, 1, {7}},                                                         // the sum
+      {{1, 2}, 1, {3}},                                                            //
+      {{1, 2, 4, 8, 16, 32}, 1, {7, 56}},                                          // by threes
+      {{1, 2, 4}, 2, {1.5, 3}},                                                    // cut, times 3/2
+      {{1, 2, 4}, 4, {0.75, 1.5, 3, 0.75}},                                        // repeated, times 3/4
+      {{1, 2, 4}, 7, {3 / 7., 6 / 7., 12 / 7., 3 / 7., 6 / 7., 12 / 7., 3 / 7.}},  //
+  };
+  for (const Adaptation& c : cases) {
+    Graph graph;
+    const Tensor weight = graph.add_constant("w", Shape{1, 1, 1, static_cast<int>(c.weight.size())}, c.weight);
+    const std::vector<double> adapted = graph.values(adapt_input_channels(weight, c.in_chans).index);
+    ASSERT_EQ(adapted.size(), c.expected.size());
+    for (size_t i = 0; i < adapted.size(); ++i) EXPECT_NEAR(adapted[i], c.expected[i], 1e-15) << c.in_chans << " " << i;
+  }
+}
+
+TEST(AdaptInputChannels, RefusesWhatTheRuleDoesNotCover) {
+  Graph graph;
+  const Tensor five = graph.add_constant("conv1.weight", Shape{1, 1, 1, 5}, std::vector<double>(5, 1.0));
+  EXPECT_EQ(
+      complaint([&] { adapt_input_channels(five, 1); }),
+      "'conv1.weight' has 5 input channels: there is no rule that makes 1 of them (--in-chans 5 takes them as they "
+      "are)");
+  EXPECT_NE(complaint([&] { adapt_input_channels(five, 4); }), "no error");
+}
+
+TEST(AdaptInputChannels, KeepsAWeightThatFits) {
+  Fixture f;
+  f.file->add("conv.weight", {2, 5, 1, 1});
+  conv2d(f.input({1, 4, 4, 5}), f.w["conv"], {.bias = false, .adapt_input = true});
+  EXPECT_EQ(f.graph.values(f.graph.model.operators.front()->inputs[1]),
+            f.file->tensors().at("conv.weight").to_doubles());
+}
+
+}  // namespace
+}  // namespace ferry
