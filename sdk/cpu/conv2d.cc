@@ -1,5 +1,6 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/weights_cache.h"
+#include "sdk/cpu/winograd.h"
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
@@ -55,6 +56,9 @@ class Conv2d : public XnnOp {
 }  // namespace
 
 Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const int tile =
+      winograd_tile(*op.params_as_Conv2d(), model.shape(op.inputs()->Get(1)), model.shape(op.outputs()->Get(0)));
+  if (tile != 0) return create_winograd(model, op, tile, out);
   auto conv = std::make_unique<Conv2d>();
   FERRY_TRY(conv->create(model, op));
   *out = std::move(conv);

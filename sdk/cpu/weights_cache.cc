@@ -77,6 +77,11 @@ WeightsCache::Creation::Creation(WeightsCache& cache, const void* op) : cache_(c
 
 WeightsCache::Creation::~Creation() { cache_.reserved_ = {}; }
 
+bool WeightsCache::Creation::has_packed() const {
+  const auto found = cache_.packed_.lower_bound({cache_.current_.op, 0, 0});
+  return found != cache_.packed_.end() && found->first.op == cache_.current_.op;
+}
+
 xnn_weights_cache_provider* WeightsCache::Creation::next() {
   ++cache_.current_.part;
   return cache_.provider_.get();

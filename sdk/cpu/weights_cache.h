@@ -33,6 +33,9 @@ class WeightsCache {
     Creation(const Creation&) = delete;
     Creation& operator=(const Creation&) = delete;
 
+    // Has an earlier creation packed this op's weights? Then XNNPACK will not read them again where it packs for a
+    // matrix product (it looks before it packs).
+    bool has_packed() const;
     // For the op's next XNNPACK operator; the pointer lives as long as the cache.
     xnn_weights_cache_provider* next();
 

@@ -1,0 +1,299 @@
+#include "sdk/cpu/winograd.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/weights_cache.h"
+
+namespace ferry::cpu {
+namespace {
+
+// Channels handled together: a vector of the compiler's, cut into the machine's own.
+constexpr size_t kLanes = 8;
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+
+// Through memcpy: any alignment.
+inline __attribute__((always_inline)) void load(const float* from, Vector& to) { std::memcpy(&to, from, sizeof(to)); }
+inline __attribute__((always_inline)) void store(const Vector& from, float* to) {
+  std::memcpy(to, &from, sizeof(from));
+}
+
+// The one-dimensional transforms of the paper, from d to y, whose numbers lie `step` and
+// `out_step` vectors apart. kernel: 3 taps to n numbers, in double.
+template <int M>
+struct Transform;
+
+// The paper's.
+template <>
+struct Transform<2> {
+  static inline __attribute__((always_inline)) void input(const Vector* d, int step, Vector* y, int out_step) {
+    y[0] = d[0] - d[2 * step];
+    y[out_step] = d[step] + d[2 * step];
+    y[2 * out_step] = d[2 * step] - d[step];
+    y[3 * out_step] = d[step] - d[3 * step];
+  }
+  static inline __attribute__((always_inline)) void output(const Vector* d, int step, Vector* y, int out_step) {
+    y[0] = d[0] + d[step] + d[2 * step];
+    y[out_step] = d[step] - d[2 * step] - d[3 * step];
+  }
+  static void kernel(const double g[3], double y[4]) {
+    y[0] = g[0];
+    y[1] = (g[0] + g[1] + g[2]) / 2;
+    y[2] = (g[0] - g[1] + g[2]) / 2;
+    y[3] = g[2];
+  }
+};
+
+// Toom-Cook for points 0, a, -a, b, -b and infinity. With a = 5/8 and b = 3/2 (as in oneDNN) errors are a third of those
+// of the paper's 1 and 2; every constant is exact.
+template <>
+struct Transform<4> {
+  static constexpr float a = 0.625f, b = 1.5f, a2 = a * a, b2 = b * b;
+
+  static inline __attribute__((always_inline)) void input(const Vector* d, int step, Vector* y, int out_step) {
+    const Vector even_a = d[4 * step] - b2 * d[2 * step], odd_a = a * (d[3 * step] - b2 * d[step]);
+    const Vector even_b = d[4 * step] - a2 * d[2 * step], odd_b = b * (d[3 * step] - a2 * d[step]);
+    y[0] = a2 * b2 * d[0] - (a2 + b2) * d[2 * step] + d[4 * step];
+    y[out_step] = even_a + odd_a;
+    y[2 * out_step] = even_a - odd_a;
+    y[3 * out_step] = even_b + odd_b;
+    y[4 * out_step] = even_b - odd_b;
+    y[5 * out_step] = a2 * b2 * d[step] - (a2 + b2) * d[3 * step] + d[5 * step];
+  }
+  static inline __attribute__((always_inline)) void output(const Vector* d, int step, Vector* y, int out_step) {
+    const Vector even_a = d[step] + d[2 * step], odd_a = d[step] - d[2 * step];
+    const Vector even_b = d[3 * step] + d[4 * step], odd_b = d[3 * step] - d[4 * step];
+    y[0] = d[0] + even_a + even_b;
+    y[out_step] = a * odd_a + b * odd_b;
+    y[2 * out_step] = a2 * even_a + b2 * even_b;
+    y[3 * out_step] = a * a2 * odd_a + b * b2 * odd_b + d[5 * step];
+  }
+  static void kernel(const double g[3], double y[6]) {
+    const double norm_a = 1.0 / (2 * a2 * (a2 - b2)), norm_b = 1.0 / (2 * b2 * (b2 - a2));
+    y[0] = g[0] / (a2 * b2);
+    y[1] = (g[0] + a * g[1] + a2 * g[2]) * norm_a;
+    y[2] = (g[0] - a * g[1] + a2 * g[2]) * norm_a;
+    y[3] = (g[0] + b * g[1] + b2 * g[2]) * norm_b;
+    y[4] = (g[0] - b * g[1] + b2 * g[2]) * norm_b;
+    y[5] = g[2];
+  }
+};
+
+// The n*n cells of an input tile, one pointer each, to [n*n, channels].
+template <int M>
+FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, float* out) {
+  constexpr int n = M + 2;
+  for (size_t c = 0; c < channels; c += kLanes) {
+    Vector x[n * n], half[n * n], y[n * n];
+    for (int i = 0; i < n * n; ++i) load(cells[i] + c, x[i]);
+    for (int i = 0; i < n; ++i) Transform<M>::input(x + i, n, half + i, n);
+    for (int i = 0; i < n; ++i) Transform<M>::input(half + n * i, 1, y + n * i, 1);
+    for (int i = 0; i < n * n; ++i) store(y[i], out + static_cast<size_t>(i) * channels + c);
+  }
+}
+
+// [n*n, channels] to the m*m pixels of an output tile; a null pointer is a pixel outside the output.
+template <int M>
+FERRY_KERNEL void transform_output(const float* in, size_t channels, const float* bias, float low, float high,
+                                   float* const* pixels) {
+  constexpr int n = M + 2;
+  const Vector least = Vector{} + low, most = Vector{} + high;
+  for (size_t c = 0; c < channels; c += kLanes) {
+    Vector x[n * n], half[M * n], y[M * M], b;
+    load(bias + c, b);
+    for (int i = 0; i < n * n; ++i) load(in + static_cast<size_t>(i) * channels + c, x[i]);
+    for (int i = 0; i < n; ++i) Transform<M>::output(x + i, n, half + i, n);
+    for (int i = 0; i < M; ++i) Transform<M>::output(half + n * i, 1, y + M * i, 1);
+    for (int i = 0; i < M * M; ++i) {
+      Vector value = y[i] + b;
+      value = value < least ? least : value;
+      value = value > most ? most : value;
+      if (pixels[i] != nullptr) store(value, pixels[i] + c);
+    }
+  }
+}
+
+// Kernels [O,3,3,I] to [n*n,O,I].
+template <int M>
+void transform_kernels(const float* from, size_t outputs, size_t inputs, float* to) {
+  constexpr int n = M + 2;
+  for (size_t o = 0; o < outputs; ++o) {
+    for (size_t c = 0; c < inputs; ++c) {
+      double half[3][n], rows[n][3], y[n][n];
+      for (size_t i = 0; i < 3; ++i) {
+        double g[3];
+        for (size_t j = 0; j < 3; ++j) g[j] = static_cast<double>(from[((o * 3 + i) * 3 + j) * inputs + c]);
+        Transform<M>::kernel(g, half[i]);
+      }
+      for (int i = 0; i < n; ++i)
+        for (int j = 0; j < 3; ++j) rows[i][j] = half[j][i];
+      for (int i = 0; i < n; ++i) Transform<M>::kernel(rows[i], y[i]);  // y is transposed
+      for (int i = 0; i < n * n; ++i)
+        to[(static_cast<size_t>(i) * outputs + o) * inputs + c] = static_cast<float>(y[i % n][i / n]);
+    }
+  }
+}
+
+template <int M>
+class Winograd : public XnnOp {
+ public:
+  explicit Winograd(const fbs::Conv2d& params) : XnnOp(fbs::OpParams::Conv2d), params_(params) {}
+
+  Status create(const Model& model, const fbs::Operator& op) {
+    FloatConstant weight, bias;
+    FERRY_TRY(constant_input(model, op, 1, &weight));
+    FERRY_TRY(constant_input(model, op, 2, &bias));
+    const Shape w = model.shape(op.inputs()->Get(1));
+    outputs_ = static_cast<size_t>(w[0]);
+    inputs_ = static_cast<size_t>(w[3]);
+    zeros_.assign(inputs_, 0.0f);
+    bias_.assign(outputs_, 0.0f);
+    if (bias.data != nullptr) bias_.assign(bias.data, bias.data + outputs_);
+    std::vector<float> kernels;
+    WeightsCache::Creation creation(model.weights_cache(), &op);
+    if (!creation.has_packed()) {
+      kernels.resize(kPoints * outputs_ * inputs_);
+      transform_kernels<M>(weight.data, outputs_, inputs_, kernels.data());
+    }
+    xnn_operator_t created = nullptr;
+    const float infinity = std::numeric_limits<float>::infinity();
+    const xnn_status status = xnn_create_convolution2d_nhwc_f32(
+        0, 0, 0, 0, 1, 1, 1, 1, 1, 1, kPoints, inputs_, outputs_, kPoints * inputs_, kPoints * outputs_, kernels.data(),
+        /*bias=*/nullptr, -infinity, infinity, /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
+    return own(status, created);
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+    height_ = inputs[0][1];
+    width_ = inputs[0][2];
+    out_height_ = output[1];
+    out_width_ = output[2];
+    tiles_y_ = (out_height_ + M - 1) / M;
+    tiles_x_ = (out_width_ + M - 1) / M;
+    tiles_ = static_cast<size_t>(output[0] * tiles_y_ * tiles_x_);
+    // As many tiles at once as stay in the cache between the three steps, in blocks of one size.
+    constexpr size_t kBlockBytes = 4 << 20;
+    const size_t tile_bytes = kPoints * (inputs_ + outputs_) * sizeof(float);
+    const size_t most = std::max<size_t>(kBlockBytes / tile_bytes, 16);
+    blocks_ = (tiles_ + most - 1) / most;
+    block_ = (tiles_ + blocks_ - 1) / blocks_;
+    size_t bytes = 0, alignment = 0, rows = 0, columns = 0;
+    FERRY_TRY(
+        check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, block_, &bytes, &alignment, &rows, &columns, pool),
+              "reshaping"));
+    transformed_bytes_ =
+        (block_ * kPoints * inputs_ * sizeof(float) + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
+    *workspace = transformed_bytes_ + block_ * kPoints * outputs_ * sizeof(float) + kExtraBytes;
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    transformed_ = floats(workspace);
+    products_ = floats(static_cast<void*>(static_cast<std::byte*>(workspace) + transformed_bytes_));
+    return check(xnn_setup_convolution2d_nhwc_f32(xnn_.get(), /*workspace=*/nullptr, transformed_, products_),
+                 "setting up");
+  }
+
+  Status run(pthreadpool_t pool) override {
+    for (size_t block = 0; block < blocks_; ++block) {
+      const size_t first = block * block_;
+      parallel_rows(pool, block_, kPoints * inputs_, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) read_tile(first + i, transformed_ + i * kPoints * inputs_);
+      });
+      FERRY_TRY(XnnOp::run(pool));
+      parallel_rows(pool, std::min(block_, tiles_ - std::min(first, tiles_)), kPoints * outputs_,
+                    [&](size_t begin, size_t end) {
+                      for (size_t i = begin; i < end; ++i) write_tile(first + i, products_ + i * kPoints * outputs_);
+                    });
+    }
+    return {};
+  }
+
+ private:
+  static constexpr int kSide = M + 2;
+  static constexpr size_t kPoints = kSide * kSide;
+
+  void read_tile(size_t tile, float* to) const {
+    if (tile >= tiles_) {  // the last block may have room left
+      std::fill_n(to, kPoints * inputs_, 0.0f);
+      return;
+    }
+    const auto index = static_cast<int64_t>(tile);
+    const int64_t top = index / tiles_x_ % tiles_y_ * M - params_.pad_top();
+    const int64_t left = index % tiles_x_ * M - params_.pad_left();
+    const float* image = input_ + index / (tiles_x_ * tiles_y_) * height_ * width_ * static_cast<int64_t>(inputs_);
+    const float* cells[kPoints];
+    for (int64_t i = 0; i < static_cast<int64_t>(kPoints); ++i) {
+      const int64_t y = top + i / kSide, x = left + i % kSide;
+      const bool inside = y >= 0 && y < height_ && x >= 0 && x < width_;
+      cells[i] = inside ? image + (y * width_ + x) * static_cast<int64_t>(inputs_) : zeros_.data();
+    }
+    transform_input<M>(cells, inputs_, to);
+  }
+
+  void write_tile(size_t tile, const float* from) const {
+    const auto index = static_cast<int64_t>(tile);
+    const int64_t top = index / tiles_x_ % tiles_y_ * M, left = index % tiles_x_ * M;
+    float* image = output_ + index / (tiles_x_ * tiles_y_) * out_height_ * out_width_ * static_cast<int64_t>(outputs_);
+    float* pixels[M * M];
+    for (int64_t i = 0; i < M * M; ++i) {
+      const int64_t y = top + i / M, x = left + i % M;
+      const bool inside = y < out_height_ && x < out_width_;
+      pixels[i] = inside ? image + (y * out_width_ + x) * static_cast<int64_t>(outputs_) : nullptr;
+    }
+    transform_output<M>(from, outputs_, bias_.data(), params_.output_min(), params_.output_max(), pixels);
+  }
+
+  const fbs::Conv2d& params_;
+  size_t inputs_ = 0, outputs_ = 0;
+  std::vector<float> zeros_, bias_;
+  int64_t height_ = 0, width_ = 0, out_height_ = 0, out_width_ = 0, tiles_y_ = 0, tiles_x_ = 0;
+  size_t tiles_ = 0, blocks_ = 0, block_ = 0, transformed_bytes_ = 0;
+  const float* input_ = nullptr;
+  float *output_ = nullptr, *transformed_ = nullptr, *products_ = nullptr;
+};
+
+template <int M>
+Status create(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  auto winograd = std::make_unique<Winograd<M>>(*op.params_as_Conv2d());
+  FERRY_TRY(winograd->create(model, op));
+  *out = std::move(winograd);
+  return {};
+}
+
+// Multiplications of a convolution with `points` matrix products of `rows` rows, an input and output channel each.
+// Reading a weight from memory takes as long as some 20 multiplications, and matrix kernels take 5 rows or so at once.
+double products(double points, int64_t rows) { return points * (static_cast<double>((rows + 4) / 5 * 5) + 20); }
+
+}  // namespace
+
+int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& output) {
+  const int64_t outputs = weight[0], inputs = weight[3];
+  if (weight[1] != 3 || weight[2] != 3 || params.groups() != 1 || params.stride_h() != 1 || params.stride_w() != 1 ||
+      params.dilation_h() != 1 || params.dilation_w() != 1 || inputs % static_cast<int64_t>(kLanes) != 0 ||
+      outputs % static_cast<int64_t>(kLanes) != 0)
+    return 0;
+  const int64_t batch = output[0], height = output[1], width = output[2];
+  int best = 0;
+  double least = 0.9 * products(9, batch * height * width);  // a gain below a tenth is not worth the memory
+  for (const int m : {2, 4}) {
+    const int64_t tiles = batch * ((height + m - 1) / m) * ((width + m - 1) / m);
+    const double points = (m + 2) * (m + 2);
+    // Transforms: some 17 multiplications' time for a number moved.
+    const double moved = static_cast<double>(tiles) * points * static_cast<double>(inputs + outputs);
+    const double cost = products(points, tiles) + 17 * moved / static_cast<double>(inputs * outputs);
+    if (cost >= least) continue;
+    best = m;
+    least = cost;
+  }
+  return best;
+}
+
+Status create_winograd(const Model& model, const fbs::Operator& op, int tile, std::unique_ptr<Op>* out) {
+  return tile == 2 ? create<2>(model, op, out) : create<4>(model, op, out);
+}
+
+}  // namespace ferry::cpu
