@@ -243,6 +243,33 @@ TEST(Resize, FailureKeepsFormerShapeContentsAndResults) {
   }
 }
 
+TEST(Resize, FailureAfterTheOperatorsWereReshapedIsUndone) {
+  const auto graph = residual_network(3, 16, 16);
+  Opened opened(*graph);
+  ferry_session_options options = default_options();
+  options.memory_limit = 300000;
+  options.num_threads = 2;
+  SessionPtr session = make_session(opened.model, options);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  const auto before = results(opened.model, session.get());
+
+  // Three activations of 36 * 36 * 16 floats fit the limit; the convolutions' scratch, known once they are reshaped,
+  // does not.
+  const int32_t shape[] = {1, 36, 36, 16};
+  EXPECT_EQ(ferry_session_resize(session.get(), 0, shape, 4), FERRY_MEMORY_LIMIT);
+  const char* number = std::strstr(ferry_last_error(), "activations need ");
+  ASSERT_NE(number, nullptr) << ferry_last_error();
+  EXPECT_GT(std::atol(number + std::strlen("activations need ")), 300000 + 10000);
+  ASSERT_OK(ferry_session_run(session.get()));
+  EXPECT_EQ(results(opened.model, session.get()), before);
+
+  const int32_t smaller[] = {1, 20, 12, 16};
+  ASSERT_OK(ferry_session_resize(session.get(), 0, smaller, 4));
+  fill_inputs(opened.model, session.get());
+  expect_oracle(*graph, opened.model, session.get(), 1e-5);
+}
+
 TEST(Session, MemoryLimitIsCheckedAgainstThePlan) {
   const auto graph = residual_network(4, 16, 16);
   Opened opened(*graph);
