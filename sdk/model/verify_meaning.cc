@@ -272,17 +272,20 @@ Status Meaning::check_unique_names(const char* kind, const Ports* ports) const {
   return {};
 }
 
+// Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
+constexpr uint32_t kMaxPictureChannels = 4, kMaxInputChannels = 1024;
+
 Status check_range(const char* what, int32_t value, int32_t least, int32_t most) {
   if (value >= least && value <= most) return {};
   return error(FERRY_CORRUPT, "%s is %d, expected %d to %d", what, value, least, most);
 }
 
-// mean and std: both absent, or one number for each of the picture's channels.
-Status check_scaling(const char* where, const Floats* mean, const Floats* std, int32_t channels) {
+// mean and std: both absent, or one number for each of the picture's channels, which are at most `most`.
+Status check_scaling(const char* where, const Floats* mean, const Floats* std, int32_t channels, uint32_t most) {
   if (count(mean) == 0 && count(std) == 0) return {};
-  if (count(mean) != count(std) || count(mean) > 4 || count(mean) != static_cast<uint32_t>(channels))
-    return error(FERRY_CORRUPT, "%s: %u means and %u deviations for %d channels, expected one a channel, at most 4",
-                 where, count(mean), count(std), channels);
+  if (count(mean) != count(std) || count(mean) > most || count(mean) != static_cast<uint32_t>(channels))
+    return error(FERRY_CORRUPT, "%s: %u means and %u deviations for %d channels, expected one a channel, at most %u",
+                 where, count(mean), count(std), channels, most);
   for (uint32_t i = 0; i < count(mean); ++i)
     if (!std::isfinite(mean->Get(i)) || !std::isfinite(std->Get(i)) || std->Get(i) == 0)
       return error(FERRY_CORRUPT, "%s: channel %u has mean %g and deviation %g, expected finite numbers, not 0", where,
@@ -308,7 +311,7 @@ Status Meaning::check_preprocess() const {
   if (input.rank != 4)
     return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected a picture of 4 dimensions",
                  to_string(input).c_str());
-  return check_scaling("preprocess", p->mean(), p->std(), input[3]);
+  return check_scaling("preprocess", p->mean(), p->std(), input[3], kMaxInputChannels);
 }
 
 Status Meaning::check_postprocess() const {
@@ -325,7 +328,7 @@ Status Meaning::check_postprocess() const {
   if (input.rank != 4 || output.rank != 4)
     return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
                  to_string(input).c_str(), to_string(output).c_str());
-  return check_scaling("postprocess", p->mean(), p->std(), output[3]);
+  return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // AddressSanitizer and UBSan (preset asan) this is the proof; tests/unit/model_open_test.cc plants one inconsistency of
 // each kind and asks for its message.
 #include <ferry/ferry.h>
+#include <ferry/image.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,7 +78,7 @@ void mutate(Bytes bytes, Random& random) {
 }
 
 struct Tally {
-  int64_t refused = 0, opened = 0, planned = 0, ran = 0;
+  int64_t refused = 0, opened = 0, planned = 0, ran = 0, pictures = 0;
   double slowest = 0;  // seconds, for one blob
 };
 
@@ -85,6 +86,26 @@ void touch(const char* s) {
   // Reading to the terminator is the check: AddressSanitizer watches.
   ASSERT_NE(s, nullptr);
   ASSERT_LT(std::strlen(s), size_t{1} << 20);
+}
+
+// A picture through the blob's recipes, which are as hostile as the rest of it.
+void use_picture(ferry_session* session, Tally* tally) {
+  uint8_t pixels[5 * 6 * 3];
+  for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
+  const ferry_image image{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
+  if (ferry_session_set_image(session, &image) == FERRY_OK && ferry_session_run(session) == FERRY_OK) {
+    ferry_class classes[3];
+    size_t count = 3;
+    if (ferry_session_top_classes(session, classes, &count) == FERRY_OK) {
+      ++tally->pictures;
+      for (size_t i = 0; i < count; ++i) touch(classes[i].label);
+    }
+  }
+  ferry_image result{};
+  if (ferry_session_enhance(session, &image, 4, &result) == FERRY_OK) {
+    ++tally->pictures;
+    ferry_image_free(&result);
+  }
 }
 
 // Everything that an app does with a model.
@@ -134,6 +155,7 @@ void use(ferry_model* model, bool run, Tally* tally) {
       touch(entry.name);
       touch(entry.op);
     }
+    use_picture(session, tally);
   }
   ferry_session_close(session);
 }
@@ -183,7 +205,7 @@ void attack(const std::vector<std::byte>& blob, size_t first, size_t last, int c
 
 void report(const char* what, const Tally& t) {
   std::cout << what << ": " << t.refused << " refused, " << t.opened << " opened, " << t.planned << " planned, "
-            << t.ran << " run; slowest " << t.slowest << " s\n";
+            << t.ran << " run, " << t.pictures << " pictures; slowest " << t.slowest << " s\n";
 }
 
 TEST(HostileBlob, TheUndamagedOnesRun) {

@@ -386,6 +386,12 @@ const GraphCase kGraphCases[] = {
     {"upscale_0", [](Parts& p) { p.model.postprocess->upscale = 0; }, FERRY_CORRUPT, "upscale is 0, expected 1 to 16"},
     {"upscale_17", [](Parts& p) { p.model.postprocess->upscale = 17; }, FERRY_CORRUPT, "upscale is 17"},
     {"halo", [](Parts& p) { p.model.postprocess->halo = 4097; }, FERRY_CORRUPT, "halo is 4097"},
+    {"scaling_of_the_result",
+     [](Parts& p) {
+       p = Parts(pack(*small_upscaler()));
+       p.model.postprocess->mean = p.model.postprocess->std = {1, 1};
+     },
+     FERRY_CORRUPT, "postprocess: 2 means and 2 deviations for 3 channels"},
     {"picture_rank", [](Parts& p) { p.model.postprocess->task = fbs::Task::ImageToImage; }, FERRY_CORRUPT,
      "expected two pictures"},
 };
@@ -420,6 +426,15 @@ TEST(ModelOpen, ReadsOptionalPartsThatAreAbsent) {
   for (auto& t : parts.model.tensors) t->name.clear();
   for (auto& o : parts.model.operators) o->name.clear();
   EXPECT_TRUE(open_bytes(parts.assemble()).ok());
+}
+
+TEST(ModelOpen, AllowsARecipeForManyChannels) {
+  Graph graph;
+  const Tensor input = graph.add_input("input", {1, 2, 2, 6}, fbs::Layout::NCHW);
+  graph.add_output("output", graph.add_op("softmax", fbs::SoftmaxT(), {input}), fbs::Layout::NCHW);
+  graph.model.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph.model.preprocess->mean = graph.model.preprocess->std = {1, 2, 3, 4, 5, 6};
+  EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
 
 TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
