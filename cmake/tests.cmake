@@ -13,7 +13,8 @@ endif()
 # What lies beside the project: fixtures, real weights. Tests that need it are skipped where it is absent.
 target_compile_definitions(ferry_test_support PUBLIC
   FERRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FERRY_BINARY_DIR="${PROJECT_BINARY_DIR}"
-  FERRY_COMMAND="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry")
+  FERRY_COMMAND="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry"
+  $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
 
 set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}")
 if(FERRY_SANITIZE)
