@@ -26,5 +26,5 @@ for (let i = 0; i < +runs; ++i) {
 times.sort((a, b) => a - b);
 console.log(JSON.stringify({
   load_ms: loaded - start, first_run_ms: first - loaded, min_ms: times[0], median_ms: times[times.length >> 1],
-  peak_rss_mb: process.resourceUsage().maxRSS / 1024,
+  peak_rss_mb: process.resourceUsage().maxRSS * 1024 / 1e6,
 }));
