@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
+#include <iterator>
 #include <string>
 
 #include "sdk/image/codec.h"
@@ -146,16 +148,19 @@ TEST(Codec, AHuffmanTableThatStbWouldOverrunIsRefused) {
   EXPECT_EQ(s.message(), "test.png: damaged picture (a Huffman table of more than 256 codes)");
 }
 
+Bytes joined(std::initializer_list<Bytes> parts) {
+  Bytes all;
+  for (const Bytes& part : parts) std::copy(part.begin(), part.end(), std::back_inserter(all));
+  return all;
+}
+
 TEST(Codec, AHuffmanTableBehindFillBytesAndOtherSegmentsIsSeenToo) {
   const Bytes start = {0xff, 0xd8, 0xff, 0xe0, 0, 4, 0xff, 0xd9};  // a segment that holds what looks like the end
-  Bytes table = {0xff, 0xff, 0xff, 0xc4, 1, 200, 0};
-  table.insert(table.end(), 16, 17);
-  Bytes file = start;
-  file.insert(file.end(), table.begin(), table.end());
+  const Bytes table = joined({{0xff, 0xff, 0xff, 0xc4, 1, 200, 0}, Bytes(16, 17)});
+  Bytes file = joined({start, table});
   EXPECT_FALSE(image::huffman_tables_fit(file.data(), file.size()));
-  file = start;
-  file.insert(file.end(), {0xff, 0xda, 0, 2, 1, 2, 0xff, 0x00, 3});  // coded picture, then a table
-  file.insert(file.end(), table.begin(), table.end());
+  const Bytes coded = {0xff, 0xda, 0, 2, 1, 2, 0xff, 0x00, 3};
+  file = joined({start, coded, table});
   EXPECT_FALSE(image::huffman_tables_fit(file.data(), file.size()));
 }
 
