@@ -1,0 +1,29 @@
+// The kernels of shaders/*.comp, as SPIR-V embedded in the library (zlib-compressed in one piece).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sdk/gpu/kernels.h"  // generated: enum class Kernel, one enumerator a file, and kernel_name()
+#include "sdk/status.h"
+
+namespace ferry::gpu {
+
+// How a quad is stored in buffers of activations and weights.
+enum class Storage : uint8_t { Float32, Half };
+inline constexpr uint64_t quad_bytes(Storage storage) { return storage == Storage::Half ? 8 : 16; }
+
+class Shaders {
+ public:
+  // Unpacks the library's. FERRY_OUT_OF_MEMORY.
+  Status load();
+  std::span<const uint32_t> code(Kernel kernel, Storage storage) const;
+  // Another body for a kernel.
+  void replace(Kernel kernel, Storage storage, std::vector<uint32_t> code);
+
+ private:
+  std::vector<std::vector<uint32_t>> modules_;
+};
+
+}  // namespace ferry::gpu
