@@ -1,0 +1,41 @@
+// What every kernel shares: the bindings, quads, the workgroup's size. docs/vulkan.md, "How it works".
+
+layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
+
+// A quad is four neighbours of a row; rows are padded to whole quads, and padding lanes are zero.
+#ifdef HALF
+#define QUAD uvec2
+vec4 unpack_quad(uvec2 quad) { return vec4(unpackHalf2x16(quad.x), unpackHalf2x16(quad.y)); }
+uvec2 pack_quad(vec4 value) { return uvec2(packHalf2x16(value.xy), packHalf2x16(value.zw)); }
+#else
+#define QUAD vec4
+vec4 unpack_quad(vec4 quad) { return quad; }
+vec4 pack_quad(vec4 value) { return value; }
+#endif
+
+// Kernels with other element types in a binding define these before they include this file.
+#ifndef OUTPUT_TYPE
+#define OUTPUT_TYPE QUAD
+#endif
+#ifndef INPUT_TYPE
+#define INPUT_TYPE QUAD
+#endif
+layout(std430, binding = 0) buffer Output { OUTPUT_TYPE output_data[]; };
+layout(std430, binding = 1) readonly buffer Input { INPUT_TYPE input_data[]; };
+layout(std430, binding = 2) readonly buffer Weights { QUAD weight_data[]; };
+layout(std430, binding = 3) readonly buffer Operand { QUAD operand_data[]; };
+
+#define LOAD_INPUT(i) unpack_quad(input_data[i])
+#define LOAD_WEIGHT(i) unpack_quad(weight_data[i])
+#define LOAD_OPERAND(i) unpack_quad(operand_data[i])
+#define STORE_OUTPUT(i, value) output_data[i] = pack_quad(value)
+
+// The invocation's number in a dispatch of one dimension that may be folded into two (sdk/gpu/program.h: spread()).
+uint linear_index() {
+  return gl_GlobalInvocationID.y * (gl_NumWorkGroups.x * gl_WorkGroupSize.x) + gl_GlobalInvocationID.x;
+}
+
+// `value` with the lanes beyond `length` zeroed; `first` is the row's element in lane 0.
+vec4 mask_lanes(vec4 value, uint first, uint length) {
+  return first + 4 <= length ? value : mix(vec4(0), value, lessThan(uvec4(first) + uvec4(0, 1, 2, 3), uvec4(length)));
+}

@@ -1,0 +1,80 @@
+// Up to four elementwise steps on a quad of the output before it is stored (sdk/gpu/chains.h). Kernels that have one begin
+// their push constants with EPILOGUE_PUSH.
+
+// sdk/gpu/epilogue.h has the same numbers. A step is kind + 256 * source of its other operand.
+layout(constant_id = 3) const uint kStep0 = 0;
+layout(constant_id = 4) const uint kStep1 = 0;
+layout(constant_id = 5) const uint kStep2 = 0;
+layout(constant_id = 6) const uint kStep3 = 0;
+
+const uint kNone = 0, kClamp = 1, kLeakyRelu = 2, kSigmoid = 3, kTanh = 4, kHardSwish = 5, kSilu = 6, kGelu = 7, kAbs = 8,
+           kNeg = 9, kExp = 10, kSqrt = 11, kSquare = 12, kAdd = 32, kSub = 33, kMul = 34, kDiv = 35, kMax = 36,
+           kMin = 37, kPRelu = 38, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
+const uint kScalar = 0, kVector = 1, kTensor = 2;
+
+#define EPILOGUE_PUSH                                                        \
+  vec2 step_args[4];     /* alpha and beta of each step */                   \
+  uint channels;         /* length of the output's rows */                   \
+  uint row_quads;        /* quads of an output row */                        \
+  uint vectors;          /* first quad of the steps' vectors in the weights */ \
+  uint operand_rows;     /* output rows that share one row of the operand */
+
+// exp(2x) overflows to infinity, which gives 1; the quotient of two infinities that some drivers compute gives NaN.
+vec4 tanh_stable(vec4 x) { return 1 - 2 / (exp(2 * x) + 1); }
+
+vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-x)); }
+
+// Abramowitz and Stegun 7.1.26: absolute error at most 1.5e-7.
+vec4 erf_approximation(vec4 x) {
+  const vec4 t = 1 / (1 + 0.3275911 * abs(x));
+  const vec4 p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+  return sign(x) * (1 - p * exp(-x * x));
+}
+
+vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
+  switch (step & 255) {
+    case kClamp: return clamp(x, args.x, args.y);
+    case kLeakyRelu: return mix(x, x * args.x, lessThan(x, vec4(0)));
+    case kSigmoid: return sigmoid(x);
+    case kTanh: return tanh_stable(x);
+    case kHardSwish: return x * clamp(x / 6 + 0.5, 0, 1);
+    case kSilu: return x * sigmoid(x);
+    case kGelu: return 0.5 * x * (1 + erf_approximation(x * 0.70710678118654752));
+    case kAbs: return abs(x);
+    case kNeg: return -x;
+    case kExp: return exp(x);
+    case kSqrt: return sqrt(x);
+    case kSquare: return x * x;
+    case kAdd: return x + operand;
+    case kSub: return x - operand;
+    case kMul: return x * operand;
+    case kDiv: return x / operand;
+    case kMax: return max(x, operand);
+    case kMin: return min(x, operand);
+    case kPRelu: return mix(x * operand, x, greaterThan(x, vec4(0)));
+    case kReverseSub: return operand - x;
+    case kReverseDiv: return operand / x;
+    case kReversePRelu: return mix(operand * x, operand, greaterThan(operand, vec4(0)));
+    default: return x;
+  }
+}
+
+// `vector` counts the steps with a vector so far. The branches are on constants: the driver keeps one.
+#define EPILOGUE_STEP(i, step)                                                                     \
+  if (step != kNone) {                                                                             \
+    vec4 operand = vec4(push.step_args[i].x);                                                      \
+    if (step >> 8 == kVector) operand = LOAD_WEIGHT(push.vectors + vector++ * push.row_quads + quad); \
+    if (step >> 8 == kTensor) operand = LOAD_OPERAND(row / push.operand_rows * push.row_quads + quad); \
+    x = epilogue_step(step, x, operand, push.step_args[i]);                                        \
+  }
+
+// Quad `quad` of output row `row`, ready to be stored.
+#define EPILOGUE                                                                  \
+  vec4 epilogue(vec4 x, uint row, uint quad) {                                    \
+    uint vector = 0;                                                              \
+    EPILOGUE_STEP(0, kStep0)                                                      \
+    EPILOGUE_STEP(1, kStep1)                                                      \
+    EPILOGUE_STEP(2, kStep2)                                                      \
+    EPILOGUE_STEP(3, kStep3)                                                      \
+    return mask_lanes(x, quad * 4, push.channels);                                \
+  }
