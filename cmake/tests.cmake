@@ -21,14 +21,16 @@ if(FERRY_SANITIZE)
   list(APPEND test_environment "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"
        "UBSAN_OPTIONS=print_stacktrace=1")
 endif()
+set(test_properties)
+include(cmake/test_gpus.cmake)
 
 # Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
 # start of a process is dear.
 set(whole_programs parity cli runtime)
 
-foreach(folder unit ops converter runtime parity cli)
+foreach(folder unit ops converter runtime parity cli gpu)
   ferry_sources(sources tests/${folder}/*.cc tests/${folder}/*_test.c)
-  if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER))
+  if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER) OR (folder STREQUAL "gpu" AND NOT FERRY_GPU))
     continue()
   endif()
   add_executable(${folder}_tests ${sources})
@@ -38,10 +40,11 @@ foreach(folder unit ops converter runtime parity cli)
   endif()
   if(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
     add_test(NAME ${folder} COMMAND ${folder}_tests)
-    set_tests_properties(${folder} PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 1800)
+    set_tests_properties(${folder} PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 1800
+                         ${test_properties})
   else()
     gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" DISCOVERY_MODE PRE_TEST
-      PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 900)
+      PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 900 ${test_properties})
   endif()
 endforeach()
 
@@ -49,6 +52,9 @@ if(TARGET runtime_tests)
   include(cmake/header_examples.cmake)
 endif()
 
+if(FERRY_GPU AND NOT CMAKE_CROSSCOMPILING)
+  add_subdirectory(tests/gpu)
+endif()
 foreach(folder package parity cli)
   if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")
     add_subdirectory(tests/${folder})

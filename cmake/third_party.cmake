@@ -1,25 +1,29 @@
 # Header-only libraries and GoogleTest, all from Debian packages (docs/dependencies.md). Cross-builds use the very same
 # headers, so they are linked into a folder of their own: -I/usr/include would hand the host's libc to the target.
 #
-# Defines: targets ferry_headers (flatbuffers, stb, nlohmann/json, CLI11), ferry_schema (ferry_generated.h), ferry_gtest.
+# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema (ferry_generated.h), ferry_gtest.
 
 # Where the headers lie. Elsewhere than on Debian, name another root: -DFERRY_HEADER_ROOT=/opt/include
-set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, nlohmann/ and CLI/")
+set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, vulkan/, volk.h, nlohmann/ and CLI/")
 
 function(ferry_provide_headers)
   set(folder "${PROJECT_BINARY_DIR}/third_party/include")
   file(MAKE_DIRECTORY "${folder}")
-  set(needed "flatbuffers:flatbuffers.h:libflatbuffers-dev" "stb:stb_image.h:libstb-dev")
+  set(needed flatbuffers:flatbuffers/flatbuffers.h:libflatbuffers-dev stb:stb/stb_image.h:libstb-dev)
+  if(FERRY_GPU)
+    list(APPEND needed vulkan:vulkan/vulkan_core.h:libvulkan-dev vk_video:vk_video:libvulkan-dev
+         volk.h:volk.h:libvulkan-volk-dev volk.c:volk.c:libvulkan-volk-dev)
+  endif()
   if(FERRY_BUILD_CONVERTER OR FERRY_BUILD_CLI OR FERRY_BUILD_TESTS)
-    list(APPEND needed "nlohmann:json.hpp:nlohmann-json3-dev" "CLI:CLI.hpp:libcli11-dev")
+    list(APPEND needed nlohmann:nlohmann/json.hpp:nlohmann-json3-dev CLI:CLI/CLI.hpp:libcli11-dev)
   endif()
   foreach(entry IN LISTS needed)
     string(REPLACE ":" ";" entry "${entry}")
     list(GET entry 0 name)
     list(GET entry 1 probe)
     list(GET entry 2 package)
-    if(NOT EXISTS "${FERRY_HEADER_ROOT}/${name}/${probe}")
-      message(FATAL_ERROR "${FERRY_HEADER_ROOT}/${name}/${probe} is missing: install ${package} (or run scripts/setup)")
+    if(NOT EXISTS "${FERRY_HEADER_ROOT}/${probe}")
+      message(FATAL_ERROR "${FERRY_HEADER_ROOT}/${probe} is missing: install ${package} (or run scripts/setup)")
     endif()
     file(CREATE_LINK "${FERRY_HEADER_ROOT}/${name}" "${folder}/${name}" SYMBOLIC)
   endforeach()

@@ -30,7 +30,10 @@ inline Result ferry(const std::filesystem::path& folder, const std::vector<std::
   for (const std::string& a : arguments) line += " " + quoted(a);
   line += " >" + quoted(out) + " 2>" + quoted(err) + " </dev/null";
   const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+  const Result result{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
+  // The Vulkan validation layer writes to standard output, which ctest does not see here.
+  EXPECT_EQ(result.out.find("Validation "), std::string::npos) << result.out;
+  return result;
 }
 
 inline std::vector<std::string> lines(const std::string& text) {
