@@ -18,19 +18,19 @@ class Pipelines;
 
 // What a device offers, as it says itself.
 struct Limits {
-  uint64_t storage_range;       // bytes that one binding may span
-  uint64_t offset_alignment;    // of a binding's start; at least 64
-  uint64_t max_allocation;      // bytes of one allocation
-  uint64_t import_alignment;    // of imported host memory; 0: it cannot be imported
-  uint64_t copy_alignment;      // nonCoherentAtomSize
-  uint32_t shared_bytes;        // of a workgroup's shared memory
-  uint32_t invocations;         // of a workgroup
+  uint64_t storage_range;     // bytes that one binding may span
+  uint64_t offset_alignment;  // of a binding's start; at least 64
+  uint64_t max_allocation;    // bytes of one allocation
+  uint64_t import_alignment;  // of imported host memory; 0: it cannot be imported
+  uint64_t copy_alignment;    // nonCoherentAtomSize
+  uint32_t shared_bytes;      // of a workgroup's shared memory
+  uint32_t invocations;       // of a workgroup
   uint32_t workgroup_size[3];
   uint32_t workgroup_count[3];  // of a dispatch
   uint32_t subgroup_size;
-  bool subgroup_arithmetic;     // subgroupAdd and its like in compute shaders
-  bool software;                // a CPU in disguise
-  double timestamp_ns;          // of one timestamp tick; 0: the queue has no timestamps
+  bool subgroup_arithmetic;  // subgroupAdd and its like in compute shaders
+  bool software;             // a CPU in disguise
+  double timestamp_ns;       // of one timestamp tick; 0: the queue has no timestamps
 };
 
 enum class MemoryUse {

@@ -29,7 +29,7 @@ struct InstanceFunctions {
 struct DeviceInfo {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties{};
-  std::string driver;        // name and version in words, where the driver tells: "llvmpipe (LLVM 15.0.6), Mesa 22.3.6"
+  std::string driver;  // name and version in words, where the driver tells: "llvmpipe (LLVM 15.0.6), Mesa 22.3.6"
   uint64_t memory_bytes = 0;  // of the largest device-local heap
   std::string problem;
 };

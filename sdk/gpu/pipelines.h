@@ -28,7 +28,7 @@ struct Variant {
 // "conv2d f16 8 8 1 4 2": for messages and for the file on disk.
 std::string to_string(const Variant& variant);
 
-inline constexpr uint32_t kBindings = 4;        // output, input, weights, operand
+inline constexpr uint32_t kBindings = 4;  // output, input, weights, operand
 inline constexpr uint32_t kPushBytes = 128;
 
 class Pipelines {

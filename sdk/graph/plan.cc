@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sdk/model/model.h"
-
 namespace ferry {
 namespace {
 
@@ -22,8 +20,8 @@ struct Storage {
 
 bool alive_together(const Storage& a, const Storage& b) { return a.first <= b.last && b.first <= a.last; }
 
-uint64_t padded(uint64_t bytes) {
-  return bytes >= kTooMuch ? kTooMuch : (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
+uint64_t padded(uint64_t bytes, uint64_t alignment) {
+  return bytes >= kTooMuch ? kTooMuch : (bytes + kExtraBytes + alignment - 1) / alignment * alignment;
 }
 
 std::vector<int> last_uses(const PlanRequest& request) {
@@ -103,7 +101,7 @@ Plan make_plan(const PlanRequest& request) {
   std::vector<int> workspace_of(request.steps.size(), -1);
 
   const auto add = [&](uint64_t bytes, int first, int last_use) {
-    storages.push_back({padded(bytes), first, last_use});
+    storages.push_back({padded(bytes, request.alignment), first, last_use});
     return static_cast<int>(storages.size() - 1);
   };
   for (int v : request.inputs) {

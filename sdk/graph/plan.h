@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sdk/model/model.h"
+
 namespace ferry {
 
 struct PlanRequest {
@@ -21,14 +23,15 @@ struct PlanRequest {
 
   std::vector<uint64_t> bytes;  // of each value; 0: it has no place in the arena
   std::vector<Step> steps;
-  std::vector<int> inputs;  // written by the caller, and unchanged by any run: alive always
-  std::vector<int> kept;    // read by the caller after a run: alive to the end
+  std::vector<int> inputs;          // written by the caller, and unchanged by any run: alive always
+  std::vector<int> kept;            // read by the caller after a run: alive to the end
+  uint64_t alignment = kAlignment;  // of every offset
 };
 
 inline constexpr uint64_t kNoOffset = UINT64_MAX;
 
 struct Plan {
-  std::vector<uint64_t> offsets;     // of each value, multiples of kAlignment; kNoOffset where it has no place
+  std::vector<uint64_t> offsets;     // of each value, aligned; kNoOffset where it has no place
   std::vector<uint64_t> workspaces;  // offset of each step's scratch memory; kNoOffset where it has none
   uint64_t arena_bytes = 0;          // kExtraBytes after every value included; UINT64_MAX: more than 62 bits can count
 };

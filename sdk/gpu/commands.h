@@ -1,0 +1,62 @@
+// A command buffer of dispatches, recorded once and submitted any number of times.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sdk/gpu/device.h"
+#include "sdk/gpu/program.h"
+
+namespace ferry::gpu {
+
+// A range of a buffer, aligned as a binding must be.
+struct Place {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  uint64_t offset = 0, bytes = 0;
+};
+
+class Commands {
+ public:
+  explicit Commands(Device& device) : device_(device.shared_from_this()) {}
+  ~Commands();
+  Commands(const Commands&) = delete;
+  Commands& operator=(const Commands&) = delete;
+
+  // Room for that many dispatches, and that many + 1 timestamps where `timed`.
+  Status begin(size_t dispatches, bool timed = false);
+  // Waits for earlier dispatches where they touch the same bytes. An operand that is None is given the output's place.
+  Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
+  // All that was recorded so far is done at this timestamp; they count from 0.
+  void timestamp();
+  // Results become visible to the host and to later submissions.
+  Status end();
+
+  Status submit();
+  Status wait();
+  // Nanoseconds of each timestamp of the last submission, once it is waited for; nothing where `timed` was not given or the
+  // device has no timestamps.
+  Status timestamps(std::vector<double>* out) const;
+
+  VkCommandBuffer handle() const { return buffer_; }
+
+ private:
+  struct Access {
+    VkBuffer buffer;
+    uint64_t begin, end;
+    bool write;
+  };
+  void barrier_if_needed(std::span<const Access> accesses);
+
+  std::shared_ptr<Device> device_;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkCommandBuffer buffer_ = VK_NULL_HANDLE;
+  VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
+  VkQueryPool queries_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  uint32_t timestamps_ = 0, max_timestamps_ = 0;
+  bool pending_ = false;
+  std::vector<Access> accesses_;  // since the last barrier
+};
+
+}  // namespace ferry::gpu

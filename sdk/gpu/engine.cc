@@ -1,0 +1,364 @@
+#include "sdk/gpu/engine.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <optional>
+
+#include "sdk/cpu/op.h"
+#include "sdk/gpu/commands.h"
+#include "sdk/gpu/partition.h"
+#include "sdk/gpu/weights.h"
+#include "sdk/graph/plan.h"
+
+namespace ferry::gpu {
+namespace {
+
+constexpr uint32_t kWorkgroup = 64;
+
+uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
+
+const fbs::Operator& operator_at(const Model& model, int index) {
+  return *model.graph().operators()->Get(static_cast<unsigned>(index));
+}
+
+// A chain of steps that run on one side without a word to the other: one submission, or operators of the CPU.
+struct Segment {
+  bool on_gpu = true;
+  std::vector<size_t> steps;
+  std::unique_ptr<Commands> commands;
+  std::vector<size_t> timed;  // which step each timestamp but the first ends
+};
+
+// All that depends on the shapes.
+struct Layout {
+  Program program;
+  Plan device, host;  // the arena; values that the host sees, and scratch memory of CPU operators
+  Buffer arena, transfer;
+  std::vector<Place> weights;  // of Program.weights
+  std::vector<Segment> segments;
+  std::vector<uint64_t> ports;  // offset in port_memory, by tensor; kNoOffset: no port
+  std::unique_ptr<std::byte[]> port_memory;
+  uint64_t port_bytes = 0;
+};
+
+class GpuEngine : public Engine {
+ public:
+  GpuEngine(const Model& model, const SessionOptions& options, pthreadpool_t pool)
+      : model_(model), options_(options), pool_(pool) {}
+
+  Status create(const std::vector<bool>& kept_taps);
+
+  Status prepare(const std::vector<Shape>& shapes) override;
+  Status run(const std::atomic<Progress>& progress) override;
+  void* data(int tensor) const override;
+  uint64_t arena_bytes() const override { return layout_.device.arena_bytes + layout_.host.arena_bytes; }
+  std::span<const double> microseconds() const override { return microseconds_; }
+
+ private:
+  std::vector<int> ports() const;
+  Status plan(Layout* layout);
+  Status reshape_cpu_ops(const Layout& layout, std::vector<uint64_t>* workspaces);
+  Status record(Layout* layout);
+  Status record_segment(Layout* layout, Segment* segment);
+  Place place(const Layout& layout, const Step& step, const Operand& operand) const;
+  Place host_place(const Layout& layout, int tensor) const;
+  Dispatch transfer(const Layout& layout, Kernel kernel, int tensor) const;
+  Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
+  Status setup_cpu_ops(const Layout& layout);
+  Status run_segment(const Segment& segment);
+
+  const Model& model_;
+  const SessionOptions options_;  // names in it are read by create() only
+  pthreadpool_t pool_;
+  std::shared_ptr<Device> device_;
+  std::shared_ptr<Weights> weights_;
+  Storage storage_ = Storage::Float32;
+  std::vector<bool> kept_;                         // by tensor: outputs and kept taps
+  std::vector<std::unique_ptr<cpu::Op>> cpu_ops_;  // by operator, null where it runs on the GPU
+  Layout layout_;
+  std::vector<double> microseconds_;
+  std::vector<double> timestamps_;
+};
+
+Status GpuEngine::create(const std::vector<bool>& kept_taps) {
+  FERRY_TRY(Device::open(options_.gpu_device, options_.gpu_cache_dir, options_.gpu_retry, &device_));
+  storage_ = options_.precision == FERRY_PRECISION_FLOAT16 ? Storage::Half : Storage::Float32;
+  weights_ = Weights::of(model_, *device_, storage_);
+  const fbs::Model& graph = model_.graph();
+  kept_.assign(graph.tensors()->size(), false);
+  for (const fbs::Port* port : *graph.outputs()) kept_[port->tensor()] = true;
+  for (size_t i = 0; i < kept_taps.size(); ++i)
+    if (kept_taps[i]) kept_[graph.taps()->Get(static_cast<unsigned>(i))->tensor()] = true;
+  cpu_ops_.resize(graph.operators()->size());
+  if (options_.profile) microseconds_.resize(graph.operators()->size());
+  return {};
+}
+
+std::vector<int> GpuEngine::ports() const {
+  std::vector<int> out;
+  for (const fbs::Port* port : *model_.graph().inputs()) out.push_back(static_cast<int>(port->tensor()));
+  for (size_t t = 0; t < kept_.size(); ++t)
+    if (kept_[t] && std::find(out.begin(), out.end(), static_cast<int>(t)) == out.end() &&
+        !model_.is_constant(static_cast<int>(t)))
+      out.push_back(static_cast<int>(t));
+  return out;
+}
+
+void* GpuEngine::data(int tensor) const {
+  if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
+  if (layout_.port_memory == nullptr) return nullptr;
+  const uint64_t offset = layout_.ports[static_cast<size_t>(tensor)];
+  return offset == kNoOffset ? nullptr : layout_.port_memory.get() + offset;
+}
+
+// Two plans over the same steps: values that kernels touch, in quads, and values that the host touches, in floats.
+Status GpuEngine::plan(Layout* layout) {
+  const Program& program = layout->program;
+  const size_t tensors = program.shapes.size();
+  std::vector<bool> on_device(tensors, false), on_host(tensors, false);
+  for (const Step& step : program.steps) {
+    std::vector<bool>& side = step.on_gpu ? on_device : on_host;
+    for (int tensor : step.inputs) side[static_cast<size_t>(tensor)] = true;
+    side[static_cast<size_t>(step.output)] = true;
+  }
+  for (int tensor : ports()) on_host[static_cast<size_t>(tensor)] = true;
+
+  std::vector<uint64_t> workspaces;
+  FERRY_TRY(reshape_cpu_ops(*layout, &workspaces));
+  PlanRequest device{.alignment = device_->limits().offset_alignment};
+  PlanRequest host{.alignment = std::max<uint64_t>(kAlignment, device_->limits().offset_alignment)};
+  for (size_t t = 0; t < tensors; ++t) {
+    const bool constant = model_.is_constant(static_cast<int>(t));
+    device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], storage_) : 0);
+    host.bytes.push_back(on_host[t] && !constant ? float_bytes(program.shapes[t]) : 0);
+  }
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    PlanRequest::Step planned{.inputs = step.inputs, .output = step.output};
+    planned.reusable = step.reusable;
+    planned.view = step.view && step.on_gpu;
+    planned.workspace = step.on_gpu ? step.workspace : 0;
+    device.steps.push_back(planned);
+    planned.reusable.clear();
+    planned.view = false;
+    planned.workspace = step.on_gpu ? 0 : workspaces[s];
+    host.steps.push_back(std::move(planned));
+  }
+  for (const fbs::Port* port : *model_.graph().inputs()) host.inputs.push_back(static_cast<int>(port->tensor()));
+  for (int tensor : ports()) host.kept.push_back(tensor);
+  layout->device = make_plan(device);
+  layout->host = make_plan(host);
+  const uint64_t limit = options_.memory_limit != 0 ? options_.memory_limit : SessionOptions::kDefaultMemoryLimit;
+  if (layout->device.arena_bytes > limit || layout->host.arena_bytes > limit - layout->device.arena_bytes) {
+    return error(FERRY_MEMORY_LIMIT, "activations need %" PRIu64 " bytes; the session's memory_limit is %" PRIu64,
+                 layout->device.arena_bytes, limit);
+  }
+
+  layout->ports.assign(tensors, kNoOffset);
+  for (int tensor : ports()) {
+    const size_t t = static_cast<size_t>(tensor);
+    layout->ports[t] = layout->port_bytes;
+    layout->port_bytes += (host.bytes[t] + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return {};
+}
+
+Status GpuEngine::reshape_cpu_ops(const Layout& layout, std::vector<uint64_t>* workspaces) {
+  workspaces->assign(layout.program.steps.size(), 0);
+  for (size_t s = 0; s < layout.program.steps.size(); ++s) {
+    const Step& step = layout.program.steps[s];
+    if (step.on_gpu) continue;
+    const fbs::Operator& op = operator_at(model_, step.operators[0]);
+    std::unique_ptr<cpu::Op>& lowered = cpu_ops_[static_cast<size_t>(step.operators[0])];
+    if (lowered == nullptr) {
+      FERRY_TRY(cpu::initialize());
+      FERRY_TRY(cpu::create_op(model_, op, &lowered));
+    }
+    std::vector<Shape> inputs;
+    for (int tensor : *op.inputs()) inputs.push_back(layout.program.shapes[static_cast<size_t>(tensor)]);
+    size_t workspace = 0;
+    FERRY_TRY(lowered->reshape(inputs, layout.program.shapes[static_cast<size_t>(step.output)], pool_, &workspace));
+    (*workspaces)[s] = workspace;
+  }
+  return {};
+}
+
+Status GpuEngine::setup_cpu_ops(const Layout& layout) {
+  const auto address = [&](int tensor) -> void* {
+    if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
+    return layout.transfer.mapped() + layout.host.offsets[static_cast<size_t>(tensor)];
+  };
+  for (size_t s = 0; s < layout.program.steps.size(); ++s) {
+    const Step& step = layout.program.steps[s];
+    if (step.on_gpu) continue;
+    std::vector<const void*> inputs;
+    for (int tensor : *operator_at(model_, step.operators[0]).inputs()) inputs.push_back(address(tensor));
+    const uint64_t workspace = layout.host.workspaces[s];
+    void* scratch = workspace == kNoOffset ? nullptr : layout.transfer.mapped() + workspace;
+    FERRY_TRY(cpu_ops_[static_cast<size_t>(step.operators[0])]->setup(inputs, address(step.output), scratch));
+  }
+  return {};
+}
+
+Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
+  Layout layout;
+  FERRY_TRY(make_program(model_, shapes, kept_, *device_, storage_, &layout.program));
+  FERRY_TRY(weights_->pack(ModelConstants(model_), layout.program.weights, &layout.weights));
+  FERRY_TRY(plan(&layout));
+  const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
+  FERRY_TRY(device_->allocate(atom(layout.device.arena_bytes), MemoryUse::Device, &layout.arena));
+  FERRY_TRY(device_->allocate(atom(layout.host.arena_bytes), MemoryUse::Readback, &layout.transfer));
+  layout.port_memory.reset(new (std::nothrow) std::byte[layout.port_bytes]());
+  if (layout.port_memory == nullptr)
+    return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for inputs and outputs", layout.port_bytes);
+  FERRY_TRY(record(&layout));
+  FERRY_TRY(setup_cpu_ops(layout));
+
+  if (layout_.port_memory != nullptr) {
+    for (const fbs::Port* port : *model_.graph().inputs()) {
+      const size_t t = port->tensor();
+      if (layout_.program.shapes[t] == shapes[t])
+        std::memcpy(layout.port_memory.get() + layout.ports[t], layout_.port_memory.get() + layout_.ports[t],
+                    float_bytes(shapes[t]));
+    }
+  }
+  layout_ = std::move(layout);
+  return {};
+}
+
+Place GpuEngine::host_place(const Layout& layout, int tensor) const {
+  const size_t t = static_cast<size_t>(tensor);
+  return {layout.transfer.handle(), layout.host.offsets[t], float_bytes(layout.program.shapes[t])};
+}
+
+Place GpuEngine::place(const Layout& layout, const Step& step, const Operand& operand) const {
+  switch (operand.kind) {
+    case Operand::Kind::None: return {};
+    case Operand::Kind::Weights: return layout.weights[static_cast<size_t>(operand.index)];
+    case Operand::Kind::Host: return host_place(layout, operand.index);
+    case Operand::Kind::Workspace: {
+      const uint64_t start = layout.device.workspaces[static_cast<size_t>(&step - layout.program.steps.data())];
+      return {layout.arena.handle(), start + operand.offset, operand.bytes};
+    }
+    case Operand::Kind::Value: break;
+  }
+  const size_t t = static_cast<size_t>(operand.index);
+  return {layout.arena.handle(), layout.device.offsets[t], stored_bytes(layout.program.shapes[t], storage_)};
+}
+
+Status GpuEngine::dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const {
+  std::array<Place, kBindings> places;
+  for (size_t i = 0; i < kBindings; ++i) places[i] = place(layout, step, dispatch.bindings[i]);
+  return commands->dispatch(dispatch, places);
+}
+
+// Between the host's floats and the arena's quads.
+Dispatch GpuEngine::transfer(const Layout& layout, Kernel kernel, int tensor) const {
+  const Rows rows = rows_of(layout.program.shapes[static_cast<size_t>(tensor)]);
+  Dispatch dispatch;
+  dispatch.variant = {.kernel = kernel, .storage = storage_, .count = 3, .constants = {kWorkgroup, 1, 1}};
+  dispatch.groups = spread(rows.total(), kWorkgroup, device_->limits());
+  dispatch.bindings[0] = kernel == Kernel::Upload ? Operand::value(tensor) : Operand::host(tensor);
+  dispatch.bindings[1] = kernel == Kernel::Upload ? Operand::host(tensor) : Operand::value(tensor);
+  dispatch.push = {rows.rows, rows.channels, rows.quads()};
+  return dispatch;
+}
+
+// Cuts the steps into segments and records those of the GPU. A value goes up before its first reader on the GPU, and down as
+// soon as it is there.
+Status GpuEngine::record(Layout* layout) {
+  const Program& program = layout->program;
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    if (layout->segments.empty() || layout->segments.back().on_gpu != program.steps[s].on_gpu) {
+      layout->segments.emplace_back();
+      layout->segments.back().on_gpu = program.steps[s].on_gpu;
+    }
+    layout->segments.back().steps.push_back(s);
+  }
+  for (Segment& segment : layout->segments)
+    if (segment.on_gpu) FERRY_TRY(record_segment(layout, &segment));
+  return {};
+}
+
+Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
+  const Program& program = layout->program;
+  // On the device already: written by a kernel, or uploaded by an earlier segment.
+  std::vector<bool> uploaded(program.shapes.size(), false);
+  size_t count = 0;
+  for (size_t s = 0; s <= segment->steps.back(); ++s) {
+    const Step& step = program.steps[s];
+    if (!step.on_gpu) continue;
+    uploaded[static_cast<size_t>(step.output)] = true;
+    count += step.inputs.size() + step.dispatches.size() + 1;
+    if (s < segment->steps.front())
+      for (int tensor : step.inputs) uploaded[static_cast<size_t>(tensor)] = true;
+  }
+  segment->commands = std::make_unique<Commands>(*device_);
+  Commands& commands = *segment->commands;
+  FERRY_TRY(commands.begin(count, options_.profile));
+  for (size_t s : segment->steps) {
+    const Step& step = program.steps[s];
+    for (int tensor : step.inputs) {
+      if (uploaded[static_cast<size_t>(tensor)]) continue;
+      uploaded[static_cast<size_t>(tensor)] = true;
+      FERRY_TRY(dispatch(*layout, step, transfer(*layout, Kernel::Upload, tensor), &commands));
+    }
+    for (const Dispatch& d : step.dispatches) FERRY_TRY(dispatch(*layout, step, d, &commands));
+    if (layout->host.offsets[static_cast<size_t>(step.output)] != kNoOffset)
+      FERRY_TRY(dispatch(*layout, step, transfer(*layout, Kernel::Download, step.output), &commands));
+    commands.timestamp();
+    segment->timed.push_back(s);
+  }
+  return commands.end();
+}
+
+Status GpuEngine::run(const std::atomic<Progress>& progress) {
+  std::byte* mapped = layout_.transfer.mapped();
+  const auto copy = [&](int tensor, bool up) {
+    const size_t t = static_cast<size_t>(tensor);
+    std::byte* port = layout_.port_memory.get() + layout_.ports[t];
+    std::byte* shared = mapped + layout_.host.offsets[t];
+    std::memcpy(up ? shared : port, up ? port : shared, float_bytes(layout_.program.shapes[t]));
+  };
+  for (const fbs::Port* port : *model_.graph().inputs()) copy(static_cast<int>(port->tensor()), true);
+  for (const Segment& segment : layout_.segments) {
+    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled)
+      return Status(FERRY_CANCELLED, "run cancelled");
+    FERRY_TRY(run_segment(segment));
+  }
+  for (size_t t = 0; t < kept_.size(); ++t)
+    if (kept_[t] && layout_.ports[t] != kNoOffset) copy(static_cast<int>(t), false);
+  return {};
+}
+
+Status GpuEngine::run_segment(const Segment& segment) {
+  if (!segment.on_gpu) {
+    for (size_t s : segment.steps)
+      FERRY_TRY(cpu_ops_[static_cast<size_t>(layout_.program.steps[s].operators[0])]->run(pool_));
+    return {};
+  }
+  FERRY_TRY(layout_.transfer.flush());
+  FERRY_TRY(segment.commands->submit());
+  FERRY_TRY(segment.commands->wait());
+  FERRY_TRY(layout_.transfer.invalidate());
+  if (microseconds_.empty()) return {};
+  FERRY_TRY(segment.commands->timestamps(&timestamps_));
+  for (size_t i = 0; i + 1 < timestamps_.size(); ++i) {
+    const Step& step = layout_.program.steps[segment.timed[i]];
+    microseconds_[static_cast<size_t>(step.operators.back())] = (timestamps_[i + 1] - timestamps_[i]) / 1000;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
+                     pthreadpool_t pool, std::unique_ptr<Engine>* out) {
+  auto engine = std::make_unique<GpuEngine>(model, options, pool);
+  FERRY_TRY(engine->create(kept_taps));
+  *out = std::move(engine);
+  return {};
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "sdk/gpu/op.h"
+
+namespace ferry::gpu {
+namespace {
+
+constexpr size_t kEpilogueConstant = 3;  // constant_id of the first step
+constexpr size_t kEpilogueWords = 12;    // EPILOGUE_PUSH
+
+// Bytes that a whole operand spans.
+uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std::vector<Region>& weights) {
+  switch (operand.kind) {
+    case Operand::Kind::None: return 0;
+    case Operand::Kind::Weights:
+      return weights[static_cast<size_t>(operand.index)].quads() * quad_bytes(problem.storage);
+    case Operand::Kind::Workspace: return operand.bytes;
+    case Operand::Kind::Value:
+    case Operand::Kind::Host: break;
+  }
+  return operand.bytes;
+}
+
+}  // namespace
+
+Operand Lowering::workspace(uint64_t bytes) {
+  const uint64_t alignment = problem_.limits.offset_alignment;
+  const uint64_t offset = (step_->workspace + alignment - 1) / alignment * alignment;
+  step_->workspace = offset + bytes;
+  return Operand::workspace(offset, bytes);
+}
+
+Operand Lowering::weights(Region region) {
+  for (size_t i = 0; i < weights_->size(); ++i)
+    if ((*weights_)[i] == region) return Operand::weights(static_cast<int>(i));
+  weights_->push_back(std::move(region));
+  return Operand::weights(static_cast<int>(weights_->size()) - 1);
+}
+
+void Lowering::add(const Call& call) {
+  Dispatch dispatch;
+  dispatch.variant = {.kernel = call.kernel, .storage = problem_.storage};
+  std::copy(call.workgroup.begin(), call.workgroup.end(), dispatch.variant.constants.begin());
+  std::copy(call.constants.begin(), call.constants.end(), dispatch.variant.constants.begin() + 3);
+  dispatch.variant.count = static_cast<uint8_t>(3 + call.constants.size());
+  dispatch.groups = call.groups;
+  dispatch.updates_output = call.updates_output;
+  std::copy(call.push.begin(), call.push.end(), dispatch.push.begin());
+  dispatch.bindings = {call.output, call.input, call.weights, call.operand};
+  if (dispatch.bindings[0].kind == Operand::Kind::None) {
+    dispatch.bindings[0] = Operand::value(problem_.output_tensor);
+    dispatch.bindings[0].bytes = stored_bytes(problem_.output, problem_.storage);
+  }
+  if (dispatch.bindings[1].kind == Operand::Kind::None) {
+    dispatch.bindings[1] = Operand::value(problem_.input_tensor(0));
+    dispatch.bindings[1].bytes = stored_bytes(problem_.inputs[0], problem_.storage);
+  }
+  for (size_t i = 1; i < kBindings; ++i) {
+    dispatch.work.read += operand_bytes(dispatch.bindings[i], problem_, *weights_);
+  }
+  dispatch.work.written = operand_bytes(dispatch.bindings[0], problem_, *weights_);
+  dispatch.work.flops = call.flops;
+  step_->dispatches.push_back(dispatch);
+}
+
+Status Lowering::add_with_epilogue(Call call, Region region, float min, float max) {
+  Epilogue epilogue;
+  bool fits = epilogue.add_clamp(min, max);
+  for (const EpilogueStep& step : problem_.epilogue.steps) fits = fits && epilogue.add(step);
+  if (!fits) return unsupported("more than %zu elementwise steps", kMaxEpilogueSteps);
+
+  const Rows rows = rows_of(problem_.output);
+  std::vector<uint32_t> push(kEpilogueWords, 0);
+  std::vector<uint32_t> constants(kMaxEpilogueSteps, 0);
+  push[8] = rows.channels;
+  push[9] = rows.quads();
+  push[10] = static_cast<uint32_t>(region.quads());
+  push[11] = 1;
+  for (size_t i = 0; i < epilogue.steps.size(); ++i) {
+    const EpilogueStep& step = epilogue.steps[i];
+    constants[i] = step.constant();
+    push[2 * i] = std::bit_cast<uint32_t>(step.alpha);
+    push[2 * i + 1] = std::bit_cast<uint32_t>(step.beta);
+    if (step.source == EpilogueStep::Source::Vector) {
+      region.pieces.push_back(pack_rows(step.tensor, 1, rows.channels, step.repeat));
+    }
+    if (step.source == EpilogueStep::Source::Tensor) {
+      call.operand = Operand::value(step.tensor);
+      call.operand.bytes = uint64_t{rows.total()} / step.rows * quad_bytes(problem_.storage);
+      push[11] = step.rows;
+    }
+  }
+  constants.insert(constants.end(), call.constants.begin(), call.constants.end());
+  push.insert(push.end(), call.push.begin(), call.push.end());
+  call.constants = std::move(constants);
+  call.push = std::move(push);
+  if (!region.pieces.empty()) call.weights = weights(std::move(region));
+  call.flops += uint64_t{rows.rows} * rows.channels * epilogue.steps.size();
+  add(call);
+  return {};
+}
+
+// ---- pieces of weights --------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Push constants of shaders/pack.comp, in its order.
+struct PackPush {
+  uint32_t quads = 0, output_offset = 0, input_offset = 0;
+  uint32_t size_b = 1, size_c = 1, size_d = 1;
+  uint32_t stride_a = 0, stride_b = 0, stride_c = 0, stride_d = 0, stride_lane = 0;
+  uint32_t lane_limit = 0, lane_of = 3;
+  uint32_t inner_limit = 0, inner_of = 4, inner_lane_of = 4;
+};
+
+Piece piece(int tensor, PackPush push, uint64_t outer, uint64_t outer_elements) {
+  Piece p{.kernel = Kernel::Pack, .tensor = tensor};
+  p.outer_quads = uint64_t{push.size_b} * push.size_c * push.size_d;
+  p.quads = outer * p.outer_quads;
+  p.outer_elements = outer_elements;
+  push.quads = static_cast<uint32_t>(p.quads);
+  static_assert(sizeof(PackPush) <= sizeof(p.push));
+  std::memcpy(p.push.data(), &push, sizeof push);
+  return p;
+}
+
+constexpr uint32_t quads_of(uint32_t n) { return (n + 3) / 4; }
+
+}  // namespace
+
+Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
+  PackPush push;
+  push.size_d = quads_of(length);
+  push.stride_a = repeat ? 0 : length;
+  push.stride_d = repeat ? 0 : 4;
+  push.stride_lane = repeat ? 0 : 1;
+  push.lane_limit = length;
+  push.lane_of = 3;
+  return piece(tensor, push, rows, push.stride_a);
+}
+
+Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs) {
+  PackPush push;
+  push.size_b = taps;
+  push.size_c = quads_of(inputs);
+  push.size_d = 4;
+  push.stride_a = 4 * taps * inputs;
+  push.stride_b = inputs;
+  push.stride_c = 4;
+  push.stride_d = 1;
+  push.stride_lane = taps * inputs;
+  push.lane_limit = outputs;
+  push.lane_of = 0;
+  push.inner_limit = inputs;
+  push.inner_of = 2;
+  push.inner_lane_of = 3;
+  return piece(tensor, push, quads_of(outputs), push.stride_a);
+}
+
+Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps) {
+  PackPush push;
+  push.size_d = quads_of(channels);
+  push.stride_a = 1;
+  push.stride_d = 4 * taps;
+  push.stride_lane = taps;
+  push.lane_limit = channels;
+  push.lane_of = 3;
+  return piece(tensor, push, taps, 0);
+}
+
+}  // namespace ferry::gpu

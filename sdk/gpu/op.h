@@ -1,0 +1,87 @@
+// How operators become dispatches. One file an op; the table in ops.cc lists them all.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "ferry_generated.h"
+#include "sdk/gpu/epilogue.h"
+#include "sdk/gpu/program.h"
+#include "sdk/graph/shape.h"
+#include "sdk/status.h"
+
+namespace ferry::gpu {
+
+// An operator to lower, with the elementwise ones that ride on it.
+struct Problem {
+  const fbs::Operator& op;
+  std::vector<Shape> inputs;      // of op, constants too
+  std::vector<bool> is_constant;  // of op's inputs
+  Shape output;                   // of op, and of the whole chain
+  int output_tensor;              // of the whole chain, in Model.tensors
+  Epilogue epilogue;              // after op; without op's own clamp
+  Storage storage;
+  const Limits& limits;
+
+  int input_tensor(unsigned i) const { return op.inputs()->Get(i); }
+};
+
+// A dispatch as a lowering writes it down.
+struct Call {
+  Kernel kernel{};
+  std::array<uint32_t, 3> workgroup{64, 1, 1};
+  std::array<uint32_t, 3> groups{1, 1, 1};
+  std::vector<uint32_t> constants;          // from constant_id 3 on; 7 where the kernel has an epilogue
+  std::vector<uint32_t> push;               // from word 0 on; 12 where the kernel has an epilogue
+  Operand output, input, weights, operand;  // output None: the chain's; input None: op's input 0
+  bool updates_output = false;
+  uint64_t flops = 0;  // a multiply-add counts 2
+};
+
+// A problem's lowering under construction: a step's dispatches and the weights that they want.
+class Lowering {
+ public:
+  Lowering(const Problem& problem, Step* step, std::vector<Region>* weights)
+      : problem_(problem), step_(step), weights_(weights) {}
+
+  // A kernel without an epilogue.
+  void add(const Call& call);
+  // A kernel that includes epilogue.glsl: clamps to [min, max] (op's own clamp), then the chain's steps. The steps' vectors are
+  // packed behind `region`, in the same binding. FERRY_UNSUPPORTED: there is no room for so many steps.
+  Status add_with_epilogue(Call call, Region region = {}, float min = -INFINITY, float max = INFINITY);
+
+  // Scratch memory of this step, aligned for a binding.
+  Operand workspace(uint64_t bytes);
+  Operand weights(Region region);
+
+  // The same step, for a problem that says it otherwise. `problem` must outlive the result.
+  Lowering with(const Problem& problem) const { return {problem, step_, weights_}; }
+
+ private:
+  const Problem& problem_;
+  Step* step_;
+  std::vector<Region>* weights_;
+};
+
+// Has `op` kernels that end in an epilogue, so that others may ride on it?
+bool has_epilogue(fbs::OpParams type);
+
+// How many ways there are to lower `op`; they are tried in order. 0: the GPU has no such operator.
+int alternatives(fbs::OpParams type);
+// FERRY_UNSUPPORTED: this alternative does not fit the problem, and nothing was added.
+Status lower(const Problem& problem, int alternative, Lowering* out);
+
+// FERRY_UNSUPPORTED, with why this alternative does not fit.
+[[gnu::format(printf, 1, 2)]] Status unsupported(const char* format, ...);
+
+// ---- pieces of weights --------------------------------------------------------------------------------------------------
+
+// [rows][length] in rows of quads: biases, vectors. One element for a whole row where `repeat`.
+Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat = false);
+// [O][K][I] as quads over four outputs: [O/4][K][I/4][4 of I]. Convolutions (K = KH*KW) and linears (K = 1).
+Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs);
+// [C][K] as quads over four channels: [K][C/4]. Depthwise convolutions.
+Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps);
+
+}  // namespace ferry::gpu

@@ -1,0 +1,52 @@
+#include <cstdarg>
+#include <cstdio>
+
+#include "sdk/gpu/lowerings.h"
+
+namespace ferry::gpu {
+namespace {
+
+struct Entry {
+  fbs::OpParams type;
+  int alternatives;
+  bool epilogue;
+  Status (*lower)(const Problem& problem, int alternative, Lowering* out);
+};
+
+constexpr Entry kEntries[] = {
+    {fbs::OpParams::Unary, 1, true, lower_elementwise},
+    {fbs::OpParams::Binary, 1, true, lower_elementwise},
+};
+
+const Entry* find(fbs::OpParams type) {
+  for (const Entry& entry : kEntries)
+    if (entry.type == type) return &entry;
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_epilogue(fbs::OpParams type) {
+  const Entry* entry = find(type);
+  return entry != nullptr && entry->epilogue;
+}
+
+int alternatives(fbs::OpParams type) {
+  const Entry* entry = find(type);
+  return entry != nullptr ? entry->alternatives : 0;
+}
+
+Status lower(const Problem& problem, int alternative, Lowering* out) {
+  return find(problem.op.params_type())->lower(problem, alternative, out);
+}
+
+Status unsupported(const char* format, ...) {
+  char message[256];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  return Status(FERRY_UNSUPPORTED, message);
+}
+
+}  // namespace ferry::gpu

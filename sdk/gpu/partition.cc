@@ -1,0 +1,239 @@
+#include "sdk/gpu/partition.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "sdk/gpu/pipelines.h"
+#include "sdk/graph/shape_rules.h"
+
+namespace ferry::gpu {
+namespace {
+
+const fbs::Operator& operator_at(const Model& model, int index) {
+  return *model.graph().operators()->Get(static_cast<unsigned>(index));
+}
+
+int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
+
+std::vector<Shape> input_shapes(const fbs::Operator& op, const std::vector<Shape>& shapes) {
+  std::vector<Shape> out;
+  for (int tensor : *op.inputs()) out.push_back(shapes[static_cast<size_t>(tensor)]);
+  return out;
+}
+
+std::vector<bool> constant_inputs(const Model& model, const fbs::Operator& op) {
+  std::vector<bool> out;
+  for (int tensor : *op.inputs()) out.push_back(model.is_constant(tensor));
+  return out;
+}
+
+// Does a reshape leave the quads where they are? Rows of the same length do, and rows without padding.
+bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
+  if (op.params_type() != fbs::OpParams::Reshape) return false;
+  const Rows from = rows_of(shapes[static_cast<size_t>(op.inputs()->Get(0))]);
+  const Rows to = rows_of(shapes[static_cast<size_t>(output_of(op))]);
+  return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
+}
+
+Status fits_limits(const Step& step, const Program& program, const Limits& limits) {
+  for (const Dispatch& dispatch : step.dispatches) {
+    for (const Operand& operand : dispatch.bindings) {
+      uint64_t bytes = operand.bytes;
+      if (operand.kind == Operand::Kind::Weights)
+        bytes = program.weights[static_cast<size_t>(operand.index)].quads() * quad_bytes(program.storage);
+      if (bytes > limits.storage_range)
+        return unsupported("an operand of %llu bytes; the device binds %llu", static_cast<unsigned long long>(bytes),
+                           static_cast<unsigned long long>(limits.storage_range));
+    }
+    const auto& size = dispatch.variant.constants;
+    if (size[0] > limits.workgroup_size[0] || size[1] > limits.workgroup_size[1] ||
+        size[2] > limits.workgroup_size[2] || size[0] * size[1] * size[2] > limits.invocations)
+      return unsupported("a workgroup of %u x %u x %u; the device allows %u invocations", size[0], size[1], size[2],
+                         limits.invocations);
+    for (size_t i = 0; i < 3; ++i)
+      if (dispatch.groups[i] > limits.workgroup_count[i])
+        return unsupported("%u workgroups; the device allows %u", dispatch.groups[i], limits.workgroup_count[i]);
+  }
+  return {};
+}
+
+// The chain's activations, in the order they are first read, and those of them whose memory its output may take over.
+void list_inputs(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Step* step) {
+  std::vector<int> inside;
+  for (int index : chain.operators) inside.push_back(output_of(operator_at(model, index)));
+  const auto add = [&](int tensor) {
+    if (model.is_constant(tensor) || std::find(inside.begin(), inside.end(), tensor) != inside.end()) return;
+    if (std::find(step->inputs.begin(), step->inputs.end(), tensor) == step->inputs.end())
+      step->inputs.push_back(tensor);
+  };
+  for (int index : chain.operators)
+    for (int tensor : *operator_at(model, index).inputs()) add(tensor);
+
+  // An invocation reads its own quad of these and nothing else, before it writes it.
+  const fbs::OpParams root = operator_at(model, chain.operators.front()).params_type();
+  const bool elementwise = root == fbs::OpParams::Unary || root == fbs::OpParams::Binary;
+  const Shape& output = shapes[static_cast<size_t>(inside.back())];
+  const auto own = [&](int tensor) { return shapes[static_cast<size_t>(tensor)] == output; };
+  for (int tensor : step->inputs) {
+    if (!own(tensor)) continue;
+    bool read_by_root = false;
+    for (int input : *operator_at(model, chain.operators.front()).inputs()) read_by_root |= input == tensor;
+    if (elementwise || !read_by_root) step->reusable.push_back(tensor);
+  }
+}
+
+}  // namespace
+
+std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept) {
+  const auto& operators = *model.graph().operators();
+  const int count = static_cast<int>(operators.size());
+  std::vector<int> readers(shapes.size(), 0), reader(shapes.size(), -1);
+  for (int i = 0; i < count; ++i)
+    for (int tensor : *operator_at(model, i).inputs()) {
+      ++readers[static_cast<size_t>(tensor)];
+      reader[static_cast<size_t>(tensor)] = i;
+    }
+
+  std::vector<int> chain_of(operators.size(), -1);
+  std::vector<Chain> chains;
+  for (int i = 0; i < count; ++i) {
+    if (chain_of[static_cast<size_t>(i)] >= 0) continue;
+    Chain chain{{i}, {}};
+    const bool grows = has_epilogue(operator_at(model, i).params_type());
+    for (int last = i; grows;) {
+      const size_t value = static_cast<size_t>(output_of(operator_at(model, last)));
+      const int next = reader[value];
+      if (kept[value] || readers[value] != 1 || chain_of[static_cast<size_t>(next)] >= 0) break;
+      const fbs::Operator& op = operator_at(model, next);
+      const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == static_cast<int>(value) ? 1 : 0;
+      const Shape& output = shapes[static_cast<size_t>(output_of(op))];
+      if (shapes[value] != output ||
+          !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain.epilogue))
+        break;
+      chain.operators.push_back(next);
+      last = next;
+    }
+    for (int index : chain.operators) chain_of[static_cast<size_t>(index)] = static_cast<int>(chains.size());
+    chains.push_back(std::move(chain));
+  }
+  // A chain runs where its last operator stands: what the riders read is computed by then.
+  std::stable_sort(chains.begin(), chains.end(),
+                   [](const Chain& a, const Chain& b) { return a.operators.back() < b.operators.back(); });
+  return chains;
+}
+
+Problem problem_of(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage,
+                   const Limits& limits) {
+  const fbs::Operator& root = operator_at(model, chain.operators.front());
+  const int last = output_of(operator_at(model, chain.operators.back()));
+  return {root,
+          input_shapes(root, shapes),
+          constant_inputs(model, root),
+          shapes[static_cast<size_t>(last)],
+          last,
+          chain.epilogue,
+          storage,
+          limits};
+}
+
+Status lower_by(const Problem& problem, int alternative, Program* program, Step* step) {
+  const size_t weights = program->weights.size();
+  Lowering lowering(problem, step, &program->weights);
+  Status status = lower(problem, alternative, &lowering);
+  if (status.ok()) status = fits_limits(*step, *program, problem.limits);
+  if (!status.ok()) {
+    step->dispatches.clear();
+    step->workspace = 0;
+    program->weights.resize(weights);
+    return status;
+  }
+  step->alternative = alternative;
+  return {};
+}
+
+Status lower_chain(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, const Device& device,
+                   Program* program, Step* step) {
+  const Problem problem = problem_of(model, chain, shapes, program->storage, device.limits());
+  step->operators = chain.operators;
+  step->output = problem.output_tensor;
+  list_inputs(model, chain, shapes, step);
+  if (is_view(problem.op, shapes)) {
+    step->view = true;
+    return {};
+  }
+  const int count = alternatives(problem.op.params_type());
+  Status reason = unsupported("the GPU backend has no %s", op_name(problem.op.params_type()));
+  const int tuned = device.pipelines().tuned(signature(model, chain, shapes, program->storage));
+  for (int i = -1; i < count; ++i) {
+    const int alternative = i < 0 ? tuned : i;
+    if (alternative < 0 || alternative >= count) continue;
+    Status status = lower_by(problem, alternative, program, step);
+    for (const Dispatch& dispatch : step->dispatches) {
+      if (!status.ok() || device.pipelines().verdict(dispatch.variant) != Pipelines::Verdict::Wrong) continue;
+      status = unsupported("this driver computes %s wrongly", to_string(dispatch.variant).c_str());
+    }
+    if (status.ok()) return {};
+    step->dispatches.clear();
+    step->workspace = 0;
+    reason = std::move(status);
+  }
+  return reason;
+}
+
+std::string signature(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage) {
+  const fbs::Operator& op = operator_at(model, chain.operators.front());
+  std::string text = op_name(op.params_type());
+  text += storage == Storage::Half ? " f16" : " f32";
+  for (const Shape& shape : input_shapes(op, shapes)) text += " " + to_string(shape);
+  text += " -> " + to_string(shapes[static_cast<size_t>(output_of(op))]);
+  for (const EpilogueStep& step : chain.epilogue.steps) text += " +" + std::to_string(step.constant());
+  return text;
+}
+
+Status make_program(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept,
+                    const Device& device, Storage storage, Program* out) {
+  Program program{.storage = storage, .shapes = shapes};
+  const auto lower_alone = [&](int index) {
+    Step step;
+    if (Status status = lower_chain(model, {{index}, {}}, shapes, device, &program, &step); !status.ok()) {
+      step.on_gpu = false;
+      step.reason = status.message();
+      step.reusable.clear();
+    }
+    program.steps.push_back(std::move(step));
+  };
+  for (const Chain& chain : make_chains(model, shapes, kept)) {
+    Step step;
+    if (chain.operators.size() > 1 && lower_chain(model, chain, shapes, device, &program, &step).ok()) {
+      program.steps.push_back(std::move(step));
+    } else {
+      for (int index : chain.operators) lower_alone(index);
+    }
+  }
+  *out = std::move(program);
+  return {};
+}
+
+Traffic traffic(const Model& model, const Program& program) {
+  Traffic sum;
+  const auto bytes = [&](int tensor) {
+    return stored_bytes(program.shapes[static_cast<size_t>(tensor)], program.storage);
+  };
+  for (const fbs::Port* input : *model.graph().inputs()) sum.least += bytes(static_cast<int>(input->tensor()));
+  std::vector<bool> used(program.weights.size(), false);
+  for (const Step& step : program.steps) {
+    if (!step.view) sum.least += 2 * bytes(step.output);
+    for (const Dispatch& dispatch : step.dispatches) {
+      sum.moved += dispatch.work.read + dispatch.work.written;
+      sum.flops += dispatch.work.flops;
+      const Operand& weights = dispatch.bindings[2];
+      if (weights.kind == Operand::Kind::Weights) used[static_cast<size_t>(weights.index)] = true;
+    }
+  }
+  for (const fbs::Port* output : *model.graph().outputs()) sum.least -= bytes(static_cast<int>(output->tensor()));
+  for (size_t i = 0; i < used.size(); ++i)
+    if (used[i]) sum.least += program.weights[i].quads() * quad_bytes(program.storage);
+  return sum;
+}
+
+}  // namespace ferry::gpu

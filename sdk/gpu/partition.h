@@ -1,0 +1,49 @@
+// From a graph and its shapes to a program: chains of operators, each lowered to the GPU or left to the CPU.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sdk/gpu/op.h"
+#include "sdk/gpu/program.h"
+#include "sdk/model/model.h"
+#include "sdk/status.h"
+
+namespace ferry::gpu {
+
+// Operators that run as one: the first, and elementwise ones that ride on it.
+struct Chain {
+  std::vector<int> operators;  // in Model.operators, ascending
+  Epilogue epilogue;           // of all but the first
+};
+
+// Every operator in exactly one chain, in an order that computes values before their use. `kept` is by tensor: must it exist
+// after a run (an output, a kept tap)? Such values, and those with a second reader, end a chain.
+std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept);
+
+// The problem of a chain at the shapes of `shapes` (of every tensor).
+Problem problem_of(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage,
+                   const Limits& limits);
+
+// Lowers a chain by its tuned alternative, else by the first that fits the problem, the device's limits, and of which no
+// variant is known to be wrong on this driver. FERRY_UNSUPPORTED with the last reason where there is none.
+Status lower_chain(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, const Device& device,
+                   Program* program, Step* step);
+// By that alternative only.
+Status lower_by(const Problem& problem, int alternative, Program* program, Step* step);
+
+// What names an operator, its parameters, its shapes and what rides on it, for tuned choices: "conv2d f16 ...".
+std::string signature(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage);
+
+// The whole graph. Never fails for want of a kernel: steps then say why they are on the CPU.
+Status make_program(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept,
+                    const Device& device, Storage storage, Program* out);
+
+// Bytes that the program's dispatches move, and the least that its steps could: every activation written once and read
+// once, weights read once.
+struct Traffic {
+  uint64_t moved = 0, least = 0, flops = 0;
+};
+Traffic traffic(const Model& model, const Program& program);
+
+}  // namespace ferry::gpu

@@ -1,0 +1,25 @@
+#include "sdk/gpu/program.h"
+
+#include <algorithm>
+
+namespace ferry::gpu {
+
+Rows rows_of(const Shape& shape) {
+  if (shape.rank == 0) return {};
+  const int32_t channels = shape[shape.rank - 1];
+  return {static_cast<uint32_t>(shape.elements() / channels), static_cast<uint32_t>(channels)};
+}
+
+std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits) {
+  const uint64_t groups = std::max<uint64_t>((count + workgroup - 1) / workgroup, 1);
+  const uint64_t x = std::min<uint64_t>(groups, limits.workgroup_count[0]);
+  return {static_cast<uint32_t>(x), static_cast<uint32_t>((groups + x - 1) / x), 1};
+}
+
+uint64_t Region::quads() const {
+  uint64_t total = 0;
+  for (const Piece& piece : pieces) total += piece.quads;
+  return total;
+}
+
+}  // namespace ferry::gpu

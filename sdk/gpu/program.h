@@ -1,0 +1,105 @@
+// What a session runs on a GPU for given shapes: pure data, no Vulkan handle. Made by lowering (op.h, partition.h), brought
+// to a device by recording.h.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sdk/gpu/pipelines.h"
+#include "sdk/graph/shape.h"
+
+namespace ferry::gpu {
+
+// A tensor as it lies in a buffer: rows of quads.
+struct Rows {
+  uint32_t rows = 1;                                     // product of all dimensions but the last
+  uint32_t channels = 1;                                 // the last dimension
+  uint32_t quads() const { return (channels + 3) / 4; }  // of one row
+  uint64_t total() const { return uint64_t{rows} * quads(); }
+};
+Rows rows_of(const Shape& shape);
+// Bytes of a tensor in quads.
+inline uint64_t stored_bytes(const Shape& shape, Storage storage) {
+  return rows_of(shape).total() * quad_bytes(storage);
+}
+
+// What one binding of a dispatch is.
+struct Operand {
+  enum class Kind : uint8_t {
+    None,
+    Value,      // activation `index` (in Model.tensors), whole
+    Weights,    // region `index` of Program.weights
+    Workspace,  // bytes [offset, offset + bytes) of the step's scratch memory
+    Host,       // activation `index` in the transfer buffer, floats, rows without padding
+  };
+  Kind kind = Kind::None;
+  int index = -1;
+  uint64_t offset = 0, bytes = 0;
+
+  static Operand value(int tensor) { return {Kind::Value, tensor}; }
+  static Operand weights(int region) { return {Kind::Weights, region}; }
+  static Operand workspace(uint64_t offset, uint64_t bytes) { return {Kind::Workspace, -1, offset, bytes}; }
+  static Operand host(int tensor) { return {Kind::Host, tensor}; }
+};
+
+// What a dispatch does to memory and how much it computes; a multiply-add counts 2.
+struct Work {
+  uint64_t read = 0, written = 0, flops = 0;  // bytes, bytes, operations
+};
+
+struct Dispatch {
+  Variant variant;
+  std::array<uint32_t, 3> groups{1, 1, 1};  // workgroups
+  std::array<Operand, kBindings> bindings;  // output, input, weights, operand
+  bool updates_output = false;              // reads its output binding too
+  std::array<uint32_t, kPushBytes / 4> push{};
+  Work work;
+};
+
+// Workgroups for `count` invocations of a kernel with linear_index(), folded into two dimensions where one is too long.
+std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits);
+
+// A part of a region of weights: one constant, packed by shaders/pack.comp or a kernel of the same push constants.
+struct Piece {
+  Kernel kernel{};                  // Pack, or another that reads a constant and writes quads
+  int tensor = -1;                  // the constant
+  std::array<uint32_t, 32> push{};  // the kernel's push constants but for input_offset, which staging sets
+  uint64_t quads = 0;
+  // Staging cuts a piece along its outermost coordinate: source elements and quads that one step of it takes.
+  uint64_t outer_elements = 0, outer_quads = 0;
+
+  auto operator<=>(const Piece&) const = default;
+};
+
+// Packed weights of one operator, pieces one after another. Equal regions of a model are packed once.
+struct Region {
+  std::vector<Piece> pieces;
+  uint64_t quads() const;
+  auto operator<=>(const Region&) const = default;
+};
+
+// One chain of operators, on the GPU; or one operator on the CPU.
+struct Step {
+  std::vector<int> operators;  // in Model.operators; the last one gives the output
+  std::vector<int> inputs;     // activations it reads
+  std::vector<int> reusable;   // those whose memory the output may take over
+  int output = -1;
+  bool view = false;  // the output is inputs[0] under another shape; no dispatches
+  bool on_gpu = true;
+  std::string reason;      // why it is on the CPU
+  int alternative = 0;     // which of the operator's alternatives was taken
+  uint64_t workspace = 0;  // bytes
+  std::vector<Dispatch> dispatches;
+};
+
+struct Program {
+  Storage storage = Storage::Float32;
+  std::vector<Shape> shapes;  // of every tensor of the model
+  std::vector<Step> steps;
+  std::vector<Region> weights;
+};
+
+}  // namespace ferry::gpu
