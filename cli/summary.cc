@@ -4,6 +4,7 @@
 
 #include "converter/error.h"
 #include "sdk/graph/shape_rules.h"
+#include "sdk/model/dtype.h"
 
 namespace ferry::cli {
 namespace {
@@ -16,17 +17,6 @@ uint64_t macs_of(const Model& model, const fbs::Operator& op) {
   if (type != fbs::OpParams::Conv2d && type != fbs::OpParams::Linear) return 0;
   const Shape weight = model.shape(op.inputs()->Get(1));
   return elements(model, op.outputs()->Get(0)) * static_cast<uint64_t>(weight.elements() / weight[0]);
-}
-
-size_t element_bytes(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::Int8:
-    case fbs::DType::UInt8: return 1;
-    case fbs::DType::Float16: return 2;
-    case fbs::DType::Float64:
-    case fbs::DType::Int64: return 8;
-    default: return 4;
-  }
 }
 
 }  // namespace
@@ -43,7 +33,7 @@ Summary summarize(const std::string& path) {
     if (model.is_constant(i)) {
       s.parameters += elements(model, i);
     } else {
-      s.activation_bytes += elements(model, i) * element_bytes(model.tensor(i).dtype());
+      s.activation_bytes += elements(model, i) * dtype_size(model.tensor(i).dtype());
     }
   }
   for (const fbs::Operator* op : *graph.operators()) {

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sdk/graph/shape_rules.h"
+#include "sdk/model/dtype.h"
 
 namespace ferry {
 namespace {
@@ -159,19 +160,6 @@ SerializedOp::SerializedOp(const fbs::OperatorT& op) { builder_.Finish(fbs::Crea
 
 const fbs::Operator& SerializedOp::operator*() const {
   return *flatbuffers::GetRoot<fbs::Operator>(builder_.GetBufferPointer());
-}
-
-size_t dtype_size(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::Float64:
-    case fbs::DType::Int64: return 8;
-    case fbs::DType::Float32:
-    case fbs::DType::Int32: return 4;
-    case fbs::DType::Float16: return 2;
-    case fbs::DType::Int8:
-    case fbs::DType::UInt8: return 1;
-  }
-  return 0;
 }
 
 }  // namespace ferry

@@ -94,6 +94,4 @@ class SerializedOp {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
-size_t dtype_size(fbs::DType dtype);
-
 }  // namespace ferry

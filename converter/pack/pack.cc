@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 
 namespace ferry {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "sdk/api/handles.h"
+#include "sdk/model/dtype.h"
 
 namespace ferry {
 namespace {
@@ -17,18 +18,6 @@ ferry_dtype public_dtype(fbs::DType dtype) {
       break;
   }
   return FERRY_FLOAT32;
-}
-
-size_t element_bytes(ferry_dtype dtype) {
-  switch (dtype) {
-    case FERRY_INT64: return 8;
-    case FERRY_FLOAT32:
-    case FERRY_INT32: return 4;
-    case FERRY_FLOAT16: return 2;
-    case FERRY_INT8:
-    case FERRY_UINT8: return 1;
-  }
-  return 0;
 }
 
 // A tensor [N, spatial..., C] here is [N, C, spatial...] in a framework that puts channels first.
@@ -85,8 +74,9 @@ ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& sh
   ferry_tensor tensor{};
   tensor.name = port.name() != nullptr ? port.name()->c_str() : "";
   tensor.data = data;
-  tensor.dtype = public_dtype(model.tensor(static_cast<int>(port.tensor())).dtype());
-  tensor.bytes = static_cast<size_t>(shape.elements()) * element_bytes(tensor.dtype);
+  const fbs::DType dtype = model.tensor(static_cast<int>(port.tensor())).dtype();
+  tensor.dtype = public_dtype(dtype);
+  tensor.bytes = static_cast<size_t>(shape.elements()) * dtype_size(dtype);
   tensor.source_layout = port.source_layout() == fbs::Layout::NCHW ? FERRY_LAYOUT_NCHW : FERRY_LAYOUT_SAME;
   tensor.rank = shape.rank;
   std::copy_n(shape.dims.begin(), shape.rank, tensor.shape);

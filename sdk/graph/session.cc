@@ -11,6 +11,7 @@
 #include <new>
 
 #include "sdk/graph/shape_rules.h"
+#include "sdk/model/dtype.h"
 
 namespace ferry {
 namespace {
@@ -24,19 +25,6 @@ int core_count() {
   if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::clamp(CPU_COUNT(&allowed), 1, kMaxThreads);
 #endif
   return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(kMaxThreads)));
-}
-
-uint64_t element_bytes(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::Float64:
-    case fbs::DType::Int64: return 8;
-    case fbs::DType::Float32:
-    case fbs::DType::Int32: return 4;
-    case fbs::DType::Float16: return 2;
-    case fbs::DType::Int8:
-    case fbs::DType::UInt8: return 1;
-  }
-  return 8;
 }
 
 int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
@@ -96,7 +84,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
   for (const fbs::Port* input : *m.graph().inputs()) {
     const int tensor = static_cast<int>(input->tensor());
     const uint64_t bytes =
-        static_cast<uint64_t>(session->shape(tensor).elements()) * element_bytes(m.tensor(tensor).dtype());
+        static_cast<uint64_t>(session->shape(tensor).elements()) * dtype_size(m.tensor(tensor).dtype());
     std::memset(session->data(tensor), 0, bytes);
   }
   *out = std::move(session);
@@ -171,7 +159,7 @@ Status Session::plan(const std::vector<uint64_t>& workspaces, Layout* layout) co
   for (size_t t = 0; t < layout->shapes.size(); ++t) {
     const int tensor = static_cast<int>(t);
     const uint64_t bytes =
-        static_cast<uint64_t>(layout->shapes[t].elements()) * element_bytes(model_->tensor(tensor).dtype());
+        static_cast<uint64_t>(layout->shapes[t].elements()) * dtype_size(model_->tensor(tensor).dtype());
     request.bytes.push_back(model_->is_constant(tensor) ? 0 : bytes);
   }
   for (unsigned i = 0; i < graph.operators()->size(); ++i) {
@@ -291,8 +279,8 @@ Status Session::resize(size_t input, const Shape& shape) {
   }
   for (const fbs::Port* other : ports) {
     const int tensor = static_cast<int>(other->tensor());
-    const uint64_t bytes = static_cast<uint64_t>(layout.shapes[other->tensor()].elements()) *
-                           element_bytes(model_->tensor(tensor).dtype());
+    const uint64_t bytes =
+        static_cast<uint64_t>(layout.shapes[other->tensor()].elements()) * dtype_size(model_->tensor(tensor).dtype());
     if (other->tensor() == resized) {
       std::memset(address(layout, tensor), 0, bytes);
     } else {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sdk/graph/shape_rules.h"
+#include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 
 namespace ferry {
@@ -19,20 +20,6 @@ using Floats = flatbuffers::Vector<float>;
 template <typename T>
 uint32_t count(const flatbuffers::Vector<T>* list) {
   return list ? list->size() : 0;
-}
-
-// 0 for a type that this version does not know.
-uint32_t dtype_bytes(fbs::DType dtype) {
-  switch (dtype) {
-    case fbs::DType::Float64:
-    case fbs::DType::Int64: return 8;
-    case fbs::DType::Float32:
-    case fbs::DType::Int32: return 4;
-    case fbs::DType::Float16: return 2;
-    case fbs::DType::Int8:
-    case fbs::DType::UInt8: return 1;
-  }
-  return 0;
 }
 
 // One pass over the graph in the order of its parts, each relying on those before it.
@@ -130,7 +117,7 @@ Status Meaning::check_tensor(uint32_t index) const {
                    to_string(declared_shape(t)).c_str());
     elements *= d;
   }
-  if (dtype_bytes(t.dtype()) == 0)
+  if (dtype_size(t.dtype()) == 0)
     return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': type %u is unknown to this version", index, text(t.name()),
                  static_cast<unsigned>(t.dtype()));
   if (t.buffer() != 0) return check_segment(index, elements);
@@ -149,7 +136,7 @@ Status Meaning::check_segment(uint32_t index, int64_t elements) const {
   if (t.buffer() >= count(graph_.buffers()))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': buffer %u of %u does not exist", index, text(t.name()), t.buffer(),
                  count(graph_.buffers()));
-  const uint64_t want = static_cast<uint64_t>(elements) * dtype_bytes(t.dtype());
+  const uint64_t want = static_cast<uint64_t>(elements) * dtype_size(t.dtype());
   const uint64_t size = graph_.buffers()->Get(t.buffer())->size();
   if (size != want)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': %s of %s takes %llu bytes, buffer %u has %llu", index,
