@@ -112,7 +112,7 @@ class Device : public std::enable_shared_from_this<Device> {
  private:
   Device() = default;
   Status create(const char* cache_folder);
-  void read_limits();
+  void read_limits(bool can_import);
 
   std::shared_ptr<const Instance> instance_;  // null where the device is a caller's
   InstanceFunctions functions_{};

@@ -34,6 +34,9 @@ struct DeviceInfo {
   std::string problem;
 };
 
+std::vector<VkQueueFamilyProperties> queue_families(const InstanceFunctions& vk, VkPhysicalDevice device);
+DeviceInfo describe(const InstanceFunctions& vk, VkPhysicalDevice device);
+
 // The process's instance, made at the first call and kept by its users; made anew when the last one is gone.
 class Instance {
  public:

@@ -60,6 +60,8 @@ class Pipelines {
   Shaders& shaders() { return shaders_; }
 
  private:
+  void read_records(const std::string& text);
+
   Device& device_;
   Shaders shaders_;
   VkDescriptorSetLayout set_layout_ = VK_NULL_HANDLE;

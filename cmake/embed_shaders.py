@@ -1,0 +1,65 @@
+"""Packs SPIR-V modules into a C++ include, and names the kernels.
+
+    embed_shaders.py OUT_HEADER OUT_INCLUDE MODULE.spv MODULE.half.spv ...
+
+Modules come in pairs, plain and half, one pair a kernel, in the order of the enumerators.
+"""
+import hashlib
+import os
+import sys
+import zlib
+
+out_header, out_include, *modules = sys.argv[1:]
+names = [os.path.basename(m)[: -len(".spv")] for m in modules[::2]]
+contents = [open(m, "rb").read() for m in modules]
+
+
+def write(path, text):
+    """Beside, then renamed; untouched where nothing changed, so that nothing is built again."""
+    if os.path.exists(path) and open(path).read() == text:
+        os.utime(path)
+        return
+    with open(path + ".part", "w") as f:
+        f.write(text)
+    os.replace(path + ".part", path)
+
+
+def enumerator(name):
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+everything = b"".join(contents)
+packed = zlib.compress(everything, 9)
+ends, total = [], 0
+for content in contents:
+    total += len(content) // 4
+    ends.append(total)
+
+write(out_header, f"""// Generated from shaders/*.comp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ferry::gpu {{
+
+enum class Kernel : uint8_t {{ {", ".join(enumerator(n) for n in names)} }};
+inline constexpr size_t kKernelCount = {len(names)};
+inline constexpr const char* kKernelNames[] = {{{", ".join(f'"{n}"' for n in names)}}};
+inline const char* kernel_name(Kernel kernel) {{ return kKernelNames[static_cast<size_t>(kernel)]; }}
+
+// Of all SPIR-V: what a cache on disk was made from.
+inline constexpr uint64_t kShadersHash = 0x{hashlib.sha256(everything).hexdigest()[:16]}ull;
+
+}}  // namespace ferry::gpu
+""")
+lines = [",".join(str(b) for b in packed[i : i + 32]) for i in range(0, len(packed), 32)]
+write(out_include, f"""// Generated from shaders/*.comp.
+namespace {{
+constexpr size_t kUnpackedBytes = {len(everything)};
+constexpr uint32_t kModuleEnds[] = {{{", ".join(map(str, ends))}}};  // in words
+alignas(4) constexpr unsigned char kPacked[] = {{
+{",".join(chr(10) + line for line in lines).lstrip()}
+}};
+}}  // namespace
+""")

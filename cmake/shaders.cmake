@@ -1,0 +1,45 @@
+# shaders/*.comp -> SPIR-V, twice each (float32 and half storage): glslc, spirv-opt, spirv-val; then all of it in one
+# compressed array. Defines the target ferry_shaders: "sdk/gpu/kernels.h" and "generated_shaders.inc".
+
+find_program(FERRY_GLSLC glslc)
+find_program(FERRY_SPIRV_OPT spirv-opt)
+find_program(FERRY_SPIRV_VAL spirv-val)
+if(NOT FERRY_GLSLC OR NOT FERRY_SPIRV_OPT OR NOT FERRY_SPIRV_VAL)
+  message(FATAL_ERROR "glslc, spirv-opt or spirv-val is missing: install glslc and spirv-tools (or run scripts/setup), "
+                      "or build without the GPU backend: -DFERRY_GPU=OFF")
+endif()
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+set(shader_folder "${PROJECT_BINARY_DIR}/generated/shaders")
+file(MAKE_DIRECTORY "${shader_folder}" "${PROJECT_BINARY_DIR}/generated/sdk/gpu")
+ferry_sources(kernels shaders/*.comp)
+set(modules)
+foreach(kernel IN LISTS kernels)
+  get_filename_component(name "${kernel}" NAME_WE)
+  foreach(suffix "" ".half")
+    set(module "${shader_folder}/${name}${suffix}.spv")
+    if(suffix)
+      set(define -DHALF)
+    else()
+      set(define)
+    endif()
+    add_custom_command(
+      OUTPUT "${module}"
+      COMMAND "${FERRY_GLSLC}" --target-env=vulkan1.1 ${define} -MD -MF "${module}.d" -MT "${module}" "${kernel}"
+              -o "${module}.raw"
+      COMMAND "${FERRY_SPIRV_OPT}" -O --strip-debug "${module}.raw" -o "${module}"
+      COMMAND "${FERRY_SPIRV_VAL}" --target-env vulkan1.1 "${module}"
+      DEPENDS "${kernel}" DEPFILE "${module}.d" COMMENT "glslc ${name}.comp ${define}" VERBATIM)
+    list(APPEND modules "${module}")
+  endforeach()
+endforeach()
+
+set(kernels_header "${PROJECT_BINARY_DIR}/generated/sdk/gpu/kernels.h")
+set(shaders_include "${PROJECT_BINARY_DIR}/generated/generated_shaders.inc")
+add_custom_command(
+  OUTPUT "${kernels_header}" "${shaders_include}"
+  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/cmake/embed_shaders.py" "${kernels_header}" "${shaders_include}"
+          ${modules}
+  DEPENDS ${modules} "${PROJECT_SOURCE_DIR}/cmake/embed_shaders.py"
+  COMMENT "Packing the shaders" VERBATIM)
+add_custom_target(ferry_shaders DEPENDS "${kernels_header}" "${shaders_include}")

@@ -1,0 +1,327 @@
+#include "sdk/gpu/device.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstring>
+#include <map>
+#include <new>
+#include <set>
+#include <vector>
+
+#include "sdk/gpu/pipelines.h"
+
+namespace ferry::gpu {
+namespace {
+
+// Devices of this process: those in use, and those that were lost.
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, std::weak_ptr<Device>> open;
+  std::set<std::string> lost;
+};
+Registry& registry() {
+  static Registry* all = new Registry;  // never destroyed: sessions may end after static objects do
+  return *all;
+}
+
+std::string identity(const DeviceInfo& info) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%x:%x:", info.properties.vendorID, info.properties.deviceID);
+  return text + std::string(info.properties.deviceName);
+}
+
+uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+}  // namespace
+
+// ---- Buffer -------------------------------------------------------------------------------------------------------------
+
+Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+
+Buffer& Buffer::operator=(Buffer&& other) noexcept {
+  std::swap(device_, other.device_);
+  std::swap(handle_, other.handle_);
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(mapped_, other.mapped_);
+  std::swap(coherent_, other.coherent_);
+  std::swap(device_local_, other.device_local_);
+  return *this;
+}
+
+Buffer::~Buffer() {
+  if (device_ == nullptr) return;
+  const VolkDeviceTable& vk = device_->vk();
+  vk.vkDestroyBuffer(device_->handle(), handle_, nullptr);
+  vk.vkFreeMemory(device_->handle(), memory_, nullptr);  // unmaps
+}
+
+Status Buffer::flush() const {
+  if (coherent_ || mapped_ == nullptr) return {};
+  const VkMappedMemoryRange range{
+      .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = memory_, .size = VK_WHOLE_SIZE};
+  return check(device_->vk().vkFlushMappedMemoryRanges(device_->handle(), 1, &range), "vkFlushMappedMemoryRanges");
+}
+
+Status Buffer::invalidate() const {
+  if (coherent_ || mapped_ == nullptr) return {};
+  const VkMappedMemoryRange range{
+      .sType = VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, .memory = memory_, .size = VK_WHOLE_SIZE};
+  return check(device_->vk().vkInvalidateMappedMemoryRanges(device_->handle(), 1, &range),
+               "vkInvalidateMappedMemoryRanges");
+}
+
+// ---- Device -------------------------------------------------------------------------------------------------------------
+
+Status Device::open(const char* choice, const char* cache_folder, bool retry, std::shared_ptr<Device>* out) {
+  out->reset();
+  std::shared_ptr<const Instance> instance;
+  FERRY_TRY(Instance::open(&instance));
+  const DeviceInfo* info = nullptr;
+  FERRY_TRY(instance->choose(choice, &info));
+
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  const std::string key = identity(*info);
+  std::shared_ptr<Device> device = all.open[key].lock();
+  if (device != nullptr && device->lost()) {
+    all.lost.insert(key);
+    device.reset();
+  }
+  if (retry) all.lost.erase(key);
+  if (all.lost.contains(key))
+    return error(FERRY_GPU_LOST, "GPU '%s' was lost in this process; gpu_retry tries it again",
+                 info->properties.deviceName);
+  if (device == nullptr) {
+    device.reset(new (std::nothrow) Device);
+    if (device == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+    device->instance_ = std::move(instance);
+    device->functions_ = device->instance_->functions();
+    device->info_ = *info;
+    FERRY_TRY(device->create(cache_folder));
+    all.open[key] = device;
+  }
+  *out = std::move(device);
+  return {};
+}
+
+Status Device::adopt(const ExternalDevice& external, const char* cache_folder, std::shared_ptr<Device>* out) {
+  out->reset();
+  std::shared_ptr<Device> device(new (std::nothrow) Device);
+  if (device == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+  FERRY_TRY(InstanceFunctions::load(external.get_instance_proc_addr, external.instance, &device->functions_));
+  device->external_ = external;
+  device->info_ = describe(device->functions_, external.physical_device);
+  if (!device->info_.problem.empty())
+    return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' cannot serve: %s", device->info_.properties.deviceName,
+                 device->info_.problem.c_str());
+  FERRY_TRY(device->create(cache_folder));
+  *out = std::move(device);
+  return {};
+}
+
+Device::~Device() {
+  pipelines_.reset();
+  if (handle_ != VK_NULL_HANDLE && external_.device == VK_NULL_HANDLE) vk_.vkDestroyDevice(handle_, nullptr);
+  if (!lost_ || external_.device != VK_NULL_HANDLE) return;
+  Registry& all = registry();
+  const std::lock_guard lock(all.mutex);
+  all.lost.insert(identity(info_));
+}
+
+Status Device::create(const char* cache_folder) {
+  functions_.vkGetPhysicalDeviceMemoryProperties(info_.handle, &memory_);
+  bool can_import = false;
+  if (external_.device != VK_NULL_HANDLE) {
+    handle_ = external_.device;
+    queue_family_ = external_.queue_family;
+  } else {
+    const std::vector<VkQueueFamilyProperties> families = queue_families(functions_, info_.handle);
+    // A family that computes and does not draw leaves the app's rendering alone.
+    int best = -1;
+    for (size_t i = 0; i < families.size(); ++i) {
+      if (families[i].queueCount == 0 || !(families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)) continue;
+      if (best < 0 || !(families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT)) best = static_cast<int>(i);
+    }
+    if (best < 0)
+      return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' has no queue that computes", info_.properties.deviceName);
+    queue_family_ = static_cast<uint32_t>(best);
+
+    std::vector<const char*> extensions;
+    uint32_t count = 0;
+    FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, nullptr),
+                    "vkEnumerateDeviceExtensionProperties"));
+    std::vector<VkExtensionProperties> present(count);
+    FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, present.data()),
+                    "vkEnumerateDeviceExtensionProperties"));
+    for (const VkExtensionProperties& p : present)
+      can_import |= std::strcmp(p.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
+    if (can_import) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+    const float priority = 1;
+    const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+                                        .queueFamilyIndex = queue_family_,
+                                        .queueCount = 1,
+                                        .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo create{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                    .queueCreateInfoCount = 1,
+                                    .pQueueCreateInfos = &queue,
+                                    .enabledExtensionCount = static_cast<uint32_t>(extensions.size()),
+                                    .ppEnabledExtensionNames = extensions.data()};
+    if (Status status = check(functions_.vkCreateDevice(info_.handle, &create, nullptr, &handle_), "vkCreateDevice");
+        !status.ok()) {
+      handle_ = VK_NULL_HANDLE;
+      return status;
+    }
+  }
+  // Every function of the device, past the loader's own dispatch.
+  vkGetDeviceProcAddr = functions_.vkGetDeviceProcAddr;
+  volkLoadDeviceTable(&vk_, handle_);
+  if (vk_.vkQueueSubmit == nullptr || vk_.vkCmdDispatch == nullptr || vk_.vkCreateComputePipelines == nullptr)
+    return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' lacks functions of Vulkan 1.1", info_.properties.deviceName);
+  if (external_.device != VK_NULL_HANDLE) {
+    queue_ = external_.queue;
+  } else {
+    vk_.vkGetDeviceQueue(handle_, queue_family_, 0, &queue_);
+  }
+  read_limits(can_import);
+  pipelines_.reset(new (std::nothrow) Pipelines(*this));
+  if (pipelines_ == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+  return pipelines_->create(cache_folder);
+}
+
+void Device::read_limits(bool can_import) {
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT import{
+      .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+  VkPhysicalDeviceMaintenance3Properties allocation{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
+                                                    .pNext = can_import ? &import : nullptr};
+  VkPhysicalDeviceSubgroupProperties subgroup{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES,
+                                              .pNext = &allocation};
+  VkPhysicalDeviceProperties2 properties{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, .pNext = &subgroup};
+  functions_.vkGetPhysicalDeviceProperties2(info_.handle, &properties);
+  const VkPhysicalDeviceLimits& l = properties.properties.limits;
+  limits_.storage_range = l.maxStorageBufferRange;
+  limits_.offset_alignment = std::max<uint64_t>(l.minStorageBufferOffsetAlignment, 64);
+  limits_.max_allocation = allocation.maxMemoryAllocationSize;
+  limits_.import_alignment = can_import ? import.minImportedHostPointerAlignment : 0;
+  limits_.copy_alignment = l.nonCoherentAtomSize;
+  limits_.shared_bytes = l.maxComputeSharedMemorySize;
+  limits_.invocations = l.maxComputeWorkGroupInvocations;
+  std::copy_n(l.maxComputeWorkGroupSize, 3, limits_.workgroup_size);
+  std::copy_n(l.maxComputeWorkGroupCount, 3, limits_.workgroup_count);
+  limits_.subgroup_size = subgroup.subgroupSize;
+  limits_.subgroup_arithmetic = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
+                                (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
+  limits_.software = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  const std::vector<VkQueueFamilyProperties> families = queue_families(functions_, info_.handle);
+  const bool timed = queue_family_ < families.size() && families[queue_family_].timestampValidBits > 0;
+  limits_.timestamp_ns = timed ? static_cast<double>(l.timestampPeriod) : 0;
+}
+
+// Kinds of memory in order of preference; each kind is asked for with fewer wishes than the one before.
+Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
+  const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                  .size = bytes,
+                                  .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                           VK_BUFFER_USAGE_TRANSFER_DST_BIT};
+  if (bytes > limits_.max_allocation)
+    return error(FERRY_OUT_OF_MEMORY, "%" PRIu64 " bytes at once; GPU '%s' allocates %" PRIu64, bytes,
+                 info_.properties.deviceName, limits_.max_allocation);
+  Buffer buffer;
+  buffer.device_ = shared_from_this();
+  buffer.bytes_ = bytes;
+  FERRY_TRY(check(vk_.vkCreateBuffer(handle_, &create, nullptr, &buffer.handle_), "vkCreateBuffer"));
+  VkMemoryRequirements needs{};
+  vk_.vkGetBufferMemoryRequirements(handle_, buffer.handle_, &needs);
+
+  constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  constexpr VkMemoryPropertyFlags kMapped = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+  constexpr VkMemoryPropertyFlags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  constexpr VkMemoryPropertyFlags kCoherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  std::vector<VkMemoryPropertyFlags> wishes;
+  if (use == MemoryUse::Device) wishes = {kLocal, 0};
+  if (use == MemoryUse::Upload) wishes = {kMapped | kCoherent, kMapped};
+  if (use == MemoryUse::Readback)
+    wishes = {kMapped | kCached | kCoherent, kMapped | kCached, kMapped | kCoherent, kMapped};
+  Status status =
+      error(FERRY_OUT_OF_MEMORY, "GPU '%s' has no memory of the kind that is needed", info_.properties.deviceName);
+  for (const VkMemoryPropertyFlags wish : wishes) {
+    for (uint32_t type = 0; type < memory_.memoryTypeCount; ++type) {
+      const VkMemoryPropertyFlags flags = memory_.memoryTypes[type].propertyFlags;
+      if (!(needs.memoryTypeBits >> type & 1) || (flags & wish) != wish) continue;
+      const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                          .allocationSize = aligned(needs.size, limits_.copy_alignment),
+                                          .memoryTypeIndex = type};
+      status = check(vk_.vkAllocateMemory(handle_, &allocate, nullptr, &buffer.memory_), "vkAllocateMemory");
+      if (!status.ok()) {
+        buffer.memory_ = VK_NULL_HANDLE;
+        if (status.code() != FERRY_OUT_OF_MEMORY) return status;
+        continue;  // another heap may have room
+      }
+      FERRY_TRY(check(vk_.vkBindBufferMemory(handle_, buffer.handle_, buffer.memory_, 0), "vkBindBufferMemory"));
+      buffer.coherent_ = (flags & kCoherent) != 0;
+      buffer.device_local_ = (flags & kLocal) != 0;
+      if (use != MemoryUse::Device) {
+        void* mapped = nullptr;
+        FERRY_TRY(check(vk_.vkMapMemory(handle_, buffer.memory_, 0, VK_WHOLE_SIZE, 0, &mapped), "vkMapMemory"));
+        buffer.mapped_ = static_cast<std::byte*>(mapped);
+      }
+      *out = std::move(buffer);
+      return {};
+    }
+  }
+  return status;
+}
+
+Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
+  void* host = const_cast<void*>(memory);  // kernels only read it
+  constexpr auto kKind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  if (limits_.import_alignment == 0 || vk_.vkGetMemoryHostPointerPropertiesEXT == nullptr)
+    return error(FERRY_UNSUPPORTED, "the device does not import host memory");
+  VkMemoryHostPointerPropertiesEXT pointer{.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
+  FERRY_TRY(check(vk_.vkGetMemoryHostPointerPropertiesEXT(handle_, kKind, host, &pointer),
+                  "vkGetMemoryHostPointerPropertiesEXT"));
+  const VkExternalMemoryBufferCreateInfo external{.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
+                                                  .handleTypes = kKind};
+  const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                  .pNext = &external,
+                                  .size = bytes,
+                                  .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+  Buffer buffer;
+  buffer.device_ = shared_from_this();
+  buffer.bytes_ = bytes;
+  FERRY_TRY(check(vk_.vkCreateBuffer(handle_, &create, nullptr, &buffer.handle_), "vkCreateBuffer"));
+  VkMemoryRequirements needs{};
+  vk_.vkGetBufferMemoryRequirements(handle_, buffer.handle_, &needs);
+  const uint32_t types = needs.memoryTypeBits & pointer.memoryTypeBits;
+  if (types == 0 || needs.size > bytes) return error(FERRY_UNSUPPORTED, "the device does not import this memory");
+  uint32_t type = 0;
+  while (!(types >> type & 1)) ++type;
+  const VkImportMemoryHostPointerInfoEXT import{
+      .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, .handleType = kKind, .pHostPointer = host};
+  const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+                                      .pNext = &import,
+                                      .allocationSize = bytes,
+                                      .memoryTypeIndex = type};
+  FERRY_TRY(check(vk_.vkAllocateMemory(handle_, &allocate, nullptr, &buffer.memory_), "vkAllocateMemory"));
+  FERRY_TRY(check(vk_.vkBindBufferMemory(handle_, buffer.handle_, buffer.memory_, 0), "vkBindBufferMemory"));
+  *out = std::move(buffer);
+  return {};
+}
+
+Status Device::submit(const VkSubmitInfo& info, VkFence fence) {
+  if (lost_) return Status(FERRY_GPU_LOST, "the GPU was lost");
+  const std::lock_guard lock(queue_mutex_);
+  if (external_.lock_queue != nullptr) external_.lock_queue(external_.user);
+  const VkResult result = vk_.vkQueueSubmit(queue_, 1, &info, fence);
+  if (external_.unlock_queue != nullptr) external_.unlock_queue(external_.user);
+  if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+  return check(result, "vkQueueSubmit");
+}
+
+Status Device::wait(VkFence fence) {
+  const VkResult result = vk_.vkWaitForFences(handle_, 1, &fence, VK_TRUE, UINT64_MAX);
+  if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+  return check(result, "vkWaitForFences");
+}
+
+}  // namespace ferry::gpu
