@@ -3,6 +3,8 @@
 
 #include <ferry/ferry.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "sdk/graph/session.h"
@@ -24,6 +26,18 @@ ferry_status report(const Status& status);
 
 // A port of `model` as the outside sees it.
 ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& shape, void* data);
+
+// Fills a struct that begins with its caller's struct_size: what a newer one has beyond `value` becomes zero, what an older
+// one lacks is left out. `first` is the size that the struct had in the first version.
+template <typename T>
+Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
+  const size_t size = out->struct_size;
+  if (size < first) return error(FERRY_INVALID_ARGUMENT, "struct_size is %zu: set it to sizeof(%s)", size, type);
+  std::memset(static_cast<void*>(out), 0, size);
+  std::memcpy(static_cast<void*>(out), &value, std::min(size, sizeof(T)));
+  out->struct_size = size;
+  return {};
+}
 
 // FERRY_INVALID_ARGUMENT: "function: what is NULL".
 Status null_argument(const char* function, const char* what);

@@ -4,7 +4,6 @@
 #include <new>
 
 #include "sdk/api/handles.h"
-#include "sdk/cpu/weights_cache.h"
 #include "sdk/graph/shape_rules.h"
 
 namespace {
@@ -37,6 +36,15 @@ Status read_options(const ferry_session_options* given, ferry_session_options* o
   }
   for (size_t i = 0; i < options->tap_count; ++i) {
     if (options->taps[i] == nullptr) return error(FERRY_INVALID_ARGUMENT, "options.taps[%zu] is NULL", i);
+  }
+  if (options->backend != FERRY_BACKEND_CPU && options->backend != FERRY_BACKEND_GPU) {
+    return error(FERRY_INVALID_ARGUMENT, "options.backend is %d: it must be FERRY_BACKEND_CPU or FERRY_BACKEND_GPU",
+                 options->backend);
+  }
+  if (options->precision != FERRY_PRECISION_FLOAT32 && options->precision != FERRY_PRECISION_FLOAT16) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "options.precision is %d: it must be FERRY_PRECISION_FLOAT32 or FERRY_PRECISION_FLOAT16",
+                 options->precision);
   }
   return {};
 }
@@ -76,7 +84,15 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   wanted.taps = {checked.taps, checked.tap_count};
   wanted.all_taps = checked.all_taps;
   wanted.profile = checked.profile;
-  wanted.memory_limit = checked.memory_limit;
+  if (checked.memory_limit != 0) wanted.memory_limit = checked.memory_limit;
+  wanted.backend = static_cast<ferry_backend>(checked.backend);
+  wanted.precision = static_cast<ferry_precision>(checked.precision);
+  wanted.gpu_required = checked.gpu_required;
+  wanted.gpu_retry = checked.gpu_retry;
+  wanted.gpu_tune = checked.gpu_tune;
+  wanted.gpu_device = checked.gpu_device;
+  wanted.gpu = checked.gpu;
+  wanted.gpu_cache_dir = checked.gpu_cache_dir;
   std::unique_ptr<ferry::Session> made;
   if (const Status status = ferry::Session::create(model->model, wanted, &made); !status.ok()) return report(status);
   *session = new (std::nothrow) ferry_session{std::move(made)};
@@ -140,11 +156,11 @@ uint64_t ferry_session_arena_bytes(const ferry_session* session) {
 }
 
 uint64_t ferry_session_packed_bytes(const ferry_session* session) {
-  return session != nullptr ? session->session->model().weights_cache().bytes() : 0;
+  return session != nullptr ? session->session->computing().packed_bytes() : 0;
 }
 
 size_t ferry_session_profile_count(const ferry_session* session) {
-  return session != nullptr ? session->session->microseconds().size() : 0;
+  return session != nullptr ? session->session->computing().microseconds().size() : 0;
 }
 
 ferry_status ferry_session_profile(const ferry_session* session, size_t index, ferry_profile_entry* out) {
@@ -152,7 +168,7 @@ ferry_status ferry_session_profile(const ferry_session* session, size_t index, f
   *out = {};
   FERRY_REQUIRE(session);
   const ferry::Session& s = *session->session;
-  const size_t count = s.microseconds().size();
+  const size_t count = s.computing().microseconds().size();
   if (count == 0) {
     return report(error(FERRY_INVALID_ARGUMENT, "nothing was timed: set options.profile when the session is made"));
   }
@@ -163,9 +179,42 @@ ferry_status ferry_session_profile(const ferry_session* session, size_t index, f
   const ferry::Shape& shape = s.shape(op.outputs()->Get(0));
   out->name = op.name() != nullptr ? op.name()->c_str() : "";
   out->op = ferry::op_name(op.params_type());
-  out->backend = "cpu";
-  out->microseconds = s.microseconds()[index];
+  out->backend = s.computing().backend_of(index);
+  out->microseconds = s.computing().microseconds()[index];
   out->rank = shape.rank;
   std::copy_n(shape.dims.begin(), shape.rank, out->shape);
   return FERRY_OK;
+}
+
+ferry_status ferry_session_report(const ferry_session* session, ferry_report* report) {
+  FERRY_REQUIRE(report);
+  constexpr size_t kFirstVersion = offsetof(ferry_report, note_count) + sizeof(size_t);
+  ferry_report filled{};
+  if (session != nullptr) {
+    const ferry::EngineReport& engine = session->session->computing().report();
+    const Status& gpu = session->session->gpu_status();
+    filled.backend = engine.backend;
+    filled.gpu_status = gpu.code();
+    filled.message = gpu.message().c_str();
+    filled.device = engine.device.c_str();
+    filled.driver = engine.driver.c_str();
+    filled.precision = engine.precision;
+    filled.gpu_operators = engine.gpu_operators;
+    filled.cpu_operators = engine.cpu_operators;
+    filled.transfers = engine.transfers;
+    filled.canary_count = engine.canary_count;
+    filled.canary_failures = engine.canary_failures;
+    filled.canary_ms = engine.canary_ms;
+    filled.note_count = engine.notes.size();
+  }
+  const Status status = ferry::fill_versioned(filled, kFirstVersion, "ferry_report", report);
+  if (!status.ok()) return ferry::report(status);
+  FERRY_REQUIRE(session);
+  return FERRY_OK;
+}
+
+const char* ferry_session_report_note(const ferry_session* session, size_t index) {
+  if (session == nullptr) return nullptr;
+  const std::vector<std::string>& notes = session->session->computing().report().notes;
+  return index < notes.size() ? notes[index].c_str() : nullptr;
 }

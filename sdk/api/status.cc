@@ -47,6 +47,8 @@ const char* ferry_status_name(ferry_status status) {
     case FERRY_MEMORY_LIMIT: return "memory limit";
     case FERRY_CANCELLED: return "cancelled";
     case FERRY_BACKEND_ERROR: return "backend error";
+    case FERRY_GPU_UNAVAILABLE: return "GPU unavailable";
+    case FERRY_GPU_LOST: return "GPU lost";
   }
   return "unknown status";
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sdk/graph/shape.h"
@@ -14,6 +16,18 @@ namespace ferry {
 // Where a run stands, as the thread that runs and the one that cancels see it.
 enum class Progress { Idle, Running, Cancelled };
 
+// What an engine tells of itself: ferry_report in ferry.h.
+struct EngineReport {
+  ferry_backend backend = FERRY_BACKEND_CPU;
+  ferry_precision precision = FERRY_PRECISION_FLOAT32;
+  std::string device, driver;  // "" on the CPU
+  size_t gpu_operators = 0, cpu_operators = 0;
+  size_t transfers = 0;  // values that cross between the two sides in a run, inputs and outputs included
+  size_t canary_count = 0, canary_failures = 0;
+  double canary_ms = 0;
+  std::vector<std::string> notes;  // a sentence each
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -22,17 +36,25 @@ class Engine {
   // shape is as before keep their contents, the others are zero. On failure everything stays as it was.
   virtual Status prepare(const std::vector<Shape>& shapes) = 0;
 
-  // Computes outputs and kept taps from the inputs. Allocates nothing. FERRY_CANCELLED: *progress became Cancelled.
+  // Computes outputs and kept taps from the inputs. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
   virtual Status run(const std::atomic<Progress>& progress) = 0;
 
-  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Model.tensors.
+  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Model.tensors;
+  // inputs in it outlive any failure of run(). Constants give the blob's read-only bytes, other values null.
   virtual void* data(int tensor) const = 0;
 
   // Bytes of the planned arena.
   virtual uint64_t arena_bytes() const = 0;
+  // Bytes of weights in the engine's own layout, shared by the model's sessions.
+  virtual uint64_t packed_bytes() const = 0;
 
   // Microseconds that each operator took in the last run; empty unless SessionOptions.profile.
   virtual std::span<const double> microseconds() const = 0;
+  // "cpu" or "gpu": where operator `op` (in Model.operators) runs.
+  virtual const char* backend_of(size_t op) const = 0;
+
+  // As of the last prepare(), which may change it.
+  virtual const EngineReport& report() const = 0;
 };
 
 }  // namespace ferry

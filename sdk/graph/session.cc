@@ -4,14 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cinttypes>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "sdk/cpu/engine.h"
 #include "sdk/graph/shape_rules.h"
 #include "sdk/model/dtype.h"
+#if FERRY_GPU
+#include "sdk/gpu/engine.h"
+#endif
 
 namespace ferry {
 namespace {
@@ -27,80 +28,51 @@ int core_count() {
   return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(kMaxThreads)));
 }
 
-int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
-
-bool is_view(const fbs::Operator& op) { return op.params_type() == fbs::OpParams::Reshape; }
-
-// Inputs whose memory the output may take over: a tensor that is read twice must allow it at both places.
-std::vector<int> reusable_inputs(const fbs::Operator& op) {
-  std::vector<int> reusable;
-  const auto& inputs = *op.inputs();
-  for (unsigned i = 0; i < inputs.size(); ++i) {
-    bool allowed = true;
-    for (unsigned j = 0; j < inputs.size(); ++j) {
-      if (inputs[j] == inputs[i]) allowed = allowed && cpu::may_run_in_place(op, static_cast<int>(j));
-    }
-    if (allowed) reusable.push_back(inputs[i]);
+// From the shapes of graph inputs and constants to those of every operator's output.
+Status infer_shapes(const Model& model, std::vector<Shape>* shapes) {
+  std::vector<Shape> inputs;
+  for (const fbs::Operator* op : *model.graph().operators()) {
+    inputs.clear();
+    for (int tensor : *op->inputs()) inputs.push_back((*shapes)[static_cast<size_t>(tensor)]);
+    Shape* output = &(*shapes)[static_cast<size_t>(op->outputs()->Get(0))];
+    if (Status status = infer_shape(*op, inputs, output); !status.ok()) return at_operator(status, *op);
   }
-  return reusable;
-}
-
-// The same failure, with the name of the operator it came from.
-Status at_operator(const Status& status, const fbs::Operator& op) {
-  return error(status.code(), "operator '%s': %s", op.name() != nullptr ? op.name()->c_str() : "",
-               status.message().c_str());
+  return {};
 }
 
 }  // namespace
 
-void Session::FreeArena::operator()(std::byte* arena) const { ::operator delete (arena, std::align_val_t{kAlignment}); }
-
-Session::~Session() = default;
-
 Status Session::create(std::shared_ptr<const Model> model, const SessionOptions& options,
                        std::unique_ptr<Session>* out) {
-  FERRY_TRY(cpu::initialize());
   std::unique_ptr<Session> session(new (std::nothrow) Session);
   if (session == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
   session->model_ = std::move(model);
-  session->memory_limit_ = options.memory_limit != 0 ? options.memory_limit : SessionOptions::kDefaultMemoryLimit;
-  FERRY_TRY(session->open_pool(options));
-  FERRY_TRY(session->choose_taps(options));
+  session->options_ = options;
+  FERRY_TRY(session->open_pool());
+  FERRY_TRY(session->choose_taps());
 
   const Model& m = *session->model_;
-  const auto& operators = *m.graph().operators();
-  for (const fbs::Operator* op : operators) {
-    std::unique_ptr<cpu::Op> lowered;
-    if (Status status = cpu::create_op(m, *op, &lowered); !status.ok()) return at_operator(status, *op);
-    session->ops_.push_back(std::move(lowered));
+  for (unsigned t = 0; t < m.graph().tensors()->size(); ++t) session->shapes_.push_back(m.shape(static_cast<int>(t)));
+  FERRY_TRY(infer_shapes(m, &session->shapes_));
+  if (options.backend == FERRY_BACKEND_GPU) {
+    session->gpu_status_ = session->make_engine(FERRY_BACKEND_GPU, &session->engine_);
+    if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
-  if (options.profile) session->microseconds_.resize(operators.size());
-
-  Layout layout;
-  for (unsigned t = 0; t < m.graph().tensors()->size(); ++t) layout.shapes.push_back(m.shape(static_cast<int>(t)));
-  bool ops_changed = false;
-  FERRY_TRY(session->prepare(&layout, &ops_changed));
-  session->layout_ = std::move(layout);
-  for (const fbs::Port* input : *m.graph().inputs()) {
-    const int tensor = static_cast<int>(input->tensor());
-    const uint64_t bytes =
-        static_cast<uint64_t>(session->shape(tensor).elements()) * dtype_size(m.tensor(tensor).dtype());
-    std::memset(session->data(tensor), 0, bytes);
-  }
+  if (session->engine_ == nullptr) FERRY_TRY(session->make_engine(FERRY_BACKEND_CPU, &session->engine_));
   *out = std::move(session);
   return {};
 }
 
-Status Session::open_pool(const SessionOptions& options) {
-  if (options.pool != nullptr) {
-    pool_ = options.pool;
+Status Session::open_pool() {
+  if (options_.pool != nullptr) {
+    pool_ = options_.pool;
     return {};
   }
-  if (options.num_threads < 0 || options.num_threads > kMaxThreads) {
+  if (options_.num_threads < 0 || options_.num_threads > kMaxThreads) {
     return error(FERRY_INVALID_ARGUMENT, "num_threads is %d: it must be between 0 (one a core) and %d",
-                 options.num_threads, kMaxThreads);
+                 options_.num_threads, kMaxThreads);
   }
-  const int threads = options.num_threads != 0 ? options.num_threads : core_count();
+  const int threads = options_.num_threads != 0 ? options_.num_threads : core_count();
   if (threads == 1) return {};
   own_pool_.reset(pthreadpool_create(static_cast<size_t>(threads)));
   if (own_pool_ == nullptr) return error(FERRY_OUT_OF_MEMORY, "cannot start a pool of %d threads", threads);
@@ -108,11 +80,11 @@ Status Session::open_pool(const SessionOptions& options) {
   return {};
 }
 
-Status Session::choose_taps(const SessionOptions& options) {
+Status Session::choose_taps() {
   const auto* taps = model_->graph().taps();
   const size_t count = taps != nullptr ? taps->size() : 0;
-  kept_taps_.assign(count, options.all_taps);
-  for (const char* wanted : options.taps) {
+  kept_taps_.assign(count, options_.all_taps);
+  for (const char* wanted : options_.taps) {
     bool found = false;
     for (size_t i = 0; i < count; ++i) {
       if (std::string_view(taps->Get(static_cast<unsigned>(i))->name()->c_str()) != wanted) continue;
@@ -141,108 +113,66 @@ Status Session::tap(std::string_view name, const fbs::Port** port) const {
                kept_taps_.size());
 }
 
-// From the shapes of graph inputs and constants to those of every operator's output.
-Status Session::infer_shapes(Layout* layout) const {
-  std::vector<Shape> inputs;
-  for (const fbs::Operator* op : *model_->graph().operators()) {
-    inputs.clear();
-    for (int tensor : *op->inputs()) inputs.push_back(layout->shapes[static_cast<size_t>(tensor)]);
-    Shape* output = &layout->shapes[static_cast<size_t>(output_of(*op))];
-    if (Status status = infer_shape(*op, inputs, output); !status.ok()) return at_operator(status, *op);
+uint64_t Session::arena_bytes() const {
+  return engine_->arena_bytes() + (stand_in_ != nullptr ? stand_in_->arena_bytes() : 0);
+}
+
+Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const {
+  std::unique_ptr<Engine> engine;
+  if (backend == FERRY_BACKEND_CPU) {
+    FERRY_TRY(cpu::create_engine(*model_, options_, kept_taps_, pool_, &engine));
+  } else {
+#if FERRY_GPU
+    FERRY_TRY(gpu::create_engine(*model_, options_, kept_taps_, pool_, &engine));
+#else
+    return error(FERRY_GPU_UNAVAILABLE, "this build has no GPU backend (FERRY_GPU=OFF)");
+#endif
   }
+  FERRY_TRY(engine->prepare(shapes_));
+  *out = std::move(engine);
   return {};
 }
 
-Status Session::plan(const std::vector<uint64_t>& workspaces, Layout* layout) const {
-  const fbs::Model& graph = model_->graph();
-  PlanRequest request;
-  for (size_t t = 0; t < layout->shapes.size(); ++t) {
-    const int tensor = static_cast<int>(t);
-    const uint64_t bytes =
-        static_cast<uint64_t>(layout->shapes[t].elements()) * dtype_size(model_->tensor(tensor).dtype());
-    request.bytes.push_back(model_->is_constant(tensor) ? 0 : bytes);
-  }
-  for (unsigned i = 0; i < graph.operators()->size(); ++i) {
-    const fbs::Operator& op = *graph.operators()->Get(i);
-    PlanRequest::Step step;
-    step.inputs.assign(op.inputs()->begin(), op.inputs()->end());
-    step.reusable = reusable_inputs(op);
-    step.output = output_of(op);
-    step.workspace = workspaces[i];
-    step.view = is_view(op);
-    request.steps.push_back(std::move(step));
-  }
-  for (const fbs::Port* port : *graph.inputs()) request.inputs.push_back(static_cast<int>(port->tensor()));
-  for (const fbs::Port* port : *graph.outputs()) request.kept.push_back(static_cast<int>(port->tensor()));
+Status Session::make_stand_in(std::unique_ptr<Engine>* out) const {
+  FERRY_TRY(make_engine(FERRY_BACKEND_CPU, out));
+  copy_inputs(*engine_, **out);
+  return {};
+}
+
+void Session::copy(int tensor, const Engine& from, const Engine& to) const {
+  if (model_->is_constant(tensor)) return;
+  const uint64_t bytes = static_cast<uint64_t>(shape(tensor).elements()) * dtype_size(model_->tensor(tensor).dtype());
+  std::memcpy(to.data(tensor), from.data(tensor), bytes);
+}
+
+void Session::copy_inputs(const Engine& from, const Engine& to) const {
+  for (const fbs::Port* port : *model_->graph().inputs()) copy(static_cast<int>(port->tensor()), from, to);
+}
+
+void Session::copy_results(const Engine& from, const Engine& to) const {
+  for (const fbs::Port* port : *model_->graph().outputs()) copy(static_cast<int>(port->tensor()), from, to);
   for (size_t i = 0; i < kept_taps_.size(); ++i) {
-    const fbs::Port& tap = *graph.taps()->Get(static_cast<unsigned>(i));
-    if (kept_taps_[i]) request.kept.push_back(static_cast<int>(tap.tensor()));
+    const fbs::Port& tap = *model_->graph().taps()->Get(static_cast<unsigned>(i));
+    if (kept_taps_[i]) copy(static_cast<int>(tap.tensor()), from, to);
   }
+}
 
-  layout->plan = make_plan(request);
-  if (layout->plan.arena_bytes > memory_limit_) {
-    return error(FERRY_MEMORY_LIMIT, "activations need %" PRIu64 " bytes; the session's memory_limit is %" PRIu64,
-                 layout->plan.arena_bytes, memory_limit_);
+Status Session::prepare(const std::vector<Shape>& shapes) {
+  if (stand_in_ != nullptr) {
+    copy_inputs(*engine_, *stand_in_);
+    FERRY_TRY(stand_in_->prepare(shapes));
+    engine_ = std::move(stand_in_);
+    return {};
   }
+  const bool gpu = on_gpu();
+  Status status = engine_->prepare(shapes);
+  if (status.ok() || !gpu || options_.gpu_required) return status;
+  std::unique_ptr<Engine> cpu;
+  FERRY_TRY(make_stand_in(&cpu));
+  FERRY_TRY(cpu->prepare(shapes));
+  engine_ = std::move(cpu);
+  gpu_status_ = std::move(status);
   return {};
-}
-
-Status Session::reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces) {
-  std::vector<Shape> inputs;
-  workspaces->assign(ops_.size(), 0);
-  for (size_t i = 0; i < ops_.size(); ++i) {
-    const fbs::Operator& op = *model_->graph().operators()->Get(static_cast<unsigned>(i));
-    inputs.clear();
-    for (int tensor : *op.inputs()) inputs.push_back(shapes[static_cast<size_t>(tensor)]);
-    size_t workspace = 0;
-    const Shape& output = shapes[static_cast<size_t>(output_of(op))];
-    if (Status status = ops_[i]->reshape(inputs, output, pool_, &workspace); !status.ok()) {
-      return at_operator(status, op);
-    }
-    (*workspaces)[i] = workspace;
-  }
-  return {};
-}
-
-void* Session::address(const Layout& layout, int tensor) const {
-  if (model_->is_constant(tensor)) {
-    return const_cast<std::byte*>(model_->constant(tensor).data());  // for reading: operators write activations only
-  }
-  const uint64_t offset = layout.plan.offsets[static_cast<size_t>(tensor)];
-  return offset == kNoOffset ? nullptr : layout.arena.get() + offset;
-}
-
-void* Session::data(int tensor) const { return address(layout_, tensor); }
-
-Status Session::setup_ops(const Layout& layout) {
-  std::vector<const void*> inputs;
-  for (size_t i = 0; i < ops_.size(); ++i) {
-    const fbs::Operator& op = *model_->graph().operators()->Get(static_cast<unsigned>(i));
-    inputs.clear();
-    for (int tensor : *op.inputs()) inputs.push_back(address(layout, tensor));
-    const uint64_t workspace = layout.plan.workspaces[i];
-    void* scratch = workspace == kNoOffset ? nullptr : layout.arena.get() + workspace;
-    if (Status status = ops_[i]->setup(inputs, address(layout, output_of(op)), scratch); !status.ok()) {
-      return at_operator(status, op);
-    }
-  }
-  return {};
-}
-
-Status Session::prepare(Layout* layout, bool* ops_changed) {
-  FERRY_TRY(infer_shapes(layout));
-  // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
-  std::vector<uint64_t> workspaces(ops_.size(), 0);
-  FERRY_TRY(plan(workspaces, layout));
-  *ops_changed = true;
-  FERRY_TRY(reshape_ops(layout->shapes, &workspaces));
-  FERRY_TRY(plan(workspaces, layout));
-  const uint64_t bytes = std::max<uint64_t>(layout->plan.arena_bytes, kAlignment);
-  layout->arena.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}, std::nothrow)));
-  if (layout->arena == nullptr) {
-    return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for activations", bytes);
-  }
-  return setup_ops(*layout);
 }
 
 Status Session::resize(size_t input, const Shape& shape) {
@@ -253,8 +183,8 @@ Status Session::resize(size_t input, const Shape& shape) {
   }
   const fbs::Port& port = *ports.Get(static_cast<unsigned>(input));
   const size_t resized = port.tensor();
-  const Shape& former = layout_.shapes[resized];
-  if (shape == former && usable_) return {};
+  const Shape& former = shapes_[resized];
+  if (shape == former && !resize_failed_) return {};
   bool fits = shape.rank == former.rank;
   int64_t elements = 1;
   for (int i = 0; fits && i < shape.rank; ++i) {
@@ -267,50 +197,42 @@ Status Session::resize(size_t input, const Shape& shape) {
                  port.name()->c_str(), to_string(shape).c_str(), former.rank);
   }
 
-  Layout layout;
-  layout.shapes = layout_.shapes;
-  layout.shapes[resized] = shape;
-  bool ops_changed = false;
-  if (Status status = prepare(&layout, &ops_changed); !status.ok()) {
-    std::vector<uint64_t> workspaces;
-    if (ops_changed) usable_ = reshape_ops(layout_.shapes, &workspaces).ok() && setup_ops(layout_).ok();
+  std::vector<Shape> shapes = shapes_;
+  shapes[resized] = shape;
+  Status status = infer_shapes(*model_, &shapes);
+  if (status.ok()) {
+    status = prepare(shapes);
+    resize_failed_ = !status.ok();
+  }
+  if (!status.ok()) {
     return error(status.code(), "input '%s' cannot have shape %s: %s", port.name()->c_str(), to_string(shape).c_str(),
                  status.message().c_str());
   }
-  for (const fbs::Port* other : ports) {
-    const int tensor = static_cast<int>(other->tensor());
-    const uint64_t bytes =
-        static_cast<uint64_t>(layout.shapes[other->tensor()].elements()) * dtype_size(model_->tensor(tensor).dtype());
-    if (other->tensor() == resized) {
-      std::memset(address(layout, tensor), 0, bytes);
-    } else {
-      std::memcpy(address(layout, tensor), data(tensor), bytes);
-    }
+  shapes_ = std::move(shapes);
+  return {};
+}
+
+Status Session::compute() {
+  if (stand_in_ == nullptr) {
+    Status status = engine_->run(progress_);
+    if (status.ok() || status.code() == FERRY_CANCELLED || !on_gpu()) return status;
+    FERRY_TRY(make_stand_in(&stand_in_));
+    gpu_status_ = std::move(status);
+  } else {
+    copy_inputs(*engine_, *stand_in_);
   }
-  layout_ = std::move(layout);
-  usable_ = true;
+  FERRY_TRY(stand_in_->run(progress_));
+  copy_results(*stand_in_, *engine_);
   return {};
 }
 
 Status Session::run() {
-  if (!usable_) {
-    return error(FERRY_BACKEND_ERROR, "a failed resize left the session without a shape: resize it or close it");
-  }
   // A cancel() before this line finds no run and does nothing; one after it is seen below, however the two race.
   progress_.store(Progress::Running);
-  using Clock = std::chrono::steady_clock;
-  const bool profile = !microseconds_.empty();
-  std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
-  Status status;
-  for (size_t i = 0; i < ops_.size() && status.ok(); ++i) {
-    if (progress_.load(std::memory_order_relaxed) == Progress::Cancelled) break;
-    const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
-    status = ops_[i]->run(pool_);
-    if (profile) microseconds_[i] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-  }
+  Status status = compute();
   const bool cancelled = progress_.exchange(Progress::Idle) == Progress::Cancelled;
-  if (!status.ok()) return status;
-  return cancelled ? Status(FERRY_CANCELLED, "run cancelled") : Status();  // short: no allocation
+  if (!status.ok() || !cancelled) return status;
+  return Status(FERRY_CANCELLED, "run cancelled");  // short: no allocation
 }
 
 void Session::cancel() {

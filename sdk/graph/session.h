@@ -1,100 +1,83 @@
 // One network, planned for one input size, run by one thread at a time.
 #pragma once
 
-#include <pthreadpool.h>
-
 #include <atomic>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
-#include "sdk/cpu/op.h"
-#include "sdk/graph/plan.h"
+#include "sdk/graph/engine.h"
+#include "sdk/graph/session_options.h"
 #include "sdk/graph/shape.h"
 #include "sdk/model/model.h"
 #include "sdk/status.h"
 
 namespace ferry {
 
-struct SessionOptions {
-  static constexpr uint64_t kDefaultMemoryLimit = uint64_t{4} << 30;
-
-  int num_threads = 0;                // including the caller; 0: one a core
-  pthreadpool_t pool = nullptr;       // the caller's, which outlives the session; nullptr: the session's own
-  std::span<const char* const> taps;  // names of the taps to keep
-  bool all_taps = false;
-  bool profile = false;
-  uint64_t memory_limit = kDefaultMemoryLimit;  // bytes of the arena at most; 0: the default
-};
-
 class Session {
  public:
+  // Where options.backend is the GPU and that cannot be used, the session is made for the CPU: gpu_status() says why. With
+  // options.gpu_required it fails with that status instead.
   static Status create(std::shared_ptr<const Model> model, const SessionOptions& options,
                        std::unique_ptr<Session>* out);
-  ~Session();
 
   const Model& model() const { return *model_; }
 
   // Plans anew for another shape of graph input `input`. The other inputs keep their contents. On failure everything
-  // stays as it was: shapes, addresses, contents.
+  // stays as it was: shapes, addresses, contents. A GPU that cannot follow is left for the CPU, unless it is required.
   Status resize(size_t input, const Shape& shape);
 
-  // Runs every operator in order. Allocates nothing. FERRY_CANCELLED: cancel() was called meanwhile.
+  // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by an
+  // engine of the CPU, made there and then, which serves all later runs. FERRY_CANCELLED: cancel() was called meanwhile.
   Status run();
   // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
   void cancel();
 
   // Present shape and address of an input, an output or a kept tap, by its index in Model.tensors. Constants give the
   // blob's read-only bytes.
-  const Shape& shape(int tensor) const { return layout_.shapes[static_cast<size_t>(tensor)]; }
-  void* data(int tensor) const;
+  const Shape& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
+  void* data(int tensor) const { return engine_->data(tensor); }
 
   // The tap of that name, where the session keeps it. FERRY_NOT_FOUND otherwise.
   Status tap(std::string_view name, const fbs::Port** port) const;
 
-  uint64_t arena_bytes() const { return layout_.plan.arena_bytes; }
-  // Microseconds that each operator took in the last run; empty unless SessionOptions.profile.
-  std::span<const double> microseconds() const { return microseconds_; }
+  uint64_t arena_bytes() const;
+
+  // What did the last run, or will do the first: its times and its report.
+  const Engine& computing() const { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
+  // Why the GPU is not used though it was asked for.
+  const Status& gpu_status() const { return gpu_status_; }
 
  private:
-  struct FreeArena {
-    void operator()(std::byte* arena) const;
-  };
   struct ClosePool {
     void operator()(pthreadpool_t pool) const { pthreadpool_destroy(pool); }
   };
-  // All that depends on the input shapes.
-  struct Layout {
-    std::vector<Shape> shapes;  // of every tensor
-    Plan plan;
-    std::unique_ptr<std::byte, FreeArena> arena;
-  };
-  enum class Progress { Idle, Running, Cancelled };
 
   Session() = default;
-  Status open_pool(const SessionOptions& options);
-  Status choose_taps(const SessionOptions& options);
-  Status infer_shapes(Layout* layout) const;
-  Status plan(const std::vector<uint64_t>& workspaces, Layout* layout) const;
-  Status reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces);
-  Status setup_ops(const Layout& layout);
-  // Lays out everything for `layout->shapes` of the graph inputs. Leaves the operators changed where it fails.
-  Status prepare(Layout* layout, bool* ops_changed);
-  void* address(const Layout& layout, int tensor) const;
+  Status open_pool();
+  Status choose_taps();
+  Status make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const;
+  // An engine of the CPU with the present shapes and inputs.
+  Status make_stand_in(std::unique_ptr<Engine>* out) const;
+  bool on_gpu() const { return computing().report().backend == FERRY_BACKEND_GPU; }
+  Status prepare(const std::vector<Shape>& shapes);
+  Status compute();
+  void copy_inputs(const Engine& from, const Engine& to) const;
+  void copy_results(const Engine& from, const Engine& to) const;
+  void copy(int tensor, const Engine& from, const Engine& to) const;
 
-  std::shared_ptr<const Model> model_;  // first: it outlives the operators, which use its weights
+  std::shared_ptr<const Model> model_;  // first: it outlives the engines, which use its weights
+  SessionOptions options_;              // names in it are read by create() only
   std::unique_ptr<pthreadpool, ClosePool> own_pool_;
   pthreadpool_t pool_ = nullptr;
-  uint64_t memory_limit_ = 0;
   std::vector<bool> kept_taps_;  // by index in Model.taps
-  std::vector<std::unique_ptr<cpu::Op>> ops_;
-  Layout layout_;
-  std::vector<double> microseconds_;
+  std::vector<Shape> shapes_;    // of every tensor
+  std::unique_ptr<Engine> engine_;
+  // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.
+  std::unique_ptr<Engine> stand_in_;
+  Status gpu_status_;
+  bool resize_failed_ = false;  // the last one: then the present shape is prepared again when it is asked for
   std::atomic<Progress> progress_{Progress::Idle};
-  bool usable_ = true;
 };
 
 }  // namespace ferry

@@ -435,4 +435,9 @@ const char* op_name(fbs::OpParams type) {
   return "unknown";
 }
 
+Status at_operator(const Status& status, const fbs::Operator& op) {
+  return error(status.code(), "operator '%s': %s", op.name() != nullptr ? op.name()->c_str() : "",
+               status.message().c_str());
+}
+
 }  // namespace ferry

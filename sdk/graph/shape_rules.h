@@ -19,4 +19,7 @@ Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape
 // "conv2d", "pool2d"...; "unknown" for a value outside the enum.
 const char* op_name(fbs::OpParams type);
 
+// The same failure, with the name of the operator it came from.
+Status at_operator(const Status& status, const fbs::Operator& op);
+
 }  // namespace ferry

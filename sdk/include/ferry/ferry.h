@@ -24,8 +24,8 @@
  * Threads. A model may be used by many threads at once. A session is used by one thread at a time, except
  * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run().
  *
- * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread. Results do not depend on the
- * number of threads, bit for bit.
+ * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the one exception is the run that
+ * loses its GPU and ends on the CPU. Results do not depend on the number of threads, bit for bit.
  */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
@@ -71,7 +71,9 @@ typedef enum ferry_status {
   FERRY_MEMORY_LIMIT = 301, /* the plan needs more than ferry_session_options.memory_limit */
   /* 400: the run ended early */
   FERRY_CANCELLED = 400,
-  FERRY_BACKEND_ERROR = 401
+  FERRY_BACKEND_ERROR = 401,
+  FERRY_GPU_UNAVAILABLE = 402, /* no Vulkan, no such device, or one that cannot serve */
+  FERRY_GPU_LOST = 403         /* the device was lost, in this run or earlier in this process */
 } ferry_status;
 
 typedef enum ferry_dtype {
@@ -89,8 +91,17 @@ typedef enum ferry_layout {
   FERRY_LAYOUT_NCHW = 1  /* here [N,H,W,C], there [N,C,H,W] */
 } ferry_layout;
 
+typedef enum ferry_backend { FERRY_BACKEND_CPU = 0, FERRY_BACKEND_GPU = 1 } ferry_backend;
+
+/* How a GPU stores activations and weights; it adds up in float32 either way. The CPU always computes in float32. */
+typedef enum ferry_precision {
+  FERRY_PRECISION_FLOAT32 = 0,
+  FERRY_PRECISION_FLOAT16 = 1 /* half the memory and traffic, on every device: packed in pairs */
+} ferry_precision;
+
 typedef struct ferry_model ferry_model;
 typedef struct ferry_session ferry_session;
+typedef struct ferry_gpu ferry_gpu; /* an opened device */
 
 /* A view of a tensor. data may be NULL in descriptions. Row-major, channels last, no padding between elements. */
 typedef struct ferry_tensor {
@@ -145,12 +156,22 @@ typedef struct ferry_session_options {
   const char* const* taps; /* names of the taps to keep; NULL with tap_count 0: none */
   size_t tap_count;
   bool all_taps;
-  bool profile;          /* time every operator */
-  uint64_t memory_limit; /* bytes of activations at most; 0: 4 GiB */
+  bool profile;              /* time every operator */
+  uint64_t memory_limit;     /* bytes of activations at most; 0: 4 GiB */
+  int32_t backend;           /* a ferry_backend */
+  int32_t precision;         /* a ferry_precision */
+  bool gpu_required;         /* a GPU that cannot be used fails the call: no session for the CPU instead */
+  bool gpu_retry;            /* open a device again that was lost in this process */
+  bool gpu_tune;             /* measure alternative kernels now, and remember the fastest in gpu_cache_dir */
+  const char* gpu_device;    /* NULL or "best"; an index as in ferry_gpu_describe(); or part of a device's name */
+  ferry_gpu* gpu;            /* an opened device of the caller's, which outlives the session; NULL: gpu_device */
+  const char* gpu_cache_dir; /* folder for what is kept between runs of the app: pipelines, canary verdicts, tuned
+                              * choices; made where it is missing. NULL: nothing is kept */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
-/* `options` NULL: the defaults. Sessions of one model share its weights, packed ones too. */
+/* `options` NULL: the defaults. Sessions of one model share its weights, packed ones too. A GPU that cannot be used does
+ * not fail the call unless gpu_required: the session runs on the CPU, and ferry_session_report() says why. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_create(ferry_model* model, const ferry_session_options* options,
                                                             ferry_session** session);
 /* NULL is allowed. */
@@ -165,7 +186,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* sessi
 /* FERRY_NOT_FOUND where the model has no such tap or the session was not asked to keep it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out);
 
-/* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. */
+/* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. Where the GPU is lost or fails
+ * meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this session. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
 /* Asks the run in progress to stop after the operator at work; without one, does nothing. Any thread may call it. */
 FERRY_API void ferry_session_cancel(ferry_session* session);
@@ -179,7 +201,7 @@ FERRY_API uint64_t ferry_session_packed_bytes(const ferry_session* session);
 typedef struct ferry_profile_entry {
   const char* name;    /* the framework's module name */
   const char* op;      /* "conv2d" */
-  const char* backend; /* "cpu" */
+  const char* backend; /* "cpu" or "gpu" */
   double microseconds;
   int32_t rank; /* of the first output */
   int32_t shape[FERRY_MAX_RANK];
@@ -188,6 +210,56 @@ typedef struct ferry_profile_entry {
 FERRY_API size_t ferry_session_profile_count(const ferry_session* session);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_profile(const ferry_session* session, size_t index,
                                                              ferry_profile_entry* out);
+
+/* Where a session runs, and why not elsewhere. Strings are never NULL; they belong to the session and stay valid until it
+ * is run, resized or closed. */
+typedef struct ferry_report {
+  size_t struct_size;        /* set by the caller: sizeof(ferry_report) */
+  ferry_backend backend;     /* where the last run was done; where the next one will be if there was none yet */
+  ferry_status gpu_status;   /* why a GPU that was asked for is not used or was left; FERRY_OK otherwise */
+  const char* message;       /* the sentence to gpu_status; "" for FERRY_OK */
+  const char* device;        /* the GPU's name; "" on the CPU */
+  const char* driver;        /* its driver and version; "" on the CPU */
+  ferry_precision precision; /* as it is stored */
+  size_t gpu_operators;
+  size_t cpu_operators;   /* in a session on the GPU: those that run on the CPU for want of a kernel */
+  size_t transfers;       /* values that cross between the two in a run, inputs and outputs included */
+  size_t canary_count;    /* shader variants that were tried with a known answer, now or in an earlier run of the app */
+  size_t canary_failures; /* of those: variants that this driver computes wrongly; others stand in for them */
+  double canary_ms;       /* that it took this session */
+  size_t note_count;      /* see ferry_session_report_note() */
+} ferry_report;
+
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_report(const ferry_session* session, ferry_report* report);
+/* One sentence on what went otherwise than planned: a variant that was replaced, a pipeline that failed... NULL where
+ * `index` is out of range. */
+FERRY_API const char* ferry_session_report_note(const ferry_session* session, size_t index);
+
+/* ---- GPUs ---------------------------------------------------------------------------------------------------------*/
+
+typedef enum ferry_gpu_type {
+  FERRY_GPU_OTHER = 0,
+  FERRY_GPU_INTEGRATED = 1,
+  FERRY_GPU_DISCRETE = 2,
+  FERRY_GPU_VIRTUAL = 3,
+  FERRY_GPU_SOFTWARE = 4 /* a CPU that plays one */
+} ferry_gpu_type;
+
+typedef struct ferry_gpu_info {
+  size_t struct_size; /* set by the caller: sizeof(ferry_gpu_info) */
+  ferry_gpu_type type;
+  int32_t vulkan_major; /* the version that the device offers */
+  int32_t vulkan_minor;
+  uint64_t memory_bytes; /* of its largest heap of its own */
+  char name[256];
+  char driver[256];  /* name and version in words */
+  char problem[256]; /* why it cannot serve, one sentence; "" where it can */
+} ferry_gpu_info;
+
+/* Devices that Vulkan finds, those that cannot serve included. 0: none; ferry_last_error() says why. */
+FERRY_API size_t ferry_gpu_count(void);
+/* FERRY_GPU_UNAVAILABLE: there is no Vulkan. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_describe(size_t index, ferry_gpu_info* info);
 
 /* ---- layouts ------------------------------------------------------------------------------------------------------*/
 

@@ -1,0 +1,18 @@
+// The CPU engine of a session: every operator lowered, one arena, run in order on a thread pool.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sdk/graph/engine.h"
+#include "sdk/graph/session_options.h"
+#include "sdk/model/model.h"
+
+namespace ferry::cpu {
+
+// Lowers every operator (packing its weights unless the model's cache has them). `kept_taps` is by index in Model.taps;
+// `model` and `pool` outlive the engine. It must be prepared before it runs. FERRY_UNSUPPORTED names the operator.
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
+                     pthreadpool_t pool, std::unique_ptr<Engine>* out);
+
+}  // namespace ferry::cpu

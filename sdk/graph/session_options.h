@@ -1,0 +1,32 @@
+// ferry_session_options, checked.
+#pragma once
+
+#include <ferry/ferry.h>
+#include <pthreadpool.h>
+
+#include <cstdint>
+#include <span>
+
+namespace ferry {
+
+struct SessionOptions {
+  static constexpr uint64_t kDefaultMemoryLimit = uint64_t{4} << 30;
+
+  int num_threads = 0;                // including the caller; 0: one a core
+  pthreadpool_t pool = nullptr;       // the caller's, which outlives the session; nullptr: the session's own
+  std::span<const char* const> taps;  // names of the taps to keep
+  bool all_taps = false;
+  bool profile = false;
+  uint64_t memory_limit = kDefaultMemoryLimit;  // bytes of the arena at most
+
+  ferry_backend backend = FERRY_BACKEND_CPU;
+  ferry_precision precision = FERRY_PRECISION_FLOAT32;
+  bool gpu_required = false;            // no GPU: no session
+  bool gpu_retry = false;               // open a device again that was lost in this process
+  bool gpu_tune = false;                // measure alternatives and remember the fastest
+  const char* gpu_device = nullptr;     // index, part of a name; null or "best": the best
+  ferry_gpu* gpu = nullptr;             // the caller's, which outlives the session; null: gpu_device
+  const char* gpu_cache_dir = nullptr;  // what is kept between runs of the app; null or "": nothing
+};
+
+}  // namespace ferry
