@@ -32,10 +32,10 @@ class Api : public ::testing::Test {
 TEST_F(Api, VersionAndStatusNames) {
   EXPECT_STREQ(ferry_version(), "0.1.0");
   std::set<std::string> names;
-  for (int code : {0, 100, 101, 102, 200, 201, 202, 203, 204, 300, 301, 400, 401}) {
+  for (int code : {0, 100, 101, 102, 200, 201, 202, 203, 204, 300, 301, 400, 401, 402, 403}) {
     names.insert(ferry_status_name(static_cast<ferry_status>(code)));
   }
-  EXPECT_EQ(names.size(), 13u) << "every status has a name of its own";
+  EXPECT_EQ(names.size(), 15u) << "every status has a name of its own";
   EXPECT_EQ(names.count("unknown status"), 0u);
   EXPECT_STREQ(ferry_status_name(FERRY_OUT_OF_MEMORY), "out of memory");
   EXPECT_STREQ(ferry_status_name(static_cast<ferry_status>(77)), "unknown status");
@@ -140,6 +140,15 @@ TEST_F(Api, NullIsRefusedEverywhere) {
               "ferry_tensor_write_source: tensor is NULL");
   EXPECT_SAYS(ferry_tensor_read_source(&tensor_, nullptr, 1), FERRY_INVALID_ARGUMENT,
               "ferry_tensor_read_source: destination is NULL");
+  ferry_report report{};
+  report.struct_size = sizeof(report);
+  ferry_gpu_info gpu{};
+  EXPECT_SAYS(ferry_session_report(nullptr, &report), FERRY_INVALID_ARGUMENT, "ferry_session_report: session is NULL");
+  EXPECT_SAYS(ferry_session_report(session_.get(), nullptr), FERRY_INVALID_ARGUMENT,
+              "ferry_session_report: report is NULL");
+  EXPECT_SAYS(ferry_gpu_describe(0, nullptr), FERRY_INVALID_ARGUMENT, "ferry_gpu_describe: info is NULL");
+  EXPECT_SAYS(ferry_gpu_describe(0, &gpu), FERRY_INVALID_ARGUMENT,
+              "struct_size is 0: set it to sizeof(ferry_gpu_info)");
   // Those without a status answer with nothing.
   ferry_model_close(nullptr);
   ferry_session_close(nullptr);
@@ -151,6 +160,7 @@ TEST_F(Api, NullIsRefusedEverywhere) {
   EXPECT_EQ(ferry_model_label(nullptr, 0), nullptr);
   EXPECT_EQ(ferry_session_arena_bytes(nullptr) + ferry_session_packed_bytes(nullptr), 0u);
   EXPECT_EQ(ferry_session_profile_count(nullptr), 0u);
+  EXPECT_EQ(ferry_session_report_note(nullptr, 0), nullptr);
 }
 
 TEST_F(Api, OptionsOutOfRangeAreRefused) {
@@ -173,6 +183,15 @@ TEST_F(Api, OptionsOutOfRangeAreRefused) {
   EXPECT_SAYS(ferry_session_create(model_, &options, &session), FERRY_NOT_FOUND,
               "the model has no tap 'blok'; it has 3, the first is block");
 
+  options = default_options();
+  options.backend = 2;
+  EXPECT_SAYS(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT,
+              "options.backend is 2: it must be FERRY_BACKEND_CPU or FERRY_BACKEND_GPU");
+  options = default_options();
+  options.precision = -1;
+  EXPECT_SAYS(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT,
+              "options.precision is -1: it must be FERRY_PRECISION_FLOAT32 or FERRY_PRECISION_FLOAT16");
+
   ferry_session_options forgotten{};
   EXPECT_SAYS(ferry_session_create(model_, &forgotten, &session), FERRY_INVALID_ARGUMENT,
               "options.struct_size is 0: call ferry_session_options_init() first");
@@ -192,6 +211,44 @@ TEST_F(Api, OptionsOfALaterHeaderAreRefusedOnlyWhereTheySayMore) {
   options.later = 1;
   EXPECT_EQ(ferry_session_create(model_, &options.known, &session), FERRY_INVALID_ARGUMENT);
   EXPECT_NE(std::string(ferry_last_error()).find("does not know"), std::string::npos);
+}
+
+TEST_F(Api, OptionsOfTheFirstHeaderGetTheDefaultsOfLaterFields) {
+  ferry_session_options options = default_options();
+  options.struct_size = offsetof(ferry_session_options, backend);
+  std::memset(&options.backend, 0xFF, sizeof(options) - options.struct_size);  // not the library's to read
+  SessionPtr session = make_session(model_, options);
+  ferry_report report{};
+  report.struct_size = sizeof(report);
+  ASSERT_OK(ferry_session_report(session.get(), &report));
+  EXPECT_EQ(report.backend, FERRY_BACKEND_CPU);
+  options.struct_size -= 1;
+  ferry_session* refused = nullptr;
+  EXPECT_EQ(ferry_session_create(model_, &options, &refused), FERRY_INVALID_ARGUMENT);
+}
+
+TEST_F(Api, ReportsOfAnyHeader) {
+  struct {
+    ferry_report known;
+    uint64_t later;
+  } report;
+  std::memset(&report, 0xFF, sizeof(report));
+  report.known.struct_size = sizeof(report);
+  ASSERT_OK(ferry_session_report(session_.get(), &report.known));
+  EXPECT_EQ(report.known.struct_size, sizeof(report));
+  EXPECT_EQ(report.later, 0u) << "what this library does not know is zero";
+  EXPECT_EQ(report.known.cpu_operators, graph_->model.operators.size());
+  EXPECT_EQ(report.known.gpu_operators + report.known.transfers + report.known.canary_count + report.known.note_count,
+            0u);
+  EXPECT_EQ(report.known.gpu_status, FERRY_OK);
+  EXPECT_STREQ(report.known.message, "");
+  EXPECT_STREQ(report.known.device, "");
+  EXPECT_EQ(ferry_session_report_note(session_.get(), 0), nullptr);
+
+  report.known.struct_size = sizeof(ferry_report) - sizeof(size_t);
+  EXPECT_EQ(ferry_session_report(session_.get(), &report.known), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(ferry_last_error()),
+            "struct_size is " + std::to_string(report.known.struct_size) + ": set it to sizeof(ferry_report)");
 }
 
 TEST_F(Api, ProfileMustBeAskedFor) {

@@ -67,6 +67,8 @@ TEST_F(Veneer, RunsWithOptionsTapsAndProfile) {
   EXPECT_TRUE(session->tap("features"));
   EXPECT_EQ(session->tap("pooled").code(), FERRY_NOT_FOUND);
   EXPECT_EQ(session->profile().empty(), false);
+  EXPECT_EQ(session->report().backend, FERRY_BACKEND_CPU);
+  EXPECT_TRUE(session->notes().empty());
   EXPECT_GT(session->arena_bytes(), 0u);
   EXPECT_GT(session->packed_bytes(), 0u);
   EXPECT_TRUE(session->resize(0, {2, 16, 16, 3}));
@@ -99,6 +101,7 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_EQ(session.input(0).size(), 0u);
   EXPECT_EQ(session.tap("x").code(), FERRY_INVALID_ARGUMENT);
   EXPECT_TRUE(session.profile().empty());
+  EXPECT_EQ(session.report().message, nullptr);
   session.cancel();
   const ferry::Image image;
   EXPECT_EQ(session.set_image(image).code(), FERRY_INVALID_ARGUMENT);

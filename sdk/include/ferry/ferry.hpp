@@ -196,6 +196,19 @@ class Session {
     }
     return entries;
   }
+  // Where it runs, and why not elsewhere; zeros for an empty Session.
+  ferry_report report() const {
+    ferry_report report{};
+    report.struct_size = sizeof(report);
+    if (ferry_session_report(session_, &report) != FERRY_OK) return {};
+    return report;
+  }
+  // What went otherwise than planned on the GPU, one sentence each.
+  std::vector<std::string> notes() const {
+    std::vector<std::string> notes;
+    while (const char* note = ferry_session_report_note(session_, notes.size())) notes.push_back(note);
+    return notes;
+  }
   ferry_session* get() const { return session_; }
 
  private:
@@ -269,6 +282,16 @@ class Model {
 
   ferry_model* model_ = nullptr;
 };
+
+// The GPUs that Vulkan finds, by the index that SessionOptions.gpu_device may name.
+inline std::vector<ferry_gpu_info> gpus() {
+  std::vector<ferry_gpu_info> infos(ferry_gpu_count());
+  for (size_t i = 0; i < infos.size(); ++i) {
+    infos[i].struct_size = sizeof(ferry_gpu_info);
+    if (ferry_gpu_describe(i, &infos[i]) != FERRY_OK) return {};
+  }
+  return infos;
+}
 
 }  // namespace app
 }  // namespace ferry
