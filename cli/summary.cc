@@ -11,11 +11,13 @@ namespace {
 
 uint64_t elements(const Model& model, int tensor) { return static_cast<uint64_t>(model.shape(tensor).elements()); }
 
-// Every output element of a convolution or a linear is a dot product with one row of its weight.
+// Every output element of a convolution or a linear is a dot product with one row of its weight; of a transposed
+// convolution, every input element of its group is multiplied with one.
 uint64_t macs_of(const Model& model, const fbs::Operator& op) {
-  const auto type = op.params_type();
-  if (type != fbs::OpParams::Conv2d && type != fbs::OpParams::Linear) return 0;
+  if (!has_weight(op.params_type())) return 0;
   const Shape weight = model.shape(op.inputs()->Get(1));
+  if (const fbs::ConvTranspose2d* p = op.params_as_ConvTranspose2d())
+    return elements(model, op.inputs()->Get(0)) * static_cast<uint64_t>(weight.elements() / weight[3] / p->groups());
   return elements(model, op.outputs()->Get(0)) * static_cast<uint64_t>(weight.elements() / weight[0]);
 }
 

@@ -94,6 +94,19 @@ Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& o) {
   return tap(x.graph->add_op(w.name(), params, inputs), w);
 }
 
+Tensor conv_transpose2d(Tensor x, const Weights& w, const ConvTranspose2dOptions& o) {
+  const Tensor weight = w.transposed_kernel({o.out, o.kernel, o.kernel, channels(x) / o.groups}, o.groups);
+  fbs::ConvTranspose2dT params;
+  params.stride_h = params.stride_w = o.stride;
+  params.dilation_h = params.dilation_w = o.dilation;
+  params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = o.padding;
+  params.output_padding_h = params.output_padding_w = o.output_padding;
+  params.groups = o.groups;
+  std::vector<Tensor> inputs = {x, weight};
+  if (o.bias) inputs.push_back(w("bias", {weight.shape()[0]}));
+  return tap(x.graph->add_op(w.name(), params, inputs), w);
+}
+
 Tensor linear(Tensor x, const Weights& w, const LinearOptions& o) {
   const Tensor weight = w.matrix({o.out, channels(x)});
   std::vector<Tensor> inputs = {x, weight};

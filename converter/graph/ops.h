@@ -37,6 +37,18 @@ struct Conv2dOptions {
 };
 Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& options = {});
 
+struct ConvTranspose2dOptions {
+  int out = 0;     // channels; 0: as many as the weight has
+  int kernel = 0;  // height and width; 0: as the weight has them
+  int stride = 1;
+  int padding = 0;
+  int output_padding = 0;  // below the stride
+  int dilation = 1;
+  int groups = 1;
+  bool bias = true;
+};
+Tensor conv_transpose2d(Tensor x, const Weights& w, const ConvTranspose2dOptions& options = {});
+
 struct LinearOptions {
   int out = 0;  // features; 0: as many as the weight has
   bool bias = true;

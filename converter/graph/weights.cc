@@ -180,6 +180,23 @@ Tensor Weights::kernel(const Shape& shape) const {
   return permuted(k, stored, keras ? std::vector{3, 0, 1, 2} : std::vector{0, 2, 3, 1});
 }
 
+Tensor Weights::transposed_kernel(const Shape& shape, int groups) const {
+  const bool keras = ledger_->naming().layout == WeightLayout::Keras;
+  const std::string k = key(keras ? "kernel" : "weight");
+  const CheckpointTensor* tensor = ledger_->find(k);
+  if (!tensor) ledger_->use(k, path_);  // throws
+  const Shape stored = to_shape(*tensor, k);
+  if (keras) {  // KH,KW,O,I; no groups
+    check_shape(stored, {shape[1], shape[2], shape[0], shape[3]}, k, path_);
+    return permuted(k, stored, {2, 0, 1, 3});
+  }
+  // I,O/groups,KH,KW
+  check_shape(stored, {shape[3] * groups, shape[0] / groups, shape[1], shape[2]}, k, path_);
+  const Tensor grouped = permuted(k, {groups, stored[0] / groups, stored[1], stored[2], stored[3]}, {0, 2, 3, 4, 1});
+  graph_->at(grouped.index).shape = {stored[1] * groups, stored[2], stored[3], stored[0] / groups};
+  return grouped;
+}
+
 Tensor Weights::matrix(const Shape& shape) const {
   const bool keras = ledger_->naming().layout == WeightLayout::Keras;
   const std::string k = key(keras ? "kernel" : "weight");

@@ -65,6 +65,8 @@ class Weights {
   Tensor operator()(std::string_view leaf, const Shape& shape = {}) const;
   // Convolution weights as O,KH,KW,I. A dimension of 0 accepts any.
   Tensor kernel(const Shape& shape) const;
+  // Weights of a transposed convolution as O,KH,KW,I/groups, of that shape. A dimension of 0 accepts any but the last.
+  Tensor transposed_kernel(const Shape& shape, int groups) const;
   // Linear weights as O,I. A dimension of 0 accepts any.
   Tensor matrix(const Shape& shape) const;
   // A vector's elements in double, for arithmetic at conversion.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "sdk/graph/shape_rules.h"
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 
@@ -61,7 +62,7 @@ std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& opti
   const auto& tensors = graph.model.tensors;
   std::vector<bool> weight(tensors.size()), other(tensors.size());
   for (const auto& op : graph.model.operators) {
-    const bool weighted = op->params.type == fbs::OpParams::Conv2d || op->params.type == fbs::OpParams::Linear;
+    const bool weighted = has_weight(op->params.type);
     for (size_t i = 0; i < op->inputs.size(); ++i)
       (weighted && i == 1 ? weight : other)[static_cast<size_t>(op->inputs[i])] = true;
   }

@@ -10,7 +10,7 @@
 namespace ferry {
 
 struct PackOptions {
-  // How the weights of conv2d and linear are stored; all other constants are float32. Float16 halves the file, and costs
+  // How the weights of convolutions and linears are stored; all other constants are float32. Float16 halves the file, and costs
   // each weight up to 2^-11 of its size; the runtime widens them when it packs them for its kernels.
   enum class Weights { Float32, Float16 };
   Weights weights = Weights::Float32;

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "converter/passes/rewriter.h"
+#include "sdk/graph/shape_rules.h"
 
 namespace ferry {
 namespace {
@@ -71,7 +72,7 @@ void fold_scale_shift(Graph& graph, const PassOptions& options) {
       const int between = op->inputs[variable];
       fbs::OperatorT* producer = rewriter.producer(between);
       if (!producer || rewriter.only_reader(between) != op.get()) continue;
-      if (!producer->params.AsConv2d() && !producer->params.AsLinear()) continue;
+      if (!has_weight(producer->params.type)) continue;
       const Clamp clamp = clamp_of(*producer);
       if (clamps(*clamp.low, *clamp.high)) continue;
       if (!graph.is_constant(producer->inputs[1]) ||

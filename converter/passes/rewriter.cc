@@ -53,6 +53,7 @@ void Rewriter::finish() {
 
 Clamp clamp_of(fbs::OperatorT& op) {
   if (auto* conv = op.params.AsConv2d()) return {&conv->output_min, &conv->output_max};
+  if (auto* conv = op.params.AsConvTranspose2d()) return {&conv->output_min, &conv->output_max};
   if (auto* linear = op.params.AsLinear()) return {&linear->output_min, &linear->output_max};
   if (auto* binary = op.params.AsBinary()) {
     // Runtimes clamp the four arithmetic operations at no cost, the others in a second pass over memory.

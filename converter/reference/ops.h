@@ -11,6 +11,7 @@ namespace ferry::reference {
 using Inputs = std::span<const Array* const>;
 
 void conv2d(const fbs::Operator& op, Inputs inputs, Array& output);
+void conv_transpose2d(const fbs::Operator& op, Inputs inputs, Array& output);
 void linear(const fbs::Operator& op, Inputs inputs, Array& output);
 void pool2d(const fbs::Operator& op, Inputs inputs, Array& output);
 void unary(const fbs::Operator& op, Inputs inputs, Array& output);

@@ -13,13 +13,21 @@ struct Entry {
 };
 
 constexpr Entry kOps[] = {
-    {fbs::OpParams::Conv2d, conv2d},     {fbs::OpParams::Linear, linear},
-    {fbs::OpParams::Pool2d, pool2d},     {fbs::OpParams::Unary, unary},
-    {fbs::OpParams::Binary, binary},     {fbs::OpParams::Reduce, reduce},
-    {fbs::OpParams::Concat, concat},     {fbs::OpParams::PixelShuffle, pixel_shuffle},
-    {fbs::OpParams::Resize2d, resize2d}, {fbs::OpParams::Pad, pad},
-    {fbs::OpParams::Reshape, reshape},   {fbs::OpParams::Transpose, transpose},
-    {fbs::OpParams::Slice, slice},       {fbs::OpParams::Softmax, softmax},
+    {fbs::OpParams::Conv2d, conv2d},
+    {fbs::OpParams::Linear, linear},
+    {fbs::OpParams::Pool2d, pool2d},
+    {fbs::OpParams::Unary, unary},
+    {fbs::OpParams::Binary, binary},
+    {fbs::OpParams::Reduce, reduce},
+    {fbs::OpParams::Concat, concat},
+    {fbs::OpParams::PixelShuffle, pixel_shuffle},
+    {fbs::OpParams::Resize2d, resize2d},
+    {fbs::OpParams::Pad, pad},
+    {fbs::OpParams::Reshape, reshape},
+    {fbs::OpParams::Transpose, transpose},
+    {fbs::OpParams::Slice, slice},
+    {fbs::OpParams::Softmax, softmax},
+    {fbs::OpParams::ConvTranspose2d, conv_transpose2d},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 namespace ferry::cpu {
 
 Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_conv_transpose2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_linear(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_pool2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);

@@ -12,13 +12,21 @@ struct Lowering {
 };
 
 constexpr Lowering kLowerings[] = {
-    {fbs::OpParams::Conv2d, create_conv2d},     {fbs::OpParams::Linear, create_linear},
-    {fbs::OpParams::Pool2d, create_pool2d},     {fbs::OpParams::Unary, create_unary},
-    {fbs::OpParams::Binary, create_binary},     {fbs::OpParams::Reduce, create_reduce},
-    {fbs::OpParams::Concat, create_concat},     {fbs::OpParams::PixelShuffle, create_pixel_shuffle},
-    {fbs::OpParams::Resize2d, create_resize2d}, {fbs::OpParams::Pad, create_pad},
-    {fbs::OpParams::Reshape, create_reshape},   {fbs::OpParams::Transpose, create_transpose},
-    {fbs::OpParams::Slice, create_slice},       {fbs::OpParams::Softmax, create_softmax},
+    {fbs::OpParams::Conv2d, create_conv2d},
+    {fbs::OpParams::Linear, create_linear},
+    {fbs::OpParams::Pool2d, create_pool2d},
+    {fbs::OpParams::Unary, create_unary},
+    {fbs::OpParams::Binary, create_binary},
+    {fbs::OpParams::Reduce, create_reduce},
+    {fbs::OpParams::Concat, create_concat},
+    {fbs::OpParams::PixelShuffle, create_pixel_shuffle},
+    {fbs::OpParams::Resize2d, create_resize2d},
+    {fbs::OpParams::Pad, create_pad},
+    {fbs::OpParams::Reshape, create_reshape},
+    {fbs::OpParams::Transpose, create_transpose},
+    {fbs::OpParams::Slice, create_slice},
+    {fbs::OpParams::Softmax, create_softmax},
+    {fbs::OpParams::ConvTranspose2d, create_conv_transpose2d},
 };
 
 }  // namespace

@@ -103,7 +103,9 @@ Status check_window(const char* op, const Params& p) {
   return check_parameter(op, "pad_right", p.pad_right(), 0);
 }
 
-Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output) {
+// What conv2d and conv_transpose2d have in common.
+template <typename Params>
+Status check_convolution(const char* op, const Params& p, Shapes inputs) {
   FERRY_TRY(check_count(op, inputs, 2, 3));
   FERRY_TRY(check_window(op, p));
   FERRY_TRY(check_parameter(op, "dilation_h", p.dilation_h(), 1));
@@ -122,12 +124,37 @@ Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output) 
   if (weight[0] % p.groups() != 0)
     return error(FERRY_SHAPE_MISMATCH, "%s: %d output channels do not divide into %d groups", op, weight[0],
                  p.groups());
-  if (inputs.size() == 3) FERRY_TRY(check_bias(op, inputs[2], weight[0]));
+  return inputs.size() == 3 ? check_bias(op, inputs[2], weight[0]) : Status();
+}
+
+Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_convolution(op, p, inputs));
+  const Shape &x = inputs[0], &weight = inputs[1];
   FERRY_TRY(append(op, x[0], output));
   FERRY_TRY(
       slide(op, {"height", x[1], weight[1], p.stride_h(), p.dilation_h(), p.pad_top(), p.pad_bottom(), false}, output));
   FERRY_TRY(
       slide(op, {"width", x[2], weight[2], p.stride_w(), p.dilation_w(), p.pad_left(), p.pad_right(), false}, output));
+  return append(op, weight[0], output);
+}
+
+Status rule(const char* op, const fbs::ConvTranspose2d& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_convolution(op, p, inputs));
+  if (p.output_padding_h() < 0 || p.output_padding_h() >= p.stride_h() || p.output_padding_w() < 0 ||
+      p.output_padding_w() >= p.stride_w())
+    return error(FERRY_CORRUPT, "%s: output padding %dx%d is not on 0 to below the strides %dx%d", op,
+                 p.output_padding_h(), p.output_padding_w(), p.stride_h(), p.stride_w());
+  const Shape &x = inputs[0], &weight = inputs[1];
+  const auto spread = [](int64_t size, int64_t kernel, int64_t stride, int64_t dilation) {
+    return (size - 1) * stride + dilation * (kernel - 1) + 1;
+  };
+  FERRY_TRY(append(op, x[0], output));
+  FERRY_TRY(append(
+      op, spread(x[1], weight[1], p.stride_h(), p.dilation_h()) - p.pad_top() - p.pad_bottom() + p.output_padding_h(),
+      output));
+  FERRY_TRY(append(
+      op, spread(x[2], weight[2], p.stride_w(), p.dilation_w()) - p.pad_left() - p.pad_right() + p.output_padding_w(),
+      output));
   return append(op, weight[0], output);
 }
 
@@ -407,6 +434,7 @@ Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape
       FERRY_RULE(Transpose);
       FERRY_RULE(Slice);
       FERRY_RULE(Softmax);
+      FERRY_RULE(ConvTranspose2d);
 #undef FERRY_RULE
   }
   FERRY_TRY(check_size(name, "output", shape));
@@ -431,6 +459,7 @@ const char* op_name(fbs::OpParams type) {
     case fbs::OpParams::Transpose: return "transpose";
     case fbs::OpParams::Slice: return "slice";
     case fbs::OpParams::Softmax: return "softmax";
+    case fbs::OpParams::ConvTranspose2d: return "conv_transpose2d";
   }
   return "unknown";
 }
@@ -438,6 +467,10 @@ const char* op_name(fbs::OpParams type) {
 Status at_operator(const Status& status, const fbs::Operator& op) {
   return error(status.code(), "operator '%s': %s", op.name() != nullptr ? op.name()->c_str() : "",
                status.message().c_str());
+}
+
+bool has_weight(fbs::OpParams type) {
+  return type == fbs::OpParams::Conv2d || type == fbs::OpParams::ConvTranspose2d || type == fbs::OpParams::Linear;
 }
 
 }  // namespace ferry

@@ -22,4 +22,7 @@ const char* op_name(fbs::OpParams type);
 // The same failure, with the name of the operator it came from.
 Status at_operator(const Status& status, const fbs::Operator& op);
 
+// Does the operator have a weight and perhaps a bias, constants both, as inputs 1 and 2?
+bool has_weight(fbs::OpParams type);
+
 }  // namespace ferry

@@ -49,7 +49,7 @@ class WeightsCache;  // sdk/cpu/weights_cache.h
 // - tensors(), buffers(), operators(), inputs() and outputs() are present and not empty; taps(), labels(), preprocess(),
 //   postprocess() and provenance() may be null. Ports have names; other names may be null: read them with text().
 // - every operator has params() of a known type, one or more inputs() and one output; every index is in range; a value is
-//   produced once, before its use; weights and biases of conv2d and linear are constants; infer_shape() gives the
+//   produced once, before its use; weights and biases of conv2d, conv_transpose2d and linear are constants; infer_shape() gives the
 //   declared shapes. What operators read is Float32, or a Float16 constant: weight or bias of those, input of a binary.
 class Model {
  public:

@@ -99,6 +99,70 @@ TEST(Builder, ConvolutionChecksTheSizesThatTheFamilyStates) {
   EXPECT_EQ(conv2d(x, f.w["conv"], {.out = 8, .kernel = 3, .bias = false}).shape(), (Shape{1, 6, 6, 8}));
 }
 
+// What PyTorch computes, with weights in its order I,O/groups,KH,KW.
+TEST(Builder, TransposedConvolutionIsPyTorchs) {
+  struct Case {
+    int in, out, kernel, stride, padding, output_padding, dilation, groups, height, width;
+    std::vector<double> output;
+  };
+  const Case cases[] = {
+#include "tests/converter/conv_transpose2d_fixture.inc"
+  };
+  const auto values = [](int count, int seed) {
+    std::vector<float> list;
+    for (int i = 0; i < count; ++i) list.push_back(static_cast<float>((i * 37 + seed) % 19 - 9) / 8);
+    return list;
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.groups);
+    Fixture f;
+    const int outputs = c.out / c.groups;
+    f.file->add("up.weight", {c.in, outputs, c.kernel, c.kernel}, values(c.in * outputs * c.kernel * c.kernel, 1));
+    f.file->add("up.bias", {c.out}, values(c.out, 2));
+    const std::vector<float> planes = values(c.in * c.height * c.width, 3);
+    std::vector<double> pixels;
+    for (int p = 0; p < c.height * c.width; ++p)
+      for (int i = 0; i < c.in; ++i) pixels.push_back(planes[static_cast<size_t>(i * c.height * c.width + p)]);
+
+    const Tensor y = conv_transpose2d(f.input({1, c.height, c.width, c.in}), f.w["up"],
+                                      {.out = c.out,
+                                       .kernel = c.kernel,
+                                       .stride = c.stride,
+                                       .padding = c.padding,
+                                       .output_padding = c.output_padding,
+                                       .dilation = c.dilation,
+                                       .groups = c.groups});
+    f.ledger.finish();
+    const std::vector<double> got = f.run(y, pixels);
+    const Shape shape = y.shape();
+    ASSERT_EQ(got.size(), c.output.size());
+    const int places = shape[1] * shape[2];
+    for (int p = 0; p < places; ++p)
+      for (int o = 0; o < c.out; ++o)
+        EXPECT_EQ(got[static_cast<size_t>(p * c.out + o)], c.output[static_cast<size_t>(o * places + p)])
+            << "place " << p << ", channel " << o;
+    EXPECT_EQ(f.taps(), std::vector<std::string>{"up"});
+  }
+}
+
+// Keras keeps Conv2DTranspose's kernel as KH,KW,O,I.
+TEST(Builder, TransposedConvolutionTakesKerassOrder) {
+  Fixture f;
+  f.naming.layout = WeightLayout::Keras;
+  f.file->add("up/kernel", {1, 2, 2, 1}, std::vector<float>{1, 2, 3, 4});  // two columns, two outputs
+  const Tensor y = conv_transpose2d(f.input({1, 1, 1, 1}), f.w["up"], {.out = 2, .bias = false});
+  EXPECT_EQ(y.shape(), (Shape{1, 1, 2, 2}));
+  EXPECT_EQ(f.run(y, {10}), (std::vector<double>{10, 20, 30, 40}));
+}
+
+TEST(Builder, TransposedConvolutionChecksTheSizesThatTheFamilyStates) {
+  Fixture f;
+  f.file->add("up.weight", {4, 3, 2, 2});
+  const Tensor x = f.input({1, 8, 8, 4});
+  EXPECT_EQ(complaint([&] { conv_transpose2d(x, f.w["up"], {.out = 8, .kernel = 2, .groups = 2, .bias = false}); }),
+            "'up.weight' has shape [4,3,2,2], but module 'up' needs [4,4,2,2]");
+}
+
 TEST(Builder, AConvolutionMustHaveTheBiasItIsSaidToHave) {
   Fixture f;
   f.file->add("conv.weight", {8, 3, 3, 3});

@@ -73,6 +73,7 @@ struct Network {
 
 using Ops = std::vector<fbs::OpParams>;
 constexpr auto kConv = fbs::OpParams::Conv2d;
+constexpr auto kConvTranspose = fbs::OpParams::ConvTranspose2d;
 constexpr auto kLinear = fbs::OpParams::Linear;
 constexpr auto kBinary = fbs::OpParams::Binary;
 constexpr auto kUnary = fbs::OpParams::Unary;
@@ -105,6 +106,19 @@ TEST(FoldScaleShift, BatchNormVanishesIntoAConvolution) {
     n.expect_same_after(fold_scale_shift);
     EXPECT_EQ(n.ops(), Ops{kConv});
   }
+}
+
+TEST(FoldScaleShift, AndActivationVanishIntoATransposedConvolution) {
+  Network n;
+  fbs::ConvTranspose2dT params;
+  params.stride_h = params.stride_w = 2;
+  params.groups = 2;
+  const Tensor y = n.graph.add_op("up", params, {n.input({1, 3, 3, 4}), n.constant({6, 3, 3, 2}, 1)});
+  n.output(relu(y * n.constant({6}, 6) + n.constant({6}, 7)));
+  n.expect_same_after(fold_scale_shift);
+  EXPECT_EQ(n.ops(), (Ops{kConvTranspose, kUnary}));
+  n.expect_same_after(fuse_activation);
+  EXPECT_EQ(n.ops(), Ops{kConvTranspose});
 }
 
 TEST(FoldScaleShift, WorksOnDepthwiseConvolutionsAndLinears) {

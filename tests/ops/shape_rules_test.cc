@@ -47,6 +47,42 @@ Params with(const Change& change) {
   return params;
 }
 
+TEST(ShapeRules, ConvTranspose2d) {
+  using P = fbs::ConvTranspose2dT;
+  const P plain;
+  expect_shape(plain, {{2, 5, 7, 3}, {8, 3, 1, 3}, {8}}, {2, 7, 7, 8});
+  expect_shape(
+      with<P>([](P& p) { p.stride_h = 2, p.stride_w = 3, p.pad_top = 1, p.pad_right = 2, p.output_padding_h = 1; }),
+      {{1, 4, 5, 3}, {6, 3, 3, 3}}, {1, 9, 13, 6});
+  expect_shape(with<P>([](P& p) { p.dilation_h = 2, p.dilation_w = 4, p.groups = 2; }),
+               {{1, 9, 9, 4}, {6, 3, 3, 2}, {6}}, {1, 13, 17, 6});
+
+  const std::vector<Shape> fits = {{1, 9, 9, 4}, {8, 3, 3, 4}};
+  expect_refusal(plain, {{1, 9, 9, 32}, {64, 3, 3, 16}}, FERRY_SHAPE_MISMATCH,
+                 "conv_transpose2d: weight [64,3,3,16] expects 16 input channels, got 32");
+  expect_refusal(with<P>([](P& p) { p.groups = 3; }), {{1, 9, 9, 12}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
+                 "conv_transpose2d: 8 output channels do not divide into 3 groups");
+  expect_refusal(plain, {{1, 9, 9, 4}, {8, 3, 3, 4}, {7}}, FERRY_SHAPE_MISMATCH,
+                 "conv_transpose2d: bias [7] does not fit 8 output channels, expected [8]");
+  expect_refusal(plain, {{1, 9, 9, 4}}, FERRY_CORRUPT, "conv_transpose2d: takes 2 to 3 inputs, got 1");
+  expect_refusal(with<P>([](P& p) { p.pad_top = 11; }), fits, FERRY_SHAPE_MISMATCH,
+                 "conv_transpose2d: output dimension 1 would be 0, expected 1 to 2147483647");
+  expect_refusal(with<P>([](P& p) { p.stride_w = 1 << 20; }), {{1, 1, 4096, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
+                 "conv_transpose2d: output dimension 2 would be 4293918723, expected 1 to 2147483647");
+  for (const int bad : {0, -1, kLowest, kHuge}) {
+    expect_refusal(with<P>([=](P& p) { p.stride_h = bad; }), fits, FERRY_CORRUPT,
+                   "conv_transpose2d: stride_h is " + std::to_string(bad) + ", expected 1 to 1048576");
+  }
+  for (const int bad : {-1, 2, kLowest, kHuge}) {
+    const auto strides = [=](P& p) { p.stride_h = 2, p.stride_w = 3, p.output_padding_h = bad; };
+    expect_refusal(
+        with<P>(strides), fits, FERRY_CORRUPT,
+        "conv_transpose2d: output padding " + std::to_string(bad) + "x0 is not on 0 to below the strides 2x3");
+  }
+  expect_refusal(with<P>([](P& p) { p.output_min = 2, p.output_max = 1; }), fits, FERRY_CORRUPT,
+                 "conv_transpose2d: clamps to [2, 1], expected a minimum not above the maximum");
+}
+
 TEST(ShapeRules, Conv2d) {
   using P = fbs::Conv2dT;
   const P plain;
@@ -327,7 +363,7 @@ TEST(ShapeRules, RefusesOperatorsOfALaterVersion) {
   Shape output;
   const Status status = infer_shape(*flatbuffers::GetRoot<fbs::Operator>(builder.GetBufferPointer()), {}, &output);
   EXPECT_EQ(status.code(), FERRY_UNSUPPORTED);
-  EXPECT_EQ(status.message(), "operator type 15 is unknown to this version");
+  EXPECT_EQ(status.message(), "operator type 16 is unknown to this version");
 }
 
 TEST(ShapeRules, EveryOperatorHasAName) {

@@ -51,7 +51,8 @@ TEST_P(SmallNetworks, KeepTheirInputsFromRunToRun) {
   EXPECT_EQ(results(opened.model, session.get()), first);
 }
 
-INSTANTIATE_TEST_SUITE_P(Runtime, SmallNetworks, ::testing::Values(small_classifier, small_upscaler, small_mixture));
+INSTANTIATE_TEST_SUITE_P(Runtime, SmallNetworks,
+                         ::testing::Values(small_classifier, small_upscaler, small_mixture, small_decoder));
 
 TEST(Session, PlansLessThanTheSumOfItsActivations) {
   const auto graph = residual_network(12, 16, 16);

@@ -35,6 +35,13 @@ Tensor conv(Graph& g, const std::string& name, Tensor x, const Conv& c) {
                    constant(g, name + ".bias", {c.out})});
 }
 
+Tensor conv_transpose(Graph& g, const std::string& name, Tensor x, int32_t out, int32_t kernel,
+                      fbs::ConvTranspose2dT p) {
+  return g.add_op(name, p,
+                  {x, constant(g, name + ".weight", {out, kernel, kernel, x.shape()[3] / p.groups}),
+                   constant(g, name + ".bias", {out})});
+}
+
 Tensor linear(Graph& g, const std::string& name, Tensor x, int32_t out) {
   return g.add_op(
       name, fbs::LinearT(),
@@ -205,10 +212,34 @@ std::unique_ptr<Graph> small_mixture() {
   return graph;
 }
 
+std::unique_ptr<Graph> small_decoder() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  Tensor x = g.add_input("x", {1, 4, 5, 6}, fbs::Layout::NCHW);
+  fbs::ConvTranspose2dT p;
+  p.stride_h = p.stride_w = 2;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1;
+  p.output_padding_h = p.output_padding_w = 1;
+  p.output_min = 0;
+  x = conv_transpose(g, "up", x, 8, 3, p);
+  p = {};
+  p.groups = 8;
+  p.pad_right = 1;
+  x = conv_transpose(g, "depthwise", x, 8, 3, p);
+  p = {};
+  p.groups = 2;
+  p.dilation_h = p.dilation_w = 2;
+  p.output_max = 1;
+  g.add_output("y", conv_transpose(g, "dilated", x, 4, 3, p), fbs::Layout::NCHW);
+  g.model.name = "small_decoder";
+  return graph;
+}
+
 std::vector<Named> small_blobs() {
   return {{"small_classifier", pack(*small_classifier())},
           {"small_upscaler", pack(*small_upscaler())},
-          {"small_mixture", pack(*small_mixture())}};
+          {"small_mixture", pack(*small_mixture())},
+          {"small_decoder", pack(*small_decoder())}};
 }
 
 Parts::Parts(std::span<const std::byte> blob) {

@@ -41,11 +41,14 @@ std::unique_ptr<Graph> small_upscaler();
 // operator.
 std::unique_ptr<Graph> small_mixture();
 
+// x [1,4,5,6] -> y [1,14,15,4]: transposed convolutions: with output padding, depthwise, grouped and dilated.
+std::unique_ptr<Graph> small_decoder();
+
 struct Named {
   const char* name;
   std::vector<std::byte> blob;
 };
-// The three, packed.
+// The four, packed.
 std::vector<Named> small_blobs();
 
 // A blob of this flatbuffer and these segments, whatever they say.

@@ -62,6 +62,7 @@ TEST(Pack, GivesTheSameBytesOnEveryHost) {
   EXPECT_EQ(hash(blobs[0].blob), 0x7331209d0fc8bb6bu);
   EXPECT_EQ(hash(blobs[1].blob), 0x4eea7e0c6fdd65d9u);
   EXPECT_EQ(hash(blobs[2].blob), 0x9b18d3e6d1f43348u);
+  EXPECT_EQ(hash(blobs[3].blob), 0x080713374a2aeee7u);
 }
 
 TEST(Pack, KeepsTheGraphAndTheConstants) {
@@ -195,7 +196,7 @@ TEST(Pack, RefusesAWeightBeyondHalfPrecision) {
 }
 
 TEST(Pack, StoresSmallerBlobsInHalfPrecision) {
-  for (const auto& graph : {small_classifier(), small_upscaler(), small_mixture()}) {
+  for (const auto& graph : {small_classifier(), small_upscaler(), small_mixture(), small_decoder()}) {
     const auto half = pack(*graph, kHalf), single = pack(*graph);
     EXPECT_LT(half.size(), single.size());
     const Opened opened(half);
