@@ -2,6 +2,17 @@
 
 ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
 
+if(FERRY_GPU)
+  include(cmake/shaders.cmake)
+  ferry_sources(gpu_sources sdk/gpu/*.cc)
+  list(APPEND sdk_sources ${gpu_sources})
+  # volk finds Vulkan's functions at run time. It is one C file, compiled as its authors wrote it.
+  add_library(ferry_volk OBJECT "${PROJECT_BINARY_DIR}/third_party/include/volk.c")
+  target_compile_options(ferry_volk PRIVATE -w -ffunction-sections -fdata-sections)
+  target_include_directories(ferry_volk PRIVATE "${PROJECT_BINARY_DIR}/third_party/include")
+  set_target_properties(ferry_volk PROPERTIES C_VISIBILITY_PRESET hidden)
+endif()
+
 # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0).
 if(FERRY_SANITIZE)
   set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/codec.cc" PROPERTIES COMPILE_OPTIONS
@@ -9,7 +20,11 @@ if(FERRY_SANITIZE)
 endif()
 
 # Our objects alone. Tests and the command line link this one and may include internal headers.
-add_library(ferry_core STATIC ${sdk_sources})
+add_library(ferry_core STATIC ${sdk_sources} $<$<BOOL:${FERRY_GPU}>:$<TARGET_OBJECTS:ferry_volk>>)
+if(FERRY_GPU)
+  target_compile_definitions(ferry_core PUBLIC FERRY_GPU=1)
+  add_dependencies(ferry_core ferry_shaders)
+endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
 # Our own kernels are plain loops for the compiler to vectorise.

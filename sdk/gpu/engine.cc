@@ -33,11 +33,13 @@ struct Segment {
 // All that depends on the shapes.
 struct Layout {
   Program program;
-  Plan device, host;  // the arena; values that the host sees, and scratch memory of CPU operators
+  Plan device, host;                        // the arena; values that the host sees, and scratch memory of CPU operators
+  std::vector<uint64_t> device_workspaces;  // of each step, in the arena
   Buffer arena, transfer;
   std::vector<Place> weights;  // of Program.weights
   std::vector<Segment> segments;
-  std::vector<uint64_t> ports;  // offset in port_memory, by tensor; kNoOffset: no port
+  std::vector<std::unique_ptr<cpu::Op>> cpu_ops;  // by operator, null where it runs on the GPU
+  std::vector<uint64_t> ports;                    // offset in port_memory, by tensor; kNoOffset: no port
   std::unique_ptr<std::byte[]> port_memory;
   uint64_t port_bytes = 0;
 };
@@ -53,12 +55,15 @@ class GpuEngine : public Engine {
   Status run(const std::atomic<Progress>& progress) override;
   void* data(int tensor) const override;
   uint64_t arena_bytes() const override { return layout_.device.arena_bytes + layout_.host.arena_bytes; }
+  uint64_t packed_bytes() const override { return weights_->bytes(); }
   std::span<const double> microseconds() const override { return microseconds_; }
+  const char* backend_of(size_t op) const override { return layout_.cpu_ops[op] != nullptr ? "cpu" : "gpu"; }
+  const EngineReport& report() const override { return report_; }
 
  private:
   std::vector<int> ports() const;
   Status plan(Layout* layout);
-  Status reshape_cpu_ops(const Layout& layout, std::vector<uint64_t>* workspaces);
+  Status lower_cpu_ops(Layout* layout, std::vector<uint64_t>* workspaces);
   Status record(Layout* layout);
   Status record_segment(Layout* layout, Segment* segment);
   Place place(const Layout& layout, const Step& step, const Operand& operand) const;
@@ -67,6 +72,7 @@ class GpuEngine : public Engine {
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
   Status setup_cpu_ops(const Layout& layout);
   Status run_segment(const Segment& segment);
+  void describe();
 
   const Model& model_;
   const SessionOptions options_;  // names in it are read by create() only
@@ -74,11 +80,11 @@ class GpuEngine : public Engine {
   std::shared_ptr<Device> device_;
   std::shared_ptr<Weights> weights_;
   Storage storage_ = Storage::Float32;
-  std::vector<bool> kept_;                         // by tensor: outputs and kept taps
-  std::vector<std::unique_ptr<cpu::Op>> cpu_ops_;  // by operator, null where it runs on the GPU
+  std::vector<bool> kept_;  // by tensor: outputs and kept taps
   Layout layout_;
   std::vector<double> microseconds_;
   std::vector<double> timestamps_;
+  EngineReport report_;
 };
 
 Status GpuEngine::create(const std::vector<bool>& kept_taps) {
@@ -90,7 +96,6 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
   for (const fbs::Port* port : *graph.outputs()) kept_[port->tensor()] = true;
   for (size_t i = 0; i < kept_taps.size(); ++i)
     if (kept_taps[i]) kept_[graph.taps()->Get(static_cast<unsigned>(i))->tensor()] = true;
-  cpu_ops_.resize(graph.operators()->size());
   if (options_.profile) microseconds_.resize(graph.operators()->size());
   return {};
 }
@@ -125,7 +130,7 @@ Status GpuEngine::plan(Layout* layout) {
   for (int tensor : ports()) on_host[static_cast<size_t>(tensor)] = true;
 
   std::vector<uint64_t> workspaces;
-  FERRY_TRY(reshape_cpu_ops(*layout, &workspaces));
+  FERRY_TRY(lower_cpu_ops(layout, &workspaces));
   PlanRequest device{.alignment = device_->limits().offset_alignment};
   PlanRequest host{.alignment = std::max<uint64_t>(kAlignment, device_->limits().offset_alignment)};
   for (size_t t = 0; t < tensors; ++t) {
@@ -133,9 +138,18 @@ Status GpuEngine::plan(Layout* layout) {
     device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], storage_) : 0);
     host.bytes.push_back(on_host[t] && !constant ? float_bytes(program.shapes[t]) : 0);
   }
+  // A value that comes from the host has its place in the arena from its first reader on.
+  std::vector<bool> there(tensors, false);
+  std::vector<size_t> device_step;
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
     PlanRequest::Step planned{.inputs = step.inputs, .output = step.output};
+    for (int tensor : step.inputs) {
+      if (step.on_gpu && !there[static_cast<size_t>(tensor)]) device.steps.push_back({.output = tensor});
+      if (step.on_gpu) there[static_cast<size_t>(tensor)] = true;
+    }
+    if (step.on_gpu) there[static_cast<size_t>(step.output)] = true;
+    device_step.push_back(device.steps.size());
     planned.reusable = step.reusable;
     planned.view = step.view && step.on_gpu;
     planned.workspace = step.on_gpu ? step.workspace : 0;
@@ -148,6 +162,7 @@ Status GpuEngine::plan(Layout* layout) {
   for (const fbs::Port* port : *model_.graph().inputs()) host.inputs.push_back(static_cast<int>(port->tensor()));
   for (int tensor : ports()) host.kept.push_back(tensor);
   layout->device = make_plan(device);
+  for (size_t s : device_step) layout->device_workspaces.push_back(layout->device.workspaces[s]);
   layout->host = make_plan(host);
   const uint64_t limit = options_.memory_limit != 0 ? options_.memory_limit : SessionOptions::kDefaultMemoryLimit;
   if (layout->device.arena_bytes > limit || layout->host.arena_bytes > limit - layout->device.arena_bytes) {
@@ -164,21 +179,20 @@ Status GpuEngine::plan(Layout* layout) {
   return {};
 }
 
-Status GpuEngine::reshape_cpu_ops(const Layout& layout, std::vector<uint64_t>* workspaces) {
-  workspaces->assign(layout.program.steps.size(), 0);
-  for (size_t s = 0; s < layout.program.steps.size(); ++s) {
-    const Step& step = layout.program.steps[s];
+Status GpuEngine::lower_cpu_ops(Layout* layout, std::vector<uint64_t>* workspaces) {
+  layout->cpu_ops.resize(model_.graph().operators()->size());
+  workspaces->assign(layout->program.steps.size(), 0);
+  for (size_t s = 0; s < layout->program.steps.size(); ++s) {
+    const Step& step = layout->program.steps[s];
     if (step.on_gpu) continue;
     const fbs::Operator& op = operator_at(model_, step.operators[0]);
-    std::unique_ptr<cpu::Op>& lowered = cpu_ops_[static_cast<size_t>(step.operators[0])];
-    if (lowered == nullptr) {
-      FERRY_TRY(cpu::initialize());
-      FERRY_TRY(cpu::create_op(model_, op, &lowered));
-    }
+    std::unique_ptr<cpu::Op>& lowered = layout->cpu_ops[static_cast<size_t>(step.operators[0])];
+    FERRY_TRY(cpu::initialize());
+    FERRY_TRY(cpu::create_op(model_, op, &lowered));
     std::vector<Shape> inputs;
-    for (int tensor : *op.inputs()) inputs.push_back(layout.program.shapes[static_cast<size_t>(tensor)]);
+    for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[static_cast<size_t>(tensor)]);
     size_t workspace = 0;
-    FERRY_TRY(lowered->reshape(inputs, layout.program.shapes[static_cast<size_t>(step.output)], pool_, &workspace));
+    FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[static_cast<size_t>(step.output)], pool_, &workspace));
     (*workspaces)[s] = workspace;
   }
   return {};
@@ -196,7 +210,7 @@ Status GpuEngine::setup_cpu_ops(const Layout& layout) {
     for (int tensor : *operator_at(model_, step.operators[0]).inputs()) inputs.push_back(address(tensor));
     const uint64_t workspace = layout.host.workspaces[s];
     void* scratch = workspace == kNoOffset ? nullptr : layout.transfer.mapped() + workspace;
-    FERRY_TRY(cpu_ops_[static_cast<size_t>(step.operators[0])]->setup(inputs, address(step.output), scratch));
+    FERRY_TRY(layout.cpu_ops[static_cast<size_t>(step.operators[0])]->setup(inputs, address(step.output), scratch));
   }
   return {};
 }
@@ -224,7 +238,20 @@ Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
     }
   }
   layout_ = std::move(layout);
+  describe();
   return {};
+}
+
+void GpuEngine::describe() {
+  report_.backend = FERRY_BACKEND_GPU;
+  report_.precision = options_.precision;
+  report_.device = device_->info().properties.deviceName;
+  report_.driver = device_->info().driver;
+  report_.gpu_operators = report_.cpu_operators = report_.transfers = 0;
+  for (const Step& step : layout_.program.steps)
+    (step.on_gpu ? report_.gpu_operators : report_.cpu_operators) += step.operators.size();
+  for (size_t t = 0; t < layout_.program.shapes.size(); ++t)
+    if (layout_.host.offsets[t] != kNoOffset && layout_.device.offsets[t] != kNoOffset) ++report_.transfers;
 }
 
 Place GpuEngine::host_place(const Layout& layout, int tensor) const {
@@ -238,7 +265,7 @@ Place GpuEngine::place(const Layout& layout, const Step& step, const Operand& op
     case Operand::Kind::Weights: return layout.weights[static_cast<size_t>(operand.index)];
     case Operand::Kind::Host: return host_place(layout, operand.index);
     case Operand::Kind::Workspace: {
-      const uint64_t start = layout.device.workspaces[static_cast<size_t>(&step - layout.program.steps.data())];
+      const uint64_t start = layout.device_workspaces[static_cast<size_t>(&step - layout.program.steps.data())];
       return {layout.arena.handle(), start + operand.offset, operand.bytes};
     }
     case Operand::Kind::Value: break;
@@ -335,7 +362,7 @@ Status GpuEngine::run(const std::atomic<Progress>& progress) {
 Status GpuEngine::run_segment(const Segment& segment) {
   if (!segment.on_gpu) {
     for (size_t s : segment.steps)
-      FERRY_TRY(cpu_ops_[static_cast<size_t>(layout_.program.steps[s].operators[0])]->run(pool_));
+      FERRY_TRY(layout_.cpu_ops[static_cast<size_t>(layout_.program.steps[s].operators[0])]->run(pool_));
     return {};
   }
   FERRY_TRY(layout_.transfer.flush());

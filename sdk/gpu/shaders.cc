@@ -1,13 +1,9 @@
 #include "sdk/gpu/shaders.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <iterator>
 
-#include "generated_shaders.inc"  // kPacked, kPackedBytes, kUnpackedBytes, kModuleEnds
-
-// stb_image's; sdk/image/codec.cc holds it.
-extern "C" int stbi_zlib_decode_buffer(char* out, int out_bytes, const char* in, int in_bytes);
+#include "generated_shaders.inc"  // kPacked, kUnpackedBytes, kModuleEnds
+#include "sdk/image/codec.h"
 
 namespace ferry::gpu {
 namespace {
@@ -21,9 +17,7 @@ size_t index_of(Kernel kernel, Storage storage) {
 Status Shaders::load() {
   static_assert(std::size(kModuleEnds) == 2 * kKernelCount);
   std::vector<uint32_t> all(kUnpackedBytes / 4);
-  const int bytes = stbi_zlib_decode_buffer(reinterpret_cast<char*>(all.data()), static_cast<int>(kUnpackedBytes),
-                                            reinterpret_cast<const char*>(kPacked), static_cast<int>(sizeof kPacked));
-  if (bytes != static_cast<int>(kUnpackedBytes)) return error(FERRY_OUT_OF_MEMORY, "the shaders cannot be unpacked");
+  FERRY_TRY(image::inflate(kPacked, sizeof kPacked, all.data(), kUnpackedBytes));
   modules_.clear();
   uint32_t begin = 0;
   for (uint32_t end : kModuleEnds) {
