@@ -7,10 +7,9 @@ if(FERRY_GPU)
   ferry_sources(gpu_sources sdk/gpu/*.cc)
   list(APPEND sdk_sources ${gpu_sources})
   # volk finds Vulkan's functions at run time. It is one C file, compiled as its authors wrote it.
-  add_library(ferry_volk OBJECT "${PROJECT_BINARY_DIR}/third_party/include/volk.c")
-  target_compile_options(ferry_volk PRIVATE -w -ffunction-sections -fdata-sections)
-  target_include_directories(ferry_volk PRIVATE "${PROJECT_BINARY_DIR}/third_party/include")
-  set_target_properties(ferry_volk PROPERTIES C_VISIBILITY_PRESET hidden)
+  set(volk "${PROJECT_BINARY_DIR}/third_party/include/volk.c")
+  set_source_files_properties("${volk}" PROPERTIES COMPILE_OPTIONS -w)
+  list(APPEND sdk_sources "${volk}")
 endif()
 
 # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0).
@@ -20,7 +19,7 @@ if(FERRY_SANITIZE)
 endif()
 
 # Our objects alone. Tests and the command line link this one and may include internal headers.
-add_library(ferry_core STATIC ${sdk_sources} $<$<BOOL:${FERRY_GPU}>:$<TARGET_OBJECTS:ferry_volk>>)
+add_library(ferry_core STATIC ${sdk_sources})
 if(FERRY_GPU)
   target_compile_definitions(ferry_core PUBLIC FERRY_GPU=1)
   add_dependencies(ferry_core ferry_shaders)
