@@ -52,7 +52,7 @@ if(TARGET runtime_tests)
   include(cmake/header_examples.cmake)
 endif()
 
-if(FERRY_GPU AND NOT CMAKE_CROSSCOMPILING)
+if(FERRY_GPU)
   add_subdirectory(tests/gpu)
 endif()
 foreach(folder package parity cli)
