@@ -15,7 +15,8 @@ namespace ferry::cli {
 namespace {
 
 struct Options {
-  std::string model, backend = "cpu";
+  std::string model;
+  BackendOptions backend;
   int threads = 0, runs = 20;
   bool json = false, ops = false;
 };
@@ -23,6 +24,7 @@ struct Options {
 struct Figures {
   double load_ms = 0, session_ms = 0, first_ms = 0, min_ms = 0, median_ms = 0;
   uint64_t peak_bytes = 0, arena_bytes = 0, packed_bytes = 0;
+  std::string device, driver;  // "" on the CPU
 };
 
 struct OpTime {
@@ -76,12 +78,14 @@ std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_se
       }
     }
   }
+  check_backend(session);
   std::stable_sort(ops.begin(), ops.end(),
                    [](const OpTime& a, const OpTime& b) { return a.microseconds > b.microseconds; });
   return ops;
 }
 
 void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& ops) {
+  if (!f.device.empty()) std::printf("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
   std::printf("%-18s %9.2f ms\n", "first run", f.first_ms);
@@ -102,7 +106,10 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
 
 void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& ops) {
   nlohmann::json j = {{"model", o.model},
-                      {"backend", o.backend},
+                      {"backend", o.backend.backend},
+                      {"precision", o.backend.precision},
+                      {"device", f.device},
+                      {"driver", f.driver},
                       {"threads", o.threads},
                       {"runs", o.runs},
                       {"load_ms", f.load_ms},
@@ -124,12 +131,11 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
 }
 
 int bench(const Options& o) {
-  require_backend(o.backend);
   if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
   if (o.runs < 1) fail("--runs %d: expected 1 or more", o.runs);
-  ferry_session_options options;
-  ferry_session_options_init(&options);
-  options.num_threads = o.threads;
+  ferry_session_options options = session_options(o.threads);
+  options.gpu_required = true;
+  set_backend(o.backend, &options);
 
   Figures f;
   Clock::time_point start = Clock::now();
@@ -153,12 +159,15 @@ int bench(const Options& o) {
       line.update(i + 1, o.runs);
     }
   }
+  check_backend(session);
   std::sort(times.begin(), times.end());
   f.min_ms = times.front();
   f.median_ms = (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;
   f.peak_bytes = peak_resident_bytes();
   f.arena_bytes = ferry_session_arena_bytes(session.get());
   f.packed_bytes = ferry_session_packed_bytes(session.get());
+  f.device = report_of(session).device;
+  f.driver = report_of(session).driver;
   const std::vector<OpTime> ops = o.ops ? profile(o, model, options) : std::vector<OpTime>();
   (o.json ? print_json : print_text)(o, f, ops);
   return kDone;
@@ -177,10 +186,11 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry bench m.ferry --threads 1\n"
       "  ferry bench m.ferry --ops | head -20        where the time goes\n"
-      "  ferry bench m.ferry --runs 200 --json");
+      "  ferry bench m.ferry --runs 200 --json\n"
+      "  ferry bench m.ferry --backend gpu --precision f16 --tune");
   auto o = std::make_shared<Options>();
   app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
-  app->add_option("--backend", o->backend, "cpu or gpu")->type_name("NAME")->capture_default_str();
+  add_backend_options(app, &o->backend, Tuning::Yes);
   app->add_option("--threads", o->threads, "Threads; 0: one a core")->type_name("N")->capture_default_str();
   app->add_option("--runs", o->runs, "Timed runs after the first")->type_name("N")->capture_default_str();
   app->add_flag("--json", o->json, "JSON instead of a table");

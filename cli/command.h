@@ -19,5 +19,6 @@ void add_convert(CLI::App& ferry, int* exit_code);
 void add_inspect(CLI::App& ferry, int* exit_code);
 void add_run(CLI::App& ferry, int* exit_code);
 void add_bench(CLI::App& ferry, int* exit_code);
+void add_devices(CLI::App& ferry, int* exit_code);
 
 }  // namespace ferry::cli

@@ -12,6 +12,7 @@ namespace {
 
 struct Options {
   std::string model;
+  BackendOptions backend;
   bool json = false, ops = false;
 };
 
@@ -21,13 +22,14 @@ struct Plan {
   std::string problem;
 };
 
-Plan make_plan(const ModelHandle& model) {
+Plan make_plan(const Options& o, const ModelHandle& model) {
   Plan plan;
-  ferry_session_options options;
-  ferry_session_options_init(&options);
-  options.num_threads = 1;
+  ferry_session_options options = session_options(1);
+  options.gpu_required = true;
+  set_backend(o.backend, &options);
   ferry_session* session = nullptr;
-  if (ferry_session_create(model.get(), &options, &session) != FERRY_OK) {
+  if (const ferry_status status = ferry_session_create(model.get(), &options, &session); status != FERRY_OK) {
+    if (status == FERRY_GPU_UNAVAILABLE) check(status);
     plan.problem = ferry_last_error();
     return plan;
   }
@@ -232,7 +234,7 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
 int inspect(const Options& o) {
   const Summary summary = summarize(o.model);
   const ModelHandle model = open_model(o.model);
-  const Plan plan = make_plan(model);
+  const Plan plan = make_plan(o, model);
   (o.json ? print_json : print_text)(o, summary, model, plan);
   return kDone;
 }
@@ -254,6 +256,7 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
   app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
   app->add_flag("--json", o->json, "All of it as JSON");
   app->add_flag("--ops", o->ops, "List the operators");
+  add_backend_options(app, &o->backend, Tuning::No);
   app->callback([o, exit_code] { *exit_code = inspect(*o); });
 }
 

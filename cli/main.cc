@@ -62,6 +62,7 @@ int run_command_line(int argc, char** argv) {
       "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
       "  ferry parity resnet50.ferry FIXTURE                  how near it is to the framework that trained it\n"
       "  ferry bench resnet50.ferry                           how fast it is here\n"
+      "  ferry devices                                        which GPUs it could use\n"
       "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
   int exit_code = kDone;
   add_models(app, &exit_code);
@@ -70,6 +71,7 @@ int run_command_line(int argc, char** argv) {
   add_run(app, &exit_code);
   add_parity(app, &exit_code);
   add_bench(app, &exit_code);
+  add_devices(app, &exit_code);
 
   const std::vector<std::string> commands = command_names(app);
   if (argc < 2) return complain("ferry", "which command? " + join(commands, ", ") + " (see `ferry --help`)");

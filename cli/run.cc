@@ -1,13 +1,22 @@
 // ferry run
 #include "cli/run.h"
 
+#include <cstdio>
+
 #include "cli/command.h"
 
 namespace ferry::cli {
 namespace {
 
+// The GPU that was asked for is not used: one line, and on with the CPU.
+bool warn_of_cpu(const SessionHandle& session) {
+  const ferry_report report = report_of(session);
+  if (report.gpu_status == FERRY_OK) return false;
+  std::fprintf(stderr, "ferry run: on the CPU instead of the GPU: %s\n", report.message);
+  return true;
+}
+
 int run(const RunOptions& o) {
-  require_backend(o.backend);
   if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
   if (o.top < 1) fail("--top %d: expected 1 or more", o.top);
   if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
@@ -21,12 +30,14 @@ int run(const RunOptions& o) {
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
 
   const ModelHandle model = open_model(o.model);
-  ferry_session_options options;
-  ferry_session_options_init(&options);
-  options.num_threads = o.threads;
+  ferry_session_options options = session_options(o.threads);
   options.all_taps = o.taps;
+  set_backend(o.backend, &options);
   const SessionHandle session = create_session(model, options);
-  return o.tensors.empty() ? run_picture(o, model, session) : run_tensors(o, model, session);
+  const bool warned = warn_of_cpu(session);
+  const int exit_code = o.tensors.empty() ? run_picture(o, model, session) : run_tensors(o, model, session);
+  if (!warned) warn_of_cpu(session);
+  return exit_code;
 }
 
 }  // namespace
@@ -45,7 +56,8 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry run resnet50.ferry cat.jpg\n"
       "  ferry run esrgan.ferry photo.jpg -o large.png\n"
-      "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2");
+      "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
+      "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");
   auto o = std::make_shared<RunOptions>();
   app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
   app->add_option("PICTURE", o->picture, "JPEG, PNG or BMP")->type_name("");
@@ -59,7 +71,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
   app->add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
       ->type_name("N")
       ->capture_default_str();
-  app->add_option("--backend", o->backend, "cpu or gpu")->type_name("NAME")->capture_default_str();
+  add_backend_options(app, &o->backend, Tuning::Yes);
   app->add_option("--threads", o->threads, "Threads; 0: one a core")->type_name("N")->capture_default_str();
   app->callback([o, exit_code] { *exit_code = run(*o); });
 }

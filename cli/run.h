@@ -8,7 +8,8 @@
 namespace ferry::cli {
 
 struct RunOptions {
-  std::string model, picture, output, tensors, save, backend = "cpu";
+  std::string model, picture, output, tensors, save;
+  BackendOptions backend;
   int threads = 0, top = 5, tile = 0;
   bool taps = false;
 };

@@ -1,6 +1,29 @@
 #include "cli/sdk.h"
 
+#include <cstdlib>
+
 namespace ferry::cli {
+namespace {
+
+// Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
+const std::string& gpu_cache_folder() {
+  static const std::string folder = [] {
+    const char* cache = std::getenv("XDG_CACHE_HOME");
+    const char* home = std::getenv("HOME");
+    if (cache != nullptr && *cache != '\0') return std::string(cache) + "/ferry/gpu";
+    return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/ferry/gpu" : std::string();
+  }();
+  return folder;
+}
+
+}  // namespace
+
+ferry_session_options session_options(int threads) {
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = threads;
+  return options;
+}
 
 ModelHandle open_model(const std::string& path) {
   ferry_model* model = nullptr;
@@ -14,9 +37,47 @@ SessionHandle create_session(const ModelHandle& model, const ferry_session_optio
   return SessionHandle(session);
 }
 
-void require_backend(const std::string& backend) {
-  if (backend == "gpu") fail("--backend gpu: this build has no GPU backend; use --backend cpu");
-  if (backend != "cpu") fail("--backend %s: not a backend; use cpu", backend.c_str());
+std::string BackendOptions::text() const { return gpu() && precision != "f32" ? backend + " " + precision : backend; }
+
+void add_backend_options(CLI::App* command, BackendOptions* options, Tuning tuning) {
+  command->add_option("--backend", options->backend, "cpu or gpu")->type_name("NAME")->capture_default_str();
+  command->add_option("--precision", options->precision, "What the GPU stores: f32 or f16; it adds up in float32")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command->add_option("--device", options->device, "GPU by index or part of its name (`ferry devices`); else the best")
+      ->type_name("NAME");
+  if (tuning == Tuning::Yes)
+    command->add_flag("--tune", options->tune, "Measure the GPU's alternatives first, and remember the fastest");
+}
+
+void set_backend(const BackendOptions& given, ferry_session_options* options) {
+  if (given.backend != "cpu" && given.backend != "gpu")
+    fail("--backend %s: not a backend; use cpu or gpu", given.backend.c_str());
+  if (given.precision != "f32" && given.precision != "f16")
+    fail("--precision %s: not a precision; use f32 or f16", given.precision.c_str());
+  if (!given.gpu()) {
+    if (given.precision != "f32") fail("--precision f16 is the GPU's: add --backend gpu; the CPU computes in float32");
+    if (!given.device.empty()) fail("--device names a GPU: add --backend gpu");
+    if (given.tune) fail("--tune is the GPU's: add --backend gpu");
+    return;
+  }
+  options->backend = FERRY_BACKEND_GPU;
+  options->precision = given.precision == "f16" ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
+  options->gpu_device = given.device.c_str();
+  options->gpu_cache_dir = gpu_cache_folder().c_str();
+  options->gpu_tune = given.tune;
+}
+
+ferry_report report_of(const SessionHandle& session) {
+  ferry_report report{};
+  report.struct_size = sizeof(report);
+  check(ferry_session_report(session.get(), &report));
+  return report;
+}
+
+void check_backend(const SessionHandle& session) {
+  const ferry_report report = report_of(session);
+  if (report.gpu_status != FERRY_OK) fail("the GPU was left for the CPU: %s", report.message);
 }
 
 std::vector<int64_t> source_shape(const ferry_tensor& tensor) {

@@ -4,6 +4,7 @@
 #include <ferry/ferry.h>
 #include <ferry/image.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,11 +25,29 @@ inline void check(ferry_status status) {
   if (status != FERRY_OK) throw Error(ferry_last_error());
 }
 
+// Initialised, for so many threads.
+ferry_session_options session_options(int threads);
 ModelHandle open_model(const std::string& path);
 SessionHandle create_session(const ModelHandle& model, const ferry_session_options& options);
 
-// "cpu" is here; anything else is an error that says so.
-void require_backend(const std::string& backend);
+// Where sessions run: --backend, --precision, --device, and --tune where the command has it.
+struct BackendOptions {
+  std::string backend = "cpu", precision = "f32", device;
+  bool tune = false;
+
+  bool gpu() const { return backend == "gpu"; }
+  std::string text() const;  // "cpu", "gpu", "gpu f16"
+};
+
+enum class Tuning { No, Yes };
+void add_backend_options(CLI::App* command, BackendOptions* options, Tuning tuning);
+// `options` point into `given` afterwards. Throws Error on words that are no backend or precision, and on what does not go
+// together.
+void set_backend(const BackendOptions& given, ferry_session_options* options);
+
+ferry_report report_of(const SessionHandle& session);
+// Throws Error where a session that asked for the GPU is on the CPU: a measurement must not be the CPU's unsaid.
+void check_backend(const SessionHandle& session);
 
 // The description's shape in the source framework's layout: [N,C,H,W] of [N,H,W,C].
 std::vector<int64_t> source_shape(const ferry_tensor& tensor);

@@ -1,9 +1,10 @@
-# The ferry command. Parity is a library of its own, because its tests link it too; it needs no converter.
+# The ferry command. Parity is a library of its own, because its tests link it too, with what it shares with the other
+# commands; it needs no converter.
 
-ferry_add_room(ferry_parity cli/parity/*.cc)
+ferry_add_room(ferry_parity cli/parity/*.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)
 ferry_sources(cli_sources cli/*.cc cli/*/*.cc)
-list(FILTER cli_sources EXCLUDE REGEX "/cli/parity/")
+list(FILTER cli_sources EXCLUDE REGEX "/cli/(parity/|sdk\\.cc$)")
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)

@@ -32,7 +32,7 @@ std::string text(const flatbuffers::String* s) { return s == nullptr ? std::stri
 
 }  // namespace
 
-Network::Network(const std::filesystem::path& blob, const Fixture& fixture, int threads) {
+Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options) {
   list_ports(blob, fixture);
   ferry_model* model = nullptr;
   check(ferry_model_open(blob.c_str(), &model), blob.string());
@@ -41,9 +41,6 @@ Network::Network(const std::filesystem::path& blob, const Fixture& fixture, int 
 
   std::vector<const char*> names;
   for (const Port& tap : taps_) names.push_back(tap.name.c_str());
-  ferry_session_options options;
-  ferry_session_options_init(&options);
-  options.num_threads = threads;
   options.taps = names.data();
   options.tap_count = names.size();
   ferry_session* session = nullptr;
@@ -56,6 +53,7 @@ Network::Network(const std::filesystem::path& blob, const Fixture& fixture, int 
          fixture.inputs.size());
   for (const FixtureInput& input : fixture.inputs) write_input(input, count);
   check(ferry_session_run(session), blob.string());
+  cli::check_backend(session_);
 }
 
 // The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.

@@ -4,19 +4,20 @@
 #include <ferry/ferry.h>
 
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
+#include "cli/sdk.h"
 
 namespace ferry::parity {
 
 class Network {
  public:
   // Opens the blob, plans it for the shapes of the fixture's inputs with every tap that the fixture names, and runs it.
-  // `threads` as in ferry_session_options. Throws Error where the two do not fit or the run fails.
-  Network(const std::filesystem::path& blob, const Fixture& fixture, int threads);
+  // `options` without taps. Throws Error where the two do not fit, the run fails, or does not end on the backend that
+  // `options` ask for.
+  Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options);
 
   const std::string& model_name() const { return model_name_; }
   const std::string& provenance() const { return provenance_; }
@@ -25,10 +26,6 @@ class Network {
   ComputedTensors tensors() const;
 
  private:
-  struct Close {
-    void operator()(ferry_model* model) const { ferry_model_close(model); }
-    void operator()(ferry_session* session) const { ferry_session_close(session); }
-  };
   struct Port {
     std::string name;
     int depth = 0;
@@ -38,8 +35,8 @@ class Network {
   void list_ports(const std::filesystem::path& blob, const Fixture& fixture);
   void write_input(const FixtureInput& input, size_t count);
 
-  std::unique_ptr<ferry_model, Close> model_;
-  std::unique_ptr<ferry_session, Close> session_;
+  cli::ModelHandle model_;
+  cli::SessionHandle session_;
   std::vector<Port> outputs_, taps_;
   std::string model_name_, provenance_;
 };

@@ -12,6 +12,7 @@
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
+#include "cli/sdk.h"
 #include "converter/error.h"
 
 namespace ferry {
@@ -20,7 +21,7 @@ namespace {
 
 struct Options {
   std::string blob, fixture;
-  std::string backend = "cpu";
+  cli::BackendOptions backend;
   std::string json, html, svg;
   int threads = 0;
   bool verbose = false;
@@ -34,10 +35,11 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 int run(const Options& options) {
-  if (options.backend != "cpu")
-    fail("--backend %s: this build has no GPU backend; use --backend cpu", options.backend.c_str());
+  ferry_session_options session = cli::session_options(options.threads);
+  session.gpu_required = true;
+  cli::set_backend(options.backend, &session);
   const parity::Fixture fixture = parity::read_fixture(options.fixture);
-  const parity::Network network(options.blob, fixture, options.threads);
+  const parity::Network network(options.blob, fixture, session);
 
   parity::Report report;
   report.comparison = parity::compare(fixture, network.tensors());
@@ -47,7 +49,7 @@ int run(const Options& options) {
   report.fixture = fixture.name;
   report.architecture = fixture.architecture;
   report.library = fixture.library;
-  report.backend = options.backend;
+  report.backend = options.backend.text();
   report.threads = options.threads;
 
   if (!options.json.empty()) write_text(options.json, parity::json_report(report));
@@ -76,9 +78,7 @@ void add_parity(CLI::App& app, int* exit_code) {
   command->add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors")
       ->required()
       ->type_name("");
-  command->add_option("--backend", options->backend, "cpu (default) or gpu")
-      ->type_name("NAME")
-      ->check(CLI::IsMember({"cpu", "gpu"}));
+  cli::add_backend_options(command, &options->backend, cli::Tuning::No);
   command->add_option("--threads", options->threads, "Threads; 0 (default): one a core")
       ->type_name("N")
       ->check(CLI::Range(0, 1024));

@@ -7,8 +7,7 @@
 namespace ferry::gpu {
 
 Commands::~Commands() {
-  // Nothing of a submission may be destroyed under it. A wait that failed for want of memory may succeed now.
-  for (int attempt = 0; pending_ && attempt < 3; ++attempt) (void)wait();
+  if (pending_) (void)wait();  // nothing of a submission may be destroyed under it
   const VolkDeviceTable& vk = device_->vk();
   vk.vkDestroyFence(device_->handle(), fence_, nullptr);
   vk.vkDestroyQueryPool(device_->handle(), queries_, nullptr);
@@ -136,7 +135,7 @@ Status Commands::submit() {
 
 Status Commands::wait() {
   Status status = device_->wait(fence_);
-  pending_ = !status.ok() && status.code() != FERRY_GPU_LOST;
+  pending_ = false;
   if (status.ok()) status = check(device_->vk().vkResetFences(device_->handle(), 1, &fence_), "vkResetFences");
   return status;
 }

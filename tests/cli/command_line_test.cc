@@ -5,6 +5,7 @@
 
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
+#include "tests/support/hidden_vulkan.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -27,7 +28,7 @@ TEST_F(CommandLine, VersionIsTheLibrarys) {
 }
 
 TEST_F(CommandLine, EveryCommandExplainsItselfWithExamples) {
-  for (const char* command : {"models", "convert", "inspect", "run", "parity", "bench"}) {
+  for (const char* command : {"models", "convert", "inspect", "run", "parity", "bench", "devices"}) {
     const Result r = run({command, "--help"});
     EXPECT_EQ(r.exit_code, 0) << command;
     EXPECT_NE(r.out.find(std::string("Usage: ferry ") + command), std::string::npos) << r.out;
@@ -66,9 +67,23 @@ TEST_F(CommandLine, NumbersOutOfRangeAreRefused) {
   EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--top", "0"}), "--top 0: expected 1 or more");
 }
 
-TEST_F(CommandLine, TheGpuBackendIsRefusedClearly) {
-  EXPECT_REFUSED(run({"bench", "m.ferry", "--backend", "gpu"}), "this build has no GPU backend; use --backend cpu");
-  EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--backend", "tpu"}), "--backend tpu: not a backend");
+TEST_F(CommandLine, BackendsThatDoNotFitAreRefused) {
+  EXPECT_REFUSED(run({"run", blob(0), "a.png", "--backend", "tpu"}), "--backend tpu: not a backend; use cpu or gpu");
+  EXPECT_REFUSED(run({"bench", blob(0), "--backend", "gpu", "--precision", "f64"}), "--precision f64: not a precision");
+  EXPECT_REFUSED(run({"bench", blob(0), "--precision", "f16"}), "--precision f16 is the GPU's: add --backend gpu");
+  EXPECT_REFUSED(run({"inspect", blob(0), "--device", "0"}), "--device names a GPU: add --backend gpu");
+  EXPECT_REFUSED(run({"bench", blob(0), "--tune"}), "--tune is the GPU's: add --backend gpu");
+}
+
+TEST_F(CommandLine, WithoutAGpuMeasurementsAreRefused) {
+  const HiddenVulkan hidden;
+  const Result devices = run({"devices"});
+  EXPECT_EQ(devices.exit_code, 0) << devices.err;
+  ASSERT_TRUE(devices.out.starts_with("no GPU: ")) << devices.out;
+  const std::string reason = devices.out.substr(8);
+  EXPECT_EQ(nlohmann::json::parse(run({"devices", "--json"}).out)["problem"].get<std::string>() + "\n", reason);
+  EXPECT_REFUSED(run({"bench", blob(0), "--backend", "gpu"}), reason);
+  EXPECT_REFUSED(run({"inspect", blob(0), "--backend", "gpu"}), reason);
 }
 
 TEST_F(CommandLine, AMissingBlobIsNamedByEveryCommand) {

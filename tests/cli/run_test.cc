@@ -7,6 +7,7 @@
 #include "sdk/image/codec.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
+#include "tests/support/hidden_vulkan.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -200,6 +201,17 @@ TEST_F(Run, AModelOfTwoInputsNeedsBothNames) {
 TEST_F(Run, AnUnwritableSaveIsRefused) {
   EXPECT_REFUSED(run({blob(kClassifier), "--tensors", tensors({{"input", {1, 3, 8, 8}}}), "--save", "no/such/out"}),
                  "no/such/out");
+}
+
+TEST_F(Run, WithoutAGpuItGoesOnOnTheCpuAndSaysSo) {
+  const HiddenVulkan hidden;
+  const std::string model = blob(kClassifier), photo = picture("a.png", 20, 15);
+  const Result cpu = run({model, photo});
+  const Result gpu = run({model, photo, "--backend", "gpu", "--precision", "f16"});
+  EXPECT_EQ(gpu.exit_code, 0) << gpu.err;
+  EXPECT_EQ(gpu.out, cpu.out);
+  EXPECT_TRUE(gpu.err.starts_with("ferry run: on the CPU instead of the GPU: ")) << gpu.err;
+  EXPECT_EQ(lines(gpu.err).size(), 1u) << gpu.err;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/parity/tiny_network.h"
+#include "tests/support/hidden_vulkan.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -110,8 +111,12 @@ TEST(ParityCommand, RefusesBadInputWithOneLine) {
   EXPECT_NE(message(run({blob + "x", fixture})).find("tiny.ferryx"), std::string::npos);
   EXPECT_NE(message(run({folder.path() / "tiny.safetensors", fixture})).find("tiny.safetensors"), std::string::npos);
   EXPECT_NE(message(run({blob, folder.path().string()})).find("manifest.json: cannot be opened"), std::string::npos);
-  EXPECT_NE(message(run({blob, fixture, "--backend", "gpu"})).find("this build has no GPU backend; use --backend cpu"),
+  EXPECT_NE(message(run({blob, fixture, "--backend", "tpu"})).find("--backend tpu: not a backend; use cpu or gpu"),
             std::string::npos);
+  {
+    const HiddenVulkan hidden;
+    EXPECT_NE(message(run({blob, fixture, "--backend", "gpu"})).find("Vulkan"), std::string::npos) << "not the CPU's";
+  }
   EXPECT_NE(message(run({blob, fixture, "--json", "/nowhere/a.json"})).find("/nowhere/a.json: cannot be written"),
             std::string::npos);
 }

@@ -46,7 +46,7 @@ std::string text(const Comparison& comparison) {
 }
 
 Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
-  const Network network(blob, fixture, 2);
+  const Network network(blob, fixture, cli::session_options(2));
   return compare(fixture, network.tensors());
 }
 

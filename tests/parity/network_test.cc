@@ -14,7 +14,7 @@ class NetworkTest : public testing::Test {
  protected:
   std::string message() {
     try {
-      const Network network(blob_, fixture_, 1);
+      const Network network(blob_, fixture_, cli::session_options(1));
     } catch (const Error& e) {
       return e.what();
     }
@@ -34,7 +34,7 @@ TEST_F(NetworkTest, TakesOneInputWhateverItsName) {
 TEST_F(NetworkTest, FollowsTheFixturesInputSize) {
   fixture_.inputs[0].shape = {1, 3, 20, 12};
   fixture_.inputs[0].values.resize(3 * 20 * 12);
-  const Network network(blob_, fixture_, 1);
+  const Network network(blob_, fixture_, cli::session_options(1));
   EXPECT_EQ(network.tensors().at("block.0").shape, (Dims{1, 8, 10, 6}));
   EXPECT_EQ(network.tensors().at("block.0").read().size(), 8u * 10 * 6);
 }
@@ -51,7 +51,7 @@ TEST_F(NetworkTest, RefusesAnotherNumberOfInputs) {
 }
 
 TEST_F(NetworkTest, TellsBlocksAndOrder) {
-  const Network network(blob_, fixture_, 1);
+  const Network network(blob_, fixture_, cli::session_options(1));
   const ComputedTensors tensors = network.tensors();
   EXPECT_TRUE(tensors.at("block.0").block);
   EXPECT_FALSE(tensors.at("stem").block);

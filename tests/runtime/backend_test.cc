@@ -2,32 +2,14 @@
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/runtime/networks.h"
+#include "tests/support/hidden_vulkan.h"
 
 namespace ferry::testing {
 namespace {
 
-// Hides every Vulkan driver from this process.
 class WithoutVulkan : public ::testing::Test {
  protected:
-  void SetUp() override {
-    for (size_t i = 0; i < std::size(kVariables); ++i) {
-      if (const char* value = std::getenv(kVariables[i])) former_[i] = value;
-      setenv(kVariables[i], "/nonexistent/driver.json", 1);
-    }
-  }
-  void TearDown() override {
-    for (size_t i = 0; i < std::size(kVariables); ++i) {
-      if (former_[i]) {
-        setenv(kVariables[i], former_[i]->c_str(), 1);
-      } else {
-        unsetenv(kVariables[i]);
-      }
-    }
-  }
-
   ferry_session_options gpu_options() const {
     ferry_session_options options = default_options();
     options.backend = FERRY_BACKEND_GPU;
@@ -39,8 +21,7 @@ class WithoutVulkan : public ::testing::Test {
   Opened opened_{*graph_};
 
  private:
-  static constexpr const char* kVariables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
-  std::optional<std::string> former_[std::size(kVariables)];
+  HiddenVulkan hidden_;
 };
 
 ferry_report report_of(const SessionPtr& session) {

@@ -1,0 +1,77 @@
+// ferry devices
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/sdk.h"
+#include "cli/text.h"
+
+namespace ferry::cli {
+namespace {
+
+const char* type_name(ferry_gpu_type type) {
+  switch (type) {
+    case FERRY_GPU_INTEGRATED: return "integrated";
+    case FERRY_GPU_DISCRETE: return "discrete";
+    case FERRY_GPU_VIRTUAL: return "virtual";
+    case FERRY_GPU_SOFTWARE: return "software";
+    case FERRY_GPU_OTHER: break;
+  }
+  return "other";
+}
+
+void print_text(const std::vector<ferry_gpu_info>& gpus, const std::string& reason) {
+  if (gpus.empty()) std::printf("no GPU: %s\n", reason.c_str());
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const ferry_gpu_info& g = gpus[i];
+    std::printf("%zu  %s\n", i, g.name);
+    std::printf("   driver  %s\n", g.driver);
+    std::printf("   type    %s, Vulkan %d.%d, %s of memory\n", type_name(g.type), g.vulkan_major, g.vulkan_minor,
+                bytes_text(g.memory_bytes).c_str());
+    if (*g.problem != '\0') std::printf("   cannot serve: %s\n", g.problem);
+  }
+}
+
+void print_json(const std::vector<ferry_gpu_info>& gpus, const std::string& reason) {
+  nlohmann::json j = {{"devices", nlohmann::json::array()}};
+  if (gpus.empty()) j["problem"] = reason;
+  for (const ferry_gpu_info& g : gpus) {
+    j["devices"].push_back({{"name", g.name},
+                            {"driver", g.driver},
+                            {"type", type_name(g.type)},
+                            {"vulkan", std::to_string(g.vulkan_major) + "." + std::to_string(g.vulkan_minor)},
+                            {"memory_bytes", g.memory_bytes},
+                            {"problem", g.problem}});
+  }
+  std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int devices(bool json) {
+  std::vector<ferry_gpu_info> gpus(ferry_gpu_count());
+  const std::string reason = gpus.empty() ? ferry_last_error() : "";
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    gpus[i].struct_size = sizeof(ferry_gpu_info);
+    check(ferry_gpu_describe(i, &gpus[i]));
+  }
+  (json ? print_json : print_text)(gpus, reason);
+  return kDone;
+}
+
+}  // namespace
+
+void add_devices(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("devices", "List the GPUs of this machine");
+  app->footer(
+      "\nEvery device that Vulkan finds, those that cannot serve included, with what they lack. Where there is none, "
+      "the\n"
+      "line says why.\n"
+      "\nExamples:\n"
+      "  ferry devices\n"
+      "  ferry bench m.ferry --backend gpu --device 1\n"
+      "  ferry run m.ferry photo.jpg --backend gpu --device radeon");
+  auto json = std::make_shared<bool>(false);
+  app->add_flag("--json", *json, "JSON instead of text");
+  app->callback([json, exit_code] { *exit_code = devices(*json); });
+}
+
+}  // namespace ferry::cli
