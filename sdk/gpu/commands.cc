@@ -7,7 +7,8 @@
 namespace ferry::gpu {
 
 Commands::~Commands() {
-  if (pending_) (void)wait();  // nothing of a submission may be destroyed under it
+  // Nothing of a submission may be destroyed under it. A wait that failed for want of memory may succeed now.
+  for (int attempt = 0; pending_ && attempt < 3; ++attempt) (void)wait();
   const VolkDeviceTable& vk = device_->vk();
   vk.vkDestroyFence(device_->handle(), fence_, nullptr);
   vk.vkDestroyQueryPool(device_->handle(), queries_, nullptr);
@@ -135,7 +136,7 @@ Status Commands::submit() {
 
 Status Commands::wait() {
   Status status = device_->wait(fence_);
-  pending_ = false;
+  pending_ = !status.ok() && status.code() != FERRY_GPU_LOST;
   if (status.ok()) status = check(device_->vk().vkResetFences(device_->handle(), 1, &fence_), "vkResetFences");
   return status;
 }

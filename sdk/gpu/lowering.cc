@@ -115,8 +115,8 @@ struct PackPush {
   uint32_t inner_limit = 0, inner_of = 4, inner_lane_of = 4;
 };
 
-Piece piece(int tensor, PackPush push, uint64_t outer, uint64_t outer_elements) {
-  Piece p{.kernel = Kernel::Pack, .tensor = tensor};
+Piece piece(Kernel kernel, int tensor, PackPush push, uint64_t outer, uint64_t outer_elements) {
+  Piece p{.kernel = kernel, .tensor = tensor};
   p.outer_quads = uint64_t{push.size_b} * push.size_c * push.size_d;
   p.quads = outer * p.outer_quads;
   p.outer_elements = outer_elements;
@@ -128,20 +128,8 @@ Piece piece(int tensor, PackPush push, uint64_t outer, uint64_t outer_elements) 
 
 constexpr uint32_t quads_of(uint32_t n) { return (n + 3) / 4; }
 
-}  // namespace
-
-Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
-  PackPush push;
-  push.size_d = quads_of(length);
-  push.stride_a = repeat ? 0 : length;
-  push.stride_d = repeat ? 0 : 4;
-  push.stride_lane = repeat ? 0 : 1;
-  push.lane_limit = length;
-  push.lane_of = 3;
-  return piece(tensor, push, rows, push.stride_a);
-}
-
-Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs) {
+// [O][K][I] in quads over four outputs.
+PackPush outputs_push(uint32_t outputs, uint32_t taps, uint32_t inputs) {
   PackPush push;
   push.size_b = taps;
   push.size_c = quads_of(inputs);
@@ -156,7 +144,31 @@ Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs)
   push.inner_limit = inputs;
   push.inner_of = 2;
   push.inner_lane_of = 3;
-  return piece(tensor, push, quads_of(outputs), push.stride_a);
+  return push;
+}
+
+}  // namespace
+
+Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
+  PackPush push;
+  push.size_d = quads_of(length);
+  push.stride_a = repeat ? 0 : length;
+  push.stride_d = repeat ? 0 : 4;
+  push.stride_lane = repeat ? 0 : 1;
+  push.lane_limit = length;
+  push.lane_of = 3;
+  return piece(Kernel::Pack, tensor, push, rows, push.stride_a);
+}
+
+Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs) {
+  const PackPush push = outputs_push(outputs, taps, inputs);
+  return piece(Kernel::Pack, tensor, push, quads_of(outputs), push.stride_a);
+}
+
+Piece pack_winograd(int tensor, uint32_t outputs, uint32_t inputs, uint32_t points) {
+  PackPush push = outputs_push(outputs, 9, inputs);
+  push.size_b = points;
+  return piece(Kernel::WinogradPack, tensor, push, quads_of(outputs), push.stride_a);
 }
 
 Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps) {
@@ -167,7 +179,7 @@ Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps) {
   push.stride_lane = taps;
   push.lane_limit = channels;
   push.lane_of = 3;
-  return piece(tensor, push, taps, 0);
+  return piece(Kernel::Pack, tensor, push, taps, 0);
 }
 
 }  // namespace ferry::gpu

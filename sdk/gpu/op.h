@@ -81,6 +81,8 @@ Status lower(const Problem& problem, int alternative, Lowering* out);
 Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat = false);
 // [O][K][I] as quads over four outputs: [O/4][K][I/4][4 of I]. Convolutions (K = KH*KW) and linears (K = 1).
 Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs);
+// [O][9][I], 3x3 kernels transformed for Winograd's filtering, to n*n = 16 or 36 points: [O/4][n*n][I/4][4 of I].
+Piece pack_winograd(int tensor, uint32_t outputs, uint32_t inputs, uint32_t points);
 // [C][K] as quads over four channels: [K][C/4]. Depthwise convolutions.
 Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps);
 

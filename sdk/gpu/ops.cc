@@ -16,6 +16,9 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {fbs::OpParams::Unary, 1, true, lower_elementwise},
     {fbs::OpParams::Binary, 1, true, lower_elementwise},
+    {fbs::OpParams::Linear, kLinearAlternatives, true, lower_linear},
+    {fbs::OpParams::Conv2d, kConv2dAlternatives, true, lower_conv2d},
+    {fbs::OpParams::ConvTranspose2d, kConvTranspose2dAlternatives, true, lower_conv_transpose2d},
 };
 
 const Entry* find(fbs::OpParams type) {

@@ -1,0 +1,126 @@
+#include "sdk/gpu/matmul.h"
+
+#include <algorithm>
+
+namespace ferry::gpu {
+namespace {
+
+struct Alternative {
+  Kernel kernel;
+  Tile tile;
+  // Invocations that share a quad's sums (matvec), or staged input quads (matmul_shared).
+  uint32_t split = 0;
+};
+
+// For few rows what shares the inner dimension; otherwise tiles, those with the fewest loads a multiplication first.
+constexpr Alternative kAlternatives[] = {
+    {Kernel::MatvecSubgroup, {1, 1}, 64},
+    {Kernel::MatvecSubgroup, {4, 1}, 64},
+    {Kernel::Matvec, {1, 1}, 64},
+    {Kernel::Matvec, {4, 1}, 64},
+    {Kernel::Matvec, {1, 1}, 16},
+    {Kernel::Matvec, {4, 1}, 16},
+    {Kernel::Matmul, {4, 2}},
+    {Kernel::Matmul, {4, 1}},
+    {Kernel::Matmul, {1, 1}},
+    {Kernel::Matmul, {8, 1}},
+    {Kernel::MatmulShared, {4, 2}, 4},
+    {Kernel::MatmulShared, {8, 2}, 2},
+};
+
+static_assert(std::size(kAlternatives) == kMatmulAlternatives);
+
+constexpr uint32_t kFewRows = 4;                         // for which a product is a matvec
+constexpr uint32_t kThreadsQuads = 8, kThreadsRows = 8;  // of matmul_shared
+
+Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least, const Limits& limits) {
+  const Tile& tile = alternative.tile;
+  const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
+  switch (alternative.kernel) {
+    case Kernel::MatvecSubgroup:
+      if (!limits.subgroup_arithmetic) return unsupported("the device has no arithmetic in subgroups");
+      [[fallthrough]];
+    case Kernel::Matvec:
+      if (matmul.rows > kFewRows || (tile.rows == 1) != (matmul.rows == 1) || input_quads < alternative.split)
+        return unsupported("matvec: %u rows of %u inputs do not suit tiles of %u rows", matmul.rows, matmul.inputs,
+                           tile.rows);
+      return {};
+    case Kernel::MatmulShared: {
+      const uint32_t block_rows = kThreadsRows * tile.rows, block_quads = kThreadsQuads * tile.quads;
+      const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * 16;
+      if (bytes > limits.shared_bytes)
+        return unsupported("matmul: %u bytes of shared memory; the device has %u", bytes, limits.shared_bytes);
+      if (matmul.rows < block_rows / 2 || quads < block_quads / 2 || input_quads < alternative.split)
+        return unsupported("matmul: %u rows, %u outputs are too few to be staged", matmul.rows, matmul.outputs);
+      return {};
+    }
+    default:
+      if (matmul.rows < tile.rows || quads < tile.quads)
+        return unsupported("matmul: %u rows, %u outputs are less than a tile", matmul.rows, matmul.outputs);
+      if (tile.rows * tile.quads > 1 &&
+          uint64_t{ceil_div(matmul.rows, tile.rows)} * ceil_div(quads, tile.quads) < least)
+        return unsupported("matmul: too few tiles of %u rows", tile.rows);
+      return {};
+  }
+}
+
+}  // namespace
+
+Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t least, Lowering* out) {
+  const Alternative& chosen = kAlternatives[alternative];
+  FERRY_TRY(fits(chosen, matmul, least, problem.limits));
+  const Tile& tile = chosen.tile;
+  const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
+  uint32_t bias = 0;
+  Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), matmul.outputs, 1, matmul.inputs),
+                            matmul.outputs, &bias);
+  Call call{.kernel = chosen.kernel, .workgroup = {kTileWorkgroup, 1, 1}, .constants = {tile.rows, tile.quads}};
+  call.flops = 2 * uint64_t{matmul.rows} * matmul.inputs * matmul.outputs;
+  if (chosen.kernel == Kernel::Matmul) {
+    const uint32_t quad_tiles = ceil_div(quads, tile.quads);
+    call.push = {tile_columns(quad_tiles), matmul.rows, input_quads, 4 * input_quads, bias};
+    call.groups = tile_groups(quad_tiles, ceil_div(matmul.rows, tile.rows), problem.limits);
+  } else {
+    call.push = {matmul.rows, input_quads, bias};
+    uint32_t block_rows = tile.rows, block_quads = kTileWorkgroup / chosen.split;
+    if (chosen.kernel == Kernel::MatmulShared) {
+      call.constants.insert(call.constants.end(), {kThreadsQuads, kThreadsRows});
+      block_rows = kThreadsRows * tile.rows;
+      block_quads = kThreadsQuads * tile.quads;
+    }
+    call.constants.push_back(chosen.split);
+    call.groups = spread(uint64_t{ceil_div(matmul.rows, block_rows)} * ceil_div(quads, block_quads), 1, problem.limits);
+  }
+  return out->add_with_epilogue(std::move(call), std::move(region), matmul.min, matmul.max);
+}
+
+void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
+                 const Operand& input, const Operand& weights, const Operand& output, Lowering* out) {
+  const uint32_t quads = ceil_div(outputs, 4), input_quads = ceil_div(inputs, 4);
+  const Tile tile = rows >= 4 && quads >= 2 ? Tile{4, 2} : Tile{};
+  const uint32_t quad_tiles = ceil_div(quads, tile.quads);
+  Call call{.kernel = Kernel::Matmul, .workgroup = {kTileWorkgroup, 1, 1}};
+  call.constants = {0, 0, 0, 0, tile.rows, tile.quads};
+  call.push = {
+      0, 0, 0, 0, 0, 0, 0, 0, outputs, quads, 0, 1, tile_columns(quad_tiles), rows, input_quads, z * 4 * input_quads,
+      0};
+  call.groups = tile_groups(quad_tiles, ceil_div(rows, tile.rows), problem.limits);
+  call.groups[2] = z;
+  call.input = input;
+  call.weights = weights;
+  call.output = output;
+  call.flops = 2 * uint64_t{z} * rows * inputs * outputs;
+  out->add(call);
+}
+
+Region with_bias(const Problem& problem, Piece packed, uint32_t outputs, uint32_t* bias) {
+  Region region{{std::move(packed)}};
+  *bias = 0;
+  if (problem.inputs.size() > 2) {
+    *bias = static_cast<uint32_t>(region.quads());
+    region.pieces.push_back(pack_rows(problem.input_tensor(2), 1, outputs));
+  }
+  return region;
+}
+
+}  // namespace ferry::gpu

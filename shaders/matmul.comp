@@ -1,0 +1,48 @@
+#version 450
+// Matrix products, z of them: rows of quads times weights [O/4][z][I/4][4 of I]. kTileRows x kTileQuads output quads an
+// invocation.
+#include "common.glsl"
+#include "epilogue.glsl"
+#include "tile.glsl"
+
+layout(push_constant) uniform Push {
+  EPILOGUE_PUSH
+  uint columns;
+  uint rows;           // of one product
+  uint input_quads;    // of a row
+  uint weight_stride;  // from one output quad's weights to the next one's
+  uint bias;
+} push;
+EPILOGUE
+
+void main() {
+  const uvec2 tile = tile_of_invocation(push.columns, push.row_quads) * uvec2(kTileQuads, kTileRows);
+  if (tile.x >= push.row_quads || tile.y >= push.rows) return;
+  const uint z = gl_WorkGroupID.z;
+
+  // What lies beyond the edge is computed again from the last row or quad, and not stored.
+  uint inputs[kTileRows], weights[kTileQuads];
+  vec4 sums[kTileRows * kTileQuads];
+  [[unroll]] for (uint r = 0; r < kTileRows; ++r)
+    inputs[r] = (z * push.rows + min(tile.y + r, push.rows - 1)) * push.input_quads;
+  [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
+    const uint quad = min(tile.x + q, push.row_quads - 1);
+    weights[q] = quad * push.weight_stride + z * push.input_quads * 4;
+    const vec4 bias = LOAD_BIAS(quad);
+    [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r * kTileQuads + q] = bias;
+  }
+  for (uint i = 0; i < push.input_quads; ++i) {
+    vec4 x[kTileRows];
+    [[unroll]] for (uint r = 0; r < kTileRows; ++r) x[r] = LOAD_INPUT(inputs[r] + i);
+    [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
+      const Weights4 w = LOAD_WEIGHTS4(weights[q] + i * 4);
+      [[unroll]] for (uint r = 0; r < kTileRows; ++r)
+        sums[r * kTileQuads + q] = multiply_add(sums[r * kTileQuads + q], x[r], w);
+    }
+  }
+  [[unroll]] for (uint r = 0; r < kTileRows; ++r)
+    [[unroll]] for (uint q = 0; q < kTileQuads; ++q)
+      if (tile.y + r < push.rows && tile.x + q < push.row_quads)
+        STORE_OUTPUT((z * push.rows + tile.y + r) * push.row_quads + tile.x + q,
+                     epilogue(sums[r * kTileQuads + q], tile.y + r, tile.x + q));
+}

@@ -1,0 +1,393 @@
+#include "tests/gpu/fault_layer/fault_layer.h"
+
+#include <vulkan/vk_layer.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tests/gpu/fault_layer/functions.h"
+
+namespace {
+
+// ---- what the test asks for, and what is seen -------------------------------------------------------------------------
+
+// The loader's table: an instance, a device and all that comes from it begin with the address of one.
+using Key = const void*;
+template <typename Dispatchable>
+Key key_of(Dispatchable handle) {
+  return *reinterpret_cast<const void* const*>(handle);
+}
+
+struct Chain {
+  PFN_vkGetInstanceProcAddr instance_functions = nullptr;
+  PFN_vkGetDeviceProcAddr device_functions = nullptr;  // null: this is an instance
+  VkInstance instance = VK_NULL_HANDLE;
+  VkDevice device = VK_NULL_HANDLE;
+  uint32_t quirks = 0;
+};
+
+struct State {
+  std::mutex mutex;
+  std::map<Key, Chain> chains;
+  uint32_t armed = UINT32_MAX;
+  VkResult result = VK_SUCCESS;
+  bool fired = false;
+  std::vector<const char*> calls;
+  std::set<Key> lost;
+  uint32_t quirks = 0;
+  std::map<std::string, uint32_t> live;  // by type
+  std::map<VkDeviceMemory, uint64_t> memory;
+  std::string list;
+};
+State& state() {
+  static State* all = new State;  // never destroyed: drivers may call while the process ends
+  return *all;
+}
+
+Chain chain_of(Key key) {
+  const std::lock_guard lock(state().mutex);
+  return state().chains.at(key);
+}
+
+// The next layer's or the driver's function of that name.
+template <typename Function>
+Function next(Key key, const char* name) {
+  const Chain chain = chain_of(key);
+  return reinterpret_cast<Function>(chain.device_functions ? chain.device_functions(chain.device, name)
+                                                           : chain.instance_functions(chain.instance, name));
+}
+
+// Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or no
+// device.
+VkResult fault(Key key, const char* name) {
+  State& s = state();
+  VkDevice lost = VK_NULL_HANDLE;
+  {
+    const std::lock_guard lock(s.mutex);
+    const uint32_t n = static_cast<uint32_t>(s.calls.size());
+    s.calls.push_back(name);
+    if (s.lost.contains(key)) return VK_ERROR_DEVICE_LOST;
+    if (n != s.armed) return VK_SUCCESS;
+    s.fired = true;
+    if (s.result != VK_ERROR_DEVICE_LOST || key == nullptr || s.chains.at(key).device == VK_NULL_HANDLE)
+      return s.result;
+    s.lost.insert(key);
+    lost = s.chains.at(key).device;
+  }
+  // A device that is lost does nothing any more; this one must be made to stop.
+  next<PFN_vkDeviceWaitIdle>(key, "vkDeviceWaitIdle")(lost);
+  return s.result;
+}
+
+void add_live(const char* type, int change) {
+  const std::lock_guard lock(state().mutex);
+  state().live[type] += static_cast<uint32_t>(change);
+}
+
+// ---- generic wrappers ---------------------------------------------------------------------------------------------------
+
+// A name as a template argument.
+template <size_t N>
+struct Name {
+  char text[N];
+  constexpr Name(const char (&from)[N]) { std::copy_n(from, N, text); }
+};
+
+template <Name name, typename Function>
+struct Call;
+
+// Any function that gives a VkResult.
+template <Name name, typename First, typename... Rest>
+struct Call<name, VkResult (*)(First, Rest...)> {
+  static VkResult run(First first, Rest... rest) {
+    if (const VkResult failure = fault(key_of(first), name.text); failure != VK_SUCCESS) return failure;
+    return next<VkResult (*)(First, Rest...)>(key_of(first), name.text)(first, rest...);
+  }
+};
+
+// One that makes an object, by its last parameter.
+template <Name name, Name type, typename Function>
+struct Create;
+template <Name name, Name type, typename... Arguments>
+struct Create<name, type, VkResult (*)(Arguments...)> {
+  static VkResult run(Arguments... arguments) {
+    const VkResult result = Call<name, VkResult (*)(Arguments...)>::run(arguments...);
+    if (result == VK_SUCCESS) add_live(type.text, 1);
+    return result;
+  }
+};
+
+// One that destroys an object, its second parameter.
+template <Name name, Name type, typename Function>
+struct Destroy;
+template <Name name, Name type, typename Object>
+struct Destroy<name, type, void (*)(VkDevice, Object, const VkAllocationCallbacks*)> {
+  static void run(VkDevice device, Object object, const VkAllocationCallbacks* allocator) {
+    if (object != VK_NULL_HANDLE) add_live(type.text, -1);
+    next<void (*)(VkDevice, Object, const VkAllocationCallbacks*)>(key_of(device), name.text)(device, object,
+                                                                                              allocator);
+  }
+};
+
+// ---- functions with something of their own ------------------------------------------------------------------------------
+
+template <typename CreateInfo, typename LayerInfo>
+LayerInfo* link_of(const CreateInfo* info, VkStructureType type) {
+  auto* link = static_cast<LayerInfo*>(const_cast<void*>(info->pNext));
+  while (link && !(link->sType == type && link->function == VK_LAYER_LINK_INFO))
+    link = static_cast<LayerInfo*>(const_cast<void*>(link->pNext));
+  return link;
+}
+
+VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* allocator, VkInstance* out) {
+  if (const VkResult failure = fault(nullptr, "vkCreateInstance"); failure != VK_SUCCESS) return failure;
+  auto* link =
+      link_of<VkInstanceCreateInfo, VkLayerInstanceCreateInfo>(info, VK_STRUCTURE_TYPE_LOADER_INSTANCE_CREATE_INFO);
+  const PFN_vkGetInstanceProcAddr functions = link->u.pLayerInfo->pfnNextGetInstanceProcAddr;
+  link->u.pLayerInfo = link->u.pLayerInfo->pNext;
+  const auto create = reinterpret_cast<PFN_vkCreateInstance>(functions(VK_NULL_HANDLE, "vkCreateInstance"));
+  const VkResult result = create(info, allocator, out);
+  if (result != VK_SUCCESS) return result;
+  add_live("VkInstance", 1);
+  const std::lock_guard lock(state().mutex);
+  state().chains[key_of(*out)] = {.instance_functions = functions, .instance = *out, .quirks = state().quirks};
+  return result;
+}
+
+void destroy_instance(VkInstance instance, const VkAllocationCallbacks* allocator) {
+  if (instance == VK_NULL_HANDLE) return;
+  const Key key = key_of(instance);
+  next<PFN_vkDestroyInstance>(key, "vkDestroyInstance")(instance, allocator);
+  add_live("VkInstance", -1);
+  const std::lock_guard lock(state().mutex);
+  state().chains.erase(key);
+}
+
+VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
+                       const VkAllocationCallbacks* allocator, VkDevice* out) {
+  // Lost or not: it has no key yet.
+  if (const VkResult failure = fault(nullptr, "vkCreateDevice"); failure != VK_SUCCESS) return failure;
+  const Chain instance = chain_of(key_of(physical));
+  if ((instance.quirks & FAULT_LYING_EXTENSION) && info->enabledExtensionCount > 0)
+    return VK_ERROR_EXTENSION_NOT_PRESENT;
+  auto* link = link_of<VkDeviceCreateInfo, VkLayerDeviceCreateInfo>(info, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
+  const auto link_info = link->u.pLayerInfo;
+  link->u.pLayerInfo = link_info->pNext;
+  const auto create =
+      reinterpret_cast<PFN_vkCreateDevice>(link_info->pfnNextGetInstanceProcAddr(instance.instance, "vkCreateDevice"));
+  const VkResult result = create(physical, info, allocator, out);
+  if (result != VK_SUCCESS) return result;
+  add_live("VkDevice", 1);
+  const std::lock_guard lock(state().mutex);
+  state().chains[key_of(*out)] = {.instance_functions = link_info->pfnNextGetInstanceProcAddr,
+                                  .device_functions = link_info->pfnNextGetDeviceProcAddr,
+                                  .device = *out,
+                                  .quirks = instance.quirks};
+  return result;
+}
+
+void destroy_device(VkDevice device, const VkAllocationCallbacks* allocator) {
+  if (device == VK_NULL_HANDLE) return;
+  const Key key = key_of(device);
+  next<PFN_vkDestroyDevice>(key, "vkDestroyDevice")(device, allocator);
+  add_live("VkDevice", -1);
+  const std::lock_guard lock(state().mutex);
+  state().chains.erase(key);
+  state().lost.erase(key);
+}
+
+// Any number at once; those that could not be made are null.
+VkResult create_compute_pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                                  const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* allocator,
+                                  VkPipeline* out) {
+  const VkResult result =
+      Call<"vkCreateComputePipelines", PFN_vkCreateComputePipelines>::run(device, cache, count, infos, allocator, out);
+  if (result == VK_SUCCESS) add_live("VkPipeline", static_cast<int>(count));
+  return result;
+}
+
+VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* allocator,
+                         VkDeviceMemory* out) {
+  if ((chain_of(key_of(device)).quirks & FAULT_LYING_MEMORY) && info->allocationSize > 4096)
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  const VkResult result =
+      Create<"vkAllocateMemory", "VkDeviceMemory", PFN_vkAllocateMemory>::run(device, info, allocator, out);
+  if (result != VK_SUCCESS) return result;
+  const std::lock_guard lock(state().mutex);
+  state().memory[*out] = info->allocationSize;
+  return result;
+}
+
+void free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* allocator) {
+  {
+    const std::lock_guard lock(state().mutex);
+    state().memory.erase(memory);
+  }
+  Destroy<"vkFreeMemory", "VkDeviceMemory", PFN_vkFreeMemory>::run(device, memory, allocator);
+}
+
+VkResult host_pointer_properties(VkDevice device, VkExternalMemoryHandleTypeFlagBits type, const void* pointer,
+                                 VkMemoryHostPointerPropertiesEXT* out) {
+  if (chain_of(key_of(device)).quirks & FAULT_LYING_IMPORT) return VK_ERROR_INVALID_EXTERNAL_HANDLE;
+  return Call<"vkGetMemoryHostPointerPropertiesEXT", PFN_vkGetMemoryHostPointerPropertiesEXT>::run(device, type,
+                                                                                                   pointer, out);
+}
+
+VkResult enumerate_devices(VkInstance instance, uint32_t* count, VkPhysicalDevice* out) {
+  if (chain_of(key_of(instance)).quirks & FAULT_NO_DEVICES) {
+    *count = 0;
+    return VK_SUCCESS;
+  }
+  return Call<"vkEnumeratePhysicalDevices", PFN_vkEnumeratePhysicalDevices>::run(instance, count, out);
+}
+
+VkResult enumerate_extensions(VkPhysicalDevice device, const char* layer, uint32_t* count, VkExtensionProperties* out) {
+  using Wrapped = Call<"vkEnumerateDeviceExtensionProperties", PFN_vkEnumerateDeviceExtensionProperties>;
+  if (!(chain_of(key_of(device)).quirks & FAULT_LYING_EXTENSION)) return Wrapped::run(device, layer, count, out);
+  constexpr char kName[] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME;
+  if (out != nullptr && *count > 0) {
+    out[0] = {.specVersion = 1};
+    std::memcpy(out[0].extensionName, kName, sizeof kName);
+  }
+  *count = 1;
+  return VK_SUCCESS;
+}
+
+void properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2* out) {
+  const Key key = key_of(device);
+  next<PFN_vkGetPhysicalDeviceProperties2>(key, "vkGetPhysicalDeviceProperties2")(device, out);
+  const uint32_t quirks = chain_of(key).quirks;
+  if (quirks & FAULT_VULKAN_1_0) out->properties.apiVersion = VK_API_VERSION_1_0;
+  if (quirks & FAULT_SMALL_LIMITS) out->properties.limits.maxComputeWorkGroupInvocations = 32;
+}
+
+void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties* out) {
+  VkPhysicalDeviceProperties2 all{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  properties2(device, &all);
+  *out = all.properties;
+}
+
+void queue_families(VkPhysicalDevice device, uint32_t* count, VkQueueFamilyProperties* out) {
+  const Key key = key_of(device);
+  next<PFN_vkGetPhysicalDeviceQueueFamilyProperties>(key, "vkGetPhysicalDeviceQueueFamilyProperties")(device, count,
+                                                                                                      out);
+  if (out == nullptr || !(chain_of(key).quirks & FAULT_NO_COMPUTE_QUEUE)) return;
+  for (uint32_t i = 0; i < *count; ++i) out[i].queueFlags &= ~VkQueueFlags(VK_QUEUE_COMPUTE_BIT);
+}
+
+// ---- the layer's interface ----------------------------------------------------------------------------------------------
+
+PFN_vkVoidFunction get_instance_function(VkInstance instance, const char* name);
+PFN_vkVoidFunction get_device_function(VkDevice device, const char* name);
+
+// Ours of that name; null where there is none.
+PFN_vkVoidFunction wrapper(std::string_view name) {
+  static const std::map<std::string_view, PFN_vkVoidFunction> all = {
+#define OWN(name, function) {#name, reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##name>(function))},
+#define CALL(name) OWN(name, (Call<#name, PFN_##name>::run))
+#define CREATE(name, type) OWN(name, (Create<#name, #type, PFN_##name>::run))
+#define DESTROY(name, type) OWN(name, (Destroy<#name, #type, PFN_##name>::run))
+      FAULT_FUNCTIONS(CALL, CREATE, DESTROY) OWN(vkGetInstanceProcAddr, get_instance_function)
+          OWN(vkGetDeviceProcAddr, get_device_function) OWN(vkCreateInstance, create_instance)
+              OWN(vkDestroyInstance, destroy_instance) OWN(vkCreateDevice, create_device)
+                  OWN(vkDestroyDevice, destroy_device) OWN(vkCreateComputePipelines, create_compute_pipelines)
+                      OWN(vkAllocateMemory, allocate_memory) OWN(vkFreeMemory, free_memory)
+                          OWN(vkGetMemoryHostPointerPropertiesEXT, host_pointer_properties)
+                              OWN(vkEnumeratePhysicalDevices, enumerate_devices)
+                                  OWN(vkEnumerateDeviceExtensionProperties, enumerate_extensions)
+                                      OWN(vkGetPhysicalDeviceProperties, properties)
+                                          OWN(vkGetPhysicalDeviceProperties2, properties2)
+                                              OWN(vkGetPhysicalDeviceProperties2KHR, properties2)
+                                                  OWN(vkGetPhysicalDeviceQueueFamilyProperties, queue_families)
+#undef DESTROY
+#undef CREATE
+#undef CALL
+#undef OWN
+  };
+  const auto found = all.find(name);
+  return found == all.end() ? nullptr : found->second;
+}
+
+PFN_vkVoidFunction get_instance_function(VkInstance instance, const char* name) {
+  if (const PFN_vkVoidFunction own = wrapper(name)) return own;
+  return instance == VK_NULL_HANDLE ? nullptr : chain_of(key_of(instance)).instance_functions(instance, name);
+}
+
+PFN_vkVoidFunction get_device_function(VkDevice device, const char* name) {
+  const PFN_vkVoidFunction there = chain_of(key_of(device)).device_functions(device, name);
+  const PFN_vkVoidFunction own = wrapper(name);
+  return there != nullptr && own != nullptr ? own : there;  // nothing that the driver lacks
+}
+
+}  // namespace
+
+extern "C" {
+
+VK_LAYER_EXPORT VkResult vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface* interface) {
+  interface->loaderLayerInterfaceVersion = std::min<uint32_t>(interface->loaderLayerInterfaceVersion, 2);
+  interface->pfnGetInstanceProcAddr = get_instance_function;
+  interface->pfnGetDeviceProcAddr = get_device_function;
+  interface->pfnGetPhysicalDeviceProcAddr = nullptr;
+  return VK_SUCCESS;
+}
+
+VK_LAYER_EXPORT void fault_arm(uint32_t n, VkResult result) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.armed = n;
+  s.result = result;
+  s.fired = false;
+  s.calls.clear();
+  s.lost.clear();
+}
+
+VK_LAYER_EXPORT uint32_t fault_calls(void) {
+  const std::lock_guard lock(state().mutex);
+  return static_cast<uint32_t>(state().calls.size());
+}
+
+VK_LAYER_EXPORT const char* fault_call_name(uint32_t n) {
+  const std::lock_guard lock(state().mutex);
+  return n < state().calls.size() ? state().calls[n] : nullptr;
+}
+
+VK_LAYER_EXPORT bool fault_fired(void) {
+  const std::lock_guard lock(state().mutex);
+  return state().fired;
+}
+
+VK_LAYER_EXPORT void fault_set_quirks(uint32_t quirks) {
+  const std::lock_guard lock(state().mutex);
+  state().quirks = quirks;
+}
+
+VK_LAYER_EXPORT uint32_t fault_live_objects(void) {
+  const std::lock_guard lock(state().mutex);
+  uint32_t count = 0;
+  for (const auto& [type, alive] : state().live) count += alive;
+  return count;
+}
+
+VK_LAYER_EXPORT const char* fault_live_list(void) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  s.list.clear();
+  for (const auto& [type, alive] : s.live)
+    if (alive != 0) s.list += (s.list.empty() ? "" : ", ") + type + " " + std::to_string(static_cast<int>(alive));
+  return s.list.c_str();
+}
+
+VK_LAYER_EXPORT uint64_t fault_live_bytes(void) {
+  const std::lock_guard lock(state().mutex);
+  uint64_t bytes = 0;
+  for (const auto& [memory, size] : state().memory) bytes += size;
+  return bytes;
+}
+}

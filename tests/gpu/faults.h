@@ -1,0 +1,85 @@
+// Drivers that fail, and drivers that lie: sets tests/gpu/fault_layer between the program and the driver.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "tests/gpu/fault_layer/fault_layer.h"
+
+namespace ferry::testing {
+
+// An environment variable for the lifetime of this object.
+class Environment {
+ public:
+  Environment(const char* name, const std::string& value) : name_(name) {
+    if (const char* former = std::getenv(name)) former_ = former;
+    setenv(name, value.c_str(), 1);
+  }
+  ~Environment() { former_ ? setenv(name_, former_->c_str(), 1) : unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+  std::optional<std::string> former_;
+};
+
+// Instances that are made in the lifetime of this object have the layer in them. The program has one instance at a time,
+// which goes with its last session: make this first.
+class Faults {
+ public:
+  Faults() : folder_("VK_ADD_LAYER_PATH", FERRY_FAULT_LAYER_FOLDER), layers_("VK_INSTANCE_LAYERS", layers()) {
+    library_ = dlopen(FERRY_FAULT_LAYER, RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(library_, nullptr) << dlerror();
+    find("fault_arm", &arm);
+    find("fault_calls", &calls);
+    find("fault_call_name", &call_name);
+    find("fault_fired", &fired);
+    find("fault_set_quirks", &set_quirks);
+    find("fault_live_objects", &live_objects);
+    find("fault_live_list", &live_list);
+    find("fault_live_bytes", &live_bytes);
+    disarm();
+    set_quirks(FAULT_NO_QUIRK);
+  }
+  ~Faults() {
+    disarm();
+    set_quirks(FAULT_NO_QUIRK);
+  }
+
+  void disarm() { arm(UINT32_MAX, VK_SUCCESS); }
+  // With nothing alive: no session, no device.
+  void expect_nothing_alive() {
+    EXPECT_EQ(live_objects(), 0u) << live_list();
+    EXPECT_EQ(live_bytes(), 0u);
+  }
+
+  decltype(&fault_arm) arm = nullptr;
+  decltype(&fault_calls) calls = nullptr;
+  decltype(&fault_call_name) call_name = nullptr;
+  decltype(&fault_fired) fired = nullptr;
+  decltype(&fault_set_quirks) set_quirks = nullptr;
+  decltype(&fault_live_objects) live_objects = nullptr;
+  decltype(&fault_live_list) live_list = nullptr;
+  decltype(&fault_live_bytes) live_bytes = nullptr;
+
+ private:
+  static std::string layers() {
+    const char* others = std::getenv("VK_INSTANCE_LAYERS");
+    return std::string("VK_LAYER_FERRY_fault") + (others && *others ? std::string(":") + others : "");
+  }
+  template <typename Function>
+  void find(const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(dlsym(library_, name));
+    EXPECT_NE(*function, nullptr) << name;
+  }
+
+  Environment folder_, layers_;
+  void* library_ = nullptr;  // stays open: the Vulkan loader opens and closes it, and its counts must last
+};
+
+}  // namespace ferry::testing

@@ -1,0 +1,210 @@
+// Whatever call to Vulkan fails, and however: every run gives the right numbers and returns success, the report says what
+// happened, and nothing is left behind.
+#include <ferry/ferry.h>
+
+#include <functional>
+
+#include "tests/gpu/faults.h"
+#include "tests/runtime/networks.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
+constexpr int32_t kSizes[] = {8, 8, 8, 12};
+
+const char* result_name(VkResult result) {
+  switch (result) {
+    case VK_ERROR_DEVICE_LOST: return "DeviceLost";
+    case VK_ERROR_OUT_OF_DEVICE_MEMORY: return "OutOfDeviceMemory";
+    case VK_ERROR_OUT_OF_HOST_MEMORY: return "OutOfHostMemory";
+    default: return "InitializationFailed";
+  }
+}
+
+using Results = std::map<std::string, std::vector<float>>;
+
+class Loss : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+    const SessionPtr session = make_session(opened_.model, 1);
+    for (int run = 0; run < static_cast<int>(std::size(kSizes)); ++run) expected_.push_back(compute(session, run));
+  }
+
+  // Run number `run` of every session: its size, its input, its results.
+  Results compute(const SessionPtr& session, int run) {
+    const int32_t size = kSizes[run];
+    const int32_t shape[] = {1, size, size, 3};
+    EXPECT_OK(ferry_session_resize(session.get(), 0, shape, 4));
+    fill_inputs(opened_.model, session.get(), static_cast<uint32_t>(run));
+    EXPECT_OK(ferry_session_run(session.get()));
+    return results(opened_.model, session.get());
+  }
+  void expect_right(const SessionPtr& session, int run) {
+    const Results got = compute(session, run);
+    for (const auto& [name, values] : expected_[static_cast<size_t>(run)])
+      EXPECT_LE(relative_error(got.at(name), {values.begin(), values.end()}), kBound) << name << " of run " << run;
+  }
+
+  ferry_session_options on_gpu(const std::string& name) const {
+    ferry_session_options options = default_options();
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_device = name.c_str();
+    options.gpu_retry = true;  // whatever an earlier test did to it
+    options.num_threads = 1;
+    return options;
+  }
+  static ferry_report report_of(const SessionPtr& session) {
+    ferry_report report{};
+    report.struct_size = sizeof report;
+    EXPECT_OK(ferry_session_report(session.get(), &report));
+    return report;
+  }
+  // On the GPU, or on the CPU with the reason in a sentence.
+  void expect_report(const SessionPtr& session) {
+    const ferry_report report = report_of(session);
+    if (report.backend == FERRY_BACKEND_GPU) {
+      EXPECT_EQ(report.gpu_status, FERRY_OK) << report.message;
+    } else {
+      EXPECT_TRUE(faults_.fired()) << report.message;
+      EXPECT_NE(report.gpu_status, FERRY_OK);
+      EXPECT_STRNE(report.message, "");
+    }
+  }
+
+  // A session's life.
+  void live(const ferry_session_options& options) {
+    const SessionPtr session = make_session(opened_.model, options);
+    ASSERT_NE(session, nullptr);
+    for (int run = 0; run < static_cast<int>(std::size(kSizes)); ++run) {
+      expect_right(session, run);
+      expect_report(session);
+    }
+  }
+
+  Faults faults_;
+  std::unique_ptr<Graph> graph_ = small_classifier();
+  Opened opened_{*graph_};
+  std::vector<Results> expected_;  // the CPU's, by run
+};
+
+class LossAnywhere : public Loss, public ::testing::WithParamInterface<VkResult> {
+ protected:
+  // Fails every call of a session's life in turn; those that `chosen` says. Gives how many.
+  int fail_each(const ferry_session_options& options, const std::function<bool(std::string_view)>& chosen,
+                const std::function<void()>& before) {
+    before();
+    faults_.disarm();
+    live(options);
+    std::vector<std::string> calls;
+    for (uint32_t n = 0; n < faults_.calls(); ++n) calls.push_back(faults_.call_name(n));
+    int failed = 0;
+    for (uint32_t n = 0; n < calls.size(); ++n) {
+      if (!chosen(calls[n])) continue;
+      SCOPED_TRACE("call " + std::to_string(n) + " of " + std::to_string(calls.size()) + ", " + calls[n]);
+      before();
+      faults_.arm(n, GetParam());
+      live(options);
+      EXPECT_TRUE(faults_.fired());
+      faults_.disarm();
+      faults_.expect_nothing_alive();
+      ++failed;
+      if (HasFailure()) break;
+    }
+    return failed;
+  }
+};
+
+TEST_P(LossAnywhere, GivesTheRightNumbers) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu);
+    EXPECT_GT(fail_each(
+                  on_gpu(gpu), [](std::string_view) { return true; }, [] {}),
+              50);
+  }
+}
+
+// With a folder for pipelines, which is empty at the start of each life.
+TEST_P(LossAnywhere, OfPipelinesGivesTheRightNumbers) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu);
+    const ScratchFolder cache;
+    const std::string path = cache.path();
+    ferry_session_options options = on_gpu(gpu);
+    options.gpu_cache_dir = path.c_str();
+    const auto makes_pipelines = [](std::string_view name) {
+      return name.find("Pipeline") != name.npos || name.find("Shader") != name.npos;
+    };
+    EXPECT_GT(fail_each(options, makes_pipelines,
+                        [&] {
+                          for (const auto& entry : std::filesystem::directory_iterator(path))
+                            std::filesystem::remove_all(entry);
+                        }),
+              5);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, LossAnywhere,
+                         ::testing::Values(VK_ERROR_DEVICE_LOST, VK_ERROR_OUT_OF_DEVICE_MEMORY,
+                                           VK_ERROR_OUT_OF_HOST_MEMORY, VK_ERROR_INITIALIZATION_FAILED),
+                         [](const auto& of) { return result_name(of.param); });
+
+TEST_F(Loss, IsRememberedUntilTheNextSessionIsToldToTryAgain) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu);
+    ferry_session_options options = on_gpu(gpu);
+    {
+      const SessionPtr session = make_session(opened_.model, options);
+      ASSERT_EQ(report_of(session).backend, FERRY_BACKEND_GPU) << report_of(session).message;
+      expect_right(session, 0);
+      faults_.arm(0, VK_ERROR_DEVICE_LOST);
+      expect_right(session, 1);
+      EXPECT_TRUE(faults_.fired());
+      const ferry_report report = report_of(session);
+      EXPECT_EQ(report.backend, FERRY_BACKEND_CPU);
+      EXPECT_EQ(report.gpu_status, FERRY_GPU_LOST) << report.message;
+      expect_right(session, 2);
+      expect_right(session, 3);
+    }
+    faults_.expect_nothing_alive();
+    faults_.disarm();
+    options.gpu_retry = false;
+    {
+      const SessionPtr session = make_session(opened_.model, options);
+      EXPECT_EQ(report_of(session).backend, FERRY_BACKEND_CPU);
+      EXPECT_EQ(report_of(session).gpu_status, FERRY_GPU_LOST);
+      expect_right(session, 0);
+    }
+    options.gpu_retry = true;
+    const SessionPtr session = make_session(opened_.model, options);
+    EXPECT_EQ(report_of(session).backend, FERRY_BACKEND_GPU) << report_of(session).message;
+    expect_right(session, 0);
+  }
+}
+
+TEST_F(Loss, OfADeviceThatTwoSessionsShareLeavesBothRight) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu);
+    {
+      const SessionPtr first = make_session(opened_.model, on_gpu(gpu));
+      const SessionPtr second = make_session(opened_.model, on_gpu(gpu));
+      expect_right(first, 0);
+      expect_right(second, 1);
+      faults_.arm(1, VK_ERROR_DEVICE_LOST);
+      for (int run = 0; run < 4; ++run) {
+        expect_right(first, run);
+        expect_right(second, run);
+      }
+      EXPECT_EQ(report_of(first).gpu_status, FERRY_GPU_LOST);
+      EXPECT_EQ(report_of(second).gpu_status, FERRY_GPU_LOST);
+    }
+    faults_.disarm();
+    faults_.expect_nothing_alive();
+  }
+}
+
+}  // namespace
+}  // namespace ferry::testing
