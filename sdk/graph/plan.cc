@@ -106,16 +106,19 @@ Plan make_plan(const PlanRequest& request) {
   };
   for (int v : request.inputs) {
     const size_t value = static_cast<size_t>(v);
-    if (storage_of[value] < 0) storage_of[value] = add(request.bytes[value], kBeforeRun, kAfterRun);
+    if (storage_of[value] < 0 && request.bytes[value] > 0)
+      storage_of[value] = add(request.bytes[value], kBeforeRun, kAfterRun);
   }
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
     const size_t value = static_cast<size_t>(step.output);
-    int storage = shared_storage(request, s, storage_of, storages);
-    if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);
-    storage_of[value] = storage;
-    Storage& shared = storages[static_cast<size_t>(storage)];
-    shared.last = std::max(shared.last, last[value]);
+    if (request.bytes[value] > 0) {
+      int storage = shared_storage(request, s, storage_of, storages);
+      if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);
+      storage_of[value] = storage;
+      Storage& shared = storages[static_cast<size_t>(storage)];
+      shared.last = std::max(shared.last, last[value]);
+    }
     if (step.workspace > 0) workspace_of[s] = add(step.workspace, static_cast<int>(s), static_cast<int>(s));
   }
 

@@ -96,6 +96,15 @@ TEST(Plan, ViewOfAConstantHasAPlaceOfItsOwn) {
   EXPECT_NE(plan.offsets[1], kNoOffset);
 }
 
+TEST(Plan, OutputWithoutBytesHasNoPlace) {
+  PlanRequest request = chain(3, 1000, false);
+  request.bytes[2] = 0;  // computed and read, but somewhere else
+  const Plan plan = make_plan(request);
+  EXPECT_EQ(plan.offsets[2], kNoOffset);
+  EXPECT_NE(plan.offsets[1], kNoOffset);
+  EXPECT_NE(plan.offsets[3], kNoOffset);
+}
+
 TEST(Plan, OutputThatIsAGraphInputSharesIt) {
   PlanRequest request;
   request.bytes = {100};
