@@ -1,0 +1,257 @@
+// Every way to compute an operator, forced one by one, with elementwise operators riding on it, against the oracle.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "converter/pack/pack.h"
+#include "converter/reference/reference.h"
+#include "sdk/gpu/lowerings.h"
+#include "sdk/gpu/partition.h"
+#include "sdk/gpu/pipelines.h"
+#include "sdk/graph/session.h"
+#include "tests/support/blobs.h"
+#include "tests/support/gpus.h"
+
+namespace ferry::testing {
+namespace {
+
+// Largest difference over the largest magnitude: sums of up to 2304 products in float32, through Winograd's transforms, and
+// what rides on them.
+constexpr double kBound = 1e-5;
+// Mean squared error over the mean square.
+constexpr double kHalfBound = 1e-5;
+
+// What follows the operator under test.
+using Riders = Tensor (*)(Graph&, Tensor);
+
+std::vector<float> some(const Shape& shape, uint32_t seed) {
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = noise(seed, static_cast<uint32_t>(i));
+  return values;
+}
+
+Tensor constant(Graph& graph, const char* name, const Shape& shape, uint32_t seed) {
+  return graph.add_constant(name, shape, some(shape, seed));
+}
+
+fbs::BinaryT binary(fbs::BinaryKind kind) {
+  fbs::BinaryT p;
+  p.kind = kind;
+  return p;
+}
+
+fbs::UnaryT unary(fbs::UnaryKind kind) {
+  fbs::UnaryT p;
+  p.kind = kind;
+  return p;
+}
+
+// Plus a second graph input, times a factor and with a slope a channel.
+Tensor residual(Graph& graph, Tensor value) {
+  const Tensor other = graph.add_input("residual", value.shape(), fbs::Layout::Same);
+  const Shape vector{value.shape()[value.shape().rank - 1]};
+  value = graph.add_op("sum", binary(fbs::BinaryKind::Add), {value, other});
+  value = graph.add_op("scale", binary(fbs::BinaryKind::Mul), {constant(graph, "factor", vector, 11), value});
+  return graph.add_op("prelu", binary(fbs::BinaryKind::PRelu), {value, constant(graph, "slope", vector, 12)});
+}
+
+// Subtracted from one row an image, and a sigmoid.
+Tensor gate(Graph& graph, Tensor value) {
+  Shape shape = value.shape();
+  for (int d = 1; d + 1 < shape.rank; ++d) shape[d] = 1;
+  const Tensor other = graph.add_input("gate", shape, fbs::Layout::Same);
+  value = graph.add_op("difference", binary(fbs::BinaryKind::Sub), {other, value});
+  return graph.add_op("sigmoid", unary(fbs::UnaryKind::Sigmoid), {value});
+}
+
+constexpr Riders kRiders[] = {residual, gate};
+
+// The blob of an operator and its riders, inputs for it and the oracle's answer.
+class Case {
+ public:
+  template <typename Params>
+  Case(const Params& params, const Shape& input, const Shape& weight, bool bias, Riders riders) {
+    std::vector<Tensor> operands = {graph_.add_input("x", input, fbs::Layout::Same), constant(graph_, "w", weight, 1)};
+    if (bias) operands.push_back(constant(graph_, "b", {weight[0]}, 2));
+    graph_.add_output("y", riders(graph_, graph_.add_op("op", params, operands)), fbs::Layout::Same);
+    blob_ = std::make_unique<AlignedBytes>(pack(graph_));
+    const Status status = Model::open_memory(blob_->data(), blob_->size(), &model_);
+    EXPECT_TRUE(status.ok()) << status.message();
+    compute();
+  }
+
+  // With that alternative on that GPU. False: it does not fit.
+  bool run(const std::string& gpu, gpu::Device& device, ferry_precision precision, int alternative) const;
+
+ private:
+  void compute();
+
+  Graph graph_;
+  std::unique_ptr<AlignedBytes> blob_;
+  std::shared_ptr<Model> model_;
+  std::vector<std::vector<float>> inputs_;
+  std::vector<double> expected_;
+};
+
+void Case::compute() {
+  std::vector<reference::Array> values(graph_.model.tensors.size());
+  for (size_t t = 0; t < values.size(); ++t) {
+    const int tensor = static_cast<int>(t);
+    if (graph_.is_constant(tensor)) values[t] = {graph_.shape(tensor), graph_.values(tensor)};
+  }
+  for (const auto& port : graph_.model.inputs) {
+    const Shape shape = graph_.shape(static_cast<int>(port->tensor));
+    inputs_.push_back(some(shape, 20 + port->tensor));
+    values[port->tensor] = {shape, {inputs_.back().begin(), inputs_.back().end()}};
+  }
+  for (const auto& op : graph_.model.operators) {
+    std::vector<const reference::Array*> operands;
+    for (int tensor : op->inputs) operands.push_back(&values[static_cast<size_t>(tensor)]);
+    values[static_cast<size_t>(op->outputs[0])] = reference::compute(*SerializedOp(*op), operands);
+  }
+  expected_ = values[graph_.model.outputs[0]->tensor].values;
+}
+
+bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision precision, int alternative) const {
+  std::vector<Shape> shapes;
+  for (size_t t = 0; t < graph_.model.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
+  std::vector<bool> kept(shapes.size(), false);
+  kept[graph_.model.outputs[0]->tensor] = true;
+  const gpu::Storage storage = precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
+  const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
+  EXPECT_EQ(chains.size(), 1u);
+  device.pipelines().set_tuned(gpu::signature(*model_, chains[0], shapes, storage), alternative);
+  gpu::Program program;
+  EXPECT_TRUE(gpu::make_program(*model_, shapes, kept, device, storage, &program).ok());
+  EXPECT_EQ(program.steps.size(), 1u);
+  if (program.steps[0].alternative != alternative) return false;
+
+  SessionOptions options;
+  options.num_threads = 1;
+  options.backend = FERRY_BACKEND_GPU;
+  options.precision = precision;
+  options.gpu_required = true;
+  options.gpu_device = gpu.c_str();
+  std::unique_ptr<Session> session;
+  Status status = Session::create(model_, options, &session);
+  for (size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
+    const int tensor = static_cast<int>(graph_.model.inputs[i]->tensor);
+    std::memcpy(session->data(tensor), inputs_[i].data(), inputs_[i].size() * sizeof(float));
+  }
+  if (status.ok()) status = session->run();
+  if (!status.ok()) {
+    ADD_FAILURE() << status.message();
+    return true;
+  }
+  EXPECT_EQ(session->computing().report().cpu_operators, 0u);
+  const auto* got = static_cast<const float*>(session->data(static_cast<int>(graph_.model.outputs[0]->tensor)));
+  double worst = 0, largest = 0, squares = 0, expected_squares = 0;
+  for (size_t i = 0; i < expected_.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(got[i]) - expected_[i]);
+    worst = std::isfinite(difference) ? std::max(worst, difference) : INFINITY;
+    largest = std::max(largest, std::abs(expected_[i]));
+    squares += difference * difference;
+    expected_squares += expected_[i] * expected_[i];
+  }
+  if (precision == FERRY_PRECISION_FLOAT16) {
+    EXPECT_LE(squares / expected_squares, kHalfBound);
+  } else {
+    EXPECT_LE(worst / largest, kBound);
+  }
+  return true;
+}
+
+// Runs every case in every way that fits, and expects every way to fit some case.
+void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams type) {
+  for (const std::string& gpu : test_gpus()) {
+    std::shared_ptr<gpu::Device> device;
+    const Status status = gpu::Device::open(gpu.c_str(), nullptr, false, &device);
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (int alternative = 0; alternative < gpu::alternatives(type); ++alternative) {
+      bool fitted = false;
+      for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16})
+        for (size_t i = 0; i < cases.size(); ++i) {
+          SCOPED_TRACE(::testing::Message() << gpu << (precision == FERRY_PRECISION_FLOAT16 ? ", float16" : ", float32")
+                                            << ", alternative " << alternative << ", case " << i);
+          fitted |= cases[i]->run(gpu, *device, precision, alternative);
+        }
+      EXPECT_TRUE(fitted) << gpu << ": no case for alternative " << alternative;
+    }
+  }
+}
+
+fbs::Conv2dT conv(int stride, int pad, int groups = 1, int dilation = 1) {
+  fbs::Conv2dT p;
+  p.stride_h = p.stride_w = stride;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = pad;
+  p.groups = groups;
+  p.dilation_h = p.dilation_w = dilation;
+  return p;
+}
+
+TEST(Alternatives, OfLinear) {
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const Riders riders : kRiders) {
+    cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{1, 259}, Shape{17, 259}, true, riders));
+    cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{3, 270}, Shape{70, 270}, false, riders));
+    cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{3, 45, 18}, Shape{66, 18}, true, riders));
+  }
+  force_all(cases, fbs::OpParams::Linear);
+}
+
+TEST(Alternatives, OfConv2d) {
+  fbs::Conv2dT uneven = conv(1, 0);
+  uneven.pad_top = 2;
+  uneven.pad_right = 1;
+  fbs::Conv2dT wide = conv(3, 2, 1, 2);
+  wide.stride_w = 2;
+  wide.output_min = -0.5f;
+  wide.output_max = 0.75f;
+  std::vector<std::unique_ptr<Case>> cases;
+  const auto add = [&](const fbs::Conv2dT& params, const Shape& input, const Shape& weight, bool bias, Riders riders) {
+    cases.push_back(std::make_unique<Case>(params, input, weight, bias, riders));
+  };
+  for (const Riders riders : kRiders) {
+    add(conv(1, 0), {3, 7, 9, 35}, {77, 1, 1, 35}, true, riders);
+    add(conv(1, 0), {1, 1, 1, 256}, {8, 1, 1, 256}, true, riders);
+    add(conv(1, 0), {2, 1, 1, 260}, {5, 1, 1, 260}, true, riders);
+    add(uneven, {1, 11, 13, 6}, {10, 3, 3, 6}, true, riders);
+    add(conv(1, 1), {3, 9, 10, 17}, {8, 3, 3, 17}, false, riders);
+    add(conv(1, 1), {1, 1, 1, 3}, {2, 3, 3, 3}, true, riders);
+    add(wide, {2, 20, 19, 5}, {13, 5, 3, 5}, true, riders);
+    add(conv(1, 1, 2), {1, 9, 9, 16}, {24, 3, 3, 8}, true, riders);
+    add(conv(2, 1, 3), {1, 9, 9, 9}, {6, 3, 3, 3}, true, riders);
+    add(conv(1, 2, 8, 2), {1, 8, 9, 8}, {8, 3, 3, 1}, false, riders);
+    for (const int stride : {1, 2, 3}) add(conv(stride, 2, 9), {3, 14, 15, 9}, {9, 5, 5, 1}, true, riders);
+  }
+  add(conv(1, 1), {1, 19, 18, 256}, {16, 3, 3, 256}, true, gate);
+  force_all(cases, fbs::OpParams::Conv2d);
+}
+
+TEST(Alternatives, OfConvTranspose2d) {
+  fbs::ConvTranspose2dT twice;
+  twice.stride_h = twice.stride_w = 2;
+  twice.pad_top = twice.pad_left = twice.pad_bottom = twice.pad_right = 1;
+  fbs::ConvTranspose2dT odd = twice;
+  odd.stride_w = 3;
+  odd.dilation_h = 2;
+  odd.dilation_w = 2;
+  odd.pad_left = 0;
+  odd.output_padding_w = 2;
+  odd.output_max = 0.25f;
+  fbs::ConvTranspose2dT groups = twice, plain;
+  groups.groups = 2;
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const Riders riders : kRiders) {
+    cases.push_back(std::make_unique<Case>(twice, Shape{1, 7, 8, 17}, Shape{10, 4, 4, 17}, true, riders));
+    cases.push_back(std::make_unique<Case>(odd, Shape{3, 6, 7, 5}, Shape{8, 3, 3, 5}, true, riders));
+    cases.push_back(std::make_unique<Case>(groups, Shape{1, 7, 8, 16}, Shape{16, 3, 3, 8}, false, riders));
+    cases.push_back(std::make_unique<Case>(groups, Shape{1, 5, 5, 6}, Shape{10, 3, 3, 3}, true, riders));
+    cases.push_back(std::make_unique<Case>(plain, Shape{2, 1, 1, 8}, Shape{3, 2, 2, 8}, true, riders));
+  }
+  force_all(cases, fbs::OpParams::ConvTranspose2d);
+}
+
+}  // namespace
+}  // namespace ferry::testing
