@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/gpu_plan.h"
 #include "cli/progress.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
+#include "sdk/api/handles.h"
 
 namespace ferry::cli {
 namespace {
@@ -27,9 +29,11 @@ struct Figures {
   std::string device, driver;  // "" on the CPU
 };
 
+// An operator, or on the GPU several that run as one.
 struct OpTime {
   std::string module, op, backend, shape;
   double microseconds = 0;
+  uint64_t bytes = 0, operations = 0;  // on the GPU
 };
 
 using Clock = std::chrono::steady_clock;
@@ -59,8 +63,19 @@ uint64_t peak_resident_bytes() {
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
+// Operators to steps of the GPU, whose time is that of their last operator.
+std::vector<OpTime> as_steps(const std::vector<OpTime>& ops, const GpuPlan& plan) {
+  std::vector<OpTime> out;
+  for (const GpuStep& step : plan.steps) {
+    out.push_back({step.module, step.op, step.on_gpu ? "gpu" : "cpu", to_string(step.output),
+                   ops[step.last].microseconds, step.bytes, step.operations});
+  }
+  return out;
+}
+
 // Every operator's least time over some runs, slowest first.
-std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_session_options options) {
+std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_session_options options,
+                            const GpuPlan& plan) {
   options.profile = true;
   const SessionHandle session = create_session(model, options);
   fill_inputs(model, session);
@@ -79,12 +94,13 @@ std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_se
     }
   }
   check_backend(session);
+  if (o.backend.gpu()) ops = as_steps(ops, plan);
   std::stable_sort(ops.begin(), ops.end(),
                    [](const OpTime& a, const OpTime& b) { return a.microseconds > b.microseconds; });
   return ops;
 }
 
-void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& ops) {
+void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   if (!f.device.empty()) std::printf("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
@@ -93,18 +109,30 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
   std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
+  if (o.backend.gpu()) {
+    std::printf("%-18s %9s (%.2f times the least, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
+                bytes_text(plan.least_bytes).c_str());
+    std::printf("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
+  }
   if (!o.ops) return;
   double total = 0;
   for (const OpTime& op : ops) total += op.microseconds;
-  std::printf("\n%10s %6s  %-13s %-20s %s\n", "us", "%", "op", "output", "module");
+  const int width = o.backend.gpu() ? 24 : 13;
+  std::printf("\n%10s %6s  ", "us", "%");
+  if (o.backend.gpu()) std::printf("%10s %10s  %-7s ", "moved", "operations", "backend");
+  std::printf("%-*s %-20s %s\n", width, "op", "output", "module");
   for (const OpTime& op : ops) {
-    std::printf("%10.1f %6.1f  %-13s %-20s %s\n", op.microseconds, total > 0 ? 100 * op.microseconds / total : 0.0,
-                op.op.c_str(), op.shape.c_str(), op.module.c_str());
+    std::printf("%10.1f %6.1f  ", op.microseconds, total > 0 ? 100 * op.microseconds / total : 0.0);
+    if (o.backend.gpu()) {
+      std::printf("%10s %10s  %-7s ", bytes_text(op.bytes).c_str(), scaled(static_cast<double>(op.operations)).c_str(),
+                  op.backend.c_str());
+    }
+    std::printf("%-*s %-20s %s\n", width, op.op.c_str(), op.shape.c_str(), op.module.c_str());
   }
   std::printf("%10.1f        all operators\n", total);
 }
 
-void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& ops) {
+void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   nlohmann::json j = {{"model", o.model},
                       {"backend", o.backend.backend},
                       {"precision", o.backend.precision},
@@ -120,12 +148,22 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
                       {"peak_rss_bytes", f.peak_bytes},
                       {"arena_bytes", f.arena_bytes},
                       {"packed_bytes", f.packed_bytes}};
+  if (o.backend.gpu()) {
+    j["bytes_moved"] = plan.bytes;
+    j["least_bytes"] = plan.least_bytes;
+    j["operations"] = plan.operations;
+  }
   for (const OpTime& op : ops) {
-    j["ops"].push_back({{"module", op.module},
-                        {"op", op.op},
-                        {"backend", op.backend},
-                        {"output", op.shape},
-                        {"microseconds", op.microseconds}});
+    nlohmann::json entry = {{"module", op.module},
+                            {"op", op.op},
+                            {"backend", op.backend},
+                            {"output", op.shape},
+                            {"microseconds", op.microseconds}};
+    if (o.backend.gpu()) {
+      entry["bytes_moved"] = op.bytes;
+      entry["operations"] = op.operations;
+    }
+    j["ops"].push_back(std::move(entry));
   }
   std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
@@ -168,8 +206,9 @@ int bench(const Options& o) {
   f.packed_bytes = ferry_session_packed_bytes(session.get());
   f.device = report_of(session).device;
   f.driver = report_of(session).driver;
-  const std::vector<OpTime> ops = o.ops ? profile(o, model, options) : std::vector<OpTime>();
-  (o.json ? print_json : print_text)(o, f, ops);
+  const GpuPlan plan = o.backend.gpu() ? gpu_plan(session->session->model(), options) : GpuPlan();
+  const std::vector<OpTime> ops = o.ops ? profile(o, model, options, plan) : std::vector<OpTime>();
+  (o.json ? print_json : print_text)(o, f, ops, plan);
   return kDone;
 }
 

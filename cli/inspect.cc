@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/gpu_plan.h"
 #include "cli/sdk.h"
 #include "cli/summary.h"
 #include "cli/text.h"
@@ -20,22 +21,34 @@ struct Options {
 struct Plan {
   uint64_t arena = 0, packed = 0;
   std::string problem;
+  // With --backend gpu.
+  std::string device, driver;
+  size_t transfers = 0, gpu_operators = 0, cpu_operators = 0;
+  GpuPlan gpu;
 };
 
-Plan make_plan(const Options& o, const ModelHandle& model) {
+Plan make_plan(const Options& o, const Summary& s, const ModelHandle& model) {
   Plan plan;
   ferry_session_options options = session_options(1);
   options.gpu_required = true;
   set_backend(o.backend, &options);
   ferry_session* session = nullptr;
   if (const ferry_status status = ferry_session_create(model.get(), &options, &session); status != FERRY_OK) {
-    if (status == FERRY_GPU_UNAVAILABLE) check(status);
+    if (o.backend.gpu()) check(status);
     plan.problem = ferry_last_error();
     return plan;
   }
   const SessionHandle owner(session);
   plan.arena = ferry_session_arena_bytes(session);
   plan.packed = ferry_session_packed_bytes(session);
+  if (!o.backend.gpu()) return plan;
+  const ferry_report report = report_of(owner);
+  plan.device = report.device;
+  plan.driver = report.driver;
+  plan.transfers = report.transfers;
+  plan.gpu_operators = report.gpu_operators;
+  plan.cpu_operators = report.cpu_operators;
+  plan.gpu = gpu_plan(*s.model, options);
   return plan;
 }
 
@@ -108,6 +121,30 @@ void print_ops(const Summary& s) {
   }
 }
 
+void print_gpu(const Options& o, const Plan& plan) {
+  const GpuPlan& gpu = plan.gpu;
+  std::printf("%-12s  %s, %s\n", "device", plan.device.c_str(), plan.driver.c_str());
+  std::printf(
+      "%-12s  %zu operators on the GPU (%zu ride on another's kernel; %zu dispatches), %zu on the CPU, %zu values "
+      "cross\n",
+      "partition", plan.gpu_operators, gpu.riders, gpu.dispatches, plan.cpu_operators, plan.transfers);
+  std::printf("%-12s  %s moved, at least %s: %.2f times; %s operations\n", "traffic", bytes_text(gpu.bytes).c_str(),
+              bytes_text(gpu.least_bytes).c_str(), gpu.ratio(), scaled(static_cast<double>(gpu.operations)).c_str());
+  for (const GpuStep& step : gpu.steps) {
+    if (!step.on_gpu)
+      std::printf("%-12s  %s %s: %s\n", "on the CPU", step.op.c_str(), step.module.c_str(), step.reason.c_str());
+  }
+  if (!o.ops) return;
+  std::printf("\n%5s  %-22s %-20s %10s %10s  %-38s %s\n", "", "operators", "output", "moved", "operations", "kernels",
+              "module");
+  for (const GpuStep& step : gpu.steps) {
+    std::printf("%5zu  %-22s %-20s %10s %10s  %-38s %s\n", step.last, step.op.c_str(), to_string(step.output).c_str(),
+                bytes_text(step.bytes).c_str(), scaled(static_cast<double>(step.operations)).c_str(),
+                step.on_gpu ? step.kernels.empty() ? "a view" : step.kernels.c_str() : "on the CPU",
+                step.module.c_str());
+  }
+}
+
 void print_text(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
   const fbs::Model& graph = s.model->graph();
   const fbs::Provenance* from = graph.provenance();
@@ -150,7 +187,11 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
   if (total > kShown) taps.resize(kShown);
   std::printf("%-12s  %zu%s%s%s\n", "taps", total, total ? ": " : "", join(taps, ", ").c_str(),
               total > kShown ? ", ..." : "");
-  if (o.ops) print_ops(s);
+  if (o.backend.gpu()) {
+    print_gpu(o, plan);
+  } else if (o.ops) {
+    print_ops(s);
+  }
 }
 
 nlohmann::json port_json(const ferry_tensor& t) {
@@ -171,6 +212,29 @@ nlohmann::json floats_json(const flatbuffers::Vector<float>* list) {
   nlohmann::json array = nlohmann::json::array();
   for (unsigned i = 0; list && i < list->size(); ++i) array.push_back(list->Get(i));
   return array;
+}
+
+nlohmann::json gpu_json(const Options& o, const Plan& plan) {
+  const GpuPlan& gpu = plan.gpu;
+  nlohmann::json j = {{"device", plan.device},
+                      {"driver", plan.driver},
+                      {"precision", o.backend.precision},
+                      {"gpu_operators", plan.gpu_operators},
+                      {"cpu_operators", plan.cpu_operators},
+                      {"riders", gpu.riders},
+                      {"dispatches", gpu.dispatches},
+                      {"transfers", plan.transfers},
+                      {"bytes_moved", gpu.bytes},
+                      {"least_bytes", gpu.least_bytes},
+                      {"operations", gpu.operations}};
+  for (const GpuStep& step : gpu.steps) {
+    nlohmann::json entry = {
+        {"op", step.op},           {"module", step.module},     {"backend", step.on_gpu ? "gpu" : "cpu"},
+        {"kernels", step.kernels}, {"bytes_moved", step.bytes}, {"operations", step.operations}};
+    if (!step.on_gpu) entry["reason"] = step.reason;
+    j["steps"].push_back(std::move(entry));
+  }
+  return j;
 }
 
 void print_json(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
@@ -218,6 +282,7 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
     j["memory"]["problem"] = plan.problem;
   }
   j["operators"] = s.histogram;
+  if (o.backend.gpu()) j["gpu"] = gpu_json(o, plan);
   if (o.ops) {
     for (const OpSummary& op : s.ops) {
       j["graph"].push_back(
@@ -234,7 +299,7 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
 int inspect(const Options& o) {
   const Summary summary = summarize(o.model);
   const ModelHandle model = open_model(o.model);
-  const Plan plan = make_plan(o, model);
+  const Plan plan = make_plan(o, summary, model);
   (o.json ? print_json : print_text)(o, summary, model, plan);
   return kDone;
 }
@@ -251,6 +316,7 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry inspect m.ferry\n"
       "  ferry inspect m.ferry --ops                 every operator with its output, work and weights\n"
+      "  ferry inspect m.ferry --backend gpu         what runs on the GPU, what does not and why, and what it moves\n"
       "  ferry inspect m.ferry --json | jq .memory");
   auto o = std::make_shared<Options>();
   app->add_option("MODEL", o->model, "The blob")->required()->type_name("");

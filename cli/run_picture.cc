@@ -12,10 +12,6 @@
 namespace ferry::cli {
 namespace {
 
-void check_status(const Status& status) {
-  if (!status.ok()) throw Error(status.message());
-}
-
 void print_classes(const RunOptions& o, const SessionHandle& session) {
   std::vector<ferry_class> top(static_cast<size_t>(o.top));
   size_t count = top.size();
@@ -42,9 +38,9 @@ void enlarge(const RunOptions& o, const SessionHandle& session, const image::Vie
     ProgressLine line("tile");
     const image::Progress progress = {
         [](void* user, int done, int total) { static_cast<ProgressLine*>(user)->update(done, total); }, &line};
-    check_status(image::enhance(session.get(), graph, picture, o.tile, progress, &result));
+    check(image::enhance(session.get(), graph, picture, o.tile, progress, &result));
   }
-  check_status(image::save_png(result.view(), path.c_str()));
+  check(image::save_png(result.view(), path.c_str()));
   std::printf("%s: %dx%d, from %dx%d\n", path.c_str(), result.view().width, result.view().height, picture.width,
               picture.height);
 }
@@ -66,7 +62,7 @@ int run_picture(const RunOptions& o, const ModelHandle& model, const SessionHand
   if (task != fbs::Task::ImageToImage && !o.output.empty())
     fail("-o: this model gives no picture; use --save for tensors");
   image::Pixels pixels;
-  check_status(image::load(o.picture.c_str(), &pixels));
+  check(image::load(o.picture.c_str(), &pixels));
   if (task == fbs::Task::ImageToImage && o.save.empty()) {
     enlarge(o, session, pixels.view());
     return kDone;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "converter/error.h"
+#include "sdk/status.h"
 
 namespace ferry::cli {
 
@@ -23,6 +24,9 @@ using SessionHandle = std::unique_ptr<ferry_session, Close>;
 // Throws Error with the library's own sentence.
 inline void check(ferry_status status) {
   if (status != FERRY_OK) throw Error(ferry_last_error());
+}
+inline void check(const Status& status) {
+  if (!status.ok()) throw Error(status.message());
 }
 
 // Initialised, for so many threads.

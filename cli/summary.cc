@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "converter/error.h"
+#include "cli/sdk.h"
 #include "sdk/graph/shape_rules.h"
 #include "sdk/model/dtype.h"
 
@@ -25,8 +25,7 @@ uint64_t macs_of(const Model& model, const fbs::Operator& op) {
 
 Summary summarize(const std::string& path) {
   Summary s;
-  const Status opened = Model::open(path.c_str(), &s.model);
-  if (!opened.ok()) throw Error(opened.message());
+  check(Model::open(path.c_str(), &s.model));
   const Model& model = *s.model;
   const fbs::Model& graph = model.graph();
   s.file_bytes = std::filesystem::file_size(path);

@@ -26,7 +26,9 @@ inline std::string quoted(const std::string& word) {
 inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
   const ScratchFolder capture;
   const auto out = capture.path() / "out", err = capture.path() / "err";
-  std::string line = "cd " + quoted(folder) + " && " + FERRY_EMULATOR + " " + quoted(FERRY_COMMAND);
+  // What it keeps between runs is the test's, too.
+  std::string line = "cd " + quoted(folder) + " && XDG_CACHE_HOME=" + quoted(folder / "cache") + " " + FERRY_EMULATOR +
+                     " " + quoted(FERRY_COMMAND);
   for (const std::string& a : arguments) line += " " + quoted(a);
   line += " >" + quoted(out) + " 2>" + quoted(err) + " </dev/null";
   const int status = std::system(line.c_str());

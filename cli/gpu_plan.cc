@@ -1,0 +1,72 @@
+#include "cli/gpu_plan.h"
+
+#include "cli/text.h"
+#include "sdk/graph/shape_rules.h"
+#if FERRY_GPU
+#include "sdk/gpu/partition.h"
+#endif
+
+namespace ferry::cli {
+
+#if FERRY_GPU
+
+namespace {
+
+const fbs::Operator& operator_at(const Model& model, int index) {
+  return *model.graph().operators()->Get(static_cast<unsigned>(index));
+}
+
+GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Step& step) {
+  GpuStep out;
+  out.last = static_cast<size_t>(step.operators.back());
+  std::vector<std::string> ops, kernels;
+  for (int index : step.operators) ops.push_back(op_name(operator_at(model, index).params_type()));
+  for (const gpu::Dispatch& dispatch : step.dispatches) {
+    kernels.push_back(gpu::kernel_name(dispatch.variant.kernel));
+    out.bytes += dispatch.work.read + dispatch.work.written;
+    out.operations += dispatch.work.flops;
+  }
+  out.op = join(ops, "+");
+  out.kernels = join(kernels, "+");
+  const flatbuffers::String* name = operator_at(model, step.operators.front()).name();
+  out.module = name != nullptr ? name->str() : "";
+  out.output = program.shapes[static_cast<size_t>(step.output)];
+  out.on_gpu = step.on_gpu;
+  out.reason = step.reason;
+  return out;
+}
+
+}  // namespace
+
+GpuPlan gpu_plan(const Model& model, const ferry_session_options& options) {
+  std::shared_ptr<gpu::Device> device;
+  check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
+  std::vector<Shape> shapes;
+  for (int i = 0; i < static_cast<int>(model.graph().tensors()->size()); ++i) shapes.push_back(model.shape(i));
+  std::vector<bool> kept(shapes.size(), false);
+  for (const fbs::Port* port : *model.graph().outputs()) kept[port->tensor()] = true;
+  const gpu::Storage storage =
+      options.precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
+  gpu::Program program;
+  check(gpu::make_program(model, shapes, kept, *device, storage, &program));
+
+  GpuPlan plan;
+  for (const gpu::Step& step : program.steps) {
+    plan.steps.push_back(describe(model, program, step));
+    plan.dispatches += step.dispatches.size();
+    plan.riders += step.operators.size() - 1;
+  }
+  const gpu::Traffic traffic = gpu::traffic(model, program);
+  plan.bytes = traffic.moved;
+  plan.least_bytes = traffic.least;
+  plan.operations = traffic.flops;
+  return plan;
+}
+
+#else
+
+GpuPlan gpu_plan(const Model&, const ferry_session_options&) { fail("this build has no GPU backend (FERRY_GPU=OFF)"); }
+
+#endif
+
+}  // namespace ferry::cli

@@ -1,0 +1,38 @@
+// A blob as the GPU backend runs it at the blob's own input size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/sdk.h"
+#include "sdk/model/model.h"
+
+namespace ferry::cli {
+
+// Operators that run as one: on the GPU the first and what rides on it, on the CPU one.
+struct GpuStep {
+  size_t last = 0;  // its last operator, in Model.operators: the one that is timed
+  std::string op;   // "conv2d", "conv2d+binary+unary"
+  std::string module;
+  Shape output;
+  bool on_gpu = true;
+  std::string reason;                  // why it is on the CPU
+  std::string kernels;                 // "matmul"; "" for a view and on the CPU
+  uint64_t bytes = 0, operations = 0;  // moved and computed by its dispatches; a multiply-add counts 2
+};
+
+struct GpuPlan {
+  std::vector<GpuStep> steps;
+  size_t dispatches = 0;
+  size_t riders = 0;                   // operators that ride on the kernel of another
+  uint64_t bytes = 0, operations = 0;  // of all dispatches
+  uint64_t least_bytes = 0;            // every activation written once and read once, weights read once
+
+  double ratio() const { return least_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(least_bytes) : 0; }
+};
+
+// The plan of a session that is open with these options: same device, same tuned choices. Throws Error.
+GpuPlan gpu_plan(const Model& model, const ferry_session_options& options);
+
+}  // namespace ferry::cli

@@ -1,0 +1,113 @@
+// The commands on a GPU: what they say of it, and that it is the GPU that answers.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sdk/image/codec.h"
+#include "tests/cli/command.h"
+#include "tests/support/blobs.h"
+#include "tests/support/gpus.h"
+
+namespace ferry::cli_test {
+namespace {
+
+using Json = nlohmann::json;
+
+class Gpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpus_.empty()) GTEST_SKIP() << "no Vulkan driver to test with: see cmake/test_gpus.cmake";
+    const std::vector<std::byte> bytes = testing::small_blobs()[0].blob;
+    blob_ = folder_.write("model.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  Result run(const std::vector<std::string>& arguments) { return ferry(folder_.path(), arguments); }
+  // Of a command that prints it.
+  Json json(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json", "--ops"});
+    const Result r = run(arguments);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    return Json::parse(r.out, nullptr, /*allow_exceptions=*/false);
+  }
+
+  const std::vector<std::string> gpus_ = testing::test_gpus();
+  ScratchFolder folder_;
+  std::string blob_;
+};
+
+TEST_F(Gpu, DevicesAreListedAndFoundByIndexAndByName) {
+  const Json devices = Json::parse(run({"devices", "--json"}).out)["devices"];
+  ASSERT_EQ(devices.size(), gpus_.size());
+  for (size_t i = 0; i < devices.size(); ++i) {
+    EXPECT_EQ(devices[i]["problem"], "");
+    EXPECT_EQ(devices[i]["type"], "software");
+    const std::string name = devices[i]["name"];
+    EXPECT_EQ(json({"inspect", blob_, "--backend", "gpu", "--device", std::to_string(i)})["gpu"]["device"], name);
+    EXPECT_EQ(json({"inspect", blob_, "--backend", "gpu", "--device", name})["gpu"]["device"], name);
+  }
+  EXPECT_REFUSED(run({"inspect", blob_, "--backend", "gpu", "--device", "absent"}), "absent");
+}
+
+TEST_F(Gpu, InspectAccountsForEveryOperator) {
+  const size_t operators = json({"inspect", blob_})["graph"].size();
+  for (const std::string& gpu : gpus_) {
+    const Json j = json({"inspect", blob_, "--backend", "gpu", "--device", gpu})["gpu"];
+    EXPECT_EQ(j["gpu_operators"].get<size_t>() + j["cpu_operators"].get<size_t>(), operators);
+    EXPECT_EQ(j["steps"].size() + j["riders"].get<size_t>(), operators);
+    EXPECT_GE(j["transfers"], 2) << "the input and the output";
+    EXPECT_GT(j["least_bytes"], 0);
+    uint64_t bytes = 0, operations = 0;
+    for (const Json& step : j["steps"]) {
+      bytes += step["bytes_moved"].get<uint64_t>();
+      operations += step["operations"].get<uint64_t>();
+      EXPECT_EQ(step["backend"] == "cpu", step.contains("reason")) << step;
+    }
+    EXPECT_EQ(j["bytes_moved"], bytes);
+    EXPECT_EQ(j["operations"], operations);
+  }
+}
+
+TEST_F(Gpu, HalfPrecisionMovesLess) {
+  const Json single = json({"inspect", blob_, "--backend", "gpu"});
+  const Json half = json({"inspect", blob_, "--backend", "gpu", "--precision", "f16"});
+  EXPECT_EQ(2 * half["gpu"]["least_bytes"].get<uint64_t>(), single["gpu"]["least_bytes"].get<uint64_t>());
+  EXPECT_LT(half["memory"]["packed_bytes"], single["memory"]["packed_bytes"]);
+}
+
+TEST_F(Gpu, BenchTimesItsSteps) {
+  for (const std::string& gpu : gpus_) {
+    const Json j = json({"bench", blob_, "--backend", "gpu", "--device", gpu, "--runs", "2"});
+    EXPECT_EQ(j["backend"], "gpu");
+    EXPECT_NE(j["device"].get<std::string>().find(gpu), std::string::npos);
+    EXPECT_GT(j["min_ms"], 0.0);
+    const Json plan = json({"inspect", blob_, "--backend", "gpu", "--device", gpu})["gpu"];
+    EXPECT_EQ(j["bytes_moved"], plan["bytes_moved"]);
+    EXPECT_EQ(j["ops"].size(), plan["steps"].size());
+    double microseconds = 0;
+    for (const Json& op : j["ops"]) microseconds += op["microseconds"].get<double>();
+    EXPECT_GT(microseconds, 0);
+  }
+}
+
+TEST_F(Gpu, RunSeesWhatTheCpuSees) {
+  std::vector<uint8_t> pixels(20 * 15 * 3);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 37);
+  const std::string photo = folder_.path() / "photo.png";
+  ASSERT_TRUE(image::save_png({pixels.data(), 20, 15, 3, 60}, photo.c_str()).ok());
+  const auto labels = [](const std::string& out) {  // "0.2345  3  name"
+    std::vector<std::string> names;
+    for (const std::string& line : lines(out)) names.push_back(line.substr(7));
+    return names;
+  };
+  const Result cpu = run({"run", blob_, photo});
+  ASSERT_EQ(cpu.exit_code, 0) << cpu.err;
+  for (const std::string& gpu : gpus_) {
+    const Result r = run({"run", blob_, photo, "--backend", "gpu", "--device", gpu});
+    EXPECT_EQ(r.exit_code, 0);
+    EXPECT_EQ(r.err, "") << "it is the GPU that ran";
+    EXPECT_EQ(labels(r.out), labels(cpu.out));
+  }
+  EXPECT_FALSE(std::filesystem::is_empty(folder_.path() / "cache" / "ferry" / "gpu")) << "pipelines are kept";
+}
+
+}  // namespace
+}  // namespace ferry::cli_test
