@@ -25,12 +25,15 @@ Key key_of(Dispatchable handle) {
   return *reinterpret_cast<const void* const*>(handle);
 }
 
+// What follows this layer.
 struct Chain {
   PFN_vkGetInstanceProcAddr instance_functions = nullptr;
   PFN_vkGetDeviceProcAddr device_functions = nullptr;  // null: this is an instance
   VkInstance instance = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
   uint32_t quirks = 0;
+  // Of every function that is wrapped, found at creation: later the loader gives its own, which lead back here.
+  std::map<std::string_view, PFN_vkVoidFunction> functions;
 };
 
 struct State {
@@ -51,7 +54,7 @@ State& state() {
   return *all;
 }
 
-Chain chain_of(Key key) {
+const Chain& chain_of(Key key) {
   const std::lock_guard lock(state().mutex);
   return state().chains.at(key);
 }
@@ -59,10 +62,10 @@ Chain chain_of(Key key) {
 // The next layer's or the driver's function of that name.
 template <typename Function>
 Function next(Key key, const char* name) {
-  const Chain chain = chain_of(key);
-  return reinterpret_cast<Function>(chain.device_functions ? chain.device_functions(chain.device, name)
-                                                           : chain.instance_functions(chain.instance, name));
+  return reinterpret_cast<Function>(chain_of(key).functions.at(name));
 }
+
+void add_chain(Chain chain);
 
 // Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or no
 // device.
@@ -156,8 +159,7 @@ VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCal
   const VkResult result = create(info, allocator, out);
   if (result != VK_SUCCESS) return result;
   add_live("VkInstance", 1);
-  const std::lock_guard lock(state().mutex);
-  state().chains[key_of(*out)] = {.instance_functions = functions, .instance = *out, .quirks = state().quirks};
+  add_chain({.instance_functions = functions, .instance = *out, .quirks = state().quirks});
   return result;
 }
 
@@ -174,7 +176,7 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
                        const VkAllocationCallbacks* allocator, VkDevice* out) {
   // Lost or not: it has no key yet.
   if (const VkResult failure = fault(nullptr, "vkCreateDevice"); failure != VK_SUCCESS) return failure;
-  const Chain instance = chain_of(key_of(physical));
+  const Chain& instance = chain_of(key_of(physical));
   if ((instance.quirks & FAULT_LYING_EXTENSION) && info->enabledExtensionCount > 0)
     return VK_ERROR_EXTENSION_NOT_PRESENT;
   auto* link = link_of<VkDeviceCreateInfo, VkLayerDeviceCreateInfo>(info, VK_STRUCTURE_TYPE_LOADER_DEVICE_CREATE_INFO);
@@ -185,11 +187,10 @@ VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info
   const VkResult result = create(physical, info, allocator, out);
   if (result != VK_SUCCESS) return result;
   add_live("VkDevice", 1);
-  const std::lock_guard lock(state().mutex);
-  state().chains[key_of(*out)] = {.instance_functions = link_info->pfnNextGetInstanceProcAddr,
-                                  .device_functions = link_info->pfnNextGetDeviceProcAddr,
-                                  .device = *out,
-                                  .quirks = instance.quirks};
+  add_chain({.instance_functions = link_info->pfnNextGetInstanceProcAddr,
+             .device_functions = link_info->pfnNextGetDeviceProcAddr,
+             .device = *out,
+             .quirks = instance.quirks});
   return result;
 }
 
@@ -215,7 +216,7 @@ VkResult create_compute_pipelines(VkDevice device, VkPipelineCache cache, uint32
 
 VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* allocator,
                          VkDeviceMemory* out) {
-  if ((chain_of(key_of(device)).quirks & FAULT_LYING_MEMORY) && info->allocationSize > 4096)
+  if ((chain_of(key_of(device)).quirks & FAULT_LYING_MEMORY) && info->allocationSize > 256)
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
   const VkResult result =
       Create<"vkAllocateMemory", "VkDeviceMemory", PFN_vkAllocateMemory>::run(device, info, allocator, out);
@@ -287,8 +288,7 @@ void queue_families(VkPhysicalDevice device, uint32_t* count, VkQueueFamilyPrope
 PFN_vkVoidFunction get_instance_function(VkInstance instance, const char* name);
 PFN_vkVoidFunction get_device_function(VkDevice device, const char* name);
 
-// Ours of that name; null where there is none.
-PFN_vkVoidFunction wrapper(std::string_view name) {
+const std::map<std::string_view, PFN_vkVoidFunction>& wrappers() {
   static const std::map<std::string_view, PFN_vkVoidFunction> all = {
 #define OWN(name, function) {#name, reinterpret_cast<PFN_vkVoidFunction>(static_cast<PFN_##name>(function))},
 #define CALL(name) OWN(name, (Call<#name, PFN_##name>::run))
@@ -311,8 +311,22 @@ PFN_vkVoidFunction wrapper(std::string_view name) {
 #undef CALL
 #undef OWN
   };
-  const auto found = all.find(name);
-  return found == all.end() ? nullptr : found->second;
+  return all;
+}
+
+// Ours of that name; null where there is none.
+PFN_vkVoidFunction wrapper(std::string_view name) {
+  const auto found = wrappers().find(name);
+  return found == wrappers().end() ? nullptr : found->second;
+}
+
+void add_chain(Chain chain) {
+  for (const auto& [name, own] : wrappers())
+    chain.functions[name] = chain.device ? chain.device_functions(chain.device, name.data())
+                                         : chain.instance_functions(chain.instance, name.data());
+  const Key key = chain.device ? key_of(chain.device) : key_of(chain.instance);
+  const std::lock_guard lock(state().mutex);
+  state().chains[key] = std::move(chain);
 }
 
 PFN_vkVoidFunction get_instance_function(VkInstance instance, const char* name) {
