@@ -5,7 +5,7 @@
 
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
-#include "tests/support/hidden_vulkan.h"
+#include "tests/support/environment.h"
 
 namespace ferry::cli_test {
 namespace {

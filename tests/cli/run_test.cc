@@ -7,7 +7,7 @@
 #include "sdk/image/codec.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
-#include "tests/support/hidden_vulkan.h"
+#include "tests/support/environment.h"
 
 namespace ferry::cli_test {
 namespace {

@@ -5,28 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <optional>
 #include <string>
 
 #include "tests/gpu/fault_layer/fault_layer.h"
+#include "tests/support/environment.h"
 
 namespace ferry::testing {
-
-// An environment variable for the lifetime of this object.
-class Environment {
- public:
-  Environment(const char* name, const std::string& value) : name_(name) {
-    if (const char* former = std::getenv(name)) former_ = former;
-    setenv(name, value.c_str(), 1);
-  }
-  ~Environment() { former_ ? setenv(name_, former_->c_str(), 1) : unsetenv(name_); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-  std::optional<std::string> former_;
-};
 
 // Instances that are made in the lifetime of this object have the layer in them. The program has one instance at a time,
 // which goes with its last session: make this first.

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/parity/tiny_network.h"
-#include "tests/support/hidden_vulkan.h"
+#include "tests/support/environment.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/runtime/networks.h"
-#include "tests/support/hidden_vulkan.h"
+#include "tests/support/environment.h"
 
 namespace ferry::testing {
 namespace {
