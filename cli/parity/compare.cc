@@ -19,7 +19,8 @@ const Row* Comparison::first_out_of_bounds() const {
 const Row* Comparison::worst() const {
   const Row* worst = nullptr;
   for (const Row& row : rows)
-    if (worst == nullptr || (!std::isnan(worst->relative_error) && !(row.relative_error <= worst->relative_error)))
+    if (worst == nullptr ||
+        (!std::isnan(relative_figure(*worst)) && !(relative_figure(row) <= relative_figure(*worst))))
       worst = &row;
   return worst;
 }
@@ -48,7 +49,20 @@ std::string pattern(const std::string& name) {
 
 }  // namespace
 
-Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> ours) {
+double relative_figure(const Row& row) {
+  return row.measure == Measure::Squared ? std::sqrt(row.squared_error) : row.relative_error;
+}
+
+double relative_bound(const Row& row) {
+  switch (row.measure) {
+    case Measure::Absolute: return row.bound / row.absmax;
+    case Measure::Squared: return std::sqrt(row.bound);
+    case Measure::Relative: break;
+  }
+  return row.bound;
+}
+
+Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> ours, Precision precision) {
   Row row;
   row.name = entry.name;
   row.module = entry.module;
@@ -56,9 +70,14 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
   row.shape = entry.shape;
   row.absmax = entry.absmax;
   row.floor = entry.floor;
-  row.bound_is_absolute = entry.kind == EntryKind::Output && entry.module == "logits";
-  row.bound = row.bound_is_absolute ? kLogitsBound : kRelativeBound;
-  row.max_abs_error = row.relative_error = kNaN;
+  if (precision == Precision::Float16) {
+    row.measure = Measure::Squared;
+    row.bound = kSquaredBound;
+  } else {
+    row.measure = entry.kind == EntryKind::Output && entry.module == "logits" ? Measure::Absolute : Measure::Relative;
+    row.bound = row.measure == Measure::Absolute ? kLogitsBound : kRelativeBound;
+  }
+  row.max_abs_error = row.relative_error = row.squared_error = kNaN;
   if (shape != entry.shape) {
     row.problem = "the blob's shape is " + to_string(shape) + ", the reference's " + to_string(entry.shape);
     return row;
@@ -73,11 +92,14 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
     return row;
   }
   row.max_abs_error = 0;
+  double squares = 0, reference_squares = 0;
   int64_t worst = entry.positions.empty() ? 0 : entry.positions[0];
   size_t worst_index = 0;
   for (size_t i = 0; i < entry.values.size(); ++i) {
     const int64_t at = entry.positions.empty() ? static_cast<int64_t>(i) : entry.positions[i];
     const double error = std::fabs(static_cast<double>(ours[static_cast<size_t>(at)]) - entry.values[i]);
+    squares += error * error;
+    reference_squares += entry.values[i] * entry.values[i];
     if (error > row.max_abs_error) row.max_abs_error = error, worst = at, worst_index = i;
   }
   row.compared = entry.values.size();
@@ -88,11 +110,13 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
     row.relative_error = 0;
   else
     row.relative_error = row.max_abs_error / row.absmax;  // infinite for a reference that is all zero
-  row.in_bounds = row.compared > 0 && (row.bound_is_absolute ? row.max_abs_error : row.relative_error) <= row.bound;
+  row.squared_error = squares == 0 ? 0 : squares / reference_squares;
+  const double figures[] = {row.max_abs_error, row.relative_error, row.squared_error};
+  row.in_bounds = row.compared > 0 && figures[static_cast<size_t>(row.measure)] <= row.bound;
   return row;
 }
 
-Comparison compare(const Fixture& fixture, const ComputedTensors& computed) {
+Comparison compare(const Fixture& fixture, const ComputedTensors& computed, Precision precision) {
   std::set<std::string> blocks;
   for (const auto& [name, tensor] : computed)
     if (tensor.block) blocks.insert(pattern(name));
@@ -101,7 +125,7 @@ Comparison compare(const Fixture& fixture, const ComputedTensors& computed) {
     auto it = computed.find(entry.name);  // a blob may name a level of a pyramid, "feat/0", or only its module
     if (it == computed.end()) it = computed.find(entry.module);
     if (it != computed.end()) {
-      out.rows.push_back(compare_entry(entry, it->second.shape, it->second.read()));
+      out.rows.push_back(compare_entry(entry, it->second.shape, it->second.read(), precision));
       out.rows.back().depth = it->second.depth;
     } else if (entry.kind != EntryKind::Tap || blocks.contains(pattern(entry.module))) {
       out.missing.push_back(entry.name);

@@ -15,6 +15,14 @@ namespace ferry::parity {
 // maximum. They tell a wrong epsilon, a flipped kernel, padding on the wrong side and a tanh GELU from rounding.
 inline constexpr double kLogitsBound = 1e-3;
 inline constexpr double kRelativeBound = 1e-4;
+// The bound of a float16 run: every tensor's mean squared error over the reference's mean square. A port that stores halves
+// rounds each value by up to 5e-4 of itself, at every operator; 1e-5 is a root mean square of 3e-3.
+inline constexpr double kSquaredBound = 1e-5;
+
+enum class Precision { Float32, Float16 };
+
+// Which figure of a row its bound is for.
+enum class Measure { Absolute, Relative, Squared };
 
 // A tensor that the network gives, in the reference's layout.
 struct Computed {
@@ -36,10 +44,11 @@ struct Row {
   double absmax = 0;    // the reference's
   double max_abs_error = 0;
   double relative_error = 0;  // max_abs_error / absmax
+  double squared_error = 0;   // mean squared error over the reference's mean square, of the compared values
   double floor = -1;          // the reference's own float32 error relative to absmax; negative: not known
-  double bound = 0;           // of relative_error, or of max_abs_error where bound_is_absolute
-  bool bound_is_absolute = false;
-  Dims worst;  // coordinates of the element with the largest error
+  Measure measure = Measure::Relative;
+  double bound = 0;  // of that figure
+  Dims worst;        // coordinates of the element with the largest error
   double worst_ours = 0, worst_reference = 0;
   bool in_bounds = false;
   std::string problem;  // where the comparison could not be made, or a value is not a number
@@ -54,16 +63,23 @@ struct Comparison {
   bool passed() const;
   // NULL where every row is in bounds.
   const Row* first_out_of_bounds() const;
-  // The row with the largest relative error, NaN above all; NULL where there are no rows.
+  // The row with the largest relative error, or squared error where that is what is bounded; NaN above all. NULL where
+  // there are no rows.
   const Row* worst() const;
 };
 
 // `ours` holds the whole tensor.
-Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> ours);
+Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> ours,
+                  Precision precision = Precision::Float32);
 
 // Every entry that `computed` holds. Rows are sorted by depth, entries of one depth as in the fixture. Of the others,
 // outputs, pyramids and taps named like a block of the network (equal but for numbers) are missing; the rest is
 // not_in_blob.
-Comparison compare(const Fixture& fixture, const ComputedTensors& computed);
+Comparison compare(const Fixture& fixture, const ComputedTensors& computed, Precision precision = Precision::Float32);
+
+// The row's error on one scale for all rows of a comparison: relative_error, or the root of squared_error; and its bound on
+// that scale.
+double relative_figure(const Row& row);
+double relative_bound(const Row& row);
 
 }  // namespace ferry::parity

@@ -68,7 +68,7 @@ class Plot {
   explicit Plot(const Report& report) : report_(report), rows_(report.comparison.rows) {
     double low = 1e-6, high = 1e-3;
     for (const Row& row : rows_) {
-      for (double v : {row.relative_error, row.floor}) {
+      for (double v : {relative_figure(row), row.floor}) {
         if (std::isfinite(v) && v > 0) low = std::min(low, v), high = std::max(high, v);
       }
       if (const double b = relative_bound(row); std::isfinite(b)) high = std::max(high, b * 1.5);
@@ -160,8 +160,8 @@ class Plot {
     double first_floor = 0, last_floor = 0;
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
-      if (std::isfinite(row.relative_error))
-        ours += format("%s%.1f %.1f", ours.empty() ? "M" : "L", x(i), y(row.relative_error));
+      if (std::isfinite(relative_figure(row)))
+        ours += format("%s%.1f %.1f", ours.empty() ? "M" : "L", x(i), y(relative_figure(row)));
       if (row.floor >= 0) {
         floor += format("%s%.1f %.1f", floors == 0 ? "M" : "L", x(i), y(row.floor));
         if (floors++ == 0) first_floor = x(i);
@@ -177,16 +177,21 @@ class Plot {
       out_ += "<path class=\"floor\" d=\"" + floor + "\"/>\n";
     }
     out_ += "<path class=\"bound\" d=\"" + bound + "\"/>\n<path class=\"ours\" d=\"" + ours + "\"/>\n";
-    text(kLeft + 8, y(kRelativeBound) - 7, "boundtext", "start", "bound: 1e-4 of the maximum, logits 1e-3 absolute");
+    if (!rows_.empty() && rows_[0].measure == Measure::Squared) {
+      text(kLeft + 8, y(std::sqrt(kSquaredBound)) - 7, "boundtext", "start",
+           "bound: mean square 1e-5 of the reference's");
+    } else {
+      text(kLeft + 8, y(kRelativeBound) - 7, "boundtext", "start", "bound: 1e-4 of the maximum, logits 1e-3 absolute");
+    }
   }
 
   void columns() {
     const double radius = std::clamp(step() * 0.28, 1.4, 3.2);
     for (size_t i = 0; i < rows_.size(); ++i) {
       const Row& row = rows_[i];
-      const bool finite = std::isfinite(row.relative_error);
-      const double at = finite ? y(row.relative_error) : kTop;
-      std::string label = row.name + "  " + to_string(row.shape) + "   error " + number(row.relative_error);
+      const bool finite = std::isfinite(relative_figure(row));
+      const double at = finite ? y(relative_figure(row)) : kTop;
+      std::string label = row.name + "  " + to_string(row.shape) + "   error " + number(relative_figure(row));
       if (row.floor >= 0) label += "   reference's own " + number(row.floor);
       label += row.in_bounds ? "" : row.problem.empty() ? "   OUT OF BOUNDS" : "   OUT OF BOUNDS: " + row.problem;
       out_ += "<g class=\"col\"><title>" + escaped(label) + "</title>";

@@ -23,8 +23,6 @@ struct Report {
 std::string number(double value);
 // One sentence: how many were compared, the worst, the first out of bounds.
 std::string summary(const Report& report);
-// The bound of a row's relative error.
-double relative_bound(const Row& row);
 // "0,63,12,7"
 std::string coordinates_text(const Dims& at);
 

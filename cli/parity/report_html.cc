@@ -81,13 +81,17 @@ std::string cards(const Comparison& c) {
   std::string out = "<section class=\"cards\">\n";
   out += card(std::to_string(good) + " of " + std::to_string(c.rows.size()), "tensors in bounds");
   if (const Row* worst = c.worst()) {
-    out += card(number(worst->relative_error), "worst relative error, at " + breakable(worst->name));
-    if (worst->floor > 0 && std::isfinite(worst->relative_error))
+    const bool squared = worst->measure == Measure::Squared;
+    out +=
+        card(number(relative_figure(*worst)),
+             (squared ? "worst root mean square of the error over the reference's, at " : "worst relative error, at ") +
+                 breakable(worst->name));
+    if (worst->floor > 0 && std::isfinite(worst->relative_error) && !squared)
       out += card(times(worst->relative_error / worst->floor),
                   "the reference's own float32 error there, " + number(worst->floor));
   }
   double headroom = INFINITY;
-  for (const Row& row : c.rows) headroom = std::min(headroom, relative_bound(row) / row.relative_error);
+  for (const Row& row : c.rows) headroom = std::min(headroom, relative_bound(row) / relative_figure(row));
   if (std::isfinite(headroom) && c.passed())
     out += card(times(headroom), "under the bound at the tensor nearest to it");
   if (!c.not_in_blob.empty())
@@ -102,10 +106,10 @@ std::string row_html(const Row& row) {
   if (row.kind == EntryKind::Pyramid) out += "<span class=\"kind\">" + escaped(row.module) + "</span>";
   out += "</td><td class=\"shape\">" + to_string(row.shape) + "</td>";
   out +=
-      "<td class=\"n\">" + number(row.max_abs_error) + "</td><td class=\"n\">" + number(row.relative_error) + "</td>";
+      "<td class=\"n\">" + number(row.max_abs_error) + "</td><td class=\"n\">" + number(relative_figure(row)) + "</td>";
   out += "<td class=\"n mute\">" + (row.floor < 0 ? std::string("-") : number(row.floor)) + "</td>";
   out += format("<td><div class=\"meter\" style=\"--v:%.0f%%;--b:%.0f%%;--f:%.0f%%\"><i></i>%s<u></u></div></td>",
-                percent(row.relative_error), percent(relative_bound(row)), percent(row.floor),
+                percent(relative_figure(row)), percent(relative_bound(row)), percent(row.floor),
                 row.floor > 0 ? "<s></s>" : "");
   std::string worst = coordinates_text(row.worst);
   if (!worst.empty())

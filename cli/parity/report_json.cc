@@ -26,10 +26,12 @@ json row_json(const Row& row) {
   out["compared"] = row.compared;
   out["max_abs_error"] = row.max_abs_error;
   out["relative_error"] = row.relative_error;
+  out["squared_error"] = row.squared_error;
   out["reference_absmax"] = row.absmax;
   out["floor"] = row.floor < 0 ? json(nullptr) : json(row.floor);
   out["bound"] = row.bound;
-  out["bound_of"] = row.bound_is_absolute ? "max_abs_error" : "relative_error";
+  constexpr const char* kFigures[] = {"max_abs_error", "relative_error", "squared_error"};
+  out["bound_of"] = kFigures[static_cast<size_t>(row.measure)];
   out["worst_at"] = row.worst;
   out["worst_ours"] = row.worst_ours;
   out["worst_reference"] = row.worst_reference;

@@ -14,8 +14,6 @@ std::string number(double value) {
   return text;
 }
 
-double relative_bound(const Row& row) { return row.bound_is_absolute ? row.bound / row.absmax : row.bound; }
-
 std::string coordinates_text(const Dims& at) {
   std::string s;
   for (int64_t i : at) s += (s.empty() ? "" : ",") + std::to_string(i);
@@ -29,7 +27,8 @@ std::string plural(size_t n, const char* one, const char* many) {
 }
 
 std::string bound_text(const Row& row) {
-  return number(row.bound) + (row.bound_is_absolute ? " absolute" : " of the maximum");
+  constexpr const char* kOf[] = {" absolute", " of the maximum", " normalised mean square"};
+  return number(row.bound) + kOf[static_cast<size_t>(row.measure)];
 }
 
 std::string pad(const std::string& text, size_t width) {
@@ -59,8 +58,12 @@ std::string summary(const Report& report) {
   std::string text = plural(c.rows.size(), "tensor", "tensors") + " compared, ";
   text += out == 0 ? "all in bounds" : std::to_string(out) + " out of bounds";
   if (const Row* worst = c.worst(); worst != nullptr && std::isfinite(worst->relative_error)) {
-    text += "; worst relative error " + number(worst->relative_error) + " at " + worst->name;
-    if (worst->floor >= 0) text += " (the reference's own float32 error there: " + number(worst->floor) + ")";
+    const bool squared = worst->measure == Measure::Squared;
+    text += squared ? "; worst normalised mean squared error " + number(worst->squared_error)
+                    : "; worst relative error " + number(worst->relative_error);
+    text += " at " + worst->name;
+    if (worst->floor >= 0 && !squared)
+      text += " (the reference's own float32 error there: " + number(worst->floor) + ")";
   }
   if (const Row* first = c.first_out_of_bounds())
     text += "; the first out of bounds is " + first->name + ", bound " + bound_text(*first) + ", " + complaint(*first);
@@ -86,12 +89,12 @@ std::string text_report(const Report& report, TextStyle style) {
   std::string out = report.model + " (" + report.blob + ") against " + report.fixture + " (" + report.library + "), " +
                     report.backend + "\n\n";
   out += paint("1", pad("name", name_width) + "  " + pad("shape", shape_width) +
-                        "   max abs err    rel err      floor  verdict") +
+                        "   max abs err    rel err     sq err      floor  verdict") +
          "\n";
   for (const Row& row : c.rows) {
     out += pad(row.name, name_width) + "  " + pad(to_string(row.shape), shape_width) + "  ";
     out += pad_left(number(row.max_abs_error), 12) + pad_left(number(row.relative_error), 11) +
-           pad_left(row.floor < 0 ? "-" : number(row.floor), 11) + "  ";
+           pad_left(number(row.squared_error), 11) + pad_left(row.floor < 0 ? "-" : number(row.floor), 11) + "  ";
     out += row.in_bounds ? paint("32", "ok") : paint("1;31", "OUT OF BOUNDS") + "  " + complaint(row);
     out += "\n";
   }

@@ -35,6 +35,15 @@ TEST(Compare, ErrorIsRelativeToTheReferencesMaximum) {
   EXPECT_FALSE(row.in_bounds);
 }
 
+TEST(CompareEntry, JudgesHalfPrecisionByTheMeanSquare) {
+  // (0.03^2 + 0) / (8^2 + 6^2) = 9e-6
+  const Row row = compare_entry(entry("a", {8, 6}), {1, 2}, std::vector<float>{8.03f, 6}, Precision::Float16);
+  EXPECT_NEAR(row.squared_error, 9e-6, 1e-8);
+  EXPECT_TRUE(row.in_bounds);
+  EXPECT_FALSE(compare_entry(entry("a", {8, 6}), {1, 2}, std::vector<float>{8.04f, 6}, Precision::Float16).in_bounds);
+  EXPECT_FALSE(compare_entry(entry("a", {8, 6}), {1, 2}, std::vector<float>{8.03f, 6}).in_bounds);
+}
+
 TEST(Compare, BoundIsInclusiveAndOneTenThousandth) {
   EXPECT_TRUE(compare_entry(entry("a", {1024, 0}), {1, 2}, std::vector<float>{1024.1f, 0}).in_bounds);
   EXPECT_FALSE(compare_entry(entry("a", {1024, 0}), {1, 2}, std::vector<float>{1024.11f, 0}).in_bounds);
