@@ -1,9 +1,56 @@
 // unary, binary: an epilogue with nothing before it; binaries that broadcast otherwise have a kernel of their own.
+#include <array>
+
 #include "sdk/gpu/lowerings.h"
 
 namespace ferry::gpu {
+namespace {
 
-Status lower_elementwise(const Problem& problem, int, Lowering* out) {
+// What a side of a broadcast is in the kernel's eyes.
+struct Side {
+  std::array<uint32_t, 5> strides{};  // in rows, outermost first, of all dimensions but the last
+  uint32_t quads = 0;                 // of a row; 0: one element for the whole row
+};
+
+bool describe(const Shape& shape, const Shape& output, Side* side) {
+  const Rows rows = rows_of(shape);
+  if (rows.channels == static_cast<uint32_t>(output[output.rank - 1])) side->quads = rows.quads();
+  if (side->quads > 0xffff) return false;
+  uint32_t stride = 1;
+  for (int i = 2; i <= shape.rank; ++i) {  // from the end
+    const uint32_t size = static_cast<uint32_t>(shape[shape.rank - i]);
+    if (size > 1) side->strides[static_cast<size_t>(6 - i)] = stride;
+    stride *= size;
+  }
+  return true;
+}
+
+Status lower_broadcast(const Problem& problem, Lowering* out) {
+  const fbs::Binary* binary = problem.op.params_as_Binary();
+  if (binary == nullptr || problem.output.rank == 0) return unsupported("not a binary operator of tensors");
+  if (problem.epilogue.tensor() >= 0) return unsupported("a second tensor rides on it");
+  Side a, b;
+  if (!describe(problem.inputs[0], problem.output, &a) || !describe(problem.inputs[1], problem.output, &b))
+    return unsupported("rows of more than 65535 quads");
+  const Rows rows = rows_of(problem.output);
+  Call call{.kernel = Kernel::Broadcast, .groups = spread(rows.total(), 64, problem.limits)};
+  call.constants = {EpilogueStep::kBinary + static_cast<uint32_t>(binary->kind())};
+  call.push = {rows.rows};
+  for (int i = 5; i >= 2; --i)
+    call.push.push_back(i <= problem.output.rank ? static_cast<uint32_t>(problem.output[problem.output.rank - i]) : 1);
+  call.push.insert(call.push.end(), a.strides.begin(), a.strides.end());
+  call.push.insert(call.push.end(), b.strides.begin(), b.strides.end());
+  call.push.push_back(a.quads << 16 | b.quads);
+  call.input = out->input(0);
+  call.operand = out->input(1);
+  call.flops = static_cast<uint64_t>(problem.output.elements());
+  return out->add_with_epilogue(std::move(call), {}, binary->output_min(), binary->output_max());
+}
+
+}  // namespace
+
+Status lower_elementwise(const Problem& problem, int alternative, Lowering* out) {
+  if (alternative == 1) return lower_broadcast(problem, out);
   // The operator itself is the first step. Which side is carried: one that has the output's shape.
   for (unsigned side = 0; side < problem.inputs.size(); ++side) {
     Epilogue epilogue;

@@ -25,6 +25,17 @@ uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std
 
 }  // namespace
 
+Operand Lowering::input(unsigned i) {
+  const Shape& shape = problem_.inputs[i];
+  if (problem_.is_constant[i]) {
+    const Rows rows = rows_of(shape);
+    return weights({{pack_rows(problem_.input_tensor(i), rows.rows, rows.channels)}});
+  }
+  Operand operand = Operand::value(problem_.input_tensor(i));
+  operand.bytes = stored_bytes(shape, problem_.storage);
+  return operand;
+}
+
 Operand Lowering::workspace(uint64_t bytes) {
   const uint64_t alignment = problem_.limits.offset_alignment;
   const uint64_t offset = (step_->workspace + alignment - 1) / alignment * alignment;
@@ -53,14 +64,11 @@ void Lowering::add(const Call& call) {
     dispatch.bindings[0] = Operand::value(problem_.output_tensor);
     dispatch.bindings[0].bytes = stored_bytes(problem_.output, problem_.storage);
   }
-  if (dispatch.bindings[1].kind == Operand::Kind::None) {
-    dispatch.bindings[1] = Operand::value(problem_.input_tensor(0));
-    dispatch.bindings[1].bytes = stored_bytes(problem_.inputs[0], problem_.storage);
-  }
+  if (dispatch.bindings[1].kind == Operand::Kind::None) dispatch.bindings[1] = input(0);
   for (size_t i = 1; i < kBindings; ++i) {
     dispatch.work.read += operand_bytes(dispatch.bindings[i], problem_, *weights_);
   }
-  dispatch.work.written = operand_bytes(dispatch.bindings[0], problem_, *weights_);
+  dispatch.work.written = call.written != 0 ? call.written : operand_bytes(dispatch.bindings[0], problem_, *weights_);
   dispatch.work.flops = call.flops;
   step_->dispatches.push_back(dispatch);
 }

@@ -6,6 +6,16 @@
 namespace ferry::gpu {
 
 Status lower_elementwise(const Problem& problem, int alternative, Lowering* out);
+Status lower_pool2d(const Problem& problem, int alternative, Lowering* out);
+Status lower_reduce(const Problem& problem, int alternative, Lowering* out);
+Status lower_resize2d(const Problem& problem, int alternative, Lowering* out);
+Status lower_softmax(const Problem& problem, int alternative, Lowering* out);
+Status lower_concat(const Problem& problem, int alternative, Lowering* out);
+Status lower_pixel_shuffle(const Problem& problem, int alternative, Lowering* out);
+Status lower_pad(const Problem& problem, int alternative, Lowering* out);
+Status lower_reshape(const Problem& problem, int alternative, Lowering* out);
+Status lower_transpose(const Problem& problem, int alternative, Lowering* out);
+Status lower_slice(const Problem& problem, int alternative, Lowering* out);
 
 inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6;
 Status lower_linear(const Problem& problem, int alternative, Lowering* out);

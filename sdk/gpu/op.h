@@ -36,7 +36,8 @@ struct Call {
   std::vector<uint32_t> push;               // from word 0 on; 12 where the kernel has an epilogue
   Operand output, input, weights, operand;  // output None: the chain's; input None: op's input 0
   bool updates_output = false;
-  uint64_t flops = 0;  // a multiply-add counts 2
+  uint64_t flops = 0;    // a multiply-add counts 2
+  uint64_t written = 0;  // bytes, where it is not the whole output
 };
 
 // A problem's lowering under construction: a step's dispatches and the weights that they want.
@@ -45,12 +46,16 @@ class Lowering {
   Lowering(const Problem& problem, Step* step, std::vector<Region>* weights)
       : problem_(problem), step_(step), weights_(weights) {}
 
+  const Problem& problem() const { return problem_; }
+
   // A kernel without an epilogue.
   void add(const Call& call);
   // A kernel that includes epilogue.glsl: clamps to [min, max] (op's own clamp), then the chain's steps. The steps' vectors are
   // packed behind `region`, in the same binding. FERRY_UNSUPPORTED: there is no room for so many steps.
   Status add_with_epilogue(Call call, Region region = {}, float min = -INFINITY, float max = INFINITY);
 
+  // Input `i` of the operator: the activation, or the constant packed in rows.
+  Operand input(unsigned i);
   // Scratch memory of this step, aligned for a binding.
   Operand workspace(uint64_t bytes);
   Operand weights(Region region);

@@ -15,7 +15,17 @@ struct Entry {
 
 constexpr Entry kEntries[] = {
     {fbs::OpParams::Unary, 1, true, lower_elementwise},
-    {fbs::OpParams::Binary, 1, true, lower_elementwise},
+    {fbs::OpParams::Binary, 2, true, lower_elementwise},
+    {fbs::OpParams::Pool2d, 1, true, lower_pool2d},
+    {fbs::OpParams::Reduce, 2, true, lower_reduce},
+    {fbs::OpParams::Resize2d, 1, true, lower_resize2d},
+    {fbs::OpParams::Softmax, 2, false, lower_softmax},
+    {fbs::OpParams::Concat, 1, false, lower_concat},
+    {fbs::OpParams::PixelShuffle, 1, false, lower_pixel_shuffle},
+    {fbs::OpParams::Pad, 1, false, lower_pad},
+    {fbs::OpParams::Reshape, 1, false, lower_reshape},
+    {fbs::OpParams::Transpose, 1, false, lower_transpose},
+    {fbs::OpParams::Slice, 1, false, lower_slice},
     {fbs::OpParams::Linear, kLinearAlternatives, true, lower_linear},
     {fbs::OpParams::Conv2d, kConv2dAlternatives, true, lower_conv2d},
     {fbs::OpParams::ConvTranspose2d, kConvTranspose2dAlternatives, true, lower_conv_transpose2d},

@@ -41,6 +41,9 @@ Status fits_limits(const Step& step, const Program& program, const Limits& limit
       uint64_t bytes = operand.bytes;
       if (operand.kind == Operand::Kind::Weights)
         bytes = program.weights[static_cast<size_t>(operand.index)].quads() * quad_bytes(program.storage);
+      if (bytes / quad_bytes(program.storage) >= uint64_t{1} << 29)
+        return unsupported("an operand of %llu bytes; kernels count 2^31 elements",
+                           static_cast<unsigned long long>(bytes));
       if (bytes > limits.storage_range)
         return unsupported("an operand of %llu bytes; the device binds %llu", static_cast<unsigned long long>(bytes),
                            static_cast<unsigned long long>(limits.storage_range));

@@ -1,0 +1,85 @@
+#include <algorithm>
+#include <bit>
+
+#include "sdk/gpu/lowerings.h"
+
+namespace ferry::gpu {
+namespace {
+
+constexpr uint32_t kQuads = 8, kShares = 16;  // a workgroup of reduce_rows
+
+// Dimensions of one kind (kept, or reduced), neighbours merged, innermost last.
+struct Dims {
+  std::vector<uint32_t> sizes, strides;
+
+  void add(uint32_t size, uint32_t stride) {
+    if (size == 1) return;
+    if (!sizes.empty() && strides.back() == size * stride) {
+      sizes.back() *= size;
+      strides.back() = stride;
+    } else {
+      sizes.push_back(size);
+      strides.push_back(stride);
+    }
+  }
+  uint32_t count() const {
+    uint32_t n = 1;
+    for (uint32_t size : sizes) n *= size;
+    return n;
+  }
+  // Sizes of all but the outermost, then strides of all, filled up to `most` dimensions. False: there are more.
+  bool append_to(std::vector<uint32_t>* push, size_t most) const {
+    if (sizes.size() > most) return false;
+    std::vector<uint32_t> all_sizes(most - sizes.size(), 1), all_strides(most - sizes.size(), 0);
+    all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
+    all_strides.insert(all_strides.end(), strides.begin(), strides.end());
+    push->insert(push->end(), all_sizes.begin() + 1, all_sizes.end());
+    push->insert(push->end(), all_strides.begin(), all_strides.end());
+    return true;
+  }
+};
+
+}  // namespace
+
+// Alternative 0: rows are added up whole, the last dimension is kept. 1: element by element.
+Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
+  const fbs::Reduce& p = *problem.op.params_as_Reduce();
+  const Shape& in = problem.inputs[0];
+  const auto reduced = [&](int d) { return std::find(p.axes()->begin(), p.axes()->end(), d) != p.axes()->end(); };
+  const bool by_rows = alternative == 0;
+  const int last = in.rank - 1;
+  if (by_rows && reduced(last)) return unsupported("the last dimension is reduced");
+
+  // Strides in rows, or in elements with the padding lanes of a row counted.
+  Dims kept, gone;
+  std::vector<uint32_t> strides(static_cast<size_t>(in.rank), 1);
+  uint32_t stride = by_rows ? 1 : rows_of(in).quads() * 4;
+  for (int d = last - 1; d >= 0; --d) {
+    strides[static_cast<size_t>(d)] = stride;
+    stride *= static_cast<uint32_t>(in[d]);
+  }
+  for (int d = 0; d < in.rank; ++d) {
+    if (by_rows && d == last) continue;
+    (reduced(d) ? gone : kept).add(static_cast<uint32_t>(in[d]), strides[static_cast<size_t>(d)]);
+  }
+
+  const Rows rows = rows_of(problem.output);
+  const float scale = p.kind() == fbs::ReduceKind::Mean ? 1.0f / static_cast<float>(gone.count()) : 1.0f;
+  Call call{.push = {rows.rows, gone.count(), std::bit_cast<uint32_t>(scale)},
+            .flops = static_cast<uint64_t>(in.elements())};
+  const size_t most = by_rows ? 3 : 4;
+  if (!kept.append_to(&call.push, most) || !gone.append_to(&call.push, most))
+    return unsupported("too many dimensions take turns");
+  if (by_rows) {
+    call.kernel = Kernel::ReduceRows;
+    call.workgroup = {kQuads, kShares, 1};
+    call.constants = {kShares, kQuads};
+    call.groups = spread(uint64_t{rows.rows} * ((rows.quads() + kQuads - 1) / kQuads), 1, problem.limits);
+  } else {
+    call.kernel = Kernel::Reduce;
+    call.groups = spread(rows.total(), 64, problem.limits);
+  }
+  return out->add_with_epilogue(std::move(call));
+}
+
+}  // namespace ferry::gpu

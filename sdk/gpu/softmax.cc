@@ -1,0 +1,24 @@
+#include "sdk/gpu/lowerings.h"
+
+namespace ferry::gpu {
+namespace {
+
+constexpr uint32_t kInvocations = 64;
+
+}  // namespace
+
+// Subgroups first where the device has their arithmetic, shared memory alone otherwise.
+Status lower_softmax(const Problem& problem, int alternative, Lowering* out) {
+  const bool subgroups = alternative == 0;
+  if (subgroups && !problem.limits.subgroup_arithmetic) return unsupported("the device has no subgroup arithmetic");
+  const Rows rows = rows_of(problem.output);
+  out->add({.kernel = subgroups ? Kernel::SoftmaxSubgroup : Kernel::Softmax,
+            .workgroup = {kInvocations, 1, 1},
+            .groups = spread(rows.rows, 1, problem.limits),
+            .constants = {kInvocations},
+            .push = {rows.rows, rows.channels, rows.quads()},
+            .flops = static_cast<uint64_t>(problem.output.elements()) * 4});
+  return {};
+}
+
+}  // namespace ferry::gpu

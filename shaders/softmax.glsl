@@ -1,0 +1,34 @@
+// Softmax of a row by a workgroup. The kernel that includes this defines vec4-free reductions of the workgroup:
+// float reduce_max(float) and float reduce_sum(float), which give every invocation the result.
+
+layout(push_constant) uniform Push {
+  uint rows, channels, row_quads;
+} push;
+
+float lanes_max(vec4 v, uint first) {
+  float value = v.x;
+  for (uint lane = 1; lane < 4; ++lane)
+    if (first + lane < push.channels) value = max(value, v[lane]);
+  return value;
+}
+
+void softmax() {
+  // Whole workgroups take a row or none: the barriers inside the reductions are reached by all.
+  const uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  if (row >= push.rows) return;
+  const uint begin = row * push.row_quads;
+  float largest = uintBitsToFloat(0xff800000);
+  for (uint quad = gl_LocalInvocationID.x; quad < push.row_quads; quad += gl_WorkGroupSize.x)
+    largest = max(largest, lanes_max(LOAD_INPUT(begin + quad), quad * 4));
+  largest = reduce_max(largest);
+  float sum = 0;
+  for (uint quad = gl_LocalInvocationID.x; quad < push.row_quads; quad += gl_WorkGroupSize.x) {
+    const vec4 e = mask_lanes(exp(LOAD_INPUT(begin + quad) - largest), quad * 4, push.channels);
+    sum += e.x + e.y + e.z + e.w;
+  }
+  const float scale = 1 / reduce_sum(sum);
+  for (uint quad = gl_LocalInvocationID.x; quad < push.row_quads; quad += gl_WorkGroupSize.x) {
+    const vec4 e = exp(LOAD_INPUT(begin + quad) - largest) * scale;
+    STORE_OUTPUT(begin + quad, mask_lanes(e, quad * 4, push.channels));
+  }
+}
