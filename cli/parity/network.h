@@ -22,6 +22,7 @@ class Network {
   const std::string& model_name() const { return model_name_; }
   const std::string& provenance() const { return provenance_; }
   uint64_t arena_bytes() const { return ferry_session_arena_bytes(session_.get()); }
+  ferry_report report() const { return cli::report_of(session_); }
   // Outputs and taps; their readers work while the network lives.
   ComputedTensors tensors() const;
 

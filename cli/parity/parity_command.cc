@@ -42,7 +42,9 @@ int run(const Options& options) {
   const parity::Network network(options.blob, fixture, session);
 
   parity::Report report;
-  report.comparison = parity::compare(fixture, network.tensors());
+  const bool half = session.precision == FERRY_PRECISION_FLOAT16;
+  report.comparison =
+      parity::compare(fixture, network.tensors(), half ? parity::Precision::Float16 : parity::Precision::Float32);
   report.blob = std::filesystem::path(options.blob).filename().string();
   report.model = network.model_name();
   report.provenance = network.provenance();
@@ -68,8 +70,9 @@ void add_parity(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("parity", "Compare a blob with what the reference framework computed");
   command->footer(
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
-      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum. `floor` is the\n"
-      "reference's own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
+      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum; with --precision f16 a\n"
+      "mean squared error of at most 1e-5 of the reference's mean square (`sq err`). `floor` is the reference's own\n"
+      "float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
       "Exit code: 0 all in bounds, 1 out of bounds or an output is missing, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"

@@ -17,6 +17,7 @@
 #include "converter/convert.h"
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
+#include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
 #include "tests/support/scratch_folder.h"
@@ -39,18 +40,12 @@ struct Case {
   size_t taps;                      // of the fixture, which a blob with --keep-taps holds
 };
 
-std::string text(const Comparison& comparison) {
-  Report report;
-  report.comparison = comparison;
-  return text_report(report, {.verbose = true});
-}
-
 Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
   const Network network(blob, fixture, cli::session_options(2));
   return compare(fixture, network.tensors());
 }
 
-class Family : public testing::TestWithParam<Case> {
+class Family : public ::testing::TestWithParam<Case> {
  protected:
   fs::path convert_fixture(bool keep_taps) {
     const fs::path checkpoint = folder_.path() / "model.safetensors";
@@ -94,6 +89,14 @@ TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
   }
 }
 
+TEST_P(Family, EveryGpuComputesTheSame) {
+  SKIP_WITHOUT_FIXTURES();
+  if (ferry::testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
+  const Fixture fixture = read_fixture(fixture_folder(GetParam().fixture));
+  expect_every_gpu_computes_the_same(convert_fixture(true), fixture);
+  expect_every_gpu_computes_the_same(convert_fixture(false), fixture);
+}
+
 std::vector<std::string> counted(const std::string& before, const std::vector<int>& counts, int first,
                                  const std::string& between) {
   std::vector<std::string> names;
@@ -107,12 +110,12 @@ const std::vector<std::string> kResNet50 = counted("layer", {3, 4, 6, 3}, 1, "."
 const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3, 3, 1}, 0, ".");
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Family,
-                         testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
-                                         Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
-                                         Case{"hf_resnet50", "microsoft/resnet-50", 3,
-                                              counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
-                                         Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
-                                         Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30}),
+                         ::testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
+                                           Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
+                                           Case{"hf_resnet50", "microsoft/resnet-50", 3,
+                                                counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
+                                           Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
+                                           Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30}),
                          [](const auto& tested) { return std::string(tested.param.fixture); });
 
 // ---- half precision --------------------------------------------------------------------------------------------------
@@ -130,7 +133,7 @@ std::vector<std::byte> convert_mobilenet(const fs::path& checkpoint) {
   return pack(*convert_to_graph(options));
 }
 
-class HalfPrecision : public testing::TestWithParam<ElementType> {};
+class HalfPrecision : public ::testing::TestWithParam<ElementType> {};
 
 // A checkpoint of half precision gives the very weights that its values, widened to float32, give.
 TEST_P(HalfPrecision, ConvertsAsItsWidenedValues) {
@@ -164,13 +167,13 @@ TEST_P(HalfPrecision, ConvertsAsItsWidenedValues) {
   EXPECT_GT(comparison.worst()->relative_error, step / 16);
 }
 
-INSTANTIATE_TEST_SUITE_P(Casts, HalfPrecision, testing::Values(ElementType::F16, ElementType::BF16),
+INSTANTIATE_TEST_SUITE_P(Casts, HalfPrecision, ::testing::Values(ElementType::F16, ElementType::BF16),
                          [](const auto& tested) { return std::string(element_name(tested.param)); });
 
 // ---- planted faults ----------------------------------------------------------------------------------------------------
 
 // MobileNetV2's checkpoint and graph, to be made wrong in one place.
-class Planted : public testing::Test {
+class Planted : public ::testing::Test {
  protected:
   void SetUp() override {
     SKIP_WITHOUT_FIXTURES();

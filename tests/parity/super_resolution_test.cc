@@ -14,6 +14,7 @@
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
 #include "converter/convert.h"
+#include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
 #include "tests/support/esrgan_slim.h"
@@ -45,7 +46,7 @@ struct Case {
   std::vector<std::string> blocks;  // what a release blob must hold
 };
 
-class SuperResolution : public testing::TestWithParam<Case> {
+class SuperResolution : public ::testing::TestWithParam<Case> {
  protected:
   // Empty, with the reason, where the weights are not here.
   fs::path checkpoint(std::string* reason) const {
@@ -72,12 +73,6 @@ class SuperResolution : public testing::TestWithParam<Case> {
     return compare(fixture, network.tensors());
   }
 
-  static std::string text(const Comparison& comparison) {
-    Report report;
-    report.comparison = comparison;
-    return text_report(report, {.verbose = true});
-  }
-
   ScratchFolder scratch_;
 };
 
@@ -88,6 +83,16 @@ TEST_P(SuperResolution, EveryTapIsInBounds) {
   const Comparison comparison = compared(weights, true);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
   EXPECT_EQ(comparison.not_in_blob, std::vector<std::string>());
+}
+
+TEST_P(SuperResolution, EveryGpuComputesTheSame) {
+  std::string reason;
+  const fs::path weights = checkpoint(&reason);
+  if (weights.empty()) GTEST_SKIP() << reason;
+  if (ferry::testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
+  for (const bool keep_taps : {true, false})
+    expect_every_gpu_computes_the_same(convert_to(scratch_.path() / "net.ferry", weights, keep_taps),
+                                       read_fixture(folder()));
 }
 
 TEST_P(SuperResolution, ReleaseBlobHoldsEveryBlockInBounds) {
@@ -110,10 +115,10 @@ std::vector<std::string> compact_blocks() {
 const std::vector<std::string> kDense = {"LRL_1", "LRL_2", "FDF", "SR"};
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, SuperResolution,
-                         testing::Values(Case{"esrgan_slim_x2", kDense}, Case{"esrgan_slim_x3", kDense},
-                                         Case{"esrgan_slim_x4", kDense}, Case{"esrgan_slim_x8", kDense},
-                                         Case{"realesr_animevideov3", compact_blocks()},
-                                         Case{"realesr_animevideov3_x3", compact_blocks()}),
+                         ::testing::Values(Case{"esrgan_slim_x2", kDense}, Case{"esrgan_slim_x3", kDense},
+                                           Case{"esrgan_slim_x4", kDense}, Case{"esrgan_slim_x8", kDense},
+                                           Case{"realesr_animevideov3", compact_blocks()},
+                                           Case{"realesr_animevideov3_x3", compact_blocks()}),
                          [](const auto& tested) { return std::string(tested.param.fixture); });
 
 // ---- pictures

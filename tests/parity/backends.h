@@ -1,0 +1,74 @@
+// Whole networks on every GPU that tests have, in both precisions: against the reference, and against the CPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/parity/compare.h"
+#include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
+#include "cli/parity/report.h"
+#include "tests/support/gpus.h"
+
+namespace ferry::parity {
+
+inline std::string text(const Comparison& comparison) {
+  Report report;
+  report.comparison = comparison;
+  return text_report(report, {.verbose = true});
+}
+
+inline size_t largest(const std::vector<float>& values) {
+  return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+}
+
+// What the network computed as if it were a reference.
+inline Entry as_reference(const std::string& name, const Computed& computed) {
+  Entry entry;
+  entry.name = entry.module = name;
+  entry.kind = EntryKind::Tap;
+  entry.shape = computed.shape;
+  entry.values = computed.read();
+  for (float v : entry.values) entry.absmax = std::max(entry.absmax, std::fabs(static_cast<double>(v)));
+  return entry;
+}
+
+// float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: a mean squared error of 1e-5 at
+// every stage, and the same class. No operator is left to the CPU.
+inline void expect_every_gpu_computes_the_same(const std::filesystem::path& blob, const Fixture& fixture) {
+  const Network cpu(blob, fixture, cli::session_options(2));
+  const ComputedTensors on_cpu = cpu.tensors();
+  for (const std::string& gpu : ferry::testing::test_gpus()) {
+    for (const Precision precision : {Precision::Float32, Precision::Float16}) {
+      const bool half = precision == Precision::Float16;
+      SCOPED_TRACE(blob.filename().string() + " on " + gpu + (half ? ", float16" : ", float32"));
+      ferry_session_options options = cli::session_options(1);
+      options.backend = FERRY_BACKEND_GPU;
+      options.gpu_device = gpu.c_str();
+      options.gpu_required = true;
+      options.precision = half ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
+      const Network network(blob, fixture, options);
+      EXPECT_EQ(network.report().cpu_operators, 0u);
+      const ComputedTensors on_gpu = network.tensors();
+      const Comparison comparison = compare(fixture, on_gpu, precision);
+      EXPECT_TRUE(comparison.passed()) << text(comparison);
+      for (const auto& [name, computed] : on_cpu) {
+        const Entry reference = as_reference(name, computed);
+        const std::vector<float> ours = on_gpu.at(name).read();
+        if (!half) {
+          const Row row = compare_entry(reference, computed.shape, ours);
+          EXPECT_TRUE(row.in_bounds) << name << ": " << row.relative_error << " from the CPU's result";
+        } else if (name == "logits") {
+          EXPECT_EQ(largest(ours), largest(reference.values));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace ferry::parity
