@@ -1,7 +1,10 @@
 #version 450
-// Mean or sum over any dimensions, element by element: what reduce_rows cannot do.
+// Mean or sum over any dimensions, element by element: what reduce_rows cannot do. A workgroup adds up one output quad.
 #include "common.glsl"
 #include "epilogue.glsl"
+#include "kahan.glsl"
+
+layout(constant_id = 7) const uint kInvocations = 1;  // of the workgroup, a power of two
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -14,6 +17,8 @@ layout(push_constant) uniform Push {
   uint reduced_stride[4];
 } push;
 EPILOGUE
+
+shared vec4 partial[kInvocations];
 
 uint kept_offset(uint i) {
   uint at = 0;
@@ -34,16 +39,23 @@ uint reduced_offset(uint i) {
 }
 
 void main() {
-  const uint i = linear_index();
-  const uint row = i / push.row_quads, quad = i % push.row_quads;
+  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  const uint row = group / push.row_quads, quad = group % push.row_quads, me = gl_LocalInvocationID.x;
   if (row >= push.rows) return;
-  vec4 sum = vec4(0);
-  for (uint lane = 0; lane < 4 && quad * 4 + lane < push.channels; ++lane) {
-    const uint first = kept_offset(row * push.channels + quad * 4 + lane);
-    for (uint r = 0; r < push.reduced; ++r) {
-      const uint at = first + reduced_offset(r);
-      sum[lane] += LOAD_INPUT(at / 4)[at % 4];
-    }
+  uvec4 first;
+  for (uint lane = 0; lane < 4; ++lane)  // lanes beyond the row repeat its last element; the epilogue masks them
+    first[lane] = kept_offset(row * push.channels + min(quad * 4 + lane, push.channels - 1));
+  precise vec4 sum = vec4(0), carry = vec4(0);
+  for (uint r = me; r < push.reduced; r += kInvocations) {
+    const uvec4 at = first + reduced_offset(r);
+    const vec4 terms = vec4(LOAD_INPUT(at.x / 4)[at.x % 4], LOAD_INPUT(at.y / 4)[at.y % 4],
+                            LOAD_INPUT(at.z / 4)[at.z % 4], LOAD_INPUT(at.w / 4)[at.w % 4]);
+    KAHAN_ADD(sum, carry, terms)
   }
-  STORE_OUTPUT(i, epilogue(sum * push.scale, row, quad));
+  partial[me] = sum;
+  for (uint n = kInvocations / 2; n > 0; n /= 2) {
+    barrier();
+    if (me < n) partial[me] += partial[me + n];
+  }
+  if (me == 0) STORE_OUTPUT(group, epilogue(partial[0] * push.scale, row, quad));
 }

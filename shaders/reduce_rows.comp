@@ -3,6 +3,7 @@
 // rows that are added up.
 #include "common.glsl"
 #include "epilogue.glsl"
+#include "kahan.glsl"
 
 layout(constant_id = 7) const uint kShares = 1;  // Y
 layout(constant_id = 8) const uint kQuads = 1;   // X
@@ -39,11 +40,11 @@ void main() {
   const uint row = group / columns, quad = group % columns * kQuads + gl_LocalInvocationID.x;
   const uint share = gl_LocalInvocationID.y;
   const bool inside = row < push.rows && quad < push.row_quads;
-  vec4 sum = vec4(0);
+  precise vec4 sum = vec4(0), carry = vec4(0);
   if (inside) {
     const uint first = kept_row(row);
     for (uint i = share; i < push.reduced; i += kShares)
-      sum += LOAD_INPUT((first + reduced_row(i)) * push.row_quads + quad);
+      KAHAN_ADD(sum, carry, LOAD_INPUT((first + reduced_row(i)) * push.row_quads + quad))
   }
   partial[share * kQuads + gl_LocalInvocationID.x] = sum;
   for (uint half_shares = kShares / 2; half_shares > 0; half_shares /= 2) {

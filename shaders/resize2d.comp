@@ -27,9 +27,11 @@ void main() {
   if (kBilinear == 0) {
     value = cell(n, y / push.scale_h, x / push.scale_w, quad);
   } else {
-    const vec2 centre = max((vec2(y, x) + 0.5) / vec2(push.scale_h, push.scale_w) - 0.5, vec2(0));
-    const uvec2 first = uvec2(centre), second = min(first + 1, uvec2(push.height, push.width) - 1);
-    const vec2 weight = centre - vec2(first);
+    // The centre (i + 0.5) / scale - 0.5, not below 0, in whole steps of 1 / (2 scale): exact.
+    const ivec2 steps = 2 * ivec2(push.scale_h, push.scale_w);
+    const ivec2 centre = max(2 * ivec2(y, x) + 1 - steps / 2, ivec2(0));
+    const uvec2 first = uvec2(centre / steps), second = min(first + 1, uvec2(push.height, push.width) - 1);
+    const vec2 weight = vec2(centre % steps) / vec2(steps);
     value = mix(mix(cell(n, first.x, first.y, quad), cell(n, first.x, second.y, quad), weight.y),
                 mix(cell(n, second.x, first.y, quad), cell(n, second.x, second.y, quad), weight.y), weight.x);
   }
