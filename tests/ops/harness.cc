@@ -11,6 +11,8 @@
 #include "sdk/cpu/op.h"
 #include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
+#include "tests/ops/gpu_runs.h"
+#include "tests/support/gpus.h"
 
 namespace ferry::testing {
 namespace {
@@ -60,14 +62,14 @@ struct Data {
   std::vector<uint16_t> halves;  // as the blob stores it, where it is half precision
 };
 
-Data generate(const Operand& operand, std::mt19937& random) {
+Data generate(const Operand& operand, bool halves, std::mt19937& random) {
   Data data;
   data.array.shape = operand.shape;
   for (int64_t i = 0; i < operand.shape.elements(); ++i) {
     // Not std::uniform_real_distribution, whose numbers differ between libraries.
     const double unit = static_cast<double>(random()) / 4294967296.0;
     float value = static_cast<float>(operand.low + (operand.high - operand.low) * unit);
-    if (operand.dtype == fbs::DType::Float16) {
+    if (halves || operand.dtype == fbs::DType::Float16) {
       data.halves.push_back(std::fabs(value) < 1e-3f ? uint16_t{0} : to_half(static_cast<double>(value)));
       value = static_cast<float>(half_value(data.halves.back()));
     }
@@ -147,6 +149,68 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   return {};
 }
 
+// A blob of one operator, its operands' values, and the oracle's answer. `halves`: all values are half precision's.
+struct Case {
+  Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands, bool halves);
+  std::vector<std::vector<float>> inputs() const;
+
+  std::vector<Data> data;
+  std::vector<bool> constant;
+  reference::Array expected;
+  std::vector<std::byte> bytes;
+  std::unique_ptr<Buffer> blob;
+  std::shared_ptr<Model> model;  // null where it could not be opened
+};
+
+Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands, bool halves) {
+  std::mt19937 random(20261121);
+  Graph graph;
+  std::vector<int> tensors;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    data.push_back(generate(operands[i], halves, random));
+    constant.push_back(operands[i].constant);
+    const std::string name = "operand" + std::to_string(i);
+    if (!operands[i].constant) {
+      tensors.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same).index);
+    } else if (operands[i].dtype == fbs::DType::Float16) {
+      auto owner = std::make_shared<const std::vector<uint16_t>>(data[i].halves);
+      const Constant packed{owner, std::as_bytes(std::span(*owner))};
+      tensors.push_back(graph.add_constant(name, fbs::DType::Float16, operands[i].shape, packed).index);
+    } else {
+      tensors.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
+    }
+  }
+  std::vector<const reference::Array*> arrays;
+  for (const Data& d : data) arrays.push_back(&d.array);
+  auto op = std::make_unique<fbs::OperatorT>();
+  op->name = "op";
+  op->params = params;
+  op->inputs.assign(tensors.begin(), tensors.end());
+  expected = reference::compute(*SerializedOp(*op), arrays);
+
+  auto tensor = std::make_unique<fbs::TensorT>();
+  tensor->name = "output";
+  tensor->shape.assign(expected.shape.dims.begin(), expected.shape.dims.begin() + expected.shape.rank);
+  graph.model.tensors.push_back(std::move(tensor));
+  const int output = static_cast<int>(graph.model.tensors.size()) - 1;
+  op->outputs.push_back(output);
+  graph.model.operators.push_back(std::move(op));
+  graph.add_output("output", {&graph, output}, fbs::Layout::Same);
+
+  bytes = pack(graph);
+  blob = std::make_unique<Buffer>(bytes.size());
+  std::memcpy(blob->data(), bytes.data(), bytes.size());
+  const Status status = Model::open_memory(blob->data(), bytes.size(), &model);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+std::vector<std::vector<float>> Case::inputs() const {
+  std::vector<std::vector<float>> values;
+  for (size_t i = 0; i < data.size(); ++i)
+    if (!constant[i]) values.push_back(data[i].floats);
+  return values;
+}
+
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
@@ -165,55 +229,13 @@ double normalised_error(const std::vector<float>& got, const std::vector<double>
 }
 
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
-                                      double bound) {
-  std::mt19937 random(20261121);
-  std::vector<Data> data;
-  for (const Operand& operand : operands) data.push_back(generate(operand, random));
-
-  Graph graph;
-  std::vector<int> inputs;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const std::string name = "operand" + std::to_string(i);
-    if (!operands[i].constant) {
-      inputs.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same).index);
-    } else if (operands[i].dtype == fbs::DType::Float16) {
-      auto owner = std::make_shared<const std::vector<uint16_t>>(data[i].halves);
-      const Constant halves{owner, std::as_bytes(std::span(*owner))};
-      inputs.push_back(graph.add_constant(name, fbs::DType::Float16, operands[i].shape, halves).index);
-    } else {
-      inputs.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
-    }
-  }
-  std::vector<const reference::Array*> arrays;
-  for (const Data& d : data) arrays.push_back(&d.array);
-  auto op = std::make_unique<fbs::OperatorT>();
-  op->name = "op";
-  op->params = params;
-  op->inputs.assign(inputs.begin(), inputs.end());
-  const reference::Array expected = reference::compute(*SerializedOp(*op), arrays);
-
-  auto tensor = std::make_unique<fbs::TensorT>();
-  tensor->name = "output";
-  tensor->shape.assign(expected.shape.dims.begin(), expected.shape.dims.begin() + expected.shape.rank);
-  graph.model.tensors.push_back(std::move(tensor));
-  const int output = static_cast<int>(graph.model.tensors.size()) - 1;
-  op->outputs.push_back(output);
-  graph.model.operators.push_back(std::move(op));
-  graph.add_output("output", {&graph, output}, fbs::Layout::Same);
-
-  const std::vector<std::byte> bytes = pack(graph);
-  Buffer blob(bytes.size());
-  std::memcpy(blob.data(), bytes.data(), bytes.size());
-  std::shared_ptr<Model> model;
-  if (const Status status = Model::open_memory(blob.data(), bytes.size(), &model); !status.ok()) {
-    ADD_FAILURE() << status.message();
-    return {};
-  }
-
+                                      double bound, std::optional<double> gpu_bound) {
+  const Case made(params, operands, false);
+  if (made.model == nullptr) return {};
   std::vector<float> first;
   const auto run_again = [&](const How& how) {
     std::vector<float> output_values;
-    if (const Status status = run(*model, data, how, &output_values); !status.ok()) {
+    if (const Status status = run(*made.model, made.data, how, &output_values); !status.ok()) {
       ADD_FAILURE() << how.name << ": " << status.message();
       return;
     }
@@ -225,11 +247,16 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   run_again({.name = "3 threads", .threads = 3});
   run_again({.name = "resized", .resized = true});
   for (size_t i = 0; i < operands.size(); ++i)
-    if (!operands[i].constant && operands[i].shape.elements() == expected.shape.elements() &&
-        cpu::may_run_in_place(*model->graph().operators()->Get(0), static_cast<int>(i)))
+    if (!operands[i].constant && operands[i].shape.elements() == made.expected.shape.elements() &&
+        cpu::may_run_in_place(*made.model->graph().operators()->Get(0), static_cast<int>(i)))
       run_again({.name = "in place", .threads = 3, .in_place = static_cast<int>(i)});
-  EXPECT_LE(normalised_error(first, expected.values), bound)
+  EXPECT_LE(normalised_error(first, made.expected.values), bound)
       << EnumNameOpParams(params.type) << " with input " << to_string(operands[0].shape);
+
+  if (test_gpus().empty()) return first;
+  expect_on_gpus(made.model, made.inputs(), made.expected, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound));
+  const Case halves(params, operands, true);
+  expect_on_gpus(halves.model, halves.inputs(), halves.expected, FERRY_PRECISION_FLOAT16, kHalfBound);
   return first;
 }
 

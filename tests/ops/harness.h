@@ -1,9 +1,10 @@
-// Runs one operator on the CPU as a blob would and compares it with the oracle.
+// Runs one operator as a blob would, on the CPU and on the GPUs under test, and compares it with the oracle.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,15 +36,17 @@ double normalised_error(const std::vector<float>& got, const std::vector<double>
 
 // Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
 // operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
-// within `bound` of the oracle (normalised_error). Gives the output for further checks; empty where something failed.
+// within `bound` of the oracle (normalised_error). Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` where
+// one is given. Gives the CPU's output for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
-                                      double bound);
+                                      double bound, std::optional<double> gpu_bound = {});
 
 template <typename Params>
-std::vector<float> expect_like_oracle(Params params, const std::vector<Operand>& operands, double bound) {
+std::vector<float> expect_like_oracle(Params params, const std::vector<Operand>& operands, double bound,
+                                      std::optional<double> gpu_bound = {}) {
   fbs::OpParamsUnion any;
   any.Set(std::move(params));
-  return expect_like_oracle(any, operands, bound);
+  return expect_like_oracle(any, operands, bound, gpu_bound);
 }
 
 // The oracle's output for values written out.

@@ -15,6 +15,9 @@ struct Case {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// What Vulkan asks of exp(x): 3 + 2 |x| units in the last place, here for x up to 5.
+constexpr double kVulkanExp = 8e-7;
+
 // XNNPACK's approximations are good to a few units in the last place; the rest is exact but for rounding.
 const Case kCases[] = {
     {fbs::UnaryKind::Clamp, 0, 6, -10, 10, 0},         {fbs::UnaryKind::Clamp, 0, kInfinity, -10, 10, 0},
@@ -35,8 +38,9 @@ TEST(Unary, EveryKindMatchesTheOracle) {
     p.kind = c.kind;
     p.alpha = c.alpha;
     p.beta = c.beta;
-    expect_like_oracle(p, {input({1, 7, 5, 13}, c.low, c.high)}, c.bound);
-    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound);  // cut among threads
+    const double gpu_bound = c.kind == fbs::UnaryKind::Exp ? kVulkanExp : c.bound;
+    expect_like_oracle(p, {input({1, 7, 5, 13}, c.low, c.high)}, c.bound, gpu_bound);
+    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound, gpu_bound);  // cut among threads
     expect_like_oracle(p, {input({1}, c.low, c.high)}, c.bound == 0 ? 0 : 1e-5);
   }
 }

@@ -1,0 +1,133 @@
+#include "tests/ops/gpu_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "sdk/graph/session.h"
+#include "sdk/graph/shape_rules.h"
+#include "tests/ops/harness.h"
+#include "tests/support/gpus.h"
+
+namespace ferry::testing {
+namespace {
+
+// A session on each GPU that lives as long as the program: the others share its device, and the pipelines made there.
+class Devices : public ::testing::Environment {
+ public:
+  void keep(const std::string& gpu, const std::shared_ptr<Model>& model, const SessionOptions& options) {
+    if (sessions_.contains(gpu)) return;
+    const Status status = Session::create(model, options, &sessions_[gpu]);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  void TearDown() override { sessions_.clear(); }
+
+ private:
+  std::map<std::string, std::unique_ptr<Session>> sessions_;
+};
+
+Devices& devices() {
+  static Devices* const added = static_cast<Devices*>(::testing::AddGlobalTestEnvironment(new Devices));
+  return *added;
+}
+const bool added_before_main = (devices(), true);
+
+class Run {
+ public:
+  Run(const Model& model, Session& session, const std::vector<std::vector<float>>& inputs)
+      : graph_(model.graph()), session_(session), inputs_(inputs) {}
+
+  Status run(std::vector<float>* out) {
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      std::memcpy(session_.data(tensor(i)), inputs_[i].data(), inputs_[i].size() * sizeof(float));
+    FERRY_TRY(session_.run());
+    const int output = static_cast<int>(graph_.outputs()->Get(0)->tensor());
+    const auto* values = static_cast<const float*>(session_.data(output));
+    out->assign(values, values + session_.shape(output).elements());
+    return {};
+  }
+
+  // To larger inputs and back; nothing where the operator has no such.
+  Status resize() {
+    std::vector<Shape> declared;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      declared.push_back(session_.shape(tensor(i)));
+      Shape larger = declared.back();
+      for (int d = 0; d + 1 < larger.rank; ++d)
+        if (larger[d] > 1) larger[d] += 2;
+      if (!session_.resize(i, larger).ok()) break;  // two inputs must agree, or the shape is the operator's parameter
+    }
+    if (declared.size() == 1) FERRY_TRY(session_.run());
+    for (size_t i = 0; i < declared.size(); ++i) FERRY_TRY(session_.resize(i, declared[i]));
+    return {};
+  }
+
+ private:
+  int tensor(size_t input) const {
+    return static_cast<int>(graph_.inputs()->Get(static_cast<unsigned>(input))->tensor());
+  }
+
+  const fbs::Model& graph_;
+  Session& session_;
+  const std::vector<std::vector<float>>& inputs_;
+};
+
+}  // namespace
+
+double normalised_squared_error(const std::vector<float>& got, const std::vector<double>& expected) {
+  constexpr double kHalfStep = 0x1p-25;
+  double error = 0, square = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = static_cast<double>(got[i]) - expected[i];
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    const double counted = std::max(std::fabs(difference) - kHalfStep, 0.0);
+    error += counted * counted;
+    square += expected[i] * expected[i];
+  }
+  return square > 0 ? error / square : error;
+}
+
+void expect_on_gpus(const std::shared_ptr<Model>& model, const std::vector<std::vector<float>>& inputs,
+                    const reference::Array& expected, ferry_precision precision, double bound) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu + (precision == FERRY_PRECISION_FLOAT16 ? ", float16" : ", float32"));
+    SessionOptions options;
+    options.num_threads = 1;
+    options.backend = FERRY_BACKEND_GPU;
+    options.precision = precision;
+    options.gpu_required = true;
+    options.gpu_device = gpu.c_str();
+    devices().keep(gpu, model, options);
+    std::unique_ptr<Session> session;
+    Status status = Session::create(model, options, &session);
+    ASSERT_TRUE(status.ok()) << status.message();
+    const EngineReport& report = session->computing().report();
+    EXPECT_EQ(report.cpu_operators, 0u);
+    EXPECT_EQ(report.backend, FERRY_BACKEND_GPU);
+    EXPECT_EQ(report.precision, precision);
+
+    Run run(*model, *session, inputs);
+    std::vector<float> first, again;
+    status = run.run(&first);
+    ASSERT_TRUE(status.ok()) << status.message();
+    ASSERT_EQ(first.size(), expected.values.size());
+    const double error = precision == FERRY_PRECISION_FLOAT16 ? normalised_squared_error(first, expected.values)
+                                                              : normalised_error(first, expected.values);
+    EXPECT_LE(error, bound);
+    for (const char* how : {"second run", "resized"}) {
+      if (how[0] == 'r') status = run.resize();
+      if (status.ok()) status = run.run(&again);
+      ASSERT_TRUE(status.ok()) << how << ": " << status.message();
+      EXPECT_EQ(std::memcmp(again.data(), first.data(), first.size() * sizeof(float)), 0)
+          << how << ": other bits than at first";
+    }
+    EXPECT_EQ(report.backend, FERRY_BACKEND_GPU) << session->gpu_status().message();
+  }
+}
+
+}  // namespace ferry::testing
