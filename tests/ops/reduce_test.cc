@@ -5,6 +5,8 @@ namespace {
 
 // Sums are kept in double: what is left is the rounding to float32.
 constexpr double kBound = 6e-8;
+// The GPU adds up compensated shares in a tree of float32 sums and scales the result: six roundings instead of one.
+constexpr double kGpuBound = 3e-7;
 
 fbs::ReduceT reduce(fbs::ReduceKind kind, std::vector<int> axes, bool keep_dims = false) {
   fbs::ReduceT p;
@@ -18,10 +20,10 @@ TEST(Reduce, AveragesAPicture) {
   for (const int channels : {1, 3, 64, 129, 512})
     for (const bool keep_dims : {false, true}) {
       SCOPED_TRACE(channels);
-      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kBound);
+      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kBound, kGpuBound);
     }
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kBound);
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kBound, kGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kBound, kGpuBound);
 }
 
 TEST(Reduce, TakesAnyAxes) {
@@ -30,17 +32,17 @@ TEST(Reduce, TakesAnyAxes) {
     for (int i = 0; i < 4; ++i)
       if ((set >> i & 1u) != 0) axes.push_back(i);
     SCOPED_TRACE(::testing::Message() << "axes of bits " << set);
-    expect_like_oracle(reduce(fbs::ReduceKind::Sum, axes), {input({3, 4, 5, 6}, 0, 1)}, kBound);
-    expect_like_oracle(reduce(fbs::ReduceKind::Mean, axes, true), {input({2, 1, 19, 33}, 0, 1)}, kBound);
+    expect_like_oracle(reduce(fbs::ReduceKind::Sum, axes), {input({3, 4, 5, 6}, 0, 1)}, kBound, kGpuBound);
+    expect_like_oracle(reduce(fbs::ReduceKind::Mean, axes, true), {input({2, 1, 19, 33}, 0, 1)}, kBound, kGpuBound);
   }
-  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {1, 3, 5}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound);
-  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {0, 2, 4}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {1, 3, 5}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound, kGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {0, 2, 4}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound, kGpuBound);
 }
 
 // A float32 sum of a million terms in order would be off by 1e-5 and more.
 TEST(Reduce, StaysExactOverManyTerms) {
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 1024}, 0, 1)}, kBound);
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 1024}, 0, 1)}, kBound, kGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kBound, kGpuBound);
 }
 
 TEST(ReduceOracle, CountsByHand) {
