@@ -4,7 +4,7 @@
 set(examples_dir "${PROJECT_BINARY_DIR}/header_examples")
 file(MAKE_DIRECTORY "${examples_dir}")
 set(header_examples)
-foreach(header ferry.h image.h ferry.hpp)
+foreach(header ferry.h image.h ferry.hpp vulkan.h)
   set(source "${PROJECT_SOURCE_DIR}/sdk/include/ferry/${header}")
   set(example "${examples_dir}/${header}.inc")
   # Lines of the first comment that are indented by three spaces.
@@ -14,8 +14,12 @@ foreach(header ferry.h image.h ferry.hpp)
     DEPENDS "${source}" VERBATIM)
   list(APPEND header_examples "${example}")
 endforeach()
-target_sources(runtime_tests PRIVATE ${header_examples})
-target_include_directories(runtime_tests PRIVATE "${examples_dir}")
+foreach(program runtime_tests gpu_tests) # vulkan.h's is for gpu_tests
+  if(TARGET ${program})
+    target_sources(${program} PRIVATE ${header_examples})
+    target_include_directories(${program} PRIVATE "${examples_dir}")
+  endif()
+endforeach()
 # As an app may be built.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/runtime/veneer_example_test.cc"
   "${PROJECT_SOURCE_DIR}/tests/runtime/veneer_test.cc" PROPERTIES COMPILE_OPTIONS "-fno-exceptions;-fno-rtti")

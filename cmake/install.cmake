@@ -3,8 +3,11 @@
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ferry")
 
+if(NOT FERRY_GPU)
+  set(absent PATTERN "vulkan.h" EXCLUDE)
+endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/sdk/include/ferry" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${absent})
 install(TARGETS ferry_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${FERRY_STATIC_ARCHIVE}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET ferry_cli)

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "sdk/api/async.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/model.h"
 #include "sdk/status.h"
@@ -16,7 +17,14 @@ struct ferry_model {
 };
 
 struct ferry_session {
+  // Once no run is under way.
+  ferry::Session& idle() const {
+    async.settle(*session);
+    return *session;
+  }
+
   std::unique_ptr<ferry::Session> session;  // keeps its model alive
+  mutable ferry::AsyncRuns async;           // after what it runs: it ends before
 };
 
 namespace ferry {

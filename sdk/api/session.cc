@@ -56,7 +56,7 @@ ferry_status port_of_session(const ferry_session* session, const char* kind,
     return report(error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index,
                         static_cast<size_t>(ports.size())));
   }
-  const ferry::Session& s = *session->session;
+  const ferry::Session& s = session->idle();
   const ferry::fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
   const int tensor = static_cast<int>(port.tensor());
   *out = ferry::describe(s.model(), port, s.shape(tensor), s.data(tensor));
@@ -95,8 +95,9 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   wanted.gpu_cache_dir = checked.gpu_cache_dir;
   std::unique_ptr<ferry::Session> made;
   if (const Status status = ferry::Session::create(model->model, wanted, &made); !status.ok()) return report(status);
-  *session = new (std::nothrow) ferry_session{std::move(made)};
+  *session = new (std::nothrow) ferry_session;
   if (*session == nullptr) return report(error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made"));
+  (*session)->session = std::move(made);
   return FERRY_OK;
 }
 
@@ -112,21 +113,21 @@ ferry_status ferry_session_resize(ferry_session* session, size_t index, const in
   ferry::Shape wanted;
   wanted.rank = rank;
   std::copy_n(shape, rank, wanted.dims.begin());
-  return report(session->session->resize(index, wanted));
+  return report(session->idle().resize(index, wanted));
 }
 
 ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out) {
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(session);
-  return port_of_session(session, "input", *session->session->model().graph().inputs(), index, out);
+  return port_of_session(session, "input", *session->idle().model().graph().inputs(), index, out);
 }
 
 ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out) {
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(session);
-  return port_of_session(session, "output", *session->session->model().graph().outputs(), index, out);
+  return port_of_session(session, "output", *session->idle().model().graph().outputs(), index, out);
 }
 
 ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out) {
@@ -134,7 +135,7 @@ ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_t
   *out = {};
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(name);
-  const ferry::Session& s = *session->session;
+  const ferry::Session& s = session->idle();
   const ferry::fbs::Port* port = nullptr;
   if (const Status status = s.tap(name, &port); !status.ok()) return report(status);
   const int tensor = static_cast<int>(port->tensor());
@@ -144,7 +145,17 @@ ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_t
 
 ferry_status ferry_session_run(ferry_session* session) {
   FERRY_REQUIRE(session);
-  return report(session->session->run());
+  return report(session->idle().run());
+}
+
+ferry_status ferry_session_run_async(ferry_session* session, ferry_run_callback callback, void* user) {
+  FERRY_REQUIRE(session);
+  return report(session->async.start(session, callback, user));
+}
+
+ferry_status ferry_session_wait(ferry_session* session) {
+  FERRY_REQUIRE(session);
+  return report(session->async.wait(*session->session));
 }
 
 void ferry_session_cancel(ferry_session* session) {
@@ -152,22 +163,22 @@ void ferry_session_cancel(ferry_session* session) {
 }
 
 uint64_t ferry_session_arena_bytes(const ferry_session* session) {
-  return session != nullptr ? session->session->arena_bytes() : 0;
+  return session != nullptr ? session->idle().arena_bytes() : 0;
 }
 
 uint64_t ferry_session_packed_bytes(const ferry_session* session) {
-  return session != nullptr ? session->session->computing().packed_bytes() : 0;
+  return session != nullptr ? session->idle().computing().packed_bytes() : 0;
 }
 
 size_t ferry_session_profile_count(const ferry_session* session) {
-  return session != nullptr ? session->session->computing().microseconds().size() : 0;
+  return session != nullptr ? session->idle().computing().microseconds().size() : 0;
 }
 
 ferry_status ferry_session_profile(const ferry_session* session, size_t index, ferry_profile_entry* out) {
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(session);
-  const ferry::Session& s = *session->session;
+  const ferry::Session& s = session->idle();
   const size_t count = s.computing().microseconds().size();
   if (count == 0) {
     return report(error(FERRY_INVALID_ARGUMENT, "nothing was timed: set options.profile when the session is made"));
@@ -191,8 +202,8 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
   constexpr size_t kFirstVersion = offsetof(ferry_report, note_count) + sizeof(size_t);
   ferry_report filled{};
   if (session != nullptr) {
-    const ferry::EngineReport& engine = session->session->computing().report();
-    const Status& gpu = session->session->gpu_status();
+    const ferry::EngineReport& engine = session->idle().computing().report();
+    const Status& gpu = session->idle().gpu_status();
     filled.backend = engine.backend;
     filled.gpu_status = gpu.code();
     filled.message = gpu.message().c_str();
@@ -215,6 +226,6 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
 
 const char* ferry_session_report_note(const ferry_session* session, size_t index) {
   if (session == nullptr) return nullptr;
-  const std::vector<std::string>& notes = session->session->computing().report().notes;
+  const std::vector<std::string>& notes = session->idle().computing().report().notes;
   return index < notes.size() ? notes[index].c_str() : nullptr;
 }

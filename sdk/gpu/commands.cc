@@ -9,15 +9,16 @@ namespace ferry::gpu {
 Commands::~Commands() {
   // Nothing of a submission may be destroyed under it. A wait that failed for want of memory may succeed now.
   for (int attempt = 0; pending_ && attempt < 3; ++attempt) (void)wait();
-  const VolkDeviceTable& vk = device_->vk();
+  const DeviceFunctions& vk = device_->vk();
   vk.vkDestroyFence(device_->handle(), fence_, nullptr);
   vk.vkDestroyQueryPool(device_->handle(), queries_, nullptr);
   vk.vkDestroyDescriptorPool(device_->handle(), descriptors_, nullptr);
   vk.vkDestroyCommandPool(device_->handle(), pool_, nullptr);
 }
 
-Status Commands::begin(size_t dispatches, bool timed) {
-  const VolkDeviceTable& vk = device_->vk();
+Status Commands::begin(size_t dispatches, bool timed, bool foreign) {
+  foreign_ = foreign;
+  const DeviceFunctions& vk = device_->vk();
   const VkCommandPoolCreateInfo pool{.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                      .queueFamilyIndex = device_->queue_family()};
   FERRY_TRY(check(vk.vkCreateCommandPool(device_->handle(), &pool, nullptr, &pool_), "vkCreateCommandPool"));
@@ -48,10 +49,10 @@ Status Commands::begin(size_t dispatches, bool timed) {
   }
   // An earlier submission may have written what this one reads: another session's weights, the last run's arena.
   const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                .srcAccessMask = foreign ? VK_ACCESS_MEMORY_WRITE_BIT : VK_ACCESS_SHADER_WRITE_BIT,
                                 .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
-  vk.vkCmdPipelineBarrier(buffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1,
-                          &barrier, 0, nullptr, 0, nullptr);
+  vk.vkCmdPipelineBarrier(buffer_, foreign ? VK_PIPELINE_STAGE_ALL_COMMANDS_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
   timestamp();
   return {};
 }
@@ -73,7 +74,7 @@ void Commands::barrier_if_needed(std::span<const Access> accesses) {
 }
 
 Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places) {
-  const VolkDeviceTable& vk = device_->vk();
+  const DeviceFunctions& vk = device_->vk();
   Pipelines& pipelines = device_->pipelines();
   VkPipeline pipeline = VK_NULL_HANDLE;
   FERRY_TRY(pipelines.get(dispatch.variant, &pipeline));
@@ -117,21 +118,28 @@ void Commands::timestamp() {
 }
 
 Status Commands::end() {
-  const VolkDeviceTable& vk = device_->vk();
-  const VkMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-                                .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
-                                .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT};
-  vk.vkCmdPipelineBarrier(buffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                          VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0, nullptr,
-                          0, nullptr);
+  const DeviceFunctions& vk = device_->vk();
+  const VkMemoryBarrier barrier{
+      .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+      .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+      .dstAccessMask = VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT |
+                       (foreign_ ? VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT : 0u)};
+  const VkPipelineStageFlags readers =
+      foreign_ ? VK_PIPELINE_STAGE_ALL_COMMANDS_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  vk.vkCmdPipelineBarrier(buffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_HOST_BIT | readers, 0, 1,
+                          &barrier, 0, nullptr, 0, nullptr);
   return check(vk.vkEndCommandBuffer(buffer_), "vkEndCommandBuffer");
 }
 
-Status Commands::submit() {
-  const VkSubmitInfo info{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &buffer_};
-  FERRY_TRY(device_->submit(info, fence_));
+Status Commands::submit(VkSubmitInfo batch, VkFence fence) {
+  batch.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  batch.commandBufferCount = 1;
+  batch.pCommandBuffers = &buffer_;
+  FERRY_TRY(device_->submit(batch, fence_));
   pending_ = true;
-  return {};
+  if (fence == VK_NULL_HANDLE) return {};
+  const VkSubmitInfo nothing{.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO};  // signals once all before it is done
+  return device_->submit(nothing, fence);
 }
 
 Status Commands::wait() {

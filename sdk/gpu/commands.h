@@ -23,8 +23,9 @@ class Commands {
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
 
-  // Room for that many dispatches, and that many + 1 timestamps where `timed`.
-  Status begin(size_t dispatches, bool timed = false);
+  // Room for that many dispatches, and that many + 1 timestamps where `timed`. `foreign`: buffers are the app's, who does
+  // with them whatever it likes before and after.
+  Status begin(size_t dispatches, bool timed = false, bool foreign = false);
   // Waits for earlier dispatches where they touch the same bytes. An operand that is None is given the output's place.
   Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
   // All that was recorded so far is done at this timestamp; they count from 0.
@@ -32,7 +33,9 @@ class Commands {
   // Results become visible to the host and to later submissions.
   Status end();
 
-  Status submit();
+  // The batch gets this command buffer; `fence`, where it is not null, is signalled along with the own one.
+  Status submit(VkSubmitInfo batch = {}, VkFence fence = VK_NULL_HANDLE);
+  bool pending() const { return pending_; }
   Status wait();
   // Nanoseconds of each timestamp of the last submission, once it is waited for; nothing where `timed` was not given or the
   // device has no timestamps.
@@ -55,7 +58,7 @@ class Commands {
   VkQueryPool queries_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   uint32_t timestamps_ = 0, max_timestamps_ = 0;
-  bool pending_ = false;
+  bool pending_ = false, foreign_ = false;
   std::vector<Access> accesses_;  // since the last barrier
 };
 

@@ -24,9 +24,10 @@ Registry& registry() {
   return *all;
 }
 
-std::string identity(const DeviceInfo& info) {
+// `index` tells twins apart.
+std::string identity(const DeviceInfo& info, size_t index) {
   char text[64];
-  std::snprintf(text, sizeof text, "%x:%x:", info.properties.vendorID, info.properties.deviceID);
+  std::snprintf(text, sizeof text, "%zu:%x:%x:", index, info.properties.vendorID, info.properties.deviceID);
   return text + std::string(info.properties.deviceName);
 }
 
@@ -51,7 +52,7 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 Buffer::~Buffer() {
   if (device_ == nullptr) return;
-  const VolkDeviceTable& vk = device_->vk();
+  const DeviceFunctions& vk = device_->vk();
   vk.vkDestroyBuffer(device_->handle(), handle_, nullptr);
   vk.vkFreeMemory(device_->handle(), memory_, nullptr);  // unmaps
 }
@@ -80,13 +81,14 @@ Status Device::open(const char* choice, const char* cache_folder, bool retry, st
   const DeviceInfo* info = nullptr;
   FERRY_TRY(instance->choose(choice, &info));
 
+  const std::string key = identity(*info, static_cast<size_t>(info - instance->devices().data()));
   Registry& all = registry();
+  std::shared_ptr<Device> former, device;  // destroyed after the lock is given back: ~Device() takes it
   const std::lock_guard lock(all.mutex);
-  const std::string key = identity(*info);
-  std::shared_ptr<Device> device = all.open[key].lock();
+  device = all.open[key].lock();
   if (device != nullptr && device->lost()) {
     all.lost.insert(key);
-    device.reset();
+    former = std::move(device);
   }
   if (retry) all.lost.erase(key);
   if (all.lost.contains(key))
@@ -98,6 +100,7 @@ Status Device::open(const char* choice, const char* cache_folder, bool retry, st
     device->instance_ = std::move(instance);
     device->functions_ = device->instance_->functions();
     device->info_ = *info;
+    device->key_ = key;
     FERRY_TRY(device->create(cache_folder));
     all.open[key] = device;
   }
@@ -122,11 +125,11 @@ Status Device::adopt(const ExternalDevice& external, const char* cache_folder, s
 
 Device::~Device() {
   pipelines_.reset();
-  if (handle_ != VK_NULL_HANDLE && external_.device == VK_NULL_HANDLE) vk_.vkDestroyDevice(handle_, nullptr);
+  if (vk_.vkDestroyDevice != nullptr && external_.device == VK_NULL_HANDLE) vk_.vkDestroyDevice(handle_, nullptr);
   if (!lost_ || external_.device != VK_NULL_HANDLE) return;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.lost.insert(identity(info_));
+  all.lost.insert(key_);
 }
 
 Status Device::create(const char* cache_folder) {
@@ -173,11 +176,7 @@ Status Device::create(const char* cache_folder) {
       return status;
     }
   }
-  // Every function of the device, past the loader's own dispatch.
-  vkGetDeviceProcAddr = functions_.vkGetDeviceProcAddr;
-  volkLoadDeviceTable(&vk_, handle_);
-  if (vk_.vkQueueSubmit == nullptr || vk_.vkCmdDispatch == nullptr || vk_.vkCreateComputePipelines == nullptr)
-    return error(FERRY_GPU_UNAVAILABLE, "GPU '%s' lacks functions of Vulkan 1.1", info_.properties.deviceName);
+  FERRY_TRY(DeviceFunctions::load(functions_.vkGetDeviceProcAddr, handle_, &vk_));
   if (external_.device != VK_NULL_HANDLE) {
     queue_ = external_.queue;
   } else {
@@ -217,6 +216,10 @@ void Device::read_limits(bool can_import) {
   limits_.timestamp_ns = timed ? static_cast<double>(l.timestampPeriod) : 0;
 }
 
+// Kinds that only a device with a feature of their name enabled may allocate.
+constexpr VkMemoryPropertyFlags kSpecial = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
+                                           VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
+
 // Kinds of memory in order of preference; each kind is asked for with fewer wishes than the one before.
 Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
   const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -247,7 +250,7 @@ Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
   for (const VkMemoryPropertyFlags wish : wishes) {
     for (uint32_t type = 0; type < memory_.memoryTypeCount; ++type) {
       const VkMemoryPropertyFlags flags = memory_.memoryTypes[type].propertyFlags;
-      if (!(needs.memoryTypeBits >> type & 1) || (flags & wish) != wish) continue;
+      if (!(needs.memoryTypeBits >> type & 1) || (flags & wish) != wish || (flags & kSpecial)) continue;
       const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                           .allocationSize = aligned(needs.size, limits_.copy_alignment),
                                           .memoryTypeIndex = type};
@@ -292,7 +295,9 @@ Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
   FERRY_TRY(check(vk_.vkCreateBuffer(handle_, &create, nullptr, &buffer.handle_), "vkCreateBuffer"));
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(handle_, buffer.handle_, &needs);
-  const uint32_t types = needs.memoryTypeBits & pointer.memoryTypeBits;
+  uint32_t types = needs.memoryTypeBits & pointer.memoryTypeBits;
+  for (uint32_t i = 0; i < memory_.memoryTypeCount; ++i)
+    if (memory_.memoryTypes[i].propertyFlags & kSpecial) types &= ~(1u << i);
   if (types == 0 || needs.size > bytes) return error(FERRY_UNSUPPORTED, "the device does not import this memory");
   uint32_t type = 0;
   while (!(types >> type & 1)) ++type;

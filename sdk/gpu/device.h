@@ -90,7 +90,7 @@ class Device : public std::enable_shared_from_this<Device> {
   ~Device();
 
   VkDevice handle() const { return handle_; }
-  const VolkDeviceTable& vk() const { return vk_; }
+  const DeviceFunctions& vk() const { return vk_; }
   const DeviceInfo& info() const { return info_; }
   const Limits& limits() const { return limits_; }
   uint32_t queue_family() const { return queue_family_; }
@@ -117,12 +117,13 @@ class Device : public std::enable_shared_from_this<Device> {
   std::shared_ptr<const Instance> instance_;  // null where the device is a caller's
   InstanceFunctions functions_{};
   DeviceInfo info_;
+  std::string key_;  // in the registry of open devices
   Limits limits_{};
   VkPhysicalDeviceMemoryProperties memory_{};
   VkDevice handle_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
   uint32_t queue_family_ = 0;
-  VolkDeviceTable vk_{};
+  DeviceFunctions vk_{};
   ExternalDevice external_{};
   std::mutex queue_mutex_;
   std::atomic<bool> lost_ = false;

@@ -7,6 +7,7 @@
 
 #include "sdk/cpu/op.h"
 #include "sdk/gpu/commands.h"
+#include "sdk/gpu/interop.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/weights.h"
 #include "sdk/graph/plan.h"
@@ -37,6 +38,7 @@ struct Layout {
   std::vector<uint64_t> device_workspaces;  // of each step, in the arena
   Buffer arena, transfer;
   std::vector<Place> weights;  // of Program.weights
+  std::vector<Place> bound;    // by tensor: buffers of the app's, null where the session's own memory serves
   std::vector<Segment> segments;
   std::vector<std::unique_ptr<cpu::Op>> cpu_ops;  // by operator, null where it runs on the GPU
   std::vector<uint64_t> ports;                    // offset in port_memory, by tensor; kNoOffset: no port
@@ -44,7 +46,7 @@ struct Layout {
   uint64_t port_bytes = 0;
 };
 
-class GpuEngine : public Engine {
+class GpuEngine : public Engine, public Interop {
  public:
   GpuEngine(const Model& model, const SessionOptions& options, pthreadpool_t pool)
       : model_(model), options_(options), pool_(pool) {}
@@ -53,6 +55,12 @@ class GpuEngine : public Engine {
 
   Status prepare(const std::vector<Shape>& shapes) override;
   Status run(const std::atomic<Progress>& progress) override;
+  bool submitted() const override { return submitted_; }
+  Status finish() override;
+  bool bound() const override;
+  Interop* interop() override { return this; }
+  Status bind(int tensor, const Place& place) override;
+  Status submit(const VkSubmitInfo& batch, VkFence fence) override;
   void* data(int tensor) const override;
   uint64_t arena_bytes() const override { return layout_.device.arena_bytes + layout_.host.arena_bytes; }
   uint64_t packed_bytes() const override { return weights_->bytes(); }
@@ -65,13 +73,17 @@ class GpuEngine : public Engine {
   Status plan(Layout* layout);
   Status lower_cpu_ops(Layout* layout, std::vector<uint64_t>* workspaces);
   Status record(Layout* layout);
+  Status check_place(int tensor, const Place& place) const;
   Status record_segment(Layout* layout, Segment* segment);
   Place place(const Layout& layout, const Step& step, const Operand& operand) const;
   Place host_place(const Layout& layout, int tensor) const;
   Dispatch transfer(const Layout& layout, Kernel kernel, int tensor) const;
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
   Status setup_cpu_ops(const Layout& layout);
+  void copy_inputs() const;
+  void copy_results() const;
   Status run_segment(const Segment& segment);
+  Status read_times(const Segment& segment);
   void describe();
 
   const Model& model_;
@@ -82,13 +94,19 @@ class GpuEngine : public Engine {
   Storage storage_ = Storage::Float32;
   std::vector<bool> kept_;  // by tensor: outputs and kept taps
   Layout layout_;
+  bool submitted_ = false;
   std::vector<double> microseconds_;
   std::vector<double> timestamps_;
   EngineReport report_;
 };
 
 Status GpuEngine::create(const std::vector<bool>& kept_taps) {
-  FERRY_TRY(Device::open(options_.gpu_device, options_.gpu_cache_dir, options_.gpu_retry, &device_));
+  if (options_.gpu == nullptr) {
+    FERRY_TRY(Device::open(options_.gpu_device, options_.gpu_cache_dir, options_.gpu_retry, &device_));
+  } else {
+    device_ = options_.gpu->device;
+    if (device_->lost()) return error(FERRY_GPU_LOST, "the app's own GPU was lost");
+  }
   storage_ = options_.precision == FERRY_PRECISION_FLOAT16 ? Storage::Half : Storage::Float32;
   weights_ = Weights::of(model_, *device_, storage_);
   const fbs::Model& graph = model_.graph();
@@ -218,6 +236,7 @@ Status GpuEngine::setup_cpu_ops(const Layout& layout) {
 Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
   Layout layout;
   FERRY_TRY(make_program(model_, shapes, kept_, *device_, storage_, &layout.program));
+  layout.bound.resize(shapes.size());
   FERRY_TRY(weights_->pack(ModelConstants(model_), layout.program.weights, &layout.weights));
   FERRY_TRY(plan(&layout));
   const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
@@ -256,6 +275,7 @@ void GpuEngine::describe() {
 
 Place GpuEngine::host_place(const Layout& layout, int tensor) const {
   const size_t t = static_cast<size_t>(tensor);
+  if (layout.bound[t].buffer != VK_NULL_HANDLE) return layout.bound[t];
   return {layout.transfer.handle(), layout.host.offsets[t], float_bytes(layout.program.shapes[t])};
 }
 
@@ -323,7 +343,9 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
   }
   segment->commands = std::make_unique<Commands>(*device_);
   Commands& commands = *segment->commands;
-  FERRY_TRY(commands.begin(count, options_.profile));
+  const bool foreign = std::any_of(layout->bound.begin(), layout->bound.end(),
+                                   [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
+  FERRY_TRY(commands.begin(count, options_.profile, foreign));
   for (size_t s : segment->steps) {
     const Step& step = program.steps[s];
     for (int tensor : step.inputs) {
@@ -340,22 +362,31 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
   return commands.end();
 }
 
+void GpuEngine::copy_inputs() const {
+  for (const fbs::Port* port : *model_.graph().inputs()) {
+    const size_t t = port->tensor();
+    if (layout_.bound[t].buffer != VK_NULL_HANDLE) continue;
+    std::memcpy(layout_.transfer.mapped() + layout_.host.offsets[t], layout_.port_memory.get() + layout_.ports[t],
+                float_bytes(layout_.program.shapes[t]));
+  }
+}
+
+void GpuEngine::copy_results() const {
+  for (size_t t = 0; t < kept_.size(); ++t) {
+    if (!kept_[t] || layout_.ports[t] == kNoOffset || layout_.bound[t].buffer != VK_NULL_HANDLE) continue;
+    std::memcpy(layout_.port_memory.get() + layout_.ports[t], layout_.transfer.mapped() + layout_.host.offsets[t],
+                float_bytes(layout_.program.shapes[t]));
+  }
+}
+
 Status GpuEngine::run(const std::atomic<Progress>& progress) {
-  std::byte* mapped = layout_.transfer.mapped();
-  const auto copy = [&](int tensor, bool up) {
-    const size_t t = static_cast<size_t>(tensor);
-    std::byte* port = layout_.port_memory.get() + layout_.ports[t];
-    std::byte* shared = mapped + layout_.host.offsets[t];
-    std::memcpy(up ? shared : port, up ? port : shared, float_bytes(layout_.program.shapes[t]));
-  };
-  for (const fbs::Port* port : *model_.graph().inputs()) copy(static_cast<int>(port->tensor()), true);
+  copy_inputs();
   for (const Segment& segment : layout_.segments) {
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled)
       return Status(FERRY_CANCELLED, "run cancelled");
     FERRY_TRY(run_segment(segment));
   }
-  for (size_t t = 0; t < kept_.size(); ++t)
-    if (kept_[t] && layout_.ports[t] != kNoOffset) copy(static_cast<int>(t), false);
+  copy_results();
   return {};
 }
 
@@ -369,12 +400,87 @@ Status GpuEngine::run_segment(const Segment& segment) {
   FERRY_TRY(segment.commands->submit());
   FERRY_TRY(segment.commands->wait());
   FERRY_TRY(layout_.transfer.invalidate());
+  return read_times(segment);
+}
+
+Status GpuEngine::read_times(const Segment& segment) {
   if (microseconds_.empty()) return {};
   FERRY_TRY(segment.commands->timestamps(&timestamps_));
   for (size_t i = 0; i + 1 < timestamps_.size(); ++i) {
     const Step& step = layout_.program.steps[segment.timed[i]];
     microseconds_[static_cast<size_t>(step.operators.back())] = (timestamps_[i + 1] - timestamps_[i]) / 1000;
   }
+  return {};
+}
+
+bool GpuEngine::bound() const {
+  return std::any_of(layout_.bound.begin(), layout_.bound.end(),
+                     [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
+}
+
+Status GpuEngine::check_place(int tensor, const Place& place) const {
+  const size_t t = static_cast<size_t>(tensor);
+  const uint64_t bytes = float_bytes(layout_.program.shapes[t]);
+  const uint64_t alignment = device_->info().properties.limits.minStorageBufferOffsetAlignment;
+  if (options_.gpu == nullptr)
+    return error(FERRY_INVALID_ARGUMENT, "the session was made without options.gpu: no buffer is of its device");
+  if (place.bytes < bytes)
+    return error(FERRY_INVALID_ARGUMENT, "a range of %" PRIu64 " bytes is too short: the tensor has %" PRIu64,
+                 place.bytes, bytes);
+  if (place.offset % alignment != 0)
+    return error(FERRY_INVALID_ARGUMENT, "a range that begins at %" PRIu64 ": GPU '%s' needs a multiple of %" PRIu64,
+                 place.offset, device_->info().properties.deviceName, alignment);
+  for (const Step& step : layout_.program.steps) {
+    const bool reads = std::find(step.inputs.begin(), step.inputs.end(), tensor) != step.inputs.end();
+    if (!step.on_gpu && (reads || step.output == tensor))
+      return error(FERRY_UNSUPPORTED, "operator '%s' runs on the CPU, which does not reach the buffer",
+                   operator_at(model_, step.operators.back()).name()->c_str());
+  }
+  bool input = false;
+  for (const fbs::Port* port : *model_.graph().inputs()) input |= static_cast<int>(port->tensor()) == tensor;
+  if (layout_.device.offsets[t] == kNoOffset || (input && kept_[t]))
+    return error(FERRY_UNSUPPORTED, "no operator computes between the buffer and the network's other end");
+  return {};
+}
+
+// The kernels that bring values up and down read and write the app's buffers in the place of the transfer buffer.
+Status GpuEngine::bind(int tensor, const Place& place) {
+  if (place.buffer != VK_NULL_HANDLE) FERRY_TRY(check_place(tensor, place));
+  const size_t t = static_cast<size_t>(tensor);
+  const Place former = layout_.bound[t];
+  layout_.bound[t] = place;
+  layout_.bound[t].bytes = float_bytes(layout_.program.shapes[t]);
+  if (device_->lost()) return {};  // nothing will be recorded there any more
+  std::vector<Segment> segments = std::move(layout_.segments);
+  layout_.segments.clear();
+  Status status = record(&layout_);
+  if (status.ok()) return status;
+  layout_.bound[t] = former;
+  layout_.segments = std::move(segments);
+  return status;
+}
+
+Status GpuEngine::submit(const VkSubmitInfo& batch, VkFence fence) {
+  for (const Step& step : layout_.program.steps)
+    if (!step.on_gpu)
+      return error(FERRY_UNSUPPORTED, "operator '%s' runs on the CPU: such a run cannot be submitted whole",
+                   operator_at(model_, step.operators.back()).name()->c_str());
+  if (layout_.segments.size() != 1) return error(FERRY_UNSUPPORTED, "the network has no operator to submit");
+  copy_inputs();
+  FERRY_TRY(layout_.transfer.flush());
+  Commands& commands = *layout_.segments[0].commands;
+  Status status = commands.submit(batch, fence);
+  submitted_ = commands.pending();
+  return status;
+}
+
+Status GpuEngine::finish() {
+  if (!submitted_) return {};
+  submitted_ = false;
+  FERRY_TRY(layout_.segments[0].commands->wait());
+  FERRY_TRY(layout_.transfer.invalidate());
+  FERRY_TRY(read_times(layout_.segments[0]));
+  copy_results();
   return {};
 }
 

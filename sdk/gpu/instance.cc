@@ -79,6 +79,8 @@ Status InstanceFunctions::load(PFN_vkGetInstanceProcAddr get, VkInstance instanc
   const auto need = [&](const char* name, auto* function) {
     if (!find(get, instance, name, function) && missing == nullptr) missing = name;
   };
+  need("vkDestroyInstance", &out->vkDestroyInstance);
+  need("vkEnumeratePhysicalDevices", &out->vkEnumeratePhysicalDevices);
   need("vkGetPhysicalDeviceProperties2", &out->vkGetPhysicalDeviceProperties2);
   need("vkGetPhysicalDeviceFeatures2", &out->vkGetPhysicalDeviceFeatures2);
   need("vkGetPhysicalDeviceMemoryProperties", &out->vkGetPhysicalDeviceMemoryProperties);
@@ -121,7 +123,7 @@ DeviceInfo describe(const InstanceFunctions& vk, VkPhysicalDevice device) {
 }
 
 Instance::~Instance() {
-  if (handle_ != VK_NULL_HANDLE) vkDestroyInstance(handle_, nullptr);
+  if (functions_.vkDestroyInstance != nullptr) functions_.vkDestroyInstance(handle_, nullptr);
 }
 
 Status Instance::open(std::shared_ptr<const Instance>* out) {
@@ -146,18 +148,19 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
     instance->handle_ = VK_NULL_HANDLE;
     return error(FERRY_GPU_UNAVAILABLE, "Vulkan has no usable driver: vkCreateInstance gave %s", result_name(result));
   }
-  volkLoadInstanceOnly(instance->handle_);
   FERRY_TRY(InstanceFunctions::load(vkGetInstanceProcAddr, instance->handle_, &instance->functions_));
 
+  const InstanceFunctions& vk = instance->functions_;
   uint32_t count = 0;
-  VkResult result = vkEnumeratePhysicalDevices(instance->handle_, &count, nullptr);
+  VkResult result = vk.vkEnumeratePhysicalDevices(instance->handle_, &count, nullptr);
   std::vector<VkPhysicalDevice> handles(count);
-  if (result == VK_SUCCESS && count > 0) result = vkEnumeratePhysicalDevices(instance->handle_, &count, handles.data());
+  if (result == VK_SUCCESS && count > 0)
+    result = vk.vkEnumeratePhysicalDevices(instance->handle_, &count, handles.data());
   if (result != VK_SUCCESS && result != VK_INCOMPLETE)
     return error(FERRY_GPU_UNAVAILABLE, "Vulkan cannot list its devices: %s", result_name(result));
   handles.resize(count);
   if (handles.empty()) return error(FERRY_GPU_UNAVAILABLE, "Vulkan has no device");
-  for (VkPhysicalDevice device : handles) instance->devices_.push_back(describe(instance->functions_, device));
+  for (VkPhysicalDevice device : handles) instance->devices_.push_back(describe(vk, device));
   shared = instance;
   *out = std::move(instance);
   return {};

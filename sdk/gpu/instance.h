@@ -11,6 +11,8 @@ namespace ferry::gpu {
 
 // Functions of an instance: ours, or the one that a caller's device belongs to.
 struct InstanceFunctions {
+  PFN_vkDestroyInstance vkDestroyInstance;
+  PFN_vkEnumeratePhysicalDevices vkEnumeratePhysicalDevices;
   PFN_vkGetPhysicalDeviceProperties2 vkGetPhysicalDeviceProperties2;
   PFN_vkGetPhysicalDeviceFeatures2 vkGetPhysicalDeviceFeatures2;
   PFN_vkGetPhysicalDeviceMemoryProperties vkGetPhysicalDeviceMemoryProperties;

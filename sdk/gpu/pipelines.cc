@@ -96,7 +96,7 @@ std::string to_string(const Variant& variant) {
 
 Pipelines::~Pipelines() {
   save();
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   const VkDevice device = device_.handle();
   for (const auto& [variant, pipeline] : pipelines_) vk.vkDestroyPipeline(device, pipeline, nullptr);
   vk.vkDestroyPipelineCache(device, cache_, nullptr);
@@ -105,7 +105,7 @@ Pipelines::~Pipelines() {
 }
 
 Status Pipelines::create(const char* cache_folder) {
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   FERRY_TRY(shaders_.load());
   std::array<VkDescriptorSetLayoutBinding, kBindings> bindings{};
   for (uint32_t i = 0; i < kBindings; ++i) {
@@ -168,7 +168,7 @@ void Pipelines::save() {
   for (const auto& [signature, alternative] : tuned_)
     text += "tuned " + std::to_string(alternative) + " " + signature + "\n";
   size_t bytes = 0;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   std::vector<char> driver;
   if (!device_.lost() && vk.vkGetPipelineCacheData(device_.handle(), cache_, &bytes, nullptr) == VK_SUCCESS) {
     driver.resize(bytes);
@@ -185,7 +185,7 @@ Status Pipelines::get(const Variant& variant, VkPipeline* out) {
     return {};
   }
   *out = VK_NULL_HANDLE;
-  const VolkDeviceTable& vk = device_.vk();
+  const DeviceFunctions& vk = device_.vk();
   const std::span<const uint32_t> code = shaders_.code(variant.kernel, variant.storage);
   const VkShaderModuleCreateInfo create{
       .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = code.size_bytes(), .pCode = code.data()};

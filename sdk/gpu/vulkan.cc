@@ -36,4 +36,19 @@ Status check(VkResult result, const char* function) {
   }
 }
 
+Status DeviceFunctions::load(PFN_vkGetDeviceProcAddr get, VkDevice device, DeviceFunctions* out) {
+  const char* missing = nullptr;
+  const auto load_one = [&]<typename Function>(const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(get(device, name));
+    return *function != nullptr;
+  };
+#define FERRY_LOAD(name) \
+  if (!load_one(#name, &out->name) && missing == nullptr) missing = #name;
+  FERRY_DEVICE_FUNCTIONS(FERRY_LOAD)
+#undef FERRY_LOAD
+  (void)load_one("vkGetMemoryHostPointerPropertiesEXT", &out->vkGetMemoryHostPointerPropertiesEXT);
+  if (missing == nullptr) return {};
+  return error(FERRY_GPU_UNAVAILABLE, "the Vulkan device lacks %s: Vulkan 1.1 is needed", missing);
+}
+
 }  // namespace ferry::gpu

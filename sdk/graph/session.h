@@ -33,6 +33,12 @@ class Session {
   // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
   void cancel();
 
+  // A run that was submitted through interop() and not yet waited for.
+  bool submitted() const { return engine_->submitted(); }
+  Status finish() { return engine_->finish(); }
+  // Null where the CPU computes.
+  gpu::Interop* interop() { return stand_in_ == nullptr ? engine_->interop() : nullptr; }
+
   // Present shape and address of an input, an output or a kept tap, by its index in Model.tensors. Constants give the
   // blob's read-only bytes.
   const Shape& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }

@@ -35,7 +35,7 @@ void give(image::Pixels pixels, ferry_image* out) {
 }
 
 Status set_image(ferry_session* session, const ferry_image& picture) {
-  const fbs::Model& graph = session->session->model().graph();
+  const fbs::Model& graph = session->idle().model().graph();
   const fbs::Preprocess* recipe = graph.preprocess();
   if (!recipe) {
     return error(FERRY_INVALID_ARGUMENT,
@@ -65,7 +65,7 @@ Status set_image(ferry_session* session, const ferry_image& picture) {
 Status classify(ferry_session* session, ferry_class* classes, size_t* count) {
   const size_t room = *count;
   *count = 0;
-  const fbs::Model& graph = session->session->model().graph();
+  const fbs::Model& graph = session->idle().model().graph();
   const fbs::Postprocess* post = graph.postprocess();
   ferry_tensor logits;
   if (!post || post->task() != fbs::Task::Classification) {
@@ -106,7 +106,7 @@ Status enhance(ferry_session* session, const ferry_image& picture, int32_t tile,
   image::View view;
   FERRY_TRY(view_of(picture, &view));
   image::Pixels pixels;
-  FERRY_TRY(image::enhance(session, session->session->model().graph(), view, tile, {}, &pixels));
+  FERRY_TRY(image::enhance(session, session->idle().model().graph(), view, tile, {}, &pixels));
   return to_rgb(static_cast<image::Pixels&&>(pixels), out);
 }
 

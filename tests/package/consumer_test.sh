@@ -46,11 +46,11 @@ with_cmake() {  # options
 }
 
 case $way in
-  headers) # each alone, strictly
+  headers) # each alone, strictly; vulkan.h includes Vulkan's
     for header in "$prefix"/include/ferry/*.h; do
       echo "#include <ferry/$(basename "$header")>" >alone.c
-      "$CC" -std=c11 -pedantic -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only alone.c
-      "$CXX" -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I"$prefix/include" -fsyntax-only alone.c
+      "$CC" -std=c11 -pedantic -Wall -Wextra -Werror -I"$prefix/include" -isystem "$VULKAN_HEADERS" -fsyntax-only alone.c
+      "$CXX" -x c++ -std=c++17 -pedantic -Wall -Wextra -Werror -I"$prefix/include" -isystem "$VULKAN_HEADERS" -fsyntax-only alone.c
     done
     for header in "$prefix"/include/ferry/*.hpp; do
       [ -e "$header" ] || continue

@@ -22,10 +22,11 @@
  * the session and stay valid until it is resized or closed. Strings belong to the model.
  *
  * Threads. A model may be used by many threads at once. A session is used by one thread at a time, except
- * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run().
+ * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run(). While a run is under
+ * way that ferry_session_run_async() began, every other call that takes the session waits for its end.
  *
  * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the one exception is the run that
- * loses its GPU and ends on the CPU. Results do not depend on the number of threads, bit for bit.
+ * loses its GPU and ends on the CPU. The first ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of threads, bit for bit.
  */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
@@ -189,6 +190,18 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session,
 /* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. Where the GPU is lost or fails
  * meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this session. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
+
+/* How a run ended, in the session's own thread: results may be read there, ferry_last_error() has the sentence to
+ * `status`, and a new run may be begun, after which the callback makes no more calls on the session. It must neither close
+ * the session nor wait for it. */
+typedef void (*ferry_run_callback)(ferry_session* session, ferry_status status, void* user);
+/* Begins a run and returns. `callback` (NULL: none) is called at its end. Leave inputs alone meanwhile. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_run_async(ferry_session* session, ferry_run_callback callback,
+                                                               void* user);
+/* Waits until no run is under way and no callback at work; returns how the last run ended that was begun without
+ * waiting, FERRY_OK where there was none. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_wait(ferry_session* session);
+
 /* Asks the run in progress to stop after the operator at work; without one, does nothing. Any thread may call it. */
 FERRY_API void ferry_session_cancel(ferry_session* session);
 
