@@ -60,7 +60,7 @@ bool write_file(const std::string& path, const std::string& text, const std::vec
   File file(std::fopen(part.c_str(), "wb"));
   if (file == nullptr) return false;
   const bool written = std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&
-                       std::fwrite(body.data(), 1, body.size(), file.get()) == body.size();
+                       (body.empty() || std::fwrite(body.data(), 1, body.size(), file.get()) == body.size());
   const bool closed = std::fclose(file.release()) == 0;
   if (written && closed && std::rename(part.c_str(), path.c_str()) == 0) return true;
   (void)std::remove(part.c_str());

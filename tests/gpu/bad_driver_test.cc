@@ -42,7 +42,7 @@ void expect_cpu_because(const std::string& words, const char* gpu = nullptr,
   options.gpu_required = true;
   ferry_session* refused = nullptr;
   EXPECT_EQ(ferry_session_create(opened.model, &options, &refused), status);
-  EXPECT_EQ(refused, nullptr);
+  EXPECT_EQ(SessionPtr(refused), nullptr);
   EXPECT_NE(std::string(ferry_last_error()).find(words), std::string::npos) << ferry_last_error();
 }
 
