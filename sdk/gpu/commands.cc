@@ -157,7 +157,9 @@ Status Commands::timestamps(std::vector<double>* out) const {
                                                       ticks.size() * sizeof(uint64_t), ticks.data(), sizeof(uint64_t),
                                                       VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
                   "vkGetQueryPoolResults"));
-  for (uint64_t tick : ticks) out->push_back(static_cast<double>(tick - ticks[0]) * device_->limits().timestamp_ns);
+  const Limits& limits = device_->limits();
+  for (uint64_t tick : ticks)
+    out->push_back(static_cast<double>((tick - ticks[0]) & limits.timestamp_mask) * limits.timestamp_ns);
   return {};
 }
 

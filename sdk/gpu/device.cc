@@ -129,7 +129,9 @@ Device::~Device() {
   if (!lost_ || external_.device != VK_NULL_HANDLE) return;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  all.lost.insert(key_);
+  // A session that was told to retry may have opened it anew meanwhile.
+  const std::weak_ptr<Device>& latest = all.open[key_];
+  if (!latest.owner_before(weak_from_this()) && !weak_from_this().owner_before(latest)) all.lost.insert(key_);
 }
 
 Status Device::create(const char* cache_folder) {
@@ -212,8 +214,9 @@ void Device::read_limits(bool can_import) {
                                 (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
   limits_.software = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
   const std::vector<VkQueueFamilyProperties> families = queue_families(functions_, info_.handle);
-  const bool timed = queue_family_ < families.size() && families[queue_family_].timestampValidBits > 0;
-  limits_.timestamp_ns = timed ? static_cast<double>(l.timestampPeriod) : 0;
+  const uint32_t bits = queue_family_ < families.size() ? families[queue_family_].timestampValidBits : 0;
+  limits_.timestamp_ns = bits > 0 ? static_cast<double>(l.timestampPeriod) : 0;
+  limits_.timestamp_mask = bits < 64 ? (uint64_t{1} << bits) - 1 : UINT64_MAX;
 }
 
 // Kinds that only a device with a feature of their name enabled may allocate.
@@ -251,6 +254,7 @@ Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
     for (uint32_t type = 0; type < memory_.memoryTypeCount; ++type) {
       const VkMemoryPropertyFlags flags = memory_.memoryTypes[type].propertyFlags;
       if (!(needs.memoryTypeBits >> type & 1) || (flags & wish) != wish || (flags & kSpecial)) continue;
+      if (needs.size > memory_.memoryHeaps[memory_.memoryTypes[type].heapIndex].size) continue;
       const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                           .allocationSize = aligned(needs.size, limits_.copy_alignment),
                                           .memoryTypeIndex = type};
@@ -296,8 +300,11 @@ Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
   VkMemoryRequirements needs{};
   vk_.vkGetBufferMemoryRequirements(handle_, buffer.handle_, &needs);
   uint32_t types = needs.memoryTypeBits & pointer.memoryTypeBits;
-  for (uint32_t i = 0; i < memory_.memoryTypeCount; ++i)
-    if (memory_.memoryTypes[i].propertyFlags & kSpecial) types &= ~(1u << i);
+  for (uint32_t i = 0; i < memory_.memoryTypeCount; ++i) {
+    const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
+    // It is never mapped, so nobody could flush it.
+    if ((flags & kSpecial) || !(flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) types &= ~(1u << i);
+  }
   if (types == 0 || needs.size > bytes) return error(FERRY_UNSUPPORTED, "the device does not import this memory");
   uint32_t type = 0;
   while (!(types >> type & 1)) ++type;

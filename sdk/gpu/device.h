@@ -31,6 +31,7 @@ struct Limits {
   bool subgroup_arithmetic;  // subgroupAdd and its like in compute shaders
   bool software;             // a CPU in disguise
   double timestamp_ns;       // of one timestamp tick; 0: the queue has no timestamps
+  uint64_t timestamp_mask;   // of the bits that count: a tick may wrap around
 };
 
 enum class MemoryUse {

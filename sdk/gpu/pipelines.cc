@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -40,8 +41,12 @@ bool read_file(const std::string& path, std::string* text, std::vector<char>* ca
   const FileHeader ours;
   if (file == nullptr || std::fread(&header, sizeof header, 1, file.get()) != 1) return false;
   if (std::memcmp(header.magic, ours.magic, sizeof ours.magic) != 0 || header.shaders != ours.shaders) return false;
-  if (header.text_bytes > kMostBytes || header.cache_bytes > kMostBytes) return false;
-  std::vector<char> body(header.text_bytes + header.cache_bytes);
+  struct stat info;
+  if (fstat(fileno(file.get()), &info) != 0) return false;
+  // A damaged header may claim any size: nothing is allocated for what is not there.
+  const uint64_t bytes = static_cast<uint64_t>(info.st_size) - sizeof header;
+  if (bytes > kMostBytes || header.text_bytes > bytes || header.cache_bytes != bytes - header.text_bytes) return false;
+  std::vector<char> body(bytes);
   if (std::fread(body.data(), 1, body.size(), file.get()) != body.size() || checksum(body) != header.checksum)
     return false;
   text->assign(body.data(), header.text_bytes);
@@ -56,7 +61,8 @@ bool write_file(const std::string& path, const std::string& text, const std::vec
   header.text_bytes = text.size();
   header.cache_bytes = cache.size();
   header.checksum = checksum(body);
-  const std::string part = path + "." + std::to_string(getpid()) + ".part";
+  static std::atomic<unsigned> written_before = 0;  // twins, and an app's device beside ours, have one file
+  const std::string part = path + "." + std::to_string(getpid()) + "." + std::to_string(written_before++) + ".part";
   File file(std::fopen(part.c_str(), "wb"));
   if (file == nullptr) return false;
   const bool written = std::fwrite(&header, sizeof header, 1, file.get()) == 1 &&

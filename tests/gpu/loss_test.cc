@@ -191,6 +191,31 @@ TEST_F(Loss, IsRememberedUntilTheNextSessionIsToldToTryAgain) {
   }
 }
 
+// A device that was lost, given back late, must not take the one opened since from new sessions.
+TEST_F(Loss, IsNotThatOfTheDeviceOpenedSince) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu);
+    ferry_session_options options = on_gpu(gpu);
+    {
+      SessionPtr first = make_session(opened_.model, options);
+      expect_right(first, 0);
+      faults_.arm(0, VK_ERROR_DEVICE_LOST);
+      expect_right(first, 1);
+      EXPECT_EQ(report_of(first).gpu_status, FERRY_GPU_LOST);
+      faults_.disarm();
+      const SessionPtr anew = make_session(opened_.model, options);
+      EXPECT_EQ(report_of(anew).backend, FERRY_BACKEND_GPU) << report_of(anew).message;
+      first.reset();
+      options.gpu_retry = false;
+      const SessionPtr after = make_session(opened_.model, options);
+      EXPECT_EQ(report_of(after).backend, FERRY_BACKEND_GPU) << report_of(after).message;
+      expect_right(after, 0);
+      expect_right(anew, 0);
+    }
+    faults_.expect_nothing_alive();
+  }
+}
+
 TEST_F(Loss, OfADeviceThatTwoSessionsShareLeavesBothRight) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
