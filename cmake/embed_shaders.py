@@ -6,6 +6,7 @@ Modules come in pairs, plain and half, one pair a kernel, in the order of the en
 """
 import hashlib
 import os
+import struct
 import sys
 import zlib
 
@@ -28,8 +29,34 @@ def enumerator(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
+
+
+def split(modules):
+    """All words of all modules, sorted into streams that compress to less than half: headers, opcodes, second words, third
+    words (results, which count up) by their distance from the one before, later words by theirs from the third.
+    sdk/gpu/shaders.cc does the reverse."""
+    headers, opcodes, seconds, thirds, operands = streams = [], [], [], [], []
+    for module in modules:
+        words = struct.unpack(f"<{len(module) // 4}I", module)
+        headers += words[:5]
+        at, former = 5, 0
+        while at < len(words):
+            length = words[at] >> 16
+            opcodes.append(words[at])
+            seconds += words[at + 1 : at + length][:1]
+            if length > 2:
+                third = words[at + 2]
+                thirds.append(third - former & 0xFFFFFFFF)
+                operands += [third - w & 0xFFFFFFFF for w in words[at + 3 : at + length]]
+                former = third
+            at += length
+    return streams
+
+
 everything = b"".join(contents)
-packed = zlib.compress(everything, 9)
+streams = split(contents)
+words = b"".join(struct.pack(f"<{len(s)}I", *s) for s in streams)
+packed = zlib.compress(b"".join(words[i::4] for i in range(4)), 9)  # lowest bytes of all words, then the next ones
 ends, total = [], 0
 for content in contents:
     total += len(content) // 4
@@ -58,6 +85,7 @@ write(out_include, f"""// Generated from shaders/*.comp.
 namespace {{
 constexpr size_t kUnpackedBytes = {len(everything)};
 constexpr uint32_t kModuleEnds[] = {{{", ".join(map(str, ends))}}};  // in words
+constexpr size_t kStreamWords[] = {{{", ".join(str(len(s)) for s in streams)}}};
 alignas(4) constexpr unsigned char kPacked[] = {{
 {",".join(chr(10) + line for line in lines).lstrip()}
 }};

@@ -5,6 +5,8 @@ ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sd
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
   ferry_sources(gpu_sources sdk/gpu/*.cc)
+  # It prepares what the GPU computes: small counts for more than fast.
+  set_source_files_properties(${gpu_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-Os>")
   list(APPEND sdk_sources ${gpu_sources})
   # volk finds Vulkan's functions at run time. It is one C file, compiled as its authors wrote it.
   set(volk "${PROJECT_BINARY_DIR}/third_party/include/volk.c")

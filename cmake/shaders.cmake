@@ -27,7 +27,7 @@ foreach(kernel IN LISTS kernels)
       OUTPUT "${module}"
       COMMAND "${FERRY_GLSLC}" --target-env=vulkan1.1 ${define} -MD -MF "${module}.d" -MT "${module}" "${kernel}"
               -o "${module}.raw"
-      COMMAND "${FERRY_SPIRV_OPT}" -O --strip-debug "${module}.raw" -o "${module}"
+      COMMAND "${FERRY_SPIRV_OPT}" -O --strip-debug --compact-ids "${module}.raw" -o "${module}"
       COMMAND "${FERRY_SPIRV_VAL}" --target-env vulkan1.1 "${module}"
       DEPENDS "${kernel}" DEPFILE "${module}.d" COMMENT "glslc ${name}.comp ${define}" VERBATIM)
     list(APPEND modules "${module}")

@@ -190,6 +190,21 @@ TEST_P(DeviceTest, MakesAPipelineOnce) {
   EXPECT_EQ(to_string(variant_of(Kernel::Upload)), "upload f32 64 1 1");
 }
 
+TEST(Shaders, AreThoseThatWereBuilt) {
+  Shaders shaders;
+  ASSERT_GOOD(shaders.load());
+  for (size_t k = 0; k < kKernelCount; ++k) {
+    for (Storage storage : {Storage::Float32, Storage::Half}) {
+      const fs::path file = fs::path(FERRY_BINARY_DIR) / "generated" / "shaders" /
+                            (std::string(kKernelNames[k]) + (storage == Storage::Half ? ".half.spv" : ".spv"));
+      const std::string built = read_text(file);
+      const std::span<const uint32_t> code = shaders.code(static_cast<Kernel>(k), storage);
+      ASSERT_EQ(built.size(), code.size_bytes()) << file;
+      EXPECT_EQ(std::memcmp(built.data(), code.data(), built.size()), 0) << file;
+    }
+  }
+}
+
 // ---- What is kept on disk -------------------------------------------------------------------------------------------
 
 // Files of a folder, which may lie in folders below it.

@@ -1,0 +1,34 @@
+#!/bin/bash
+# What the GPU backend costs: the library built without it holds no trace of it, and is at most LIMIT bytes smaller.
+#     gpu_off_test.sh CMAKE NM STRIP LIMIT LIBRARY SOURCES SCRATCH CMAKE_OPTIONS...
+set -euo pipefail
+cmake=$1 nm=$2 strip=$3 limit=$4 library=$5 sources=$6 scratch=$7
+shift 7
+mkdir -p "$scratch"
+"$cmake" -S "$sources" -B "$scratch" -G Ninja -DFERRY_GPU=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUILD_CLI=OFF \
+  -DFERRY_BUILD_CONVERTER=OFF "$@" >"$scratch/configure.log" || { cat "$scratch/configure.log"; exit 1; }
+"$cmake" --build "$scratch" --target ferry_shared >"$scratch/build.log" || { cat "$scratch/build.log"; exit 1; }
+without=$(readlink -f "$scratch/lib/libferry.so")
+
+# Functions, tables, namespaces; words. What ferry.h says of GPUs in general stays.
+traces='vk[A-Z]|volk|vulkan|spir-?v|ferry3gpu|shader|kernel_name'
+# All that libferry.so shows of itself with the backend must be found, or the search is blind.
+for kind in symbols words; do
+  look() { if [ $kind = symbols ]; then "$nm" "$1"; else strings "$1"; fi; }
+  look "$library" >"$scratch/$kind.with"
+  look "$without" >"$scratch/$kind.without"
+  grep -qiE "$traces" "$scratch/$kind.with" || { echo "no $kind of the backend are found in $library"; exit 1; }
+  if grep -iE "$traces" "$scratch/$kind.without"; then
+    echo "these $kind are left in the library without the GPU backend"
+    exit 1
+  fi
+done
+
+"$strip" -o "$scratch/with.so" "$library"
+"$strip" -o "$scratch/without.so" "$without"
+difference=$(($(stat -c %s "$scratch/with.so") - $(stat -c %s "$scratch/without.so")))
+echo "the GPU backend is $difference bytes of $(stat -c %s "$scratch/with.so")"
+if [ "$difference" -gt "$limit" ]; then
+  echo "at most $limit are allowed"
+  exit 1
+fi
