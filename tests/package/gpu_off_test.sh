@@ -11,14 +11,14 @@ mkdir -p "$scratch"
 without=$(readlink -f "$scratch/lib/libferry.so")
 
 # Functions, tables, namespaces; words. What ferry.h says of GPUs in general stays.
-traces='vk[A-Z]|volk|vulkan|spir-?v|ferry3gpu|shader|kernel_name'
+traces='vk[A-Z][a-z]{2}|volk[A-Z]|[Vv]ulkan|SPIR-V|ferry3gpu|[Ss]hader|kPacked'
 # All that libferry.so shows of itself with the backend must be found, or the search is blind.
 for kind in symbols words; do
   look() { if [ $kind = symbols ]; then "$nm" "$1"; else strings "$1"; fi; }
   look "$library" >"$scratch/$kind.with"
   look "$without" >"$scratch/$kind.without"
-  grep -qiE "$traces" "$scratch/$kind.with" || { echo "no $kind of the backend are found in $library"; exit 1; }
-  if grep -iE "$traces" "$scratch/$kind.without"; then
+  grep -qE "$traces" "$scratch/$kind.with" || { echo "no $kind of the backend are found in $library"; exit 1; }
+  if grep -E "$traces" "$scratch/$kind.without"; then
     echo "these $kind are left in the library without the GPU backend"
     exit 1
   fi
