@@ -10,13 +10,20 @@ mkdir -p "$scratch"
 "$cmake" --build "$scratch" --target ferry_shared >"$scratch/build.log" || { cat "$scratch/build.log"; exit 1; }
 without=$(readlink -f "$scratch/lib/libferry.so")
 
+"$strip" -o "$scratch/with.so" "$library"
+"$strip" -o "$scratch/without.so" "$without"
+
 # Functions, tables, namespaces; words. What ferry.h says of GPUs in general stays.
 traces='vk[A-Z][a-z]{2}|volk[A-Z]|[Vv]ulkan|SPIR-V|ferry3gpu|[Ss]hader|kPacked'
 # All that libferry.so shows of itself with the backend must be found, or the search is blind.
 for kind in symbols words; do
-  look() { if [ $kind = symbols ]; then "$nm" "$1"; else strings "$1"; fi; }
-  look "$library" >"$scratch/$kind.with"
-  look "$without" >"$scratch/$kind.without"
+  if [ $kind = symbols ]; then
+    "$nm" "$library" >"$scratch/symbols.with"
+    "$nm" "$without" >"$scratch/symbols.without"
+  else # without the debugger's names of fields
+    strings "$scratch/with.so" >"$scratch/words.with"
+    strings "$scratch/without.so" >"$scratch/words.without"
+  fi
   grep -qE "$traces" "$scratch/$kind.with" || { echo "no $kind of the backend are found in $library"; exit 1; }
   if grep -E "$traces" "$scratch/$kind.without"; then
     echo "these $kind are left in the library without the GPU backend"
@@ -24,8 +31,6 @@ for kind in symbols words; do
   fi
 done
 
-"$strip" -o "$scratch/with.so" "$library"
-"$strip" -o "$scratch/without.so" "$without"
 difference=$(($(stat -c %s "$scratch/with.so") - $(stat -c %s "$scratch/without.so")))
 echo "the GPU backend is $difference bytes of $(stat -c %s "$scratch/with.so")"
 if [ "$difference" -gt "$limit" ]; then

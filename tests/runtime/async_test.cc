@@ -21,9 +21,11 @@ struct Call {
     ferry_tensor out;
     EXPECT_OK(ferry_session_output(session, 0, &out));
     call.output = elements(out);
-    const bool again = --call.rounds > 0;
-    if (again) EXPECT_OK(ferry_session_run_async(session, ended, user));
-    if (!again) sem_post(&call.done);
+    if (--call.rounds == 0) {
+      sem_post(&call.done);
+    } else {
+      EXPECT_OK(ferry_session_run_async(session, ended, user));
+    }
   }
 
   sem_t done;
