@@ -39,6 +39,8 @@ TEST(Binary, BroadcastsAsNumPyDoes) {
       {{4, 1, 5}, {5}},                          //
       {{1, 20000}, {3, 20000}},                  // rows longer than a task
       {{3, 20000}, {3, 1}},                      //
+      {{3, 2, 1, 2, 3, 8}, {1, 3, 1, 1, 8}},     // six dimensions, rows of whole quads
+      {{3, 5, 1, 17}, {1, 5, 3, 1}},             //
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(to_string(c.a) + " and " + to_string(c.b));
@@ -59,6 +61,12 @@ TEST(Binary, ClampsItsOutput) {
 TEST(Binary, WidensHalfPrecisionConstants) {
   expect_like_oracle(binary(fbs::BinaryKind::PRelu), {input({1, 6, 5, 7}), half_constant({7})}, kBound);
   expect_like_oracle(binary(fbs::BinaryKind::Sub), {half_constant({7}), input({1, 6, 5, 7})}, kBound);
+}
+
+TEST(Binary, BroadcastsConstantsOnEitherSide) {
+  expect_like_oracle(binary(fbs::BinaryKind::Sub), {constant({5, 1, 3}), input({3, 5, 2, 1})}, kBound);
+  expect_like_oracle(binary(fbs::BinaryKind::Sub), {input({3, 5, 2, 1}), constant({5, 1, 8})}, kBound);
+  expect_like_oracle(binary(fbs::BinaryKind::Sub), {half_constant({3, 1, 1, 5}), input({3, 2, 3, 5})}, kBound);
 }
 
 TEST(Binary, CutsLargeTensorsAmongThreads) {

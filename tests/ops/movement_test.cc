@@ -56,6 +56,18 @@ TEST(Concat, CopiesWhatFillsManyTasks) {
   expect_like_oracle(concat(3), {input({1, 64, 64, 64}), input({1, 64, 64, 32})}, 0);
 }
 
+// Rows of a few elements: several parts meet inside one quad of the GPU's, and odd ones begin in the middle of it.
+TEST(Concat, JoinsPartsSmallerThanAQuad) {
+  expect_like_oracle(concat(3), {input({3, 2, 3, 1}), input({3, 2, 3, 1}), input({3, 2, 3, 1}), input({3, 2, 3, 1})},
+                     0);
+  expect_like_oracle(concat(3), {input({3, 2, 3, 1}), input({3, 2, 3, 2}), input({3, 2, 3, 17})}, 0);
+  expect_like_oracle(concat(3), {input({3, 2, 3, 5}), input({3, 2, 3, 8}), input({3, 2, 3, 2}), input({3, 2, 3, 1})},
+                     0);
+  expect_like_oracle(concat(3), {input({3, 2, 3, 8}), input({3, 2, 3, 3}), constant({3, 2, 3, 5})}, 0);
+  expect_like_oracle(concat(5), {input({2, 3, 1, 2, 3, 2}), input({2, 3, 1, 2, 3, 5})}, 0);
+  expect_like_oracle(concat(2), {input({2, 3, 1, 2, 3, 2}), input({2, 3, 4, 2, 3, 2})}, 0);
+}
+
 TEST(ConcatOracle, CountsByHand) {
   const reference::Array y = oracle(concat(1), {{{2, 1}, {1, 2}}, {{2, 2}, {3, 4, 5, 6}}});
   EXPECT_EQ(y.shape, (Shape{2, 3}));
@@ -67,6 +79,7 @@ TEST(PixelShuffle, MatchesTheOracle) {
   expect_like_oracle(pixel_shuffle(3), {input({1, 4, 3, 27})}, 0);
   expect_like_oracle(pixel_shuffle(4), {input({1, 33, 17, 48})}, 0);
   expect_like_oracle(pixel_shuffle(1), {input({1, 4, 3, 5})}, 0);
+  expect_like_oracle(pixel_shuffle(2), {input({3, 5, 3, 32})}, 0);  // whole quads
 }
 
 // TensorFlow's documentation of tf.nn.depth_to_space: [[[[1,2,3,4]]]] with blocks of 2, and its 2x2x2x12 kin.
@@ -83,6 +96,12 @@ TEST(Pad, MatchesTheOracle) {
   expect_like_oracle(pad({3}, {1}, 1), {input({4})}, 0);
   expect_like_oracle(pad({1, 1, 1, 1, 1, 1}, {0, 1, 0, 1, 0, 1}), {input({2, 3, 1, 2, 3, 2})}, 0);
   expect_like_oracle(pad({0, 3, 3, 0}, {0, 3, 3, 0}), {input({1, 50, 50, 16})}, 0);
+  // Along rows of whole quads, and of others.
+  expect_like_oracle(pad({0, 1, 0, 4}, {0, 0, 1, 8}, 3), {input({3, 3, 5, 8})}, 0);
+  expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 3}, 3), {input({3, 3, 5, 8})}, 0);
+  expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 0}, 3), {input({3, 3, 5, 5})}, 0);
+  expect_like_oracle(pad({0, 0, 0, 4}, {0, 0, 0, 1}, 3), {input({3, 3, 5, 5})}, 0);
+  expect_like_oracle(pad({0, 0, 0, 1}, {0, 0, 0, 0}, 3), {input({3, 3, 5, 1})}, 0);
 }
 
 TEST(PadOracle, CountsByHand) {
@@ -96,6 +115,11 @@ TEST(Reshape, KeepsTheOrderOfElements) {
   expect_like_oracle(reshape({6, 5, 4}), {input({4, 5, 6})}, 0);
   expect_like_oracle(reshape({-1}), {input({100, 101})}, 0);
   expect_like_oracle(reshape({}), {input({1, 1})}, 0);
+  for (const int channels : {1, 2, 3, 5, 8, 17}) {
+    SCOPED_TRACE(channels);
+    expect_like_oracle(reshape({-1}), {input({3, 5, 7, channels})}, 0);
+    expect_like_oracle(reshape({5, 3, 1, channels, 7, 1}), {input({3, 5, 7, channels})}, 0);
+  }
 }
 
 TEST(Transpose, MatchesTheOracle) {
@@ -106,6 +130,9 @@ TEST(Transpose, MatchesTheOracle) {
   expect_like_oracle(transpose({0}), {input({9})}, 0);
   expect_like_oracle(transpose({5, 4, 3, 2, 1, 0}), {input({2, 3, 1, 2, 3, 2})}, 0);
   expect_like_oracle(transpose({0, 1, 3, 2, 4, 5}), {input({1, 4, 2, 3, 5, 2})}, 0);
+  expect_like_oracle(transpose({2, 0, 1, 3}), {input({3, 5, 7, 8})}, 0);  // whole quads
+  expect_like_oracle(transpose({2, 0, 1, 3}), {input({3, 5, 7, 17})}, 0);
+  expect_like_oracle(transpose({1, 0, 2, 4, 3, 5}), {input({2, 3, 2, 3, 5, 4})}, 0);
 }
 
 TEST(TransposeOracle, CountsByHand) {
@@ -120,6 +147,12 @@ TEST(Slice, MatchesTheOracle) {
   expect_like_oracle(slice({0, 0}, {-1, -1}), {input({3, 4})}, 0);
   expect_like_oracle(slice({5}, {1}), {input({9})}, 0);
   expect_like_oracle(slice({0, 1, 0, 0, 1, 0}, {2, 2, 1, 1, 2, 2}), {input({2, 3, 1, 2, 3, 2})}, 0);
+  // From within rows of whole quads: to the end, to the middle of a quad, and from the middle of one.
+  expect_like_oracle(slice({1, 0, 1, 4}, {2, 3, -1, 8}), {input({3, 3, 5, 12})}, 0);
+  expect_like_oracle(slice({0, 0, 0, 4}, {-1, -1, -1, 3}), {input({3, 3, 5, 12})}, 0);
+  expect_like_oracle(slice({0, 0, 0, 2}, {-1, -1, -1, 8}), {input({3, 3, 5, 12})}, 0);
+  expect_like_oracle(slice({0, 0, 0, 8}, {-1, -1, -1, 5}), {input({3, 3, 5, 17})}, 0);
+  expect_like_oracle(slice({0, 0, 0, 16}, {-1, -1, -1, 1}), {input({3, 3, 5, 17})}, 0);
 }
 
 TEST(SliceOracle, CountsByHand) {

@@ -14,6 +14,15 @@ TEST(Softmax, MatchesTheOracle) {
   expect_like_oracle(fbs::SoftmaxT(), {input({12}, -5, 5)}, kBound);
 }
 
+// The GPU pads rows with zeros, which are no logits: not the largest one, and not in the sum.
+TEST(Softmax, TakesRowsOfAnyLengthBelowZero) {
+  for (const int classes : {1, 2, 3, 5, 8, 17, 255}) {
+    SCOPED_TRACE(classes);
+    expect_like_oracle(fbs::SoftmaxT(), {input({3, classes}, -600, -590)}, kBound);
+  }
+  expect_like_oracle(fbs::SoftmaxT(), {input({2, 1, 3, 1, 2, 5}, -5, 5)}, kBound);
+}
+
 TEST(Softmax, TakesLargeLogits) { expect_like_oracle(fbs::SoftmaxT(), {input({2, 100}, 500, 600)}, kBound); }
 
 TEST(SoftmaxOracle, CountsByHand) {
