@@ -233,6 +233,32 @@ TEST_F(Interop, ALostDeviceFailsBoundRunsAndLeavesOthersToTheCpu) {
   }
 }
 
+TEST_F(Interop, RunsThatNobodyWaitsForFallBackToo) {
+  Faults faults;
+  for (const std::string& name : test_gpus()) {
+    SCOPED_TRACE(name);
+    ferry_session_options options = default_options();
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_device = name.c_str();
+    options.gpu_retry = true;
+    const SessionPtr session = make_session(opened_.model, options);
+    const Values given = some_input(session.get(), 11), expected = answer(session.get(), given);
+    answer(session.get(), some_input(session.get(), 12));
+    write(input(session.get()), given);
+    faults.arm(0, VK_ERROR_DEVICE_LOST);
+    ASSERT_OK(ferry_session_run_async(session.get(), nullptr, nullptr));
+    EXPECT_OK(ferry_session_wait(session.get()));
+    EXPECT_TRUE(faults.fired());
+    faults.disarm();
+    EXPECT_LE(relative_error(elements(output(session.get())), {expected.begin(), expected.end()}), 1e-5);
+    ferry_report report{};
+    report.struct_size = sizeof report;
+    ASSERT_OK(ferry_session_report(session.get(), &report));
+    EXPECT_EQ(report.backend, FERRY_BACKEND_CPU);
+    EXPECT_EQ(report.gpu_status, FERRY_GPU_LOST);
+  }
+}
+
 TEST_F(Interop, ExampleOfVulkanHRuns) {
   on_each([&](AppDevice& app, ferry_gpu*, ferry_session* session) {
     const Values given = some_input(session, 10), expected = answer(session, given);
