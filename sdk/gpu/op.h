@@ -80,6 +80,9 @@ Status lower(const Problem& problem, int alternative, Lowering* out);
 // FERRY_UNSUPPORTED, with why this alternative does not fit.
 [[gnu::format(printf, 1, 2)]] Status unsupported(const char* format, ...);
 
+// That an invocation may spend in its loops: lavapipe leaves them after 65535 rounds in all, and computes wrongly.
+inline constexpr uint64_t kMostRounds = 60000;
+
 // ---- pieces of weights --------------------------------------------------------------------------------------------------
 
 // [rows][length] in rows of quads: biases, vectors. One element for a whole row where `repeat`.

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sdk/gpu/lowerings.h"
 
 namespace ferry::gpu {
@@ -8,6 +10,9 @@ Status lower_pool2d(const Problem& problem, int, Lowering* out) {
   const Shape& to = problem.output;
   if (p.kernel_h() > 0xffff || p.kernel_w() > 0xffff || p.stride_h() > 0xffff || p.stride_w() > 0xffff)
     return unsupported("a window or stride above 65535");
+  const uint64_t window_h = static_cast<uint64_t>(std::min(p.kernel_h(), in[1]));
+  const uint64_t window_w = static_cast<uint64_t>(std::min(p.kernel_w(), in[2]));
+  if (window_h * (1 + window_w) > kMostRounds) return unsupported("a window of too many cells");
   const auto word = [](int32_t value) { return static_cast<uint32_t>(value); };
   const Rows rows = rows_of(to);
   const Call call{.kernel = Kernel::Pool2d,

@@ -8,7 +8,6 @@ namespace {
 
 constexpr uint32_t kQuads = 8, kShares = 16;  // a workgroup of reduce_rows
 constexpr uint32_t kInvocations = 128;        // of reduce
-constexpr uint32_t kMostTerms = 60000;        // that an invocation adds up: lavapipe leaves any loop after 65535 rounds
 
 // Dimensions of one kind (kept, or reduced), neighbours merged, innermost last.
 struct Dims {
@@ -72,7 +71,7 @@ Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
   const size_t most = by_rows ? 3 : 4;
   if (!kept.append_to(&call.push, most) || !gone.append_to(&call.push, most))
     return unsupported("too many dimensions take turns");
-  if (gone.count() / (by_rows ? kShares : kInvocations) > kMostTerms) return unsupported("too many terms in a sum");
+  if (gone.count() / (by_rows ? kShares : kInvocations) > kMostRounds) return unsupported("too many terms in a sum");
   if (by_rows) {
     call.kernel = Kernel::ReduceRows;
     call.workgroup = {kQuads, kShares, 1};

@@ -15,10 +15,10 @@ namespace ferry::testing {
 inline constexpr double kHalfBound = 1e-5;
 double normalised_squared_error(const std::vector<float>& got, const std::vector<double>& expected);
 
-// On every GPU under test: runs the blob twice, and after a resize and back; expects the same bits each time, no operator left
-// to the CPU, and values within `bound` of `expected`: normalised_error in float32, normalised_squared_error in half.
+// On every GPU under test: runs the blob twice, and after a resize and back; expects the same bits each time, the operator left
+// to the CPU or not, and values within `bound` of `expected`: normalised_error in float32, normalised_squared_error in half.
 // `inputs`: the values of the graph's inputs, in order.
 void expect_on_gpus(const std::shared_ptr<Model>& model, const std::vector<std::vector<float>>& inputs,
-                    const reference::Array& expected, ferry_precision precision, double bound);
+                    const reference::Array& expected, ferry_precision precision, double bound, bool left_to_cpu);
 
 }  // namespace ferry::testing

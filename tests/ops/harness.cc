@@ -229,7 +229,7 @@ double normalised_error(const std::vector<float>& got, const std::vector<double>
 }
 
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
-                                      double bound, std::optional<double> gpu_bound) {
+                                      double bound, std::optional<double> gpu_bound, bool left_to_cpu) {
   const Case made(params, operands, false);
   if (made.model == nullptr) return {};
   std::vector<float> first;
@@ -254,9 +254,10 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
       << EnumNameOpParams(params.type) << " with input " << to_string(operands[0].shape);
 
   if (test_gpus().empty()) return first;
-  expect_on_gpus(made.model, made.inputs(), made.expected, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound));
+  expect_on_gpus(made.model, made.inputs(), made.expected, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),
+                 left_to_cpu);
   const Case halves(params, operands, true);
-  expect_on_gpus(halves.model, halves.inputs(), halves.expected, FERRY_PRECISION_FLOAT16, kHalfBound);
+  expect_on_gpus(halves.model, halves.inputs(), halves.expected, FERRY_PRECISION_FLOAT16, kHalfBound, left_to_cpu);
   return first;
 }
 

@@ -37,16 +37,16 @@ double normalised_error(const std::vector<float>& got, const std::vector<double>
 // Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
 // operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
 // within `bound` of the oracle (normalised_error). Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` where
-// one is given. Gives the CPU's output for further checks; empty where something failed.
+// one is given, where they leave the operator to the CPU if `left_to_cpu` says so. Gives the CPU's output for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
-                                      double bound, std::optional<double> gpu_bound = {});
+                                      double bound, std::optional<double> gpu_bound = {}, bool left_to_cpu = false);
 
 template <typename Params>
 std::vector<float> expect_like_oracle(Params params, const std::vector<Operand>& operands, double bound,
-                                      std::optional<double> gpu_bound = {}) {
+                                      std::optional<double> gpu_bound = {}, bool left_to_cpu = false) {
   fbs::OpParamsUnion any;
   any.Set(std::move(params));
-  return expect_like_oracle(any, operands, bound, gpu_bound);
+  return expect_like_oracle(any, operands, bound, gpu_bound, left_to_cpu);
 }
 
 // The oracle's output for values written out.

@@ -60,6 +60,12 @@ TEST(Pool2d, CoversTheRestInCeilMode) {
   EXPECT_EQ(expect_like_oracle(p, {input({1, 13, 12, 64})}, 0).size(), 6u * 6u * 64u);
 }
 
+// The GPU's invocations would go through their loops more often than some drivers allow.
+TEST(Pool2d, LeavesVeryLargeWindowsToTheCpu) {
+  expect_like_oracle(pool(fbs::PoolKind::Max, 280, 1), {input({1, 280, 280, 17})}, 0, {}, true);
+  expect_like_oracle(pool(fbs::PoolKind::Max, 240, 1), {input({1, 240, 240, 17})}, 0);
+}
+
 TEST(Pool2d, TakesAWholePicture) {
   expect_like_oracle(pool(fbs::PoolKind::Average, 7, 1), {input({3, 7, 7, 100})}, kMeanBound);
   expect_like_oracle(pool(fbs::PoolKind::Max, 1, 1), {input({1, 1, 1, 3})}, 0);

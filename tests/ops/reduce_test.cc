@@ -20,7 +20,8 @@ TEST(Reduce, AveragesAPicture) {
   for (const int channels : {1, 3, 64, 129, 512})
     for (const bool keep_dims : {false, true}) {
       SCOPED_TRACE(channels);
-      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kBound, kGpuBound);
+      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kBound,
+                         kGpuBound);
     }
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kBound, kGpuBound);
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kBound, kGpuBound);
