@@ -12,6 +12,7 @@
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
+#include "cli/parity/stages.h"
 #include "cli/sdk.h"
 #include "converter/error.h"
 
@@ -42,9 +43,11 @@ int run(const Options& options) {
   const parity::Network network(options.blob, fixture, session);
 
   parity::Report report;
+  const parity::ComputedTensors computed = network.tensors();
   const bool half = session.precision == FERRY_PRECISION_FLOAT16;
   report.comparison =
-      parity::compare(fixture, network.tensors(), half ? parity::Precision::Float16 : parity::Precision::Float32);
+      parity::compare(fixture, computed, half ? parity::Precision::Float16 : parity::Precision::Float32);
+  if (half) parity::judge_by_stage(options.blob, fixture, computed, &report.comparison);
   report.blob = std::filesystem::path(options.blob).filename().string();
   report.model = network.model_name();
   report.provenance = network.provenance();
@@ -70,9 +73,10 @@ void add_parity(CLI::App& app, int* exit_code) {
   CLI::App* command = app.add_subcommand("parity", "Compare a blob with what the reference framework computed");
   command->footer(
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
-      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum; with --precision f16 a\n"
-      "mean squared error of at most 1e-5 of the reference's mean square (`sq err`). `floor` is the reference's own\n"
-      "float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
+      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum; with --precision f16\n"
+      "each tensor is also computed in float32 from those that the GPU had before it, and the mean squared error of\n"
+      "that stage (`sq err`) may be 1e-5 of its mean square. `floor` is the reference's own float32 error. A blob "
+      "converted with --keep-taps can be compared inside its blocks too.\n\n"
       "Exit code: 0 all in bounds, 1 out of bounds or an output is missing, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"

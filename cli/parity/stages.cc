@@ -1,0 +1,200 @@
+#include "cli/parity/stages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "cli/sdk.h"
+#include "sdk/graph/shape_rules.h"
+#include "sdk/model/model.h"
+
+namespace ferry::parity {
+namespace {
+
+std::string text(const flatbuffers::String* s) { return s == nullptr ? std::string() : s->str(); }
+
+// A network cut out of another: the operators between some of its tensors.
+class Slicer {
+ public:
+  Slicer(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed)
+      : computed_(computed) {
+    if (const Status status = Model::open(blob.c_str(), &model_); !status.ok())
+      fail("%s: %s", blob.c_str(), status.message().c_str());
+    const fbs::Model& graph = model_->graph();
+    infer_shapes(fixture);
+    writer_.assign(graph.tensors()->size(), -1);
+    for (unsigned i = 0; i < graph.operators()->size(); ++i)
+      writer_[static_cast<size_t>(graph.operators()->Get(i)->outputs()->Get(0))] = static_cast<int>(i);
+    for (const FixtureInput& input : fixture.inputs) inputs_[input.name] = &input;
+    for (const fbs::Port* port : *graph.inputs()) ports_[static_cast<int>(port->tensor())] = port;
+    for (const auto* list : {graph.outputs(), graph.taps()}) {
+      if (list == nullptr) continue;
+      for (const fbs::Port* port : *list) {
+        if (!computed.contains(text(port->name()))) continue;
+        ports_.emplace(static_cast<int>(port->tensor()), port);
+        tensors_[text(port->name())] = static_cast<int>(port->tensor());
+      }
+    }
+  }
+
+  // The float32 result of the operators that lead to that tensor; empty where it is an input of the network itself.
+  std::vector<float> compute(const std::string& name) const {
+    const int target = tensors_.at(name);
+    std::set<int> operators, sources;
+    std::vector<int> open{target};
+    while (!open.empty()) {
+      const int tensor = open.back();
+      open.pop_back();
+      if (model_->is_constant(tensor)) continue;
+      const int op = writer_[static_cast<size_t>(tensor)];
+      if (op < 0 || (tensor != target && ports_.contains(tensor))) {
+        sources.insert(tensor);
+      } else if (operators.insert(op).second) {
+        for (int input : *model_->graph().operators()->Get(static_cast<unsigned>(op))->inputs()) open.push_back(input);
+      }
+    }
+    if (operators.empty()) return {};
+    return run(write(operators, sources, target), sources);
+  }
+
+ private:
+  void infer_shapes(const Fixture& fixture) {
+    const fbs::Model& graph = model_->graph();
+    for (unsigned t = 0; t < graph.tensors()->size(); ++t) shapes_.push_back(model_->shape(static_cast<int>(t)));
+    for (const fbs::Port* port : *graph.inputs())
+      for (const FixtureInput& input : fixture.inputs) {
+        if (graph.inputs()->size() > 1 && input.name != text(port->name())) continue;
+        Dims dims = input.shape;
+        if (port->source_layout() == fbs::Layout::NCHW && dims.size() == 4) dims = {dims[0], dims[2], dims[3], dims[1]};
+        for (size_t d = 0; d < dims.size(); ++d)
+          shapes_[port->tensor()][static_cast<int>(d)] = static_cast<int32_t>(dims[d]);
+      }
+    for (const fbs::Operator* op : *graph.operators()) {
+      std::vector<Shape> inputs;
+      for (int tensor : *op->inputs()) inputs.push_back(shapes_[static_cast<size_t>(tensor)]);
+      const Status status = infer_shape(*op, inputs, &shapes_[static_cast<size_t>(op->outputs()->Get(0))]);
+      if (!status.ok()) fail("operator '%s': %s", text(op->name()).c_str(), status.message().c_str());
+    }
+  }
+
+  // A blob of those operators, with the constants that they read and no others.
+  std::vector<std::byte> write(const std::set<int>& operators, const std::set<int>& sources, int target) const {
+    const fbs::Model& graph = model_->graph();
+    fbs::ModelT cut;
+    cut.name = "stage";
+    cut.buffers.push_back(std::make_unique<fbs::BufferT>());
+    std::vector<std::byte> data;
+    std::map<int, int> renamed;
+    const auto tensor_of = [&](int tensor) {
+      const auto [at, is_new] = renamed.emplace(tensor, static_cast<int>(cut.tensors.size()));
+      if (!is_new) return at->second;
+      std::unique_ptr<fbs::TensorT> copy(model_->tensor(tensor).UnPack());
+      const Shape& shape = shapes_[static_cast<size_t>(tensor)];
+      copy->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
+      if (model_->is_constant(tensor)) {
+        const std::span<const std::byte> bytes = model_->constant(tensor);
+        auto buffer = std::make_unique<fbs::BufferT>();
+        buffer->offset = data.size();
+        buffer->size = bytes.size();
+        data.insert(data.end(), bytes.begin(), bytes.end());
+        data.resize((data.size() + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment);
+        copy->buffer = static_cast<uint32_t>(cut.buffers.size());
+        cut.buffers.push_back(std::move(buffer));
+      }
+      cut.tensors.push_back(std::move(copy));
+      return at->second;
+    };
+    const auto port_of = [&](int tensor) {
+      std::unique_ptr<fbs::PortT> port(ports_.at(tensor)->UnPack());
+      port->tensor = static_cast<uint32_t>(tensor_of(tensor));
+      return port;
+    };
+    for (int source : sources) cut.inputs.push_back(port_of(source));
+    for (int index : operators) {
+      std::unique_ptr<fbs::OperatorT> op(graph.operators()->Get(static_cast<unsigned>(index))->UnPack());
+      for (int& tensor : op->inputs) tensor = tensor_of(tensor);
+      for (int& tensor : op->outputs) tensor = tensor_of(tensor);
+      cut.operators.push_back(std::move(op));
+    }
+    cut.outputs.push_back(port_of(target));
+
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fbs::Model::Pack(builder, &cut), fbs::ModelIdentifier());
+    const auto aligned = [](uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; };
+    BlobHeader header{};
+    std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
+    header.version = BlobHeader::kVersion;
+    header.header_bytes = sizeof header;
+    header.graph_offset = sizeof header;
+    header.graph_bytes = builder.GetSize();
+    header.data_offset = aligned(header.graph_offset + header.graph_bytes);
+    header.data_bytes = data.size();
+    std::vector<std::byte> blob(header.data_offset + header.data_bytes);
+    std::memcpy(blob.data(), &header, sizeof header);
+    std::memcpy(blob.data() + header.graph_offset, builder.GetBufferPointer(), builder.GetSize());
+    std::copy(data.begin(), data.end(), blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset));
+    return blob;
+  }
+
+  std::vector<float> run(const std::vector<std::byte>& bytes, const std::set<int>& sources) const {
+    const std::unique_ptr<void, decltype(&std::free)> blob(
+        std::aligned_alloc(kAlignment, (bytes.size() + kAlignment - 1) / kAlignment * kAlignment), std::free);
+    std::memcpy(blob.get(), bytes.data(), bytes.size());
+    ferry_model* opened = nullptr;
+    cli::check(ferry_model_open_memory(blob.get(), bytes.size(), &opened));
+    const cli::ModelHandle model(opened);
+    const cli::SessionHandle session = cli::create_session(model, cli::session_options(0));
+    size_t index = 0;
+    ferry_tensor tensor;
+    for (int source : sources) {
+      cli::check(ferry_session_input(session.get(), index++, &tensor));
+      const std::string name = text(ports_.at(source)->name());
+      const auto computed = computed_.find(name);
+      const std::vector<float> values = computed != computed_.end() ? computed->second.read() : input_values(name);
+      cli::check(ferry_tensor_write_source(&tensor, values.data(), values.size()));
+    }
+    cli::check(ferry_session_run(session.get()));
+    cli::check(ferry_session_output(session.get(), 0, &tensor));
+    std::vector<float> out(tensor.bytes / sizeof(float));
+    cli::check(ferry_tensor_read_source(&tensor, out.data(), out.size()));
+    return out;
+  }
+
+  const std::vector<float>& input_values(const std::string& name) const {
+    const auto found = inputs_.find(name);
+    return found != inputs_.end() ? found->second->values : inputs_.begin()->second->values;
+  }
+
+  const ComputedTensors& computed_;
+  std::shared_ptr<Model> model_;
+  std::vector<Shape> shapes_;
+  std::vector<int> writer_;
+  std::map<int, const fbs::Port*> ports_;  // of the network's inputs and of what was computed
+  std::map<std::string, int> tensors_;
+  std::map<std::string, const FixtureInput*> inputs_;
+};
+
+}  // namespace
+
+void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
+                    Comparison* comparison) {
+  const Slicer slicer(blob, fixture, computed);
+  for (Row& row : comparison->rows) {
+    if (!row.problem.empty()) continue;
+    const std::string& name = computed.contains(row.name) ? row.name : row.module;
+    const std::vector<float> reference = slicer.compute(name), ours = computed.at(name).read();
+    double error = 0, square = 0;
+    for (size_t i = 0; i < reference.size(); ++i) {
+      const double r = static_cast<double>(reference[i]), difference = static_cast<double>(ours[i]) - r;
+      error += difference * difference;
+      square += r * r;
+    }
+    row.squared_error = error == 0 ? 0 : error / square;
+    row.in_bounds = row.squared_error <= row.bound;
+  }
+}
+
+}  // namespace ferry::parity
