@@ -39,8 +39,17 @@ foreach(folder unit ops converter runtime parity cli gpu)
     add_dependencies(${folder}_tests ferry_cli)
   endif()
   if(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
+    set(programs ${folder})
     add_test(NAME ${folder} COMMAND ${folder}_tests)
-    set_tests_properties(${folder} PROPERTIES LABELS ${folder} ENVIRONMENT "${test_environment}" TIMEOUT 1800
+    if(folder STREQUAL "parity" AND FERRY_TEST_GPUS) # networks on software GPUs take minutes: a test of their own
+      add_test(NAME parity_gpu COMMAND parity_tests --gtest_filter=*EveryGpu*)
+      set_tests_properties(parity PROPERTIES ENVIRONMENT "GTEST_FILTER=-*EveryGpu*")
+      list(APPEND programs parity_gpu)
+    endif()
+    foreach(program IN LISTS programs)
+      set_property(TEST ${program} APPEND PROPERTY ENVIRONMENT ${test_environment})
+    endforeach()
+    set_tests_properties(${programs} PROPERTIES LABELS ${folder} TIMEOUT 1800
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
   else()
     gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${folder})

@@ -9,6 +9,7 @@
 #include "converter/pack/pack.h"
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
+#include "tests/support/gpus.h"
 
 namespace ferry {
 namespace {
@@ -57,6 +58,39 @@ class RealWeights : public ::testing::Test {
   ferry_model* model_ = nullptr;
   ferry_session* session_ = nullptr;
 };
+
+// The photographs' best classes on every GPU, in both precisions, are the CPU's.
+TEST_F(RealWeights, EveryGpuSeesTheSame) {
+  constexpr const char* kPhotos[] = {"parrot.jpg", "cat_720p.jpg", "grace_hopper.bmp", "bird.bmp"};
+  for (const auto& [folder, name] :
+       {std::pair("squeezenet1_0", "squeezenet1_0"), {"mobilenet_v2", "mobilenet_v2.tf"}}) {
+    convert(folder, name);
+    std::vector<ferry_class> expected;
+    for (const char* photo : kPhotos) expected.push_back(best(photo));
+    for (const std::string& gpu : testing::test_gpus()) {
+      for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
+        SCOPED_TRACE(gpu + " " + name + (precision == FERRY_PRECISION_FLOAT16 ? " float16" : " float32"));
+        ferry_session_close(session_);
+        session_ = nullptr;
+        ferry_session_options options;
+        ferry_session_options_init(&options);
+        options.backend = FERRY_BACKEND_GPU;
+        options.gpu_device = gpu.c_str();
+        options.gpu_required = true;
+        options.precision = precision;
+        ASSERT_EQ(ferry_session_create(model_, &options, &session_), FERRY_OK) << ferry_last_error();
+        for (size_t i = 0; i < std::size(kPhotos); ++i) {
+          const ferry_class seen = best(kPhotos[i]);
+          EXPECT_EQ(seen.index, expected[i].index) << kPhotos[i] << ": " << seen.label;
+          EXPECT_NEAR(seen.probability, expected[i].probability, precision == FERRY_PRECISION_FLOAT16 ? 2e-2f : 1e-4f);
+        }
+      }
+    }
+    TearDown();
+    session_ = nullptr;
+    model_ = nullptr;
+  }
+}
 
 // ImageNet-1k: 281 to 285 are the five cats of the house.
 bool is_house_cat(const ferry_class& c) { return c.index >= 281 && c.index <= 285; }
