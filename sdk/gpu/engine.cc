@@ -6,16 +6,17 @@
 #include <optional>
 
 #include "sdk/cpu/op.h"
+#include "sdk/gpu/canary.h"
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/interop.h"
 #include "sdk/gpu/partition.h"
+#include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/tune.h"
 #include "sdk/gpu/weights.h"
 #include "sdk/graph/plan.h"
 
 namespace ferry::gpu {
 namespace {
-
-constexpr uint32_t kWorkgroup = 64;
 
 uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
 
@@ -70,6 +71,7 @@ class GpuEngine : public Engine, public Interop {
 
  private:
   std::vector<int> ports() const;
+  Status choose_program(const std::vector<Shape>& shapes, Program* program);
   Status plan(Layout* layout);
   Status lower_cpu_ops(Layout* layout, std::vector<uint64_t>* workspaces);
   Status record(Layout* layout);
@@ -77,7 +79,6 @@ class GpuEngine : public Engine, public Interop {
   Status record_segment(Layout* layout, Segment* segment);
   Place place(const Layout& layout, const Step& step, const Operand& operand) const;
   Place host_place(const Layout& layout, int tensor) const;
-  Dispatch transfer(const Layout& layout, Kernel kernel, int tensor) const;
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
   Status setup_cpu_ops(const Layout& layout);
   void copy_inputs() const;
@@ -233,9 +234,30 @@ Status GpuEngine::setup_cpu_ops(const Layout& layout) {
   return {};
 }
 
+// Of alternatives that this driver computes rightly, and where asked for the fastest.
+Status GpuEngine::choose_program(const std::vector<Shape>& shapes, Program* program) {
+  size_t measured = 0;
+  if (options_.gpu_tune) FERRY_TRY(tune(model_, shapes, kept_, *device_, storage_, &measured));
+  for (;;) {
+    FERRY_TRY(make_program(model_, shapes, kept_, *device_, storage_, program));
+    Canaries canaries;
+    FERRY_TRY(run_canaries(model_, *program, *device_, &canaries));
+    report_.canary_ms += canaries.milliseconds;
+    for (std::string& note : canaries.notes)
+      if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end())
+        report_.notes.push_back(std::move(note));
+    if (canaries.failures == 0) break;
+  }
+  using Verdict = Pipelines::Verdict;
+  report_.canary_failures = device_->pipelines().count(Verdict::Wrong);
+  report_.canary_count = report_.canary_failures + device_->pipelines().count(Verdict::Right);
+  device_->pipelines().save();
+  return {};
+}
+
 Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
   Layout layout;
-  FERRY_TRY(make_program(model_, shapes, kept_, *device_, storage_, &layout.program));
+  FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
   FERRY_TRY(weights_->pack(ModelConstants(model_), layout.program.weights, &layout.weights));
   FERRY_TRY(plan(&layout));
@@ -300,18 +322,6 @@ Status GpuEngine::dispatch(const Layout& layout, const Step& step, const Dispatc
   return commands->dispatch(dispatch, places);
 }
 
-// Between the host's floats and the arena's quads.
-Dispatch GpuEngine::transfer(const Layout& layout, Kernel kernel, int tensor) const {
-  const Rows rows = rows_of(layout.program.shapes[static_cast<size_t>(tensor)]);
-  Dispatch dispatch;
-  dispatch.variant = {.kernel = kernel, .storage = storage_, .count = 3, .constants = {kWorkgroup, 1, 1}};
-  dispatch.groups = spread(rows.total(), kWorkgroup, device_->limits());
-  dispatch.bindings[0] = kernel == Kernel::Upload ? Operand::value(tensor) : Operand::host(tensor);
-  dispatch.bindings[1] = kernel == Kernel::Upload ? Operand::host(tensor) : Operand::value(tensor);
-  dispatch.push = {rows.rows, rows.channels, rows.quads()};
-  return dispatch;
-}
-
 // Cuts the steps into segments and records those of the GPU. A value goes up before its first reader on the GPU, and down as
 // soon as it is there.
 Status GpuEngine::record(Layout* layout) {
@@ -346,16 +356,20 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
   const bool foreign = std::any_of(layout->bound.begin(), layout->bound.end(),
                                    [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
   FERRY_TRY(commands.begin(count, options_.profile, foreign));
+  const auto move = [&](Kernel kernel, const Step& step, int tensor) {
+    const Shape& shape = program.shapes[static_cast<size_t>(tensor)];
+    return dispatch(*layout, step, transfer(kernel, tensor, shape, storage_, device_->limits()), &commands);
+  };
   for (size_t s : segment->steps) {
     const Step& step = program.steps[s];
     for (int tensor : step.inputs) {
       if (uploaded[static_cast<size_t>(tensor)]) continue;
       uploaded[static_cast<size_t>(tensor)] = true;
-      FERRY_TRY(dispatch(*layout, step, transfer(*layout, Kernel::Upload, tensor), &commands));
+      FERRY_TRY(move(Kernel::Upload, step, tensor));
     }
     for (const Dispatch& d : step.dispatches) FERRY_TRY(dispatch(*layout, step, d, &commands));
     if (layout->host.offsets[static_cast<size_t>(step.output)] != kNoOffset)
-      FERRY_TRY(dispatch(*layout, step, transfer(*layout, Kernel::Download, step.output), &commands));
+      FERRY_TRY(move(Kernel::Download, step, step.output));
     commands.timestamp();
     segment->timed.push_back(s);
   }

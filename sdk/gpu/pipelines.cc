@@ -231,6 +231,13 @@ void Pipelines::set_verdict(const Variant& variant, Verdict verdict) {
   changed_ = true;
 }
 
+size_t Pipelines::count(Verdict verdict) const {
+  const std::lock_guard lock(mutex_);
+  size_t count = 0;
+  for (const auto& [variant, known] : verdicts_) count += known == verdict ? 1 : 0;
+  return count;
+}
+
 int Pipelines::tuned(const std::string& signature) const {
   const std::lock_guard lock(mutex_);
   const auto found = tuned_.find(signature);

@@ -49,6 +49,8 @@ class Pipelines {
   enum class Verdict : uint8_t { Unknown, Right, Wrong };
   Verdict verdict(const Variant& variant) const;
   void set_verdict(const Variant& variant, Verdict verdict);
+  // How many variants have that verdict.
+  size_t count(Verdict verdict) const;
 
   // Which alternative of an operator was fastest, by the operator's signature; -1: never measured. Thread-safe.
   int tuned(const std::string& signature) const;

@@ -31,8 +31,7 @@ struct Part {
 
 Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, const Limits& limits) {
   Dispatch dispatch;
-  dispatch.variant = {.kernel = part.piece->kernel, .storage = storage, .count = 4};
-  dispatch.variant.constants = {kWorkgroup, 1, 1, part.dtype == fbs::DType::Float16 ? 1u : 0u};
+  dispatch.variant = packer(*part.piece, storage, part.dtype);
   const uint64_t quads = part.count * part.piece->outer_quads;
   dispatch.groups = spread(quads, kWorkgroup, limits);
   dispatch.bindings[0].kind = Operand::Kind::Weights;
@@ -121,6 +120,13 @@ Status pack_staged(Device& device, Storage storage, std::span<const Part> parts)
 }
 
 }  // namespace
+
+Variant packer(const Piece& piece, Storage storage, fbs::DType dtype) {
+  return {.kernel = piece.kernel,
+          .storage = storage,
+          .count = 4,
+          .constants = {kWorkgroup, 1, 1, dtype == fbs::DType::Float16 ? 1u : 0u}};
+}
 
 Status Weights::pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out) {
   const std::lock_guard lock(mutex_);

@@ -32,6 +32,9 @@ class ModelConstants : public Constants {
   const Model& model_;
 };
 
+// Which kernel packs a piece of a constant of that type.
+Variant packer(const Piece& piece, Storage storage, fbs::DType dtype);
+
 class Weights {
  public:
   Weights(Device& device, Storage storage) : device_(device.shared_from_this()), storage_(storage) {}

@@ -144,7 +144,9 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
     ADD_FAILURE() << status.message();
     return true;
   }
-  EXPECT_EQ(session->computing().report().cpu_operators, 0u);
+  const EngineReport& report = session->computing().report();
+  EXPECT_EQ(report.cpu_operators, 0u);
+  EXPECT_TRUE(report.notes.empty()) << report.notes[0];
   const auto* got = static_cast<const float*>(session->data(static_cast<int>(graph_.model.outputs[0]->tensor)));
   double worst = 0, largest = 0, squares = 0, expected_squares = 0;
   for (size_t i = 0; i < expected_.size(); ++i) {

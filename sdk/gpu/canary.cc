@@ -1,0 +1,505 @@
+#include "sdk/gpu/canary.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include "sdk/gpu/canary_reference.h"
+#include "sdk/gpu/canary_shapes.h"
+#include "sdk/gpu/commands.h"
+#include "sdk/gpu/partition.h"
+#include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/weights.h"
+#include "sdk/graph/shape_rules.h"
+
+namespace ferry::gpu {
+namespace {
+
+using Verdict = Pipelines::Verdict;
+
+constexpr uint64_t kGuardBytes = 64;  // behind every tensor, in the same binding
+// Everything is filled with it before: it is not a number, in both precisions, so what is not written or read from outside
+// shows.
+constexpr int kGuard = 0xff;
+
+const fbs::Operator& operator_at(const Model& model, int index) {
+  return *model.graph().operators()->Get(static_cast<unsigned>(index));
+}
+
+uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+// ---- made-up values -----------------------------------------------------------------------------------------------------
+
+// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, so exact in half precision.
+float noise(int tensor, size_t i) {
+  uint32_t hash = static_cast<uint32_t>(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
+  hash = (hash ^ hash >> 16) * 0x7feb352du;
+  hash = (hash ^ hash >> 15) * 0x846ca68bu;
+  hash ^= hash >> 16;
+  const float magnitude = static_cast<float>(256 + (hash >> 1) % 769) / 1024;
+  return hash % 2 == 0 ? magnitude : -magnitude;
+}
+
+// To half precision's eleven bits, exponents left as they are.
+float rounded(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);
+}
+
+uint16_t to_half(float exact) {
+  const uint32_t bits = std::bit_cast<uint32_t>(exact);
+  return static_cast<uint16_t>((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
+}
+
+// Does the chain divide by what it carries, or take its root? Sums near zero would have no digits then.
+bool wants_positive(const Model& model, const std::vector<int>& operators) {
+  int value = -1;
+  for (int index : operators) {
+    const fbs::Operator& op = operator_at(model, index);
+    const fbs::Unary* unary = op.params_as_Unary();
+    if (unary != nullptr && unary->kind() == fbs::UnaryKind::Sqrt) return true;
+    const fbs::Binary* binary = op.params_as_Binary();
+    if (binary != nullptr && binary->kind() == fbs::BinaryKind::Div && op.inputs()->Get(1) == value) return true;
+    value = op.outputs()->Get(0);
+  }
+  return false;
+}
+
+// An input of a chain that begins with `op`, such that its mistakes show.
+Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, bool positive) {
+  Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
+  const size_t length = static_cast<size_t>(rows_of(shape).channels);
+  const fbs::Pool2d* pool = op.params_as_Pool2d();
+  const fbs::Unary* unary = op.params_as_Unary();
+  const bool saturates =
+      unary != nullptr && (unary->kind() == fbs::UnaryKind::Sigmoid || unary->kind() == fbs::UnaryKind::Tanh);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    float& value = out.values[i];
+    value = noise(tensor, i);
+    if (positive) value = std::abs(value);
+    if (unary != nullptr) value *= saturates && i % 31 == 0 ? 96 : 4;
+    // Windows with nothing above zero.
+    if (pool != nullptr && pool->kind() == fbs::PoolKind::Max) value -= 0.75f;
+    // Rows whose exponentials overflow, and such that vanish.
+    if (op.params_type() == fbs::OpParams::Softmax) {
+      constexpr float kOffsets[] = {100, -200, 0};
+      value = 4 * value + kOffsets[i / length % 3];
+    }
+    value = rounded(value);
+  }
+  return out;
+}
+
+// Constants of small sizes for a model's operators, of the model's types.
+class MadeUpConstants : public Constants {
+ public:
+  MadeUpConstants(const Model& model, uint64_t alignment)
+      : model_(model), alignment_(std::max<uint64_t>(alignment, 64)) {}
+
+  // At least so many elements of constant `tensor`. `scale`: a power of two.
+  void add(int tensor, int64_t elements, float scale, bool positive) {
+    Entry& entry = entries_.try_emplace(tensor, Entry{0, 0, scale, positive}).first->second;
+    entry.elements = std::max(entry.elements, static_cast<uint64_t>(elements));
+  }
+  float value(int tensor, size_t i) const {
+    const Entry& entry = entries_.at(tensor);
+    const float value = noise(tensor, i) * entry.scale;
+    return entry.positive ? std::abs(value) : value;
+  }
+  Array array(int tensor, const Shape& shape) const {
+    Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
+    for (size_t i = 0; i < out.values.size(); ++i) out.values[i] = value(tensor, i);
+    return out;
+  }
+
+  // After the last add().
+  Status fill() {
+    uint64_t bytes = 0;
+    for (auto& [tensor, entry] : entries_) {
+      entry.offset = bytes;
+      bytes += aligned(entry.elements * element_bytes(tensor) + kExtraBytes, kAlignment);
+    }
+    void* memory = nullptr;
+    if (posix_memalign(&memory, alignment_, aligned(std::max<uint64_t>(bytes, 1), alignment_)) != 0)
+      return error(FERRY_OUT_OF_MEMORY, "cannot allocate %llu bytes for canaries",
+                   static_cast<unsigned long long>(bytes));
+    memory_.reset(static_cast<std::byte*>(memory));
+    std::memset(memory, 0, bytes);
+    for (const auto& [tensor, entry] : entries_)
+      for (size_t i = 0; i < entry.elements; ++i) {
+        const float number = value(tensor, i);
+        const uint16_t half = to_half(number);
+        std::byte* at = memory_.get() + entry.offset + i * element_bytes(tensor);
+        std::memcpy(at, dtype(tensor) == fbs::DType::Float16 ? static_cast<const void*>(&half) : &number,
+                    element_bytes(tensor));
+      }
+    return {};
+  }
+
+  std::span<const std::byte> bytes(int tensor) const override {
+    const Entry& entry = entries_.at(tensor);
+    return {memory_.get() + entry.offset, entry.elements * element_bytes(tensor)};
+  }
+  fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
+
+ private:
+  struct Entry {
+    uint64_t offset, elements;
+    float scale;
+    bool positive;
+  };
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  uint64_t element_bytes(int tensor) const { return dtype(tensor) == fbs::DType::Float16 ? 2 : 4; }
+
+  const Model& model_;
+  const uint64_t alignment_;  // whole granules, for those devices that read them in place
+  std::map<int, Entry> entries_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+// ---- one canary ---------------------------------------------------------------------------------------------------------
+
+// Where a tensor lies: quads, and the host's floats.
+struct Slot {
+  uint64_t quads = 0, floats = 0;
+};
+
+struct Canary {
+  Program program;          // shapes, regions of weights, one step
+  std::set<Variant> needs;  // what it proves, packing and transfers among it
+  size_t first_region = 0;
+  std::map<int, Slot> slots;
+  uint64_t workspace = 0;
+  std::map<int, Array> values;  // of every tensor of the chain
+  std::string wrong;            // what was wrong
+
+  const Step& step() const { return program.steps[0]; }
+  const Shape& shape(int tensor) const { return program.shapes[static_cast<size_t>(tensor)]; }
+};
+
+bool same_variants(const Step& a, const Step& b) {
+  return std::equal(a.dispatches.begin(), a.dispatches.end(), b.dispatches.begin(), b.dispatches.end(),
+                    [](const Dispatch& x, const Dispatch& y) { return x.variant == y.variant; });
+}
+
+bool same_work(const Canary& a, const Canary& b) {
+  return a.needs == b.needs &&
+         std::equal(a.step().dispatches.begin(), a.step().dispatches.end(), b.step().dispatches.begin(),
+                    b.step().dispatches.end(), [](const Dispatch& x, const Dispatch& y) {
+                      return x.variant == y.variant && x.push == y.push && x.groups == y.groups;
+                    });
+}
+
+// The chain's operators as one, at the shapes of `program`; only the operators of `step` ride.
+Chain chain_of(const Model& model, const Step& step, const std::vector<Shape>& shapes) {
+  Chain chain{step.operators, {}};
+  for (size_t i = 1; i < step.operators.size(); ++i) {
+    const fbs::Operator& op = operator_at(model, step.operators[i]);
+    const int value = operator_at(model, step.operators[i - 1]).outputs()->Get(0);
+    std::vector<Shape> inputs;
+    std::vector<bool> is_constant;
+    for (int tensor : *op.inputs()) {
+      inputs.push_back(shapes[static_cast<size_t>(tensor)]);
+      is_constant.push_back(model.is_constant(tensor));
+    }
+    const unsigned side = inputs.size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
+    append(op, side, shapes[static_cast<size_t>(value)], inputs, is_constant, &chain.epilogue);
+  }
+  return chain;
+}
+
+// The same operators by the same variants at the shapes of out->program. False: they do not come to that.
+bool lower_alike(const Model& model, const Step& real, const Limits& limits, Canary* out) {
+  const Chain chain = chain_of(model, real, out->program.shapes);
+  const Problem problem = problem_of(model, chain, out->program.shapes, out->program.storage, limits);
+  const int count = alternatives(problem.op.params_type());
+  for (int i = -1; i < count; ++i) {  // the first may choose by size
+    Step step;
+    out->program.weights.clear();
+    if (!lower_by(problem, i < 0 ? real.alternative : i, &out->program, &step).ok() || !same_variants(step, real))
+      continue;
+    step.operators = real.operators;
+    step.inputs = real.inputs;
+    step.output = real.output;
+    out->program.steps = {std::move(step)};
+    return true;
+  }
+  return false;
+}
+
+// False: no small size leads to these variants. Then the real one must do, where it is not too large.
+bool find_size(const Model& model, const Program& program, const Step& real, const Limits& limits, Canary* out) {
+  out->program.storage = program.storage;
+  for (int size = 0; size < kCanarySizes; ++size) {
+    out->program.shapes = program.shapes;
+    if (shrink(model, real.operators, size, &out->program.shapes) && lower_alike(model, real, limits, out)) return true;
+  }
+  constexpr uint64_t kMost = uint64_t{1} << 26;
+  Work work;
+  for (const Dispatch& dispatch : real.dispatches) {
+    work.flops += dispatch.work.flops;
+    work.read += dispatch.work.read;
+    work.written += dispatch.work.written;
+  }
+  out->program.shapes = program.shapes;
+  return work.flops + work.read + work.written <= kMost && lower_alike(model, real, limits, out);
+}
+
+std::set<Variant> needs(const Model& model, const Step& step, const std::vector<Region>& weights, Storage storage,
+                        const Limits& limits) {
+  std::set<Variant> out;
+  for (const Kernel kernel : {Kernel::Upload, Kernel::Download})
+    out.insert(transfer(kernel, step.output, {1}, storage, limits).variant);
+  for (const Dispatch& dispatch : step.dispatches) {
+    out.insert(dispatch.variant);
+    for (const Operand& operand : dispatch.bindings) {
+      if (operand.kind != Operand::Kind::Weights) continue;
+      for (const Piece& piece : weights[static_cast<size_t>(operand.index)].pieces)
+        out.insert(packer(piece, storage, model.tensor(piece.tensor).dtype()));
+    }
+  }
+  return out;
+}
+
+// Constants and inputs of the chain.
+void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
+  const bool positive = wants_positive(model, canary->step().operators);
+  const fbs::Operator& root = operator_at(model, canary->step().operators[0]);
+  for (int index : canary->step().operators) {
+    const fbs::Operator& op = operator_at(model, index);
+    for (unsigned i = 0; i < op.inputs()->size(); ++i) {
+      const int tensor = op.inputs()->Get(i);
+      const Shape& shape = canary->shape(tensor);
+      if (!model.is_constant(tensor)) continue;
+      // Sums of several, to reach both sides of an activation.
+      const float products = static_cast<float>(shape.elements()) / static_cast<float>(std::max(shape[0], 1));
+      const bool weight = has_weight(op.params_type()) && i == 1;
+      const float scale = weight ? std::exp2(std::round(std::log2(6 / std::sqrt(products)))) : 1;
+      constants->add(tensor, shape.elements(), scale, positive);
+    }
+  }
+  for (int tensor : canary->step().inputs)
+    canary->values[tensor] = made_up_input(root, tensor, canary->shape(tensor), positive);
+}
+
+void compute(const Model& model, const MadeUpConstants& constants, Canary* canary) {
+  for (int index : canary->step().operators) {
+    const fbs::Operator& op = operator_at(model, index);
+    std::vector<const Array*> inputs;
+    for (int tensor : *op.inputs()) {
+      if (model.is_constant(tensor)) canary->values[tensor] = constants.array(tensor, canary->shape(tensor));
+      inputs.push_back(&canary->values[tensor]);
+    }
+    const int output = op.outputs()->Get(0);
+    Array computed = compute_plainly(op, inputs, canary->shape(output));
+    canary->values[output] = std::move(computed);
+  }
+}
+
+// Gives every tensor of it a place from *end on.
+void place(const Canary& canary, uint64_t alignment, uint64_t* end, std::map<int, Slot>* slots, uint64_t* workspace) {
+  const auto take = [&](uint64_t bytes) {
+    const uint64_t begin = *end;
+    *end = aligned(begin + bytes + kGuardBytes, alignment);
+    return begin;
+  };
+  std::vector<int> tensors = canary.step().inputs;
+  tensors.push_back(canary.step().output);
+  for (int tensor : tensors) {
+    const Shape& shape = canary.shape(tensor);
+    (*slots)[tensor] = {take(stored_bytes(shape, canary.program.storage)),
+                        take(static_cast<uint64_t>(shape.elements()) * sizeof(float))};
+  }
+  *workspace = take(canary.step().workspace);
+}
+
+Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffer, std::span<const Place> weights) {
+  switch (operand.kind) {
+    case Operand::Kind::None: return {};
+    case Operand::Kind::Weights: return weights[canary.first_region + static_cast<size_t>(operand.index)];
+    case Operand::Kind::Workspace: return {buffer.handle(), canary.workspace + operand.offset, operand.bytes};
+    case Operand::Kind::Host: {
+      const uint64_t bytes = static_cast<uint64_t>(canary.shape(operand.index).elements()) * sizeof(float);
+      return {buffer.handle(), canary.slots.at(operand.index).floats, bytes + kGuardBytes};
+    }
+    case Operand::Kind::Value: break;
+  }
+  return {buffer.handle(), canary.slots.at(operand.index).quads,
+          stored_bytes(canary.shape(operand.index), canary.program.storage) + kGuardBytes};
+}
+
+Status record(const Canary& canary, const Buffer& buffer, std::span<const Place> weights, const Limits& limits,
+              Commands* commands) {
+  const auto dispatch = [&](const Dispatch& d) {
+    std::array<Place, kBindings> places;
+    for (size_t i = 0; i < kBindings; ++i) places[i] = place_of(canary, d.bindings[i], buffer, weights);
+    return commands->dispatch(d, places);
+  };
+  const Storage storage = canary.program.storage;
+  for (int tensor : canary.step().inputs)
+    FERRY_TRY(dispatch(transfer(Kernel::Upload, tensor, canary.shape(tensor), storage, limits)));
+  for (const Dispatch& d : canary.step().dispatches) FERRY_TRY(dispatch(d));
+  const int output = canary.step().output;
+  return dispatch(transfer(Kernel::Download, output, canary.shape(output), storage, limits));
+}
+
+bool is_guard(const std::byte* at) {
+  return std::all_of(at, at + kGuardBytes, [](std::byte b) { return b == std::byte{kGuard}; });
+}
+
+// Are the lanes behind the last channel of every row zero?
+bool is_padded(const std::byte* quads, const Shape& shape, Storage storage) {
+  const Rows rows = rows_of(shape);
+  const uint64_t lane = quad_bytes(storage) / 4, row = rows.quads() * quad_bytes(storage);
+  for (uint64_t r = 0; r < rows.rows; ++r)
+    for (uint64_t i = rows.channels * lane; i < row; ++i) {
+      const std::byte sign{i % lane == lane - 1 ? uint8_t{0x80} : uint8_t{0}};
+      if ((quads[r * row + i] & ~sign) != std::byte{0}) return false;
+    }
+  return true;
+}
+
+// What is wrong with the results in `memory`; "" if nothing is.
+std::string judge(const Canary& canary, const std::byte* memory) {
+  for (const auto& [tensor, slot] : canary.slots) {
+    const Shape& shape = canary.shape(tensor);
+    if (!is_guard(memory + slot.quads + stored_bytes(shape, canary.program.storage)) ||
+        !is_guard(memory + slot.floats + static_cast<size_t>(shape.elements()) * sizeof(float)))
+      return "writes behind its output";
+    if (!is_padded(memory + slot.quads, shape, canary.program.storage))
+      return "leaves something in the lanes that pad a row";
+  }
+  const std::vector<float>& expected = canary.values.at(canary.step().output).values;
+  const std::byte* floats = memory + canary.slots.at(canary.step().output).floats;
+  float worst = 0, largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!std::isfinite(expected[i])) continue;
+    float got;
+    std::memcpy(&got, floats + i * sizeof got, sizeof got);
+    const float difference = std::abs(got - expected[i]);
+    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  const float bound = canary.program.storage == Storage::Half ? kCanaryHalfBound : kCanaryBound;
+  if (worst <= bound * largest) return "";
+  char text[96];
+  std::snprintf(text, sizeof text, "is wrong by %.3g of the largest value, where %.3g is allowed",
+                static_cast<double>(worst / largest), static_cast<double>(bound));
+  return text;
+}
+
+// Runs them all; fills in `wrong`.
+Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
+  const Limits& limits = device.limits();
+  MadeUpConstants constants(model, limits.import_alignment);
+  std::vector<Region> regions;
+  uint64_t bytes = 0;
+  size_t dispatches = 0;
+  for (Canary& canary : *canaries) {
+    make_up(model, &canary, &constants);
+    canary.first_region = regions.size();
+    regions.insert(regions.end(), canary.program.weights.begin(), canary.program.weights.end());
+    place(canary, limits.offset_alignment, &bytes, &canary.slots, &canary.workspace);
+    dispatches += canary.step().inputs.size() + canary.step().dispatches.size() + 1;
+  }
+  FERRY_TRY(constants.fill());
+  Weights weights(device, canaries->front().program.storage);
+  std::vector<Place> places;
+  FERRY_TRY(weights.pack(constants, regions, &places));
+  Buffer buffer;
+  FERRY_TRY(device.allocate(bytes, MemoryUse::Readback, &buffer));
+  std::memset(buffer.mapped(), kGuard, bytes);
+  Commands commands(device);
+  FERRY_TRY(commands.begin(dispatches));
+  for (const Canary& canary : *canaries) {
+    for (int tensor : canary.step().inputs) {
+      const std::vector<float>& values = canary.values.at(tensor).values;
+      std::memcpy(buffer.mapped() + canary.slots.at(tensor).floats, values.data(), values.size() * sizeof(float));
+    }
+    FERRY_TRY(record(canary, buffer, places, limits, &commands));
+  }
+  FERRY_TRY(commands.end());
+  FERRY_TRY(buffer.flush());
+  FERRY_TRY(commands.submit());
+  for (Canary& canary : *canaries) compute(model, constants, &canary);  // while the device computes
+  FERRY_TRY(commands.wait());
+  FERRY_TRY(buffer.invalidate());
+  for (Canary& canary : *canaries) canary.wrong = judge(canary, buffer.mapped());
+  return {};
+}
+
+// ---- verdicts -----------------------------------------------------------------------------------------------------------
+
+void condemn(const Variant& variant, const char* why, Pipelines& pipelines, Canaries* out) {
+  pipelines.set_verdict(variant, Verdict::Wrong);
+  ++out->failures;
+  out->notes.push_back("this driver's " + to_string(variant) + " " + why);
+}
+
+// What a right canary needed is right. Of a wrong one's dispatches those are to blame that no right one has.
+void give_verdicts(const std::vector<Canary>& canaries, Pipelines& pipelines, Canaries* out) {
+  for (const Canary& canary : canaries)
+    if (canary.wrong.empty())
+      for (const Variant& variant : canary.needs) pipelines.set_verdict(variant, Verdict::Right);
+  for (const Canary& canary : canaries) {
+    if (canary.wrong.empty()) continue;
+    std::set<Variant> all, suspects;
+    for (const Dispatch& dispatch : canary.step().dispatches) {
+      all.insert(dispatch.variant);
+      if (pipelines.verdict(dispatch.variant) != Verdict::Right) suspects.insert(dispatch.variant);
+    }
+    for (const Variant& variant : suspects.empty() ? all : suspects)
+      if (pipelines.verdict(variant) != Verdict::Wrong) condemn(variant, canary.wrong.c_str(), pipelines, out);
+  }
+}
+
+// Makes the program's pipelines. Those that cannot be made are condemned.
+Status make_pipelines(const Program& program, Pipelines& pipelines, Canaries* out) {
+  for (const Step& step : program.steps)
+    for (const Dispatch& dispatch : step.dispatches) {
+      VkPipeline pipeline = VK_NULL_HANDLE;
+      if (pipelines.verdict(dispatch.variant) == Verdict::Wrong) continue;
+      const Status status = pipelines.get(dispatch.variant, &pipeline);
+      if (status.code() == FERRY_GPU_LOST || status.code() == FERRY_OUT_OF_MEMORY) return status;
+      if (!status.ok()) condemn(dispatch.variant, ("cannot be made: " + status.message()).c_str(), pipelines, out);
+    }
+  return {};
+}
+
+}  // namespace
+
+Status run_canaries(const Model& model, const Program& program, Device& device, Canaries* out) {
+  Pipelines& pipelines = device.pipelines();
+  FERRY_TRY(make_pipelines(program, pipelines, out));
+  if (out->failures > 0) return {};
+
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Canary> canaries;
+  for (const Step& step : program.steps) {
+    if (!step.on_gpu || step.view) continue;
+    Canary canary;
+    canary.needs = needs(model, step, program.weights, program.storage, device.limits());
+    const auto unknown = [&](const Variant& variant) { return pipelines.verdict(variant) == Verdict::Unknown; };
+    if (std::none_of(canary.needs.begin(), canary.needs.end(), unknown)) continue;
+    if (!find_size(model, program, step, device.limits(), &canary)) {
+      out->notes.push_back(to_string(step.dispatches[0].variant) + " was not tested: no small problem leads to it");
+      continue;
+    }
+    const auto same = [&](const Canary& other) { return same_work(canary, other); };
+    if (std::none_of(canaries.begin(), canaries.end(), same)) canaries.push_back(std::move(canary));
+  }
+  if (canaries.empty()) return {};
+  FERRY_TRY(run(model, device, &canaries));
+  give_verdicts(canaries, pipelines, out);
+  out->milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return {};
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,289 @@
+#include "sdk/gpu/canary_reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ferry::gpu {
+namespace {
+
+using Inputs = std::span<const Array* const>;
+using Place = std::array<int32_t, FERRY_MAX_RANK>;
+
+// visit(index, place) for every element, in order.
+template <typename Visit>
+void for_each(const Shape& shape, Visit visit) {
+  Place place{};
+  for (size_t index = 0, count = static_cast<size_t>(shape.elements()); index < count; ++index) {
+    visit(index, place);
+    for (int d = shape.rank - 1; d >= 0 && ++place[static_cast<size_t>(d)] == shape[d]; --d)
+      place[static_cast<size_t>(d)] = 0;
+  }
+}
+
+size_t index_of(const Shape& shape, const Place& place) {
+  size_t index = 0;
+  for (int d = 0; d < shape.rank; ++d)
+    index = index * static_cast<size_t>(shape[d]) + static_cast<size_t>(place[static_cast<size_t>(d)]);
+  return index;
+}
+
+double dot(const float* a, const float* b, int count) {
+  double sums[4] = {};
+  int i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int lane = 0; lane < 4; ++lane)
+      sums[lane] += static_cast<double>(a[i + lane]) * static_cast<double>(b[i + lane]);
+  for (; i < count; ++i) sums[0] += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
+float clamped(double value, float min, float max) { return std::clamp(static_cast<float>(value), min, max); }
+
+// Adds the bias, where there is one, and clamps.
+template <typename Params>
+void finish(const Params& p, Inputs inputs, const std::vector<double>& sums, Array* out) {
+  const size_t channels = static_cast<size_t>(out->shape[out->shape.rank - 1]);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double bias = inputs.size() > 2 ? static_cast<double>(inputs[2]->values[i % channels]) : 0;
+    out->values[i] = clamped(sums[i] + bias, p.output_min(), p.output_max());
+  }
+}
+
+// visit(large pixel, small pixel, kernel cell) for every pair of pixels that a kernel cell joins: the large side is a
+// convolution's input or a transposed one's output.
+template <typename Params, typename Visit>
+void for_each_tap(const Params& p, const Shape& large, const Shape& small, const Shape& kernel, Visit visit) {
+  for (int32_t n = 0; n < small[0]; ++n)
+    for (int32_t y = 0; y < small[1]; ++y)
+      for (int32_t x = 0; x < small[2]; ++x)
+        for (int32_t ky = 0; ky < kernel[1]; ++ky)
+          for (int32_t kx = 0; kx < kernel[2]; ++kx) {
+            const int32_t ly = y * p.stride_h() + ky * p.dilation_h() - p.pad_top();
+            const int32_t lx = x * p.stride_w() + kx * p.dilation_w() - p.pad_left();
+            if (ly < 0 || ly >= large[1] || lx < 0 || lx >= large[2]) continue;
+            visit(static_cast<size_t>((n * large[1] + ly) * large[2] + lx),
+                  static_cast<size_t>((n * small[1] + y) * small[2] + x), static_cast<size_t>(ky * kernel[2] + kx));
+          }
+}
+
+template <typename Params>
+void convolve(const Params& p, bool transposed, Inputs inputs, Array* out) {
+  const Array &x = *inputs[0], &weight = *inputs[1];
+  const size_t in = static_cast<size_t>(x.shape[3]), outputs = static_cast<size_t>(out->shape[3]);
+  const size_t group_in = static_cast<size_t>(weight.shape[3]),
+               taps = static_cast<size_t>(weight.shape[1] * weight.shape[2]);
+  const size_t group_out = outputs / static_cast<size_t>(p.groups());
+  std::vector<double> sums(out->values.size(), 0);
+  const auto visit = [&](size_t large, size_t small, size_t tap) {
+    const float* pixel = x.values.data() + (transposed ? small : large) * in;
+    double* sum = sums.data() + (transposed ? large : small) * outputs;
+    for (size_t o = 0; o < outputs; ++o)
+      sum[o] += dot(pixel + o / group_out * group_in, weight.values.data() + (o * taps + tap) * group_in,
+                    static_cast<int>(group_in));
+  };
+  for_each_tap(p, transposed ? out->shape : x.shape, transposed ? x.shape : out->shape, weight.shape, visit);
+  finish(p, inputs, sums, out);
+}
+
+void linear(const fbs::Linear& p, Inputs inputs, Array* out) {
+  const int count = inputs[1]->shape[1];
+  const size_t outputs = static_cast<size_t>(inputs[1]->shape[0]), length = static_cast<size_t>(count);
+  std::vector<double> sums(out->values.size());
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] =
+        dot(inputs[0]->values.data() + i / outputs * length, inputs[1]->values.data() + i % outputs * length, count);
+  finish(p, inputs, sums, out);
+}
+
+void pool2d(const fbs::Pool2d& p, const Array& x, Array* out) {
+  const bool max = p.kind() == fbs::PoolKind::Max;
+  for_each(out->shape, [&](size_t index, const Place& at) {
+    const int32_t top = at[1] * p.stride_h() - p.pad_top(), left = at[2] * p.stride_w() - p.pad_left();
+    const int32_t bottom = std::min(top + p.kernel_h(), x.shape[1] + p.pad_bottom());
+    const int32_t right = std::min(left + p.kernel_w(), x.shape[2] + p.pad_right());
+    double result = max ? -std::numeric_limits<double>::infinity() : 0;
+    int32_t cells = 0;
+    for (int32_t y = std::max(top, 0); y < std::min(bottom, x.shape[1]); ++y)
+      for (int32_t c = std::max(left, 0); c < std::min(right, x.shape[2]); ++c, ++cells) {
+        const double cell = static_cast<double>(x.values[index_of(x.shape, {at[0], y, c, at[3]})]);
+        result = max ? std::max(result, cell) : result + cell;
+      }
+    if (p.count_include_pad()) cells = (bottom - top) * (right - left);
+    out->values[index] = static_cast<float>(max ? result : result / cells);
+  });
+}
+
+void reduce(const fbs::Reduce& p, const Array& x, Array* out) {
+  std::vector<double> sums(out->values.size(), 0);
+  std::array<bool, FERRY_MAX_RANK> reduced{};
+  for (int axis : *p.axes()) reduced[static_cast<size_t>(axis)] = true;
+  for_each(x.shape, [&](size_t index, const Place& at) {
+    size_t to = 0;
+    for (int d = 0; d < x.shape.rank; ++d)
+      if (!reduced[static_cast<size_t>(d)])
+        to = to * static_cast<size_t>(x.shape[d]) + static_cast<size_t>(at[static_cast<size_t>(d)]);
+    sums[to] += static_cast<double>(x.values[index]);
+  });
+  const double count = static_cast<double>(x.values.size()) / static_cast<double>(sums.size());
+  for (size_t i = 0; i < sums.size(); ++i)
+    out->values[i] = static_cast<float>(p.kind() == fbs::ReduceKind::Mean ? sums[i] / count : sums[i]);
+}
+
+// Between which two input pixels an output pixel's centre lies, and how far from the first.
+struct Between {
+  int32_t first, second;
+  double fraction;
+};
+Between between(int32_t at, int32_t scale, int32_t size) {
+  const double centre = std::clamp((at + 0.5) / scale - 0.5, 0.0, static_cast<double>(size - 1));
+  const int32_t first = static_cast<int32_t>(centre);
+  return {first, std::min(first + 1, size - 1), centre - first};
+}
+
+void resize2d(const fbs::Resize2d& p, const Array& x, Array* out) {
+  for_each(out->shape, [&](size_t index, const Place& at) {
+    const auto cell = [&](int32_t row, int32_t column) {
+      return static_cast<double>(x.values[index_of(x.shape, {at[0], row, column, at[3]})]);
+    };
+    double value = cell(at[1] / p.scale_h(), at[2] / p.scale_w());
+    if (p.kind() == fbs::ResizeKind::Bilinear) {
+      const Between v = between(at[1], p.scale_h(), x.shape[1]), h = between(at[2], p.scale_w(), x.shape[2]);
+      const double top = cell(v.first, h.first) * (1 - h.fraction) + cell(v.first, h.second) * h.fraction;
+      const double bottom = cell(v.second, h.first) * (1 - h.fraction) + cell(v.second, h.second) * h.fraction;
+      value = top * (1 - v.fraction) + bottom * v.fraction;
+    }
+    out->values[index] = static_cast<float>(value);
+  });
+}
+
+void softmax(const Array& x, Array* out) {
+  const size_t length = static_cast<size_t>(x.shape[x.shape.rank - 1]);
+  for (size_t row = 0; row < x.values.size(); row += length) {
+    const float* values = x.values.data() + row;
+    const float most = *std::max_element(values, values + length);
+    double sum = 0;
+    for (size_t i = 0; i < length; ++i) sum += std::exp(static_cast<double>(values[i] - most));
+    for (size_t i = 0; i < length; ++i)
+      out->values[row + i] = static_cast<float>(std::exp(static_cast<double>(values[i] - most)) / sum);
+  }
+}
+
+double unary(const fbs::Unary& p, double x) {
+  const double alpha = static_cast<double>(p.alpha()), beta = static_cast<double>(p.beta());
+  switch (p.kind()) {
+    case fbs::UnaryKind::Clamp: return std::clamp(x, alpha, beta);
+    case fbs::UnaryKind::LeakyRelu: return x < 0 ? alpha * x : x;
+    case fbs::UnaryKind::Sigmoid: return 1 / (1 + std::exp(-x));
+    case fbs::UnaryKind::Tanh: return std::tanh(x);
+    case fbs::UnaryKind::HardSwish: return x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
+    case fbs::UnaryKind::Silu: return x / (1 + std::exp(-x));
+    case fbs::UnaryKind::Gelu: return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
+    case fbs::UnaryKind::Abs: return std::abs(x);
+    case fbs::UnaryKind::Neg: return -x;
+    case fbs::UnaryKind::Exp: return std::exp(x);
+    case fbs::UnaryKind::Sqrt: return std::sqrt(x);
+    case fbs::UnaryKind::Square: return x * x;
+  }
+  return x;
+}
+
+double binary(fbs::BinaryKind kind, double a, double b) {
+  switch (kind) {
+    case fbs::BinaryKind::Add: return a + b;
+    case fbs::BinaryKind::Sub: return a - b;
+    case fbs::BinaryKind::Mul: return a * b;
+    case fbs::BinaryKind::Div: return a / b;
+    case fbs::BinaryKind::Max: return std::max(a, b);
+    case fbs::BinaryKind::Min: return std::min(a, b);
+    case fbs::BinaryKind::PRelu: return a > 0 ? a : a * b;
+  }
+  return a;
+}
+
+void binary(const fbs::Binary& p, Inputs inputs, Array* out) {
+  for_each(out->shape, [&](size_t index, const Place& at) {
+    const auto side = [&](const Array& x) {
+      Place place{};
+      const int missing = out->shape.rank - x.shape.rank;
+      for (int d = 0; d < x.shape.rank; ++d)
+        if (x.shape[d] > 1) place[static_cast<size_t>(d)] = at[static_cast<size_t>(d + missing)];
+      return static_cast<double>(x.values[index_of(x.shape, place)]);
+    };
+    out->values[index] = clamped(binary(p.kind(), side(*inputs[0]), side(*inputs[1])), p.output_min(), p.output_max());
+  });
+}
+
+void concat(const fbs::Concat& p, Inputs inputs, Array* out) {
+  const size_t axis = static_cast<size_t>(p.axis());
+  int32_t begin = 0;
+  for (const Array* x : inputs) {
+    for_each(x->shape, [&](size_t index, Place at) {
+      at[axis] += begin;
+      out->values[index_of(out->shape, at)] = x->values[index];
+    });
+    begin += x->shape[p.axis()];
+  }
+}
+
+void pixel_shuffle(const fbs::PixelShuffle& p, const Array& x, Array* out) {
+  const int32_t r = p.factor();
+  for_each(out->shape, [&](size_t index, const Place& at) {
+    const int32_t channel = (at[1] % r * r + at[2] % r) * out->shape[3] + at[3];
+    out->values[index] = x.values[index_of(x.shape, {at[0], at[1] / r, at[2] / r, channel})];
+  });
+}
+
+void pad(const fbs::Pad& p, const Array& x, Array* out) {
+  std::fill(out->values.begin(), out->values.end(), p.value());
+  for_each(x.shape, [&](size_t index, Place at) {
+    for (unsigned d = 0; d < p.before()->size(); ++d) at[d] += p.before()->Get(d);
+    out->values[index_of(out->shape, at)] = x.values[index];
+  });
+}
+
+void transpose(const fbs::Transpose& p, const Array& x, Array* out) {
+  for_each(out->shape, [&](size_t index, const Place& at) {
+    Place from{};
+    for (unsigned d = 0; d < p.perm()->size(); ++d) from[static_cast<size_t>(p.perm()->Get(d))] = at[d];
+    out->values[index] = x.values[index_of(x.shape, from)];
+  });
+}
+
+void slice(const fbs::Slice& p, const Array& x, Array* out) {
+  for_each(out->shape, [&](size_t index, Place at) {
+    for (unsigned d = 0; d < p.begin()->size(); ++d) at[d] += p.begin()->Get(d);
+    out->values[index] = x.values[index_of(x.shape, at)];
+  });
+}
+
+}  // namespace
+
+Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output) {
+  Array out{output, std::vector<float>(static_cast<size_t>(output.elements()))};
+  const Array& x = *inputs[0];
+  switch (op.params_type()) {
+    case fbs::OpParams::NONE: break;
+    case fbs::OpParams::Conv2d: convolve(*op.params_as_Conv2d(), false, inputs, &out); break;
+    case fbs::OpParams::Linear: linear(*op.params_as_Linear(), inputs, &out); break;
+    case fbs::OpParams::Pool2d: pool2d(*op.params_as_Pool2d(), x, &out); break;
+    case fbs::OpParams::Unary:
+      for (size_t i = 0; i < out.values.size(); ++i)
+        out.values[i] = static_cast<float>(unary(*op.params_as_Unary(), static_cast<double>(x.values[i])));
+      break;
+    case fbs::OpParams::Binary: binary(*op.params_as_Binary(), inputs, &out); break;
+    case fbs::OpParams::Reduce: reduce(*op.params_as_Reduce(), x, &out); break;
+    case fbs::OpParams::Concat: concat(*op.params_as_Concat(), inputs, &out); break;
+    case fbs::OpParams::PixelShuffle: pixel_shuffle(*op.params_as_PixelShuffle(), x, &out); break;
+    case fbs::OpParams::Resize2d: resize2d(*op.params_as_Resize2d(), x, &out); break;
+    case fbs::OpParams::Pad: pad(*op.params_as_Pad(), x, &out); break;
+    case fbs::OpParams::Reshape: out.values = x.values; break;
+    case fbs::OpParams::Transpose: transpose(*op.params_as_Transpose(), x, &out); break;
+    case fbs::OpParams::Slice: slice(*op.params_as_Slice(), x, &out); break;
+    case fbs::OpParams::Softmax: softmax(x, &out); break;
+    case fbs::OpParams::ConvTranspose2d: convolve(*op.params_as_ConvTranspose2d(), true, inputs, &out); break;
+  }
+  return out;
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,21 @@
+// What operators compute, by plain loops: the answers that canaries know. Slow, meant for tensors of a few thousand elements.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "ferry_generated.h"
+#include "sdk/graph/shape.h"
+
+namespace ferry::gpu {
+
+// A tensor, row-major, rows without padding.
+struct Array {
+  Shape shape;
+  std::vector<float> values;
+};
+
+// The operator's output, which has the shape `output`. Sums are in double precision.
+Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output);
+
+}  // namespace ferry::gpu

@@ -1,0 +1,159 @@
+#include "sdk/gpu/canary_shapes.h"
+
+#include <algorithm>
+
+#include "sdk/graph/shape_rules.h"
+
+namespace ferry::gpu {
+namespace {
+
+struct Size {
+  int32_t channels;
+  int32_t rows;  // of a linear's input
+};
+constexpr Size kSizes[kCanarySizes] = {{20, 11}, {36, 37}, {260, 3}, {260, 37}};
+
+// About `most`, a multiple of 4, with as many elements in the last quad.
+int32_t fewer(int32_t n, int32_t most) { return n <= most ? n : most + n % 4; }
+
+// At most so many in each dimension, counted from the last.
+struct Limit {
+  int32_t last, second, third, others;
+
+  Shape operator()(Shape shape) const {
+    for (int i = 0; i < shape.rank; ++i) {
+      int32_t& d = shape[shape.rank - 1 - i];
+      d = i == 0 ? fewer(d, last) : std::min(d, i == 1 ? second : i == 2 ? third : others);
+    }
+    return shape;
+  }
+};
+constexpr Limit kElementwise{20, 23, 9, 2}, kReduced{36, 23, 9, 2}, kMoved{20, 7, 5, 2};
+// Rows longer than a workgroup has quads.
+constexpr Limit kSoftmax{260, 3, 3, 2};
+
+// Pixels of an input from which windows give `count` outputs, one of them without padding.
+int32_t pixels(int32_t count, int32_t size, int32_t kernel, int32_t dilation, int32_t stride, int32_t padding) {
+  const int64_t reach = int64_t{kernel - 1} * dilation + 1;
+  return static_cast<int32_t>(std::min<int64_t>(size, std::max(reach, int64_t{count - 1} * stride + reach - padding)));
+}
+
+template <typename Params>
+void shrink_convolution(const Params& p, bool transposed, Size size, std::vector<Shape>* inputs) {
+  Shape &x = (*inputs)[0], &weight = (*inputs)[1];
+  const int32_t groups = p.groups();
+  const int32_t most = groups == 1 ? size.channels : 8;
+  // Depthwise kernels keep their channels, since `groups` is the operator's.
+  const int32_t height = groups > 64 ? 3 : 9, width = groups > 64 ? 11 : 23;
+  x[0] = std::min(x[0], 2);
+  if (transposed) {
+    x[1] = std::min(x[1], (height + p.pad_top() + p.pad_bottom()) / p.stride_h() + 1);
+    x[2] = std::min(x[2], (width + p.pad_left() + p.pad_right()) / p.stride_w() + 1);
+  } else {
+    x[1] = pixels(height, x[1], weight[1], p.dilation_h(), p.stride_h(), p.pad_top() + p.pad_bottom());
+    x[2] = pixels(width, x[2], weight[2], p.dilation_w(), p.stride_w(), p.pad_left() + p.pad_right());
+  }
+  weight[0] = fewer(weight[0] / groups, most) * groups;
+  weight[3] = fewer(weight[3], most);
+  x[3] = weight[3] * groups;
+  if (inputs->size() > 2) (*inputs)[2] = {weight[0]};
+}
+
+void shrink_linear(Size size, std::vector<Shape>* inputs) {
+  Shape &x = (*inputs)[0], &weight = (*inputs)[1];
+  x = Limit{size.channels, size.rows, 2, 2}(x);
+  weight = {fewer(weight[0], size.channels), x[x.rank - 1]};
+  if (inputs->size() > 2) (*inputs)[2] = {weight[0]};
+}
+
+// Inputs and, where the operator's parameters are for the real shapes, the output: lowerings take it from there.
+bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs, Shape* output) {
+  Shape& x = (*inputs)[0];
+  const auto all = [&](const Limit& limit) { std::transform(inputs->begin(), inputs->end(), inputs->begin(), limit); };
+  switch (op.params_type()) {
+    case fbs::OpParams::NONE: return false;
+    case fbs::OpParams::Conv2d: shrink_convolution(*op.params_as_Conv2d(), false, size, inputs); break;
+    case fbs::OpParams::ConvTranspose2d: shrink_convolution(*op.params_as_ConvTranspose2d(), true, size, inputs); break;
+    case fbs::OpParams::Linear: shrink_linear(size, inputs); break;
+    case fbs::OpParams::Pool2d: {
+      const fbs::Pool2d& p = *op.params_as_Pool2d();
+      x[0] = std::min(x[0], 2);
+      x[1] = pixels(9, x[1], p.kernel_h(), 1, p.stride_h(), p.pad_top() + p.pad_bottom());
+      x[2] = pixels(11, x[2], p.kernel_w(), 1, p.stride_w(), p.pad_left() + p.pad_right());
+      x[3] = fewer(x[3], 20);
+      break;
+    }
+    case fbs::OpParams::Unary:
+    case fbs::OpParams::Binary: all(kElementwise); break;
+    case fbs::OpParams::Reduce: all(kReduced); break;
+    case fbs::OpParams::Softmax: all(kSoftmax); break;
+    case fbs::OpParams::Concat:
+    case fbs::OpParams::Pad: all(kMoved); break;
+    case fbs::OpParams::Resize2d: {
+      const fbs::Resize2d& p = *op.params_as_Resize2d();
+      x = Limit{20, p.scale_w() > 4 ? 3 : 9, p.scale_h() > 4 ? 3 : 7, 2}(x);
+      break;
+    }
+    case fbs::OpParams::PixelShuffle: {
+      const int32_t cell = op.params_as_PixelShuffle()->factor() * op.params_as_PixelShuffle()->factor();
+      const int32_t channels = fewer(x[3] / cell, 8);
+      x = kMoved(x);
+      x[3] = channels * cell;
+      break;
+    }
+    case fbs::OpParams::Transpose:  // any dimension may become the last
+      for (int d = 0; d < x.rank; ++d) x[d] = fewer(x[d], x.rank > 4 ? 4 : 8);
+      break;
+    case fbs::OpParams::Slice: {
+      const Shape small = kMoved(*output);
+      for (int d = 0; d < x.rank; ++d)
+        x[d] = std::min(x[d], op.params_as_Slice()->begin()->Get(static_cast<unsigned>(d)) + small[d] + 2);
+      *output = small;
+      return true;
+    }
+    case fbs::OpParams::Reshape: {  // rows of one length to rows of another
+      const auto row = [](const Shape& shape) { return shape.rank == 0 ? 1 : fewer(shape[shape.rank - 1], 20); };
+      const int32_t from = row(x), to = row(*output) + (row(*output) == from ? 4 : 0);
+      x = {to, from};
+      *output = {from, to};
+      return true;
+    }
+  }
+  return infer_shape(op, *inputs, output).ok();
+}
+
+}  // namespace
+
+bool shrink(const Model& model, const std::vector<int>& operators, int size, std::vector<Shape>* shapes) {
+  const auto at = [&](int tensor) -> Shape& { return (*shapes)[static_cast<size_t>(tensor)]; };
+  const auto operator_at = [&](int index) -> const fbs::Operator& {
+    return *model.graph().operators()->Get(static_cast<unsigned>(index));
+  };
+  const fbs::Operator& root = operator_at(operators[0]);
+  std::vector<Shape> inputs;
+  for (int tensor : *root.inputs()) inputs.push_back(at(tensor));
+  Shape output = at(root.outputs()->Get(0));
+  if (!shrink_root(root, kSizes[size], &inputs, &output)) return false;
+  for (unsigned i = 0; i < inputs.size(); ++i) at(root.inputs()->Get(i)) = inputs[i];
+  at(root.outputs()->Get(0)) = output;
+
+  // What rides has the root's output shape; what it reads has that, with a 1 where it had one.
+  int value = root.outputs()->Get(0);
+  for (size_t i = 1; i < operators.size(); ++i) {
+    const fbs::Operator& op = operator_at(operators[i]);
+    for (int tensor : *op.inputs()) {
+      if (tensor == value) continue;
+      Shape& shape = at(tensor);
+      for (int d = 1; d <= shape.rank; ++d)
+        if (shape[shape.rank - d] != 1) shape[shape.rank - d] = output[output.rank - d];
+    }
+    value = op.outputs()->Get(0);
+    at(value) = output;
+  }
+  // One of them may be an input of the root, too.
+  for (unsigned i = 0; i < inputs.size(); ++i)
+    if (at(root.inputs()->Get(i)) != inputs[i]) return false;
+  return true;
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,19 @@
+// Small sizes for canaries: a few pixels and channels, but more than a kernel's reach, tiles with remainders, several
+// workgroups and the same last quad.
+#pragma once
+
+#include <vector>
+
+#include "sdk/graph/shape.h"
+#include "sdk/model/model.h"
+
+namespace ferry::gpu {
+
+// Ascending; an operator may be lowered differently at each.
+inline constexpr int kCanarySizes = 4;
+
+// Replaces the shapes of all tensors that a chain of operators reads or writes, in `shapes` of every tensor of the model, by
+// small ones. False: its parameters do not allow it.
+bool shrink(const Model& model, const std::vector<int>& operators, int size, std::vector<Shape>* shapes);
+
+}  // namespace ferry::gpu

@@ -1,0 +1,604 @@
+// A driver that computes a kernel wrongly is found out before a model relies on it: faults planted in the shaders one by
+// one, each of which a canary must notice, and results that are right nevertheless.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "converter/pack/pack.h"
+#include "sdk/gpu/partition.h"
+#include "sdk/gpu/pipelines.h"
+#include "sdk/graph/session.h"
+#include "tests/support/blobs.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 1e-5;      // largest difference from the CPU's results over their largest magnitude
+constexpr double kHalfBound = 5e-3;  // likewise, of half precision
+
+// ---- networks of one operator, or of a chain ----------------------------------------------------------------------------
+
+std::vector<float> some(const Shape& shape, uint32_t seed) {
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = 2 * noise(seed, static_cast<uint32_t>(i));
+  return values;
+}
+
+Tensor input(Graph& graph, const char* name, const Shape& shape) {
+  return graph.add_input(name, shape, fbs::Layout::Same);
+}
+
+Tensor constant(Graph& graph, const char* name, const Shape& shape) {
+  return graph.add_constant(name, shape, some(shape, static_cast<uint32_t>(shape.elements())));
+}
+
+template <typename Params>
+Tensor weighted(Graph& graph, const Params& params, const Shape& x, const Shape& weight) {
+  return graph.add_op("op", params,
+                      {input(graph, "x", x), constant(graph, "w", weight), constant(graph, "b", {weight[0]})});
+}
+
+Tensor conv(Graph& graph) {
+  fbs::Conv2dT p;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1;
+  return weighted(graph, p, {2, 17, 34, 41}, {30, 3, 3, 41});
+}
+
+Tensor uneven_conv(Graph& graph) {
+  fbs::Conv2dT p;
+  p.stride_h = p.dilation_w = 2;
+  p.stride_w = p.dilation_h = 3;
+  p.pad_top = 3;
+  p.pad_left = 2;
+  p.pad_bottom = 1;
+  return weighted(graph, p, {2, 31, 80, 22}, {27, 3, 5, 22});
+}
+
+Tensor depthwise(Graph& graph) {
+  fbs::Conv2dT p;
+  p.groups = 22;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1;
+  return weighted(graph, p, {2, 19, 29, 22}, {22, 3, 3, 1});
+}
+
+Tensor uneven_depthwise(Graph& graph) {
+  fbs::Conv2dT p;
+  p.groups = 22;
+  p.stride_h = p.dilation_w = 2;
+  p.pad_left = 3;
+  return weighted(graph, p, {2, 19, 29, 22}, {22, 3, 5, 1});
+}
+
+Tensor grouped(Graph& graph) {
+  fbs::Conv2dT p;
+  p.groups = 3;
+  p.stride_h = 2;
+  p.pad_top = p.pad_right = 1;
+  return weighted(graph, p, {1, 25, 28, 15}, {18, 3, 2, 5});
+}
+
+Tensor transposed(Graph& graph) {
+  fbs::ConvTranspose2dT p;
+  p.stride_h = 2;
+  p.stride_w = 3;
+  p.pad_top = 1;
+  p.pad_left = 2;
+  p.output_padding_w = 1;
+  return weighted(graph, p, {2, 12, 14, 22}, {27, 3, 4, 22});
+}
+
+Tensor linear(Graph& graph) { return weighted(graph, fbs::LinearT(), {3, 450, 50}, {66, 50}); }
+
+Tensor few_rows(Graph& graph) { return weighted(graph, fbs::LinearT(), {3, 550}, {39, 550}); }
+
+Tensor unary(Graph& graph, Tensor value, fbs::UnaryKind kind, float alpha = 0, float beta = 0) {
+  fbs::UnaryT p;
+  p.kind = kind;
+  p.alpha = alpha;
+  p.beta = beta;
+  return graph.add_op("unary", p, {value});
+}
+
+Tensor binary(Graph& graph, Tensor a, Tensor b, fbs::BinaryKind kind) {
+  fbs::BinaryT p;
+  p.kind = kind;
+  return graph.add_op("binary", p, {a, b});
+}
+
+template <fbs::UnaryKind kind>
+Tensor activation(Graph& graph) {
+  return unary(graph, input(graph, "x", {1, 9, 30, 22}), kind, -0.5, 0.25);
+}
+
+Tensor riders(Graph& graph) {
+  Tensor value =
+      binary(graph, input(graph, "x", {2, 9, 30, 22}), input(graph, "gate", {2, 1, 1, 22}), fbs::BinaryKind::Sub);
+  value = binary(graph, value, constant(graph, "factor", {22}), fbs::BinaryKind::Mul);
+  return binary(graph, value, constant(graph, "slope", {1}), fbs::BinaryKind::PRelu);
+}
+
+Tensor two_vectors(Graph& graph) {
+  const Tensor value =
+      binary(graph, input(graph, "x", {2, 9, 30, 22}), constant(graph, "factor", {1, 22}), fbs::BinaryKind::Mul);
+  return binary(graph, constant(graph, "sum", {22}), value, fbs::BinaryKind::Sub);
+}
+
+Tensor broadcast(Graph& graph) {
+  return binary(graph, input(graph, "x", {3, 1, 10, 22}), input(graph, "y", {1, 9, 10, 1}), fbs::BinaryKind::Sub);
+}
+
+template <fbs::PoolKind kind, bool count_include_pad>
+Tensor pool(Graph& graph) {
+  fbs::Pool2dT p;
+  p.kind = kind;
+  p.kernel_h = 3;
+  p.kernel_w = 5;
+  p.stride_h = 2;
+  p.stride_w = 3;
+  p.pad_top = p.pad_bottom = 1;
+  p.pad_left = 2;
+  p.ceil_mode = true;
+  p.count_include_pad = count_include_pad;
+  return graph.add_op("op", p, {input(graph, "x", {2, 22, 41, 22})});
+}
+
+Tensor mean_of_rows(Graph& graph) {
+  fbs::ReduceT p;
+  p.axes = {1, 2};
+  return graph.add_op("op", p, {input(graph, "x", {2, 10, 25, 42})});
+}
+
+Tensor sum_of_channels(Graph& graph) {
+  fbs::ReduceT p;
+  p.kind = fbs::ReduceKind::Sum;
+  p.axes = {1, 3};
+  return graph.add_op("op", p, {input(graph, "x", {2, 10, 25, 42})});
+}
+
+template <fbs::ResizeKind kind>
+Tensor resize(Graph& graph) {
+  fbs::Resize2dT p;
+  p.kind = kind;
+  p.scale_w = 3;
+  return graph.add_op("op", p, {input(graph, "x", {2, 11, 13, 22})});
+}
+
+Tensor softmax(Graph& graph) { return graph.add_op("op", fbs::SoftmaxT(), {input(graph, "x", {2, 5, 303})}); }
+
+template <int axis>
+Tensor concat(Graph& graph) {
+  fbs::ConcatT p;
+  p.axis = axis;
+  const Shape second = axis == 3 ? Shape{2, 6, 8, 17} : Shape{2, 3, 8, 22};
+  return graph.add_op("op", p, {input(graph, "x", {2, 6, 8, 22}), input(graph, "y", second)});
+}
+
+Tensor transpose(Graph& graph) {
+  fbs::TransposeT p;
+  p.perm = {0, 3, 1, 2};
+  return graph.add_op("op", p, {input(graph, "x", {2, 6, 10, 22})});
+}
+
+Tensor pad(Graph& graph) {
+  fbs::PadT p;
+  p.before = {0, 1, 2, 0};
+  p.after = {0, 2, 1, 0};
+  p.value = 0.5;
+  return graph.add_op("op", p, {input(graph, "x", {2, 6, 10, 22})});
+}
+
+Tensor slice(Graph& graph) {
+  fbs::SliceT p;
+  p.begin = {0, 1, 2, 3};
+  p.size = {-1, 4, 7, 17};
+  return graph.add_op("op", p, {input(graph, "x", {2, 6, 10, 22})});
+}
+
+Tensor reshape(Graph& graph) {
+  fbs::ReshapeT p;
+  p.shape = {2, 30, -1};
+  return graph.add_op("op", p, {input(graph, "x", {2, 6, 10, 35})});
+}
+
+// ---- faults -------------------------------------------------------------------------------------------------------------
+
+struct Fault {
+  const char* kernel;
+  const char* file;  // in shaders/; "": no fault
+  const char* from;  // once in it
+  const char* to;
+  Tensor (*network)(Graph&);
+  bool half = false;
+};
+
+using fbs::PoolKind;
+using fbs::ResizeKind;
+using fbs::UnaryKind;
+
+// One network at least for every kernel.
+constexpr Fault kNone[] = {
+    {"conv2d", "", "", "", conv},
+    {"conv2d", "", "", "", uneven_conv, true},
+    {"winograd_input", "", "", "", conv},
+    {"winograd_output", "", "", "", conv, true},
+    {"winograd_pack", "", "", "", conv},
+    {"conv2d_depthwise", "", "", "", depthwise, true},
+    {"conv2d_depthwise", "", "", "", uneven_depthwise},
+    {"conv2d_grouped", "", "", "", grouped, true},
+    {"conv_transpose2d", "", "", "", transposed, true},
+    {"matmul", "", "", "", linear},
+    {"matmul_shared", "", "", "", linear, true},
+    {"matvec", "", "", "", few_rows, true},
+    {"matvec_subgroup", "", "", "", few_rows},
+    {"elementwise", "", "", "", riders, true},
+    {"elementwise", "", "", "", two_vectors},
+    {"elementwise", "", "", "", activation<UnaryKind::Sqrt>},
+    {"elementwise", "", "", "", activation<UnaryKind::Exp>, true},
+    {"upload", "", "", "", activation<UnaryKind::Abs>},
+    {"download", "", "", "", activation<UnaryKind::Neg>},
+    {"pack", "", "", "", linear},
+    {"broadcast", "", "", "", broadcast, true},
+    {"pool2d", "", "", "", pool<PoolKind::Max, true>, true},
+    {"pool2d", "", "", "", pool<PoolKind::Average, true>},
+    {"pool2d", "", "", "", pool<PoolKind::Average, false>},
+    {"reduce_rows", "", "", "", mean_of_rows, true},
+    {"reduce", "", "", "", sum_of_channels, true},
+    {"resize2d", "", "", "", resize<ResizeKind::Nearest>},
+    {"resize2d", "", "", "", resize<ResizeKind::Bilinear>, true},
+    {"softmax", "", "", "", softmax, true},
+    {"softmax_subgroup", "", "", "", softmax},
+    {"concat", "", "", "", concat<1>},
+    {"concat", "", "", "", concat<3>, true},
+    {"gather", "", "", "", transpose},
+    {"gather", "", "", "", pad, true},
+    {"gather", "", "", "", slice},
+    {"reshape", "", "", "", reshape, true},
+};
+
+constexpr Fault kFaults[] = {
+    // Transfers and packing.
+    {"upload", "upload.comp", "row * push.channels + first + lane]", "row * push.channels + first]",
+     activation<UnaryKind::Abs>},
+    {"upload", "upload.comp", "first + lane < push.channels", "first + lane <= push.channels",
+     activation<UnaryKind::Abs>},
+    {"download", "download.comp", "first + lane < push.channels", "first + lane < push.channels - 1",
+     activation<UnaryKind::Abs>},
+    {"pack", "pack.comp", "lane * push.stride_lane", "lane", linear},
+    {"pack", "pack.glsl", "at[0] = i / push.size_b", "at[0] = i % push.size_b", linear},
+    {"pack", "pack.comp", "push.output_offset + i", "i", linear},
+    {"elementwise", "common.glsl", "packHalf2x16(value.zw)", "packHalf2x16(value.wz)", activation<UnaryKind::Abs>,
+     true},
+
+    // Elementwise steps, alone and at the end of others.
+    {"elementwise", "common.glsl", "first + 4 <= length ? value", "first <= length ? value",
+     activation<UnaryKind::Exp>},
+    {"elementwise", "common.glsl", "gl_GlobalInvocationID.y * (", "gl_GlobalInvocationID.x / 2 * (",
+     activation<UnaryKind::Abs>},
+    {"elementwise", "elementwise.comp", "i >= push.rows * push.row_quads", "i + 1 >= push.rows * push.row_quads",
+     activation<UnaryKind::Abs>},
+    {"elementwise", "epilogue.glsl", "clamp(x, args.x, args.y)", "max(x, args.x)", activation<UnaryKind::Clamp>},
+    {"elementwise", "epilogue.glsl", "lessThan(x, vec4(0))", "lessThan(x, vec4(-1))", activation<UnaryKind::LeakyRelu>},
+    {"elementwise", "epilogue.glsl", "1 / (1 + exp(-x))", "exp(x) / (1 + exp(x))", activation<UnaryKind::Sigmoid>},
+    {"elementwise", "epilogue.glsl", "1 - 2 / (exp(2 * x) + 1)", "(exp(2 * x) - 1) / (exp(2 * x) + 1)",
+     activation<UnaryKind::Tanh>},
+    {"elementwise", "epilogue.glsl", "x / 6 + 0.5, 0, 1", "x / 6 + 0.5, 0, 2", activation<UnaryKind::HardSwish>},
+    {"elementwise", "epilogue.glsl", "1.421413741", "1.4", activation<UnaryKind::Gelu>},
+    {"elementwise", "epilogue.glsl", "return x * sigmoid(x)", "return sigmoid(x)", activation<UnaryKind::Silu>},
+    {"elementwise", "epilogue.glsl", "vector++ * push.row_quads", "vector * push.row_quads", two_vectors},
+    {"elementwise", "epilogue.glsl", "kReverseSub: return operand - x", "kReverseSub: return x - operand", two_vectors},
+    {"elementwise", "epilogue.glsl", "row / push.operand_rows", "row % push.operand_rows", riders},
+    {"elementwise", "epilogue.glsl", "greaterThan(x, vec4(0))", "lessThan(x, vec4(0))", riders},
+    {"elementwise", "epilogue.glsl", "vector++ * push.row_quads + quad", "vector++ * push.row_quads", riders, true},
+
+    // Convolutions.
+    {"conv2d", "conv2d.comp", "tile.y % push.tiles_x * kTileRows", "tile.y % push.tiles_x", conv},
+    {"conv2d", "conv2d.comp", "int(line / push.output_height)", "int(line % push.output_height)", conv},
+    {"conv2d", "conv2d.comp", "tile.x >= push.row_quads || tile.y >= push.tiles",
+     "tile.x >= push.row_quads || tile.y + 1 >= push.tiles", conv},
+    {"conv2d", "conv2d.comp", "first_x + r < push.output_width && ", "", conv},
+    {"conv2d", "conv2d.comp", "ky * push.kernel_w + kx", "kx * push.kernel_h + ky", uneven_conv},
+    {"conv2d", "conv2d.comp", "ky < push.kernel_h", "ky + 1 < push.kernel_h", uneven_conv},
+    {"conv2d", "conv2d.comp", "reads[r] ? LOAD_INPUT(inputs[r] + i) : vec4(0)", "LOAD_INPUT(inputs[r] + i)", conv},
+    {"conv2d", "conv.glsl", "at * stride - pad", "at * stride - pad + 1", uneven_conv},
+    {"conv2d", "conv.glsl", "tap * dilation; }", "tap; }", uneven_conv},
+    {"conv2d", "conv.glsl", "at >= 0 && at < extent", "at >= 0 && at <= extent", conv},
+    {"conv2d", "conv2d.comp", "push.stride_w, push.dilation_w", "push.stride_h, push.dilation_w", uneven_conv},
+    {"conv2d", "tile.glsl", "push.bias == 0", "push.bias != 0", conv},
+    {"conv2d", "tile.glsl", "sum += x.z * weights.z;", "sum += x.z * weights.y;", conv, true},
+    {"conv2d", "tile.glsl", "if (row >= block_rows)", "if (row + 1 >= block_rows)", conv},
+    {"conv2d", "tile.glsl", "group / column_blocks * block_rows + row", "row", conv},
+    {"conv2d_depthwise", "conv2d_depthwise.comp", "ky * push.kernel_w;", "ky;", depthwise},
+    {"conv2d_depthwise", "conv2d_depthwise.comp", "column - r * kStrideW < kKernelW",
+     "column - r * kStrideW + 1 < kKernelW", depthwise},
+    {"conv2d_depthwise", "conv2d_depthwise.comp", "if (first_x + r < push.output_width)", "", depthwise},
+    {"conv2d_depthwise", "conv2d_depthwise.comp", "left + int(kx) * push.dilation_w", "left + int(kx)",
+     uneven_depthwise},
+    {"conv2d_depthwise", "conv2d_depthwise.comp", "const vec4 bias = LOAD_BIAS(quad)", "const vec4 bias = vec4(0)",
+     uneven_depthwise, true},
+    {"conv2d_grouped", "conv2d_grouped.comp", "/ push.group_outputs * push.group_inputs", "/ push.group_outputs",
+     grouped},
+    {"conv2d_grouped", "conv2d_grouped.comp", "(push.group_inputs + 3) / 4 * 4", "push.group_inputs", grouped},
+    {"conv2d_grouped", "conv2d_grouped.comp", "[at % 4]", "[lane]", grouped},
+    {"conv_transpose2d", "conv.glsl", "scaled >= 0 && scaled % stride == 0", "scaled >= 0", transposed},
+    {"conv_transpose2d", "conv_transpose2d.comp", "kTileRows * stride + along % stride", "kTileRows * stride",
+     transposed},
+    {"conv_transpose2d", "conv_transpose2d.comp", "if (from % stride != back % stride) continue;", "", transposed},
+    {"winograd_input", "winograd_input.comp", "- push.pad_left", "", conv},
+    {"winograd_input", "winograd_input.comp", "column < push.width", "column <= push.width", conv},
+    {"winograd_input", "winograd_input.comp", "x[first + 4 * step] = even_b - odd_b",
+     "x[first + 4 * step] = even_b + odd_b", conv},
+    {"winograd_output", "winograd_output.comp", "left + column >= push.width", "left + column > push.width", conv},
+    {"winograd_output", "winograd_output.comp", "+ bias, pixel", ", pixel", conv},
+    {"winograd_output", "winograd_output.comp", "kA * odd_a + kB * odd_b", "kA * odd_a + kA * odd_b", conv},
+
+    // Products.
+    {"matmul", "matmul.comp", "tile.y + r < push.rows && ", "", linear},
+    {"matmul", "matmul.comp", "i < push.input_quads", "i + 1 < push.input_quads", linear},
+    {"matmul", "matmul.comp", "(z * push.rows + min(tile.y + r, push.rows - 1))", "min(tile.y, push.rows - 1)", linear},
+    {"matmul_shared", "matmul_shared.comp", "thread / kThreadsQuads * kTileRows", "thread / kThreadsQuads", linear},
+    {"matmul_shared", "matmul_shared.comp", "first += kDepth", "first += kDepth + 1", linear},
+    {"matvec", "matvec.comp", "kSplit / 2", "kSplit / 4", few_rows},
+    {"matvec", "matvec.glsl", "i += kSplit", "i += kSplit + 1", few_rows},
+    {"matvec", "matvec.glsl", "share.row + r, share.quad)", "share.row, share.quad + 1)", few_rows},
+    {"matvec_subgroup", "matvec_subgroup.comp", "subgroupAdd(sums[r])", "sums[r]", few_rows},
+    {"matvec_subgroup", "matvec_subgroup.comp", "i < gl_NumSubgroups", "i + 1 < gl_NumSubgroups", few_rows},
+
+    // The others.
+    {"broadcast", "broadcast.comp", "at * push.b_stride[d + 1]", "at * push.b_stride[d]", broadcast},
+    {"broadcast", "broadcast.comp", "b = b.xxxx", "b = b.yyyy", broadcast},
+    {"pool2d", "pool2d.comp", "uintBitsToFloat(0xff800000)", "0.0", pool<PoolKind::Max, true>},
+    {"pool2d", "pool2d.comp", "u < x1; ++u", "u <= x1; ++u", pool<PoolKind::Max, true>},
+    {"pool2d", "pool2d.comp", "push.stride & 0xffff", "push.stride >> 16", pool<PoolKind::Max, true>},
+    {"pool2d", "pool2d.comp", "push.height + push.bottom", "push.height", pool<PoolKind::Average, true>},
+    {"pool2d", "pool2d.comp", "kCountPadding != 0", "kCountPadding == 0", pool<PoolKind::Average, false>},
+    {"reduce_rows", "reduce_rows.comp", "* push.scale", "", mean_of_rows},
+    {"reduce_rows", "reduce_rows.comp", "i += kShares", "i += kShares + 1", mean_of_rows},
+    {"reduce_rows", "reduce_rows.comp", "half_shares = kShares / 2", "half_shares = kShares / 4", mean_of_rows, true},
+    {"reduce", "reduce.comp", "[at.y % 4]", "[0]", sum_of_channels},
+    {"reduce", "reduce.comp", "r += kInvocations", "r += kInvocations + 1", sum_of_channels},
+    {"resize2d", "resize2d.comp", "x / push.scale_w, quad", "x / push.scale_h, quad", resize<ResizeKind::Nearest>},
+    {"resize2d", "resize2d.comp", "ivec2(y, x) + 1 - steps / 2", "ivec2(y, x) + 1", resize<ResizeKind::Bilinear>},
+    {"resize2d", "resize2d.comp", "weight.y), weight.x)", "weight.y), weight.y)", resize<ResizeKind::Bilinear>},
+    {"softmax", "softmax.glsl", "largest = reduce_max(largest);", "largest = 0;", softmax},
+    {"softmax", "softmax.glsl", "- largest), quad * 4, push.channels)", "- largest), 0, 4)", softmax},
+    {"softmax", "softmax.comp", "n = kInvocations / 2", "n = kInvocations / 4", softmax},
+    {"softmax_subgroup", "softmax_subgroup.comp", "uint i = 1", "uint i = 2", softmax},
+    {"concat", "concat.comp", "if (quad * 4 < push.first)", "if (false)", concat<3>},
+    {"concat", "concat.comp", "[c % 4]", "[lane]", concat<3>},
+    {"concat", "concat.comp", " + push.row_offset", "", concat<1>},
+    {"gather", "gather.comp", "at += c * push.stride[d]", "at += c", transpose},
+    {"gather", "gather.comp", "[e % 4]", "[lane]", slice},
+    {"gather", "gather.comp", "vec4(push.fill)", "vec4(0)", pad},
+    {"gather", "gather.comp", "at = push.base", "at = 0", slice, true},
+    {"reshape", "reshape.comp", "e % push.in_channels", "e % push.channels", reshape},
+};
+
+gpu::Kernel kernel_of(const std::string& name) {
+  for (size_t i = 0; i < gpu::kKernelCount; ++i)
+    if (gpu::kernel_name(static_cast<gpu::Kernel>(i)) == name) return static_cast<gpu::Kernel>(i);
+  ADD_FAILURE() << "no kernel " << name;
+  return {};
+}
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The kernel with the fault, compiled in `folder`; empty where that failed.
+std::vector<uint32_t> compile(const Fault& fault, const std::filesystem::path& folder) {
+  std::filesystem::copy(FERRY_SHADERS, folder, std::filesystem::copy_options::recursive);
+  std::string text = read(folder / fault.file);
+  const size_t at = text.find(fault.from);
+  if (at == std::string::npos || text.find(fault.from, at + 1) != std::string::npos) return {};
+  text.replace(at, std::strlen(fault.from), fault.to);
+  std::ofstream(folder / fault.file, std::ios::binary) << text;
+  const std::string kernel = (folder / fault.kernel).string();
+  const std::string command = std::string(FERRY_GLSLC) + " -w --target-env=vulkan1.1 " + (fault.half ? "-DHALF " : "") +
+                              kernel + ".comp -o " + kernel + ".spv";
+  if (std::system(command.c_str()) != 0) return {};
+  const std::string bytes = read(kernel + ".spv");
+  std::vector<uint32_t> code(bytes.size() / sizeof(uint32_t));
+  std::memcpy(code.data(), bytes.data(), code.size() * sizeof(uint32_t));
+  return code;
+}
+
+// ---- sessions -----------------------------------------------------------------------------------------------------------
+
+class Case {
+ public:
+  explicit Case(const Fault& fault) : fault_(fault) {
+    graph_.add_output("y", fault.network(graph_), fbs::Layout::Same);
+    blob_ = std::make_unique<AlignedBytes>(pack(graph_));
+    const Status status = Model::open_memory(blob_->data(), blob_->size(), &model_);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+
+  // Makes the kernel the first choice for the network, where `device` can run it.
+  bool choose(gpu::Device& device) const;
+  // Results are right, whatever the canaries say.
+  void run(const SessionOptions& options, EngineReport* report) const;
+
+ private:
+  std::vector<float> compute(const SessionOptions& options, EngineReport* report) const;
+
+  const Fault& fault_;
+  Graph graph_;
+  std::unique_ptr<AlignedBytes> blob_;
+  std::shared_ptr<Model> model_;
+};
+
+bool Case::choose(gpu::Device& device) const {
+  std::vector<Shape> shapes;
+  for (size_t t = 0; t < graph_.model.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
+  std::vector<bool> kept(shapes.size(), false);
+  kept[graph_.model.outputs[0]->tensor] = true;
+  const gpu::Storage storage = fault_.half ? gpu::Storage::Half : gpu::Storage::Float32;
+  const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
+  EXPECT_EQ(chains.size(), 1u);
+  const gpu::Kernel kernel = kernel_of(fault_.kernel);
+  const fbs::OpParams type = model_->graph().operators()->Get(0)->params_type();
+  for (int alternative = 0; alternative < gpu::alternatives(type); ++alternative) {
+    device.pipelines().set_tuned(gpu::signature(*model_, chains[0], shapes, storage), alternative);
+    gpu::Program program;
+    EXPECT_TRUE(gpu::make_program(*model_, shapes, kept, device, storage, &program).ok());
+    for (const gpu::Step& step : program.steps)
+      for (const gpu::Dispatch& dispatch : step.dispatches)
+        if (dispatch.variant.kernel == kernel) return true;
+    for (const gpu::Region& region : program.weights)
+      for (const gpu::Piece& piece : region.pieces)
+        if (piece.kernel == kernel) return true;
+    if (kernel == gpu::Kernel::Upload || kernel == gpu::Kernel::Download) return true;
+  }
+  return false;
+}
+
+std::vector<float> Case::compute(const SessionOptions& options, EngineReport* report) const {
+  std::unique_ptr<Session> session;
+  Status status = Session::create(model_, options, &session);
+  if (status.ok()) {
+    for (const auto& port : graph_.model.inputs) {
+      const std::vector<float> values = some(graph_.shape(static_cast<int>(port->tensor)), 20 + port->tensor);
+      std::memcpy(session->data(static_cast<int>(port->tensor)), values.data(), values.size() * sizeof(float));
+    }
+    status = session->run();
+  }
+  EXPECT_TRUE(status.ok()) << status.message();
+  if (!status.ok()) return {};
+  *report = session->computing().report();
+  const int output = static_cast<int>(graph_.model.outputs[0]->tensor);
+  const auto* values = static_cast<const float*>(session->data(output));
+  return {values, values + graph_.shape(output).elements()};
+}
+
+void Case::run(const SessionOptions& options, EngineReport* report) const {
+  SessionOptions on_cpu;
+  on_cpu.num_threads = 1;
+  EngineReport ignored;
+  const std::vector<float> expected = compute(on_cpu, &ignored), got = compute(options, report);
+  ASSERT_EQ(got.size(), expected.size());
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(expected[i])) continue;
+    const double difference = std::abs(static_cast<double>(got[i]) - static_cast<double>(expected[i]));
+    worst = std::isfinite(difference) ? std::max(worst, difference) : INFINITY;
+    largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
+  }
+  EXPECT_LE(worst / largest, fault_.half ? kHalfBound : kBound);
+}
+
+SessionOptions on_gpu(const std::string& gpu, const Fault& fault) {
+  SessionOptions options;
+  options.num_threads = 1;
+  options.backend = FERRY_BACKEND_GPU;
+  options.precision = fault.half ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
+  options.gpu_required = true;
+  options.gpu_device = gpu.c_str();
+  return options;
+}
+
+std::string join(const std::vector<std::string>& notes) {
+  std::string text;
+  for (const std::string& note : notes) text += note + "\n";
+  return text;
+}
+
+TEST(Canary, SingsForEveryKernel) {
+  for (const std::string& gpu : test_gpus())
+    for (const Fault& none : kNone) {
+      SCOPED_TRACE(gpu + ": " + none.kernel);
+      std::shared_ptr<gpu::Device> device;
+      ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
+      const Case network(none);
+      if (!network.choose(*device)) {
+        EXPECT_FALSE(device->limits().subgroup_arithmetic) << "no alternative uses it";
+        continue;
+      }
+      EngineReport report;
+      network.run(on_gpu(gpu, none), &report);
+      EXPECT_EQ(join(report.notes), "");
+      EXPECT_EQ(report.canary_failures, 0u);
+      EXPECT_GE(report.canary_count, 1u);
+      EXPECT_EQ(report.cpu_operators, 0u);
+    }
+}
+
+TEST(Canary, DiesOfEveryFault) {
+  if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+  const std::string gpu = test_gpus()[0];
+  const ScratchFolder scratch;
+  std::vector<std::vector<uint32_t>> codes(std::size(kFaults));
+  std::atomic<size_t> next = 0;
+  std::vector<std::thread> compilers;
+  for (unsigned i = 0; i < std::max(std::thread::hardware_concurrency(), 1u); ++i)
+    compilers.emplace_back([&] {
+      for (size_t f = next++; f < codes.size(); f = next++)
+        codes[f] = compile(kFaults[f], std::filesystem::path(scratch.path()) / std::to_string(f));
+    });
+  for (std::thread& compiler : compilers) compiler.join();
+
+  for (size_t f = 0; f < codes.size(); ++f) {
+    const Fault& fault = kFaults[f];
+    SCOPED_TRACE(std::string(fault.file) + ": " + fault.from + " -> " + fault.to);
+    ASSERT_FALSE(codes[f].empty()) << "the fault is not planted: not once in the file, or no GLSL";
+    std::shared_ptr<gpu::Device> device;
+    ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
+    const gpu::Kernel kernel = kernel_of(fault.kernel);
+    device->pipelines().shaders().replace(kernel, fault.half ? gpu::Storage::Half : gpu::Storage::Float32,
+                                          std::move(codes[f]));
+    const Case network(fault);
+    if (!network.choose(*device)) {
+      EXPECT_FALSE(device->limits().subgroup_arithmetic) << "no alternative uses it";
+      continue;
+    }
+    EngineReport report;
+    network.run(on_gpu(gpu, fault), &report);
+    EXPECT_GE(report.canary_failures, 1u);
+    // Of what every canary needs the kernels at work are blamed.
+    if (kernel == gpu::Kernel::Upload || kernel == gpu::Kernel::Download || kernel == gpu::Kernel::Pack) continue;
+    const std::string notes = join(report.notes);
+    EXPECT_NE(notes.find(std::string("driver's ") + fault.kernel + " "), std::string::npos) << notes;
+  }
+}
+
+// What one run of an app has learnt of a driver the next one need not.
+TEST(Canary, IsRemembered) {
+  for (const std::string& gpu : test_gpus()) {
+    SCOPED_TRACE(gpu);
+    const Fault none{"resize2d", "", "", "", resize<ResizeKind::Bilinear>};
+    const ScratchFolder scratch;
+    const std::string folder = scratch.path().string();
+    SessionOptions options = on_gpu(gpu, none);
+    options.gpu_cache_dir = folder.c_str();
+    EngineReport first, second, third;
+    const Case network(none);
+    network.run(options, &first);
+    EXPECT_GT(first.canary_ms, 0);
+    EXPECT_EQ(first.cpu_operators, 0u);
+    network.run(options, &second);
+    EXPECT_EQ(second.canary_ms, 0);
+    EXPECT_EQ(second.canary_count, first.canary_count);
+    {
+      std::shared_ptr<gpu::Device> device;
+      ASSERT_TRUE(gpu::Device::open(gpu.c_str(), folder.c_str(), false, &device).ok());
+      const gpu::Variant variant{gpu::Kernel::Resize2d, gpu::Storage::Float32, 8, {64, 1, 1, 0, 0, 0, 0, 1}};
+      ASSERT_EQ(device->pipelines().verdict(variant), gpu::Pipelines::Verdict::Right);
+      device->pipelines().set_verdict(variant, gpu::Pipelines::Verdict::Wrong);
+    }
+    network.run(options, &third);
+    EXPECT_EQ(third.canary_failures, 1u);
+    EXPECT_EQ(third.cpu_operators, 1u);
+  }
+}
+
+}  // namespace
+}  // namespace ferry::testing
