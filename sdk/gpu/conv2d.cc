@@ -14,6 +14,7 @@ using Lower = Status (*)(const Problem& problem, const Convolution& convolution,
 Status lower_depthwise(const Problem& problem, const Convolution& c, Tile tile, uint64_t least, Lowering* out) {
   FERRY_TRY(check_coordinates(c));
   if (c.group_inputs() != 1 || c.group_outputs() != 1) return unsupported("not depthwise");
+  FERRY_TRY(check_rounds(c.taps()));
   constexpr uint32_t kWidest = 7;  // kernel that a tile keeps in registers
   if (tile.rows > 1 && (c.dilation_w > 1 || c.stride_w > 2 || c.kernel_w > kWidest || c.output_width < tile.rows))
     return unsupported("depthwise kernels %u wide and their stride do not suit tiles of %u pixels", c.kernel_w,

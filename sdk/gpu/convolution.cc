@@ -56,6 +56,7 @@ Status lower_direct(const Problem& problem, const Convolution& c, Tile tile, uin
   const uint64_t row_tiles = uint64_t{c.batch} * c.output_height * tiles_x;
   if (tile.rows * tile.quads > 1 && row_tiles * quad_tiles < least)
     return unsupported("too few tiles of %u pixels", tile.rows);
+  FERRY_TRY(check_rounds(uint64_t{c.taps()} * (1 + ceil_div(c.group_inputs(), 4))));
 
   uint32_t bias = 0;
   Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs()),
@@ -70,6 +71,7 @@ Status lower_direct(const Problem& problem, const Convolution& c, Tile tile, uin
 
 Status lower_grouped(const Problem& problem, const Convolution& c, Lowering* out) {
   FERRY_TRY(check_coordinates(c));
+  FERRY_TRY(check_rounds(uint64_t{c.taps()} * (1 + c.group_inputs())));
   uint32_t bias = 0;
   Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs()),
                             c.outputs, &bias);

@@ -44,7 +44,7 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least
       if (matmul.rows > kFewRows || (tile.rows == 1) != (matmul.rows == 1) || input_quads < alternative.split)
         return unsupported("matvec: %u rows of %u inputs do not suit tiles of %u rows", matmul.rows, matmul.inputs,
                            tile.rows);
-      return {};
+      return check_rounds(input_quads / alternative.split);
     case Kernel::MatmulShared: {
       const uint32_t block_rows = kThreadsRows * tile.rows, block_quads = kThreadsQuads * tile.quads;
       const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * 16;
@@ -52,7 +52,7 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least
         return unsupported("matmul: %u bytes of shared memory; the device has %u", bytes, limits.shared_bytes);
       if (matmul.rows < block_rows / 2 || quads < block_quads / 2 || input_quads < alternative.split)
         return unsupported("matmul: %u rows, %u outputs are too few to be staged", matmul.rows, matmul.outputs);
-      return {};
+      return check_rounds(2 * uint64_t{input_quads});  // staging has loops of its own
     }
     default:
       if (matmul.rows < tile.rows || quads < tile.quads)
@@ -60,11 +60,17 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least
       if (tile.rows * tile.quads > 1 &&
           uint64_t{ceil_div(matmul.rows, tile.rows)} * ceil_div(quads, tile.quads) < least)
         return unsupported("matmul: too few tiles of %u rows", tile.rows);
-      return {};
+      return check_rounds(input_quads);
   }
 }
 
 }  // namespace
+
+Status check_rounds(uint64_t rounds) {
+  constexpr uint64_t kMost = 60000;
+  if (rounds <= kMost) return {};
+  return unsupported("a sum of %llu rounds is longer than drivers allow", static_cast<unsigned long long>(rounds));
+}
 
 Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t least, Lowering* out) {
   const Alternative& chosen = kAlternatives[alternative];

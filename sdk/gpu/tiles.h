@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sdk/gpu/program.h"
+#include "sdk/status.h"
 
 namespace ferry::gpu {
 
@@ -26,6 +27,10 @@ inline std::array<uint32_t, 3> tile_groups(uint32_t quad_tiles, uint32_t row_til
   const uint64_t groups = uint64_t{ceil_div(quad_tiles, columns)} * ceil_div(row_tiles, kTileWorkgroup / columns);
   return spread(groups, 1, limits);
 }
+
+// FERRY_UNSUPPORTED: an invocation would go through its loops more often than drivers allow: lavapipe leaves them after 65535
+// rounds in all.
+Status check_rounds(uint64_t rounds);
 
 // With fewer invocations a phone's GPU has idle lanes: smaller tiles are better then.
 inline constexpr uint64_t kEnoughInvocations = 1024;

@@ -20,6 +20,7 @@ Status lower_winograd(const Problem& problem, const Convolution& c, uint32_t til
   if (points > problem.limits.workgroup_count[2]) return unsupported("winograd: %u workgroups in depth", points);
   if (input_bytes > problem.limits.storage_range || output_bytes > problem.limits.storage_range)
     return unsupported("winograd: %llu transformed tiles exceed a binding", static_cast<unsigned long long>(tiles));
+  FERRY_TRY(check_rounds(input_quads));
   const Operand transformed = out->workspace(input_bytes), products = out->workspace(output_bytes);
   const uint32_t tiles32 = static_cast<uint32_t>(tiles);
 

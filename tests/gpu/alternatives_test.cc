@@ -183,6 +183,27 @@ void force_all(const std::vector<std::unique_ptr<Case>>& cases, fbs::OpParams ty
   }
 }
 
+// Sums too long for a loop of lavapipe's are the CPU's.
+TEST(Alternatives, AreRefusedForLoopsLongerThanDriversAllow) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {32, 250000}, fbs::Layout::Same);
+  const Tensor w = constant(graph, "w", {30, 250000}, 1);
+  graph.add_output("y", graph.add_op("op", fbs::LinearT(), {x, w}), fbs::Layout::Same);
+  AlignedBytes blob(pack(graph));
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
+  for (const std::string& gpu : test_gpus()) {
+    std::shared_ptr<gpu::Device> device;
+    ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
+    gpu::Program program;
+    const std::vector<Shape> shapes = {x.shape(), w.shape(), {32, 30}};
+    ASSERT_TRUE(gpu::make_program(*model, shapes, {false, false, true}, *device, gpu::Storage::Float32, &program).ok());
+    ASSERT_EQ(program.steps.size(), 1u);
+    EXPECT_FALSE(program.steps[0].on_gpu);
+    EXPECT_NE(program.steps[0].reason.find("longer than drivers allow"), std::string::npos) << program.steps[0].reason;
+  }
+}
+
 fbs::Conv2dT conv(int stride, int pad, int groups = 1, int dilation = 1) {
   fbs::Conv2dT p;
   p.stride_h = p.stride_w = stride;

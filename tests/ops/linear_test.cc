@@ -24,6 +24,11 @@ TEST(Linear, TakesAnyRank) {
   expect_like_oracle(fbs::LinearT(), {input({2, 3, 5, 12}), constant({7, 12})}, kBound);
 }
 
+TEST(Linear, AddsUpLongRows) {
+  constexpr double kLongBound = 1e-5;  // a hundred times the products of the other tests, in float32
+  expect_like_oracle(fbs::LinearT(), {input({2, 280000}), constant({3, 280000})}, kLongBound);
+}
+
 TEST(Linear, ClampsItsOutput) {
   fbs::LinearT p;
   p.output_min = -0.1f;
