@@ -16,6 +16,7 @@
 #include "sdk/gpu/pipelines.h"
 #include "sdk/gpu/weights.h"
 #include "sdk/graph/shape_rules.h"
+#include "sdk/model/dtype.h"
 
 namespace ferry::gpu {
 namespace {
@@ -122,7 +123,7 @@ class MadeUpConstants : public Constants {
     uint64_t bytes = 0;
     for (auto& [tensor, entry] : entries_) {
       entry.offset = bytes;
-      bytes += aligned(entry.elements * element_bytes(tensor) + kExtraBytes, kAlignment);
+      bytes += aligned(entry.elements * dtype_size(dtype(tensor)) + kExtraBytes, kAlignment);
     }
     void* memory = nullptr;
     if (posix_memalign(&memory, alignment_, aligned(std::max<uint64_t>(bytes, 1), alignment_)) != 0)
@@ -134,16 +135,16 @@ class MadeUpConstants : public Constants {
       for (size_t i = 0; i < entry.elements; ++i) {
         const float number = value(tensor, i);
         const uint16_t half = to_half(number);
-        std::byte* at = memory_.get() + entry.offset + i * element_bytes(tensor);
+        std::byte* at = memory_.get() + entry.offset + i * dtype_size(dtype(tensor));
         std::memcpy(at, dtype(tensor) == fbs::DType::Float16 ? static_cast<const void*>(&half) : &number,
-                    element_bytes(tensor));
+                    dtype_size(dtype(tensor)));
       }
     return {};
   }
 
   std::span<const std::byte> bytes(int tensor) const override {
     const Entry& entry = entries_.at(tensor);
-    return {memory_.get() + entry.offset, entry.elements * element_bytes(tensor)};
+    return {memory_.get() + entry.offset, entry.elements * dtype_size(dtype(tensor))};
   }
   fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
 
@@ -156,7 +157,6 @@ class MadeUpConstants : public Constants {
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };
-  uint64_t element_bytes(int tensor) const { return dtype(tensor) == fbs::DType::Float16 ? 2 : 4; }
 
   const Model& model_;
   const uint64_t alignment_;  // whole granules, for those devices that read them in place

@@ -24,7 +24,6 @@ Status lower_concat(const Problem& problem, int, Lowering* out) {
       call.push.insert(call.push.end(), {inner * length, inner * static_cast<uint32_t>(to[axis]), inner * begin});
     }
     call.input = out->input(i);
-    call.updates_output = first % 4 != 0;
     call.written = uint64_t{rows.rows} * part_quads * quad_bytes(problem.storage);
     out->add(call);
     begin += length;

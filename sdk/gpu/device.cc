@@ -46,7 +46,6 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(bytes_, other.bytes_);
   std::swap(mapped_, other.mapped_);
   std::swap(coherent_, other.coherent_);
-  std::swap(device_local_, other.device_local_);
   return *this;
 }
 
@@ -266,7 +265,6 @@ Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
       }
       FERRY_TRY(check(vk_.vkBindBufferMemory(handle_, buffer.handle_, buffer.memory_, 0), "vkBindBufferMemory"));
       buffer.coherent_ = (flags & kCoherent) != 0;
-      buffer.device_local_ = (flags & kLocal) != 0;
       if (use != MemoryUse::Device) {
         void* mapped = nullptr;
         FERRY_TRY(check(vk_.vkMapMemory(handle_, buffer.memory_, 0, VK_WHOLE_SIZE, 0, &mapped), "vkMapMemory"));

@@ -51,7 +51,6 @@ class Buffer {
   VkBuffer handle() const { return handle_; }
   uint64_t bytes() const { return bytes_; }
   std::byte* mapped() const { return mapped_; }  // null for MemoryUse::Device
-  bool device_local() const { return device_local_; }
   // Host writes become visible to later submissions; results of completed ones to the host. Nothing to do where memory
   // is coherent.
   Status flush() const;
@@ -65,7 +64,6 @@ class Buffer {
   uint64_t bytes_ = 0;
   std::byte* mapped_ = nullptr;
   bool coherent_ = true;
-  bool device_local_ = false;
 };
 
 // A caller's own device (ferry/vulkan.h).

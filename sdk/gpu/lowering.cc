@@ -57,7 +57,6 @@ void Lowering::add(const Call& call) {
   std::copy(call.constants.begin(), call.constants.end(), dispatch.variant.constants.begin() + 3);
   dispatch.variant.count = static_cast<uint8_t>(3 + call.constants.size());
   dispatch.groups = call.groups;
-  dispatch.updates_output = call.updates_output;
   std::copy(call.push.begin(), call.push.end(), dispatch.push.begin());
   dispatch.bindings = {call.output, call.input, call.weights, call.operand};
   if (dispatch.bindings[0].kind == Operand::Kind::None) {

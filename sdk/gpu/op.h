@@ -35,9 +35,8 @@ struct Call {
   std::vector<uint32_t> constants;          // from constant_id 3 on; 7 where the kernel has an epilogue
   std::vector<uint32_t> push;               // from word 0 on; 12 where the kernel has an epilogue
   Operand output, input, weights, operand;  // output None: the chain's; input None: op's input 0
-  bool updates_output = false;
-  uint64_t flops = 0;    // a multiply-add counts 2
-  uint64_t written = 0;  // bytes, where it is not the whole output
+  uint64_t flops = 0;                       // a multiply-add counts 2
+  uint64_t written = 0;                     // bytes, where it is not the whole output
 };
 
 // A problem's lowering under construction: a step's dispatches and the weights that they want.

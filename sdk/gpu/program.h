@@ -54,7 +54,6 @@ struct Dispatch {
   Variant variant;
   std::array<uint32_t, 3> groups{1, 1, 1};  // workgroups
   std::array<Operand, kBindings> bindings;  // output, input, weights, operand
-  bool updates_output = false;              // reads its output binding too
   std::array<uint32_t, kPushBytes / 4> push{};
   Work work;
 };

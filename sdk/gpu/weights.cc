@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sdk/gpu/pipelines.h"
+#include "sdk/model/dtype.h"
 
 namespace ferry::gpu {
 namespace {
@@ -16,8 +17,6 @@ constexpr uint32_t kWorkgroup = 64;
 constexpr size_t kQuads = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
 
 uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
-
-uint64_t element_bytes(fbs::DType dtype) { return dtype == fbs::DType::Float16 ? 2 : 4; }
 
 // A run of a piece's outermost coordinate, small enough to be staged.
 struct Part {
@@ -39,7 +38,7 @@ Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, c
   dispatch.push = part.piece->push;
   dispatch.push[kQuads] = static_cast<uint32_t>(quads);
   dispatch.push[kOutputOffset] = static_cast<uint32_t>(part.output_offset + part.first * part.piece->outer_quads);
-  dispatch.push[kInputOffset] = static_cast<uint32_t>(input_offset / element_bytes(part.dtype));
+  dispatch.push[kInputOffset] = static_cast<uint32_t>(input_offset / dtype_size(part.dtype));
   if (dispatch.push[kLaneOf] == 0) dispatch.push[kLaneLimit] -= static_cast<uint32_t>(4 * part.first);
   return dispatch;
 }
@@ -154,7 +153,7 @@ Status Weights::pack(const Constants& constants, std::span<const Region> regions
         const std::span<const std::byte> source = constants.bytes(piece.tensor);
         const fbs::DType dtype = constants.dtype(piece.tensor);
         const uint64_t outer = piece.quads / piece.outer_quads;
-        const uint64_t step_bytes = piece.outer_elements * element_bytes(dtype);
+        const uint64_t step_bytes = piece.outer_elements * dtype_size(dtype);
         const uint64_t steps = step_bytes == 0 ? outer : std::max<uint64_t>(kStagingBytes / 2 / step_bytes, 1);
         for (uint64_t first = 0; first < outer; first += steps) {
           const uint64_t begin = first * step_bytes;
