@@ -17,6 +17,7 @@ Row row(const std::string& name, double error, bool good = true) {
   out.absmax = 2;
   out.relative_error = error;
   out.max_abs_error = 2 * error;
+  out.squared_error = 1e-12;
   out.floor = 5e-7;
   out.bound = kRelativeBound;
   out.worst = {0, 3, 1, 0};
@@ -42,9 +43,9 @@ TEST(TextReport, HasOneLineATensorAndASummary) {
   EXPECT_EQ(
       text,
       "net<1> (net.ferry) against fixture (numpy 1), cpu\n\n"
-      "name          shape     max abs err    rel err      floor  verdict\n"
-      "tap/layer1.0  1x4x2x2       3.0e-06    1.5e-06    5.0e-07  ok\n"
-      "tap/layer1.1  1x4x2x2       5.0e-06    2.5e-06    5.0e-07  ok\n\n"
+      "name          shape     max abs err    rel err     sq err      floor  verdict\n"
+      "tap/layer1.0  1x4x2x2       3.0e-06    1.5e-06    1.0e-12    5.0e-07  ok\n"
+      "tap/layer1.1  1x4x2x2       5.0e-06    2.5e-06    1.0e-12    5.0e-07  ok\n\n"
       "in bounds: 2 tensors compared, all in bounds; worst relative error 2.5e-06 at tap/layer1.1 (the reference's "
       "own float32 error there: 5.0e-07).\n");
 }
