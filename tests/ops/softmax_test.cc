@@ -1,4 +1,5 @@
 #include "tests/ops/harness.h"
+#include "tests/support/gpus.h"
 
 namespace ferry::testing {
 namespace {
@@ -25,8 +26,10 @@ TEST(Softmax, TakesRowsOfAnyLengthBelowZero) {
 
 TEST(Softmax, TakesLargeLogits) { expect_like_oracle(fbs::SoftmaxT(), {input({2, 100}, 500, 600)}, kBound); }
 
-// Sums of millions of terms in float32: the CPU's is off by 5e-6.
+// Where the GPU refuses, and just before. It is about that alone: XNNPACK adds up millions of terms in float32, to within 5e-6
+// on x86-64 and 9e-5 on arm64, which has no GPU under test.
 TEST(Softmax, LeavesVeryLongRowsToTheCpu) {
+  if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
   expect_like_oracle(fbs::SoftmaxT(), {input({1, 6000000}, -1, 1)}, 1e-5, {}, true);
   expect_like_oracle(fbs::SoftmaxT(), {input({1, 5000000}, -1, 1)}, 1e-5);
 }
