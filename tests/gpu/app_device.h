@@ -3,8 +3,10 @@
 
 #include "sdk/gpu/vulkan.h"
 // After volk.h: functions are found at run time.
+#include <dlfcn.h>
 #include <ferry/vulkan.h>
 #include <gtest/gtest.h>
+#include <link.h>
 
 #include <cstring>
 #include <mutex>
@@ -16,6 +18,19 @@
 namespace ferry::testing {
 
 #define EXPECT_VK(call) EXPECT_EQ(call, VK_SUCCESS)
+
+// Keeps every library mapped that is now: what a driver leaves behind can then be told from what we do (lsan.supp).
+inline void keep_drivers() {
+  std::vector<std::string> names;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        static_cast<std::vector<std::string>*>(out)->push_back(info->dlpi_name);
+        return 0;
+      },
+      &names);
+  for (const std::string& name : names)
+    if (!name.empty()) (void)dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
 
 class AppDevice {
  public:
@@ -54,6 +69,7 @@ class AppDevice {
     for (VkDeviceMemory memory : memories_) vkFreeMemory(device, memory, nullptr);
     vkDestroyCommandPool(device, pool_, nullptr);
     vkDestroyDevice(device, nullptr);
+    keep_drivers();
     vkDestroyInstance(instance, nullptr);
   }
   AppDevice(const AppDevice&) = delete;
