@@ -83,9 +83,15 @@ class Weights {
   // What the source framework calls this module.
   std::string name() const { return source_module(ledger_->naming(), path_); }
   std::vector<std::string> tap_names() const { return ferry::tap_names(ledger_->naming(), path_); }
-  // Of pictures and feature maps in the source framework.
+  // Of feature maps that this module and those inside it give in the source framework.
   fbs::Layout map_layout() const {
-    return ledger_->naming().layout == WeightLayout::Keras ? fbs::Layout::Same : fbs::Layout::NCHW;
+    return channels_last_ || ledger_->naming().layout == WeightLayout::Keras ? fbs::Layout::Same : fbs::Layout::NCHW;
+  }
+  // The same module where the source framework computes on N,H,W,C: its taps are compared as they are.
+  Weights channels_last() const {
+    Weights same = *this;
+    same.channels_last_ = true;
+    return same;
   }
   bool trying() const { return ledger_->mode() == Ledger::Mode::Try; }
 
@@ -96,6 +102,7 @@ class Weights {
   Graph* graph_;
   Ledger* ledger_;
   std::string path_;
+  bool channels_last_ = false;
 };
 
 }  // namespace ferry

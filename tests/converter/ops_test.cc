@@ -90,6 +90,16 @@ TEST(Builder, AValueMayHaveSeveralNamesButANameOneValue) {
   EXPECT_EQ(complaint([&] { tap(x, f.w["act"]); }), "two values are tapped as 'act'");
 }
 
+TEST(Builder, MapsOfAChannelsLastModuleAreTappedAsTheyAre) {
+  Fixture f;
+  const Tensor x = f.input({1, 2, 3, 4});
+  tap(x, f.w["stages"]);
+  tap(x, f.w["stages"].channels_last()["blocks"][0]);
+  EXPECT_EQ(f.graph.model.taps[0]->source_layout, fbs::Layout::NCHW);
+  EXPECT_EQ(f.graph.model.taps[1]->source_layout, fbs::Layout::Same);
+  EXPECT_EQ(f.taps(), (std::vector<std::string>{"stages", "stages.blocks.0"}));
+}
+
 TEST(Builder, ConvolutionChecksTheSizesThatTheFamilyStates) {
   Fixture f;
   f.file->add("conv.weight", {8, 3, 3, 3});
