@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
+#include "cli/parity/pairs.h"
 #include "cli/parity/report.h"
 #include "cli/parity/stages.h"
 #include "cli/sdk.h"
@@ -35,35 +37,68 @@ void write_text(const std::string& path, const std::string& text) {
   if (!good) fail("%s: cannot be written", path.c_str());
 }
 
-int run(const Options& options) {
-  ferry_session_options session = cli::session_options(options.threads);
-  session.gpu_required = true;
-  cli::set_backend(options.backend, &session);
-  const parity::Fixture fixture = parity::read_fixture(options.fixture);
-  const parity::Network network(options.blob, fixture, session);
-
+parity::Report compare_one(const Options& options, const parity::Pair& pair, ferry_session_options session) {
   parity::Report report;
+  report.blob = pair.blob.filename().string();
+  report.backend = options.backend.text();
+  report.threads = options.threads;
+  const parity::Fixture fixture = parity::read_fixture(pair.fixture);
+  const parity::Network network(pair.blob, fixture, session);
   const parity::ComputedTensors computed = network.tensors();
   const bool half = session.precision == FERRY_PRECISION_FLOAT16;
   report.comparison =
       parity::compare(fixture, computed, half ? parity::Precision::Float16 : parity::Precision::Float32);
-  if (half) parity::judge_by_stage(options.blob, fixture, computed, &report.comparison);
-  report.blob = std::filesystem::path(options.blob).filename().string();
+  if (half) parity::judge_by_stage(pair.blob, fixture, computed, &report.comparison);
   report.model = network.model_name();
   report.provenance = network.provenance();
   report.fixture = fixture.name;
   report.architecture = fixture.architecture;
   report.library = fixture.library;
+  return report;
+}
+
+// One that cannot be compared is a line of the table, not the end of it.
+parity::Report line_of_table(const Options& options, const parity::Pair& pair, const ferry_session_options& session) {
+  parity::Report report;
+  try {
+    if (!pair.fixture.empty()) return compare_one(options, pair, session);
+    report.problem = "no folder in " + options.fixture + " is called so";
+  } catch (const std::exception& e) {
+    report.problem = e.what();
+  }
+  report.blob = pair.blob.filename().string();
+  report.fixture = pair.fixture.filename().string();
   report.backend = options.backend.text();
   report.threads = options.threads;
+  return report;
+}
 
-  if (!options.json.empty()) write_text(options.json, parity::json_report(report));
-  if (!options.html.empty()) write_text(options.html, parity::html_report(report));
-  if (!options.svg.empty()) write_text(options.svg, parity::plot_svg(report));
+int run(const Options& options) {
+  ferry_session_options session = cli::session_options(options.threads);
+  session.gpu_required = true;
+  cli::set_backend(options.backend, &session);
+  const parity::Pairs found = parity::find_pairs(options.blob, options.fixture);
   const bool color = isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
-  const std::string text = parity::text_report(report, {.color = color, .verbose = options.verbose});
+  const parity::TextStyle style{.color = color, .verbose = options.verbose};
+
+  std::vector<parity::Report> reports;
+  std::string text, json;
+  if (found.single) {
+    reports.push_back(compare_one(options, found.pairs.front(), session));
+    text = parity::text_report(reports.front(), style);
+    json = parity::json_report(reports.front());
+  } else {
+    if (!options.html.empty() || !options.svg.empty())
+      fail("--html and --svg show one comparison: name one blob and one fixture");
+    for (const parity::Pair& pair : found.pairs) reports.push_back(line_of_table(options, pair, session));
+    text = parity::table_report(reports, found.fixtures_without_a_blob, style);
+    json = parity::json_report(reports);
+  }
+  if (!options.json.empty()) write_text(options.json, json);
+  if (!options.html.empty()) write_text(options.html, parity::html_report(reports.front()));
+  if (!options.svg.empty()) write_text(options.svg, parity::plot_svg(reports.front()));
   std::fwrite(text.data(), 1, text.size(), stdout);
-  return report.comparison.passed() ? 0 : 1;
+  return std::all_of(reports.begin(), reports.end(), parity::passed) ? 0 : 1;
 }
 
 }  // namespace
@@ -77,12 +112,18 @@ void add_parity(CLI::App& app, int* exit_code) {
       "each tensor is also computed in float32 from those that the GPU had before it, and the mean squared error of\n"
       "that stage (`sq err`) may be 1e-5 of its mean square. `floor` is the reference's own float32 error. A blob "
       "converted with --keep-taps can be compared inside its blocks too.\n\n"
-      "Exit code: 0 all in bounds, 1 out of bounds or an output is missing, 2 bad usage or input.\n"
+      "Either may be a folder: then one line a comparison is printed. One blob goes with every fixture, one fixture "
+      "with\n"
+      "every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder NAME.\n\n"
+      "Exit code: 0 all in bounds, 1 out of bounds, or an output or a fixture is missing, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"
-      "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k --html parity.html --json parity.json");
-  command->add_option("BLOB", options->blob, "The blob")->required()->type_name("");
-  command->add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors")
+      "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k --html parity.html --json parity.json\n"
+      "  ferry parity blobs/ fixtures/");
+  command->add_option("BLOB", options->blob, "The blob, or a folder of *.ferry")->required()->type_name("");
+  command
+      ->add_option("FIXTURE", options->fixture,
+                   "Folder with manifest.json and fixture.safetensors, or a folder of such")
       ->required()
       ->type_name("");
   cli::add_backend_options(command, &options->backend, cli::Tuning::No);

@@ -17,6 +17,7 @@ struct Report {
   std::string library;  // "timm 1.0.29.dev0"
   std::string backend;  // "cpu"
   int threads = 0;      // 0: one a core
+  std::string problem;  // why this blob could not be compared with this fixture; "" where it could
 };
 
 // "3.1e-06"; "0", "nan" and "inf" as they are.
@@ -33,8 +34,13 @@ struct TextStyle {
 // One line an entry, then the summary.
 std::string text_report(const Report& report, TextStyle style);
 
+// One line a comparison, then how many passed. `unused`: fixtures for which there is no blob.
+std::string table_report(const std::vector<Report>& reports, size_t unused, TextStyle style);
+bool passed(const Report& report);
+
 // docs/parity.md lists the fields. Values that are not a number are null.
 std::string json_report(const Report& report);
+std::string json_report(const std::vector<Report>& reports);
 
 // One page that needs nothing else: no script, no link, no font; light and dark.
 std::string html_report(const Report& report);

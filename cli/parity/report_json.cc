@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/parity/report.h"
@@ -40,9 +41,7 @@ json row_json(const Row& row) {
   return out;
 }
 
-}  // namespace
-
-std::string json_report(const Report& report) {
+json report_object(const Report& report) {
   const Comparison& c = report.comparison;
   json out;
   out["format"] = "ferry-parity/1";
@@ -54,7 +53,8 @@ std::string json_report(const Report& report) {
   out["library"] = report.library;
   out["backend"] = report.backend;
   out["threads"] = report.threads;
-  out["passed"] = c.passed();
+  out["passed"] = passed(report);
+  if (!report.problem.empty()) out["problem"] = report.problem;
   out["summary"] = summary(report);
   const Row* first = c.first_out_of_bounds();
   out["first_out_of_bounds"] = first == nullptr ? json(nullptr) : json(first->name);
@@ -65,7 +65,22 @@ std::string json_report(const Report& report) {
   for (const Row& row : c.rows) out["rows"].push_back(row_json(row));
   out["missing"] = c.missing;
   out["not_in_blob"] = c.not_in_blob;
-  return out.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+  return out;
+}
+
+std::string text(const json& object) { return object.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
+
+}  // namespace
+
+std::string json_report(const Report& report) { return text(report_object(report)); }
+
+std::string json_report(const std::vector<Report>& reports) {
+  json out;
+  out["format"] = "ferry-parity-table/1";
+  out["passed"] = std::all_of(reports.begin(), reports.end(), passed);
+  out["reports"] = json::array();
+  for (const Report& report : reports) out["reports"].push_back(report_object(report));
+  return text(out);
 }
 
 }  // namespace ferry::parity

@@ -38,6 +38,10 @@ std::string pad_left(const std::string& text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
+std::string painted(TextStyle style, const char* code, const std::string& text) {
+  return style.color ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
+}
+
 // What is wrong with a row that is out of bounds.
 std::string complaint(const Row& row) {
   if (!row.problem.empty()) {
@@ -78,9 +82,7 @@ std::string summary(const Report& report) {
 
 std::string text_report(const Report& report, TextStyle style) {
   const Comparison& c = report.comparison;
-  const auto paint = [&](const char* code, const std::string& text) {
-    return style.color ? "\033[" + std::string(code) + "m" + text + "\033[0m" : text;
-  };
+  const auto paint = [&](const char* code, const std::string& text) { return painted(style, code, text); };
   size_t name_width = 4, shape_width = 5;
   for (const Row& row : c.rows) {
     name_width = std::max(name_width, row.name.size());
@@ -105,6 +107,50 @@ std::string text_report(const Report& report, TextStyle style) {
   out += "\n" + (c.passed() ? paint("1;32", "in bounds") : paint("1;31", "OUT OF BOUNDS")) + ": " + summary(report) +
          ".\n";
   return out;
+}
+
+bool passed(const Report& report) { return report.problem.empty() && report.comparison.passed(); }
+
+std::string table_report(const std::vector<Report>& reports, size_t unused, TextStyle style) {
+  size_t blob_width = 4, fixture_width = 7, at_width = 2;
+  const auto worst_name = [](const Report& r) { return r.comparison.worst() ? r.comparison.worst()->name : "-"; };
+  for (const Report& r : reports) {
+    blob_width = std::max(blob_width, r.blob.size());
+    fixture_width = std::max(fixture_width, r.fixture.size());
+    at_width = std::max(at_width, worst_name(r).size());
+  }
+  std::string out = painted(style, "1",
+                            pad("blob", blob_width) + "  " + pad("fixture", fixture_width) +
+                                "  in bounds     rel err      floor  " + pad("at", at_width) + "  verdict") +
+                    "\n";
+  size_t good = 0;
+  for (const Report& r : reports) {
+    const Comparison& c = r.comparison;
+    const auto in = std::count_if(c.rows.begin(), c.rows.end(), [](const Row& row) { return row.in_bounds; });
+    const Row* worst = c.worst();
+    out += pad(r.blob, blob_width) + "  " + pad(r.fixture.empty() ? "-" : r.fixture, fixture_width) + "  ";
+    out += pad_left(std::to_string(in) + "/" + std::to_string(c.rows.size() + c.missing.size()), 9);
+    out += pad_left(worst ? number(relative_figure(*worst)) : "-", 12);
+    out += pad_left(worst && worst->floor >= 0 ? number(worst->floor) : "-", 11) + "  " + pad(worst_name(r), at_width) +
+           "  ";
+    if (passed(r)) {
+      out += painted(style, "32", "ok");
+      ++good;
+    } else if (!r.problem.empty()) {
+      out += painted(style, "1;31", "NOT COMPARED") + "  " + r.problem;
+    } else if (const Row* first = c.first_out_of_bounds()) {
+      out += painted(style, "1;31", "OUT OF BOUNDS") + "  from " + first->name;
+    } else {
+      out += painted(style, "1;31", c.rows.empty() ? "NOTHING COMPARED" : "MISSING") + "  " +
+             (c.missing.empty() ? "" : c.missing.front());
+    }
+    out += "\n";
+  }
+  const bool all = good == reports.size();
+  out += "\n" + painted(style, all ? "1;32" : "1;31", all ? "in bounds" : "FAILED") + ": " + std::to_string(good) +
+         " of " + plural(reports.size(), "comparison", "comparisons") + " passed";
+  if (unused > 0) out += "; " + plural(unused, "fixture has", "fixtures have") + " no blob here";
+  return out + ".\n";
 }
 
 }  // namespace ferry::parity

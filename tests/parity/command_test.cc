@@ -98,6 +98,48 @@ TEST(ParityCommand, WritesJsonAPageAndAPlot) {
   EXPECT_TRUE(read_file(path("a.svg")).starts_with("<svg "));
 }
 
+// Of two folders, blobs go with the fixtures that begin their names.
+TEST(ParityCommand, ComparesFoldersInOneTable) {
+  namespace fs = std::filesystem;
+  const ScratchFolder folder;
+  const fs::path blobs = folder.path() / "blobs", fixtures = folder.path() / "fixtures";
+  fs::create_directories(blobs);
+  fs::create_directories(fixtures);
+  for (const char* name : {"right", "right.wrong", "alone"})
+    fs::copy(tiny_fixture(), fixtures / name, fs::copy_options::recursive);
+  fs::rename(write_tiny_blob(folder.path()), blobs / "right.taps.ferry");
+  fs::rename(write_tiny_blob(folder.path(), TinyFault::WrongEpsilon), blobs / "right.wrong.ferry");
+  const auto passes = [&] {
+    return run({blobs.string(), fixtures.string(), "--json", (folder.path() / "t.json").string()});
+  };
+
+  Ran ran = passes();
+  EXPECT_EQ(ran.exit_code, 1);
+  const auto row = [&](const std::string& blob) {
+    const size_t at = ran.out.find("\n" + blob);
+    return at == std::string::npos ? "" : ran.out.substr(at + 1, ran.out.find('\n', at + 1) - at - 1);
+  };
+  EXPECT_NE(row("right.taps.ferry ").find("9/9"), std::string::npos) << ran.out;
+  EXPECT_TRUE(row("right.taps.ferry ").ends_with("ok")) << ran.out;
+  EXPECT_TRUE(row("right.wrong.ferry  right.wrong ").ends_with("OUT OF BOUNDS  from tap/stem")) << ran.out;
+  EXPECT_NE(ran.out.find("FAILED: 1 of 2 comparisons passed; 1 fixture has no blob here."), std::string::npos)
+      << ran.out;
+  const auto json = nlohmann::json::parse(read_file(folder.path() / "t.json"));
+  EXPECT_EQ(json["passed"], false);
+  ASSERT_EQ(json["reports"].size(), 2u);
+  EXPECT_EQ(json["reports"][1]["first_out_of_bounds"], "tap/stem");
+
+  fs::remove(blobs / "right.wrong.ferry");
+  EXPECT_EQ(passes().exit_code, 0);
+  fs::copy(blobs / "right.taps.ferry", blobs / "nobody.ferry");
+  ran = passes();
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(row("nobody.ferry ").find("NOT COMPARED  no folder in"), std::string::npos) << ran.out;
+  EXPECT_EQ(run({blobs.string(), tiny_fixture().string()}).exit_code, 0) << "one fixture goes with every blob";
+  EXPECT_EQ(run({(blobs / "nobody.ferry").string(), fixtures.string()}).exit_code, 0) << "one blob with every fixture";
+  EXPECT_EQ(run({blobs.string(), fixtures.string(), "--svg", (folder.path() / "a.svg").string()}).exit_code, 2);
+}
+
 TEST(ParityCommand, RefusesBadInputWithOneLine) {
   const ScratchFolder folder;
   const std::string blob = write_tiny_blob(folder.path()).string(), fixture = tiny_fixture().string();
@@ -110,7 +152,8 @@ TEST(ParityCommand, RefusesBadInputWithOneLine) {
   };
   EXPECT_NE(message(run({blob + "x", fixture})).find("tiny.ferryx"), std::string::npos);
   EXPECT_NE(message(run({folder.path() / "tiny.safetensors", fixture})).find("tiny.safetensors"), std::string::npos);
-  EXPECT_NE(message(run({blob, folder.path().string()})).find("manifest.json: cannot be opened"), std::string::npos);
+  EXPECT_NE(message(run({blob, folder.path().string()})).find("neither manifest.json nor a folder with one"),
+            std::string::npos);
   EXPECT_NE(message(run({blob, fixture, "--backend", "tpu"})).find("--backend tpu: not a backend; use cpu or gpu"),
             std::string::npos);
   {
