@@ -1,47 +1,9 @@
-#include <cmath>
-
+#include "converter/passes/affine.h"
 #include "converter/passes/rewriter.h"
 #include "sdk/graph/shape_rules.h"
 
 namespace ferry {
 namespace {
-
-// y = x * scale + shift for each channel of the last dimension.
-struct Affine {
-  std::vector<double> scale, shift;
-};
-
-// `op` as an affine map of its input number `variable`, for `channels` channels. False where it is none.
-bool as_affine(const Graph& graph, const fbs::OperatorT& op, size_t variable, int channels, Affine* out) {
-  const auto& binary = *op.params.AsBinary();
-  const int constant = op.inputs[1 - variable];
-  if (!graph.is_constant(constant)) return false;
-  const Shape shape = graph.shape(constant);
-  const int64_t count = shape.elements();
-  if (count != 1 && !(count == channels && shape[shape.rank - 1] == channels)) return false;
-  std::vector<double> c = graph.values(constant);
-  c.resize(static_cast<size_t>(channels), c.front());
-  out->scale.assign(c.size(), 1.0);
-  out->shift.assign(c.size(), 0.0);
-  for (size_t i = 0; i < c.size(); ++i) {
-    switch (binary.kind) {
-      case fbs::BinaryKind::Mul: out->scale[i] = c[i]; break;
-      case fbs::BinaryKind::Add: out->shift[i] = c[i]; break;
-      case fbs::BinaryKind::Sub:
-        out->scale[i] = variable == 0 ? 1 : -1;
-        out->shift[i] = variable == 0 ? -c[i] : c[i];
-        break;
-      case fbs::BinaryKind::Div:
-        if (variable == 1 || c[i] == 0) return false;
-        out->scale[i] = 1 / c[i];
-        break;
-      default: return false;
-    }
-  }
-  return true;
-}
-
-bool clamps(float low, float high) { return !(std::isinf(low) && low < 0 && std::isinf(high) && high > 0); }
 
 void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
   const int weight = op->inputs[1];
@@ -78,11 +40,9 @@ void fold_scale_shift(Graph& graph, const PassOptions& options) {
       if (!graph.is_constant(producer->inputs[1]) ||
           (producer->inputs.size() > 2 && !graph.is_constant(producer->inputs[2])))
         continue;
-      const Shape shape = graph.shape(between);
-      Affine affine;
-      if (shape != graph.shape(op->outputs.front()) || !as_affine(graph, *op, variable, shape[shape.rank - 1], &affine))
-        continue;
-      apply(graph, rewriter, producer, affine);
+      const std::optional<Affine> affine = as_affine(graph, *op, variable);
+      if (!affine) continue;
+      apply(graph, rewriter, producer, *affine);
       *clamp.low = op->params.AsBinary()->output_min;
       *clamp.high = op->params.AsBinary()->output_max;
       rewriter.take_over(producer, op.get());

@@ -17,6 +17,13 @@ void run_passes(Graph& graph, const PassOptions& options);
 
 // Operators on constants only are computed by the oracle.
 void fold_constants(Graph& graph, const PassOptions& options);
+// Convolutions (or linear layers) of one input that are added up, the input itself and its scaled copies among them,
+// become one whose kernel is the sum, in double: RepVGG's, MobileOne's and RepMixer's branches, and heads that are
+// averaged. Only where the sum multiplies no more than its parts did.
+void merge_branches(Graph& graph, const PassOptions& options);
+// A multiplication, addition, subtraction or division by a constant for each channel, then a linear layer or a
+// convolution without padding: into its weight and bias, in double.
+void fold_input_scale_shift(Graph& graph, const PassOptions& options);
 // conv2d or linear, then a multiplication, addition, subtraction or division by a constant for each channel: into the
 // weight and bias, in double. BatchNorm and LayerScale vanish here.
 void fold_scale_shift(Graph& graph, const PassOptions& options);

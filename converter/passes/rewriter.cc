@@ -47,6 +47,19 @@ void Rewriter::set_input(fbs::OperatorT* op, size_t input, Tensor tensor) {
   uses(tensor.index).readers.push_back(op);
 }
 
+void Rewriter::replace(fbs::OperatorT* op, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs) {
+  for (int input : op->inputs) std::erase(uses(input).readers, op);
+  op->params = std::move(params);
+  op->inputs.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) set_input(op, i, inputs[i]);
+}
+
+void Rewriter::remove(fbs::OperatorT* op) {
+  for (int input : op->inputs) std::erase(uses(input).readers, op);
+  producers_[static_cast<size_t>(op->outputs.front())] = nullptr;
+  op->outputs.clear();
+}
+
 void Rewriter::finish() {
   std::erase_if(graph_.model.operators, [](const auto& op) { return op->outputs.empty(); });
 }

@@ -22,7 +22,11 @@ class Rewriter {
   // `op` reads `tensor` at place `input` from now on (appended where it had one input less). A constant that nothing
   // else reads is forgotten.
   void set_input(fbs::OperatorT* op, size_t input, Tensor tensor);
-  // Removes the operators that were taken over, keeping the order of the rest.
+  // `op` computes its output by `params` from `inputs` from now on.
+  void replace(fbs::OperatorT* op, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs);
+  // `op` is gone, with the value that it computed, which nothing reads any more.
+  void remove(fbs::OperatorT* op);
+  // Ends the pass: the operators that are gone leave the graph, the rest keep their order.
   void finish();
 
  private:

@@ -1,0 +1,59 @@
+#include "converter/passes/affine.h"
+#include "converter/passes/rewriter.h"
+
+namespace ferry {
+namespace {
+
+// Padding is zero before the affine map and would be `shift` after it: only an unpadded kernel sees the same numbers.
+bool unpadded(const fbs::OperatorT& op) {
+  if (op.params.AsLinear()) return true;
+  const auto* conv = op.params.AsConv2d();
+  return conv && conv->pad_top == 0 && conv->pad_left == 0 && conv->pad_bottom == 0 && conv->pad_right == 0;
+}
+
+// `op` reads x, of which it used to read `affine`.
+void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, int x, const Affine& affine) {
+  const Shape shape = graph.shape(op->inputs[1]);
+  const size_t outputs = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[shape.rank - 1]);
+  const size_t groups = affine.scale.size() / columns;
+  std::vector<double> weight = graph.values(op->inputs[1]), bias(outputs, 0.0);
+  if (op->inputs.size() > 2) bias = graph.values(op->inputs[2]);
+  const size_t row = weight.size() / outputs;
+  for (size_t i = 0; i < weight.size(); ++i) {
+    const size_t out = i / row, in = out / (outputs / groups) * columns + i % columns;
+    bias[out] += weight[i] * affine.shift[in];
+    weight[i] *= affine.scale[in];
+  }
+  const std::string weight_name = graph.at(op->inputs[1]).name;
+  const std::string bias_name = op->inputs.size() > 2 ? graph.at(op->inputs[2]).name : op->name + ".bias";
+  rewriter.set_input(op, 0, {&graph, x});
+  rewriter.set_input(op, 1, graph.add_constant(weight_name, shape, std::move(weight)));
+  rewriter.set_input(op, 2, graph.add_constant(bias_name, {shape[0]}, std::move(bias)));
+}
+
+}  // namespace
+
+void fold_input_scale_shift(Graph& graph, const PassOptions& options) {
+  Rewriter rewriter(graph, options);
+  auto& ops = graph.model.operators;
+  // Last first: an addition must be gone before the multiplication ahead of it has the linear layer as its reader.
+  for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
+    fbs::OperatorT* op = it->get();
+    const auto* binary = op->params.AsBinary();
+    if (!binary || clamps(binary->output_min, binary->output_max)) continue;
+    fbs::OperatorT* reader = rewriter.only_reader(op->outputs.front());
+    if (!reader || reader->inputs.front() != op->outputs.front() || !unpadded(*reader)) continue;
+    if (!graph.is_constant(reader->inputs[1]) || (reader->inputs.size() > 2 && !graph.is_constant(reader->inputs[2])))
+      continue;
+    for (const size_t variable : {0u, 1u}) {
+      const std::optional<Affine> affine = as_affine(graph, *op, variable);
+      if (!affine) continue;
+      apply(graph, rewriter, reader, op->inputs[variable], *affine);
+      rewriter.remove(op);
+      break;
+    }
+  }
+  rewriter.finish();
+}
+
+}  // namespace ferry
