@@ -4,6 +4,7 @@
 
 #include "models/mobilenetv2/mobilenetv2.h"
 #include "models/rdn/rdn.h"
+#include "models/repvit/repvit.h"
 #include "models/resnet/resnet.h"
 #include "models/squeezenet/squeezenet.h"
 #include "models/srvgg/srvgg.h"
@@ -14,6 +15,7 @@ std::span<const Family> families() {
   static constexpr Family kTable[] = {
       {"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of},
       {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, nullptr},
+      {"RepViT", repvit::variants, repvit::namings, repvit::build, nullptr},
       {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
       {"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build, nullptr},
       {"Residual dense network", rdn::variants, rdn::namings, rdn::build, nullptr},

@@ -11,8 +11,21 @@ bool unpadded(const fbs::OperatorT& op) {
   return conv && conv->pad_top == 0 && conv->pad_left == 0 && conv->pad_bottom == 0 && conv->pad_right == 0;
 }
 
-// `op` reads x, of which it used to read `affine`.
-void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, int x, const Affine& affine) {
+// What alone reads the value of `op`, looking through reshapes that keep the last dimension; null where several do.
+fbs::OperatorT* reader_of(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT* op) {
+  const auto last_dimension = [&](int tensor) { return graph.at(tensor).shape.back(); };
+  while (true) {
+    const int value = op->outputs.front();
+    fbs::OperatorT* reader = rewriter.only_reader(value);
+    if (!reader || reader->inputs.front() != value) return nullptr;
+    if (!reader->params.AsReshape()) return reader;
+    if (last_dimension(value) != last_dimension(reader->outputs.front())) return nullptr;
+    op = reader;
+  }
+}
+
+// `op` is to read x instead of `affine` of it.
+void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
   const Shape shape = graph.shape(op->inputs[1]);
   const size_t outputs = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[shape.rank - 1]);
   const size_t groups = affine.scale.size() / columns;
@@ -26,7 +39,6 @@ void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, int x, const Af
   }
   const std::string weight_name = graph.at(op->inputs[1]).name;
   const std::string bias_name = op->inputs.size() > 2 ? graph.at(op->inputs[2]).name : op->name + ".bias";
-  rewriter.set_input(op, 0, {&graph, x});
   rewriter.set_input(op, 1, graph.add_constant(weight_name, shape, std::move(weight)));
   rewriter.set_input(op, 2, graph.add_constant(bias_name, {shape[0]}, std::move(bias)));
 }
@@ -41,14 +53,15 @@ void fold_input_scale_shift(Graph& graph, const PassOptions& options) {
     fbs::OperatorT* op = it->get();
     const auto* binary = op->params.AsBinary();
     if (!binary || clamps(binary->output_min, binary->output_max)) continue;
-    fbs::OperatorT* reader = rewriter.only_reader(op->outputs.front());
-    if (!reader || reader->inputs.front() != op->outputs.front() || !unpadded(*reader)) continue;
+    fbs::OperatorT* reader = reader_of(graph, rewriter, op);
+    if (!reader || !unpadded(*reader)) continue;
     if (!graph.is_constant(reader->inputs[1]) || (reader->inputs.size() > 2 && !graph.is_constant(reader->inputs[2])))
       continue;
     for (const size_t variable : {0u, 1u}) {
       const std::optional<Affine> affine = as_affine(graph, *op, variable);
       if (!affine) continue;
-      apply(graph, rewriter, reader, op->inputs[variable], *affine);
+      apply(graph, rewriter, reader, *affine);
+      rewriter.set_input(rewriter.only_reader(op->outputs.front()), 0, {&graph, op->inputs[variable]});
       rewriter.remove(op);
       break;
     }

@@ -151,6 +151,15 @@ TEST(FoldInputScaleShift, AndIntoAnUnpaddedConvolutionOfGroups) {
   EXPECT_EQ(n.ops(), Ops{kConv});
 }
 
+TEST(FoldInputScaleShift, AReshapeBetweenThatKeepsTheChannelsStays) {
+  for (const std::vector<int32_t>& shape : {std::vector{0, -1, 4}, std::vector{0, -1, 8}}) {
+    Network n;
+    n.output(n.linear(reshape(norm(n, n.input({2, 4, 4, 4}), 1), shape), 5));
+    n.expect_same_after(fold_input_scale_shift);
+    EXPECT_EQ(n.ops(), shape[2] == 4 ? (Ops{kReshape, kLinear}) : (Ops{kBinary, kBinary, kReshape, kLinear}));
+  }
+}
+
 TEST(FoldInputScaleShift, PaddingComesAfterTheShift) {
   Network n;
   n.output(conv(n, norm(n, n.input({1, 4, 4, 2}), 1), {4, 3, 3, 2}, padded(1), 5));

@@ -107,13 +107,18 @@ std::vector<std::string> counted(const std::string& before, const std::vector<in
 const std::vector<std::string> kResNet50 = counted("layer", {3, 4, 6, 3}, 1, ".");
 const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3, 3, 1}, 0, ".");
 
+const std::vector<std::string> kRepVit = counted("stages.", {2, 2, 14, 2}, 0, ".blocks.");
+
 INSTANTIATE_TEST_SUITE_P(Fixtures, Family,
                          ::testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
                                            Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
                                            Case{"hf_resnet50", "microsoft/resnet-50", 3,
                                                 counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
                                            Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
-                                           Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30}),
+                                           Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30},
+                                           Case{"timm_repvit_m0_9", "repvit_m0_9", 3, kRepVit, 105},
+                                           Case{"timm_repvit_m0_9_in1c", "repvit_m0_9", 1, kRepVit, 29},
+                                           Case{"timm_repvit_m0_9_seed1", "repvit_m0_9", 3, kRepVit, 105}),
                          [](const auto& tested) { return std::string(tested.param.fixture); });
 
 // ---- half precision --------------------------------------------------------------------------------------------------

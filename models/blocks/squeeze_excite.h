@@ -1,0 +1,33 @@
+// Squeeze-and-excitation (Hu et al., arXiv:1709.01507), as timm names its modules.
+#pragma once
+
+#include <algorithm>
+
+#include "converter/graph/ops.h"
+
+namespace ferry {
+
+// timm's make_divisible: the nearest multiple of 8, at least 8, the next one where that is less than `limit` of the value.
+inline int round_channels(double value, double limit = 0.9) {
+  const int rounded = std::max(8, static_cast<int>(value + 4) / 8 * 8);
+  return rounded < limit * value ? rounded + 8 : rounded;
+}
+
+// The names are those of timm's SEModule, which reduces to round_channels(ratio * channels, 0).
+struct SqueezeExciteOptions {
+  int reduced;  // channels between the two convolutions
+  Tensor (*act)(Tensor) = relu;
+  Tensor (*gate)(Tensor) = sigmoid;
+  const char* reduce_name = "fc1";
+  const char* act_name = "act";
+  const char* expand_name = "fc2";
+};
+
+// x * gate(expand(act(reduce(mean of x over height and width)))); both convolutions are 1x1 and have biases.
+inline Tensor squeeze_excite(Tensor x, const Weights& w, const SqueezeExciteOptions& o) {
+  Tensor gate = conv2d(global_avg_pool(x), w[o.reduce_name], {.out = o.reduced, .kernel = 1});
+  gate = conv2d(tap(o.act(gate), w[o.act_name]), w[o.expand_name], {.out = channels(x), .kernel = 1});
+  return tap(x * tap(o.gate(gate), w["gate"]), w);
+}
+
+}  // namespace ferry
