@@ -62,6 +62,12 @@ Tensor normalize(Tensor x, const Weights& w, double eps) {
          graph.add_constant(name + ".shift", Shape{count}, std::move(shift));
 }
 
+template <typename Params>
+Tensor norm(Tensor x, const Weights& w, const Params& params) {
+  const Shape width{channels(x)};
+  return tap(x.graph->add_op(w.name(), params, {x, w("weight", width), w("bias", width)}), w);
+}
+
 }  // namespace
 
 Tensor tap(Tensor x, const Weights& w, bool block) {
@@ -120,6 +126,25 @@ Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double 
   return tap(tap(act(normalize(x, w, eps)), w["act"]), w);
 }
 
+Tensor layer_norm(Tensor x, const Weights& w, double eps) {
+  fbs::LayerNormT params;
+  params.epsilon = static_cast<float>(eps);
+  return norm(x, w, params);
+}
+
+Tensor group_norm(Tensor x, const Weights& w, int groups, double eps) {
+  fbs::GroupNormT params;
+  params.groups = groups;
+  params.epsilon = static_cast<float>(eps);
+  return norm(x, w, params);
+}
+
+Tensor grn(Tensor x, const Weights& w, double eps) {
+  fbs::GrnT params;
+  params.epsilon = static_cast<float>(eps);
+  return norm(x, w, params);
+}
+
 Tensor prelu(Tensor x, const Weights& w) {
   const Shape slopes = w.stored_shape("weight");
   const bool shared = slopes.rank == 1 && slopes[0] == 1;
@@ -135,6 +160,9 @@ Tensor tanh(Tensor x) { return unary(x, fbs::UnaryKind::Tanh); }
 Tensor hard_swish(Tensor x) { return unary(x, fbs::UnaryKind::HardSwish); }
 Tensor silu(Tensor x) { return unary(x, fbs::UnaryKind::Silu); }
 Tensor gelu(Tensor x) { return unary(x, fbs::UnaryKind::Gelu); }
+Tensor gelu_tanh(Tensor x) { return unary(x, fbs::UnaryKind::GeluTanh); }
+Tensor hard_sigmoid(Tensor x) { return unary(x, fbs::UnaryKind::HardSigmoid); }
+Tensor softmax(Tensor x) { return x.graph->add_op("", fbs::SoftmaxT{}, {x}); }
 
 Tensor max_pool2d(Tensor x, const Pool2dOptions& options) { return pool2d(x, fbs::PoolKind::Max, options); }
 Tensor avg_pool2d(Tensor x, const Pool2dOptions& options) { return pool2d(x, fbs::PoolKind::Average, options); }
@@ -181,6 +209,15 @@ Tensor resize(Tensor x, fbs::ResizeKind kind, int scale) {
   return x.graph->add_op("", params, {x});
 }
 
+Tensor resize_to(Tensor x, fbs::ResizeKind kind, int height, int width, bool align_corners) {
+  fbs::Resize2dT params;
+  params.kind = kind;
+  params.height = height;
+  params.width = width;
+  params.align_corners = align_corners;
+  return x.graph->add_op("", params, {x});
+}
+
 Tensor pad2d(Tensor x, int top, int left, int bottom, int right, float value) {
   fbs::PadT params;
   params.before = {0, top, left, 0};
@@ -198,6 +235,61 @@ Tensor reshape(Tensor x, const std::vector<int32_t>& shape) {
 Tensor transpose(Tensor x, const std::vector<int32_t>& perm) {
   fbs::TransposeT params;
   params.perm = perm;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor slice(Tensor x, int axis, int begin, int size) {
+  fbs::SliceT params;
+  const int rank = x.shape().rank;
+  params.begin.assign(static_cast<size_t>(rank), 0);
+  params.size.assign(static_cast<size_t>(rank), -1);
+  const auto place = static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  params.begin[place] = begin;
+  params.size[place] = size;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& o, const std::vector<Tensor>& biases) {
+  fbs::AttentionT params;
+  params.heads = o.heads;
+  params.kv_heads = o.kv_heads ? o.kv_heads : o.heads;
+  params.scale = static_cast<float>(o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(channels(q) / o.heads)));
+  std::vector<Tensor> inputs = {q, k, v};
+  inputs.insert(inputs.end(), biases.begin(), biases.end());
+  return q.graph->add_op("", params, inputs);
+}
+
+Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved) {
+  fbs::RotaryEmbeddingT params;
+  params.heads = heads;
+  params.interleaved = interleaved;
+  return x.graph->add_op("", params, {x, cos, sin});
+}
+
+Tensor prepend_tokens(Tensor x, Tensor tokens) {
+  // A sum of padded values, not a concatenation: a constant has one sample, whatever the number of x's.
+  fbs::PadT params;
+  params.before = {0, tokens.shape()[1], 0};
+  params.after = {0, 0, 0};
+  const Tensor padded = x.graph->add_op("", params, {x});
+  params.before = {0, 0, 0};
+  params.after = {0, x.shape()[1], 0};
+  return padded + x.graph->add_op("", params, {tokens});
+}
+
+Tensor window_partition(Tensor x, int window, int shift) {
+  fbs::WindowPartitionT params;
+  params.window_h = params.window_w = window;
+  params.shift_h = params.shift_w = shift;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor window_reverse(Tensor x, int window, int shift, int height, int width) {
+  fbs::WindowReverseT params;
+  params.window_h = params.window_w = window;
+  params.shift_h = params.shift_w = shift;
+  params.height = height;
+  params.width = width;
   return x.graph->add_op("", params, {x});
 }
 

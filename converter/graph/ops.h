@@ -63,6 +63,13 @@ Tensor batch_norm(Tensor x, const Weights& w, double eps = 1e-5);
 // BatchNorm and activation as one module (timm's BatchNormAct2d): taps "bn1.act" and "bn1" are both after `act`.
 Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double eps = 1e-5);
 
+// Over channels.
+Tensor layer_norm(Tensor x, const Weights& w, double eps = 1e-5);
+// Over all places and the channels of a group.
+Tensor group_norm(Tensor x, const Weights& w, int groups = 32, double eps = 1e-5);
+// Global response normalization (ConvNeXt V2) over height and width.
+Tensor grn(Tensor x, const Weights& w, double eps = 1e-6);
+
 // A learned slope for each channel, or one for all.
 Tensor prelu(Tensor x, const Weights& w);
 
@@ -76,7 +83,10 @@ Tensor sigmoid(Tensor x);
 Tensor tanh(Tensor x);
 Tensor hard_swish(Tensor x);
 Tensor silu(Tensor x);
-Tensor gelu(Tensor x);  // the erf form
+Tensor gelu(Tensor x);       // the erf form
+Tensor gelu_tanh(Tensor x);  // approximate="tanh"
+Tensor hard_sigmoid(Tensor x);
+Tensor softmax(Tensor x);  // over the last dimension
 
 struct Pool2dOptions {
   int kernel = 2;
@@ -98,10 +108,31 @@ Tensor pixel_shuffle(Tensor x, int factor);
 // TensorFlow's depth_to_space: C*r*r channels, C counted fastest.
 Tensor depth_to_space(Tensor x, int factor);
 Tensor resize(Tensor x, fbs::ResizeKind kind, int scale);
+Tensor resize_to(Tensor x, fbs::ResizeKind kind, int height, int width, bool align_corners = false);
 // Zeros (or `value`) around height and width.
 Tensor pad2d(Tensor x, int top, int left, int bottom, int right, float value = 0);
 Tensor reshape(Tensor x, const std::vector<int32_t>& shape);
 Tensor transpose(Tensor x, const std::vector<int32_t>& perm);
+// Elements [begin, begin + size) along `axis`; size -1: up to the end.
+Tensor slice(Tensor x, int axis, int begin, int size);
+
+// ---- tokens: N,L,C
+
+struct AttentionOptions {
+  int heads = 1;
+  int kv_heads = 0;  // 0: as many as heads
+  double scale = 0;  // 0: 1 / sqrt(the size of a query head)
+};
+// softmax(scale * q k^T + biases) v for each head; biases b,h,l,S: sample n reads n % b, h is 1 or heads, l is 1 or L.
+Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& options, const std::vector<Tensor>& biases = {});
+// x * cos + turned(x) * sin; cos and sin are constants L,D for heads of D channels, see RotaryEmbedding in the schema.
+Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved);
+// tokens (a constant 1,P,C), then those of x; for every sample.
+Tensor prepend_tokens(Tensor x, Tensor tokens);
+// N,H,W,C rolled up and left by `shift`, cut into windows of window x window: N * windows, window * window, C.
+Tensor window_partition(Tensor x, int window, int shift = 0);
+// The way back, to N,height,width,C.
+Tensor window_reverse(Tensor x, int window, int shift, int height, int width);
 
 // Elementwise, broadcast as NumPy does.
 Tensor operator+(Tensor a, Tensor b);

@@ -25,6 +25,13 @@ void reshape(const fbs::Operator& op, Inputs inputs, Array& output);
 void transpose(const fbs::Operator& op, Inputs inputs, Array& output);
 void slice(const fbs::Operator& op, Inputs inputs, Array& output);
 void softmax(const fbs::Operator& op, Inputs inputs, Array& output);
+void layer_norm(const fbs::Operator& op, Inputs inputs, Array& output);
+void group_norm(const fbs::Operator& op, Inputs inputs, Array& output);
+void grn(const fbs::Operator& op, Inputs inputs, Array& output);
+void attention(const fbs::Operator& op, Inputs inputs, Array& output);
+void rotary_embedding(const fbs::Operator& op, Inputs inputs, Array& output);
+void window_partition(const fbs::Operator& op, Inputs inputs, Array& output);
+void window_reverse(const fbs::Operator& op, Inputs inputs, Array& output);
 
 // ---- places in an array ---------------------------------------------------------------------------------------------
 

@@ -28,6 +28,13 @@ constexpr Entry kOps[] = {
     {fbs::OpParams::Slice, slice},
     {fbs::OpParams::Softmax, softmax},
     {fbs::OpParams::ConvTranspose2d, conv_transpose2d},
+    {fbs::OpParams::LayerNorm, layer_norm},
+    {fbs::OpParams::GroupNorm, group_norm},
+    {fbs::OpParams::Grn, grn},
+    {fbs::OpParams::Attention, attention},
+    {fbs::OpParams::RotaryEmbedding, rotary_embedding},
+    {fbs::OpParams::WindowPartition, window_partition},
+    {fbs::OpParams::WindowReverse, window_reverse},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "converter/reference/ops.h"
@@ -6,36 +7,46 @@
 namespace ferry::reference {
 namespace {
 
-struct Sample {
-  int64_t first, second;
-  double weight;  // of the second
+struct Tap {
+  int64_t cell;
+  double weight;
 };
+using Taps = std::array<Tap, 4>;
 
-// PyTorch's interpolate(align_corners=False): output centre (i + 0.5) / scale - 0.5, not below 0; cells past the end are
-// the last one.
-Sample sample(int64_t i, double scale, int64_t size) {
-  const double centre = std::max(0.0, (static_cast<double>(i) + 0.5) / scale - 0.5);
-  const auto first = static_cast<int64_t>(std::floor(centre));
-  return {first, std::min(first + 1, size - 1), centre - std::floor(centre)};
+// Keys 1981, a = -0.75: the weight of a cell at a distance below 2.
+double cubic(double distance) {
+  constexpr double a = -0.75;
+  const double d = std::fabs(distance);
+  return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+}
+
+// The cells along one side that output cell `i` is made of.
+Taps taps(const fbs::Resize2d& p, int64_t i, int64_t from, int64_t to) {
+  if (p.kind() == fbs::ResizeKind::Nearest) return {{{i * from / to, 1.0}}};
+  double centre = p.align_corners()
+                      ? static_cast<double>(i * (from - 1)) / static_cast<double>(std::max<int64_t>(to - 1, 1))
+                      : (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
+  if (p.kind() == fbs::ResizeKind::Bilinear) centre = std::max(centre, 0.0);
+  const double first = std::floor(centre), fraction = centre - first;
+  const auto cell = [&](int64_t offset) {
+    return std::clamp<int64_t>(static_cast<int64_t>(first) + offset, 0, from - 1);
+  };
+  if (p.kind() == fbs::ResizeKind::Bilinear) return {{{cell(0), 1 - fraction}, {cell(1), fraction}}};
+  Taps all;
+  for (int64_t k = 0; k < 4; ++k)
+    all[static_cast<size_t>(k)] = {cell(k - 1), cubic(fraction - static_cast<double>(k - 1))};
+  return all;
 }
 
 }  // namespace
 
 void resize2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Resize2d& p = *op.params_as_Resize2d();
-  const Shape& xs = inputs[0]->shape;
-  const auto cell = [&](const Place& at, int64_t y, int64_t x) {
-    return inputs[0]->values[index_of(xs, {at[0], y, x, at[3]})];
-  };
+  const Shape& from = inputs[0]->shape;
   for_each_place(output.shape, [&](size_t index, const Place& at) {
-    if (p.kind() == fbs::ResizeKind::Nearest) {
-      output.values[index] = cell(at, at[1] / p.scale_h(), at[2] / p.scale_w());
-      return;
-    }
-    const Sample y = sample(at[1], p.scale_h(), xs[1]), x = sample(at[2], p.scale_w(), xs[2]);
-    const double top = cell(at, y.first, x.first) * (1 - x.weight) + cell(at, y.first, x.second) * x.weight;
-    const double bottom = cell(at, y.second, x.first) * (1 - x.weight) + cell(at, y.second, x.second) * x.weight;
-    output.values[index] = top * (1 - y.weight) + bottom * y.weight;
+    for (const Tap& y : taps(p, at[1], from[1], output.shape[1]))
+      for (const Tap& x : taps(p, at[2], from[2], output.shape[2]))
+        output.values[index] += y.weight * x.weight * inputs[0]->values[index_of(from, {at[0], y.cell, x.cell, at[3]})];
   });
 }
 

@@ -15,6 +15,9 @@ double apply(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::HardSwish: return x * clamp(x + 3.0, 0.0f, 6.0f) / 6.0;  // Howard et al. 2019, MobileNetV3
     case fbs::UnaryKind::Silu: return x / (1.0 + std::exp(-x));
     case fbs::UnaryKind::Gelu: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
+    case fbs::UnaryKind::HardSigmoid: return clamp(x + 3.0, 0.0f, 6.0f) / 6.0;
+    case fbs::UnaryKind::GeluTanh:  // Hendrycks and Gimpel 2016, the approximation
+      return 0.5 * x * (1.0 + std::tanh(std::numbers::inv_sqrtpi * std::numbers::sqrt2 * (x + 0.044715 * x * x * x)));
     case fbs::UnaryKind::Abs: return std::fabs(x);
     case fbs::UnaryKind::Neg: return -x;
     case fbs::UnaryKind::Exp: return std::exp(x);

@@ -1,6 +1,4 @@
-#include <bit>
-#include <limits>
-
+#include "sdk/cpu/exponential.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -26,29 +24,26 @@ FERRY_KERNEL void leaky_relu(const float* x, float* y, size_t count, float slope
   for (size_t i = 0; i < count; ++i) y[i] = x[i] > 0 ? x[i] : x[i] * slope;
 }
 
-// x / (1 + exp(-x)). exp: 2^n * exp(r) with |r| <= ln(2)/2, exp(r) by its Taylor polynomial of degree 7 (its error,
-// r^8/8!, is below 6e-9).
-FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
-  constexpr float kLog2E = 0x1.715476p+0f;
-  constexpr float kLn2High = 0x1.62e400p-1f, kLn2Low = 0x1.7f7d1cp-20f;  // n * high is exact
+FERRY_KERNEL void hard_sigmoid(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
-    const float value = x[i] < -87.0f ? -87.0f : x[i];  // below, the result is 0 to within 2e-36
-    const float t = -value < -87.0f ? -87.0f : -value;  // above, 1 + exp(t) is 1
-    const float shifted = t * kLog2E + kRound;
-    const float n = shifted - kRound;
-    const float r = (t - n * kLn2High) - n * kLn2Low;
-    float p = 1.0f / 5040;
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u);
-    y[i] = value / (1.0f + p * power);
+    const float low = x[i] + 3.0f < 0.0f ? 0.0f : x[i] + 3.0f;
+    y[i] = (low > 6.0f ? 6.0f : low) * (1.0f / 6.0f);
+  }
+}
+
+// Below -87 the result is 0 to within 2e-36.
+FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) y[i] = (x[i] < -87.0f ? -87.0f : x[i]) * sigmoid(x[i]);
+}
+
+// x / 2 * (1 + tanh(y)) is x * sigmoid(2y).
+FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float value = x[i];
+    y[i] = value * sigmoid(1.5957691216057308f * (value + 0.044715f * value * value * value));
   }
 }
 
@@ -130,6 +125,8 @@ Status create_unary(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* 
     case fbs::UnaryKind::Clamp: *out = std::make_unique<Own>(clamp, p.alpha(), p.beta()); return {};
     case fbs::UnaryKind::LeakyRelu: *out = std::make_unique<Own>(leaky_relu, p.alpha(), 0.0f); return {};
     case fbs::UnaryKind::Silu: *out = std::make_unique<Own>(silu, 0.0f, 0.0f); return {};
+    case fbs::UnaryKind::HardSigmoid: *out = std::make_unique<Own>(hard_sigmoid, 0.0f, 0.0f); return {};
+    case fbs::UnaryKind::GeluTanh: *out = std::make_unique<Own>(gelu_tanh, 0.0f, 0.0f); return {};
     default: break;
   }
   auto unary = std::make_unique<Unary>();

@@ -184,6 +184,8 @@ double unary(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::Exp: return std::exp(x);
     case fbs::UnaryKind::Sqrt: return std::sqrt(x);
     case fbs::UnaryKind::Square: return x * x;
+    case fbs::UnaryKind::HardSigmoid: return std::clamp(x / 6 + 0.5, 0.0, 1.0);
+    case fbs::UnaryKind::GeluTanh: return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
   }
   return x;
 }
@@ -282,6 +284,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
     case fbs::OpParams::Slice: slice(*op.params_as_Slice(), x, &out); break;
     case fbs::OpParams::Softmax: softmax(x, &out); break;
     case fbs::OpParams::ConvTranspose2d: convolve(*op.params_as_ConvTranspose2d(), true, inputs, &out); break;
+    default: break;  // has no kernel
   }
   return out;
 }

@@ -74,6 +74,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
     case fbs::OpParams::NONE: return false;
     case fbs::OpParams::Conv2d: shrink_convolution(*op.params_as_Conv2d(), false, size, inputs); break;
     case fbs::OpParams::ConvTranspose2d: shrink_convolution(*op.params_as_ConvTranspose2d(), true, size, inputs); break;
+    default: break;  // has no kernel
     case fbs::OpParams::Linear: shrink_linear(size, inputs); break;
     case fbs::OpParams::Pool2d: {
       const fbs::Pool2d& p = *op.params_as_Pool2d();

@@ -4,6 +4,8 @@ namespace ferry::gpu {
 
 Status lower_resize2d(const Problem& problem, int, Lowering* out) {
   const fbs::Resize2d& p = *problem.op.params_as_Resize2d();
+  if (p.kind() == fbs::ResizeKind::Bicubic || p.align_corners() || p.height() > 0 || p.width() > 0)
+    return unsupported("resizing by other than whole factors");
   const Shape& in = problem.inputs[0];
   const bool bilinear = p.kind() == fbs::ResizeKind::Bilinear;
   const auto word = [](int32_t value) { return static_cast<uint32_t>(value); };

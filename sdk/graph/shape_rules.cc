@@ -259,6 +259,132 @@ Status rule(const char* op, const fbs::Softmax&, Shapes inputs, Shape* output) {
   return {};
 }
 
+// ---- normalization and attention -------------------------------------------------------------------------------------
+
+// x, then a weight and a bias, one of each a channel; `rank` at least.
+Status check_norm(const char* op, float epsilon, Shapes inputs, int rank) {
+  FERRY_TRY(check_count(op, inputs, 3, 3));
+  if (!(epsilon >= 0) || !std::isfinite(epsilon))
+    return error(FERRY_CORRUPT, "%s: epsilon is %g, expected a finite number from 0", op, static_cast<double>(epsilon));
+  const Shape& x = inputs[0];
+  if (x.rank < rank)
+    return error(FERRY_SHAPE_MISMATCH, "%s: input %s has rank %d, expected %d or more", op, to_string(x).c_str(),
+                 x.rank, rank);
+  const Shape channels{x[x.rank - 1]};
+  if (inputs[1] == channels && inputs[2] == channels) return {};
+  return error(FERRY_SHAPE_MISMATCH, "%s: weight %s and bias %s do not fit %d channels", op,
+               to_string(inputs[1]).c_str(), to_string(inputs[2]).c_str(), channels[0]);
+}
+
+Status rule(const char* op, const fbs::LayerNorm& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_norm(op, p.epsilon(), inputs, 1));
+  *output = inputs[0];
+  return {};
+}
+
+Status rule(const char* op, const fbs::GroupNorm& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_norm(op, p.epsilon(), inputs, 2));
+  FERRY_TRY(check_parameter(op, "groups", p.groups(), 1));
+  const Shape& x = inputs[0];
+  if (x[x.rank - 1] % p.groups() != 0)
+    return error(FERRY_SHAPE_MISMATCH, "%s: %d channels do not divide into %d groups", op, x[x.rank - 1], p.groups());
+  *output = x;
+  return {};
+}
+
+Status rule(const char* op, const fbs::Grn& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_norm(op, p.epsilon(), inputs, 4));
+  FERRY_TRY(check_rank(op, "input", inputs[0], 4));
+  *output = inputs[0];
+  return {};
+}
+
+Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 3, 5));
+  FERRY_TRY(check_parameter(op, "heads", p.heads(), 1));
+  FERRY_TRY(check_parameter(op, "kv_heads", p.kv_heads(), 1));
+  if (p.heads() % p.kv_heads() != 0)
+    return error(FERRY_CORRUPT, "%s: %d heads do not divide among %d key and value heads", op, p.heads(), p.kv_heads());
+  if (!std::isfinite(p.scale()))
+    return error(FERRY_CORRUPT, "%s: the scale is %g, expected a finite number", op, static_cast<double>(p.scale()));
+  const Shape &q = inputs[0], &k = inputs[1], &v = inputs[2];
+  FERRY_TRY(check_rank(op, "query", q, 3));
+  FERRY_TRY(check_rank(op, "key", k, 3));
+  FERRY_TRY(check_rank(op, "value", v, 3));
+  if (q[2] % p.heads() != 0 || v[2] % p.kv_heads() != 0 || int64_t{k[2]} * p.heads() != int64_t{q[2]} * p.kv_heads() ||
+      k[0] != q[0] || v[0] != q[0] || v[1] != k[1])
+    return error(FERRY_SHAPE_MISMATCH, "%s: query %s, key %s and value %s do not fit %d heads and %d of keys", op,
+                 to_string(q).c_str(), to_string(k).c_str(), to_string(v).c_str(), p.heads(), p.kv_heads());
+  for (const Shape& bias : inputs.subspan(3)) {
+    FERRY_TRY(check_rank(op, "bias", bias, 4));
+    if (q[0] % bias[0] != 0 || (bias[1] != 1 && bias[1] != p.heads()) || (bias[2] != 1 && bias[2] != q[1]) ||
+        bias[3] != k[1])
+      return error(FERRY_SHAPE_MISMATCH, "%s: bias %s does not fit %d samples, %d heads, %d queries and %d keys", op,
+                   to_string(bias).c_str(), q[0], p.heads(), q[1], k[1]);
+  }
+  FERRY_TRY(append(op, q[0], output));
+  FERRY_TRY(append(op, q[1], output));
+  return append(op, int64_t{v[2]} / p.kv_heads() * p.heads(), output);
+}
+
+Status rule(const char* op, const fbs::RotaryEmbedding& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 3, 3));
+  FERRY_TRY(check_parameter(op, "heads", p.heads(), 1));
+  const Shape& x = inputs[0];
+  FERRY_TRY(check_rank(op, "input", x, 3));
+  if (x[2] % p.heads() != 0 || x[2] / p.heads() % 2 != 0)
+    return error(FERRY_SHAPE_MISMATCH, "%s: %d channels do not divide into %d heads of an even size", op, x[2],
+                 p.heads());
+  const Shape table{x[1], x[2] / p.heads()};
+  if (inputs[1] != table || inputs[2] != table)
+    return error(FERRY_SHAPE_MISMATCH, "%s: cos %s and sin %s do not fit input %s, expected %s", op,
+                 to_string(inputs[1]).c_str(), to_string(inputs[2]).c_str(), to_string(x).c_str(),
+                 to_string(table).c_str());
+  *output = x;
+  return {};
+}
+
+template <typename Params>
+Status check_windows(const char* op, const Params& p, int32_t height, int32_t width) {
+  FERRY_TRY(check_parameter(op, "window_h", p.window_h(), 1));
+  FERRY_TRY(check_parameter(op, "window_w", p.window_w(), 1));
+  FERRY_TRY(check_parameter(op, "shift_h", p.shift_h(), 0));
+  FERRY_TRY(check_parameter(op, "shift_w", p.shift_w(), 0));
+  if (p.shift_h() >= p.window_h() || p.shift_w() >= p.window_w())
+    return error(FERRY_CORRUPT, "%s: a shift of %dx%d is not below the window, %dx%d", op, p.shift_h(), p.shift_w(),
+                 p.window_h(), p.window_w());
+  if (height % p.window_h() != 0 || width % p.window_w() != 0)
+    return error(FERRY_SHAPE_MISMATCH, "%s: %dx%d does not divide into windows of %dx%d", op, height, width,
+                 p.window_h(), p.window_w());
+  return {};
+}
+
+Status rule(const char* op, const fbs::WindowPartition& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_image(op, inputs));
+  const Shape& x = inputs[0];
+  FERRY_TRY(check_windows(op, p, x[1], x[2]));
+  FERRY_TRY(append(op, int64_t{x[0]} * (x[1] / p.window_h()) * (x[2] / p.window_w()), output));
+  FERRY_TRY(append(op, int64_t{p.window_h()} * p.window_w(), output));
+  return append(op, x[3], output);
+}
+
+Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 1, 1));
+  FERRY_TRY(check_parameter(op, "height", p.height(), 1));
+  FERRY_TRY(check_parameter(op, "width", p.width(), 1));
+  FERRY_TRY(check_windows(op, p, p.height(), p.width()));
+  const Shape& x = inputs[0];
+  FERRY_TRY(check_rank(op, "input", x, 3));
+  const int64_t windows = int64_t{p.height() / p.window_h()} * (p.width() / p.window_w());
+  if (x[0] % windows != 0 || x[1] != int64_t{p.window_h()} * p.window_w())
+    return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold pictures of %dx%d in windows of %dx%d", op,
+                 to_string(x).c_str(), p.height(), p.width(), p.window_h(), p.window_w());
+  FERRY_TRY(append(op, x[0] / windows, output));
+  FERRY_TRY(append(op, p.height(), output));
+  FERRY_TRY(append(op, p.width(), output));
+  return append(op, x[2], output);
+}
+
 // ---- movement -------------------------------------------------------------------------------------------------------
 
 Status rule(const char* op, const fbs::Concat& p, Shapes inputs, Shape* output) {
@@ -299,11 +425,13 @@ Status rule(const char* op, const fbs::Resize2d& p, Shapes inputs, Shape* output
     return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(p.kind()));
   FERRY_TRY(check_parameter(op, "scale_h", p.scale_h(), 1));
   FERRY_TRY(check_parameter(op, "scale_w", p.scale_w(), 1));
+  FERRY_TRY(check_parameter(op, "height", p.height(), 0));
+  FERRY_TRY(check_parameter(op, "width", p.width(), 0));
   FERRY_TRY(check_image(op, inputs));
   const Shape& x = inputs[0];
   FERRY_TRY(append(op, x[0], output));
-  FERRY_TRY(append(op, int64_t{x[1]} * p.scale_h(), output));
-  FERRY_TRY(append(op, int64_t{x[2]} * p.scale_w(), output));
+  FERRY_TRY(append(op, p.height() > 0 ? p.height() : int64_t{x[1]} * p.scale_h(), output));
+  FERRY_TRY(append(op, p.width() > 0 ? p.width() : int64_t{x[2]} * p.scale_w(), output));
   return append(op, x[3], output);
 }
 
@@ -435,6 +563,13 @@ Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape
       FERRY_RULE(Slice);
       FERRY_RULE(Softmax);
       FERRY_RULE(ConvTranspose2d);
+      FERRY_RULE(LayerNorm);
+      FERRY_RULE(GroupNorm);
+      FERRY_RULE(Grn);
+      FERRY_RULE(Attention);
+      FERRY_RULE(RotaryEmbedding);
+      FERRY_RULE(WindowPartition);
+      FERRY_RULE(WindowReverse);
 #undef FERRY_RULE
   }
   FERRY_TRY(check_size(name, "output", shape));
@@ -460,6 +595,13 @@ const char* op_name(fbs::OpParams type) {
     case fbs::OpParams::Slice: return "slice";
     case fbs::OpParams::Softmax: return "softmax";
     case fbs::OpParams::ConvTranspose2d: return "conv_transpose2d";
+    case fbs::OpParams::LayerNorm: return "layer_norm";
+    case fbs::OpParams::GroupNorm: return "group_norm";
+    case fbs::OpParams::Grn: return "grn";
+    case fbs::OpParams::Attention: return "attention";
+    case fbs::OpParams::RotaryEmbedding: return "rotary_embedding";
+    case fbs::OpParams::WindowPartition: return "window_partition";
+    case fbs::OpParams::WindowReverse: return "window_reverse";
   }
   return "unknown";
 }
@@ -471,6 +613,11 @@ Status at_operator(const Status& status, const fbs::Operator& op) {
 
 bool has_weight(fbs::OpParams type) {
   return type == fbs::OpParams::Conv2d || type == fbs::OpParams::ConvTranspose2d || type == fbs::OpParams::Linear;
+}
+
+bool takes_constants(fbs::OpParams type) {
+  return has_weight(type) || type == fbs::OpParams::LayerNorm || type == fbs::OpParams::GroupNorm ||
+         type == fbs::OpParams::Grn || type == fbs::OpParams::RotaryEmbedding;
 }
 
 }  // namespace ferry

@@ -25,4 +25,7 @@ Status at_operator(const Status& status, const fbs::Operator& op);
 // Does the operator have a weight and perhaps a bias, constants both, as inputs 1 and 2?
 bool has_weight(fbs::OpParams type);
 
+// Are all inputs after the first constants?
+bool takes_constants(fbs::OpParams type);
+
 }  // namespace ferry

@@ -204,7 +204,7 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) const {
     return error(FERRY_CORRUPT, "operator %u '%.64s': reads tensor %u '%.64s' before anything computes it", index,
                  text(op.name()), in, text(t.name()));
   const bool weighted = has_weight(op.params_type());
-  if (weighted && place > 0 && !constant)
+  if (takes_constants(op.params_type()) && place > 0 && !constant)
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
   // Weights and arithmetic's constants may be stored in half precision; backends widen them.

@@ -30,6 +30,41 @@ TEST(Resize2d, InterpolatesBetweenHalfPixelCentres) {
   }
 }
 
+fbs::Resize2dT resize_to(fbs::ResizeKind kind, int height, int width, bool align_corners) {
+  fbs::Resize2dT p;
+  p.kind = kind;
+  p.height = height;
+  p.width = width;
+  p.align_corners = align_corners;
+  return p;
+}
+
+TEST(Resize2d, ReachesAnySizeWithBothCornerConventions) {
+  for (const auto kind : {fbs::ResizeKind::Nearest, fbs::ResizeKind::Bilinear, fbs::ResizeKind::Bicubic}) {
+    for (const bool align : {false, true}) {
+      SCOPED_TRACE(std::string(fbs::EnumNameResizeKind(kind)) + (align ? ", corners aligned" : ""));
+      const double bound = kind == fbs::ResizeKind::Nearest ? 0 : 5e-7;
+      expect_like_oracle(resize_to(kind, 14, 9, align), {input({2, 5, 7, 19})}, bound, {}, /*left_to_cpu=*/true);
+      expect_like_oracle(resize_to(kind, 3, 4, align), {input({3, 8, 11, 5})}, bound, {}, /*left_to_cpu=*/true);
+      expect_like_oracle(resize_to(kind, 1, 1, align), {input({1, 4, 3, 2})}, bound, {}, /*left_to_cpu=*/true);
+      expect_like_oracle(resize_to(kind, 6, 5, align), {input({1, 1, 1, 1})}, bound, {}, /*left_to_cpu=*/true);
+    }
+  }
+}
+
+// torch.nn.functional.interpolate(arange(4.).reshape(1, 1, 1, 4), size=(1, 6), mode="bicubic"): torch 1.13.
+TEST(Resize2dOracle, AgreesWithPyTorchsBicubic) {
+  const reference::Array x{{1, 1, 4, 1}, {0, 1, 2, 3}};
+  const std::vector<double> half_pixel = {-0.0868055820, 0.40625, 1.2129627466, 1.7870371342, 2.59375, 3.0868055820},
+                            aligned = {0, 0.504, 1.248, 1.752, 2.496, 3};
+  const auto near = [&](bool align, const std::vector<double>& expected) {
+    const auto values = oracle(resize_to(fbs::ResizeKind::Bicubic, 1, 6, align), {x}).values;
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-6) << i;
+  };
+  near(false, half_pixel);
+  near(true, aligned);
+}
+
 // PyTorch's documentation of nn.Upsample: [[1, 2], [3, 4]] doubled, align_corners=False.
 TEST(Resize2dOracle, AgreesWithPyTorchsExample) {
   const reference::Array x{{1, 2, 2, 1}, {1, 2, 3, 4}};

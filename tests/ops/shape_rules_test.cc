@@ -258,8 +258,8 @@ TEST(ShapeRules, Resize2d) {
                  "resize2d: scale_h is -2, expected 1 to 1048576");
   expect_refusal(with<P>([](P& p) { p.scale_h = 1 << 20; }), {{1, 4096, 1, 1}}, FERRY_SHAPE_MISMATCH,
                  "resize2d: output dimension 1 would be 4294967296, expected 1 to 2147483647");
-  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::ResizeKind>(2); }), {{2, 4, 5, 6}}, FERRY_UNSUPPORTED,
-                 "resize2d: unknown kind 2");
+  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::ResizeKind>(3); }), {{2, 4, 5, 6}}, FERRY_UNSUPPORTED,
+                 "resize2d: unknown kind 3");
 }
 
 TEST(ShapeRules, Pad) {
@@ -363,7 +363,7 @@ TEST(ShapeRules, RefusesOperatorsOfALaterVersion) {
   Shape output;
   const Status status = infer_shape(*flatbuffers::GetRoot<fbs::Operator>(builder.GetBufferPointer()), {}, &output);
   EXPECT_EQ(status.code(), FERRY_UNSUPPORTED);
-  EXPECT_EQ(status.message(), "operator type 16 is unknown to this version");
+  EXPECT_EQ(status.message(), "operator type 23 is unknown to this version");
 }
 
 TEST(ShapeRules, EveryOperatorHasAName) {

@@ -26,6 +26,7 @@ const Case kCases[] = {
     {fbs::UnaryKind::Sigmoid, 0, 0, -12, 12, 3e-7},    {fbs::UnaryKind::Tanh, 0, 0, -6, 6, 3e-7},
     {fbs::UnaryKind::HardSwish, 0, 0, -6, 6, 3e-7},    {fbs::UnaryKind::Silu, 0, 0, -12, 12, 3e-7},
     {fbs::UnaryKind::Silu, 0, 0, -1, 1, 3e-7},         {fbs::UnaryKind::Silu, 0, 0, -80, 0, 3e-7},
+    {fbs::UnaryKind::HardSigmoid, 0, 0, -6, 6, 2e-7},  {fbs::UnaryKind::GeluTanh, 0, 0, -12, 12, 3e-7},
     {fbs::UnaryKind::Gelu, 0, 0, -6, 6, 3e-7},         {fbs::UnaryKind::Abs, 0, 0, -10, 10, 0},
     {fbs::UnaryKind::Neg, 0, 0, -10, 10, 0},           {fbs::UnaryKind::Exp, 0, 0, -20, 5, 3e-7},
     {fbs::UnaryKind::Sqrt, 0, 0, 0, 100, 3e-7},        {fbs::UnaryKind::Square, 0, 0, -10, 10, 1e-7},
