@@ -61,8 +61,10 @@ parity::Report compare_one(const Options& options, const parity::Pair& pair, fer
 parity::Report line_of_table(const Options& options, const parity::Pair& pair, const ferry_session_options& session) {
   parity::Report report;
   try {
-    if (!pair.fixture.empty()) return compare_one(options, pair, session);
-    report.problem = "no folder in " + options.fixture + " is called so";
+    if (!pair.fixture.empty())
+      report = compare_one(options, pair, session);
+    else
+      report.problem = "no folder in " + options.fixture + " is called so";
   } catch (const std::exception& e) {
     report.problem = e.what();
   }
