@@ -20,5 +20,12 @@ Status create_reshape(const Model& model, const fbs::Operator& op, std::unique_p
 Status create_transpose(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_slice(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_softmax(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_layer_norm(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_group_norm(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_grn(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_attention(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_rotary_embedding(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_window_partition(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_window_reverse(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
 }  // namespace ferry::cpu

@@ -27,6 +27,13 @@ constexpr Lowering kLowerings[] = {
     {fbs::OpParams::Slice, create_slice},
     {fbs::OpParams::Softmax, create_softmax},
     {fbs::OpParams::ConvTranspose2d, create_conv_transpose2d},
+    {fbs::OpParams::LayerNorm, create_layer_norm},
+    {fbs::OpParams::GroupNorm, create_group_norm},
+    {fbs::OpParams::Grn, create_grn},
+    {fbs::OpParams::Attention, create_attention},
+    {fbs::OpParams::RotaryEmbedding, create_rotary_embedding},
+    {fbs::OpParams::WindowPartition, create_window_partition},
+    {fbs::OpParams::WindowReverse, create_window_reverse},
 };
 
 }  // namespace
@@ -42,6 +49,10 @@ Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op
 bool may_run_in_place(const fbs::Operator& op, int index) {
   switch (op.params_type()) {
     case fbs::OpParams::Unary:
+    case fbs::OpParams::LayerNorm:
+    case fbs::OpParams::GroupNorm:
+    case fbs::OpParams::Grn:
+    case fbs::OpParams::RotaryEmbedding:
     case fbs::OpParams::Reshape: return index == 0;
     case fbs::OpParams::Binary: return true;  // of the output's size: not the one that broadcasts
     default: return false;

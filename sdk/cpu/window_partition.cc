@@ -1,0 +1,70 @@
+// window_partition and window_reverse: the same walk, the other way.
+#include <cstring>
+
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+namespace {
+
+template <typename Params>
+class Windows : public Op {
+ public:
+  Windows(const Params& params, bool reverse) : params_(params), reverse_(reverse) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    picture_ = Sizes(reverse_ ? output : inputs[0]);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    const auto [batch, height, width, channels, ignored, unused] = picture_.dims;
+    const auto window_h = static_cast<size_t>(params_.window_h()), window_w = static_cast<size_t>(params_.window_w());
+    const auto shift_h = static_cast<size_t>(params_.shift_h()), shift_w = static_cast<size_t>(params_.shift_w());
+    const size_t across = width / window_w;
+    parallel_rows(pool, batch * height, width * channels, [&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {  // of the rolled picture
+        const size_t y = row % height, n = row / height;
+        const size_t line = (n * height + (y + shift_h) % height) * width;
+        const size_t windows = (n * height + y - y % window_h) / window_h * across;
+        for (size_t x = 0; x < width; ++x) {
+          const size_t pixel = (line + (x + shift_w) % width) * channels;
+          const size_t place =
+              (((windows + x / window_w) * window_h + y % window_h) * window_w + x % window_w) * channels;
+          std::memcpy(output_ + (reverse_ ? pixel : place), input_ + (reverse_ ? place : pixel),
+                      channels * sizeof(float));
+        }
+      }
+    });
+    return {};
+  }
+
+ private:
+  const Params& params_;
+  bool reverse_;
+  Sizes picture_{Shape()};
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
+};
+
+}  // namespace
+
+Status create_window_partition(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Windows<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false);
+  return {};
+}
+
+Status create_window_reverse(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Windows<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true);
+  return {};
+}
+
+}  // namespace ferry::cpu
