@@ -42,13 +42,22 @@ foreach(folder unit ops converter runtime parity cli gpu)
     set(programs ${folder})
     add_test(NAME ${folder} COMMAND ${folder}_tests)
     if(folder STREQUAL "parity" AND FERRY_TEST_GPUS) # networks on software GPUs take minutes: a test of their own
-      add_test(NAME parity_gpu COMMAND parity_tests --gtest_filter=*EveryGpu*)
+      # Sanitizers see our code, not the drivers' which compute: a few networks take it through all that it does. Leaks are
+      # counted in tests/gpu; looking for them here, LeakSanitizer has crashed among the threads that drivers leave.
+      set(networks "*EveryGpu*")
+      if(FERRY_SANITIZE)
+        string(APPEND networks "mobilenetv2_100*")
+      endif()
+      add_test(NAME parity_gpu COMMAND parity_tests "--gtest_filter=${networks}")
       set_tests_properties(parity PROPERTIES ENVIRONMENT "GTEST_FILTER=-*EveryGpu*")
       list(APPEND programs parity_gpu)
     endif()
     foreach(program IN LISTS programs)
       set_property(TEST ${program} APPEND PROPERTY ENVIRONMENT ${test_environment})
     endforeach()
+    if(TEST parity_gpu)
+      set_property(TEST parity_gpu APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    endif()
     set_tests_properties(${programs} PROPERTIES LABELS ${folder} TIMEOUT 1800
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
   else()
