@@ -29,6 +29,8 @@ void fold_input_scale_shift(Graph& graph, const PassOptions& options);
 void fold_scale_shift(Graph& graph, const PassOptions& options);
 // A clamp into the conv2d, linear or arithmetic that computes its input.
 void fuse_activation(Graph& graph, const PassOptions& options);
+// A linear of which only parts of the channels are read (queries, keys and values from one weight) becomes a linear for each.
+void split_linear(Graph& graph, const PassOptions& options);
 // Padding into the convolution (zeros) or pool (zeros that count: average; -infinity: maximum) that reads it.
 void fold_padding(Graph& graph, const PassOptions& options);
 // PyTorch flattens channels first: a linear after such a flatten gets its columns reordered instead of its input.

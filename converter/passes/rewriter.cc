@@ -25,6 +25,11 @@ fbs::OperatorT* Rewriter::only_reader(int tensor) const {
   return uses.seen || uses.readers.size() != 1 ? nullptr : uses.readers.front();
 }
 
+std::vector<fbs::OperatorT*> Rewriter::readers(int tensor) const {
+  const Uses& uses = uses_[static_cast<size_t>(tensor)];
+  return uses.seen ? std::vector<fbs::OperatorT*>{} : uses.readers;
+}
+
 void Rewriter::take_over(fbs::OperatorT* op, fbs::OperatorT* later) {
   for (int input : later->inputs) std::erase(uses(input).readers, later);
   producers_[static_cast<size_t>(op->outputs.front())] = nullptr;

@@ -16,6 +16,8 @@ class Rewriter {
   // The one operator that reads `tensor`, where nobody outside sees it; else null. Whoever has this operator may change
   // what `tensor` holds.
   fbs::OperatorT* only_reader(int tensor) const;
+  // All operators that read `tensor`, where nobody outside sees it; else none.
+  std::vector<fbs::OperatorT*> readers(int tensor) const;
 
   // `op` computes what `later`, its only reader, did; `later` and the value between them are gone.
   void take_over(fbs::OperatorT* op, fbs::OperatorT* later);

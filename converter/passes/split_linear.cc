@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "converter/passes/rewriter.h"
+
+namespace ferry {
+namespace {
+
+// Rows [begin, begin + count) of a constant, a row for each element of its first dimension.
+Tensor rows_of(Graph& graph, int constant, int begin, int count) {
+  Shape shape = graph.shape(constant);
+  const std::vector<double> all = graph.values(constant);
+  const auto row = static_cast<ptrdiff_t>(all.size()) / shape[0];
+  shape[0] = count;
+  const auto from = all.begin() + begin * row;
+  return graph.add_constant(graph.at(constant).name, shape, std::vector<double>(from, from + count * row));
+}
+
+// Does `op` cut a part out of the last dimension and nothing else?
+bool cuts_channels(const Graph& graph, const fbs::OperatorT& op) {
+  const auto* slice = op.params.AsSlice();
+  if (!slice) return false;
+  const Shape from = graph.shape(op.inputs.front()), to = graph.shape(op.outputs.front());
+  return std::equal(from.dims.begin(), from.dims.begin() + from.rank - 1, to.dims.begin());
+}
+
+}  // namespace
+
+void split_linear(Graph& graph, const PassOptions& options) {
+  Rewriter rewriter(graph, options);
+  const size_t count = graph.model.operators.size();
+  for (size_t i = 0; i < count; ++i) {
+    const fbs::OperatorT& linear = *graph.model.operators[i];
+    const std::vector<fbs::OperatorT*> readers = rewriter.readers(linear.outputs.front());
+    if (!linear.params.AsLinear() || readers.empty() ||
+        !std::all_of(linear.inputs.begin() + 1, linear.inputs.end(), [&](int in) { return graph.is_constant(in); }) ||
+        !std::all_of(readers.begin(), readers.end(), [&](const auto* op) { return cuts_channels(graph, *op); }))
+      continue;
+    for (fbs::OperatorT* reader : readers) {
+      const int begin = reader->params.AsSlice()->begin.back();
+      const Shape part = graph.shape(reader->outputs.front());
+      std::vector<Tensor> inputs = {{&graph, linear.inputs.front()}};
+      for (size_t k = 1; k < linear.inputs.size(); ++k)
+        inputs.push_back(rows_of(graph, linear.inputs[k], begin, part[part.rank - 1]));
+      if (reader->name.empty()) reader->name = linear.name;
+      rewriter.replace(reader, linear.params, inputs);
+    }
+  }
+  rewriter.finish();
+}
+
+}  // namespace ferry
