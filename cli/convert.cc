@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string checkpoint, model, output, input_size, labels;
   std::string weights = "f32";
+  std::vector<int> features;
   int num_classes = 0, in_chans = 3;
   bool has_classes = false, has_chans = false, keep_taps = false;
 };
@@ -75,6 +76,7 @@ int convert_checkpoint(const Options& o) {
   if (o.has_classes) options.num_classes = o.num_classes;
   if (o.has_chans) options.in_chans = o.in_chans;
   if (!o.input_size.empty()) read_size(o.input_size, &options);
+  options.features = o.features;
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
   options.labels = o.labels;
@@ -121,6 +123,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry convert model.safetensors --model mobilenetv2_100 -o m.ferry\n"
       "  ferry convert model.safetensors --model resnet50 --num-classes 0       features, no classifier\n"
+      "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    a detector's pyramid\n"
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line");
   auto o = std::make_shared<Options>();
@@ -138,6 +141,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       app->add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
           ->type_name("N");
   app->add_option("--input-size", o->input_size, "Height and width the blob is made for")->type_name("HxW");
+  app->add_option("--features", o->features,
+                  "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
+      ->delimiter(',')
+      ->type_name("LIST");
   app->add_option("--weights", o->weights, "How weights are stored: f32 or f16 (half the file, 3 digits)")
       ->type_name("KIND")
       ->capture_default_str();

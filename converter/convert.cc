@@ -72,6 +72,37 @@ std::vector<float> for_channels(const std::vector<float>& values, int in_chans) 
   return out;
 }
 
+// The tensors that the graph's outputs are computed from.
+std::set<int> ancestors_of_outputs(const Graph& graph) {
+  std::set<int> needed;
+  for (const auto& output : graph.model.outputs) needed.insert(static_cast<int>(output->tensor));
+  for (auto op = graph.model.operators.rbegin(); op != graph.model.operators.rend(); ++op)
+    if (needed.contains((*op)->outputs.front())) needed.insert((*op)->inputs.begin(), (*op)->inputs.end());
+  return needed;
+}
+
+// The pyramid's maps become the outputs; what only the classifier needed is dead code then.
+void output_features(Graph& graph, const std::vector<int>& features) {
+  auto& model = graph.model;
+  model.outputs.clear();
+  for (const int index : features) {
+    const std::string name = "feat/" + std::to_string(index);
+    int maps = 0;
+    const fbs::PortT* map = nullptr;
+    for (const auto& tap : model.taps) {
+      maps += tap->name.starts_with("feat/");
+      if (tap->name == name) map = tap.get();
+    }
+    if (!map && maps == 0) fail("--features %d: the network has no pyramid of feature maps", index);
+    if (!map) fail("--features %d: the network has feature maps 0 to %d", index, maps - 1);
+    graph.add_output(name, {&graph, static_cast<int>(map->tensor)}, map->source_layout);
+  }
+  const std::set<int> needed = ancestors_of_outputs(graph);
+  std::erase_if(model.taps, [&](const auto& tap) { return !needed.contains(static_cast<int>(tap->tensor)); });
+  model.postprocess = nullptr;
+  model.labels.clear();
+}
+
 std::unique_ptr<fbs::PreprocessT> recipe(const BuildOptions& build) {
   const PictureRecipe& picture = build.variant.picture;
   auto recipe = std::make_unique<fbs::PreprocessT>();
@@ -93,6 +124,7 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   if (o.num_classes) out.push_back("--num-classes " + std::to_string(*o.num_classes));
   if (o.in_chans) out.push_back("--in-chans " + std::to_string(*o.in_chans));
   if (o.height && o.width) out.push_back("--input-size " + std::to_string(*o.height) + "x" + std::to_string(*o.width));
+  for (const int index : o.features) out.push_back("--features " + std::to_string(index));
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
   if (o.weights != "f32") out.push_back("--weights " + o.weights);
@@ -164,6 +196,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
     Ledger ledger(checkpoint, *network.naming);
     network.family->build(*graph, Weights(*graph, ledger), build);
     ledger.finish();
+    if (!options.features.empty()) output_features(*graph, options.features);
     describe(*graph, build, options, config);
   } catch (const Error& error) {
     fail("%s as %s: %s", checkpoint->path().filename().string().c_str(), variant.name().c_str(), error.what());

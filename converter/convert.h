@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "converter/graph/graph.h"
 
@@ -27,6 +28,7 @@ struct ConvertOptions {
   std::optional<int> num_classes;    // 0: features only, output "pooled"; absent: as the variant has it
   std::optional<int> in_chans;       // 1..64; the first convolution is adapted by timm's rule
   std::optional<int> height, width;  // input size; absent: the variant's
+  std::vector<int> features;         // not empty: these maps of the pyramid are the outputs, "feat/0", and nothing else
   std::string weights = "f32";       // storage of weights: "f32", "f16"
   bool keep_taps = false;            // every tap survives, at the price of fusion
   std::filesystem::path labels;      // class names, one a line; empty: the variant's own

@@ -174,6 +174,8 @@ TEST_F(Convert, OptionsOutOfRangeAreRefused) {
   };
   EXPECT_EQ(refused([](ConvertOptions& o) { o.weights = "int3"; }), "--weights int3: expected f32 or f16");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.num_classes = -1; }), "--num-classes -1: expected 0 or more");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.features = {0}; }),
+            "squeezenet.safetensors as squeezenet1_1.v1: --features 0: the network has no pyramid of feature maps");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.in_chans = 0; }), "--in-chans 0: expected 1 to 64");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.height = 0; }), "--input-size: a side of 0, expected 1 to 16384");
 }
@@ -269,6 +271,21 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
       EXPECT_EQ(seen[name], entry["shape"].get<std::vector<int>>()) << name;
     }
   }
+
+  // The pyramid alone: its maps are the outputs, in the order asked for, and the head is gone.
+  std::vector<std::string> maps;
+  for (const auto& entry : manifest["outputs"])
+    if (const std::string name = entry["name"]; name.starts_with("feat/")) maps.push_back(name);
+  if (maps.empty()) return;
+  o.keep_taps = false;
+  for (size_t i = maps.size(); i-- > 0;) o.features.push_back(static_cast<int>(i));
+  const auto pyramid = convert_to_graph(o);
+  ASSERT_EQ(pyramid->model.outputs.size(), maps.size());
+  for (size_t i = 0; i < maps.size(); ++i) EXPECT_EQ(pyramid->model.outputs[i]->name, maps[maps.size() - 1 - i]);
+  EXPECT_TRUE(pyramid->model.labels.empty());
+  for (const auto& tap : pyramid->model.taps) EXPECT_NE(tap->name, "pooled");
+  o.features = {0};
+  EXPECT_LT(convert_to_graph(o)->model.operators.size(), pyramid->model.operators.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
