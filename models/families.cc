@@ -2,10 +2,12 @@
 
 #include <sstream>
 
+#include "models/fastvit/fastvit.h"
 #include "models/mobilenetv2/mobilenetv2.h"
 #include "models/rdn/rdn.h"
 #include "models/repvit/repvit.h"
 #include "models/resnet/resnet.h"
+#include "models/resnetv2/resnetv2.h"
 #include "models/squeezenet/squeezenet.h"
 #include "models/srvgg/srvgg.h"
 
@@ -16,6 +18,8 @@ std::span<const Family> families() {
       {"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of},
       {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, nullptr},
       {"RepViT", repvit::variants, repvit::namings, repvit::build, nullptr},
+      {"FastViT", fastvit::variants, fastvit::namings, fastvit::build, nullptr},
+      {"BiT ResNetV2", resnetv2::variants, resnetv2::namings, resnetv2::build, nullptr},
       {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
       {"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build, nullptr},
       {"Residual dense network", rdn::variants, rdn::namings, rdn::build, nullptr},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace ferry {
 namespace {
@@ -62,10 +63,18 @@ Tensor normalize(Tensor x, const Weights& w, double eps) {
          graph.add_constant(name + ".shift", Shape{count}, std::move(shift));
 }
 
+// Not tapped.
 template <typename Params>
 Tensor norm(Tensor x, const Weights& w, const Params& params) {
   const Shape width{channels(x)};
-  return tap(x.graph->add_op(w.name(), params, {x, w("weight", width), w("bias", width)}), w);
+  return x.graph->add_op(w.name(), params, {x, w("weight", width), w("bias", width)});
+}
+
+fbs::GroupNormT group_norm_params(int groups, double eps) {
+  fbs::GroupNormT params;
+  params.groups = groups;
+  params.epsilon = static_cast<float>(eps);
+  return params;
 }
 
 }  // namespace
@@ -90,6 +99,7 @@ Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& o) {
   const int in = channels(x) / o.groups;
   Tensor weight = w.kernel({o.out, o.kernel, o.kernel, o.adapt_input ? 0 : in});
   if (o.adapt_input && channels(weight) != in) weight = adapt_input_channels(weight, in);
+  if (o.standardize > 0 && !w.trying()) weight = standardize_weight(weight, o.standardize);
   fbs::Conv2dT params;
   params.stride_h = params.stride_w = o.stride;
   params.dilation_h = params.dilation_w = o.dilation;
@@ -129,20 +139,21 @@ Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double 
 Tensor layer_norm(Tensor x, const Weights& w, double eps) {
   fbs::LayerNormT params;
   params.epsilon = static_cast<float>(eps);
-  return norm(x, w, params);
+  return tap(norm(x, w, params), w);
 }
 
 Tensor group_norm(Tensor x, const Weights& w, int groups, double eps) {
-  fbs::GroupNormT params;
-  params.groups = groups;
-  params.epsilon = static_cast<float>(eps);
-  return norm(x, w, params);
+  return tap(norm(x, w, group_norm_params(groups, eps)), w);
+}
+
+Tensor group_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), int groups, double eps) {
+  return tap(tap(act(norm(x, w, group_norm_params(groups, eps))), w["act"]), w);
 }
 
 Tensor grn(Tensor x, const Weights& w, double eps) {
   fbs::GrnT params;
   params.epsilon = static_cast<float>(eps);
-  return norm(x, w, params);
+  return tap(norm(x, w, params), w);
 }
 
 Tensor prelu(Tensor x, const Weights& w) {
@@ -321,6 +332,20 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
     }
   }
   return graph.add_constant(name, Shape{from[0], from[1], from[2], out}, std::move(adapted));
+}
+
+Tensor standardize_weight(Tensor weight, double eps) {
+  Graph& graph = *weight.graph;
+  std::vector<double> values = graph.values(weight.index);
+  const size_t row = values.size() / static_cast<size_t>(weight.shape()[0]);
+  for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(row)) {
+    const std::span<double> kernel(at, row);
+    double mean = 0, variance = 0;
+    for (double v : kernel) mean += v / static_cast<double>(row);
+    for (double v : kernel) variance += (v - mean) * (v - mean) / static_cast<double>(row);
+    for (double& v : kernel) v = (v - mean) / std::sqrt(variance + eps);
+  }
+  return graph.add_constant(graph.at(weight.index).name, weight.shape(), std::move(values));
 }
 
 }  // namespace ferry

@@ -34,6 +34,7 @@ struct Conv2dOptions {
   int groups = 1;
   bool bias = true;
   bool adapt_input = false;  // a first convolution: its weight is fitted to x's channels, see adapt_input_channels()
+  double standardize = 0;    // epsilon of standardize_weight(); 0: the weight is used as it is
 };
 Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& options = {});
 
@@ -67,6 +68,8 @@ Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double 
 Tensor layer_norm(Tensor x, const Weights& w, double eps = 1e-5);
 // Over all places and the channels of a group.
 Tensor group_norm(Tensor x, const Weights& w, int groups = 32, double eps = 1e-5);
+// GroupNorm and activation as one module (timm's GroupNormAct): taps "norm1.act" and "norm1" are both after `act`.
+Tensor group_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), int groups = 32, double eps = 1e-5);
 // Global response normalization (ConvNeXt V2) over height and width.
 Tensor grn(Tensor x, const Weights& w, double eps = 1e-6);
 
@@ -145,5 +148,9 @@ Tensor operator+(Tensor a, double b);
 // the input channels (by threes where there are more than 3), else the weight repeated, cut to size and scaled by
 // 3 / in_chans. Throws Error where the rule has no answer.
 Tensor adapt_input_channels(Tensor weight, int in_chans);
+
+// Weight standardization (Qiao et al., arXiv:1903.10520) of a convolution weight: for each output channel
+// (w - mean) / sqrt(variance + eps), the variance that of a population, in double.
+Tensor standardize_weight(Tensor weight, double eps);
 
 }  // namespace ferry

@@ -291,7 +291,8 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
 INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
                          testing::Values("timm_resnet50_a1_in1k", "timm_resnet50_a1_in1k_in1c", "hf_resnet50",
                                          "timm_mobilenetv2_100", "timm_mobilenetv2_100_in1c", "timm_repvit_m0_9",
-                                         "timm_repvit_m0_9_in1c", "timm_repvit_m0_9_seed1"),
+                                         "timm_repvit_m0_9_in1c", "timm_repvit_m0_9_seed1", "timm_fastvit_t8",
+                                         "timm_resnetv2_50x1_bit", "timm_resnetv2_50x1_bit_in1c"),
                          [](const auto& test) { return std::string(test.param); });
 
 class RealCheckpoint : public testing::TestWithParam<std::pair<const char*, const char*>> {};

@@ -107,6 +107,7 @@ std::vector<std::string> counted(const std::string& before, const std::vector<in
 const std::vector<std::string> kResNet50 = counted("layer", {3, 4, 6, 3}, 1, ".");
 const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3, 3, 1}, 0, ".");
 
+const std::vector<std::string> kResNetV2 = counted("stages.", {3, 4, 6, 3}, 0, ".blocks.");
 const std::vector<std::string> kRepVit = counted("stages.", {2, 2, 14, 2}, 0, ".blocks.");
 
 INSTANTIATE_TEST_SUITE_P(Fixtures, Family,
@@ -118,7 +119,11 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, Family,
                                            Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30},
                                            Case{"timm_repvit_m0_9", "repvit_m0_9", 3, kRepVit, 105},
                                            Case{"timm_repvit_m0_9_in1c", "repvit_m0_9", 1, kRepVit, 29},
-                                           Case{"timm_repvit_m0_9_seed1", "repvit_m0_9", 3, kRepVit, 105}),
+                                           Case{"timm_repvit_m0_9_seed1", "repvit_m0_9", 3, kRepVit, 105},
+                                           Case{"timm_fastvit_t8", "fastvit_t8", 3,
+                                                counted("stages.", {2, 2, 4, 2}, 0, ".blocks."), 108},
+                                           Case{"timm_resnetv2_50x1_bit", "resnetv2_50x1_bit", 3, kResNetV2, 77},
+                                           Case{"timm_resnetv2_50x1_bit_in1c", "resnetv2_50x1_bit", 1, kResNetV2, 33}),
                          [](const auto& tested) { return std::string(tested.param.fixture); });
 
 // ---- half precision --------------------------------------------------------------------------------------------------
