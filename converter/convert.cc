@@ -106,9 +106,10 @@ void output_features(Graph& graph, const std::vector<int>& features) {
 std::unique_ptr<fbs::PreprocessT> recipe(const BuildOptions& build) {
   const PictureRecipe& picture = build.variant.picture;
   auto recipe = std::make_unique<fbs::PreprocessT>();
-  recipe->resize_mode = fbs::ResizeMode::ShortestEdge;
-  recipe->resize_h = static_cast<int>(std::floor(std::max(build.height, build.width) / picture.crop_pct));
-  recipe->resize_w = recipe->resize_h;
+  const auto grown = [&](int side) { return static_cast<int>(std::floor(side / picture.crop_pct)); };
+  recipe->resize_mode = picture.squash ? fbs::ResizeMode::Exact : fbs::ResizeMode::ShortestEdge;
+  recipe->resize_h = grown(picture.squash ? build.height : std::max(build.height, build.width));
+  recipe->resize_w = picture.squash ? grown(build.width) : recipe->resize_h;
   recipe->filter = picture.filter;
   recipe->crop_h = build.height;
   recipe->crop_w = build.width;

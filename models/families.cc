@@ -3,6 +3,8 @@
 #include <sstream>
 
 #include "models/fastvit/fastvit.h"
+#include "models/convnext/convnext.h"
+#include "models/dinov3/dinov3.h"
 #include "models/mobilenetv2/mobilenetv2.h"
 #include "models/rdn/rdn.h"
 #include "models/repvit/repvit.h"
@@ -10,6 +12,7 @@
 #include "models/resnetv2/resnetv2.h"
 #include "models/squeezenet/squeezenet.h"
 #include "models/srvgg/srvgg.h"
+#include "models/vit/vit.h"
 
 namespace ferry {
 
@@ -20,6 +23,9 @@ std::span<const Family> families() {
       {"RepViT", repvit::variants, repvit::namings, repvit::build, nullptr},
       {"FastViT", fastvit::variants, fastvit::namings, fastvit::build, nullptr},
       {"BiT ResNetV2", resnetv2::variants, resnetv2::namings, resnetv2::build, nullptr},
+      {"ConvNeXt", convnext::variants, convnext::namings, convnext::build, nullptr},
+      {"ViT", vit::variants, vit::namings, vit::build, nullptr},
+      {"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::architecture_of},
       {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
       {"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build, nullptr},
       {"Residual dense network", rdn::variants, rdn::namings, rdn::build, nullptr},

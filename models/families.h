@@ -20,9 +20,14 @@ namespace ferry {
 struct PictureRecipe {
   fbs::Filter filter = fbs::Filter::Bicubic;
   double crop_pct = 0.875;
+  bool squash = false;  // both edges to floor(size / crop_pct), whatever the picture's proportions
   std::vector<float> mean = {0.485f, 0.456f, 0.406f};
   std::vector<float> std = {0.229f, 0.224f, 0.225f};
 };
+
+// Of CLIP's pictures.
+inline const std::vector<float> kClipMean = {0.48145466f, 0.4578275f, 0.40821073f};
+inline const std::vector<float> kClipStd = {0.26862954f, 0.26130258f, 0.27577711f};
 
 struct Variant {
   std::string architecture;  // "resnet50"; the family knows it by this name

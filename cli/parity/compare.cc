@@ -123,8 +123,11 @@ Comparison compare(const Fixture& fixture, const ComputedTensors& computed, Prec
   Comparison out;
   for (const Entry& entry : fixture.entries) {
     auto it = computed.find(entry.name);  // a blob may name a level of a pyramid, "feat/0", or only its module
-    if (it == computed.end()) it = computed.find(entry.module);
-    if (it != computed.end()) {
+    const bool named = it != computed.end();
+    if (!named) it = computed.find(entry.module);
+    if (!named && it != computed.end() && entry.kind == EntryKind::Pyramid && it->second.shape != entry.shape) {
+      out.not_in_blob.push_back(entry.name);  // a map made of the module's tokens
+    } else if (it != computed.end()) {
       out.rows.push_back(compare_entry(entry, it->second.shape, it->second.read(), precision));
       out.rows.back().depth = it->second.depth;
     } else if (entry.kind != EntryKind::Tap || blocks.contains(pattern(entry.module))) {

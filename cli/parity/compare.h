@@ -56,7 +56,7 @@ struct Row {
 
 struct Comparison {
   std::vector<Row> rows;                 // in network order
-  std::vector<std::string> not_in_blob;  // inner taps, fused away
+  std::vector<std::string> not_in_blob;  // inner taps, fused away, and levels that only inner taps would give
   std::vector<std::string> missing;      // block outputs and outputs that the blob must hold and does not
 
   // At least one row, all of them in bounds, nothing missing.

@@ -116,10 +116,12 @@ Weights Weights::operator[](std::string_view name) const {
   return inner;
 }
 
+const char* Weights::separator() const { return ledger_->naming().layout == WeightLayout::Keras ? "/" : "."; }
+
 std::string Weights::key(std::string_view leaf) const {
-  const char separator = ledger_->naming().layout == WeightLayout::Keras ? '/' : '.';
   const std::string module = name();
-  return module.empty() ? std::string(leaf) : module + separator + std::string(leaf);
+  const bool both = !module.empty() && !leaf.empty();
+  return module + (both ? separator() : "") + std::string(leaf);
 }
 
 bool Weights::has(std::string_view leaf) const { return ledger_->find(key(leaf)) != nullptr; }
@@ -130,7 +132,11 @@ Shape Weights::stored_shape(std::string_view leaf) const {
   return tensor ? to_shape(*tensor, k) : Shape{};
 }
 
-void Weights::discard() const { ledger_->discard(key("")); }
+void Weights::discard() const {
+  const std::string own = name();
+  ledger_->discard(own.empty() ? own : own + separator());
+  if (ledger_->find(own)) ledger_->use(own, path_);
+}
 
 Tensor Weights::permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const {
   const CheckpointTensor& tensor = ledger_->use(key, path_);

@@ -63,6 +63,8 @@ class Weights {
 
   // A parameter as it is stored, of the shape [d0,d1,...] that must hold; an empty shape accepts any.
   Tensor operator()(std::string_view leaf, const Shape& shape = {}) const;
+  // This name itself as a parameter, so that namings can call it what they like: w["cls_token"].parameter({1, 1, 384}).
+  Tensor parameter(const Shape& shape) const { return (*this)("", shape); }
   // Convolution weights as O,KH,KW,I. A dimension of 0 accepts any.
   Tensor kernel(const Shape& shape) const;
   // Weights of a transposed convolution as O,KH,KW,I/groups, of that shape. A dimension of 0 accepts any but the last.
@@ -71,7 +73,7 @@ class Weights {
   Tensor matrix(const Shape& shape) const;
   // A vector's elements in double, for arithmetic at conversion.
   std::vector<double> values(std::string_view leaf, int count) const;
-  // This module's keys are known and not wanted.
+  // This module's keys, or this parameter, are known and not wanted.
   void discard() const;
 
   bool has(std::string_view leaf) const;
@@ -96,6 +98,7 @@ class Weights {
   bool trying() const { return ledger_->mode() == Ledger::Mode::Try; }
 
  private:
+  const char* separator() const;
   std::string key(std::string_view leaf) const;
   Tensor permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const;
 

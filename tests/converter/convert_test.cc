@@ -295,6 +295,18 @@ INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
                                          "timm_resnetv2_50x1_bit", "timm_resnetv2_50x1_bit_in1c"),
                          [](const auto& test) { return std::string(test.param); });
 
+INSTANTIATE_TEST_SUITE_P(ConvNeXt, FixtureTaps,
+                         testing::Values("timm_convnext_atto", "timm_convnext_atto_in1c",
+                                         "timm_convnext_tiny_dinov3_lvd1689m", "timm_convnextv2_atto",
+                                         "timm_convnextv2_atto_in1c"),
+                         [](const auto& test) { return std::string(test.param); });
+
+INSTANTIATE_TEST_SUITE_P(VisionTransformer, FixtureTaps,
+                         testing::Values("timm_vit_small_patch16_224", "timm_vit_small_patch16_224_in1c",
+                                         "timm_vit_small_patch16_dinov3", "timm_vit_small_patch16_dinov3_in1c",
+                                         "timm_vit_small_patch16_dinov3_seed1", "hf_dinov3_vits16"),
+                         [](const auto& test) { return std::string(test.param); });
+
 class RealCheckpoint : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(RealCheckpoint, IsRecognisedAndUsedWhole) {

@@ -1,0 +1,67 @@
+#include "models/blocks/attention.h"
+
+#include <algorithm>
+
+namespace ferry {
+namespace {
+
+using Bias = SelfAttentionOptions::Bias;
+
+struct Projected {
+  Tensor q, k, v;
+};
+
+// Query, key and value, with nothing for the key.
+std::vector<double> query_value_bias(const Weights& w, int width) {
+  const size_t count = static_cast<size_t>(width);
+  std::vector<double> bias;
+  if (w["qkv"].has("bias")) {
+    // DINOv3's own: one vector and a mask, whose values for keys are of no use.
+    bias = w["qkv"].values("bias", 3 * width);
+    w["qkv.bias_mask"].discard();
+  } else {
+    bias = w.values("q_bias", width);
+    bias.resize(2 * count);
+    const std::vector<double> value = w.values("v_bias", width);
+    bias.insert(bias.end(), value.begin(), value.end());
+  }
+  std::fill_n(bias.begin() + static_cast<std::ptrdiff_t>(count), count, 0.0);
+  return bias;
+}
+
+Projected project(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
+  const int width = channels(x);
+  if (!w["qkv"].has("weight") && w["q_proj"].has("weight")) {
+    const bool biased = o.bias != Bias::None;
+    return {linear(x, w["q_proj"], {.out = width, .bias = biased}),
+            linear(x, w["k_proj"], {.out = width, .bias = o.bias == Bias::QueryKeyValue}),
+            linear(x, w["v_proj"], {.out = width, .bias = biased})};
+  }
+  Tensor qkv = linear(x, w["qkv"], {.out = 3 * width, .bias = o.bias == Bias::QueryKeyValue});
+  if (o.bias == Bias::QueryValue)
+    qkv = qkv + w.graph().add_constant(w.name() + ".qkv_bias", Shape{3 * width}, query_value_bias(w, width));
+  return {slice(qkv, 2, 0, width), slice(qkv, 2, width, width), slice(qkv, 2, 2 * width, width)};
+}
+
+Tensor norm_heads(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
+  if (!w.has("weight")) return x;
+  const int width = channels(x);
+  x = layer_norm(reshape(x, {0, 0, o.heads, width / o.heads}), w, o.epsilon);
+  return reshape(x, {0, 0, width});
+}
+
+}  // namespace
+
+Tensor self_attention(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
+  auto [q, k, v] = project(x, w, o);
+  q = norm_heads(q, w["q_norm"], o);
+  k = norm_heads(k, w["k_norm"], o);
+  if (o.rotary) {
+    q = rotary_embedding(q, o.rotary->cos, o.rotary->sin, o.heads, o.rotary->interleaved);
+    k = rotary_embedding(k, o.rotary->cos, o.rotary->sin, o.heads, o.rotary->interleaved);
+  }
+  const Tensor mixed = attention(q, k, v, {.heads = o.heads}, o.biases);
+  return tap(linear(mixed, w["proj"], {.out = channels(x)}), w);
+}
+
+}  // namespace ferry

@@ -1,0 +1,19 @@
+// Tables of positions, made for the grid of patches that a network is converted for.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "models/blocks/patch_embed.h"
+
+namespace ferry {
+
+// `table` (`from` x channels) at the places of `to`, as PyTorch's interpolate(mode="bicubic", align_corners=False) does
+// with antialias False: cubic convolution with a = -0.75 over the four nearest, those outside taken from the edge.
+std::vector<double> resample_bicubic(std::span<const double> table, int channels, Grid from, Grid to);
+
+// A learned table `leaf` of `w`, stored as 1,prefix+places,C for a square grid, for the grid `to`: resampled where its
+// size is another. Entries of the `prefix` tokens stay as they are.
+Tensor position_table(const Weights& w, std::string_view leaf, int channels, int prefix, Grid to);
+
+}  // namespace ferry

@@ -1,0 +1,40 @@
+// Vision transformers (Dosovitskiy et al., arXiv:2010.11929): timm's VisionTransformer with class tokens or average
+// pooling, the image towers of CLIP, DINO and DINOv2 (Oquab et al., arXiv:2304.07193), in timm's names.
+#pragma once
+
+#include "models/families.h"
+
+namespace ferry::vit {
+
+enum class Pool {
+  ClassToken,
+  Average,       // of the patches, then normalized (fc_norm)
+  NormThenMean,  // the other way round
+};
+
+struct Size {
+  int width, depth, heads;
+  int hidden = 0;  // of the MLP; 0: four times the width
+};
+
+struct Config {
+  const char* architecture;
+  int patch;  // its side in pixels
+  Size size;
+  bool clip = false;  // pictures of CLIP's: normalized before the blocks, patches without bias, epsilon 1e-5
+  bool quick_gelu = false;
+  bool qkv_bias = true;
+  bool layer_scale = false;
+  bool swiglu = false;
+  bool class_token = true;
+  int registers = 0;
+  bool embed_prefix = true;  // the table of positions has entries for class token and registers, too
+  Pool pool = Pool::ClassToken;
+};
+const Config& config_of(const std::string& architecture);
+
+std::span<const Variant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const BuildOptions& options);
+
+}  // namespace ferry::vit
