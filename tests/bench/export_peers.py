@@ -4,15 +4,53 @@
     export_peers.py OUT_DIR [NAME ...]      (default: resnet50 mobilenet_v2)
 
 Needs Debian's python3-torch, python3-torchvision and python3-onnx. BatchNorm statistics are made non-trivial, so that
-folding is not a no-op. Exports with opset 13, batch 1, 3x224x224, constants folded, as an application would.
+folding is not a no-op. Exports with opset 17 (the first with LayerNormalization), batch 1, 3x224x224, constants folded,
+as an application would. Where ferry knows the network by timm's names only, the weights are written under those.
 """
 import json
 import os
+import re
 import sys
 
 import numpy as np
 import torch
 import torchvision
+
+
+STAGES = {"1": "0", "3": "1", "5": "2", "7": "3"}  # torchvision counts stages and the steps between them through
+BEFORE = {"2": "1", "4": "2", "6": "3"}
+# torchvision's names as patterns, timm's as replacements, applied in order.
+TIMM_NAMES = {
+    "convnext_tiny": [
+        (r"^features\.0\.", "stem."),
+        (r"^features\.([1357])\.(\d+)\.", lambda m: f"stages.{STAGES[m[1]]}.blocks.{m[2]}."),
+        (r"^features\.([246])\.", lambda m: f"stages.{BEFORE[m[1]]}.downsample."),
+        (r"block\.0\.", "conv_dw."), (r"block\.2\.", "norm."), (r"block\.3\.", "mlp.fc1."), (r"block\.5\.", "mlp.fc2."),
+        (r"layer_scale$", "gamma"), (r"^classifier\.0\.", "head.norm."), (r"^classifier\.2\.", "head.fc.")],
+    "vit_b_16": [
+        (r"^conv_proj\.", "patch_embed.proj."), (r"^class_token$", "cls_token"), (r"^encoder\.pos_embedding$", "pos_embed"),
+        (r"^encoder\.layers\.encoder_layer_", "blocks."), (r"\.ln_", ".norm"), (r"self_attention\.in_proj_", "attn.qkv."),
+        (r"self_attention\.out_proj\.", "attn.proj."), (r"mlp\.0\.", "mlp.fc1."), (r"mlp\.3\.", "mlp.fc2."),
+        (r"^encoder\.ln\.", "norm."), (r"^heads\.head\.", "head.")],
+    "swin_t": [
+        (r"^features\.0\.0\.", "patch_embed.proj."), (r"^features\.0\.2\.", "patch_embed.norm."),
+        (r"^features\.([1357])\.(\d+)\.", lambda m: f"layers.{STAGES[m[1]]}.blocks.{m[2]}."),
+        (r"^features\.([246])\.", lambda m: f"layers.{BEFORE[m[1]]}.downsample."),
+        (r"mlp\.0\.", "mlp.fc1."), (r"mlp\.3\.", "mlp.fc2."), (r"^head\.", "head.fc.")],
+}
+
+
+def checkpoint_of(name, model):
+    """The weights by the names that ferry knows; index tables that follow from the architecture are left out."""
+    state = {}
+    for key, tensor in model.state_dict().items():
+        for pattern, replacement in TIMM_NAMES.get(name, []):
+            key = re.sub(pattern, replacement, key)
+        if key.endswith(".gamma"):
+            tensor = tensor.flatten()
+        if not key.endswith("relative_position_index"):
+            state[key] = tensor
+    return state
 
 
 def write_safetensors(path, state):
@@ -39,8 +77,8 @@ def main():
             if isinstance(module, torch.nn.BatchNorm2d):
                 module.running_mean.uniform_(-0.1, 0.1)
                 module.running_var.uniform_(0.5, 1.5)
-        write_safetensors(os.path.join(out, name + ".safetensors"), model.state_dict())
-        torch.onnx.export(model, torch.zeros(1, 3, 224, 224), os.path.join(out, name + ".onnx"), opset_version=13,
+        write_safetensors(os.path.join(out, name + ".safetensors"), checkpoint_of(name, model))
+        torch.onnx.export(model, torch.zeros(1, 3, 224, 224), os.path.join(out, name + ".onnx"), opset_version=17,
                           input_names=["input"], output_names=["logits"])
         print(name)
 
