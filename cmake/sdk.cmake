@@ -1,6 +1,6 @@
 # What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
 
-ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
+ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/graph/shape_rules/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
 
 if(FERRY_GPU)
   include(cmake/shaders.cmake)

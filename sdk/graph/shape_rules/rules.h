@@ -1,0 +1,58 @@
+// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, attention.cc and
+// movement.cc hold them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ferry_generated.h"
+#include "sdk/graph/shape.h"
+#include "sdk/status.h"
+
+namespace ferry::shape_rules {
+
+using Shapes = std::span<const Shape>;
+
+// Far above what any network uses, and low enough that sums and products of two stay far inside 64 bits.
+constexpr int32_t kMaxParameter = 1 << 20;
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+
+Status check_count(const char* op, Shapes inputs, size_t least, size_t most);
+Status check_rank(const char* op, const char* what, const Shape& shape, int rank);
+// One input of layout [N,H,W,C].
+Status check_image(const char* op, Shapes inputs);
+Status check_parameter(const char* op, const char* what, int32_t value, int32_t least);
+Status check_clamp(const char* op, float low, float high);
+Status check_bias(const char* op, const Shape& bias, int32_t channels);
+// Appends a dimension to `shape`.
+Status append(const char* op, int64_t dimension, Shape* shape);
+// The length of a parameter list; 0 where it is missing.
+int length(const flatbuffers::Vector<int32_t>* list);
+int32_t at(const flatbuffers::Vector<int32_t>* list, int i);
+Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape);
+
+// `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the output's shape.
+Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Linear& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Pool2d& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Binary& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Reduce& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Concat& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::PixelShuffle& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Resize2d& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Pad& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Reshape& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Transpose& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Softmax& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::ConvTranspose2d& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::LayerNorm& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::GroupNorm& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Grn& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::RotaryEmbedding& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::WindowPartition& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* output);
+
+}  // namespace ferry::shape_rules
