@@ -8,7 +8,8 @@ layout(constant_id = 5) const uint kStep2 = 0;
 layout(constant_id = 6) const uint kStep3 = 0;
 
 const uint kNone = 0, kClamp = 1, kLeakyRelu = 2, kSigmoid = 3, kTanh = 4, kHardSwish = 5, kSilu = 6, kGelu = 7, kAbs = 8,
-           kNeg = 9, kExp = 10, kSqrt = 11, kSquare = 12, kHardSigmoid = 13, kGeluTanh = 14, kAdd = 32, kSub = 33, kMul = 34, kDiv = 35, kMax = 36,
+           kNeg = 9, kExp = 10, kSqrt = 11, kSquare = 12, kHardSigmoid = 13,
+           kGeluTanh = 14, kAdd = 32, kSub = 33, kMul = 34, kDiv = 35, kMax = 36,
            kMin = 37, kPRelu = 38, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
 const uint kScalar = 0, kVector = 1, kTensor = 2;
 

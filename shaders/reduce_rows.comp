@@ -1,5 +1,5 @@
 #version 450
-// Mean or sum over all dimensions of some kind but the last. A workgroup of X by Y: X quads of one output row, Y shares of the
+// Mean or sum, also of squares, over all dimensions of some kind but the last. A workgroup of X by Y: X quads of one output row, Y shares of the
 // rows that are added up.
 #include "common.glsl"
 #include "epilogue.glsl"
@@ -7,6 +7,7 @@
 
 layout(constant_id = 7) const uint kShares = 1;  // Y
 layout(constant_id = 8) const uint kQuads = 1;   // X
+layout(constant_id = 9) const uint kSquares = 0;  // 1: squares are added up
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -43,8 +44,10 @@ void main() {
   precise vec4 sum = vec4(0), carry = vec4(0);
   if (inside) {
     const uint first = kept_row(row);
-    for (uint i = share; i < push.reduced; i += kShares)
-      KAHAN_ADD(sum, carry, LOAD_INPUT((first + reduced_row(i)) * push.row_quads + quad))
+    for (uint i = share; i < push.reduced; i += kShares) {
+      const vec4 x = LOAD_INPUT((first + reduced_row(i)) * push.row_quads + quad);
+      KAHAN_ADD(sum, carry, kSquares == 1 ? x * x : x)
+    }
   }
   partial[share * kQuads + gl_LocalInvocationID.x] = sum;
   for (uint half_shares = kShares / 2; half_shares > 0; half_shares /= 2) {

@@ -1,39 +1,56 @@
 #version 450
-// Enlarges by whole factors, one output quad an invocation. Bilinear: half-pixel centres, edges clamped.
+// Another size for pictures, one output quad an invocation: from 1, 2 x 2 or 4 x 4 cells, edges repeated.
 #include "common.glsl"
 #include "epilogue.glsl"
 
-layout(constant_id = 7) const uint kBilinear = 0;
+layout(constant_id = 7) const uint kCells = 1;  // along a side: 1 nearest, 2 bilinear, 4 bicubic
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint batch;
-  uint height, width;  // of the input
-  uint scale_h, scale_w;
+  int height, width;  // of the input
+  int out_height, out_width;
+  // Output coordinate i lies at (i * factor + offset) / divisor of the input, as exact as integers are.
+  int factor_h, offset_h, divisor_h;
+  int factor_w, offset_w, divisor_w;
 } push;
 EPILOGUE
 
-vec4 cell(uint n, uint y, uint x, uint quad) {
-  return LOAD_INPUT(((n * push.height + y) * push.width + x) * push.row_quads + quad);
+// The last cell not beyond the place `at` / divisor, and how far that is from it.
+int cell(int at, int divisor, out float fraction) {
+  const int shifted = at + divisor;  // not negative
+  fraction = float(shifted % divisor) / float(divisor);
+  return shifted / divisor - 1;
+}
+
+// Of the cells around a place.
+vec4 weights(float t) {
+  if (kCells == 1) return vec4(1, 0, 0, 0);
+  if (kCells == 2) return vec4(1 - t, t, 0, 0);
+  // Keys' cubic convolution with a = -0.75.
+  const float s = 1 - t;
+  return vec4(-0.75 * t * s * s, 1 + t * t * (1.25 * t - 2.25), 1 + s * s * (1.25 * s - 2.25), -0.75 * s * t * t);
 }
 
 void main() {
   const uint i = linear_index();
   const uint row = i / push.row_quads, quad = i % push.row_quads;
-  const uint out_width = push.width * push.scale_w, out_height = push.height * push.scale_h;
-  if (row >= push.batch * out_height * out_width) return;
-  const uint x = row % out_width, y = row / out_width % out_height, n = row / (out_width * out_height);
-  vec4 value;
-  if (kBilinear == 0) {
-    value = cell(n, y / push.scale_h, x / push.scale_w, quad);
-  } else {
-    // The centre (i + 0.5) / scale - 0.5, not below 0, in whole steps of 1 / (2 scale): exact.
-    const ivec2 steps = 2 * ivec2(push.scale_h, push.scale_w);
-    const ivec2 centre = max(2 * ivec2(y, x) + 1 - steps / 2, ivec2(0));
-    const uvec2 first = uvec2(centre / steps), second = min(first + 1, uvec2(push.height, push.width) - 1);
-    const vec2 weight = vec2(centre % steps) / vec2(steps);
-    value = mix(mix(cell(n, first.x, first.y, quad), cell(n, first.x, second.y, quad), weight.y),
-                mix(cell(n, second.x, first.y, quad), cell(n, second.x, second.y, quad), weight.y), weight.x);
+  const uint line = row / uint(push.out_width);
+  if (line >= push.batch * uint(push.out_height)) return;
+  float fraction_y, fraction_x;
+  const int y = cell(int(line) % push.out_height * push.factor_h + push.offset_h, push.divisor_h, fraction_y);
+  const int x = cell(int(row) % push.out_width * push.factor_w + push.offset_w, push.divisor_w, fraction_x);
+  const vec4 weights_y = weights(fraction_y), weights_x = weights(fraction_x);
+  const int before = (int(kCells) - 1) / 2;
+  vec4 value = vec4(0);
+  for (int v = 0; v < kCells; ++v) {
+    vec4 sum = vec4(0);
+    const int cell_y = int(line) / push.out_height * push.height + clamp(y - before + v, 0, push.height - 1);
+    for (int u = 0; u < kCells; ++u) {
+      const int cell_x = clamp(x - before + u, 0, push.width - 1);
+      sum += weights_x[u] * LOAD_INPUT(uint(cell_y * push.width + cell_x) * push.row_quads + quad);
+    }
+    value += weights_y[v] * sum;
   }
   STORE_OUTPUT(i, epilogue(value, row, quad));
 }

@@ -86,6 +86,9 @@ Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, boo
     if (unary != nullptr) value *= saturates && i % 31 == 0 ? 96 : 4;
     // Windows with nothing above zero.
     if (pool != nullptr && pool->kind() == fbs::PoolKind::Max) value -= 0.75f;
+    // Groups of other means.
+    if (op.params_type() == fbs::OpParams::LayerNorm || op.params_type() == fbs::OpParams::GroupNorm)
+      value += 0.5f * static_cast<float>(i % length % 5);
     // Rows whose exponentials overflow, and such that vanish.
     if (op.params_type() == fbs::OpParams::Softmax) {
       constexpr float kOffsets[] = {100, -200, 0};

@@ -130,30 +130,140 @@ void reduce(const fbs::Reduce& p, const Array& x, Array* out) {
     out->values[i] = static_cast<float>(p.kind() == fbs::ReduceKind::Mean ? sums[i] / count : sums[i]);
 }
 
-// Between which two input pixels an output pixel's centre lies, and how far from the first.
-struct Between {
-  int32_t first, second;
-  double fraction;
-};
-Between between(int32_t at, int32_t scale, int32_t size) {
-  const double centre = std::clamp((at + 0.5) / scale - 0.5, 0.0, static_cast<double>(size - 1));
-  const int32_t first = static_cast<int32_t>(centre);
-  return {first, std::min(first + 1, size - 1), centre - first};
+// The weights of cells around a place `t` beyond one of them: from one before it (bicubic), or from itself.
+std::vector<double> cell_weights(fbs::ResizeKind kind, double t) {
+  if (kind == fbs::ResizeKind::Nearest) return {1};
+  if (kind == fbs::ResizeKind::Bilinear) return {1 - t, t};
+  const auto near = [](double d) { return (1.25 * d - 2.25) * d * d + 1; };
+  const auto far = [](double d) { return ((-0.75 * d + 3.75) * d - 6) * d + 3; };
+  return {far(t + 1), near(t), near(1 - t), far(2 - t)};
 }
 
 void resize2d(const fbs::Resize2d& p, const Array& x, Array* out) {
+  const bool cubic = p.kind() == fbs::ResizeKind::Bicubic;
+  const auto cells = [&](int d, int32_t at, int32_t* first) {
+    const double from = x.shape[d], to = out->shape[d];
+    double place = p.align_corners() ? (to > 1 ? at * (from - 1) / (to - 1) : 0) : (at + 0.5) * from / to - 0.5;
+    if (p.kind() == fbs::ResizeKind::Nearest) place = static_cast<double>(int64_t{at} * x.shape[d] / out->shape[d]);
+    *first = static_cast<int32_t>(std::floor(place)) - (cubic ? 1 : 0);
+    return cell_weights(p.kind(), place - std::floor(place));
+  };
   for_each(out->shape, [&](size_t index, const Place& at) {
-    const auto cell = [&](int32_t row, int32_t column) {
-      return static_cast<double>(x.values[index_of(x.shape, {at[0], row, column, at[3]})]);
-    };
-    double value = cell(at[1] / p.scale_h(), at[2] / p.scale_w());
-    if (p.kind() == fbs::ResizeKind::Bilinear) {
-      const Between v = between(at[1], p.scale_h(), x.shape[1]), h = between(at[2], p.scale_w(), x.shape[2]);
-      const double top = cell(v.first, h.first) * (1 - h.fraction) + cell(v.first, h.second) * h.fraction;
-      const double bottom = cell(v.second, h.first) * (1 - h.fraction) + cell(v.second, h.second) * h.fraction;
-      value = top * (1 - v.fraction) + bottom * v.fraction;
-    }
+    int32_t top = 0, left = 0;
+    const std::vector<double> rows = cells(1, at[1], &top), columns = cells(2, at[2], &left);
+    double value = 0;
+    for (size_t v = 0; v < rows.size(); ++v)
+      for (size_t u = 0; u < columns.size(); ++u) {
+        const int32_t row = std::clamp(top + static_cast<int32_t>(v), 0, x.shape[1] - 1);
+        const int32_t column = std::clamp(left + static_cast<int32_t>(u), 0, x.shape[2] - 1);
+        value += rows[v] * columns[u] * static_cast<double>(x.values[index_of(x.shape, {at[0], row, column, at[3]})]);
+      }
     out->values[index] = static_cast<float>(value);
+  });
+}
+
+// Groups of channels over `rows` rows each.
+void normalize(float epsilon, size_t groups, size_t rows, Inputs inputs, Array* out) {
+  const std::vector<float>& x = inputs[0]->values;
+  const size_t channels = inputs[1]->values.size(), size = channels / groups;
+  for (size_t sample = 0; sample < x.size(); sample += rows * channels)
+    for (size_t group = 0; group < groups; ++group) {
+      const auto sum = [&](auto term) {
+        double total = 0;
+        for (size_t i = 0; i < rows * size; ++i) {
+          const size_t channel = group * size + i % size;
+          term(sample + i / size * channels + channel, channel, &total);
+        }
+        return total;
+      };
+      const double count = static_cast<double>(rows * size);
+      const double mean = sum([&](size_t at, size_t, double* total) { *total += static_cast<double>(x[at]); }) / count;
+      const double squares = sum([&](size_t at, size_t, double* total) {
+        *total += (static_cast<double>(x[at]) - mean) * (static_cast<double>(x[at]) - mean);
+      });
+      const double factor = 1 / std::sqrt(squares / count + static_cast<double>(epsilon));
+      sum([&](size_t at, size_t channel, double*) {
+        out->values[at] = static_cast<float>((static_cast<double>(x[at]) - mean) * factor *
+                                                 static_cast<double>(inputs[1]->values[channel]) +
+                                             static_cast<double>(inputs[2]->values[channel]));
+      });
+    }
+}
+
+void grn(const fbs::Grn& p, Inputs inputs, Array* out) {
+  const Array &x = *inputs[0], &weight = *inputs[1], &bias = *inputs[2];
+  const size_t channels = weight.values.size(), samples = static_cast<size_t>(x.shape[0]);
+  std::vector<double> lengths(samples * channels, 0), means(samples, 0);
+  const auto length_of = [&](size_t i) { return i / (x.values.size() / samples) * channels + i % channels; };
+  for (size_t i = 0; i < x.values.size(); ++i)
+    lengths[length_of(i)] += static_cast<double>(x.values[i]) * static_cast<double>(x.values[i]);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    lengths[i] = std::sqrt(lengths[i]);
+    means[i / channels] += lengths[i] / static_cast<double>(channels);
+  }
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const double share = lengths[length_of(i)] / (means[length_of(i) / channels] + static_cast<double>(p.epsilon()));
+    out->values[i] = static_cast<float>(static_cast<double>(x.values[i]) *
+                                            (1 + static_cast<double>(weight.values[i % channels]) * share) +
+                                        static_cast<double>(bias.values[i % channels]));
+  }
+}
+
+void attention(const fbs::Attention& p, Inputs inputs, Array* out) {
+  const Array &q = *inputs[0], &k = *inputs[1], &v = *inputs[2];
+  const int32_t keys = k.shape[1], depth = q.shape[2] / p.heads(), width = v.shape[2] / p.kv_heads();
+  for (int32_t n = 0; n < q.shape[0]; ++n)
+    for (int32_t head = 0; head < p.heads(); ++head)
+      for (int32_t query = 0; query < q.shape[1]; ++query) {
+        const int32_t kv_head = head / (p.heads() / p.kv_heads());
+        std::vector<double> scores, sums(static_cast<size_t>(width), 0);
+        for (int32_t key = 0; key < keys; ++key) {
+          double score =
+              static_cast<double>(p.scale()) * dot(&q.values[index_of(q.shape, {n, query, head * depth})],
+                                                   &k.values[index_of(k.shape, {n, key, kv_head * depth})], depth);
+          for (const Array* bias : inputs.subspan(3)) {
+            const Shape& b = bias->shape;
+            score += static_cast<double>(bias->values[index_of(b, {n % b[0], head % b[1], query % b[2], key})]);
+          }
+          scores.push_back(score);
+        }
+        const double largest = *std::max_element(scores.begin(), scores.end());
+        double total = 0;
+        for (int32_t key = 0; key < keys; ++key) {
+          const double e = std::exp(scores[static_cast<size_t>(key)] - largest);
+          const float* value = &v.values[index_of(v.shape, {n, key, kv_head * width})];
+          for (size_t i = 0; i < sums.size(); ++i) sums[i] += e * static_cast<double>(value[i]);
+          total += e;
+        }
+        float* result = &out->values[index_of(out->shape, {n, query, head * width})];
+        for (size_t i = 0; i < sums.size(); ++i) result[i] = static_cast<float>(sums[i] / total);
+      }
+}
+
+void rotary_embedding(const fbs::RotaryEmbedding& p, Inputs inputs, Array* out) {
+  const Array &x = *inputs[0], &cosines = *inputs[1], &sines = *inputs[2];
+  const size_t length = static_cast<size_t>(cosines.shape[1]), angles = cosines.values.size();
+  const size_t channels = static_cast<size_t>(x.shape[2]), distance = p.interleaved() ? 1 : length / 2;
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const bool first = i % channels % length / distance % 2 == 0;
+    const double turned =
+        first ? -static_cast<double>(x.values[i + distance]) : static_cast<double>(x.values[i - distance]);
+    const size_t angle = i / channels * length % angles + i % channels % length;
+    out->values[i] = static_cast<float>(static_cast<double>(x.values[i]) * static_cast<double>(cosines.values[angle]) +
+                                        turned * static_cast<double>(sines.values[angle]));
+  }
+}
+
+// visit(index in the picture's, index in the windows' values)
+template <typename Params, typename Visit>
+void for_each_in_windows(const Params& p, const Shape& picture, const Shape& windows, Visit visit) {
+  for_each(picture, [&](size_t index, const Place& at) {
+    const int32_t y = (at[1] + picture[1] - p.shift_h()) % picture[1];
+    const int32_t x = (at[2] + picture[2] - p.shift_w()) % picture[2];
+    const int32_t window =
+        (at[0] * (picture[1] / p.window_h()) + y / p.window_h()) * (picture[2] / p.window_w()) + x / p.window_w();
+    const int32_t cell = y % p.window_h() * p.window_w() + x % p.window_w();
+    visit(index, index_of(windows, {window, cell, at[3]}));
   });
 }
 
@@ -284,7 +394,24 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
     case fbs::OpParams::Slice: slice(*op.params_as_Slice(), x, &out); break;
     case fbs::OpParams::Softmax: softmax(x, &out); break;
     case fbs::OpParams::ConvTranspose2d: convolve(*op.params_as_ConvTranspose2d(), true, inputs, &out); break;
-    default: break;  // has no kernel
+    case fbs::OpParams::LayerNorm: normalize(op.params_as_LayerNorm()->epsilon(), 1, 1, inputs, &out); break;
+    case fbs::OpParams::GroupNorm: {
+      const fbs::GroupNorm& p = *op.params_as_GroupNorm();
+      const int64_t rows = x.shape.elements() / x.shape[0] / x.shape[x.shape.rank - 1];
+      normalize(p.epsilon(), static_cast<size_t>(p.groups()), static_cast<size_t>(rows), inputs, &out);
+      break;
+    }
+    case fbs::OpParams::Grn: grn(*op.params_as_Grn(), inputs, &out); break;
+    case fbs::OpParams::Attention: attention(*op.params_as_Attention(), inputs, &out); break;
+    case fbs::OpParams::RotaryEmbedding: rotary_embedding(*op.params_as_RotaryEmbedding(), inputs, &out); break;
+    case fbs::OpParams::WindowPartition:
+      for_each_in_windows(*op.params_as_WindowPartition(), x.shape, output,
+                          [&](size_t place, size_t cell) { out.values[cell] = x.values[place]; });
+      break;
+    case fbs::OpParams::WindowReverse:
+      for_each_in_windows(*op.params_as_WindowReverse(), output, x.shape,
+                          [&](size_t place, size_t cell) { out.values[place] = x.values[cell]; });
+      break;
   }
   return out;
 }

@@ -66,6 +66,43 @@ void shrink_linear(Size size, std::vector<Shape>* inputs) {
   if (inputs->size() > 2) (*inputs)[2] = {weight[0]};
 }
 
+// Weights of a channel each.
+void shrink_vectors(std::vector<Shape>* inputs) {
+  const Shape& x = (*inputs)[0];
+  for (size_t i = 1; i < inputs->size(); ++i) (*inputs)[i] = {x[x.rank - 1]};
+}
+
+void shrink_group_norm(const fbs::GroupNorm& p, Size size, std::vector<Shape>* inputs) {
+  Shape& x = (*inputs)[0];
+  const int32_t group = fewer(x[x.rank - 1] / p.groups(), 8);
+  // Few rows of a sample, more than a few invocations add up, more than many do.
+  x = (size.channels == 20 ? Limit{20, 5, 3, 2} : size.channels == 36 ? Limit{20, 23, 9, 2} : Limit{20, 41, 33, 2})(x);
+  x[x.rank - 1] = p.groups() * group;
+  shrink_vectors(inputs);
+}
+
+void shrink_attention(const fbs::Attention& p, std::vector<Shape>* inputs) {
+  Shape &q = (*inputs)[0], &k = (*inputs)[1], &v = (*inputs)[2];
+  const int32_t width = v[2] / p.kv_heads(), depth = fewer(q[2] / p.heads(), 12), samples = q[0];
+  const int32_t slots = width <= 32 ? 8 : width <= 64 ? 16 : 32;  // as in attention.cc
+  q = {std::min(samples, inputs->size() > 3 ? 4 : 2), std::min(q[1], 35), p.heads() * depth};
+  k = {q[0], std::min(k[1], 4 * slots + 3), p.kv_heads() * depth};
+  v = {q[0], k[1], p.kv_heads() * fewer(width, width <= 32 ? 12 : width <= 64 ? 40 : width <= 128 ? 72 : 132)};
+  for (size_t i = 3; i < inputs->size(); ++i) {
+    Shape& bias = (*inputs)[i];
+    if (bias[0] != 1) bias[0] = bias[0] == samples ? q[0] : 2;
+    if (bias[2] != 1) bias[2] = q[1];
+    bias[3] = k[1];
+  }
+}
+
+// The picture's side of windows.
+template <typename Params>
+Shape fewer_windows(const Params& p, const Shape& picture) {
+  return {std::min(picture[0], 2), p.window_h() * std::min(picture[1] / p.window_h(), 3),
+          p.window_w() * std::min(picture[2] / p.window_w(), 2), fewer(picture[3], 20)};
+}
+
 // Inputs and, where the operator's parameters are for the real shapes, the output: lowerings take it from there.
 bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs, Shape* output) {
   Shape& x = (*inputs)[0];
@@ -74,7 +111,6 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
     case fbs::OpParams::NONE: return false;
     case fbs::OpParams::Conv2d: shrink_convolution(*op.params_as_Conv2d(), false, size, inputs); break;
     case fbs::OpParams::ConvTranspose2d: shrink_convolution(*op.params_as_ConvTranspose2d(), true, size, inputs); break;
-    default: break;  // has no kernel
     case fbs::OpParams::Linear: shrink_linear(size, inputs); break;
     case fbs::OpParams::Pool2d: {
       const fbs::Pool2d& p = *op.params_as_Pool2d();
@@ -90,10 +126,31 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
     case fbs::OpParams::Softmax: all(kSoftmax); break;
     case fbs::OpParams::Concat:
     case fbs::OpParams::Pad: all(kMoved); break;
-    case fbs::OpParams::Resize2d: {
-      const fbs::Resize2d& p = *op.params_as_Resize2d();
-      x = Limit{20, p.scale_w() > 4 ? 3 : 9, p.scale_h() > 4 ? 3 : 7, 2}(x);
+    case fbs::OpParams::LayerNorm:
+    case fbs::OpParams::Grn:
+      x = Limit{size.channels, 23, 9, 2}(x);
+      shrink_vectors(inputs);
       break;
+    case fbs::OpParams::GroupNorm: shrink_group_norm(*op.params_as_GroupNorm(), size, inputs); break;
+    case fbs::OpParams::Attention: shrink_attention(*op.params_as_Attention(), inputs); break;
+    case fbs::OpParams::RotaryEmbedding: {
+      const int32_t heads = op.params_as_RotaryEmbedding()->heads();
+      x = {std::min(x[0], 2), std::min(x[1], 7), heads * fewer(x[2] / heads, 12)};
+      (*inputs)[1] = (*inputs)[2] = {x[1], x[2] / heads};
+      break;
+    }
+    case fbs::OpParams::WindowPartition: x = fewer_windows(*op.params_as_WindowPartition(), x); break;
+    case fbs::OpParams::WindowReverse: {
+      const fbs::WindowReverse& p = *op.params_as_WindowReverse();
+      *output = fewer_windows(p, *output);
+      x = {(*output)[0] * ((*output)[1] / p.window_h()) * ((*output)[2] / p.window_w()), x[1], (*output)[3]};
+      return true;
+    }
+    case fbs::OpParams::Resize2d: {  // by about the same factor
+      const Shape real = x, &to = *output;
+      x = Limit{20, 9, 7, 2}(x);
+      *output = {x[0], std::clamp(to[1] * x[1] / real[1], 1, 30), std::clamp(to[2] * x[2] / real[2], 1, 30), x[3]};
+      return true;
     }
     case fbs::OpParams::PixelShuffle: {
       const int32_t cell = op.params_as_PixelShuffle()->factor() * op.params_as_PixelShuffle()->factor();

@@ -11,7 +11,8 @@ int64_t stored_stride(const Shape& shape, int d) {
   return stride;
 }
 
-Status add_gather(std::vector<GatherDim> dims, int64_t base, float fill, Lowering* out) {
+Status add_gather(std::vector<GatherDim> dims, int64_t base, float fill, Lowering* out, const Operand& input,
+                  const Operand& output) {
   constexpr size_t kDims = 6;
   if (dims.size() > kDims) return unsupported("more than %zu dimensions", kDims);
   dims.insert(dims.begin(), kDims - dims.size(), {.size = 1, .stride = 0});
@@ -35,6 +36,8 @@ Status add_gather(std::vector<GatherDim> dims, int64_t base, float fill, Lowerin
   for (const GatherDim& dim : dims) call.push.push_back(word(dim.before));
   for (const GatherDim& dim : dims) call.push.push_back(word(dim.limit));
   call.push.insert(call.push.end(), {word(base), std::bit_cast<uint32_t>(fill), quads, static_cast<uint32_t>(rows)});
+  call.input = input;
+  call.output = output;
   out->add(call);
   return {};
 }

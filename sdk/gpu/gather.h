@@ -1,4 +1,4 @@
-// What transpose, slice, pad and pixel_shuffle have in common: every output coordinate has its place in the input.
+// What moves elements: every output coordinate has its place in the input.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,11 @@ struct GatherDim {
   int32_t limit = 0;   // coordinates that the input has from there; 0: as many as the output has
 };
 
-// `base`: element of the input that the first coordinates stand for. At most six dimensions.
-Status add_gather(std::vector<GatherDim> dims, int64_t base, float fill, Lowering* out);
+// `base`: element of the input that the first coordinates stand for. At most six dimensions. `input`, `output`: as in Call.
+Status add_gather(std::vector<GatherDim> dims, int64_t base, float fill, Lowering* out, const Operand& input = {},
+                  const Operand& output = {});
+// The same elements in rows of another length.
+void add_reshape(const Rows& from, const Rows& to, const Operand& input, const Operand& output, Lowering* out);
 
 // Elements from one coordinate of dimension `d` to the next, padding lanes counted.
 int64_t stored_stride(const Shape& shape, int d);

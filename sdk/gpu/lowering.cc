@@ -94,8 +94,10 @@ Status Lowering::add_with_epilogue(Call call, Region region, float min, float ma
       region.pieces.push_back(pack_rows(step.tensor, 1, rows.channels, step.repeat));
     }
     if (step.source == EpilogueStep::Source::Tensor) {
-      call.operand = Operand::value(step.tensor);
-      call.operand.bytes = uint64_t{rows.total()} / step.rows * quad_bytes(problem_.storage);
+      if (step.tensor >= 0) {
+        call.operand = Operand::value(step.tensor);
+        call.operand.bytes = uint64_t{rows.total()} / step.rows * quad_bytes(problem_.storage);
+      }
       push[11] = step.rows;
     }
   }

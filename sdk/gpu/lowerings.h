@@ -16,6 +16,13 @@ Status lower_pad(const Problem& problem, int alternative, Lowering* out);
 Status lower_reshape(const Problem& problem, int alternative, Lowering* out);
 Status lower_transpose(const Problem& problem, int alternative, Lowering* out);
 Status lower_slice(const Problem& problem, int alternative, Lowering* out);
+Status lower_layer_norm(const Problem& problem, int alternative, Lowering* out);
+Status lower_group_norm(const Problem& problem, int alternative, Lowering* out);
+Status lower_grn(const Problem& problem, int alternative, Lowering* out);
+Status lower_attention(const Problem& problem, int alternative, Lowering* out);
+Status lower_rotary_embedding(const Problem& problem, int alternative, Lowering* out);
+Status lower_window_partition(const Problem& problem, int alternative, Lowering* out);
+Status lower_window_reverse(const Problem& problem, int alternative, Lowering* out);
 
 inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6;
 Status lower_linear(const Problem& problem, int alternative, Lowering* out);

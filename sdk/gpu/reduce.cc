@@ -75,7 +75,7 @@ Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
   if (by_rows) {
     call.kernel = Kernel::ReduceRows;
     call.workgroup = {kQuads, kShares, 1};
-    call.constants = {kShares, kQuads};
+    call.constants = {kShares, kQuads, 0};
     call.groups = spread(uint64_t{rows.rows} * ((rows.quads() + kQuads - 1) / kQuads), 1, problem.limits);
   } else {
     call.kernel = Kernel::Reduce;

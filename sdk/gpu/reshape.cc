@@ -1,13 +1,19 @@
+#include "sdk/gpu/gather.h"
 #include "sdk/gpu/lowerings.h"
 
 namespace ferry::gpu {
 
+void add_reshape(const Rows& from, const Rows& to, const Operand& input, const Operand& output, Lowering* out) {
+  out->add({.kernel = Kernel::Reshape,
+            .groups = spread(to.total(), 64, out->problem().limits),
+            .push = {to.rows, to.channels, to.quads(), from.channels, from.quads()},
+            .output = output,
+            .input = input});
+}
+
 // To rows of another length; where the quads stay where they are, the partition makes a view of it.
 Status lower_reshape(const Problem& problem, int, Lowering* out) {
-  const Rows from = rows_of(problem.inputs[0]), to = rows_of(problem.output);
-  out->add({.kernel = Kernel::Reshape,
-            .groups = spread(to.total(), 64, problem.limits),
-            .push = {to.rows, to.channels, to.quads(), from.channels, from.quads()}});
+  add_reshape(rows_of(problem.inputs[0]), rows_of(problem.output), {}, {}, out);
   return {};
 }
 

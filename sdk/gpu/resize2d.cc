@@ -1,19 +1,35 @@
 #include "sdk/gpu/lowerings.h"
 
 namespace ferry::gpu {
+namespace {
+
+uint32_t word(int64_t value) { return static_cast<uint32_t>(static_cast<int32_t>(value)); }
+
+// Where an output coordinate lies in the input: factor, offset and divisor of resize2d.comp.
+std::array<int64_t, 3> places(const fbs::Resize2d& p, int64_t from, int64_t to) {
+  if (p.kind() == fbs::ResizeKind::Nearest) return {from, 0, to};
+  if (!p.align_corners()) return {2 * from, from - to, 2 * to};
+  if (to == 1) return {0, 0, 1};
+  return {from - 1, 0, to - 1};
+}
+
+}  // namespace
 
 Status lower_resize2d(const Problem& problem, int, Lowering* out) {
   const fbs::Resize2d& p = *problem.op.params_as_Resize2d();
-  if (p.kind() == fbs::ResizeKind::Bicubic || p.align_corners() || p.height() > 0 || p.width() > 0)
-    return unsupported("resizing by other than whole factors");
-  const Shape& in = problem.inputs[0];
-  const bool bilinear = p.kind() == fbs::ResizeKind::Bilinear;
-  const auto word = [](int32_t value) { return static_cast<uint32_t>(value); };
-  return out->add_with_epilogue({.kernel = Kernel::Resize2d,
-                                 .groups = spread(rows_of(problem.output).total(), 64, problem.limits),
-                                 .constants = {bilinear ? 1u : 0u},
-                                 .push = {word(in[0]), word(in[1]), word(in[2]), word(p.scale_h()), word(p.scale_w())},
-                                 .flops = static_cast<uint64_t>(problem.output.elements()) * (bilinear ? 8 : 0)});
+  const Shape &in = problem.inputs[0], &to = problem.output;
+  const uint32_t cells = p.kind() == fbs::ResizeKind::Nearest ? 1 : p.kind() == fbs::ResizeKind::Bilinear ? 2 : 4;
+  Call call{.kernel = Kernel::Resize2d,
+            .groups = spread(rows_of(to).total(), 64, problem.limits),
+            .constants = {cells},
+            .push = {word(in[0]), word(in[1]), word(in[2]), word(to[1]), word(to[2])},
+            .flops = static_cast<uint64_t>(to.elements()) * 2 * cells * cells};
+  for (int d : {1, 2}) {
+    const std::array<int64_t, 3> place = places(p, in[d], to[d]);
+    if (place[0] * to[d] + place[2] > INT32_MAX) return unsupported("sizes whose product exceeds 2^30");
+    for (int64_t number : place) call.push.push_back(word(number));
+  }
+  return out->add_with_epilogue(std::move(call));
 }
 
 }  // namespace ferry::gpu

@@ -209,6 +209,71 @@ Tensor reshape(Graph& graph) {
   return graph.add_op("op", p, {input(graph, "x", {2, 6, 10, 35})});
 }
 
+template <typename Params>
+Tensor normalized(Graph& graph, const Params& params, const Shape& x) {
+  const Shape channels{x[x.rank - 1]};
+  return graph.add_op("op", params,
+                      {input(graph, "x", x), constant(graph, "w", channels), constant(graph, "b", channels)});
+}
+
+Tensor layer_norm(Graph& graph) { return normalized(graph, fbs::LayerNormT(), {2, 30, 303}); }
+
+Tensor grn(Graph& graph) { return normalized(graph, fbs::GrnT(), {2, 12, 25, 30}); }
+
+Tensor group_norm(Graph& graph) {
+  fbs::GroupNormT p;
+  p.groups = 3;
+  return normalized(graph, p, {3, 30, 40, 18});
+}
+
+Tensor attention(Graph& graph) {
+  fbs::AttentionT p;
+  p.heads = 4;
+  p.kv_heads = 2;
+  return graph.add_op("op", p,
+                      {input(graph, "q", {6, 70, 24}), input(graph, "k", {6, 50, 12}), input(graph, "v", {6, 50, 24}),
+                       constant(graph, "bias", {1, 4, 70, 50}), constant(graph, "mask", {3, 1, 70, 50})});
+}
+
+template <bool interleaved>
+Tensor rotary_embedding(Graph& graph) {
+  fbs::RotaryEmbeddingT p;
+  p.heads = 3;
+  p.interleaved = interleaved;
+  return graph.add_op(
+      "op", p, {input(graph, "x", {2, 9, 30}), constant(graph, "cos", {9, 10}), constant(graph, "sin", {9, 10})});
+}
+
+template <typename Params>
+Params windows() {
+  Params p;
+  p.window_h = 2;
+  p.window_w = 3;
+  p.shift_h = 1;
+  p.shift_w = 2;
+  return p;
+}
+
+Tensor window_partition(Graph& graph) {
+  return graph.add_op("op", windows<fbs::WindowPartitionT>(), {input(graph, "x", {3, 10, 15, 22})});
+}
+
+Tensor window_reverse(Graph& graph) {
+  auto p = windows<fbs::WindowReverseT>();
+  p.height = 10;
+  p.width = 15;
+  return graph.add_op("op", p, {input(graph, "x", {75, 6, 22})});
+}
+
+Tensor enlarged(Graph& graph) {
+  fbs::Resize2dT p;
+  p.kind = fbs::ResizeKind::Bicubic;
+  p.height = 31;
+  p.width = 18;
+  p.align_corners = true;
+  return graph.add_op("op", p, {input(graph, "x", {2, 11, 13, 22})});
+}
+
 // ---- faults -------------------------------------------------------------------------------------------------------------
 
 struct Fault {
@@ -254,6 +319,17 @@ constexpr Fault kNone[] = {
     {"reduce", "", "", "", sum_of_channels, true},
     {"resize2d", "", "", "", resize<ResizeKind::Nearest>},
     {"resize2d", "", "", "", resize<ResizeKind::Bilinear>, true},
+    {"resize2d", "", "", "", enlarged},
+    {"norm", "", "", "", layer_norm, true},
+    {"norm", "", "", "", group_norm},
+    {"norm", "", "", "", grn, true},
+    {"reduce_rows", "", "", "", grn},
+    {"attention", "", "", "", attention},
+    {"attention", "", "", "", attention, true},
+    {"rotary_embedding", "", "", "", rotary_embedding<false>, true},
+    {"rotary_embedding", "", "", "", rotary_embedding<true>},
+    {"window", "", "", "", window_partition, true},
+    {"window", "", "", "", window_reverse},
     {"softmax", "", "", "", softmax, true},
     {"softmax_subgroup", "", "", "", softmax},
     {"concat", "", "", "", concat<1>},
@@ -290,7 +366,10 @@ constexpr Fault kFaults[] = {
     {"elementwise", "epilogue.glsl", "1 / (1 + exp(-x))", "exp(x) / (1 + exp(x))", activation<UnaryKind::Sigmoid>},
     {"elementwise", "epilogue.glsl", "1 - 2 / (exp(2 * x) + 1)", "(exp(2 * x) - 1) / (exp(2 * x) + 1)",
      activation<UnaryKind::Tanh>},
-    {"elementwise", "epilogue.glsl", "x / 6 + 0.5, 0, 1", "x / 6 + 0.5, 0, 2", activation<UnaryKind::HardSwish>},
+    {"elementwise", "epilogue.glsl", "x * clamp(x / 6 + 0.5, 0, 1)", "x * clamp(x / 6 + 0.5, 0, 2)",
+     activation<UnaryKind::HardSwish>},
+    {"elementwise", "epilogue.glsl", "return clamp(x / 6", "return clamp(x / 3", activation<UnaryKind::HardSigmoid>},
+    {"elementwise", "epilogue.glsl", "0.044715", "0.04", activation<UnaryKind::GeluTanh>},
     {"elementwise", "epilogue.glsl", "1.421413741", "1.4", activation<UnaryKind::Gelu>},
     {"elementwise", "epilogue.glsl", "return x * sigmoid(x)", "return sigmoid(x)", activation<UnaryKind::Silu>},
     {"elementwise", "epilogue.glsl", "vector++ * push.row_quads", "vector * push.row_quads", two_vectors},
@@ -365,9 +444,40 @@ constexpr Fault kFaults[] = {
     {"reduce_rows", "reduce_rows.comp", "half_shares = kShares / 2", "half_shares = kShares / 4", mean_of_rows, true},
     {"reduce", "reduce.comp", "[at.y % 4]", "[0]", sum_of_channels},
     {"reduce", "reduce.comp", "r += kInvocations", "r += kInvocations + 1", sum_of_channels},
-    {"resize2d", "resize2d.comp", "x / push.scale_w, quad", "x / push.scale_h, quad", resize<ResizeKind::Nearest>},
-    {"resize2d", "resize2d.comp", "ivec2(y, x) + 1 - steps / 2", "ivec2(y, x) + 1", resize<ResizeKind::Bilinear>},
-    {"resize2d", "resize2d.comp", "weight.y), weight.x)", "weight.y), weight.y)", resize<ResizeKind::Bilinear>},
+    {"resize2d", "resize2d.comp", "% push.out_width * push.factor_w", "% push.out_width * push.factor_h",
+     resize<ResizeKind::Nearest>},
+    {"resize2d", "resize2d.comp", "push.factor_h + push.offset_h", "push.factor_h", resize<ResizeKind::Bilinear>},
+    {"resize2d", "resize2d.comp", "weights_x[u] *", "weights_y[u] *", resize<ResizeKind::Bilinear>},
+    {"resize2d", "resize2d.comp", "clamp(x - before + u, 0, push.width - 1)", "max(x - before + u, 0)", enlarged},
+    {"resize2d", "resize2d.comp", "(int(kCells) - 1) / 2", "0", enlarged},
+    {"resize2d", "resize2d.comp", "1.25 * t - 2.25", "1.5 * t - 2.5", enlarged, true},
+    {"norm", "norm.comp", "if (squares == 1) value *= value;", "", layer_norm},
+    {"norm", "norm.comp", "n = kShares / 2", "n = kShares / 4", layer_norm},
+    {"norm", "norm.comp", "mean + push.epsilon", "abs(mean) + 1", layer_norm, true},
+    {"norm", "norm.comp", "LOAD_WEIGHT(push.row_quads + quad)", "LOAD_WEIGHT(quad)", layer_norm},
+    {"norm", "norm.comp", "greaterThanEqual(channel, uvec4(begin))", "bvec4(true)", group_norm},
+    {"norm", "norm.comp", "/ push.group_size - first_group", "/ push.group_size", group_norm},
+    {"norm", "norm.comp", "number / bundles * push.rows", "number / bundles", group_norm},
+    {"norm", "norm.comp", "means[group.w]", "means[group.x]", group_norm, true},
+    {"norm", "norm.comp", "means.x + push.epsilon", "1", grn},
+    {"reduce_rows", "reduce_rows.comp", "kSquares == 1", "kSquares == 2", grn},
+    {"attention", "attention.comp", "head / push.shared_heads) * push.keys", "head) * push.keys", attention},
+    {"attention", "attention.comp", "n % bias.y", "n / bias.y", attention},
+    {"attention", "attention.comp", "head % bias.z", "0", attention},
+    {"attention", "attention.comp", "[at % 4]", "[0]", attention},
+    {"attention", "attention.comp", "vec4 correction = exp(former - largest)", "vec4 correction = vec4(1)", attention},
+    {"attention", "attention.comp", "key[k] < push.keys ?", "true ?", attention},
+    {"attention", "attention.comp", "i < push.key_quads", "i + 1 < push.key_quads", attention, true},
+    {"attention", "attention.comp", "sums[r] / total[r]", "sums[r] / total[0]", attention},
+    {"attention", "attention.comp", "push.keys - block); ++i", "push.keys - block - 1); ++i", attention},
+    {"rotary_embedding", "rotary_embedding.comp", "row % push.tokens", "0", rotary_embedding<false>},
+    {"rotary_embedding", "rotary_embedding.comp", "negative ? -turned", "negative ? turned", rotary_embedding<true>},
+    {"rotary_embedding", "rotary_embedding.comp", "[other % 4]", "[lane]", rotary_embedding<true>, true},
+    {"window", "window.comp", "cell % push.window_w + push.shift_w", "cell % push.window_w", window_partition},
+    {"window", "window.comp", "x % push.width;", "min(x, push.width - 1);", window_partition},
+    {"window", "window.comp", "picture * windows_y", "picture * windows_x", window_reverse},
+    {"window", "window.comp", "y % push.window_h) * push.window_w", "y % push.window_h) * push.window_h",
+     window_reverse},
     {"softmax", "softmax.glsl", "largest = reduce_max(largest);", "largest = 0;", softmax},
     {"softmax", "softmax.glsl", "- largest), quad * 4, push.channels)", "- largest), 0, 4)", softmax},
     {"softmax", "softmax.comp", "n = kInvocations / 2", "n = kInvocations / 4", softmax},
@@ -590,7 +700,7 @@ TEST(Canary, IsRemembered) {
     {
       std::shared_ptr<gpu::Device> device;
       ASSERT_TRUE(gpu::Device::open(gpu.c_str(), folder.c_str(), false, &device).ok());
-      const gpu::Variant variant{gpu::Kernel::Resize2d, gpu::Storage::Float32, 8, {64, 1, 1, 0, 0, 0, 0, 1}};
+      const gpu::Variant variant{gpu::Kernel::Resize2d, gpu::Storage::Float32, 8, {64, 1, 1, 0, 0, 0, 0, 2}};
       ASSERT_EQ(device->pipelines().verdict(variant), gpu::Pipelines::Verdict::Right);
       device->pipelines().set_verdict(variant, gpu::Pipelines::Verdict::Wrong);
     }

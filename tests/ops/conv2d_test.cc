@@ -73,7 +73,7 @@ TEST(Conv2d, MatchesTheOracleWithGroups) {
 }
 
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernels) {
-  for (const int kernel : {1, 2, 3, 5, 7})
+  for (const int kernel : {1, 2, 3, 5, 7, 9})
     for (const int channels : {1, 7, 32, 45}) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", " << channels << " channels");
       const Operand weight = constant({channels, kernel, kernel, 1});

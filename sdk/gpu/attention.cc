@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <bit>
+
+#include "sdk/gpu/gather.h"
+#include "sdk/gpu/lowerings.h"
+
+namespace ferry::gpu {
+namespace {
+
+uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
+uint32_t ceil_div(uint32_t n, uint32_t by) { return (n + by - 1) / by; }
+
+// One binding for what lies from `first` to `last`, workspaces of one step.
+Operand both(const Operand& first, const Operand& last) {
+  return Operand::workspace(first.offset, last.offset + last.bytes - first.offset);
+}
+
+// Copies input `i` as `dims` say into a workspace of its own.
+Status copy(unsigned i, std::vector<GatherDim> dims, Lowering* out, Operand* copied) {
+  uint64_t rows = 1;
+  for (const GatherDim& dim : dims) rows *= word(dim.size);
+  const uint32_t length = word(dims.back().size);
+  *copied = out->workspace(rows / length * ceil_div(length, 4) * quad_bytes(out->problem().storage));
+  return add_gather(std::move(dims), 0, 0, out, out->input(i), *copied);
+}
+
+// [n][s][heads * d] to [n][heads][s][d].
+Status split_heads(unsigned i, uint32_t heads, Lowering* out, Operand* split) {
+  const Shape& shape = out->problem().inputs[i];
+  const int32_t length = shape[2] / static_cast<int32_t>(heads);
+  return copy(i,
+              {{.size = shape[0], .stride = stored_stride(shape, 0)},
+               {.size = static_cast<int32_t>(heads), .stride = length},
+               {.size = shape[1], .stride = stored_stride(shape, 1)},
+               {.size = length, .stride = 1}},
+              out, split);
+}
+
+// The biases one behind the other: constants packed so, others copied. `push`: see attention.comp.
+Status gather_biases(Lowering* out, std::vector<uint32_t>* push, Operand* biases) {
+  const Problem& problem = out->problem();
+  const size_t count = problem.inputs.size();
+  Region region;
+  std::vector<Operand> copies;
+  const bool constant =
+      std::find(problem.is_constant.begin() + 3, problem.is_constant.end(), false) == problem.is_constant.end();
+  for (unsigned i = 3; i < count; ++i) {
+    const Shape& shape = problem.inputs[i];
+    const Rows rows = rows_of(shape);
+    uint64_t first = region.quads();
+    if (constant) {
+      region.pieces.push_back(pack_rows(problem.input_tensor(i), rows.rows, rows.channels));
+    } else {
+      std::vector<GatherDim> dims;
+      for (int d = 0; d < shape.rank; ++d) dims.push_back({.size = shape[d], .stride = stored_stride(shape, d)});
+      FERRY_TRY(copy(i, std::move(dims), out, &copies.emplace_back()));
+      first = (copies.back().offset - copies.front().offset) / quad_bytes(problem.storage);
+    }
+    push->insert(push->end(), {word(static_cast<int64_t>(first)), word(shape[0]), word(shape[1]), word(shape[2])});
+  }
+  if (!copies.empty()) *biases = both(copies.front(), copies.back());
+  if (!region.pieces.empty()) *biases = out->weights(std::move(region));
+  push->resize(8);
+  return {};
+}
+
+}  // namespace
+
+// The keys and values are copied, head after head, into one binding. A head's channels that are not whole quads get padding
+// on the way in and lose it on the way out.
+Status lower_attention(const Problem& problem, int, Lowering* out) {
+  const fbs::Attention& p = *problem.op.params_as_Attention();
+  const Shape &query = problem.inputs[0], &key = problem.inputs[1], &value = problem.inputs[2];
+  const uint32_t heads = word(p.heads()), kv_heads = word(p.kv_heads());
+  const uint32_t depth = word(query[2]) / heads, width = word(value[2]) / kv_heads;
+  const uint32_t depth_quads = ceil_div(depth, 4), width_quads = ceil_div(width, 4);
+
+  // A thread of a workgroup computes a quad of the output of four queries.
+  const uint32_t slots = width_quads <= 8 ? 8 : width_quads <= 16 ? 16 : 32, groups = 64 / slots;
+  const uint64_t blocks = ceil_div(word(key[1]), 2 * slots);
+  if (blocks * (depth_quads + 4 * slots + 24) > kMostRounds) return unsupported("attention to too many keys");
+  const uint32_t tiles = ceil_div(word(query[1]), 4 * groups), chunks = ceil_div(width_quads, slots);
+
+  Call call{.kernel = Kernel::Attention, .workgroup = {slots, groups, 1}};
+  FERRY_TRY(gather_biases(out, &call.push, &call.weights));
+  Operand keys, values;
+  FERRY_TRY(split_heads(1, kv_heads, out, &keys));
+  FERRY_TRY(split_heads(2, kv_heads, out, &values));
+  call.operand = both(keys, values);
+  const Rows rows = rows_of(query), queries{rows.rows * heads, depth}, split{rows.rows * heads, width};
+  const uint64_t quad = quad_bytes(problem.storage);
+  if (depth % 4 != 0) {
+    call.input = out->workspace(queries.total() * quad);
+    add_reshape(rows, queries, out->input(0), call.input, out);
+  }
+  if (width % 4 != 0) call.output = out->workspace(split.total() * quad);
+  const uint64_t values_at = (values.offset - keys.offset) / quad;
+  call.constants = {slots, groups, static_cast<uint32_t>(problem.inputs.size()) - 3};
+  call.push.insert(call.push.end(),
+                   {word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
+                    static_cast<uint32_t>(values_at), tiles, chunks, std::bit_cast<uint32_t>(p.scale())});
+  call.groups = spread(uint64_t{word(query[0])} * heads * tiles * chunks, 1, problem.limits);
+  call.flops = 2 * uint64_t{word(query[0])} * heads * word(query[1]) * word(key[1]) * (depth + width);
+  out->add(call);
+  if (width % 4 != 0) add_reshape(split, rows_of(problem.output), call.output, {}, out);
+  return {};
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,31 @@
+#include "sdk/gpu/lowerings.h"
+
+namespace ferry::gpu {
+namespace {
+
+uint32_t word(int32_t value) { return static_cast<uint32_t>(value); }
+
+// `picture` is the side that is not cut.
+template <typename Params>
+Status add_window(const Params& p, const Shape& picture, bool reverse, Lowering* out) {
+  const auto shift = [](int32_t by, int32_t size) { return word((by % size + size) % size); };
+  const Rows rows = rows_of(out->problem().output);
+  return out->add_with_epilogue(
+      {.kernel = Kernel::Window,
+       .groups = spread(rows.total(), 64, out->problem().limits),
+       .constants = {reverse ? 1u : 0u},
+       .push = {rows.rows, word(picture[1]), word(picture[2]), word(p.window_h()), word(p.window_w()),
+                shift(p.shift_h(), picture[1]), shift(p.shift_w(), picture[2])}});
+}
+
+}  // namespace
+
+Status lower_window_partition(const Problem& problem, int, Lowering* out) {
+  return add_window(*problem.op.params_as_WindowPartition(), problem.inputs[0], false, out);
+}
+
+Status lower_window_reverse(const Problem& problem, int, Lowering* out) {
+  return add_window(*problem.op.params_as_WindowReverse(), problem.output, true, out);
+}
+
+}  // namespace ferry::gpu

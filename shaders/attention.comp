@@ -1,0 +1,84 @@
+#version 450
+// Attention that never writes the scores down: a workgroup takes some queries of a head through the keys, block by block, and
+// corrects what it has when it meets a larger score. X invocations share four queries: in a block, each computes their
+// scores for two keys, then adds up one quad of their outputs.
+#include "common.glsl"
+
+layout(constant_id = 3) const uint kQuads = 1;   // X
+layout(constant_id = 4) const uint kGroups = 1;  // Y: of four queries each
+layout(constant_id = 5) const uint kBiases = 0;  // 0 to 2
+
+layout(push_constant) uniform Push {
+  uvec4 bias[2];  // first quad in the weights, samples, heads, rows; each 1, or repeated as often as needed
+  uint samples, heads, queries, keys;
+  uint shared_heads;   // heads of the queries that share one of the keys
+  uint key_quads;      // of one head's row: of a query and a key
+  uint value_quads;    // and of a value
+  uint values;         // first quad of the values, behind the keys
+  uint tiles, chunks;  // workgroups along a head's queries and a row's quads
+  float scale;
+} push;
+
+const uint kKeys = 2 * kQuads;  // of a block
+const float kLowest = -3.402823466e38;
+shared vec4 scores[kGroups * kKeys], exponentials[kGroups * kKeys];
+
+void main() {
+  const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  const uint chunk = number % push.chunks, tile = number / push.chunks % push.tiles;
+  const uint head = number / (push.chunks * push.tiles) % push.heads;
+  const uint n = number / (push.chunks * push.tiles * push.heads);
+  if (n >= push.samples) return;  // all of the workgroup
+  const uint slot = gl_LocalInvocationID.x, mine = gl_LocalInvocationID.y * kKeys;
+  const uint quad = chunk * kQuads + slot;
+  const uint first_query = (tile * kGroups + gl_LocalInvocationID.y) * 4;
+  const uvec4 query = min(uvec4(first_query) + uvec4(0, 1, 2, 3), uvec4(push.queries - 1));
+  const uvec4 query_at = ((n * push.queries + query) * push.heads + head) * push.key_quads;
+  const uint first_key = (n * (push.heads / push.shared_heads) + head / push.shared_heads) * push.keys;
+
+  vec4 largest = vec4(kLowest), total = vec4(0);
+  mat4 sums = mat4(0);  // a column a query
+  for (uint block = 0; block < push.keys; block += kKeys) {
+    // Keys behind the last are taken for that one, and weigh nothing.
+    const uvec2 key = uvec2(block + slot) + uvec2(0, kQuads);
+    const uvec2 key_at = (first_key + min(key, uvec2(push.keys - 1))) * push.key_quads;
+    vec4 score[2] = {vec4(0), vec4(0)};
+    for (uint i = 0; i < push.key_quads; ++i) {
+      const mat4 q = mat4(LOAD_INPUT(query_at.x + i), LOAD_INPUT(query_at.y + i), LOAD_INPUT(query_at.z + i),
+                          LOAD_INPUT(query_at.w + i));
+      score[0] += LOAD_OPERAND(key_at.x + i) * q;
+      score[1] += LOAD_OPERAND(key_at.y + i) * q;
+    }
+    for (uint k = 0; k < 2; ++k) {
+      score[k] *= push.scale;
+      const uint at = min(key[k], push.keys - 1);
+      for (uint b = 0; b < kBiases; ++b) {
+        const uvec4 bias = push.bias[b];
+        const uint first_row = (n % bias.y * bias.z + head % bias.z) * bias.w;
+        for (uint r = 0; r < 4; ++r)
+          score[k][r] += LOAD_WEIGHT(bias.x + (first_row + query[r] % bias.w) * ((push.keys + 3) / 4) + at / 4)[at % 4];
+      }
+      scores[mine + slot + k * kQuads] = score[k];
+    }
+    barrier();
+    const vec4 former = largest;
+    for (uint i = 0; i < kKeys; ++i) largest = max(largest, scores[mine + i]);
+    for (uint k = 0; k < 2; ++k)
+      exponentials[mine + slot + k * kQuads] = key[k] < push.keys ? exp(score[k] - largest) : vec4(0);
+    const vec4 correction = exp(former - largest);
+    total *= correction;
+    for (uint r = 0; r < 4; ++r) sums[r] *= correction[r];
+    barrier();
+    const uint value_at = push.values + (first_key + block) * push.value_quads + min(quad, push.value_quads - 1);
+    for (uint i = 0; i < min(kKeys, push.keys - block); ++i) {
+      const vec4 e = exponentials[mine + i];
+      total += e;
+      sums += outerProduct(LOAD_OPERAND(value_at + i * push.value_quads), e);
+    }
+  }
+  if (quad >= push.value_quads) return;
+  for (uint r = 0; r < 4; ++r)
+    if (first_query + r < push.queries)
+      STORE_OUTPUT(((n * push.queries + first_query + r) * push.heads + head) * push.value_quads + quad,
+                   sums[r] / total[r]);
+}

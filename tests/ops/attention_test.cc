@@ -1,0 +1,82 @@
+#include <cmath>
+
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 3e-6;
+
+struct Sizes {
+  int32_t samples, queries, keys, heads, depth, width;
+  int32_t kv_heads = 0;  // as many as heads
+};
+
+std::vector<float> expect_attention(const Sizes& s, const std::vector<Operand>& biases = {}, double bound = kBound) {
+  const int32_t kv_heads = s.kv_heads > 0 ? s.kv_heads : s.heads;
+  fbs::AttentionT p;
+  p.heads = s.heads;
+  p.kv_heads = kv_heads;
+  p.scale = 2 / std::sqrt(static_cast<float>(s.depth));
+  std::vector<Operand> operands = {input({s.samples, s.queries, s.heads * s.depth}, -2, 2),
+                                   input({s.samples, s.keys, kv_heads * s.depth}, -2, 2),
+                                   input({s.samples, s.keys, kv_heads * s.width})};
+  operands.insert(operands.end(), biases.begin(), biases.end());
+  return expect_like_oracle(p, operands, bound);
+}
+
+TEST(Attention, MatchesTheOracle) {
+  expect_attention({1, 1, 1, 1, 4, 4});
+  expect_attention({3, 1, 7, 2, 8, 8});
+  expect_attention({2, 49, 49, 3, 32, 32});
+  expect_attention({1, 197, 197, 2, 64, 64});
+  expect_attention({3, 65, 33, 1, 16, 48});
+}
+
+TEST(Attention, TakesHeadsOfAnySize) {
+  for (const int32_t depth : {1, 2, 3, 5, 7, 18})
+    for (const int32_t width : {1, 3, 6, 8}) {
+      SCOPED_TRACE(std::to_string(depth) + " " + std::to_string(width));
+      expect_attention({2, 9, 11, 3, depth, width});
+    }
+  expect_attention({1, 10, 40, 2, 100, 101});
+  expect_attention({1, 35, 70, 1, 36, 260});
+}
+
+TEST(Attention, SharesHeadsOfKeys) {
+  expect_attention({2, 13, 17, 6, 8, 12, 2});
+  expect_attention({1, 13, 17, 4, 6, 5, 1});
+}
+
+TEST(Attention, AddsBiases) {
+  const Sizes windows{6, 10, 10, 3, 8, 8};
+  expect_attention(windows, {constant({1, 3, 10, 10}, -3, 3)});
+  expect_attention(windows, {constant({1, 3, 10, 10}, -3, 3), constant({3, 1, 10, 10}, -3, 3)});
+  expect_attention(windows, {constant({6, 3, 1, 10}, -3, 3), constant({2, 3, 10, 10}, -3, 3)});
+  expect_attention(windows, {input({1, 1, 1, 10}, -3, 3)});
+  expect_attention(windows, {constant({1, 3, 10, 10}, -3, 3), input({2, 1, 10, 10}, -3, 3)});
+  expect_attention({2, 33, 67, 2, 20, 40}, {constant({2, 2, 33, 67}, -3, 3)});
+}
+
+// What a mask hides weighs nothing: also a whole block of keys before the first that is seen.
+TEST(Attention, HidesWhatIsMasked) { expect_attention({2, 9, 60, 2, 8, 8}, {constant({1, 1, 1, 60}, -1100, 100)}); }
+
+// Scores of -550 have steps of 6e-5 in float32.
+TEST(Attention, TakesScoresWhoseExponentialsVanish) {
+  expect_attention({2, 9, 60, 2, 8, 8}, {constant({2, 2, 9, 60}, -600, -500)}, 6e-5);
+}
+
+TEST(AttentionOracle, CountsByHand) {
+  fbs::AttentionT p;
+  p.scale = 2;
+  const double third = std::log(3) / 2;  // e^(2 * third) = 3
+  const reference::Array q{{1, 1, 1}, {1}}, k{{1, 2, 1}, {0, third}}, v{{1, 2, 2}, {4, 8, 0, 16}};
+  const reference::Array plain = oracle(p, {q, k, v}), even = oracle(p, {q, k, v, {{1, 1, 1, 2}, {2 * third, 0}}});
+  EXPECT_NEAR(plain.values[0], 1, 1e-6);  // 1/4 and 3/4 of the values
+  EXPECT_NEAR(plain.values[1], 14, 1e-6);
+  EXPECT_NEAR(even.values[0], 2, 1e-6);
+  EXPECT_NEAR(even.values[1], 12, 1e-6);
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,77 @@
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 3e-6;  // of values up to 6 standard deviations
+
+std::vector<Operand> operands(Shape x, double low = -1, double high = 1) {
+  const int32_t channels = x[x.rank - 1];
+  return {input(x, low, high), constant({channels}), constant({channels})};
+}
+
+fbs::GroupNormT group_norm(int groups, float epsilon = 1e-5f) {
+  fbs::GroupNormT p;
+  p.groups = groups;
+  p.epsilon = epsilon;
+  return p;
+}
+
+TEST(LayerNorm, MatchesTheOracle) {
+  for (const int channels : {2, 3, 4, 13, 96, 257, 768, 1030}) {
+    SCOPED_TRACE(channels);
+    expect_like_oracle(fbs::LayerNormT(), operands({3, 5, channels}), kBound);
+  }
+  expect_like_oracle(fbs::LayerNormT(), operands({3, 7, 9, 40}), kBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({1, 1, 6}), kBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({23}), kBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({2, 5000}), kBound);
+}
+
+// A mean of a hundred standard deviations costs digits, and no more than float32 cannot hold.
+TEST(LayerNorm, KeepsItsDigitsFarFromZero) {
+  expect_like_oracle(fbs::LayerNormT(), operands({2, 9, 60}, 99, 101), 3e-5);
+}
+
+// The epsilon stands under the root: it is most of it here.
+TEST(LayerNorm, TakesItsEpsilon) {
+  fbs::LayerNormT p;
+  p.epsilon = 0.5f;
+  expect_like_oracle(p, operands({2, 9, 12}), kBound);
+}
+
+TEST(GroupNorm, MatchesTheOracle) {
+  for (const int groups : {1, 2, 3, 6}) {  // groups of 18, 9, 6 and 3 channels: some share quads
+    SCOPED_TRACE(groups);
+    expect_like_oracle(group_norm(groups), operands({3, 5, 7, 18}), kBound);
+    expect_like_oracle(group_norm(groups), operands({2, 11, 18}), kBound);
+  }
+  expect_like_oracle(group_norm(32), operands({2, 14, 15, 64}), kBound);
+  expect_like_oracle(group_norm(32), operands({1, 9, 8, 256}), kBound);
+  expect_like_oracle(group_norm(5), operands({3, 1, 1, 15}), kBound);
+  expect_like_oracle(group_norm(4, 0.25f), operands({2, 60, 61, 8}), kBound);
+}
+
+TEST(Grn, MatchesTheOracle) {
+  for (const int channels : {1, 3, 16, 30, 384}) {
+    SCOPED_TRACE(channels);
+    expect_like_oracle(fbs::GrnT(), operands({3, 7, 6, channels}), kBound);
+  }
+  expect_like_oracle(fbs::GrnT(), operands({2, 1, 1, 7}), kBound);
+  expect_like_oracle(fbs::GrnT(), operands({1, 56, 57, 9}), kBound);
+}
+
+TEST(NormOracle, CountsByHand) {
+  const reference::Array weight{{2}, {1, 2}}, bias{{2}, {0, 1}};
+  fbs::LayerNormT layer;
+  layer.epsilon = 0;
+  EXPECT_EQ(oracle(layer, {{{1, 2}, {3, 5}}, weight, bias}).values, (std::vector<double>{-1, 3}));
+  EXPECT_EQ(oracle(group_norm(2, 0), {{{1, 2, 2}, {3, 7, 5, 1}}, weight, bias}).values,
+            (std::vector<double>{-1, 3, 1, -1}));
+  fbs::GrnT grn;
+  grn.epsilon = 0;  // lengths 5 and 15, mean 10
+  EXPECT_EQ(oracle(grn, {{{1, 1, 2, 2}, {3, 9, 4, 12}}, weight, bias}).values, (std::vector<double>{4.5, 37, 6, 49}));
+}
+
+}  // namespace
+}  // namespace ferry::testing
