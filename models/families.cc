@@ -2,9 +2,9 @@
 
 #include <sstream>
 
-#include "models/fastvit/fastvit.h"
 #include "models/convnext/convnext.h"
 #include "models/dinov3/dinov3.h"
+#include "models/fastvit/fastvit.h"
 #include "models/mobilenetv2/mobilenetv2.h"
 #include "models/rdn/rdn.h"
 #include "models/repvit/repvit.h"

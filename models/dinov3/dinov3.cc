@@ -69,7 +69,10 @@ Tensor block(Tensor x, const Weights& w, const Config& config, const RotaryTable
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
-  const Config& config = config_of(options.variant.architecture);
+  build(graph, w, options, config_of(options.variant.architecture));
+}
+
+void build(Graph& graph, const Weights& w, const BuildOptions& options, const Config& config) {
   const Grid grid{options.height / kPatch, options.width / kPatch};
   const int width = config.width;
   w["mask_token"].discard();  // hides patches in training

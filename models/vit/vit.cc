@@ -69,7 +69,10 @@ class Network {
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
-  const Config& config = config_of(options.variant.architecture);
+  build(graph, w, options, config_of(options.variant.architecture));
+}
+
+void build(Graph& graph, const Weights& w, const BuildOptions& options, const Config& config) {
   const Network network(config, {options.height / config.patch, options.width / config.patch});
   Tensor x = network.embed(picture_input(graph, options), w);
   for (int b = 0; b < config.size.depth; ++b) {
