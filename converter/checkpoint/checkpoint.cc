@@ -9,7 +9,8 @@
 
 #include "converter/checkpoint/file_checkpoint.h"
 #include "converter/checkpoint/json.h"
-#include "converter/checkpoint/safetensors.h"
+#include "converter/checkpoint/pytorch.h"
+#include "converter/checkpoint/sharded.h"
 #include "converter/checkpoint/tensorflowjs.h"
 #include "converter/error.h"
 
@@ -78,13 +79,8 @@ bool starts_with(std::string_view text, std::string_view magic) { return text.su
 
 // Formats that are not read, told from one another so that the message can say what would help.
 void refuse_known(std::string_view text, const char* path) {
-  constexpr const char* kSave =
-      "save it as safetensors with the framework that made it: safetensors.torch.save_file(model.state_dict(), "
-      "\"model.safetensors\")";
-  if (starts_with(text, "PK\x03\x04"))
-    fail("%s: is a PyTorch or Keras zip archive, which is not read; %s", path, kSave);
   if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5 && text[2] != 0)
-    fail("%s: is a Python pickle, which is not read because it can run code; %s", path, kSave);
+    fail("%s: is a Python pickle, but not one that torch.save wrote", path);
   if (starts_with(text, "\x89HDF\r\n\x1a\n"))
     fail(
         "%s: is an HDF5 file, which is not read; convert it with tensorflowjs_converter --input_format=keras, or save "
@@ -105,25 +101,11 @@ bool looks_like_safetensors(std::string_view text) {
 
 fs::path find_in_folder(const fs::path& folder) {
   std::error_code error;
-  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "model.json"})
-    if (fs::exists(folder / name, error)) return folder / name;
-  std::vector<fs::path> readable, foreign;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string extension = it->path().extension().string();
-    if (extension == ".safetensors") readable.push_back(it->path());
-    // Opened only to be refused by a message that fits.
-    if (extension == ".pth" || extension == ".pt" || extension == ".h5" || it->path().filename() == "pytorch_model.bin")
-      foreign.push_back(it->path());
-  }
+  std::vector<std::string> files;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    files.push_back(it->path().filename().string());
   if (error) fail("%s: cannot be read: %s", folder.c_str(), error.message().c_str());
-  std::sort(readable.begin(), readable.end());
-  if (readable.size() > 1)
-    fail("%s: this folder holds %zu safetensors files; name the one that is meant, for example %s", folder.c_str(),
-         readable.size(), readable[0].filename().c_str());
-  if (readable.size() == 1) return readable[0];
-  if (!foreign.empty()) return *std::min_element(foreign.begin(), foreign.end());
-  fail("%s: this folder holds no checkpoint (model.safetensors, model.safetensors.index.json or model.json)",
-       folder.c_str());
+  return folder / choose_checkpoint(files, folder.string());
 }
 
 }  // namespace
@@ -169,21 +151,45 @@ int64_t CheckpointTensor::elements() const {
 std::vector<float> CheckpointTensor::to_floats() const { return convert<float>(*this); }
 std::vector<double> CheckpointTensor::to_doubles() const { return convert<double>(*this); }
 
-std::shared_ptr<const Checkpoint> open_checkpoint(const fs::path& path) {
+std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where) {
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "pytorch_model.bin",
+                           "pytorch_model.bin.index.json", "model.json"})
+    if (std::find(files.begin(), files.end(), name) != files.end()) return name;
+  std::vector<std::string> safetensors, pytorch, hdf5;
+  for (const std::string& file : files) {
+    if (file.find('/') != file.npos) continue;
+    const std::string extension = fs::path(file).extension().string();
+    if (extension == ".safetensors") safetensors.push_back(file);
+    if (extension == ".pth" || extension == ".pt") pytorch.push_back(file);
+    if (extension == ".h5") hdf5.push_back(file);  // opened only to be refused by a message that fits
+  }
+  for (auto* found : {&safetensors, &pytorch, &hdf5}) {
+    if (found->size() == 1) return found->front();
+    if (found->size() > 1)
+      fail("%s: holds %zu checkpoints; name the one that is meant, for example %s", where.c_str(), found->size(),
+           std::min_element(found->begin(), found->end())->c_str());
+  }
+  fail("%s: holds no checkpoint (model.safetensors, pytorch_model.bin, the index of either, or model.json)",
+       where.c_str());
+}
+
+std::shared_ptr<const Checkpoint> open_checkpoint(const fs::path& path, const std::string& state_dict) {
   std::error_code error;
-  if (fs::is_directory(path, error)) return open_checkpoint(find_in_folder(path));
+  if (fs::is_directory(path, error)) return open_checkpoint(find_in_folder(path), state_dict);
   auto file = MappedFile::open(path);
   const std::string_view text = text_of(*file);
   if (text.empty()) fail("%s: is empty", path.c_str());
-  if (looks_like_safetensors(text)) return open_safetensors(std::move(file));
+  if (looks_like_safetensors(text) || looks_like_pytorch(text)) return open_single(std::move(file), state_dict);
   refuse_known(text, path.c_str());
   const size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || text[first] != '{') return open_safetensors(std::move(file));
+  if (first == std::string_view::npos || text[first] != '{') return open_single(std::move(file), state_dict);
   const nlohmann::json root = parse_json(text, path.string());
-  if (root.contains("weight_map")) return open_safetensors_index(std::move(file));
+  if (root.contains("weight_map")) return open_sharded(std::move(file), root, state_dict);
   if (root.contains("weightsManifest")) return open_tensorflowjs(std::move(file));
-  fail("%s: is JSON, but neither a safetensors index (\"weight_map\") nor a TensorFlow.js model (\"weightsManifest\")",
-       path.c_str());
+  fail(
+      "%s: is JSON, but neither the index of a sharded checkpoint (\"weight_map\") nor a TensorFlow.js model "
+      "(\"weightsManifest\")",
+      path.c_str());
 }
 
 }  // namespace ferry

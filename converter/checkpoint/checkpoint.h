@@ -38,7 +38,7 @@ class Checkpoint {
 
   // By name, sorted.
   virtual const std::map<std::string, CheckpointTensor>& tensors() const = 0;
-  // "safetensors", "tensorflow.js"
+  // "safetensors", "pytorch", "tensorflow.js"
   virtual const char* format() const = 0;
   // Of all the files' bytes, in the order of their names; lower-case hexadecimal.
   virtual std::string sha256() const = 0;
@@ -46,9 +46,15 @@ class Checkpoint {
   virtual const std::filesystem::path& path() const = 0;
 };
 
-// Opens a safetensors file, a sharded one by its `*.index.json`, a TensorFlow.js layers model by its `model.json`, or
-// the one checkpoint that lies in a folder (model.safetensors, model.safetensors.index.json, model.json). The format is
-// found by content. Throws Error with a sentence that names the file and the tensor.
-std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path);
+// The checkpoint among a folder's files: model.safetensors, its index, pytorch_model.bin, its index or model.json,
+// whichever comes first here; else the only .safetensors file, else the only .pth or .pt. Files in folders below do not
+// count. Throws Error, beginning with `where`.
+std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where);
+
+// Opens a safetensors file or one that torch.save wrote, either of them sharded by its `*.index.json`, a TensorFlow.js
+// layers model by its `model.json`, or a folder's (choose_checkpoint). The format is found by content. `state_dict`: which of a PyTorch file's dictionaries
+// ("model_ema"); empty: as state_dict.h chooses. Throws Error with a sentence that names the file and the tensor.
+std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path,
+                                                  const std::string& state_dict = "");
 
 }  // namespace ferry

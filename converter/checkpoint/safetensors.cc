@@ -93,7 +93,9 @@ void check_cover(std::vector<Entry> entries, uint64_t size, const std::string& p
     fail("%s: the last %llu bytes belong to no tensor", path.c_str(), static_cast<unsigned long long>(size - at));
 }
 
-std::map<std::string, CheckpointTensor> read_tensors(const MappedFile& file) {
+}  // namespace
+
+std::map<std::string, CheckpointTensor> read_safetensors(const MappedFile& file) {
   const std::string path = file.path().string();
   const auto bytes = file.bytes();
   if (bytes.size() < 8)
@@ -122,43 +124,6 @@ std::map<std::string, CheckpointTensor> read_tensors(const MappedFile& file) {
   }
   check_cover(std::move(entries), data.size(), path);
   return tensors;
-}
-
-}  // namespace
-
-std::shared_ptr<const Checkpoint> open_safetensors(std::shared_ptr<const MappedFile> file) {
-  auto tensors = read_tensors(*file);
-  std::vector files{std::move(file)};
-  return std::make_shared<FileCheckpoint>("safetensors", std::move(files), std::move(tensors));
-}
-
-std::shared_ptr<const Checkpoint> open_safetensors_index(std::shared_ptr<const MappedFile> index) {
-  const std::string path = index->path().string();
-  const json root = parse_json(text_of(*index), path);
-  const auto weight_map = root.find("weight_map");
-  if (weight_map == root.end() || !weight_map->is_object()) fail("%s: has no \"weight_map\" object", path.c_str());
-
-  std::map<std::string, std::map<std::string, CheckpointTensor>> shards;
-  std::map<std::string, CheckpointTensor> tensors;
-  std::vector files{index};
-  for (const auto& [name, shard] : weight_map->items()) {
-    if (!shard.is_string()) fail("%s: tensor %s: its file is not a string", path.c_str(), in_quotes(name).c_str());
-    const auto& shard_name = shard.get_ref<const std::string&>();
-    if (!shards.contains(shard_name)) {
-      files.push_back(open_sibling(*index, shard_name, "the index"));
-      shards[shard_name] = read_tensors(*files.back());
-    }
-    auto node = shards[shard_name].extract(name);
-    if (node.empty())
-      fail("%s: tensor %s is not in the file %s that the index names", path.c_str(), in_quotes(name).c_str(),
-           in_quotes(shard_name).c_str());
-    tensors.insert(std::move(node));
-  }
-  for (const auto& [shard_name, rest] : shards)
-    if (!rest.empty())
-      fail("%s: the file %s holds tensor %s, which the index does not list there", path.c_str(),
-           in_quotes(shard_name).c_str(), in_quotes(rest.begin()->first).c_str());
-  return std::make_shared<FileCheckpoint>("safetensors", std::move(files), std::move(tensors));
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "converter/checkpoint/checkpoint.h"
@@ -12,10 +11,8 @@
 
 namespace ferry {
 
-std::shared_ptr<const Checkpoint> open_safetensors(std::shared_ptr<const MappedFile> file);
-
-// A sharded checkpoint by its index (`{"weight_map": {tensor: file}}`), whose shards lie in the same folder or below.
-std::shared_ptr<const Checkpoint> open_safetensors_index(std::shared_ptr<const MappedFile> index);
+// In place. Throws Error.
+std::map<std::string, CheckpointTensor> read_safetensors(const MappedFile& file);
 
 // Writes beside `path`, then renames: no partial file is left behind. The same tensors give the same bytes. Throws Error.
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,

@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/error.h"
@@ -31,6 +33,22 @@ std::string bytes_of(std::initializer_list<T> values) {
     bytes.append(raw, sizeof(T));
   }
   return bytes;
+}
+
+// A zip archive of stored entries: local entries, directory, end record; checksums are left 0.
+inline std::string stored_zip(const std::vector<std::pair<std::string, std::string>>& entries) {
+  const auto field = [](uint64_t value, size_t size) { return length_field(value).substr(0, size); };
+  std::string bytes, directory;
+  for (const auto& [name, data] : entries) {
+    // What both have alike: flags, method, time, checksum, sizes, the name's length, no extra field.
+    const std::string common =
+        std::string(12, '\0') + field(data.size(), 4) + field(data.size(), 4) + field(name.size(), 2) + field(0, 2);
+    directory +=
+        "PK\1\2" + field(20, 2) + field(20, 2) + common + std::string(10, '\0') + field(bytes.size(), 4) + name;
+    bytes += "PK\3\4" + field(20, 2) + common + name + data;
+  }
+  return bytes + directory + "PK\5\6" + std::string(4, '\0') + field(entries.size(), 2) + field(entries.size(), 2) +
+         field(directory.size(), 4) + field(bytes.size(), 4) + field(0, 2);
 }
 
 // Why a checkpoint is refused, without the leading path; "opened" where it is not.

@@ -57,12 +57,18 @@ const std::string kModelJson =
     R"("quantization":{"dtype":"uint8","scale":0.5,"min":-1}},{"name":"c","shape":[],"dtype":"int32"}]}]})";
 const std::string kIndex = R"({"metadata":{"total_size":38},"weight_map":{"a.weight":"s","b":"s","n":"s"}})";
 
+// From make_pytorch_fixtures.py.
+std::string pytorch_fixture(const char* name) {
+  return read_text(std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "pytorch" / name);
+}
+
 TEST(DamagedCheckpoint, CutAtEveryByteIsRefused) {
   const ScratchFolder folder;
   folder.write("s", kSafetensors);
   folder.write("w1.bin", std::string(20, 'x'));
   folder.write("w2.bin", std::string(11, 'x'));
-  for (const std::string& whole : {kSafetensors, kModelJson, kIndex}) {
+  const std::string zip = pytorch_fixture("tensors.pth"), pickles = pytorch_fixture("tensors_before_1_6.pth");
+  for (const std::string& whole : {kSafetensors, kModelJson, kIndex, zip, pickles}) {
     Tally tally;
     for (size_t size = 0; size < whole.size(); ++size) tally.open(folder.write("x", whole.substr(0, size)));
     EXPECT_EQ(tally.opened, 0);
@@ -97,6 +103,32 @@ TEST(DamagedCheckpoint, TwentyThousandMutationsOpenOrAreRefused) {
   EXPECT_EQ(tally.opened + tally.refused, 20000);
   EXPECT_GT(tally.opened, 100) << "the mutations are too coarse to reach the reader";
   EXPECT_GT(tally.refused, 10000) << "the mutations are too mild to reach the checks";
+}
+
+// The archive, the pickle inside a sound archive, and the pickles of before PyTorch 1.6.
+TEST(DamagedCheckpoint, ThirtyThousandMutationsOfPyTorchFilesOpenOrAreRefused) {
+  const ScratchFolder folder;
+  const std::string zip = pytorch_fixture("training.pth"), pickles = pytorch_fixture("tensors_before_1_6.pth");
+  const std::string tensors = pytorch_fixture("tensors.pth");
+  const size_t begin = tensors.find("\x80\x02}"), end = tensors.find("u.PK") + 2;
+  ASSERT_LT(begin, end);
+  const std::string pickle = tensors.substr(begin, end - begin);
+  std::vector<std::pair<std::string, std::string>> entries{{"x/data.pkl", pickle}};
+  for (int i = 0; i < 20; ++i) entries.emplace_back("x/data/" + std::to_string(i), std::string(192, 'x'));
+  std::mt19937 random(20261121);
+  Tally archives, inside, legacy;
+  for (int i = 0; i < 10000; ++i) {
+    archives.open(folder.write("x", mutate(zip, random)));
+    entries[0].second = mutate(pickle, random);
+    inside.open(folder.write("x", stored_zip(entries)));
+    legacy.open(folder.write("x", mutate(pickles, random)));
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  for (const Tally& tally : {archives, inside, legacy}) {
+    EXPECT_EQ(tally.opened + tally.refused, 10000);
+    EXPECT_GT(tally.opened, 100) << "the mutations are too coarse to reach the reader";
+    EXPECT_GT(tally.refused, 1000) << "the mutations are too mild to reach the checks";
+  }
 }
 
 }  // namespace

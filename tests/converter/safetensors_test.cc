@@ -232,30 +232,27 @@ TEST_F(Sharded, RefusesATruncatedShard) {
 }
 
 TEST_F(Safetensors, RefusesOtherFormatsByName) {
-  EXPECT_EQ(refused_bytes(std::string("PK\x03\x04rest of a zip")).substr(0, 57),
-            "is a PyTorch or Keras zip archive, which is not read; sav");
-  EXPECT_EQ(refused_bytes("\x80\x02}q\x01.").substr(0, 62),
-            "is a Python pickle, which is not read because it can run code;");
+  EXPECT_EQ(refused_bytes("\x80\x02}q\x01."), "is a Python pickle, but not one that torch.save wrote");
   EXPECT_EQ(refused_bytes("\x89HDF\r\n\x1a\n").substr(0, 39), "is an HDF5 file, which is not read; con");
   EXPECT_EQ(refused_bytes("version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
             "is a Git LFS pointer, not the file itself; fetch it with `git lfs pull`");
-  EXPECT_EQ(
-      refused_bytes("{\"a\":1}"),
-      "is JSON, but neither a safetensors index (\"weight_map\") nor a TensorFlow.js model (\"weightsManifest\")");
+  EXPECT_EQ(refused_bytes("{\"a\":1}"),
+            "is JSON, but neither the index of a sharded checkpoint (\"weight_map\") nor a TensorFlow.js model "
+            "(\"weightsManifest\")");
   EXPECT_EQ(refused_bytes("{\"a\":"), "is not valid JSON (at byte 6 of 5)");
 }
 
 TEST_F(Safetensors, FindsTheOneCheckpointOfAFolder) {
   EXPECT_EQ(refusal(folder.path()),
-            "this folder holds no checkpoint (model.safetensors, model.safetensors.index.json or model.json)");
+            "holds no checkpoint (model.safetensors, pytorch_model.bin, the index of either, or "
+            "model.json)");
   EXPECT_EQ(refusal(folder.path() / "gone"), "cannot be opened: No such file or directory");
   const auto pth = folder.write("net.pth", "PK\x03\x04");
-  EXPECT_NE(refusal(folder.path()).find("is a PyTorch or Keras zip archive"), std::string::npos);
+  EXPECT_NE(refusal(folder.path()).find("this zip archive has no directory"), std::string::npos);
   folder.write("b.safetensors", safetensors(kTwo, std::string(12, '\1')));
   EXPECT_EQ(open_checkpoint(folder.path())->path().filename(), "b.safetensors");
   folder.write("a.safetensors", safetensors(kTwo, std::string(12, '\1')));
-  EXPECT_EQ(refusal(folder.path()),
-            "this folder holds 2 safetensors files; name the one that is meant, for example a.safetensors");
+  EXPECT_EQ(refusal(folder.path()), "holds 2 checkpoints; name the one that is meant, for example a.safetensors");
   folder.write("model.safetensors", safetensors(kTwo, std::string(12, '\1')));
   EXPECT_EQ(open_checkpoint(folder.path())->path().filename(), "model.safetensors");
 }

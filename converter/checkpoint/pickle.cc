@@ -1,0 +1,314 @@
+#include "converter/checkpoint/pickle.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <unordered_map>
+
+#include "converter/checkpoint/json.h"
+#include "converter/error.h"
+
+namespace ferry {
+namespace {
+
+using Kind = PickleValue::Kind;
+
+// More than any checkpoint holds: a bound for the memory that a small hostile file can ask for.
+constexpr size_t kMaxValues = 20'000'000;
+
+// https://github.com/python/cpython/blob/main/Lib/pickletools.py describes the opcodes.
+class Reader {
+ public:
+  Reader(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where)
+      : bytes_(bytes), globals_(globals), where_(where) {}
+
+  Pickle read() {
+    while (step(static_cast<uint8_t>(take(1)[0]))) {
+    }
+    if (stack_.size() != 1 || !marks_.empty()) damaged("leaves something else than one value");
+    pickle_.root = stack_.front();
+    pickle_.size = at_;
+    return std::move(pickle_);
+  }
+
+ private:
+  [[noreturn]] void damaged(const char* what) const {
+    fail("%s: is damaged: its pickle %s at byte %zu", where_.c_str(), what, at_);
+  }
+
+  std::string_view take(uint64_t size) {
+    if (size > bytes_.size() - at_) damaged("ends too early");
+    const std::string_view taken = bytes_.substr(at_, size);
+    at_ += size;
+    return taken;
+  }
+
+  template <typename T>
+  T number() {
+    static_assert(std::endian::native == std::endian::little, "pickles are little-endian");
+    T value;
+    std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+    return value;
+  }
+
+  std::string_view line() {
+    const size_t end = bytes_.find('\n', at_);
+    if (end == bytes_.npos) damaged("ends too early");
+    const std::string_view text = bytes_.substr(at_, end - at_);
+    at_ = end + 1;
+    return text;
+  }
+
+  PickleValue& push(PickleValue value) {
+    built_ += 1 + value.items.size();
+    if (built_ > kMaxValues)
+      fail("%s: its pickle builds more than %zu values: it is no checkpoint", where_.c_str(), kMaxValues);
+    stack_.push_back(&pickle_.values.emplace_back(std::move(value)));
+    return *stack_.back();
+  }
+
+  void push_integer(int64_t value) { push({.kind = Kind::Integer, .integer = value}); }
+  void push_text(Kind kind, uint64_t size) { push({.kind = kind, .text = take(size)}); }
+
+  void push_long(uint64_t size) {
+    const std::string_view raw = take(size);
+    if (size > 8) {
+      push({.kind = Kind::Bytes, .text = raw});
+      return;
+    }
+    int64_t value = size > 0 && raw.back() < 0 ? -1 : 0;
+    std::memcpy(&value, raw.data(), size);
+    push_integer(value);
+  }
+
+  // Not below the last mark: what lies there belongs to the collection that is open.
+  PickleValue& top() {
+    if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) damaged("takes more than it has built");
+    return *stack_.back();
+  }
+
+  PickleValue& pop() {
+    PickleValue& value = top();
+    stack_.pop_back();
+    return value;
+  }
+
+  std::vector<const PickleValue*> pop_marked() {
+    if (marks_.empty()) damaged("closes what it has not opened");
+    const auto first = stack_.begin() + static_cast<ptrdiff_t>(marks_.back());
+    const std::vector<const PickleValue*> items(first, stack_.end());
+    stack_.erase(first, stack_.end());
+    marks_.pop_back();
+    return items;
+  }
+
+  void push_tuple(size_t size) {
+    std::vector<const PickleValue*> items(size);
+    for (size_t i = size; i-- > 0;) items[i] = &pop();
+    push({.kind = Kind::Tuple, .items = std::move(items)});
+  }
+
+  void extend(Kind kind, const std::vector<const PickleValue*>& items) {
+    PickleValue& target = top();
+    if (target.kind != kind || (kind == Kind::Dict && items.size() % 2 != 0))
+      damaged("adds to something that takes no such items");
+    target.items.insert(target.items.end(), items.begin(), items.end());
+  }
+
+  void push_global(std::string_view module, std::string_view name) {
+    if (module == "__builtin__") module = "builtins";  // Python 2's name, which protocol 2 keeps
+    std::string global = std::string(module) + "." + std::string(name);
+    if (std::find(globals_.begin(), globals_.end(), global) == globals_.end())
+      fail(
+          "%s: holds the Python object %s, which is refused: only tensors, containers and plain values are read; save "
+          "the weights alone with torch.save(model.state_dict(), \"weights.pth\")",
+          where_.c_str(), in_quotes(global).c_str());
+    pickle_.names.push_back(std::move(global));
+    push({.kind = Kind::Global, .text = pickle_.names.back()});
+  }
+
+  void reduce() {
+    const PickleValue& arguments = pop();
+    const PickleValue& callee = pop();
+    if (callee.kind != Kind::Global || arguments.kind != Kind::Tuple) damaged("calls what cannot be called");
+    const bool ordered = callee.text == "collections.OrderedDict";
+    if (!ordered && callee.text != "builtins.set" && callee.text != "builtins.frozenset") {
+      push({.kind = Kind::Call, .text = callee.text, .items = arguments.items});
+      return;
+    }
+    PickleValue container{.kind = ordered ? Kind::Dict : Kind::Set};
+    if (!arguments.items.empty()) {
+      if (arguments.items.front()->kind != Kind::List) damaged("fills a container with something else than a list");
+      for (const PickleValue* item : arguments.items.front()->items) {
+        if (!ordered) {
+          container.items.push_back(item);
+          continue;
+        }
+        if (item->items.size() != 2) damaged("fills a dictionary with something else than pairs");  // as Python 2 did
+        container.items.insert(container.items.end(), item->items.begin(), item->items.end());
+      }
+    }
+    push(std::move(container));
+  }
+
+  void remember(uint64_t index) { memo_[index] = &top(); }
+
+  void recall(uint64_t index) {
+    const auto found = memo_.find(index);
+    if (found == memo_.end()) damaged("recalls what it has not remembered");
+    stack_.push_back(found->second);
+  }
+
+  // False: the pickle has ended.
+  bool step(uint8_t opcode);
+  bool step_collection(uint8_t opcode);
+  void step_object(uint8_t opcode);
+
+  std::string_view bytes_;
+  std::span<const std::string_view> globals_;
+  const std::string& where_;
+  size_t at_ = 0;
+  size_t built_ = 0;  // values and members
+  Pickle pickle_;
+  std::vector<PickleValue*> stack_;
+  std::vector<size_t> marks_;
+  std::unordered_map<uint64_t, PickleValue*> memo_;
+};
+
+// Scalars, texts and what ends the pickle.
+bool Reader::step(uint8_t opcode) {
+  switch (opcode) {
+    case '.': return false;
+    case 0x80:  // PROTO
+      if (const int protocol = number<uint8_t>(); protocol < 2 || protocol > 5)
+        fail("%s: is a pickle of protocol %d; 2 to 5 are read", where_.c_str(), protocol);
+      break;
+    case 0x95: number<uint64_t>(); break;  // FRAME: only a hint for buffering
+    case 'N': push({}); break;
+    case 0x88: push({.kind = Kind::Bool, .integer = 1}); break;
+    case 0x89: push({.kind = Kind::Bool, .integer = 0}); break;
+    case 'J': push_integer(number<int32_t>()); break;
+    case 'K': push_integer(number<uint8_t>()); break;
+    case 'M': push_integer(number<uint16_t>()); break;
+    case 0x8a: push_long(number<uint8_t>()); break;
+    case 0x8b: push_long(number<uint32_t>()); break;
+    case 'G': {  // the one big-endian number
+      const uint64_t bits = __builtin_bswap64(number<uint64_t>());
+      push({.kind = Kind::Float, .number = std::bit_cast<double>(bits)});
+      break;
+    }
+    case 'X': push_text(Kind::Text, number<uint32_t>()); break;
+    case 0x8c: push_text(Kind::Text, number<uint8_t>()); break;
+    case 0x8d: push_text(Kind::Text, number<uint64_t>()); break;
+    case 'T': push_text(Kind::Text, number<uint32_t>()); break;  // str of Python 2
+    case 'U': push_text(Kind::Text, number<uint8_t>()); break;
+    case 'B': push_text(Kind::Bytes, number<uint32_t>()); break;
+    case 'C': push_text(Kind::Bytes, number<uint8_t>()); break;
+    case 0x8e: push_text(Kind::Bytes, number<uint64_t>()); break;
+    case 0x96: push_text(Kind::Bytes, number<uint64_t>()); break;  // bytearray
+    default:
+      if (!step_collection(opcode)) step_object(opcode);
+  }
+  return true;
+}
+
+// Containers; false for another opcode.
+bool Reader::step_collection(uint8_t opcode) {
+  switch (opcode) {
+    case '(': marks_.push_back(stack_.size()); break;
+    case '1': pop_marked(); break;
+    case ')': push_tuple(0); break;
+    case 0x85: push_tuple(1); break;
+    case 0x86: push_tuple(2); break;
+    case 0x87: push_tuple(3); break;
+    case 't': {
+      auto items = pop_marked();
+      push({.kind = Kind::Tuple, .items = std::move(items)});
+      break;
+    }
+    case ']': push({.kind = Kind::List}); break;
+    case 'l': {
+      auto items = pop_marked();
+      push({.kind = Kind::List, .items = std::move(items)});
+      break;
+    }
+    case 'a': {
+      const PickleValue* item = &pop();
+      extend(Kind::List, {item});
+      break;
+    }
+    case 'e': extend(Kind::List, pop_marked()); break;
+    case '}': push({.kind = Kind::Dict}); break;
+    case 'd': {
+      const auto items = pop_marked();
+      push({.kind = Kind::Dict});
+      extend(Kind::Dict, items);
+      break;
+    }
+    case 's': {
+      const PickleValue* value = &pop();
+      const PickleValue* key = &pop();
+      extend(Kind::Dict, {key, value});
+      break;
+    }
+    case 'u': extend(Kind::Dict, pop_marked()); break;
+    case 0x8f: push({.kind = Kind::Set}); break;
+    case 0x90: extend(Kind::Set, pop_marked()); break;
+    case 0x91: {  // FROZENSET
+      auto items = pop_marked();
+      push({.kind = Kind::Set, .items = std::move(items)});
+      break;
+    }
+    default: return false;
+  }
+  return true;
+}
+
+// The stack, the memo, globals and calls.
+void Reader::step_object(uint8_t opcode) {
+  switch (opcode) {
+    case '0': pop(); break;
+    case '2': stack_.push_back(&top()); break;
+    case 'q': remember(number<uint8_t>()); break;
+    case 'r': remember(number<uint32_t>()); break;
+    case 0x94: remember(memo_.size()); break;
+    case 'h': recall(number<uint8_t>()); break;
+    case 'j': recall(number<uint32_t>()); break;
+    case 'c': {
+      const std::string_view module = line();
+      push_global(module, line());
+      break;
+    }
+    case 0x93: {  // STACK_GLOBAL
+      const PickleValue& name = pop();
+      const PickleValue& module = pop();
+      if (name.kind != Kind::Text || module.kind != Kind::Text) damaged("names a global by something else than text");
+      push_global(module.text, name.text);
+      break;
+    }
+    case 'R': reduce(); break;
+    case 'b': {  // BUILD: attributes, as the _metadata of a state_dict
+      pop();
+      if (const Kind kind = top().kind; kind != Kind::Dict && kind != Kind::Call)
+        damaged("sets attributes of a scalar");
+      break;
+    }
+    case 'Q': {  // BINPERSID
+      const PickleValue& id = pop();
+      if (id.kind != Kind::Tuple) damaged("has a persistent identifier that is no tuple");
+      push({.kind = Kind::Persistent, .items = id.items});
+      break;
+    }
+    default:
+      fail("%s: its pickle has the opcode 0x%02x at byte %zu, which tensors, containers and plain values do not need",
+           where_.c_str(), opcode, at_ - 1);
+  }
+}
+
+}  // namespace
+
+Pickle read_pickle(std::string_view bytes, std::span<const std::string_view> globals, const std::string& where) {
+  return Reader(bytes, globals, where).read();
+}
+
+}  // namespace ferry
