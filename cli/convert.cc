@@ -9,6 +9,7 @@
 #include "cli/text.h"
 #if defined(FERRY_HAS_CONVERTER)
 #include "converter/convert.h"
+#include "converter/hub/hub.h"
 #include "models/families.h"
 #endif
 
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, model, output, input_size, labels;
+  std::string checkpoint, revision, state_dict, model, output, input_size, labels;
   std::string weights = "f32";
   std::vector<int> features;
   int num_classes = 0, in_chans = 3;
@@ -56,21 +57,48 @@ void require_known(const std::string& model) {
        did_you_mean(model, names).c_str());
 }
 
-// MODEL.ferry; without --model the checkpoint's name, or its folder's where the name says nothing.
+// A checkpoint of the hub comes to the cache; one that lies here stays where it is.
+void locate(const Options& o, ConvertOptions* options) {
+  options->checkpoint = o.checkpoint;
+  if (!is_hub_reference(o.checkpoint)) {
+    if (!o.revision.empty()) fail("--revision %s: is for hf:ORG/NAME only", o.revision.c_str());
+    if (!fs::exists(options->checkpoint)) fail("%s does not exist", o.checkpoint.c_str());
+    return;
+  }
+#if defined(FERRY_HAS_HUB)
+  ProgressLine line("downloading");
+  const HubFile file = fetch_from_hub(parse_hub_reference(o.checkpoint, o.revision), HubSettings::from_environment(),
+                                      [&line](const std::string& name, uint64_t done, uint64_t total) {
+                                        line.update(name, static_cast<double>(done) / static_cast<double>(total));
+                                      });
+  options->checkpoint = file.path;
+  options->source = file.source;
+#else
+  fail("%s: this build cannot download (FERRY_HUB is off): download its files and name their folder",
+       o.checkpoint.c_str());
+#endif
+}
+
+// MODEL.ferry; without --model the repository's or the checkpoint's name, or its folder's where the name says nothing.
 fs::path default_output(const Options& o) {
   if (!o.model.empty()) return fs::path(o.model).filename().string() + ".ferry";
+  if (is_hub_reference(o.checkpoint)) {
+    const std::string repository = parse_hub_reference(o.checkpoint, o.revision).repository;
+    return fs::path(repository).filename().string() + ".ferry";
+  }
   fs::path path = fs::absolute(o.checkpoint).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();
   std::string stem = fs::is_directory(path) ? path.filename().string() : path.stem().string();
   if (stem.ends_with(".safetensors")) stem = fs::path(stem).stem().string();
-  if (!fs::is_directory(path) && stem == "model") stem = path.parent_path().filename().string();
+  if (!fs::is_directory(path) && (stem == "model" || stem == "pytorch_model"))
+    stem = path.parent_path().filename().string();
   return stem + ".ferry";
 }
 
 int convert_checkpoint(const Options& o) {
   if (!o.model.empty()) require_known(o.model);
   ConvertOptions options;
-  options.checkpoint = o.checkpoint;
+  options.state_dict = o.state_dict;
   options.model = o.model;
   options.output = o.output.empty() ? default_output(o) : fs::path(o.output);
   if (o.has_classes) options.num_classes = o.num_classes;
@@ -80,12 +108,13 @@ int convert_checkpoint(const Options& o) {
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
   options.labels = o.labels;
-  if (!fs::exists(options.checkpoint)) fail("%s does not exist", o.checkpoint.c_str());
   const fs::path folder = options.output.parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {
     fail("cannot write %s: there is no folder %s", options.output.c_str(), folder.c_str());
   }
   if (fs::is_directory(options.output)) fail("cannot write %s: it is a folder", options.output.c_str());
+
+  locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
   Conversion done;
@@ -115,21 +144,33 @@ int convert_checkpoint(const Options&) {
 void add_convert(CLI::App& ferry, int* exit_code) {
   CLI::App* app = ferry.add_subcommand("convert", "Turn a checkpoint into a blob that runs on devices");
   app->footer(
-      "\nReads safetensors (one file, or sharded by its *.index.json), TensorFlow.js layers models (model.json), or "
-      "the\n"
-      "folder that holds one of them. Every tensor of the checkpoint must find its place; nothing is left at random.\n"
-      "Without --model, a transformers config.json beside the checkpoint, or its keys, must tell which network it is.\n"
+      "\nReads safetensors, PyTorch's .pth, .pt and .bin (any of them sharded by its *.index.json), TensorFlow.js\n"
+      "layers models (model.json), or the folder that holds one. Nothing in a PyTorch file is run; one that holds\n"
+      "more than tensors, containers and plain values is refused. Every tensor of the checkpoint must find its\n"
+      "place; nothing is left at random.\n"
+      "Without --model, the config.json beside the checkpoint (timm's or transformers'), or its keys, must tell which\n"
+      "network it is.\n"
+      "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files come to the cache that Python's packages use\n"
+      "(~/.cache/huggingface/hub), are checked, and are not downloaded twice. HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT,\n"
+      "HF_HOME and HF_HUB_CACHE mean what they mean there.\n"
       "Nothing is left at the output's place unless the whole conversion succeeds.\n"
       "\nExamples:\n"
       "  ferry convert model.safetensors --model mobilenetv2_100 -o m.ferry\n"
+      "  ferry convert hf:timm/resnet50.a1_in1k\n"
+      "  ferry convert training.pth --state-dict model --model resnet50\n"
       "  ferry convert model.safetensors --model resnet50 --num-classes 0       features, no classifier\n"
       "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    a detector's pyramid\n"
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line");
   auto o = std::make_shared<Options>();
-  app->add_option("CKPT", o->checkpoint, "The checkpoint: a file, or a folder with one in it")
+  app->add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
       ->required()
       ->type_name("");
+  app->add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME; without it: main")
+      ->type_name("REV");
+  app->add_option("--state-dict", o->state_dict,
+                  "Which dictionary of a PyTorch file. Without it: averaged weights (EMA) before plain ones")
+      ->type_name("KEY");
   app->add_option("--model", o->model, "Which network it is, as `ferry models` lists them")->type_name("NAME");
   app->add_option("-o,--output", o->output,
                   "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")

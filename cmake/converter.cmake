@@ -27,7 +27,7 @@ add_library(ferry_tools INTERFACE) # all four
 target_link_libraries(ferry_tools INTERFACE ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/passes/*.cc converter/quantize/*.cc converter/onnx/*.cc
+  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/passes/*.cc converter/quantize/*.cc converter/onnx/*.cc
                 models/*.cc models/*/*.cc)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
@@ -35,5 +35,17 @@ if(FERRY_BUILD_CONVERTER)
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
     target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_CONVERTER=1)
     target_link_libraries(ferry_converter PUBLIC ferry_tools PRIVATE ferry_options)
+    if(FERRY_HUB)
+      find_package(CURL 7.85)
+      if(NOT CURL_FOUND)
+        message(FATAL_ERROR "libcurl is missing: install libcurl4-openssl-dev (or run scripts/setup), or build without "
+                            "downloads: -DFERRY_HUB=OFF")
+      endif()
+      ferry_sources(hub_sources converter/hub/*.cc)
+      list(REMOVE_ITEM hub_sources "${PROJECT_SOURCE_DIR}/converter/hub/settings.cc") # reads references in any build
+      target_sources(ferry_converter PRIVATE ${hub_sources})
+      target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_HUB=1)
+      target_link_libraries(ferry_converter PRIVATE CURL::libcurl)
+    endif()
   endif()
 endif()

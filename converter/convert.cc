@@ -10,6 +10,7 @@
 #include "converter/identify.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
+#include "converter/timm_config.h"
 
 namespace ferry {
 namespace {
@@ -61,6 +62,15 @@ std::optional<int> config_classes(const nlohmann::json& config) {
 std::optional<int> config_channels(const nlohmann::json& config) {
   if (!config.is_object() || !config.contains("num_channels") || !config["num_channels"].is_number_integer()) return {};
   return config["num_channels"].get<int>();
+}
+
+// The config.json beside the checkpoint, where it is about this network; null otherwise.
+nlohmann::json config_of(const Checkpoint& checkpoint, const Identified& network) {
+  if (network.naming->framework == "transformers") return read_config(checkpoint);
+  if (network.naming->framework != "timm") return nullptr;
+  nlohmann::json config = read_config(checkpoint);
+  if (!is_timm_config(config) || config["architecture"] != network.variant->architecture) return nullptr;
+  return config;
 }
 
 // One value a channel of the input: grey gets the mean of the three, other counts repeat them as the first
@@ -128,17 +138,18 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   for (const int index : o.features) out.push_back("--features " + std::to_string(index));
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
+  if (!o.state_dict.empty()) out.push_back("--state-dict " + o.state_dict);
   if (o.weights != "f32") out.push_back("--weights " + o.weights);
   std::sort(out.begin(), out.end());
   return out;
 }
 
 std::unique_ptr<fbs::ProvenanceT> provenance(const ConvertOptions& options, const Checkpoint& checkpoint,
-                                             const Identified& network) {
+                                             const Identified& network, const Variant& variant) {
   auto p = std::make_unique<fbs::ProvenanceT>();
   p->family = network.family->name;
-  p->variant = network.variant->name();
-  p->source = checkpoint.path().filename().string();
+  p->variant = variant.name();
+  p->source = options.source.empty() ? checkpoint.path().filename().string() : options.source;
   p->source_sha256 = checkpoint.sha256();
   p->framework = network.naming->framework;
   p->converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) + "." +
@@ -155,7 +166,7 @@ std::vector<std::string> labels_for(const ConvertOptions& options, const nlohman
       fail("%s has %zu lines, but the network has %d classes", options.labels.string().c_str(), labels.size(), classes);
     return labels;
   }
-  std::vector<std::string> labels = config_labels(config);
+  std::vector<std::string> labels = is_timm_config(config) ? timm_labels(config) : config_labels(config);
   if (labels.empty() && variant.imagenet_labels) labels = imagenet_labels();
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
 }
@@ -180,11 +191,10 @@ void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& opt
 std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   check(options);
   step(options, "reading", 0.0);
-  const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint);
+  const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
   const Identified network = options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
-  const Variant& variant = *network.variant;
-  const nlohmann::json config =
-      network.naming->framework == "transformers" ? read_config(*checkpoint) : nlohmann::json();
+  const nlohmann::json config = config_of(*checkpoint, network);
+  const Variant variant = is_timm_config(config) ? with_timm_config(*network.variant, config) : *network.variant;
   BuildOptions build{.variant = variant, .input_name = network.naming->input};
   build.num_classes = options.num_classes ? *options.num_classes : config_classes(config).value_or(variant.num_classes);
   build.in_chans = options.in_chans ? *options.in_chans : config_channels(config).value_or(variant.in_chans);
@@ -202,7 +212,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   } catch (const Error& error) {
     fail("%s as %s: %s", checkpoint->path().filename().string().c_str(), variant.name().c_str(), error.what());
   }
-  graph->model.provenance = provenance(options, *checkpoint, network);
+  graph->model.provenance = provenance(options, *checkpoint, network, variant);
 
   step(options, "folding", 0.4);
   run_passes(*graph, {.keep_taps = options.keep_taps});

@@ -22,6 +22,8 @@ namespace ferry {
 
 struct ConvertOptions {
   std::filesystem::path checkpoint;  // whatever open_checkpoint takes
+  std::string source;                // where it is from, for the blob's provenance; empty: the file's name
+  std::string state_dict;            // which dictionary of a PyTorch file; empty: as open_checkpoint chooses
   std::string
       model;  // variant: "resnet50", "resnet50.a1_in1k", "timm/resnet50.a1_in1k"; empty: found by config.json or keys
   std::filesystem::path output;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "converter/checkpoint/json.h"
+#include "converter/timm_config.h"
 
 namespace ferry {
 namespace {
@@ -74,8 +75,31 @@ bool holds(const std::shared_ptr<const Checkpoint>& checkpoint, const Family& fa
   }
 }
 
+// The training that the config names where it is known, else the first of its architecture.
+Identified by_timm_config(const Checkpoint& checkpoint, const nlohmann::json& config) {
+  const auto architecture = config["architecture"].get<std::string>();
+  const nlohmann::json pretrained = config.value("pretrained_cfg", nlohmann::json::object());
+  const std::string tag = pretrained.is_object() ? pretrained.value("tag", "") : "";
+  const Family* its_family = nullptr;
+  const Variant* chosen = nullptr;
+  for (const Family& family : families()) {
+    for (const Variant& variant : family.variants()) {
+      if (variant.architecture != architecture || variant.framework != "timm") continue;
+      if (chosen && variant.tag != tag) continue;
+      its_family = &family;
+      chosen = &variant;
+      if (variant.tag == tag) return with_naming(*its_family, *chosen, checkpoint);
+    }
+  }
+  if (!chosen)
+    fail("config.json beside %s says that it is timm's %s, which is not known here: `ferry models` lists what is",
+         checkpoint.path().filename().string().c_str(), in_quotes(architecture).c_str());
+  return with_naming(*its_family, *chosen, checkpoint);
+}
+
 Identified by_config(const Checkpoint& checkpoint, const nlohmann::json& config) {
   try {
+    if (is_timm_config(config)) return by_timm_config(checkpoint, config);
     for (const Family& family : families()) {
       const std::string architecture = family.architecture_of ? family.architecture_of(config) : "";
       if (architecture.empty()) continue;

@@ -19,11 +19,11 @@ struct Identified {
 // Throws Error where no variant is so called, or the checkpoint bears none of the family's names.
 Identified identify(const Checkpoint& checkpoint, const std::string& model);
 
-// Without a name: by the transformers config.json beside the checkpoint, else by trying which network's keys and shapes
+// Without a name: by the config.json beside the checkpoint, timm's or transformers', else by trying which network's keys and shapes
 // are those of the file. Throws Error, listing candidates, where that leaves none or several.
 Identified identify(const std::shared_ptr<const Checkpoint>& checkpoint);
 
-// The transformers config.json beside the checkpoint; null where there is none. Throws Error where it is not JSON.
+// The config.json beside the checkpoint; null where there is none. Throws Error where it is not JSON.
 nlohmann::json read_config(const Checkpoint& checkpoint);
 
 }  // namespace ferry

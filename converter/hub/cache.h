@@ -1,0 +1,49 @@
+// The Hugging Face cache of one repository, in the layout that the Python packages share:
+//
+//     HF_HUB_CACHE/models--ORG--NAME/blobs/ETAG                  the files; ETAG.incomplete while they come
+//                                   /refs/REVISION               the commit that a branch or tag meant last
+//                                   /snapshots/COMMIT/FILE       relative links to blobs
+//     HF_HUB_CACHE/.locks/models--ORG--NAME/ETAG.lock            held while a blob is written
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ferry {
+
+bool is_commit(const std::string& revision);
+
+class HubCache {
+ public:
+  HubCache(const std::filesystem::path& cache, const std::string& repository);
+
+  // The commit of a revision as it was known last; empty: never seen.
+  std::string commit_of(const std::string& revision) const;
+  void remember(const std::string& revision, const std::string& commit) const;
+
+  std::filesystem::path snapshot(const std::string& commit) const { return folder_ / "snapshots" / commit; }
+  // Paths of the files in a snapshot, relative to it.
+  std::vector<std::string> files(const std::string& commit) const;
+
+  std::filesystem::path blob(const std::string& etag) const { return folder_ / "blobs" / etag; }
+  // Makes snapshots/COMMIT/FILE a link to a blob.
+  void link(const std::string& commit, const std::string& file, const std::string& etag) const;
+
+  // Held by one process at a time, Python's included.
+  class Lock {
+   public:
+    Lock(const HubCache& cache, const std::string& etag);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    int fd_;
+  };
+
+ private:
+  std::filesystem::path folder_, locks_;
+};
+
+}  // namespace ferry
