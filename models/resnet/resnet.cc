@@ -1,7 +1,6 @@
 #include "models/resnet/resnet.h"
 
-#include <algorithm>
-
+#include "models/blocks/squeeze_excite.h"
 #include "models/classifier.h"
 
 namespace ferry::resnet {
@@ -23,14 +22,6 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
   return tap(max_pool2d(x, {.kernel = 3, .stride = 2, .padding = 1}), w["maxpool"], kBlock);
 }
 
-// Reduction to 1/16 of the channels, rounded to the nearest multiple of 8 and at least 8, as timm's SEModule does.
-Tensor squeeze_excite(Tensor x, const Weights& w) {
-  const int reduced = std::max(8, (channels(x) / 16 + 4) / 8 * 8);
-  Tensor gate = conv2d(global_avg_pool(x), w["fc1"], {.out = reduced, .kernel = 1});
-  gate = conv2d(tap(relu(gate), w["act"]), w["fc2"], {.out = channels(x), .kernel = 1});
-  return tap(x * tap(sigmoid(gate), w["gate"]), w);
-}
-
 Tensor downsample(Tensor x, const Weights& w, const Config& config, int out, int stride) {
   const Weights down = w["downsample"];
   if (stride == 1 && channels(x) == out) return tap(x, w["shortcut"]);
@@ -50,7 +41,7 @@ Tensor basic_block(Tensor x, const Weights& w, const Config& config, int planes,
   x = tap(relu(batch_norm(x, w["bn1"])), w["act1"]);
   x = conv2d(x, w["conv2"], {.out = planes, .kernel = 3, .padding = 1, .bias = false});
   x = batch_norm(x, w["bn2"]);
-  if (config.se) x = squeeze_excite(x, w["se"]);
+  if (config.se) x = squeeze_excite(x, w["se"], {.reduced = round_channels(channels(x) / 16.0, 0)});
   return tap(relu(x + shortcut), w["act2"]);
 }
 
@@ -62,7 +53,7 @@ Tensor bottleneck(Tensor x, const Weights& w, const Config& config, int planes, 
   x = tap(relu(batch_norm(x, w["bn2"])), w["act2"]);
   x = conv2d(x, w["conv3"], {.out = 4 * planes, .kernel = 1, .bias = false});
   x = batch_norm(x, w["bn3"]);
-  if (config.se) x = squeeze_excite(x, w["se"]);
+  if (config.se) x = squeeze_excite(x, w["se"], {.reduced = round_channels(channels(x) / 16.0, 0)});
   return tap(relu(x + shortcut), w["act3"]);
 }
 

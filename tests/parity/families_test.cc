@@ -109,22 +109,32 @@ const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3,
 
 const std::vector<std::string> kResNetV2 = counted("stages.", {3, 4, 6, 3}, 0, ".blocks.");
 const std::vector<std::string> kRepVit = counted("stages.", {2, 2, 14, 2}, 0, ".blocks.");
+const std::vector<std::string> kEfficientNetB0 = counted("blocks.", {1, 2, 2, 3, 3, 4, 1}, 0, ".");
+const std::vector<std::string> kMobileNetV3 = counted("blocks.", {1, 2, 3, 2, 3, 1}, 0, ".");
+const std::vector<std::string> kMobileNetV4 = counted("blocks.", {2, 2, 6, 6, 1}, 0, ".");
+const std::vector<std::string> kVgg11 = {"features.2",  "features.6",  "features.13", "features.20",
+                                         "features.27", "features.28", "pre_logits"};
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, Family,
-                         ::testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
-                                           Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
-                                           Case{"hf_resnet50", "microsoft/resnet-50", 3,
-                                                counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
-                                           Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
-                                           Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30},
-                                           Case{"timm_repvit_m0_9", "repvit_m0_9", 3, kRepVit, 105},
-                                           Case{"timm_repvit_m0_9_in1c", "repvit_m0_9", 1, kRepVit, 29},
-                                           Case{"timm_repvit_m0_9_seed1", "repvit_m0_9", 3, kRepVit, 105},
-                                           Case{"timm_fastvit_t8", "fastvit_t8", 3,
-                                                counted("stages.", {2, 2, 4, 2}, 0, ".blocks."), 108},
-                                           Case{"timm_resnetv2_50x1_bit", "resnetv2_50x1_bit", 3, kResNetV2, 77},
-                                           Case{"timm_resnetv2_50x1_bit_in1c", "resnetv2_50x1_bit", 1, kResNetV2, 33}),
-                         [](const auto& tested) { return std::string(tested.param.fixture); });
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, Family,
+    ::testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
+                      Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
+                      Case{"hf_resnet50", "microsoft/resnet-50", 3,
+                           counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
+                      Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
+                      Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30},
+                      Case{"timm_repvit_m0_9", "repvit_m0_9", 3, kRepVit, 105},
+                      Case{"timm_repvit_m0_9_in1c", "repvit_m0_9", 1, kRepVit, 29},
+                      Case{"timm_repvit_m0_9_seed1", "repvit_m0_9", 3, kRepVit, 105},
+                      Case{"timm_fastvit_t8", "fastvit_t8", 3, counted("stages.", {2, 2, 4, 2}, 0, ".blocks."), 108},
+                      Case{"timm_resnetv2_50x1_bit", "resnetv2_50x1_bit", 3, kResNetV2, 77},
+                      Case{"timm_resnetv2_50x1_bit_in1c", "resnetv2_50x1_bit", 1, kResNetV2, 33},
+                      Case{"timm_efficientnet_b0", "efficientnet_b0", 3, kEfficientNetB0, 117},
+                      Case{"timm_mobilenetv3_small_100", "mobilenetv3_small_100", 3, kMobileNetV3, 86},
+                      Case{"timm_mobilenetv3_small_100_in1c", "mobilenetv3_small_100", 1, kMobileNetV3, 26},
+                      Case{"timm_mobilenetv4_conv_small", "mobilenetv4_conv_small", 3, kMobileNetV4, 70},
+                      Case{"timm_vgg11_bn", "vgg11_bn", 3, kVgg11, 40}),
+    [](const auto& tested) { return std::string(tested.param.fixture); });
 
 // ---- half precision --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,67 @@
+// The trunk that timm's EfficientNetBuilder makes: MobileNetV2, V3 and V4 and EfficientNet consist of it, in timm's names.
+#pragma once
+
+#include <vector>
+
+#include "models/blocks/squeeze_excite.h"
+#include "models/families.h"
+
+namespace ferry {
+
+enum class MobileBlock {
+  Conv,       // convolution
+  Separable,  // depthwise, projection
+  Inverted,   // expansion, depthwise, projection
+  Edge,       // expansion by a whole convolution, projection
+  Universal,  // depthwise, expansion, depthwise, projection; both depthwise ones optional
+};
+
+// Blocks of one kind in a stage.
+struct MobileRow {
+  MobileBlock kind;
+  int repeats;
+  int kernel;  // Universal: of the depthwise convolution in the middle; 0: none
+  int stride;  // of the first
+  double expansion;
+  int channels;
+  double squeeze = 0;    // squeeze-and-excitation to that share of the channels; 0: none
+  bool relu = false;     // whatever the trunk's activation
+  int start_kernel = 0;  // Universal: of the depthwise convolution before the expansion; 0: none
+};
+using MobileStages = std::vector<std::vector<MobileRow>>;
+
+// What all layers of a network share.
+struct MobileStyle {
+  Tensor (*act)(Tensor);
+  double eps = 1e-5;          // of BatchNorm
+  bool same_padding = false;  // as TensorFlow pads; of the size that is converted for, a resized session keeps it
+  // Squeeze-and-excitation. `squeeze_expanded`: to a share of the expanded channels, rounded to a multiple of 8; otherwise
+  // of the block's input.
+  bool squeeze_expanded = false;
+  Tensor (*squeeze_act)(Tensor) = nullptr;  // null: `act`
+  Tensor (*gate)(Tensor) = sigmoid;
+};
+
+struct MobileSize {
+  double width = 1;          // channel multiplier
+  double depth = 1;          // block multiplier, rounded up
+  bool fixed_stem = false;   // the stem keeps its channels whatever the width
+  bool fixed_depth = false;  // the first and the last stage keep their blocks whatever the depth
+};
+
+// A convolution without bias, padded to ceil(size / stride).
+Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dOptions options);
+
+// conv_stem, bn1 and blocks, with a tap "feat/0", "feat/1"... of the last map of each resolution (timm's features_only).
+Tensor mobile_trunk(Tensor picture, const Weights& w, const MobileStages& stages, const MobileStyle& style,
+                    const MobileSize& size, int stem);
+
+// The head of MobileNetV2 and EfficientNet: conv_head to `out` channels, bn2, pool, classifier.
+void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const BuildOptions& options);
+
+// The head of MobileNetV3 and V4: pool, conv_head to `out` channels (with norm_head or a bias; it may be a linear layer,
+// as torchvision's is), classifier.
+void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,
+                        const BuildOptions& options);
+
+}  // namespace ferry
