@@ -104,6 +104,12 @@ std::vector<std::string> counted(const std::string& before, const std::vector<in
   return names;
 }
 
+std::vector<std::string> numbered(const std::string& before, int count) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(before + std::to_string(i));
+  return names;
+}
+
 const std::vector<std::string> kResNet50 = counted("layer", {3, 4, 6, 3}, 1, ".");
 const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3, 3, 1}, 0, ".");
 
@@ -134,6 +140,30 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"timm_mobilenetv3_small_100_in1c", "mobilenetv3_small_100", 1, kMobileNetV3, 26},
                       Case{"timm_mobilenetv4_conv_small", "mobilenetv4_conv_small", 3, kMobileNetV4, 70},
                       Case{"timm_vgg11_bn", "vgg11_bn", 3, kVgg11, 40}),
+    [](const auto& tested) { return std::string(tested.param.fixture); });
+
+const std::vector<std::string> kAtto = counted("stages.", {2, 2, 6, 2}, 0, ".blocks.");
+
+INSTANTIATE_TEST_SUITE_P(ConvNeXt, Family,
+                         ::testing::Values(Case{"timm_convnext_atto", "convnext_atto", 3, kAtto, 57},
+                                           Case{"timm_convnext_atto_in1c", "convnext_atto", 1, kAtto, 33},
+                                           Case{"timm_convnext_tiny_dinov3_lvd1689m", "convnext_tiny.dinov3_lvd1689m",
+                                                3, counted("stages.", {3, 3, 9, 3}, 0, ".blocks."), 63},
+                                           Case{"timm_convnextv2_atto", "convnextv2_atto", 3, kAtto, 61},
+                                           Case{"timm_convnextv2_atto_in1c", "convnextv2_atto", 1, kAtto, 33}),
+                         [](const auto& tested) { return std::string(tested.param.fixture); });
+
+const std::vector<std::string> kTwelve = numbered("blocks.", 12);
+
+INSTANTIATE_TEST_SUITE_P(
+    VisionTransformer, Family,
+    ::testing::Values(Case{"timm_vit_small_patch16_224", "vit_small_patch16_224", 3, kTwelve, 28},
+                      Case{"timm_vit_small_patch16_224_in1c", "vit_small_patch16_224", 1, kTwelve, 19},
+                      Case{"timm_vit_small_patch16_dinov3", "vit_small_patch16_dinov3", 3, kTwelve, 28},
+                      Case{"timm_vit_small_patch16_dinov3_in1c", "vit_small_patch16_dinov3", 1, kTwelve, 19},
+                      Case{"timm_vit_small_patch16_dinov3_seed1", "vit_small_patch16_dinov3", 3, kTwelve, 28},
+                      Case{"hf_dinov3_vits16", "facebook/dinov3-vits16-pretrain-lvd1689m", 3,
+                           numbered("model.layer.", 12), 111}),
     [](const auto& tested) { return std::string(tested.param.fixture); });
 
 // ---- half precision --------------------------------------------------------------------------------------------------
