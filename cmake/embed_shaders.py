@@ -5,10 +5,10 @@
 Modules come in pairs, plain and half, one pair a kernel, in the order of the enumerators.
 """
 import hashlib
+import lzma
 import os
 import struct
 import sys
-import zlib
 
 out_header, out_include, *modules = sys.argv[1:]
 names = [os.path.basename(m)[: -len(".spv")] for m in modules[::2]]
@@ -29,26 +29,36 @@ def enumerator(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
+def result_word(opcode):
+    """Which word of an instruction is the identifier of its result, the one before being its type; 0: it has none.
+    sdk/gpu/shaders.cc has the same."""
+    if opcode == 11 or 19 <= opcode <= 39 or opcode == 248:  # OpExtInstImport, OpType..., OpLabel
+        return 1
+    # OpMemoryModel to OpCapability, OpStore, OpDecorate, OpMemberDecorate, OpControlBarrier, merges and branches
+    if 14 <= opcode <= 18 or opcode in (62, 71, 72, 224) or opcode >= 246:
+        return 0
+    return 2
 
 
 def split(modules):
-    """All words of all modules, sorted into streams that compress to less than half: headers, opcodes, second words, third
-    words (results, which count up) by their distance from the one before, later words by theirs from the third.
-    sdk/gpu/shaders.cc does the reverse."""
-    headers, opcodes, seconds, thirds, operands = streams = [], [], [], [], []
+    """All words of all modules, sorted into streams that compress to less than half: headers, opcodes, types, results (which
+    count up) by their distance from the one before, all others by theirs from the last result. sdk/gpu/shaders.cc does the
+    reverse."""
+    headers, opcodes, types, results, operands = streams = [], [], [], [], []
     for module in modules:
         words = struct.unpack(f"<{len(module) // 4}I", module)
         headers += words[:5]
-        at, former = 5, 0
+        at, result = 5, 0
         while at < len(words):
             length = words[at] >> 16
             opcodes.append(words[at])
-            seconds += words[at + 1 : at + length][:1]
-            if length > 2:
-                third = words[at + 2]
-                thirds.append(third - former & 0xFFFFFFFF)
-                operands += [third - w & 0xFFFFFFFF for w in words[at + 3 : at + length]]
-                former = third
+            place = min(result_word(words[at] & 0xFFFF), length - 1)
+            if place == 2:
+                types.append(words[at + 1])
+            if place > 0:
+                results.append(words[at + place] - result & 0xFFFFFFFF)
+                result = words[at + place]
+            operands += [result - w & 0xFFFFFFFF for w in words[at + place + 1 : at + length]]
             at += length
     return streams
 
@@ -56,7 +66,9 @@ def split(modules):
 everything = b"".join(contents)
 streams = split(contents)
 words = b"".join(struct.pack(f"<{len(s)}I", *s) for s in streams)
-packed = zlib.compress(b"".join(words[i::4] for i in range(4)), 9)  # lowest bytes of all words, then the next ones
+# A raw stream, as sdk/gpu/lzma.h reads it.
+packed = lzma.compress(words, lzma.FORMAT_RAW, filters=[
+    {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "nice_len": 273, "lc": 0, "lp": 2, "pb": 2}])
 ends, total = [], 0
 for content in contents:
     total += len(content) // 4
@@ -86,7 +98,7 @@ namespace {{
 constexpr size_t kUnpackedBytes = {len(everything)};
 constexpr uint32_t kModuleEnds[] = {{{", ".join(map(str, ends))}}};  // in words
 constexpr size_t kStreamWords[] = {{{", ".join(str(len(s)) for s in streams)}}};
-alignas(4) constexpr unsigned char kPacked[] = {{
+constexpr uint8_t kPacked[] = {{
 {",".join(chr(10) + line for line in lines).lstrip()}
 }};
 }}  // namespace

@@ -13,6 +13,10 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(shader_folder "${PROJECT_BINARY_DIR}/generated/shaders")
 file(MAKE_DIRECTORY "${shader_folder}" "${PROJECT_BINARY_DIR}/generated/sdk/gpu")
 ferry_sources(kernels shaders/*.comp)
+# Not -O: functions stay functions, which is smaller. Drivers inline them, once they know the specialization constants.
+set(passes --eliminate-dead-functions --eliminate-dead-code-aggressive --eliminate-local-single-block
+           --eliminate-local-single-store --ssa-rewrite --eliminate-dead-code-aggressive --simplify-instructions
+           --redundancy-elimination --eliminate-dead-code-aggressive --cfg-cleanup --strip-debug --compact-ids)
 set(modules)
 foreach(kernel IN LISTS kernels)
   get_filename_component(name "${kernel}" NAME_WE)
@@ -27,7 +31,7 @@ foreach(kernel IN LISTS kernels)
       OUTPUT "${module}"
       COMMAND "${FERRY_GLSLC}" --target-env=vulkan1.1 ${define} -MD -MF "${module}.d" -MT "${module}" "${kernel}"
               -o "${module}.raw"
-      COMMAND "${FERRY_SPIRV_OPT}" -O --strip-debug --compact-ids "${module}.raw" -o "${module}"
+      COMMAND "${FERRY_SPIRV_OPT}" ${passes} "${module}.raw" -o "${module}"
       COMMAND "${FERRY_SPIRV_VAL}" --target-env vulkan1.1 "${module}"
       DEPENDS "${kernel}" DEPFILE "${module}.d" COMMENT "glslc ${name}.comp ${define}" VERBATIM)
     list(APPEND modules "${module}")

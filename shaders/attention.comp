@@ -39,7 +39,7 @@ void main() {
   vec4 largest = vec4(kLowest), total = vec4(0);
   mat4 sums = mat4(0);  // a column a query
   for (uint block = 0; block < push.keys; block += kKeys) {
-    // Keys behind the last are taken for that one, and weigh nothing.
+    // Keys behind the last are taken for that one, and not added up.
     const uvec2 key = uvec2(block + slot) + uvec2(0, kQuads);
     const uvec2 key_at = (first_key + min(key, uvec2(push.keys - 1))) * push.key_quads;
     vec4 score[2] = {vec4(0), vec4(0)};
@@ -63,8 +63,7 @@ void main() {
     barrier();
     const vec4 former = largest;
     for (uint i = 0; i < kKeys; ++i) largest = max(largest, scores[mine + i]);
-    for (uint k = 0; k < 2; ++k)
-      exponentials[mine + slot + k * kQuads] = key[k] < push.keys ? exp(score[k] - largest) : vec4(0);
+    for (uint k = 0; k < 2; ++k) exponentials[mine + slot + k * kQuads] = exp(score[k] - largest);
     const vec4 correction = exp(former - largest);
     total *= correction;
     for (uint r = 0; r < 4; ++r) sums[r] *= correction[r];

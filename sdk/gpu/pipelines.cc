@@ -112,7 +112,7 @@ Pipelines::~Pipelines() {
 
 Status Pipelines::create(const char* cache_folder) {
   const DeviceFunctions& vk = device_.vk();
-  FERRY_TRY(shaders_.load());
+  shaders_.load();
   std::array<VkDescriptorSetLayoutBinding, kBindings> bindings{};
   for (uint32_t i = 0; i < kBindings; ++i) {
     bindings[i] = {.binding = i,

@@ -1,10 +1,11 @@
 #include "sdk/gpu/shaders.h"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "generated_shaders.inc"  // kPacked, kUnpackedBytes, kModuleEnds, kStreamWords
-#include "sdk/image/codec.h"
+#include "sdk/gpu/lzma.h"
 
 namespace ferry::gpu {
 namespace {
@@ -19,34 +20,38 @@ struct Stream {
   uint32_t take() { return *next++; }
 };
 
-// The reverse of split() in cmake/embed_shaders.py.
+// As in cmake/embed_shaders.py.
+uint32_t result_word(uint32_t opcode) {
+  if (opcode == 11 || (opcode >= 19 && opcode <= 39) || opcode == 248) return 1;
+  const bool none =
+      (opcode >= 14 && opcode <= 18) || opcode == 62 || opcode == 71 || opcode == 72 || opcode == 224 || opcode >= 246;
+  return none ? 0 : 2;
+}
+
+// The reverse of split() there.
 std::vector<uint32_t> join(std::array<Stream, std::size(kStreamWords)>& streams, size_t count) {
-  auto& [headers, opcodes, seconds, thirds, operands] = streams;
+  auto& [headers, opcodes, types, results, operands] = streams;
   std::vector<uint32_t> words;
   words.reserve(count);
   for (int i = 0; i < 5; ++i) words.push_back(headers.take());
-  uint32_t third = 0;
+  uint32_t result = 0;
   while (words.size() < count) {
     const uint32_t opcode = opcodes.take(), length = opcode >> 16;
+    const uint32_t place = std::min(result_word(opcode & 0xffff), length - 1);
     words.push_back(opcode);
-    if (length > 1) words.push_back(seconds.take());
-    if (length > 2) words.push_back(third += thirds.take());
-    for (uint32_t i = 3; i < length; ++i) words.push_back(third - operands.take());
+    if (place == 2) words.push_back(types.take());
+    if (place > 0) words.push_back(result += results.take());
+    for (uint32_t i = place + 1; i < length; ++i) words.push_back(result - operands.take());
   }
   return words;
 }
 
 }  // namespace
 
-Status Shaders::load() {
+void Shaders::load() {
   static_assert(std::size(kModuleEnds) == 2 * kKernelCount);
-  // The lowest bytes of all words, then the next ones.
-  constexpr size_t kWords = kUnpackedBytes / 4;
-  std::vector<uint8_t> bytes(kUnpackedBytes);
-  FERRY_TRY(image::inflate(kPacked, sizeof kPacked, bytes.data(), kUnpackedBytes));
-  std::vector<uint32_t> words(kWords);
-  for (size_t i = 0; i < kWords; ++i)
-    for (size_t plane = 0; plane < 4; ++plane) words[i] |= uint32_t{bytes[plane * kWords + i]} << 8 * plane;
+  std::vector<uint32_t> words(kUnpackedBytes / sizeof(uint32_t));
+  unpack_lzma(kPacked, reinterpret_cast<uint8_t*>(words.data()), kUnpackedBytes);
   std::array<Stream, std::size(kStreamWords)> streams;
   const uint32_t* start = words.data();
   for (size_t i = 0; i < streams.size(); start += kStreamWords[i++]) streams[i].next = start;
@@ -56,7 +61,6 @@ Status Shaders::load() {
     modules_.push_back(join(streams, end - begin));
     begin = end;
   }
-  return {};
 }
 
 std::span<const uint32_t> Shaders::code(Kernel kernel, Storage storage) const {

@@ -1,4 +1,4 @@
-// The kernels of shaders/*.comp, as SPIR-V embedded in the library (zlib-compressed in one piece).
+// The kernels of shaders/*.comp, as SPIR-V embedded in the library (compressed in one piece).
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sdk/gpu/kernels.h"  // generated: enum class Kernel, one enumerator a file, and kernel_name()
-#include "sdk/status.h"
 
 namespace ferry::gpu {
 
@@ -16,8 +15,8 @@ inline constexpr uint64_t quad_bytes(Storage storage) { return storage == Storag
 
 class Shaders {
  public:
-  // Unpacks the library's. FERRY_OUT_OF_MEMORY.
-  Status load();
+  // Unpacks the library's.
+  void load();
   std::span<const uint32_t> code(Kernel kernel, Storage storage) const;
   // Another body for a kernel.
   void replace(Kernel kernel, Storage storage, std::vector<uint32_t> code);

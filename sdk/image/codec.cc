@@ -141,11 +141,4 @@ Status save_png(const View& picture, const char* path) {
   return {};
 }
 
-Status inflate(const unsigned char* packed, size_t packed_bytes, void* out, size_t bytes) {
-  const int got = stbi_zlib_decode_buffer(static_cast<char*>(out), static_cast<int>(bytes),
-                                          reinterpret_cast<const char*>(packed), static_cast<int>(packed_bytes));
-  if (got == static_cast<int>(bytes)) return {};
-  return error(FERRY_CORRUPT, "a packed stream holds %d bytes, not %zu", got, bytes);
-}
-
 }  // namespace ferry::image

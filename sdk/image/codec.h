@@ -16,7 +16,4 @@ Status load(const char* path, Pixels* out);
 // RGB or grey. Written beside `path` and renamed, so that `path` is whole or as it was. FERRY_IO_ERROR names the path.
 Status save_png(const View& picture, const char* path);
 
-// Unpacks a zlib stream of our own making: exactly `bytes` bytes. FERRY_CORRUPT where it has another length.
-Status inflate(const unsigned char* packed, size_t packed_bytes, void* out, size_t bytes);
-
 }  // namespace ferry::image

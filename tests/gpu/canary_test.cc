@@ -466,7 +466,6 @@ constexpr Fault kFaults[] = {
     {"attention", "attention.comp", "head % bias.z", "0", attention},
     {"attention", "attention.comp", "[at % 4]", "[0]", attention},
     {"attention", "attention.comp", "vec4 correction = exp(former - largest)", "vec4 correction = vec4(1)", attention},
-    {"attention", "attention.comp", "key[k] < push.keys ?", "true ?", attention},
     {"attention", "attention.comp", "i < push.key_quads", "i + 1 < push.key_quads", attention, true},
     {"attention", "attention.comp", "sums[r] / total[r]", "sums[r] / total[0]", attention},
     {"attention", "attention.comp", "push.keys - block); ++i", "push.keys - block - 1); ++i", attention},
