@@ -15,6 +15,8 @@
 #include "models/resnetv2/resnetv2.h"
 #include "models/squeezenet/squeezenet.h"
 #include "models/srvgg/srvgg.h"
+#include "models/swin/swin.h"
+#include "models/tiny_vit/tiny_vit.h"
 #include "models/vgg/vgg.h"
 #include "models/vit/vit.h"
 
@@ -34,6 +36,8 @@ std::span<const Family> families() {
       {"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::architecture_of},
       {"EfficientNet", efficientnet::variants, efficientnet::namings, efficientnet::build, nullptr},
       {"VGG", vgg::variants, vgg::namings, vgg::build, nullptr},
+      {"Swin Transformer", swin::variants, swin::namings, swin::build, nullptr},
+      {"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build, nullptr},
       {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
       {"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build, nullptr},
       {"Residual dense network", rdn::variants, rdn::namings, rdn::build, nullptr},

@@ -301,6 +301,10 @@ INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
                                          "timm_vgg11_bn"),
                          [](const auto& test) { return std::string(test.param); });
 
+INSTANTIATE_TEST_SUITE_P(Windows, FixtureTaps,
+                         testing::Values("timm_swin_tiny_patch4_window7_224", "timm_tiny_vit_5m_224"),
+                         [](const auto& test) { return std::string(test.param); });
+
 INSTANTIATE_TEST_SUITE_P(ConvNeXt, FixtureTaps,
                          testing::Values("timm_convnext_atto", "timm_convnext_atto_in1c",
                                          "timm_convnext_tiny_dinov3_lvd1689m", "timm_convnextv2_atto",

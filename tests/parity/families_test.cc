@@ -168,6 +168,13 @@ INSTANTIATE_TEST_SUITE_P(
                            numbered("model.layer.", 12), 111}),
     [](const auto& tested) { return std::string(tested.param.fixture); });
 
+INSTANTIATE_TEST_SUITE_P(Windows, Family,
+                         ::testing::Values(Case{"timm_swin_tiny_patch4_window7_224", "swin_tiny_patch4_window7_224", 3,
+                                                counted("layers.", {2, 2, 6, 2}, 0, ".blocks."), 77},
+                                           Case{"timm_tiny_vit_5m_224", "tiny_vit_5m_224", 3,
+                                                counted("stages.", {2, 2, 6, 2}, 0, ".blocks."), 78}),
+                         [](const auto& tested) { return std::string(tested.param.fixture); });
+
 // ---- half precision --------------------------------------------------------------------------------------------------
 
 std::vector<std::byte> weight_segments(const std::vector<std::byte>& blob) {
