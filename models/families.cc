@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "models/coatnet/coatnet.h"
 #include "models/convnext/convnext.h"
 #include "models/dinov3/dinov3.h"
 #include "models/efficientnet/efficientnet.h"
@@ -37,6 +38,7 @@ std::span<const Family> families() {
       {"EfficientNet", efficientnet::variants, efficientnet::namings, efficientnet::build, nullptr},
       {"VGG", vgg::variants, vgg::namings, vgg::build, nullptr},
       {"Swin Transformer", swin::variants, swin::namings, swin::build, nullptr},
+      {"CoAtNet", coatnet::variants, coatnet::namings, coatnet::build, nullptr},
       {"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build, nullptr},
       {"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build, nullptr},
       {"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build, nullptr},
