@@ -32,7 +32,7 @@ std::span<const Family> families() {
       {"RepViT", repvit::variants, repvit::namings, repvit::build, nullptr},
       {"FastViT", fastvit::variants, fastvit::namings, fastvit::build, nullptr},
       {"BiT ResNetV2", resnetv2::variants, resnetv2::namings, resnetv2::build, nullptr},
-      {"ConvNeXt", convnext::variants, convnext::namings, convnext::build, nullptr},
+      {"ConvNeXt", convnext::variants, convnext::namings, convnext::build, convnext::architecture_of},
       {"ViT", vit::variants, vit::namings, vit::build, nullptr},
       {"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::architecture_of},
       {"EfficientNet", efficientnet::variants, efficientnet::namings, efficientnet::build, nullptr},

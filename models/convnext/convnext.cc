@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/blocks/mlp.h"
+#include "models/blocks/patch_embed.h"
 #include "models/classifier.h"
 
 namespace ferry::convnext {
@@ -46,7 +47,10 @@ Tensor head(Tensor x, const Weights& w, const Config& config) {
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
-  const Config& config = config_of(options.variant.architecture);
+  build(graph, w, options, config_of(options.variant.architecture));
+}
+
+void build(Graph& graph, const Weights& w, const BuildOptions& options, const Config& config) {
   Tensor x = stem(picture_input(graph, options), w["stem"], config);
   for (int s = 0; s < 4; ++s) {
     const Weights stage = w["stages"][s];
@@ -61,21 +65,14 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
   }
   x = config.norm_first ? layer_norm(x, w["norm_pre"], config.epsilon) : tap(x, w["norm_pre"]);
   graph.add_tap("features", x, fbs::Layout::NCHW, kBlock);
+  if (config.tokens) {
+    const Tensor pooled = tap(global_avg_pool(x), w["head"]["global_pool"]);
+    x = layer_norm(concat({to_tokens(pooled), to_tokens(x)}, 1), w["head"]["norm"], config.epsilon);
+    classify(tap(reshape(slice(x, 1, 0, 1), {0, -1}), w["head"]), w["head"]["fc"], options);
+    graph.add_output("last_hidden_state", x, fbs::Layout::Same);
+    return;
+  }
   classify(head(x, w["head"], config), w["head"]["fc"], options);
-}
-
-// timm's names are the canonical ones. Its head runs once for `features` and again for `logits`: two records.
-std::span<const Naming> namings() {
-  static const Naming table[] = {
-      {.framework = "timm",
-       .probes = {"stem.0.weight", "stages.0.blocks.0.conv_dw.weight", "stages.3.blocks.1.norm.weight"},
-       .taps = {{"head.global_pool", {"head.global_pool", "head.global_pool#1"}},
-                {"head.norm", {"head.norm", "head.norm#1"}},
-                {"head.flatten", {"head.flatten", "head.flatten#1"}},
-                {"head.pre_logits", {"head.pre_logits", "head.pre_logits#1"}},
-                {"head.drop", {"head.drop", "head.drop#1"}},
-                {"head.fc", {"head.fc", "head#1"}}}}};
-  return table;
 }
 
 }  // namespace ferry::convnext

@@ -22,11 +22,16 @@ struct Config {
   bool norm_first = false;  // the head normalizes before it pools
   int head_hidden = 0;      // above 0: the head has a further layer of this width
   double epsilon = 1e-6;
+  bool tokens =
+      false;  // the head norms the pooled map and every place of the last one: transformers' DINOv3ConvNextModel
 };
 const Config& config_of(const std::string& architecture);
 
 std::span<const Variant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const BuildOptions& options);
+// The same of any configuration.
+void build(Graph& graph, const Weights& weights, const BuildOptions& options, const Config& config);
+std::string architecture_of(const nlohmann::json& config);
 
 }  // namespace ferry::convnext

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "converter/error.h"
 #include "models/convnext/convnext.h"
 
@@ -69,6 +72,10 @@ constexpr Config kConfigs[] = {
     {.architecture = "convnextv2_base", .depths = {3, 3, 27, 3}, .widths = {128, 256, 512, 1024}, .v2 = true},
     {.architecture = "convnextv2_large", .depths = {3, 3, 27, 3}, .widths = {192, 384, 768, 1536}, .v2 = true},
     {.architecture = "convnextv2_huge", .depths = {3, 3, 27, 3}, .widths = {352, 704, 1408, 2816}, .v2 = true},
+    {.architecture = "dinov3_convnext_tiny", .depths = {3, 3, 9, 3}, .widths = {96, 192, 384, 768}, .tokens = true},
+    {.architecture = "dinov3_convnext_small", .depths = {3, 3, 27, 3}, .widths = {96, 192, 384, 768}, .tokens = true},
+    {.architecture = "dinov3_convnext_base", .depths = {3, 3, 27, 3}, .widths = {128, 256, 512, 1024}, .tokens = true},
+    {.architecture = "dinov3_convnext_large", .depths = {3, 3, 27, 3}, .widths = {192, 384, 768, 1536}, .tokens = true},
 };
 
 struct Training {
@@ -101,6 +108,16 @@ Variant timm(const char* architecture, const char* tag, const Training& training
     variant.picture.std = kClipStd;
   }
   return variant;
+}
+
+// "facebook/dinov3-convnext-tiny-pretrain-lvd1689m"; settings as in its preprocessor_config.json.
+Variant transformers(const std::string& size) {
+  return {.architecture = "dinov3_convnext_" + size,
+          .tag = "lvd1689m",
+          .framework = "transformers",
+          .hub = "facebook/dinov3-convnext-" + size + "-pretrain-lvd1689m",
+          .num_classes = 0,
+          .picture = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .squash = true}};
 }
 
 }  // namespace
@@ -203,8 +220,25 @@ std::span<const Variant> variants() {
       timm("convnext_tiny", "eupe_lvd1689m", {.num_classes = 0, .size = 256, .crop_pct = 1.0}),
       timm("convnext_small", "eupe_lvd1689m", {.num_classes = 0, .size = 256, .crop_pct = 1.0}),
       timm("convnext_base", "eupe_lvd1689m", {.num_classes = 0, .size = 256, .crop_pct = 1.0}),
+      transformers("tiny"),
+      transformers("small"),
+      transformers("base"),
+      transformers("large"),
   };
   return all;
+}
+
+std::string architecture_of(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "dinov3_convnext") return "";
+  const auto depths = config.value("depths", std::vector<int>{3, 3, 9, 3});
+  const auto widths = config.value("hidden_sizes", std::vector<int>{96, 192, 384, 768});
+  const bool plain = config.value("hidden_act", "gelu") == "gelu" && config.value("layer_norm_eps", 1e-6) == 1e-6;
+  for (const Config& known : kConfigs)
+    if (plain && known.tokens && std::ranges::equal(depths, known.depths) && std::ranges::equal(widths, known.widths))
+      return known.architecture;
+  fail(
+      "config.json describes a DINOv3 ConvNeXt that is none of those known here (depths, hidden_sizes, hidden_act or "
+      "layer_norm_eps differs): the known ones are tiny, small, base and large");
 }
 
 }  // namespace ferry::convnext

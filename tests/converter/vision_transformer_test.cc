@@ -1,42 +1,17 @@
 // Options of vision transformers that no parity fixture has, against PyTorch.
-#include <gtest/gtest.h>
-
-#include <map>
+#include <algorithm>
 
 #include "converter/passes/passes.h"
-#include "converter/reference/interpreter.h"
 #include "models/dinov3/dinov3.h"
 #include "models/vit/vit.h"
-#include "tests/converter/memory_checkpoint.h"
+#include "tests/converter/torch_case.h"
 
 namespace ferry {
 namespace {
 
-struct Parameter {
-  const char* key;
-  std::vector<int64_t> shape;
-};
-
-struct Case {
-  const char* name;
-  std::vector<Parameter> parameters;
-  std::vector<double> logits;
-};
-
-const Case kCases[] = {
+const TorchCase kCases[] = {
 #include "tests/converter/vision_transformer_fixture.inc"
 };
-
-// As in make_vision_transformer_fixture.py.
-std::vector<float> values(const std::string& key, const std::vector<int64_t>& shape) {
-  int64_t seed = 0, count = 1;
-  for (char c : key) seed += 11 * c;
-  for (int64_t d : shape) count *= d;
-  const float offset = key.ends_with("periods") ? 1 : 0;
-  std::vector<float> out;
-  for (int64_t i = 0; i < count; ++i) out.push_back(offset + static_cast<float>((i * 37 + seed) % 61 - 30) / 64);
-  return out;
-}
 
 vit::Config vit_config(const std::string& name) {
   vit::Config config{.architecture = "tiny", .patch = 4, .size = {.width = 8, .depth = 2, .heads = 2, .hidden = 12}};
@@ -52,15 +27,12 @@ vit::Config vit_config(const std::string& name) {
   return config;
 }
 
-class Options : public ::testing::TestWithParam<Case> {};
+class VisionTransformerOptions : public ::testing::TestWithParam<TorchCase> {};
 
-TEST_P(Options, ComputeWhatPyTorchDoes) {
-  const Case& c = GetParam();
-  const std::string name = c.name;
+TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
+  const std::string name = GetParam().name;
   const bool dinov3 = name.starts_with("dinov3");
-  const auto file = std::make_shared<MemoryCheckpoint>();
-  for (const Parameter& p : c.parameters) file->add(p.key, p.shape, values(p.key, p.shape));
-
+  const auto file = torch_checkpoint(GetParam());
   Variant variant{.height = dinov3 ? 32 : 8, .width = dinov3 ? 48 : 16};
   const BuildOptions options{.variant = variant, .height = variant.height, .width = variant.width};
   const std::span<const Naming> namings = dinov3 ? dinov3::namings() : vit::namings();
@@ -84,32 +56,15 @@ TEST_P(Options, ComputeWhatPyTorchDoes) {
     vit::build(graph, Weights(graph, ledger), options, vit_config(name));
   ledger.finish();
 
-  const std::vector<float> planes = values("input", {3, variant.height, variant.width});
-  const int places = variant.height * variant.width;
-  std::vector<double> pixels;
-  for (int place = 0; place < places; ++place)
-    for (int channel = 0; channel < 3; ++channel)
-      pixels.push_back(planes[static_cast<size_t>(channel * places + place)]);
-  const auto expect_right = [&] {
-    const Shape shape = graph.shape(static_cast<int>(graph.model.inputs.front()->tensor));
-    const auto& output = *graph.model.outputs.front();
-    ASSERT_EQ(output.name, "logits");
-    const auto computed = reference::interpret(graph, {reference::Array{shape, pixels}});
-    const std::vector<double>& logits = computed.at(static_cast<int>(output.tensor)).values;
-    ASSERT_EQ(logits.size(), c.logits.size());
-    // An epsilon is a float32 in the graph: it and its square root are off by some 1e-8 of themselves.
-    for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], c.logits[i], 1e-10);
-  };
-  {
-    SCOPED_TRACE("as built");
-    expect_right();
+  ASSERT_EQ(graph.model.outputs.front()->name, "logits");
+  for (const char* stage : {"as built", "as packed"}) {
+    SCOPED_TRACE(stage);
+    expect_near(run_on_torch_input(graph, graph.model.outputs.front()->tensor), GetParam().output);
+    run_passes(graph, {});
   }
-  run_passes(graph, {});
-  SCOPED_TRACE("as packed");
-  expect_right();
 }
 
-INSTANTIATE_TEST_SUITE_P(VisionTransformer, Options, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(VisionTransformer, VisionTransformerOptions, ::testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

@@ -1,0 +1,71 @@
+// Options of ConvNeXts that no parity fixture has, against PyTorch.
+#include "models/convnext/convnext.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "converter/passes/passes.h"
+#include "tests/converter/torch_case.h"
+
+namespace ferry::convnext {
+namespace {
+
+const TorchCase kCases[] = {
+#include "tests/converter/convnext_fixture.inc"
+};
+
+class ConvNeXtOptions : public ::testing::TestWithParam<TorchCase> {};
+
+TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
+  const std::string name = GetParam().name;
+  Config config{.architecture = "tiny", .depths = {1, 1, 1, 1}, .widths = {16, 24, 32, 40}};
+  config.conv_mlp = name == "overlap" || name == "overlap_tiered" || name == "norm_first";
+  if (name == "overlap") config.stem = Stem::Overlap;
+  if (name == "overlap_tiered") config.stem = Stem::OverlapTiered;
+  config.norm_first = name == "norm_first";
+  config.head_hidden = name == "head_mlp" ? 20 : 0;
+  config.tokens = name == "transformers";
+
+  const Variant variant{.num_classes = config.tokens ? 0 : 3, .height = 64, .width = 96};
+  const BuildOptions options{
+      .variant = variant, .num_classes = variant.num_classes, .height = variant.height, .width = variant.width};
+  Graph graph;
+  Ledger ledger(torch_checkpoint(GetParam()), namings()[config.tokens ? 1 : 0]);
+  build(graph, Weights(graph, ledger), options, config);
+  ledger.finish();
+
+  for (const char* stage : {"as built", "as packed"}) {
+    SCOPED_TRACE(stage);
+    std::vector<double> output = run_on_torch_input(graph, graph.model.outputs.back()->tensor);
+    if (config.tokens) {  // [pooled, 2 x 3 places] x 40 channels, of which the script keeps a few
+      EXPECT_EQ(graph.model.outputs.back()->name, "last_hidden_state");
+      const std::vector<double> pooled = run_on_torch_input(graph, graph.model.outputs.front()->tensor);
+      ASSERT_EQ(output.size(), 7u * 40u);
+      EXPECT_TRUE(std::equal(pooled.begin(), pooled.end(), output.begin()));
+      std::vector<double> kept;
+      for (size_t token : {0u, 6u})
+        for (size_t channel = 0; channel < 40; channel += 13) kept.push_back(output[token * 40 + channel]);
+      output = kept;
+    }
+    expect_near(output, GetParam().output);
+    run_passes(graph, {});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(ConvNeXt, ConvNeXtOptions, ::testing::ValuesIn(kCases),
+                         [](const auto& tested) { return std::string(tested.param.name); });
+
+TEST(ConvNeXtConfig, TellsTheDinov3Architectures) {
+  nlohmann::json config = {{"model_type", "dinov3_convnext"},
+                           {"depths", {3, 3, 27, 3}},
+                           {"hidden_sizes", {128, 256, 512, 1024}},
+                           {"layer_norm_eps", 1e-6}};
+  EXPECT_EQ(architecture_of(config), "dinov3_convnext_base");
+  config["hidden_act"] = "relu";
+  EXPECT_TRUE(complaint([&] { architecture_of(config); }).starts_with("config.json describes a DINOv3 ConvNeXt"));
+  config["model_type"] = "convnext";
+  EXPECT_EQ(architecture_of(config), "");
+}
+
+}  // namespace
+}  // namespace ferry::convnext

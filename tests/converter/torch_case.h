@@ -1,0 +1,61 @@
+// Tiny networks that a script had PyTorch compute: their parameters, by the script's formula, and how to run the graph that
+// a family builds of them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converter/reference/interpreter.h"
+#include "tests/converter/memory_checkpoint.h"
+
+namespace ferry {
+
+struct TorchCase {
+  struct Parameter {
+    const char* key;
+    std::vector<int64_t> shape;
+  };
+  const char* name;
+  std::vector<Parameter> parameters;
+  std::vector<double> output;
+};
+
+// Multiples of 1/64, by the key's letters; shifted where they must be positive.
+inline std::vector<float> torch_values(const std::string& key, const std::vector<int64_t>& shape) {
+  int64_t seed = 0, count = 1;
+  for (char c : key) seed += 11 * c;
+  for (int64_t d : shape) count *= d;
+  const float offset = key.ends_with("periods") ? 1 : 0;
+  std::vector<float> out;
+  for (int64_t i = 0; i < count; ++i) out.push_back(offset + static_cast<float>((i * 37 + seed) % 61 - 30) / 64);
+  return out;
+}
+
+inline std::shared_ptr<MemoryCheckpoint> torch_checkpoint(const TorchCase& c) {
+  const auto file = std::make_shared<MemoryCheckpoint>();
+  for (const TorchCase::Parameter& p : c.parameters) file->add(p.key, p.shape, torch_values(p.key, p.shape));
+  return file;
+}
+
+// The value of tensor `output` for the picture that the scripts call "input".
+inline std::vector<double> run_on_torch_input(const Graph& graph, uint32_t output) {
+  const Shape shape = graph.shape(static_cast<int>(graph.model.inputs.front()->tensor));
+  const int places = shape[1] * shape[2], channels = shape[3];
+  const std::vector<float> planes = torch_values("input", {channels, places});
+  std::vector<double> pixels;
+  for (int place = 0; place < places; ++place)
+    for (int c = 0; c < channels; ++c) pixels.push_back(planes[static_cast<size_t>(c * places + place)]);
+  const auto computed = reference::interpret(graph, {reference::Array{shape, std::move(pixels)}});
+  return computed.at(static_cast<int>(output)).values;
+}
+
+// Both compute in double, but epsilons and scales are float32 in the graph.
+inline void expect_near(const std::vector<double>& ours, const std::vector<double>& torch) {
+  ASSERT_EQ(ours.size(), torch.size());
+  for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], torch[i], 1e-10) << i;
+}
+
+}  // namespace ferry
