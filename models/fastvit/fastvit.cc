@@ -86,7 +86,10 @@ Tensor position_encoding(Tensor x, const Weights& w) {
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
-  const Config& config = config_of(options.variant.architecture);
+  build(graph, w, options, config_of(options.variant.architecture));
+}
+
+void build(Graph& graph, const Weights& w, const BuildOptions& options, const Config& config) {
   const Weights stem = w["stem"], final_conv = w["final_conv"];
   const int width = config.width;
 

@@ -18,5 +18,7 @@ const Config& config_of(const std::string& architecture);
 std::span<const Variant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const BuildOptions& options);
+// The same of any configuration.
+void build(Graph& graph, const Weights& weights, const BuildOptions& options, const Config& config);
 
 }  // namespace ferry::fastvit

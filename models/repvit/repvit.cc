@@ -48,7 +48,10 @@ Tensor norm_linear(Tensor x, const Weights& w) { return tap(linear(batch_norm(x,
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
-  const Config& config = config_of(options.variant.architecture);
+  build(graph, w, options, config_of(options.variant.architecture));
+}
+
+void build(Graph& graph, const Weights& w, const BuildOptions& options, const Config& config) {
   const Weights stem = w["stem"], head = w["head"];
 
   Tensor x = picture_input(graph, options);

@@ -189,6 +189,24 @@ struct Adaptation {
   std::vector<double> expected;
 };
 
+TEST(StandardizeWeight, GivesEachOutputChannelMean0AndPopulationVariance1) {
+  Graph graph;
+  const Tensor weight = graph.add_constant("w", Shape{2, 1, 2, 2}, std::vector<double>{1, 3, 5, 7, 2, 2, 2, 2});
+  const std::vector<double> got = graph.values(standardize_weight(weight, 4).index);
+  const double s = 3;  // variance 5, epsilon 4
+  const std::vector<double> expected = {-3 / s, -1 / s, 1 / s, 3 / s, 0, 0, 0, 0};
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-15) << i;
+}
+
+TEST(Builder, GroupNormAndActivationAreOneModule) {
+  Fixture f;
+  f.file->add("norm.weight", {4}, std::vector<float>{1, 1, 1, 1});
+  f.file->add("norm.bias", {4}, std::vector<float>{0, 0, 0, 0});
+  const Tensor y = group_norm_act(f.input({1, 1, 1, 4}), f.w["norm"], relu, 2, 3);
+  EXPECT_EQ(f.run(y, {1, 3, -5, -5}), (std::vector<double>{0, 0.5, 0, 0}));  // variance 1, epsilon 3
+  EXPECT_EQ(f.taps(), (std::vector<std::string>{"norm.act", "norm"}));
+}
+
 TEST(AdaptInputChannels, FollowsTimmsRule) {
   const Adaptation cases[] = {
       {{1, 2, 4}, 1, {7}},                                                         // the sum
