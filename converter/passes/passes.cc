@@ -4,8 +4,8 @@ namespace ferry {
 
 void run_passes(Graph& graph, const PassOptions& options) {
   constexpr void (*kPasses[])(Graph&, const PassOptions&) = {
-      fold_constants,         split_linear,   absorb_flatten,   absorb_pixel_shuffle, fold_padding,
-      fold_input_scale_shift, merge_branches, fold_scale_shift, fuse_activation,      absorb_upsampling,
+      fold_constants, absorb_flatten, absorb_pixel_shuffle, fold_padding,    fold_input_scale_shift,
+      split_linear,   merge_branches, fold_scale_shift,     fuse_activation, absorb_upsampling,
   };
   for (auto pass : kPasses) {
     pass(graph, options);
