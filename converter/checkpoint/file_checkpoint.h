@@ -25,7 +25,7 @@ class FileCheckpoint : public Checkpoint {
   std::string sha256() const override;
   const std::filesystem::path& path() const override { return files_.front()->path(); }
 
-  // Buffers for tensors that cannot point into a map (dequantised, or spread over two files).
+  // Buffers for tensors that cannot point into a map (dequantised, with strides of their own, or spread over two files).
   std::deque<std::vector<std::byte>> owned;
 
  private:

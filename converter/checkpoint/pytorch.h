@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +16,7 @@ namespace ferry {
 // By content.
 bool looks_like_pytorch(std::string_view text);
 
-// The dictionary of tensors that counts as the checkpoint, as state_dict.h says. Tensors lie in place; those with strides
+// The tensors of the dictionary that counts as the checkpoint, as state_dict.h says. Tensors lie in place; those with strides
 // of their own are copied to `owned`, contiguous. Throws Error.
 std::map<std::string, CheckpointTensor> read_pytorch(const MappedFile& file, const std::string& state_dict,
                                                      std::deque<std::vector<std::byte>>& owned);

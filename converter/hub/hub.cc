@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -188,7 +189,9 @@ HubFile Repository::fetch() {
            settings_.cache.c_str());
     return *cached;
   }
-  if (cached && is_commit(reference_.revision)) return *cached;
+  // A commit means the same for ever; what else lies beside the checkpoint only the hub knows.
+  if (cached && is_commit(reference_.revision) && fs::exists(cached->path.parent_path() / "config.json"))
+    return *cached;
   const HttpResponse listing = ask_for_list();
   if (listing.status == 0 && cached) return *cached;
   read_list(listing);
