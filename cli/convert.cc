@@ -23,7 +23,7 @@ struct Options {
   std::string weights = "f32";
   std::vector<int> features;
   int num_classes = 0, in_chans = 3;
-  bool has_classes = false, has_chans = false, keep_taps = false;
+  bool has_classes = false, has_chans = false, keep_taps = false, unit_length = false;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
@@ -107,6 +107,7 @@ int convert_checkpoint(const Options& o) {
   options.features = o.features;
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
+  options.unit_length = o.unit_length;
   options.labels = o.labels;
   const fs::path folder = options.output.parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {
@@ -190,6 +191,8 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       ->type_name("KIND")
       ->capture_default_str();
   app->add_option("--labels", o->labels, "Text file with a class name a line")->type_name("FILE");
+  app->add_flag("--unit-length", o->unit_length,
+                "With --num-classes 0: the embedding that the blob gives has length 1");
   app->add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
   app->callback([o, classes, chans, exit_code] {
     o->has_classes = classes->count() > 0;

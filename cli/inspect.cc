@@ -82,28 +82,49 @@ std::string numbers(const flatbuffers::Vector<float>* list) {
   return text;
 }
 
+std::string size_text(int height, int width) { return std::to_string(height) + "x" + std::to_string(width); }
+
+// "shorter edge to 256 (Bicubic), "
+std::string resize_text(const fbs::Preprocess& p) {
+  const std::string filter = std::string(" (") + fbs::EnumNameFilter(p.filter()) + "), ";
+  const std::string size = size_text(p.resize_h(), p.resize_w());
+  const std::string multiples = p.multiple_of() > 1 ? ", sides multiples of " + std::to_string(p.multiple_of()) : "";
+  switch (p.resize_mode()) {
+    case fbs::ResizeMode::None: break;
+    case fbs::ResizeMode::ShortestEdge: return "shorter edge to " + std::to_string(p.resize_h()) + filter;
+    case fbs::ResizeMode::LongestEdge: return "longer edge to " + std::to_string(p.resize_h()) + filter;
+    case fbs::ResizeMode::Exact: return "to " + size + filter;
+    case fbs::ResizeMode::Cover: return "to cover " + size + filter;
+    case fbs::ResizeMode::Fit: return "to fit into " + size + filter;
+    case fbs::ResizeMode::LeastScaling: return "near " + size + multiples + filter;
+    case fbs::ResizeMode::PixelBudget:
+      return std::to_string(p.min_pixels()) + " to " + std::to_string(p.max_pixels()) + " pixels" + multiples + filter;
+  }
+  return "";
+}
+
 std::string preprocess_text(const fbs::Preprocess* p) {
   if (!p) return "none: the app writes tensors";
-  std::string text;
-  const std::string filter = fbs::EnumNameFilter(p->filter());
-  if (p->resize_mode() == fbs::ResizeMode::ShortestEdge) {
-    text += "shorter edge to " + std::to_string(p->resize_h()) + " (" + filter + "), ";
-  } else if (p->resize_mode() == fbs::ResizeMode::Exact) {
-    text += "to " + std::to_string(p->resize_h()) + "x" + std::to_string(p->resize_w()) + " (" + filter + "), ";
+  std::string text = resize_text(*p);
+  if (p->crop_h() > 0) {
+    text += std::string(p->corner() ? "padded to " : "centre crop ") + size_text(p->crop_h(), p->crop_w());
+    text += (p->fill() ? " with " + numbers(p->fill()) : "") + ", ";
   }
-  if (p->crop_h() > 0) text += "centre crop " + std::to_string(p->crop_h()) + "x" + std::to_string(p->crop_w()) + ", ";
   text += fbs::EnumNameColorOrder(p->color());
   text += " on 0..1";
   if (p->mean() && p->mean()->size()) text += ", minus " + numbers(p->mean());
   if (p->std() && p->std()->size()) text += ", over " + numbers(p->std());
+  if (p->patch() > 0) text += ", in patches of " + size_text(p->patch(), p->patch());
   return text;
 }
 
 std::string task_text(const fbs::Model& graph) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p || p->task() == fbs::Task::Tensors) return "tensors";
-  if (p->task() == fbs::Task::Classification) {
-    return "classification, " + std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
+  if (p->task() == fbs::Task::Embedding) return p->unit_length() ? "embedding of length 1" : "embedding";
+  if (p->task() == fbs::Task::Classification || p->task() == fbs::Task::MultiLabel) {
+    return std::string(p->task() == fbs::Task::MultiLabel ? "several classes at once, " : "classification, ") +
+           std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
   }
   return "picture to picture, " + std::to_string(p->upscale()) + " times as large, halo of " +
          std::to_string(p->halo()) + " pixels";
@@ -268,10 +289,21 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
                        {"crop", {p->crop_h(), p->crop_w()}},
                        {"color", fbs::EnumNameColorOrder(p->color())},
                        {"mean", floats_json(p->mean())},
-                       {"std", floats_json(p->std())}};
+                       {"std", floats_json(p->std())},
+                       {"fill", floats_json(p->fill())},
+                       {"corner", p->corner()},
+                       {"multiple_of", p->multiple_of()},
+                       {"pixels", {p->min_pixels(), p->max_pixels()}},
+                       {"patch", p->patch()},
+                       {"patch_block", p->patch_block()},
+                       {"patch_frames", p->patch_frames()}};
   }
   if (const fbs::Postprocess* p = graph.postprocess()) {
-    j["postprocess"] = {{"task", fbs::EnumNameTask(p->task())}, {"upscale", p->upscale()}, {"halo", p->halo()}};
+    j["postprocess"] = {{"task", fbs::EnumNameTask(p->task())},
+                        {"upscale", p->upscale()},
+                        {"halo", p->halo()},
+                        {"top", p->top()},
+                        {"unit_length", p->unit_length()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
   j["memory"] = {{"activation_bytes", s.activation_bytes}};

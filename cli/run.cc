@@ -18,7 +18,7 @@ bool warn_of_cpu(const SessionHandle& session) {
 
 int run(const RunOptions& o) {
   if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
-  if (o.top < 1) fail("--top %d: expected 1 or more", o.top);
+  if (o.top < 0) fail("--top %d: expected 0 (as many as the blob says) or more", o.top);
   if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
   if (o.picture.empty() == o.tensors.empty()) {
     fail(o.picture.empty() ? "what shall it run on? Give a picture, or --tensors FILE"
@@ -45,8 +45,9 @@ int run(const RunOptions& o) {
 void add_run(CLI::App& ferry, int* exit_code) {
   CLI::App* app = ferry.add_subcommand("run", "Run a blob on a picture or on tensors");
   app->footer(
-      "\nA classifier prints its best classes with their probabilities; a network from picture to picture writes a "
-      "PNG.\n"
+      "\nA classifier prints its best classes with their probabilities, a feature extractor a summary of the "
+      "embedding;\n"
+      "a network from picture to picture writes a PNG.\n"
       "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile.\n"
       "\n--tensors reads a safetensors file whose keys are the model's input names (one tensor fits a model with one\n"
       "input); --save writes the outputs by name, with --taps also every tap (tap/<module>). Both are in the layout of "
@@ -67,7 +68,9 @@ void add_run(CLI::App& ferry, int* exit_code) {
   app->add_option("--tensors", o->tensors, "Inputs from a safetensors file")->type_name("FILE");
   app->add_option("--save", o->save, "Outputs to a safetensors file")->type_name("FILE");
   app->add_flag("--taps", o->taps, "Save every tap of the blob too");
-  app->add_option("--top", o->top, "Classes to print")->type_name("N")->capture_default_str();
+  app->add_option("--top", o->top, "Classes to print; 0: as many as the blob says")
+      ->type_name("N")
+      ->capture_default_str();
   app->add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
       ->type_name("N")
       ->capture_default_str();

@@ -10,7 +10,7 @@ namespace ferry::cli {
 struct RunOptions {
   std::string model, picture, output, tensors, save;
   BackendOptions backend;
-  int threads = 0, top = 5, tile = 0;
+  int threads = 0, top = 0, tile = 0;
   bool taps = false;
 };
 
@@ -20,6 +20,11 @@ int run_picture(const RunOptions& options, const ModelHandle& model, const Sessi
 int run_tensors(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
 // Writes outputs, and taps where asked for, to RunOptions.save, in the source framework's layout and by its names:
 // outputs, `features`, `pooled` and `feat/<i>` by their own, other taps as `tap/<module>`.
+// A picture's embedding, as the blob's recipe gives it, is `embedding`.
 void save_results(const RunOptions& options, const ModelHandle& model, const SessionHandle& session);
+
+// Does the blob's recipe make an embedding of output 0? And the last run's.
+bool is_embedder(const SessionHandle& session);
+std::vector<float> embedding_of(const SessionHandle& session);
 
 }  // namespace ferry::cli

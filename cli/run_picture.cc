@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -13,13 +14,26 @@ namespace ferry::cli {
 namespace {
 
 void print_classes(const RunOptions& o, const SessionHandle& session) {
-  std::vector<ferry_class> top(static_cast<size_t>(o.top));
+  std::vector<ferry_class> top(
+      static_cast<size_t>(o.top > 0 ? o.top : session->session->model().graph().postprocess()->top()));
   size_t count = top.size();
   check(ferry_session_top_classes(session.get(), top.data(), &count));
   for (size_t i = 0; i < count; ++i) {
     const char* label = *top[i].label ? top[i].label : "(no label)";
     std::printf("%7.4f  %4d  %s\n", static_cast<double>(top[i].probability), top[i].index, label);
   }
+}
+
+// A vector's length and first numbers; the whole of it is for --save.
+void print_embedding(const RunOptions& o, const SessionHandle& session) {
+  const std::vector<float> values = embedding_of(session);
+  const size_t count = values.size();
+  double squares = 0;
+  for (const float v : values) squares += double{v} * v;
+  std::printf("embedding of %zu numbers, length %.4g:", count, std::sqrt(squares));
+  constexpr size_t kShown = 5;
+  for (size_t i = 0; i < std::min(count, kShown); ++i) std::printf(" %.4f", static_cast<double>(values[i]));
+  std::printf("%s%s\n", count > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");
 }
 
 std::string default_output(const std::string& picture, int scale) {
@@ -56,6 +70,19 @@ void print_outputs(const ModelHandle& model, const SessionHandle& session) {
 
 }  // namespace
 
+bool is_embedder(const SessionHandle& session) {
+  const fbs::Postprocess* post = session->session->model().graph().postprocess();
+  return post && post->task() == fbs::Task::Embedding;
+}
+
+std::vector<float> embedding_of(const SessionHandle& session) {
+  size_t count = 0;
+  check(ferry_session_embedding(session.get(), nullptr, &count));
+  std::vector<float> values(count);
+  check(ferry_session_embedding(session.get(), values.data(), &count));
+  return values;
+}
+
 int run_picture(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
   const fbs::Model& graph = session->session->model().graph();
   const fbs::Task task = graph.postprocess() ? graph.postprocess()->task() : fbs::Task::Tensors;
@@ -73,8 +100,10 @@ int run_picture(const RunOptions& o, const ModelHandle& model, const SessionHand
   check(ferry_session_set_image(session.get(), &picture));
   check(ferry_session_run(session.get()));
   if (!o.save.empty()) save_results(o, model, session);
-  if (task == fbs::Task::Classification) {
+  if (task == fbs::Task::Classification || task == fbs::Task::MultiLabel) {
     print_classes(o, session);
+  } else if (task == fbs::Task::Embedding) {
+    print_embedding(o, session);
   } else if (o.save.empty()) {
     print_outputs(model, session);
   }

@@ -68,14 +68,22 @@ class Results {
     values_.emplace_back(tensor.bytes / sizeof(float));
     std::vector<float>& values = values_.back();
     check(ferry_tensor_read_source(&tensor, values.data(), values.size()));
-    CheckpointTensor& t = tensors_[name];
-    t.type = ElementType::F32;
-    t.shape = source_shape(tensor);
-    t.bytes = std::as_bytes(std::span(values));
+    put(name, source_shape(tensor));
+  }
+  void add(const std::string& name, std::vector<float> values) {
+    values_.push_back(std::move(values));
+    put(name, {static_cast<int64_t>(values_.back().size())});
   }
   const Tensors& tensors() const { return tensors_; }
 
  private:
+  void put(const std::string& name, std::vector<int64_t> shape) {
+    CheckpointTensor& t = tensors_[name];
+    t.type = ElementType::F32;
+    t.shape = std::move(shape);
+    t.bytes = std::as_bytes(std::span(values_.back()));
+  }
+
   std::vector<std::vector<float>> values_;  // moving a vector leaves its elements where they are
   Tensors tensors_;
 };
@@ -100,6 +108,8 @@ void save_results(const RunOptions& o, const ModelHandle& model, const SessionHa
     check(ferry_session_output(session.get(), i, &t));
     results.add(t.name, t);
   }
+  // A picture's embedding may differ from the output by its length.
+  if (!o.picture.empty() && is_embedder(session)) results.add("embedding", embedding_of(session));
   write_safetensors(o.save, results.tensors());
   std::printf("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());
 }

@@ -1,4 +1,4 @@
-# Left of the blob. Reading checkpoints, the graph, the oracle and packing are small and built on every target, because
+# Left of the blob. Reading checkpoints, the graph, the oracle, packing and recipes are small and built on every target, because
 # tests and parity need them there too; families, passes and importers are built for the desktop only.
 
 function(ferry_add_room name)
@@ -17,14 +17,16 @@ ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
 ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
-foreach(room ferry_checkpoint ferry_reference ferry_pack)
+ferry_add_room(ferry_recipes converter/recipes/*.cc)
+foreach(room ferry_checkpoint ferry_reference ferry_pack ferry_recipes)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
   endif()
 endforeach()
-add_library(ferry_tools INTERFACE) # all four
-target_link_libraries(ferry_tools INTERFACE ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
+target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
+add_library(ferry_tools INTERFACE) # all of these
+target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
   ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/passes/*.cc converter/quantize/*.cc converter/onnx/*.cc

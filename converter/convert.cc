@@ -1,10 +1,8 @@
 #include "converter/convert.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <set>
 
 #include "converter/identify.h"
@@ -73,15 +71,6 @@ nlohmann::json config_of(const Checkpoint& checkpoint, const Identified& network
   return config;
 }
 
-// One value a channel of the input: grey gets the mean of the three, other counts repeat them as the first
-// convolution's weights are repeated.
-std::vector<float> for_channels(const std::vector<float>& values, int in_chans) {
-  if (in_chans == 1) return {std::accumulate(values.begin(), values.end(), 0.0f) / static_cast<float>(values.size())};
-  std::vector<float> out;
-  for (size_t c = 0; c < static_cast<size_t>(in_chans); ++c) out.push_back(values[c % values.size()]);
-  return out;
-}
-
 // The tensors that the graph's outputs are computed from.
 std::set<int> ancestors_of_outputs(const Graph& graph) {
   std::set<int> needed;
@@ -113,23 +102,6 @@ void output_features(Graph& graph, const std::vector<int>& features) {
   model.labels.clear();
 }
 
-std::unique_ptr<fbs::PreprocessT> recipe(const BuildOptions& build) {
-  const PictureRecipe& picture = build.variant.picture;
-  auto recipe = std::make_unique<fbs::PreprocessT>();
-  const auto grown = [&](int side) { return static_cast<int>(std::floor(side / picture.crop_pct)); };
-  recipe->resize_mode = picture.squash ? fbs::ResizeMode::Exact : fbs::ResizeMode::ShortestEdge;
-  recipe->resize_h = grown(picture.squash ? build.height : std::max(build.height, build.width));
-  recipe->resize_w = picture.squash ? grown(build.width) : recipe->resize_h;
-  recipe->filter = picture.filter;
-  recipe->crop_h = build.height;
-  recipe->crop_w = build.width;
-  recipe->crop_floor = build.variant.framework == "transformers";
-  recipe->mean = for_channels(picture.mean, build.in_chans);
-  recipe->std = for_channels(picture.std, build.in_chans);
-  recipe->color = build.in_chans == 1 ? fbs::ColorOrder::Gray : fbs::ColorOrder::RGB;
-  return recipe;
-}
-
 std::vector<std::string> option_strings(const ConvertOptions& o) {
   std::vector<std::string> out;
   if (o.num_classes) out.push_back("--num-classes " + std::to_string(*o.num_classes));
@@ -139,6 +111,7 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
   if (!o.state_dict.empty()) out.push_back("--state-dict " + o.state_dict);
+  if (o.unit_length) out.push_back("--unit-length");
   if (o.weights != "f32") out.push_back("--weights " + o.weights);
   std::sort(out.begin(), out.end());
   return out;
@@ -171,10 +144,11 @@ std::vector<std::string> labels_for(const ConvertOptions& options, const nlohman
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
 }
 
-void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& options, const nlohmann::json& config) {
+void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& options, const nlohmann::json& config,
+              const fbs::PreprocessT& recipe) {
   auto& model = graph.model;
   model.name = build.variant.name();
-  if (!model.preprocess) model.preprocess = recipe(build);
+  if (!model.preprocess) model.preprocess = std::make_unique<fbs::PreprocessT>(recipe);
   const fbs::PortT& output = *model.outputs.front();
   const Shape shape = graph.shape(static_cast<int>(output.tensor));
   const bool classes = output.name == "logits" && shape.rank == 2;
@@ -182,8 +156,19 @@ void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& opt
   if (!classes && !options.labels.empty()) fail("--labels: %s as converted here gives no classes", model.name.c_str());
   if (!model.postprocess) {
     model.postprocess = std::make_unique<fbs::PostprocessT>();
-    model.postprocess->task = classes ? fbs::Task::Classification : fbs::Task::Tensors;
+    fbs::PostprocessT& post = *model.postprocess;
+    if (classes) {
+      const bool several =
+          config.is_object() && config.value("problem_type", nlohmann::json()) == "multi_label_classification";
+      post.task = several ? fbs::Task::MultiLabel : fbs::Task::Classification;
+      post.top = std::min(post.top, shape[1]);
+    } else if (shape.rank == 2) {
+      post.task = fbs::Task::Embedding;
+      post.unit_length = options.unit_length;
+    }
   }
+  if (options.unit_length && !model.postprocess->unit_length)
+    fail("--unit-length: %s as converted here gives no embedding", model.name.c_str());
 }
 
 }  // namespace
@@ -194,12 +179,26 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
   const Identified network = options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
   const nlohmann::json config = config_of(*checkpoint, network);
-  const Variant variant = is_timm_config(config) ? with_timm_config(*network.variant, config) : *network.variant;
+  Variant variant = is_timm_config(config) ? with_timm_config(*network.variant, config) : *network.variant;
+  // transformers says beside the checkpoint how pictures are prepared.
+  std::optional<fbs::PreprocessT> recipe;
+  if (network.naming->framework == "transformers") {
+    if (const nlohmann::json said = read_config(*checkpoint, "preprocessor_config.json"); said.is_object()) {
+      recipe = transformers_recipe(said);
+      fixed_size(*recipe, &variant.height, &variant.width);
+    }
+  }
   BuildOptions build{.variant = variant, .input_name = network.naming->input};
   build.num_classes = options.num_classes ? *options.num_classes : config_classes(config).value_or(variant.num_classes);
   build.in_chans = options.in_chans ? *options.in_chans : config_channels(config).value_or(variant.in_chans);
   build.height = options.height.value_or(variant.height);
   build.width = options.width.value_or(variant.width);
+  if (recipe) {
+    change_size(&*recipe, build.height, build.width);
+  } else {
+    recipe = blob_recipe(variant.picture, build.height, build.width, variant.framework);
+  }
+  change_channels(&*recipe, build.in_chans);
 
   step(options, "building", 0.1);
   auto graph = std::make_unique<Graph>();
@@ -208,7 +207,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
     network.family->build(*graph, Weights(*graph, ledger), build);
     ledger.finish();
     if (!options.features.empty()) output_features(*graph, options.features);
-    describe(*graph, build, options, config);
+    describe(*graph, build, options, config, *recipe);
   } catch (const Error& error) {
     fail("%s as %s: %s", checkpoint->path().filename().string().c_str(), variant.name().c_str(), error.what());
   }

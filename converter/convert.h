@@ -32,6 +32,7 @@ struct ConvertOptions {
   std::optional<int> height, width;  // input size; absent: the variant's
   std::vector<int> features;         // not empty: these maps of the pyramid are the outputs, "feat/0", and nothing else
   std::string weights = "f32";       // storage of weights: "f32", "f16"
+  bool unit_length = false;          // an embedding's recipe divides it by its Euclidean length
   bool keep_taps = false;            // every tap survives, at the price of fusion
   std::filesystem::path labels;      // class names, one a line; empty: the variant's own
   // Called between steps with what begins now ("reading", "building", "folding", "packing", "writing") and how much of

@@ -115,8 +115,8 @@ Identified by_config(const Checkpoint& checkpoint, const nlohmann::json& config)
 
 }  // namespace
 
-nlohmann::json read_config(const Checkpoint& checkpoint) {
-  const std::filesystem::path path = checkpoint.path().parent_path() / "config.json";
+nlohmann::json read_config(const Checkpoint& checkpoint, const char* name) {
+  const std::filesystem::path path = checkpoint.path().parent_path() / name;
   std::ifstream file(path, std::ios::binary);
   if (!file) return nullptr;
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -23,7 +23,8 @@ Identified identify(const Checkpoint& checkpoint, const std::string& model);
 // are those of the file. Throws Error, listing candidates, where that leaves none or several.
 Identified identify(const std::shared_ptr<const Checkpoint>& checkpoint);
 
-// The config.json beside the checkpoint; null where there is none. Throws Error where it is not JSON.
-nlohmann::json read_config(const Checkpoint& checkpoint);
+// The config.json, or another such file, beside the checkpoint; null where there is none. Throws Error where
+// it is not JSON.
+nlohmann::json read_config(const Checkpoint& checkpoint, const char* name = "config.json");
 
 }  // namespace ferry

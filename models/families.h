@@ -13,17 +13,9 @@
 #include "converter/graph/graph.h"
 #include "converter/graph/naming.h"
 #include "converter/graph/weights.h"
+#include "converter/recipes/recipes.h"
 
 namespace ferry {
-
-// How a picture becomes the input: shorter edge to floor(size / crop_pct), centre crop to size, (x - mean) / std.
-struct PictureRecipe {
-  fbs::Filter filter = fbs::Filter::Bicubic;
-  double crop_pct = 0.875;
-  bool squash = false;  // both edges to floor(size / crop_pct), whatever the picture's proportions
-  std::vector<float> mean = {0.485f, 0.456f, 0.406f};
-  std::vector<float> std = {0.229f, 0.224f, 0.225f};
-};
 
 // Of CLIP's pictures.
 inline const std::vector<float> kClipMean = {0.48145466f, 0.4578275f, 0.40821073f};

@@ -95,14 +95,15 @@ Training clip_squashed(int size, int num_classes = 1000) {
 }
 
 Variant timm(const char* architecture, const char* tag, const Training& training = {}) {
-  Variant variant{.architecture = architecture,
-                  .tag = tag,
-                  .framework = "timm",
-                  .hub = *tag ? std::string("timm/") + architecture + "." + tag : "",
-                  .num_classes = training.num_classes,
-                  .height = training.size,
-                  .width = training.size,
-                  .picture = {.crop_pct = training.crop_pct, .squash = training.squash}};
+  Variant variant{
+      .architecture = architecture,
+      .tag = tag,
+      .framework = "timm",
+      .hub = *tag ? std::string("timm/") + architecture + "." + tag : "",
+      .num_classes = training.num_classes,
+      .height = training.size,
+      .width = training.size,
+      .picture = {.crop_pct = training.crop_pct, .crop_mode = training.squash ? CropMode::Squash : CropMode::Center}};
   if (training.clip) {
     variant.picture.mean = kClipMean;
     variant.picture.std = kClipStd;
@@ -117,7 +118,7 @@ Variant transformers(const std::string& size) {
           .framework = "transformers",
           .hub = "facebook/dinov3-convnext-" + size + "-pretrain-lvd1689m",
           .num_classes = 0,
-          .picture = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .squash = true}};
+          .picture = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .crop_mode = CropMode::Squash}};
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ Variant transformers(const std::string& size, const char* tag, bool satellite = 
                   .framework = "transformers",
                   .hub = "facebook/dinov3-" + size + "-pretrain-" + tag,
                   .num_classes = 0,
-                  .picture = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .squash = true}};
+                  .picture = {.filter = fbs::Filter::Bilinear, .crop_pct = 1, .crop_mode = CropMode::Squash}};
   if (satellite) look_from_above(&variant);
   return variant;
 }

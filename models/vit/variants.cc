@@ -14,14 +14,15 @@ struct Training {
 };
 
 Variant timm(const char* architecture, const char* tag, const Training& training = {}) {
-  Variant variant{.architecture = architecture,
-                  .tag = tag,
-                  .framework = "timm",
-                  .hub = *tag ? std::string("timm/") + architecture + "." + tag : "",
-                  .num_classes = training.num_classes,
-                  .height = training.size,
-                  .width = training.size,
-                  .picture = {.crop_pct = training.crop_pct, .squash = training.squash}};
+  Variant variant{
+      .architecture = architecture,
+      .tag = tag,
+      .framework = "timm",
+      .hub = *tag ? std::string("timm/") + architecture + "." + tag : "",
+      .num_classes = training.num_classes,
+      .height = training.size,
+      .width = training.size,
+      .picture = {.crop_pct = training.crop_pct, .crop_mode = training.squash ? CropMode::Squash : CropMode::Center}};
   if (training.pixels == kInception) variant.picture.mean = variant.picture.std = {0.5f, 0.5f, 0.5f};
   if (training.pixels == kClip) {
     variant.picture.mean = kClipMean;

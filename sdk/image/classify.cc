@@ -9,7 +9,7 @@ bool better(float a, float b) { return std::isnan(b) ? !std::isnan(a) : a > b; }
 
 }  // namespace
 
-void top_classes(const float* logits, size_t n, ferry_class* classes, size_t count) {
+void top_classes(const float* logits, size_t n, Classes kind, ferry_class* classes, size_t count) {
   if (count > n) count = n;
   // Insertion into a short list: `count` is small, `n` some thousands.
   size_t filled = 0;
@@ -22,12 +22,25 @@ void top_classes(const float* logits, size_t n, ferry_class* classes, size_t cou
     classes[place] = {static_cast<int32_t>(i), 0.0f, ""};
   }
   if (count == 0) return;
+  if (kind == Classes::Independent) {
+    for (size_t k = 0; k < count; ++k) {
+      classes[k].probability = static_cast<float>(1.0 / (1.0 + std::exp(-double{logits[classes[k].index]})));
+    }
+    return;
+  }
   const double largest = logits[classes[0].index];
   double sum = 0.0;
   for (size_t i = 0; i < n; ++i) sum += std::exp(logits[i] - largest);
   for (size_t k = 0; k < count; ++k) {
     classes[k].probability = static_cast<float>(std::exp(logits[classes[k].index] - largest) / sum);
   }
+}
+
+void unit_length(const float* values, size_t n, float* out) {
+  double squares = 0.0;
+  for (size_t i = 0; i < n; ++i) squares += static_cast<double>(values[i]) * values[i];
+  const double scale = squares > 0.0 ? 1.0 / std::sqrt(squares) : 0.0;
+  for (size_t i = 0; i < n; ++i) out[i] = static_cast<float>(values[i] * scale);
 }
 
 }  // namespace ferry::image

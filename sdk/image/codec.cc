@@ -10,6 +10,7 @@
 #include <climits>
 #include <string>
 
+#include "sdk/image/exif.h"
 #include "sdk/image/jpeg_check.h"
 
 // stb is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads and writes
@@ -79,7 +80,7 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
       stbi_load_from_memory(bytes, static_cast<int>(size), &width, &height, &channels, 3));
   if (!rgb) return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, stbi_failure_reason());
   out->adopt(rgb.release(), width, height, 3);
-  return {};
+  return starts_like_a_jpeg(bytes, size) ? make_upright(exif_orientation(bytes, size), out) : Status();
 }
 
 Status load(const char* path, Pixels* out) {

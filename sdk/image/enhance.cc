@@ -106,7 +106,7 @@ Status enhance(ferry_session* session, const fbs::Model& graph, const View& pict
     if (row.keep_begin < row.keep_end && column.keep_begin < column.keep_end) {
       const View part = {source.row(row.begin) + int64_t{column.begin} * source.channels, columns.extent(),
                          rows.extent(), source.channels, source.stride};
-      FERRY_TRY(normalize(*pre, part, static_cast<float*>(input.data)));
+      FERRY_TRY(normalize(*pre, {part, part.height, part.width}, static_cast<float*>(input.data)));
       FERRY_TRY(checked(ferry_session_run(session)));
       place(*post, output, row, column, scale, out);
     }

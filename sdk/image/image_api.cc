@@ -1,6 +1,8 @@
 // The C API of image.h.
 #include <ferry/image.h>
 
+#include <cstring>
+
 #include "sdk/api/handles.h"
 #include "sdk/image/classify.h"
 #include "sdk/image/codec.h"
@@ -46,20 +48,40 @@ Status set_image(ferry_session* session, const ferry_image& picture) {
   ferry_tensor input;
   if (ferry_session_input(session, 0, &input) != FERRY_OK) return Status(FERRY_INVALID_ARGUMENT, ferry_last_error());
   const int channels = recipe->color() == fbs::ColorOrder::Gray ? 1 : 3;
-  if (input.rank != 4 || input.shape[0] != 1 || input.shape[3] != channels || input.dtype != FERRY_FLOAT32) {
+  const int patch = recipe->patch();
+  const bool picture_like = patch > 0 ? input.rank == 2 && channels == 3
+                                      : input.rank == 4 && input.shape[0] == 1 && input.shape[3] == channels;
+  if (!picture_like || input.dtype != FERRY_FLOAT32) {
     return error(FERRY_INVALID_ARGUMENT,
                  "input %s takes no picture of %d channels: write it with ferry_session_input()", input.name, channels);
   }
   image::Prepared prepared;
   FERRY_TRY(image::prepare(*recipe, view, &prepared));
-  const int32_t shape[4] = {1, prepared.view.height, prepared.view.width, channels};
-  if (input.shape[1] != shape[1] || input.shape[2] != shape[2]) {
-    const ferry_status status = ferry_session_resize(session, 0, shape, 4);
+  int32_t shape[4] = {1, prepared.height, prepared.width, channels};
+  if (patch > 0) {
+    shape[0] = (prepared.height / patch) * (prepared.width / patch);
+    shape[1] = input.shape[1];
+  }
+  if (memcmp(shape, input.shape, static_cast<size_t>(input.rank) * sizeof shape[0]) != 0) {
+    const ferry_status status = ferry_session_resize(session, 0, shape, input.rank);
     if (status != FERRY_OK) return Status(status, ferry_last_error());
     const ferry_status again = ferry_session_input(session, 0, &input);
     if (again != FERRY_OK) return Status(again, ferry_last_error());
   }
-  return image::normalize(*recipe, prepared.view, static_cast<float*>(input.data));
+  return image::normalize(*recipe, prepared, static_cast<float*>(input.data));
+}
+
+// Output 0 as one picture's row of numbers: logits or an embedding.
+Status answer_row(ferry_session* session, const char* what, const float** values, size_t* n) {
+  ferry_tensor output;
+  const ferry_status status = ferry_session_output(session, 0, &output);
+  if (status != FERRY_OK) return Status(status, ferry_last_error());
+  *values = static_cast<const float*>(output.data);
+  *n = output.bytes / sizeof(float);
+  if (output.dtype != FERRY_FLOAT32 || output.rank < 1 || *n != static_cast<size_t>(output.shape[output.rank - 1])) {
+    return error(FERRY_INVALID_ARGUMENT, "output %s holds more than one picture's %s", output.name, what);
+  }
+  return {};
 }
 
 Status classify(ferry_session* session, ferry_class* classes, size_t* count) {
@@ -67,22 +89,41 @@ Status classify(ferry_session* session, ferry_class* classes, size_t* count) {
   *count = 0;
   const fbs::Model& graph = session->idle().model().graph();
   const fbs::Postprocess* post = graph.postprocess();
-  ferry_tensor logits;
-  if (!post || post->task() != fbs::Task::Classification) {
+  const fbs::Task task = post ? post->task() : fbs::Task::Tensors;
+  if (task != fbs::Task::Classification && task != fbs::Task::MultiLabel) {
     return error(FERRY_INVALID_ARGUMENT, "this model is no classifier: read its outputs with ferry_session_output()");
   }
-  const ferry_status status = ferry_session_output(session, 0, &logits);
-  if (status != FERRY_OK) return Status(status, ferry_last_error());
-  const size_t n = logits.bytes / sizeof(float);
-  if (logits.dtype != FERRY_FLOAT32 || logits.rank < 1 || n != static_cast<size_t>(logits.shape[logits.rank - 1])) {
-    return error(FERRY_INVALID_ARGUMENT, "output %s holds more than one picture's logits", logits.name);
-  }
-  image::top_classes(static_cast<const float*>(logits.data), n, classes, room);
+  const float* logits = nullptr;
+  size_t n = 0;
+  FERRY_TRY(answer_row(session, "logits", &logits, &n));
+  const auto kind = task == fbs::Task::MultiLabel ? image::Classes::Independent : image::Classes::Exclusive;
+  image::top_classes(logits, n, kind, classes, room);
   *count = room < n ? room : n;
   const auto* labels = graph.labels();
   for (size_t i = 0; i < *count; ++i) {
     const auto index = static_cast<unsigned>(classes[i].index);
     classes[i].label = labels && index < labels->size() ? labels->Get(index)->c_str() : "";
+  }
+  return {};
+}
+
+Status embed(ferry_session* session, float* embedding, size_t* count) {
+  const size_t room = *count;
+  *count = 0;
+  const fbs::Postprocess* post = session->idle().model().graph().postprocess();
+  if (!post || post->task() != fbs::Task::Embedding) {
+    return error(FERRY_INVALID_ARGUMENT, "this model gives no embedding: read its outputs with ferry_session_output()");
+  }
+  const float* values = nullptr;
+  FERRY_TRY(answer_row(session, "embedding", &values, count));
+  if (!embedding) return {};
+  if (room < *count) {
+    return error(FERRY_INVALID_ARGUMENT, "room for %zu numbers, the embedding has %zu", room, *count);
+  }
+  if (post->unit_length()) {
+    image::unit_length(values, *count, embedding);
+  } else {
+    memcpy(embedding, values, *count * sizeof(float));
   }
   return {};
 }
@@ -159,6 +200,12 @@ ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* clas
   FERRY_REQUIRE(classes);
   FERRY_REQUIRE(count);
   return report(classify(session, classes, count));
+}
+
+ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count) {
+  FERRY_REQUIRE(session);
+  FERRY_REQUIRE(count);
+  return report(embed(session, embedding, count));
 }
 
 ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* image, int32_t tile, ferry_image* out) {

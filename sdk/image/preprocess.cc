@@ -1,6 +1,7 @@
 #include "sdk/image/preprocess.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cmath>
 
 #include "sdk/image/resize.h"
 
@@ -26,47 +27,150 @@ int half_to_even(int difference) {
   return difference % 2 != 0 && half % 2 != 0 ? half + 1 : half;
 }
 
-// What one axis of a centre crop takes: `count` samples from `begin`, put at `offset` of the result.
+// One axis of a crop: `count` samples from `begin`, put at `offset` of the result.
 struct Span {
   int begin = 0;
   int count = 0;
   int offset = 0;
 };
 
-Span centre(int size, int crop, bool floor) {
-  if (crop > size) return {0, size, (crop - size) / 2};
-  return {floor ? (size - crop) / 2 : half_to_even(size - crop), crop, 0};
+Span crop_span(const fbs::Preprocess& recipe, int size, int crop) {
+  if (crop > size) return {0, size, recipe.corner() ? 0 : (crop - size) / 2};
+  return {recipe.crop_floor() ? (size - crop) / 2 : half_to_even(size - crop), crop, 0};
 }
 
-Status crop(const View& picture, int width, int height, bool floor, Pixels* out) {
-  FERRY_TRY(out->allocate(width, height, picture.channels));
-  const Span rows = centre(picture.height, height, floor);
-  const Span columns = centre(picture.width, width, floor);
-  const auto pixel = static_cast<size_t>(picture.channels);
-  for (int y = 0; y < height; ++y) {
-    uint8_t* to = out->row(y);
-    std::memset(to, 0, static_cast<size_t>(width) * pixel);
-    if (y < rows.offset || y >= rows.offset + rows.count) continue;
-    const uint8_t* from = picture.row(rows.begin + y - rows.offset) + static_cast<size_t>(columns.begin) * pixel;
-    std::memcpy(to + static_cast<size_t>(columns.offset) * pixel, from, static_cast<size_t>(columns.count) * pixel);
+struct Size {
+  double width;
+  double height;
+};
+
+// What the recipe resizes a picture of width x height to. Divisions and products are in the frameworks' order: another
+// one may round to another pixel. nearbyint() is Python's round(): halves go to the even number.
+Size resized_size(const fbs::Preprocess& recipe, double width, double height) {
+  const double to_w = recipe.resize_w(), to_h = recipe.resize_h();
+  const double multiple = recipe.multiple_of();
+  switch (recipe.resize_mode()) {
+    case fbs::ResizeMode::None: break;
+    case fbs::ResizeMode::ShortestEdge:
+      return width <= height ? Size{to_h, std::floor(to_h * height / width)}
+                             : Size{std::floor(to_h * width / height), to_h};
+    case fbs::ResizeMode::Exact: return {to_w, to_h};
+    case fbs::ResizeMode::LongestEdge: {
+      const double scale = to_h / std::max(width, height);
+      return {std::floor(width * scale + 0.5), std::floor(height * scale + 0.5)};
+    }
+    case fbs::ResizeMode::Cover:
+    case fbs::ResizeMode::Fit: {
+      const double w = width / to_w, h = height / to_h;
+      const double ratio = recipe.resize_mode() == fbs::ResizeMode::Fit ? std::max(w, h) : std::min(w, h);
+      return {std::nearbyint(width / ratio), std::nearbyint(height / ratio)};
+    }
+    case fbs::ResizeMode::LeastScaling: {
+      const double w = to_w / width, h = to_h / height;
+      const double scale = std::fabs(1 - w) < std::fabs(1 - h) ? w : h;
+      return {std::nearbyint(scale * width / multiple) * multiple,
+              std::nearbyint(scale * height / multiple) * multiple};
+    }
+    case fbs::ResizeMode::PixelBudget: {
+      const double most = recipe.max_pixels(), least = recipe.min_pixels();
+      const double w = std::nearbyint(width / multiple) * multiple, h = std::nearbyint(height / multiple) * multiple;
+      if (w * h > most) {
+        const double by = std::sqrt(width * height / most);
+        return {std::max(multiple, std::floor(width / by / multiple) * multiple),
+                std::max(multiple, std::floor(height / by / multiple) * multiple)};
+      }
+      if (w * h >= least) return {w, h};
+      const double by = std::sqrt(least / (width * height));
+      return {std::ceil(width * by / multiple) * multiple, std::ceil(height * by / multiple) * multiple};
+    }
   }
-  return {};
+  return {width, height};
 }
 
-Status resized_size(const fbs::Preprocess& recipe, const View& picture, int* width, int* height) {
-  int64_t w = recipe.resize_w(), h = recipe.resize_h();
-  if (recipe.resize_mode() == fbs::ResizeMode::ShortestEdge) {
-    const int64_t edge = recipe.resize_h();
-    w = picture.width <= picture.height ? edge : edge * picture.width / picture.height;
-    h = picture.width <= picture.height ? edge * picture.height / picture.width : edge;
+// Numbers of a recipe, one a channel; where there are none, each is `otherwise`.
+class PerChannel {
+ public:
+  PerChannel(const flatbuffers::Vector<float>* values, float otherwise) : values_(values), otherwise_(otherwise) {}
+
+  unsigned count() const { return values_ ? values_->size() : 0; }
+  bool fits(unsigned channels) const { return count() == 0 || count() == channels; }
+  float operator[](unsigned channel) const { return count() ? values_->Get(channel) : otherwise_; }
+
+ private:
+  const flatbuffers::Vector<float>* values_;
+  float otherwise_;
+};
+
+// From levels to what the network reads.
+class Scaling {
+ public:
+  Status prepare(const fbs::Preprocess& recipe, int channels) {
+    const PerChannel mean(recipe.mean(), 0.0f), std(recipe.std(), 1.0f), fill(recipe.fill(), 0.0f);
+    const auto n = static_cast<unsigned>(channels);
+    if (!mean.fits(n) || !std.fits(n) || !fill.fits(n)) {
+      return error(FERRY_INVALID_ARGUMENT,
+                   "the model's recipe has %u means, %u deviations and %u fills for a picture of %d channels",
+                   mean.count(), std.count(), fill.count(), channels);
+    }
+    channels_ = channels;
+    reversed_ = recipe.color() == fbs::ColorOrder::BGR;
+    // Computed in float in the frameworks' order, so that they round alike.
+    for (unsigned c = 0; c < n; ++c) {
+      for (int v = 0; v < kLevels; ++v) table_[c][v] = (static_cast<float>(v) / kWhite - mean[c]) / std[c];
+      fill_[c] = (fill[c] - mean[c]) / std[c];
+    }
+    return {};
   }
-  if (w < 1 || h < 1 || w > kMaxSide || h > kMaxSide) {
+
+  // `count` pixels of row `y` from `x` on, whose samples go `pixel_step` and `channel_step` numbers apart.
+  void row(const Seen& seen, int y, int x, int count, float* out, int64_t pixel_step, int64_t channel_step) const {
+    const View& view = seen.view;
+    const bool inside = y >= seen.top && y < seen.top + view.height;
+    const int begin = inside ? std::clamp(seen.left - x, 0, count) : count;
+    const int end = inside ? std::clamp(seen.left + view.width - x, begin, count) : count;
+    for (int c = 0; c < channels_; ++c) {
+      float* to = out + c * channel_step;
+      const float* table = table_[c];
+      for (int i = 0; i < begin; ++i) to[i * pixel_step] = fill_[c];
+      for (int i = end; i < count; ++i) to[i * pixel_step] = fill_[c];
+      if (begin == end) continue;
+      const uint8_t* from =
+          view.row(y - seen.top) + int64_t{x + begin - seen.left} * channels_ + (reversed_ ? channels_ - 1 - c : c);
+      for (int i = begin; i < end; ++i, from += channels_) to[i * pixel_step] = table[*from];
+    }
+  }
+
+ private:
+  static constexpr int kLevels = 256;
+  static constexpr float kWhite = 255.0f;
+  float table_[4][kLevels];
+  float fill_[4];
+  int channels_ = 0;
+  bool reversed_ = false;
+};
+
+// Square patches in blocks: each [channels, frames, patch, patch], with the same picture in every frame.
+Status patches(const fbs::Preprocess& recipe, const Scaling& scaling, const Seen& seen, float* out) {
+  const int patch = recipe.patch(), frames = recipe.patch_frames(), side = patch * recipe.patch_block();
+  if (seen.width % side != 0 || seen.height % side != 0) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels would be resized to %lldx%lld for this model: sides must be 1 to %d",
-                 picture.width, picture.height, static_cast<long long>(w), static_cast<long long>(h), kMaxSide);
+                 "a picture of %dx%d pixels cannot be cut into blocks of %dx%d patches of %d pixels each", seen.width,
+                 seen.height, recipe.patch_block(), recipe.patch_block(), patch);
   }
-  *width = static_cast<int>(w);
-  *height = static_cast<int>(h);
+  const int64_t frame = int64_t{patch} * patch, channel = frame * frames;
+  for (int block_y = 0; block_y < seen.height; block_y += side) {
+    for (int block_x = 0; block_x < seen.width; block_x += side) {
+      for (int top = block_y; top < block_y + side; top += patch) {
+        for (int left = block_x; left < block_x + side; left += patch, out += channel * seen.view.channels) {
+          for (int f = 0; f < frames; ++f) {
+            for (int y = 0; y < patch; ++y) {
+              scaling.row(seen, top + y, left, patch, out + f * frame + int64_t{y} * patch, 1, channel);
+            }
+          }
+        }
+      }
+    }
+  }
   return {};
 }
 
@@ -83,57 +187,41 @@ Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out
     FERRY_TRY(to_gray(picture, &gray));
     keep(static_cast<Pixels&&>(gray));
   }
-  if (recipe.resize_mode() != fbs::ResizeMode::None) {
-    int width = 0, height = 0;
-    FERRY_TRY(resized_size(recipe, out->view, &width, &height));
-    if (width != out->view.width || height != out->view.height) {
-      Pixels resized;
-      FERRY_TRY(resize(out->view, width, height, recipe.filter(), &resized));
-      keep(static_cast<Pixels&&>(resized));
-    }
+  const Size size = resized_size(recipe, picture.width, picture.height);
+  if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide)) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "a picture of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d",
+                 picture.width, picture.height, size.width, size.height, kMaxSide);
   }
-  if (recipe.crop_h() > 0 && recipe.crop_w() > 0 &&
-      (recipe.crop_w() != out->view.width || recipe.crop_h() != out->view.height)) {
-    Pixels cropped;
-    FERRY_TRY(crop(out->view, recipe.crop_w(), recipe.crop_h(), recipe.crop_floor(), &cropped));
-    keep(static_cast<Pixels&&>(cropped));
+  out->width = static_cast<int>(size.width);
+  out->height = static_cast<int>(size.height);
+  if (out->width != picture.width || out->height != picture.height) {
+    Pixels resized;
+    FERRY_TRY(resize(out->view, out->width, out->height, recipe.filter(), &resized));
+    keep(static_cast<Pixels&&>(resized));
+  }
+  out->top = out->left = 0;
+  if (recipe.crop_h() > 0 && recipe.crop_w() > 0) {
+    const Span rows = crop_span(recipe, out->height, recipe.crop_h());
+    const Span columns = crop_span(recipe, out->width, recipe.crop_w());
+    View& view = out->view;
+    view = {view.row(rows.begin) + int64_t{columns.begin} * view.channels, columns.count, rows.count, view.channels,
+            view.stride};
+    out->top = rows.offset;
+    out->left = columns.offset;
+    out->height = recipe.crop_h();
+    out->width = recipe.crop_w();
   }
   return {};
 }
 
-Status normalize(const fbs::Preprocess& recipe, const View& picture, float* out) {
-  const int channels = picture.channels;
-  const auto n = static_cast<unsigned>(channels);
-  const auto* mean = recipe.mean();
-  const auto* std = recipe.std();
-  if ((mean && mean->size() != 0 && mean->size() != n) || (std && std->size() != 0 && std->size() != n)) {
-    return error(FERRY_INVALID_ARGUMENT,
-                 "the model's recipe has %u means and %u deviations for a picture of %d channels",
-                 mean ? mean->size() : 0, std ? std->size() : 0, channels);
-  }
-  // There are 256 answers a channel. Computed in float in the frameworks' order, so that they round alike.
-  float table[4][256];
-  for (unsigned c = 0; c < n; ++c) {
-    const float m = mean && mean->size() ? mean->Get(c) : 0.0f;
-    const float s = std && std->size() ? std->Get(c) : 1.0f;
-    for (int v = 0; v < 256; ++v) table[c][v] = (static_cast<float>(v) / 255.0f - m) / s;
-  }
-  if (channels == 1) {
-    for (int y = 0; y < picture.height; ++y) {
-      const uint8_t* from = picture.row(y);
-      for (int x = 0; x < picture.width; ++x) *out++ = table[0][from[x]];
-    }
-    return {};
-  }
-  const bool bgr = recipe.color() == fbs::ColorOrder::BGR;
-  const int first = bgr ? 2 : 0, last = bgr ? 0 : 2;
-  for (int y = 0; y < picture.height; ++y) {
-    const uint8_t* from = picture.row(y);
-    for (int x = 0; x < picture.width; ++x, from += 3, out += 3) {
-      out[0] = table[0][from[first]];
-      out[1] = table[1][from[1]];
-      out[2] = table[2][from[last]];
-    }
+Status normalize(const fbs::Preprocess& recipe, const Seen& seen, float* out) {
+  Scaling scaling;
+  FERRY_TRY(scaling.prepare(recipe, seen.view.channels));
+  if (recipe.patch() > 0) return patches(recipe, scaling, seen, out);
+  const int channels = seen.view.channels;
+  for (int y = 0; y < seen.height; ++y) {
+    scaling.row(seen, y, 0, seen.width, out + int64_t{y} * seen.width * channels, channels, 1);
   }
   return {};
 }

@@ -1,4 +1,4 @@
-// From an 8-bit picture to a network's input by the blob's recipe: grey, resize, centre crop, then (x / 255 - mean) / std.
+// From an 8-bit picture to a network's input by the blob's recipe: grey, resize, crop or pad, then (x / 255 - mean) / std.
 #pragma once
 
 #include "ferry_generated.h"
@@ -6,19 +6,26 @@
 
 namespace ferry::image {
 
-// A picture ready to be normalised: the caller's own samples, or `pixels`' where the recipe changed them.
-struct Prepared {
+// What a network sees of a picture: `view` at (top, left) of height x width pixels, and the recipe's fill around it.
+struct Seen {
   View view;
+  int height = 0, width = 0;
+  int top = 0, left = 0;
+};
+
+// A picture ready to be normalised: the caller's own samples, or `pixels`' where the recipe changed them.
+struct Prepared : Seen {
   Pixels pixels;
 };
 
-// The 8-bit half of the recipe, as torchvision and timm do it: ShortestEdge truncates the longer side, a centre crop
-// begins at half the difference rounded to the even number (crop_floor: rounded down, as transformers does), and a crop
-// larger than the picture pads it with zeros. `picture` is RGB.
+// The 8-bit half of the recipe, as torchvision, timm and transformers do it (ferry.fbs says how sides are rounded). A
+// centre crop begins at half the difference rounded to the even number; crop_floor: rounded down. `picture` is RGB.
+// FERRY_INVALID_ARGUMENT: its proportions give a side of less than 1 or more than kMaxSide.
 Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out);
 
-// The float half: [height, width, channels] channels last into `out`. In the recipe's colour order; `picture` is RGB, or
-// grey as prepare() left it.
-Status normalize(const fbs::Preprocess& recipe, const View& picture, float* out);
+// The float half, in the recipe's colour order: [height, width, channels] channels last into `out`, or the recipe's
+// patches, which hold every sample patch_frames times. FERRY_INVALID_ARGUMENT: sides that are no multiples of a block of
+// patches; means, deviations or fills for another number of channels.
+Status normalize(const fbs::Preprocess& recipe, const Seen& seen, float* out);
 
 }  // namespace ferry::image

@@ -261,6 +261,7 @@ Status Meaning::check_unique_names(const char* kind, const Ports* ports) const {
 
 // Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
 constexpr uint32_t kMaxPictureChannels = 4, kMaxInputChannels = 1024;
+constexpr int32_t kPatchChannels = 3;
 
 Status check_range(const char* what, int32_t value, int32_t least, int32_t most) {
   if (value >= least && value <= most) return {};
@@ -288,17 +289,39 @@ Status Meaning::check_preprocess() const {
         FERRY_UNSUPPORTED, "preprocess: resize mode %u, filter %u or colour order %u is unknown to this version",
         static_cast<unsigned>(p->resize_mode()), static_cast<unsigned>(p->filter()), static_cast<unsigned>(p->color()));
   constexpr int32_t kMaxSide = 65536;
-  FERRY_TRY(
-      check_range("preprocess: resize_h", p->resize_h(), p->resize_mode() == fbs::ResizeMode::None ? 0 : 1, kMaxSide));
-  FERRY_TRY(
-      check_range("preprocess: resize_w", p->resize_w(), p->resize_mode() == fbs::ResizeMode::Exact ? 1 : 0, kMaxSide));
+  using Mode = fbs::ResizeMode;
+  const Mode mode = p->resize_mode();
+  const bool budget = mode == Mode::PixelBudget;
+  FERRY_TRY(check_range("preprocess: resize_h", p->resize_h(), mode == Mode::None || budget ? 0 : 1, kMaxSide));
+  const bool one_edge = mode == Mode::None || mode == Mode::ShortestEdge || mode == Mode::LongestEdge;
+  FERRY_TRY(check_range("preprocess: resize_w", p->resize_w(), one_edge || budget ? 0 : 1, kMaxSide));
   FERRY_TRY(check_range("preprocess: crop_h", p->crop_h(), 0, kMaxSide));
   FERRY_TRY(check_range("preprocess: crop_w", p->crop_w(), p->crop_h() > 0 ? 1 : 0, p->crop_h() > 0 ? kMaxSide : 0));
+  FERRY_TRY(check_range("preprocess: multiple_of", p->multiple_of(), 1, kMaxSide));
+  constexpr int32_t kMaxPixels = 1 << 28;
+  FERRY_TRY(check_range("preprocess: max_pixels", p->max_pixels(), budget ? 1 : 0, kMaxPixels));
+  FERRY_TRY(check_range("preprocess: min_pixels", p->min_pixels(), 0, p->max_pixels()));
+  FERRY_TRY(check_range("preprocess: patch", p->patch(), 0, 1024));
+  FERRY_TRY(check_range("preprocess: patch_block", p->patch_block(), 1, 64));
+  FERRY_TRY(check_range("preprocess: patch_frames", p->patch_frames(), 1, 64));
+  // An older library would overlook these fields; it refuses the modes that they come with.
+  const bool later =
+      p->multiple_of() > 1 || p->max_pixels() > 0 || count(p->fill()) > 0 || p->corner() || p->patch() > 0;
+  if (later && mode < Mode::LongestEdge)
+    return error(FERRY_CORRUPT, "preprocess: resize mode %s with a fill, a corner, multiples, pixels or patches",
+                 EnumNameResizeMode(mode));
   const Shape input = declared_shape(tensor(graph_.inputs()->Get(0)->tensor()));
-  if (input.rank != 4)
-    return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected a picture of 4 dimensions",
-                 to_string(input).c_str());
-  return check_scaling("preprocess", p->mean(), p->std(), input[3], kMaxInputChannels);
+  const bool patches = p->patch() > 0;
+  const int64_t patch = int64_t{p->patch()} * p->patch() * p->patch_frames();
+  if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPatchChannels * patch))
+    return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", to_string(input).c_str(),
+                 patches ? "a list of patches in colour" : "a picture of 4 dimensions");
+  const int32_t channels = patches ? kPatchChannels : input[3];
+  FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
+  if (count(p->fill()) != 0 && count(p->fill()) != static_cast<uint32_t>(channels))
+    return error(FERRY_CORRUPT, "preprocess: %u fills for %d channels, expected one a channel", count(p->fill()),
+                 channels);
+  return {};
 }
 
 Status Meaning::check_postprocess() const {
@@ -309,6 +332,7 @@ Status Meaning::check_postprocess() const {
                  static_cast<unsigned>(p->task()));
   FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
   FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
+  FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
   if (p->task() != fbs::Task::ImageToImage) return {};
   const Shape input = declared_shape(tensor(graph_.inputs()->Get(0)->tensor()));
   const Shape output = declared_shape(tensor(graph_.outputs()->Get(0)->tensor()));

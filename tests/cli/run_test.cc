@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "converter/checkpoint/safetensors.h"
+#include "converter/pack/pack.h"
 #include "sdk/image/codec.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
@@ -89,6 +90,38 @@ TEST_F(Run, AClassifierPrintsItsBestClassesWithProbabilitiesAndLabels) {
   }
   EXPECT_NEAR(sum, 1.0, 3e-4);
   EXPECT_EQ(lines(run({blob(kClassifier), picture("p.png", 20, 13), "--top", "2"}).out).size(), 2u);
+}
+
+TEST_F(Run, PrintsAsManyClassesAsTheBlobSays) {
+  auto graph = testing::small_classifier();
+  graph->model.postprocess->top = 2;
+  const std::vector<std::byte> bytes = pack(*graph);
+  const std::string model =
+      folder_.write("two.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  const std::string photo = picture("a.png", 20, 14);
+  EXPECT_EQ(lines(run({model, photo}).out).size(), 2u);
+  EXPECT_EQ(lines(run({model, photo, "--top", "3"}).out).size(), 3u);
+}
+
+TEST_F(Run, AFeatureExtractorPrintsASummaryAndSavesTheEmbedding) {
+  auto graph = testing::small_classifier();
+  graph->model.postprocess->task = fbs::Task::Embedding;
+  graph->model.postprocess->unit_length = true;
+  const std::vector<std::byte> bytes = pack(*graph);
+  const std::string model =
+      folder_.write("embed.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  Result r = run({model, picture("a.png", 20, 14)});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.out.find("embedding of 5 numbers, length 1:"), 0u) << r.out;
+  r = run({model, picture("a.png", 20, 14), "--save", "out.safetensors"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const auto saved = open_checkpoint(folder_.path() / "out.safetensors");
+  const std::vector<float> raw = saved->tensors().at("logits").to_floats();
+  const std::vector<float> unit = saved->tensors().at("embedding").to_floats();
+  ASSERT_EQ(unit.size(), 5u);
+  double length = 0;
+  for (const float v : raw) length += double{v} * v;
+  for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(unit[i], raw[i] / std::sqrt(length), 1e-6);
 }
 
 TEST_F(Run, AnUpscalerWritesAPngBesideNothingElse) {

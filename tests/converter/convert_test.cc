@@ -117,7 +117,9 @@ TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
   EXPECT_EQ(graph->shape(0), (Shape{1, 160, 192, 3}));
   EXPECT_EQ(graph->model.preprocess->crop_h, 160);
   EXPECT_EQ(graph->model.preprocess->crop_w, 192);
-  EXPECT_EQ(graph->model.preprocess->resize_h, 219);  // floor(192 / 0.875)
+  EXPECT_EQ(graph->model.preprocess->resize_mode, fbs::ResizeMode::Cover);
+  EXPECT_EQ(graph->model.preprocess->resize_h, 182);  // floor(160 / 0.875)
+  EXPECT_EQ(graph->model.preprocess->resize_w, 219);  // floor(192 / 0.875)
   EXPECT_EQ(graph->model.provenance->options, std::vector<std::string>{"--input-size 160x192"});
 }
 
@@ -138,7 +140,20 @@ TEST_F(Convert, ZeroClassesGiveFeatures) {
   EXPECT_EQ(graph->model.outputs.front()->name, "pooled");
   EXPECT_EQ(graph->shape(static_cast<int>(graph->model.outputs.front()->tensor)), (Shape{1, 512}));
   EXPECT_TRUE(graph->model.labels.empty());
-  EXPECT_EQ(graph->model.postprocess->task, fbs::Task::Tensors);
+  EXPECT_EQ(graph->model.postprocess->task, fbs::Task::Embedding);
+  EXPECT_FALSE(graph->model.postprocess->unit_length);
+}
+
+TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
+  ConvertOptions o = options();
+  o.unit_length = true;
+  EXPECT_EQ(complaint([&] { convert(o); }),
+            "squeezenet.safetensors as squeezenet1_1.v1: --unit-length: squeezenet1_1.v1 as converted here gives no "
+            "embedding");
+  o.num_classes = 0;
+  const auto graph = convert_to_graph(o);
+  EXPECT_TRUE(graph->model.postprocess->unit_length);
+  EXPECT_EQ(graph->model.provenance->options, (std::vector<std::string>{"--num-classes 0", "--unit-length"}));
 }
 
 TEST_F(Convert, AnotherClassCountMustBeSaid) {

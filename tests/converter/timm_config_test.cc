@@ -77,10 +77,21 @@ TEST_F(TimmResNet18, TunedByOthersIsWhatItsConfigSays) {
   EXPECT_EQ(model.labels, (std::vector<std::string>{"oak", "elm", "n3"}));
   EXPECT_EQ(model.preprocess->crop_h, 160);
   EXPECT_EQ(model.preprocess->crop_w, 192);
-  EXPECT_EQ(model.preprocess->resize_h, 384);
+  EXPECT_EQ(model.preprocess->resize_mode, fbs::ResizeMode::Cover);
+  EXPECT_EQ(model.preprocess->resize_h, 320);
+  EXPECT_EQ(model.preprocess->resize_w, 384);
   EXPECT_EQ(model.preprocess->filter, fbs::Filter::Bilinear);
   EXPECT_EQ(model.preprocess->mean, (std::vector<float>{0.5f, 0.5f, 0.5f}));
   EXPECT_EQ(model.preprocess->std, (std::vector<float>{0.25f, 0.25f, 0.25f}));
+}
+
+TEST_F(TimmResNet18, CropModeIsTheConfigs) {
+  const auto graph = convert_to_graph(options(1000, R"({"architecture": "resnet18", "pretrained_cfg": {
+      "input_size": [3, 160, 160], "crop_pct": 0.95, "crop_mode": "border", "mean": [0.5, 0.5, 0.5]}})"));
+  const fbs::PreprocessT& recipe = *graph->model.preprocess;
+  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::Fit);
+  EXPECT_EQ(recipe.resize_h, 168);
+  EXPECT_EQ(recipe.fill, std::vector<float>(3, 128 / 255.0f));
 }
 
 TEST_F(TimmResNet18, OptionsComeBeforeTheConfig) {

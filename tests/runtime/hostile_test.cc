@@ -101,6 +101,9 @@ void use_picture(ferry_session* session, Tally* tally) {
       for (size_t i = 0; i < count; ++i) touch(classes[i].label);
     }
   }
+  float embedding[64];
+  size_t width = 64;
+  if (ferry_session_embedding(session, embedding, &width) == FERRY_OK) ++tally->pictures;
   ferry_image result{};
   if (ferry_session_enhance(session, &image, 4, &result) == FERRY_OK) {
     ++tally->pictures;

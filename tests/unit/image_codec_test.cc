@@ -8,6 +8,7 @@
 #include <string>
 
 #include "sdk/image/codec.h"
+#include "sdk/image/exif.h"
 #include "sdk/image/jpeg_check.h"
 #include "tests/support/scratch_folder.h"
 
@@ -73,6 +74,82 @@ TEST(Codec, PaddedRowsAreWrittenWithoutTheirPadding) {
   Pixels out;
   ASSERT_TRUE(image::load(path.c_str(), &out).ok());
   EXPECT_EQ(packed(out.view()), packed(view));
+}
+
+// ---- Exif orientation ----------------------------------------------------------------------------------------------
+
+// A JPEG of 32x16 pixels, black but for its top left corner (white) and its top right corner (grey), with `exif` behind
+// the start marker.
+Bytes jpeg_file(const Bytes& exif) {
+  constexpr int kWidth = 32, kHeight = 16, kCorner = 8;
+  Bytes pixels(kWidth * kHeight * 3, 0);
+  for (int y = 0; y < kCorner; ++y) {
+    std::fill_n(pixels.begin() + y * kWidth * 3, kCorner * 3, uint8_t{255});
+    std::fill_n(pixels.begin() + (y * kWidth + kWidth - kCorner) * 3, kCorner * 3, uint8_t{128});
+  }
+  Bytes file;
+  stbi_write_jpg_to_func(append, &file, kWidth, kHeight, 3, pixels.data(), 95);
+  file.insert(file.begin() + 2, exif.begin(), exif.end());
+  return file;
+}
+
+Bytes exif_segment(uint8_t orientation, bool little) {
+  Bytes tiff = {'I',  'I',  42, 0, 8, 0, 0, 0, 2,           0,        // one directory of two entries
+                0x0f, 0x01, 2,  0, 1, 0, 0, 0, 'x',         0, 0, 0,  // the maker
+                0x12, 0x01, 3,  0, 1, 0, 0, 0, orientation, 0, 0, 0,  // the orientation
+                0,    0,    0,  0};
+  if (!little)
+    tiff = {'M', 'M', 0, 42,   0,    0, 0, 8, 0, 2, 0x01, 0x0f, 0,           2, 0, 0, 0, 1, 'x',
+            0,   0,   0, 0x01, 0x12, 0, 3, 0, 0, 0, 1,    0,    orientation, 0, 0, 0, 0, 0, 0};
+  Bytes segment = {0xff, 0xe1, 0, static_cast<uint8_t>(8 + tiff.size()), 'E', 'x', 'i', 'f', 0, 0};
+  for (const uint8_t byte : tiff) segment.push_back(byte);
+  return segment;
+}
+
+// The corners in which white and grey are, such as "TL" (top left); "" where there is none.
+std::string corner_of(const View& v, int level) {
+  std::string found;
+  for (const bool bottom : {false, true}) {
+    for (const bool right : {false, true}) {
+      const uint8_t* pixel = v.row(bottom ? v.height - 4 : 3) + 3 * (right ? v.width - 4 : 3);
+      if (std::abs(*pixel - level) < 20) found += std::string(bottom ? "B" : "T") + (right ? "R" : "L");
+    }
+  }
+  return found;
+}
+
+TEST(Exif, PhotosAreTurnedUprightByEveryOrientation) {
+  // Where the standard says that the stored picture's row 0 and column 0 are seen.
+  const char* white[] = {"TL", "TR", "BR", "BL", "TL", "TR", "BR", "BL"};
+  const char* grey[] = {"TR", "TL", "BL", "BR", "BL", "BR", "TR", "TL"};
+  for (const bool little : {false, true}) {
+    for (int orientation = 1; orientation <= 8; ++orientation) {
+      SCOPED_TRACE(orientation);
+      Pixels out;
+      const Status s = decode(jpeg_file(exif_segment(static_cast<uint8_t>(orientation), little)), &out);
+      ASSERT_TRUE(s.ok()) << s.message();
+      EXPECT_EQ(out.view().width, orientation < 5 ? 32 : 16);
+      EXPECT_EQ(out.view().height, orientation < 5 ? 16 : 32);
+      EXPECT_EQ(corner_of(out.view(), 255), white[orientation - 1]);
+      EXPECT_EQ(corner_of(out.view(), 128), grey[orientation - 1]);
+    }
+  }
+}
+
+TEST(Exif, WhatMakesNoSenseLeavesThePictureAsItIs) {
+  for (const uint8_t orientation : {uint8_t{0}, uint8_t{9}, uint8_t{255}}) {
+    const Bytes file = jpeg_file(exif_segment(orientation, true));
+    EXPECT_EQ(image::exif_orientation(file.data(), file.size()), 1);
+  }
+  const Bytes whole = jpeg_file(exif_segment(6, true));
+  EXPECT_EQ(image::exif_orientation(whole.data(), whole.size()), 6);
+  const size_t end = 2 + exif_segment(6, true).size();
+  for (size_t size = 0; size < end; ++size) {
+    const Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+    EXPECT_EQ(image::exif_orientation(cut.data(), cut.size()), 1) << size;
+  }
+  const Bytes plain = jpeg_file({});
+  EXPECT_EQ(image::exif_orientation(plain.data(), plain.size()), 1);
 }
 
 TEST(Codec, GreyBecomesRgb) {

@@ -11,6 +11,7 @@
 namespace ferry {
 namespace {
 
+using image::Classes;
 using image::View;
 using Bytes = std::vector<uint8_t>;
 
@@ -26,17 +27,43 @@ class Recipe {
   flatbuffers::FlatBufferBuilder builder_;
 };
 
+// The picture as the network sees it, in levels; patches one after the other.
 Bytes prepared(const fbs::PreprocessT& recipe, const View& picture) {
   const Recipe packed(recipe);
-  image::Prepared out;
-  const Status s = image::prepare(*packed, picture, &out);
+  image::Prepared seen;
+  Status s = image::prepare(*packed, picture, &seen);
+  EXPECT_TRUE(s.ok()) << s.message();
+  std::vector<float> levels(static_cast<size_t>(seen.height * seen.width * seen.view.channels * recipe.patch_frames));
+  s = image::normalize(*packed, seen, levels.data());
   EXPECT_TRUE(s.ok()) << s.message();
   Bytes bytes;
-  for (int y = 0; y < out.view.height; ++y) {
-    bytes.insert(bytes.end(), out.view.row(y), out.view.row(y) + out.view.width * out.view.channels);
-  }
+  for (const float level : levels) bytes.push_back(static_cast<uint8_t>(std::lrint(level * 255)));
   return bytes;
 }
+
+Status scaled(const fbs::PreprocessT& recipe, const View& picture, float* out) {
+  return image::normalize(*Recipe(recipe), {picture, picture.height, picture.width}, out);
+}
+
+// Width and height that a picture of so many pixels is resized to.
+std::pair<int, int> resized(fbs::PreprocessT recipe, int width, int height) {
+  const Bytes picture(static_cast<size_t>(width * height * 3), 5);
+  recipe.filter = fbs::Filter::Nearest;
+  image::Prepared out;
+  const Status s = image::prepare(*Recipe(recipe), {picture.data(), width, height, 3, 3 * width}, &out);
+  EXPECT_TRUE(s.ok()) << s.message();
+  return {out.view.width, out.view.height};
+}
+
+fbs::PreprocessT resizing(fbs::ResizeMode mode, int height, int width = 0) {
+  fbs::PreprocessT recipe;
+  recipe.resize_mode = mode;
+  recipe.resize_h = height;
+  recipe.resize_w = width;
+  return recipe;
+}
+
+using Sides = std::pair<int, int>;
 
 // Grey pixels as RGB, one row.
 Bytes rgb_row(std::initializer_list<uint8_t> levels) {
@@ -72,19 +99,86 @@ TEST(Crop, ACropLargerThanThePicturePadsWithZeros) {
   EXPECT_EQ(prepared(centre_crop(5, 1), {two.data(), 2, 1, 3, 6}), rgb_row({0, 8, 9, 0, 0}));
 }
 
+TEST(Crop, WhatIsAroundASmallPictureIsTheRecipesFill) {
+  const Bytes two = rgb_row({8, 9});
+  fbs::PreprocessT recipe = centre_crop(5, 1);
+  recipe.fill = {1.0f, 0.0f, 51 / 255.0f};
+  EXPECT_EQ(prepared(recipe, {two.data(), 2, 1, 3, 6}), (Bytes{255, 0, 51, 8, 8, 8, 9, 9, 9, 255, 0, 51, 255, 0, 51}));
+  recipe = centre_crop(3, 2);
+  recipe.corner = true;
+  EXPECT_EQ(prepared(recipe, {two.data(), 2, 1, 3, 6}), rgb_row({8, 9, 0, 0, 0, 0}));
+}
+
+TEST(Crop, CutsOneAxisAndFillsTheOther) {
+  const Bytes column = rgb_row({1, 2, 3, 4});  // 1 wide, 4 high
+  EXPECT_EQ(prepared(centre_crop(3, 2), {column.data(), 1, 4, 3, 3}), rgb_row({0, 2, 0, 0, 3, 0}));
+}
+
 TEST(Preprocess, ShortestEdgeTruncatesTheLongerSide) {
-  const Bytes picture(10 * 7 * 3, 5);
+  const auto recipe = resizing(fbs::ResizeMode::ShortestEdge, 5);
+  EXPECT_EQ(resized(recipe, 10, 7), (Sides{7, 5}));  // 5 * 10 / 7 = 7.14
+  EXPECT_EQ(resized(recipe, 7, 10), (Sides{5, 7}));
+}
+
+TEST(Preprocess, LongestEdgeRoundsHalvesUp) {
+  const auto recipe = resizing(fbs::ResizeMode::LongestEdge, 8);
+  EXPECT_EQ(resized(recipe, 16, 5), (Sides{8, 3}));  // 2.5
+  EXPECT_EQ(resized(recipe, 5, 16), (Sides{3, 8}));
+  EXPECT_EQ(resized(recipe, 4, 2), (Sides{8, 4}));
+}
+
+TEST(Preprocess, CoverAndFitKeepTheProportionsAndRoundHalvesToEven) {
+  EXPECT_EQ(resized(resizing(fbs::ResizeMode::Cover, 10, 20), 30, 30), (Sides{20, 20}));
+  EXPECT_EQ(resized(resizing(fbs::ResizeMode::Fit, 10, 20), 30, 30), (Sides{10, 10}));
+  EXPECT_EQ(resized(resizing(fbs::ResizeMode::Fit, 8, 8), 16, 5), (Sides{8, 2}));    // 2.5
+  EXPECT_EQ(resized(resizing(fbs::ResizeMode::Cover, 2, 2), 11, 4), (Sides{6, 2}));  // 5.5
+}
+
+TEST(Preprocess, LeastScalingFollowsTheSideThatChangesLessAndRoundsToMultiples) {
+  auto recipe = resizing(fbs::ResizeMode::LeastScaling, 28, 28);
+  recipe.multiple_of = 7;
+  EXPECT_EQ(resized(recipe, 30, 20), (Sides{28, 21}));  // by 28/30: 28 x 18.7
+  EXPECT_EQ(resized(recipe, 20, 30), (Sides{21, 28}));
+}
+
+TEST(Preprocess, APixelBudgetRoundsToMultiplesAndHoldsTheArea) {
+  auto recipe = resizing(fbs::ResizeMode::PixelBudget, 0);
+  recipe.multiple_of = 4;
+  recipe.min_pixels = 64;
+  recipe.max_pixels = 400;
+  EXPECT_EQ(resized(recipe, 10, 13), (Sides{8, 12}));    // 2.5 to even, 3.25
+  EXPECT_EQ(resized(recipe, 100, 40), (Sides{28, 12}));  // down: 31.6 x 12.6
+  EXPECT_EQ(resized(recipe, 8, 4), (Sides{12, 8}));      // up: 11.3 x 5.7
+}
+
+TEST(Preprocess, PatchesComeInBlocksChannelsFirstAndTheFramesRepeated) {
+  Bytes picture;  // 4 wide, 2 high; red counts, green is 100, blue 200
+  for (uint8_t i = 0; i < 8; ++i) picture.insert(picture.end(), {i, 100, 200});
   fbs::PreprocessT recipe;
-  recipe.resize_mode = fbs::ResizeMode::ShortestEdge;
-  recipe.resize_h = 5;
-  const Recipe packed(recipe);
-  image::Prepared out;
-  ASSERT_TRUE(image::prepare(*packed, {picture.data(), 10, 7, 3, 30}, &out).ok());
-  EXPECT_EQ(out.view.width, 7);  // 5 * 10 / 7 = 7.14
-  EXPECT_EQ(out.view.height, 5);
-  ASSERT_TRUE(image::prepare(*packed, {picture.data(), 7, 10, 3, 21}, &out).ok());
-  EXPECT_EQ(out.view.width, 5);
-  EXPECT_EQ(out.view.height, 7);
+  recipe.patch = 1;
+  recipe.patch_block = 2;
+  recipe.patch_frames = 2;
+  Bytes expected;
+  for (uint8_t red : {0, 1, 4, 5, 2, 3, 6, 7}) expected.insert(expected.end(), {red, red, 100, 100, 200, 200});
+  EXPECT_EQ(prepared(recipe, {picture.data(), 4, 2, 3, 12}), expected);
+  recipe.patch = 2;
+  recipe.patch_block = recipe.patch_frames = 1;
+  expected.clear();
+  for (uint8_t first : {0, 2})
+    expected.insert(expected.end(), {first, static_cast<uint8_t>(first + 1), static_cast<uint8_t>(first + 4),
+                                     static_cast<uint8_t>(first + 5), 100, 100, 100, 100, 200, 200, 200, 200});
+  EXPECT_EQ(prepared(recipe, {picture.data(), 4, 2, 3, 12}), expected);
+}
+
+TEST(Preprocess, APictureThatPatchesDoNotCoverIsRefusedWithItsSides) {
+  const Bytes picture(6 * 2 * 3, 5);
+  fbs::PreprocessT recipe;
+  recipe.patch = 2;
+  recipe.patch_block = 2;
+  float out[36];
+  const Status s = scaled(recipe, {picture.data(), 6, 2, 3, 18}, out);
+  EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(s.message(), "a picture of 6x2 pixels cannot be cut into blocks of 2x2 patches of 2 pixels each");
 }
 
 TEST(Preprocess, AnAbsurdAspectIsRefusedWithTheSizes) {
@@ -112,12 +206,12 @@ TEST(Preprocess, MeansAndDeviationsBelongToTheTensorsChannels) {
   recipe.mean = {0.5f, 0.25f, 0.0f};
   recipe.std = {0.5f, 1.0f, 2.0f};
   float out[3];
-  ASSERT_TRUE(image::normalize(*Recipe(recipe), {rgb.data(), 1, 1, 3, 3}, out).ok());
+  ASSERT_TRUE(scaled(recipe, {rgb.data(), 1, 1, 3, 3}, out).ok());
   EXPECT_FLOAT_EQ(out[0], -1.0f);
   EXPECT_FLOAT_EQ(out[1], -0.05f);
   EXPECT_FLOAT_EQ(out[2], 0.5f);
   recipe.color = fbs::ColorOrder::BGR;
-  ASSERT_TRUE(image::normalize(*Recipe(recipe), {rgb.data(), 1, 1, 3, 3}, out).ok());
+  ASSERT_TRUE(scaled(recipe, {rgb.data(), 1, 1, 3, 3}, out).ok());
   EXPECT_FLOAT_EQ(out[0], 1.0f);
   EXPECT_FLOAT_EQ(out[1], -0.05f);
   EXPECT_FLOAT_EQ(out[2], 0.0f);
@@ -126,7 +220,7 @@ TEST(Preprocess, MeansAndDeviationsBelongToTheTensorsChannels) {
 TEST(Preprocess, WithoutMeansThePictureIsOnZeroToOne) {
   const Bytes rgb = {0, 51, 255};
   float out[3];
-  ASSERT_TRUE(image::normalize(*Recipe(fbs::PreprocessT()), {rgb.data(), 1, 1, 3, 3}, out).ok());
+  ASSERT_TRUE(scaled(fbs::PreprocessT(), {rgb.data(), 1, 1, 3, 3}, out).ok());
   EXPECT_EQ(out[0], 0.0f);
   EXPECT_EQ(out[1], 51 / 255.0f);
   EXPECT_EQ(out[2], 1.0f);
@@ -137,7 +231,7 @@ TEST(Preprocess, MeansForAnotherNumberOfChannelsAreRefused) {
   fbs::PreprocessT recipe;
   recipe.mean = {0.5f};
   float out[3];
-  EXPECT_EQ(image::normalize(*Recipe(recipe), {rgb.data(), 1, 1, 3, 3}, out).code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(scaled(recipe, {rgb.data(), 1, 1, 3, 3}, out).code(), FERRY_INVALID_ARGUMENT);
 }
 
 TEST(Tiles, CoverEveryPixelOnceWithTheirHaloOrThePicturesBorder) {
@@ -174,7 +268,7 @@ TEST(Tiles, APictureThatFitsIsNotCut) {
 TEST(TopClasses, AreSortedAndEqualOnesKeepTheirOrder) {
   const float logits[] = {1, 3, 2, 3, -1};
   ferry_class top[3];
-  image::top_classes(logits, 5, top, 3);
+  image::top_classes(logits, 5, Classes::Exclusive, top, 3);
   EXPECT_EQ(top[0].index, 1);
   EXPECT_EQ(top[1].index, 3);
   EXPECT_EQ(top[2].index, 2);
@@ -183,7 +277,7 @@ TEST(TopClasses, AreSortedAndEqualOnesKeepTheirOrder) {
 TEST(TopClasses, ProbabilitiesAreTheSoftmaxOverAllClasses) {
   const float logits[] = {0, std::log(2.0f), std::log(5.0f)};
   ferry_class top[2];
-  image::top_classes(logits, 3, top, 2);
+  image::top_classes(logits, 3, Classes::Exclusive, top, 2);
   EXPECT_NEAR(top[0].probability, 5.0 / 8, 1e-6);
   EXPECT_NEAR(top[1].probability, 2.0 / 8, 1e-6);
 }
@@ -191,16 +285,38 @@ TEST(TopClasses, ProbabilitiesAreTheSoftmaxOverAllClasses) {
 TEST(TopClasses, HugeLogitsDoNotOverflow) {
   const float logits[] = {10000, 9999, -10000};
   ferry_class top[3];
-  image::top_classes(logits, 3, top, 3);
+  image::top_classes(logits, 3, Classes::Exclusive, top, 3);
   EXPECT_NEAR(top[0].probability, 1 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_EQ(top[2].probability, 0.0f);
+}
+
+TEST(TopClasses, IndependentOnesHaveTheSigmoidOfTheirLogit) {
+  const float logits[] = {0, std::log(3.0f), -1000, 1000};
+  ferry_class top[4];
+  image::top_classes(logits, 4, Classes::Independent, top, 4);
+  EXPECT_EQ(top[0].probability, 1.0f);
+  EXPECT_EQ(top[1].index, 1);
+  EXPECT_NEAR(top[1].probability, 0.75, 1e-6);
+  EXPECT_EQ(top[2].probability, 0.5f);
+  EXPECT_EQ(top[3].probability, 0.0f);
+}
+
+TEST(UnitLength, DividesByTheEuclideanLengthAndLeavesZerosAlone) {
+  const float values[] = {3e30f, 0, -4e30f}, zeros[] = {0, 0, 0};  // whose squares no float holds
+  float out[3];
+  image::unit_length(values, 3, out);
+  EXPECT_FLOAT_EQ(out[0], 0.6f);
+  EXPECT_EQ(out[1], 0.0f);
+  EXPECT_FLOAT_EQ(out[2], -0.8f);
+  image::unit_length(zeros, 3, out);
+  EXPECT_EQ(out[2], 0.0f);
 }
 
 TEST(TopClasses, NotANumberComesLast) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const float logits[] = {nan, 1, nan, 2};
   ferry_class top[4];
-  image::top_classes(logits, 4, top, 4);
+  image::top_classes(logits, 4, Classes::Exclusive, top, 4);
   EXPECT_EQ(top[0].index, 3);
   EXPECT_EQ(top[1].index, 1);
   EXPECT_EQ(top[2].index, 0);

@@ -382,6 +382,35 @@ const GraphCase kGraphCases[] = {
      "channel 1 has mean inf"},
     {"std_0", [](Parts& p) { p.model.preprocess->std[2] = 0; }, FERRY_CORRUPT, "channel 2 has mean"},
     {"std_nan", [](Parts& p) { p.model.preprocess->std[0] = kNaN; }, FERRY_CORRUPT, "deviation nan"},
+    {"resize_w_0", [](Parts& p) { p.model.preprocess->resize_mode = fbs::ResizeMode::Cover; }, FERRY_CORRUPT,
+     "resize_w is 0, expected 1 to 65536"},
+    {"multiple_of", [](Parts& p) { p.model.preprocess->multiple_of = 0; }, FERRY_CORRUPT, "multiple_of is 0"},
+    {"max_pixels", [](Parts& p) { p.model.preprocess->resize_mode = fbs::ResizeMode::PixelBudget; }, FERRY_CORRUPT,
+     "max_pixels is 0, expected 1"},
+    {"min_pixels",
+     [](Parts& p) {
+       p.model.preprocess->resize_mode = fbs::ResizeMode::PixelBudget;
+       p.model.preprocess->max_pixels = 9;
+       p.model.preprocess->min_pixels = 10;
+     },
+     FERRY_CORRUPT, "min_pixels is 10, expected 0 to 9"},
+    {"patch_block", [](Parts& p) { p.model.preprocess->patch_block = 0; }, FERRY_CORRUPT, "patch_block is 0"},
+    {"patch_frames", [](Parts& p) { p.model.preprocess->patch_frames = 65; }, FERRY_CORRUPT, "patch_frames is 65"},
+    {"fill_in_an_older_mode", [](Parts& p) { p.model.preprocess->corner = true; }, FERRY_CORRUPT,
+     "resize mode ShortestEdge with a fill"},
+    {"fill_channels",
+     [](Parts& p) {
+       p.model.preprocess->resize_mode = fbs::ResizeMode::LongestEdge;
+       p.model.preprocess->fill = {1, 1};
+     },
+     FERRY_CORRUPT, "2 fills for 3 channels"},
+    {"patches_of_a_picture",
+     [](Parts& p) {
+       p.model.preprocess->resize_mode = fbs::ResizeMode::LongestEdge;
+       p.model.preprocess->patch = 2;
+     },
+     FERRY_CORRUPT, "expected a list of patches in colour"},
+    {"top", [](Parts& p) { p.model.postprocess->top = 0; }, FERRY_CORRUPT, "top is 0"},
     {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(8); }, FERRY_UNSUPPORTED, "task 8"},
     {"upscale_0", [](Parts& p) { p.model.postprocess->upscale = 0; }, FERRY_CORRUPT, "upscale is 0, expected 1 to 16"},
     {"upscale_17", [](Parts& p) { p.model.postprocess->upscale = 17; }, FERRY_CORRUPT, "upscale is 17"},

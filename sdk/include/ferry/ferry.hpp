@@ -178,6 +178,16 @@ class Session {
     classes.resize(count);
     return classes;
   }
+  // The picture's embedding, as the model's recipe gives it.
+  Result<std::vector<float>> embedding() const {
+    size_t count = 0;
+    Status status = ferry_session_embedding(session_, nullptr, &count);
+    if (!status) return status;
+    std::vector<float> values(count);
+    status = ferry_session_embedding(session_, values.data(), &count);
+    if (!status) return status;
+    return values;
+  }
   // ferry_session_enhance(): tile 0 leaves the choice to the library.
   Result<Image> enhance(const Image& image, int32_t tile = 0) {
     ferry_image out;

@@ -30,7 +30,8 @@ typedef struct ferry_image {
   bool owned;     /* ferry_image_free() frees pixels */
 } ferry_image;
 
-/* Decodes JPEG, PNG or BMP from a file or from memory; grey becomes RGB, alpha is dropped. */
+/* Decodes JPEG, PNG or BMP from a file or from memory; grey becomes RGB, alpha is dropped, photos are turned
+ * upright by their Exif orientation. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_load(const char* path, ferry_image* image);
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_decode(const void* data, size_t size, ferry_image* image);
 /* Writes a PNG beside `path`, then renames it: no partial file is left behind. */
@@ -44,13 +45,18 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image(ferry_session* se
 
 typedef struct ferry_class {
   int32_t index;
-  float probability; /* softmax of the logits */
+  float probability; /* softmax of the logits; their sigmoid where the model allows several classes at once */
   const char* label; /* the model's; "" where it has none */
 } ferry_class;
 
 /* The most probable classes of the last run, best first. *count: room on entry, number written on return. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes,
                                                                  size_t* count);
+
+/* The picture's embedding of the last run: pooled features, divided by their length where the model says so. *count: room
+ * on entry, how many numbers there are on return; too little room is FERRY_INVALID_ARGUMENT. `embedding` NULL: only
+ * *count is written. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count);
 
 /* Image to image, whole: tiles the picture (overlapping by the blob's halo, so that no seam shows), runs each tile and
  * joins the results. `tile` is the tile's side in input pixels without the overlap, 0: the library's choice. */

@@ -1,0 +1,50 @@
+// How a picture becomes the input, from what the frameworks write down about it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "ferry_generated.h"
+
+namespace ferry {
+
+// timm's three ways to a picture of the right shape; torchvision knows the first.
+enum class CropMode {
+  Center,  // what is seen fills the input: resized to cover floor(size / crop_pct), the centre cut out
+  Squash,  // resized to floor(size / crop_pct) whatever the proportions, the centre cut out
+  Border,  // the whole picture: resized to fit into floor(size / crop_pct), the mean colour around it
+};
+
+// Resize and crop to the input's size, then (x - mean) / std.
+struct PictureRecipe {
+  fbs::Filter filter = fbs::Filter::Bicubic;
+  double crop_pct = 0.875;
+  CropMode crop_mode = CropMode::Center;
+  std::vector<float> mean = {0.485f, 0.456f, 0.406f};
+  std::vector<float> std = {0.229f, 0.224f, 0.225f};
+};
+
+// The blob's recipe for pictures of 3 channels and an input of height x width. `framework`: "transformers" begins an odd
+// crop elsewhere than the others.
+fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width, const std::string& framework);
+
+// timm's pretrained_cfg: what it says of pictures replaces what `picture`, `height` and `width` have. Throws Error for an
+// interpolation or crop mode that timm does not have, and numbers of the wrong kind.
+void read_timm_config(const nlohmann::json& pretrained_cfg, PictureRecipe* picture, int* height, int* width);
+
+// transformers' preprocessor_config.json, in its present and its former spellings. Throws Error for an image processor that
+// is not known here: its settings may mean something else.
+fbs::PreprocessT transformers_recipe(const nlohmann::json& preprocessor_config);
+
+// The input's height and width that a recipe always leads to; false where they depend on the picture.
+bool fixed_size(const fbs::PreprocessT& recipe, int* height, int* width);
+
+// The same recipe for an input of another size: what is cut off keeps its share.
+void change_size(fbs::PreprocessT* recipe, int height, int width);
+
+// The same recipe for another number of channels: grey has the mean of the three, others repeat them as the first
+// convolution's weights are repeated.
+void change_channels(fbs::PreprocessT* recipe, int channels);
+
+}  // namespace ferry

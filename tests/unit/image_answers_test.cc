@@ -1,0 +1,133 @@
+// From a picture to an answer through the C API: what the blob's recipes make of input and output 0.
+#include <ferry/image.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "converter/pack/pack.h"
+#include "tests/support/blobs.h"
+
+namespace ferry {
+namespace {
+
+class Answers : public ::testing::Test {
+ protected:
+  void open(const Graph& graph) {
+    bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
+    ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_session_create(model_, nullptr, &session_), FERRY_OK) << ferry_last_error();
+  }
+  void run(int width, int height) {
+    pixels_.resize(static_cast<size_t>(width * height * 3));
+    for (size_t i = 0; i < pixels_.size(); ++i) pixels_[i] = static_cast<uint8_t>(i * 7 + i / 13);
+    const ferry_image picture{pixels_.data(), width, height, 3 * width, false};
+    ASSERT_EQ(ferry_session_set_image(session_, &picture), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_session_run(session_), FERRY_OK) << ferry_last_error();
+  }
+  void TearDown() override {
+    ferry_session_close(session_);
+    ferry_model_close(model_);
+  }
+
+  std::unique_ptr<testing::AlignedBytes> bytes_;
+  std::vector<uint8_t> pixels_;
+  ferry_model* model_ = nullptr;
+  ferry_session* session_ = nullptr;
+};
+
+std::unique_ptr<Graph> embedder(bool unit_length) {
+  auto graph = testing::small_classifier();
+  graph->model.postprocess->task = fbs::Task::Embedding;
+  graph->model.postprocess->unit_length = unit_length;
+  return graph;
+}
+
+TEST_F(Answers, AnEmbeddingIsTheOutputOrOfLengthOne) {
+  for (const bool unit_length : {false, true}) {
+    open(*embedder(unit_length));
+    run(20, 14);
+    ferry_tensor output;
+    ASSERT_EQ(ferry_session_output(session_, 0, &output), FERRY_OK);
+    const auto* raw = static_cast<const float*>(output.data);
+    size_t count = 0;
+    ASSERT_EQ(ferry_session_embedding(session_, nullptr, &count), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(count, 5u);
+    float embedding[5];
+    ASSERT_EQ(ferry_session_embedding(session_, embedding, &count), FERRY_OK) << ferry_last_error();
+    double length = 0;
+    for (int i = 0; i < 5; ++i) length += double{raw[i]} * raw[i];
+    length = unit_length ? std::sqrt(length) : 1.0;
+    EXPECT_NE(raw[0], 0.0f);
+    for (int i = 0; i < 5; ++i) EXPECT_FLOAT_EQ(embedding[i], static_cast<float>(raw[i] / length));
+    TearDown();
+    session_ = nullptr;
+    model_ = nullptr;
+  }
+}
+
+TEST_F(Answers, TooLittleRoomForAnEmbeddingIsRefusedWithBothNumbers) {
+  open(*embedder(false));
+  run(20, 14);
+  float embedding[4];
+  size_t count = 4;
+  EXPECT_EQ(ferry_session_embedding(session_, embedding, &count), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "room for 4 numbers, the embedding has 5");
+  EXPECT_EQ(count, 5u);
+}
+
+TEST_F(Answers, ClassesAndEmbeddingsAreNotMistakenForEachOther) {
+  ferry_class top[5];
+  float embedding[5];
+  size_t count = 5;
+  open(*embedder(false));
+  EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_INVALID_ARGUMENT);
+  TearDown();
+  open(*testing::small_classifier());
+  count = 5;
+  EXPECT_EQ(ferry_session_embedding(session_, embedding, &count), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(count, 0u);
+}
+
+TEST_F(Answers, WhereSeveralClassesMayBeRightEachHasItsOwnProbability) {
+  auto graph = testing::small_classifier();
+  graph->model.postprocess->task = fbs::Task::MultiLabel;
+  open(*graph);
+  run(20, 14);
+  ferry_tensor output;
+  ASSERT_EQ(ferry_session_output(session_, 0, &output), FERRY_OK);
+  ferry_class top[5];
+  size_t count = 5;
+  ASSERT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(count, 5u);
+  for (const ferry_class& c : top) {
+    const double logit = static_cast<const float*>(output.data)[c.index];
+    EXPECT_FLOAT_EQ(c.probability, static_cast<float>(1 / (1 + std::exp(-logit))));
+    EXPECT_STRNE(c.label, "");
+  }
+}
+
+TEST_F(Answers, APictureCutIntoPatchesPlansTheSessionForTheirNumber) {
+  Graph graph;
+  const Tensor patches = graph.add_input("pixel_values", {4, 24}, fbs::Layout::Same);
+  graph.add_output("output", graph.add_op("softmax", fbs::SoftmaxT(), {patches}), fbs::Layout::Same);
+  graph.model.preprocess = std::make_unique<fbs::PreprocessT>();
+  fbs::PreprocessT& recipe = *graph.model.preprocess;
+  recipe.resize_mode = fbs::ResizeMode::PixelBudget;
+  recipe.max_pixels = 1 << 20;
+  recipe.patch = recipe.patch_frames = 2;
+  recipe.multiple_of = 2;
+  open(graph);
+  run(6, 10);
+  ferry_tensor input;
+  ASSERT_EQ(ferry_session_input(session_, 0, &input), FERRY_OK);
+  EXPECT_EQ(input.shape[0], 15);
+  EXPECT_EQ(input.shape[1], 24);
+  // The second patch: red of pixels 2 and 3 of the first rows, twice, then green.
+  const auto level = [&](int x, int y, int c) { return pixels_[static_cast<size_t>((y * 6 + x) * 3 + c)] / 255.0f; };
+  const float expected[] = {level(2, 0, 0), level(3, 0, 0), level(2, 1, 0), level(3, 1, 0), level(2, 0, 0),
+                            level(3, 0, 0), level(2, 1, 0), level(3, 1, 0), level(2, 0, 1)};
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(static_cast<const float*>(input.data)[24 + i], expected[i]) << i;
+}
+
+}  // namespace
+}  // namespace ferry
