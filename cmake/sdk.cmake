@@ -28,9 +28,10 @@ if(FERRY_GPU)
 endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-# Our own kernels are plain loops for the compiler to vectorise.
+# Our own kernels are plain loops for the compiler to vectorise. GCC turns a comparison in a loop into a selection only
+# where floating-point traps may be ignored; no value changes.
 ferry_sources(kernel_sources sdk/cpu/*.cc)
-set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O3>")
+set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O3;-fno-trapping-math>")
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
 
