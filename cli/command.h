@@ -10,13 +10,14 @@ namespace ferry::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kCheckFailed = 1,  // parity out of bounds
+  kCheckFailed = 1,  // parity or a certificate out of bounds
   kBadInput = 2,     // bad usage, or input that cannot be used
 };
 
 void add_models(CLI::App& ferry, int* exit_code);
 void add_convert(CLI::App& ferry, int* exit_code);
 void add_inspect(CLI::App& ferry, int* exit_code);
+void add_verify(CLI::App& ferry, int* exit_code);
 void add_run(CLI::App& ferry, int* exit_code);
 void add_bench(CLI::App& ferry, int* exit_code);
 void add_devices(CLI::App& ferry, int* exit_code);

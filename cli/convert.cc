@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/parity/certify.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
 #include "cli/text.h"
@@ -19,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, revision, state_dict, model, output, input_size, labels;
+  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels;
   std::string weights = "f32";
   std::vector<int> features;
   int num_classes = 0, in_chans = 3;
@@ -115,6 +116,10 @@ int convert_checkpoint(const Options& o) {
   }
   if (fs::is_directory(options.output)) fail("cannot write %s: it is a folder", options.output.c_str());
 
+  if (!o.certify.empty())
+    options.finish = [fixture = parity::read_fixture(o.certify)](const std::vector<std::byte>& blob) {
+      return parity::certify(blob, fixture);
+    };
   locate(o, &options);
 
   const auto start = std::chrono::steady_clock::now();
@@ -162,7 +167,8 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert model.safetensors --model resnet50 --num-classes 0       features, no classifier\n"
       "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    a detector's pyramid\n"
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
-      "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line");
+      "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
+      "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
   app->add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
       ->required()
@@ -193,6 +199,9 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app->add_option("--labels", o->labels, "Text file with a class name a line")->type_name("FILE");
   app->add_flag("--unit-length", o->unit_length,
                 "With --num-classes 0: the embedding that the blob gives has length 1");
+  app->add_option("--certify", o->certify,
+                  "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
+      ->type_name("FIXTURE");
   app->add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
   app->callback([o, classes, chans, exit_code] {
     o->has_classes = classes->count() > 0;

@@ -182,6 +182,10 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
     std::printf("%-12s  %s%s%s\n", "converted by", text_of(from->converter()).c_str(), options.empty() ? "" : ", with",
                 options.c_str());
   }
+  if (const fbs::Certificate* c = graph.certificate()) {
+    std::printf("%-12s  %u stages of %s (%s): `ferry verify` measures them\n", "certificate",
+                c->stages() ? c->stages()->size() : 0, text_of(c->fixture()).c_str(), text_of(c->library()).c_str());
+  }
   std::printf("%-12s  %s, of it %s weights\n", "file", bytes_text(s.file_bytes).c_str(),
               bytes_text(s.weight_bytes).c_str());
   std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
@@ -274,6 +278,13 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
                        {"source_sha256", text_of(from->source_sha256())},
                        {"converter", text_of(from->converter())},
                        {"options", options}};
+  }
+  if (const fbs::Certificate* c = graph.certificate()) {
+    j["certificate"] = {{"fixture", text_of(c->fixture())},
+                        {"fixture_sha256", text_of(c->fixture_sha256())},
+                        {"architecture", text_of(c->architecture())},
+                        {"library", text_of(c->library())},
+                        {"stages", c->stages() ? c->stages()->size() : 0}};
   }
   j["file_bytes"] = s.file_bytes;
   j["weight_bytes"] = s.weight_bytes;

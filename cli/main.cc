@@ -61,6 +61,7 @@ int run_command_line(int argc, char** argv) {
       "  ferry inspect resnet50.ferry                         what is inside\n"
       "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
       "  ferry parity resnet50.ferry FIXTURE                  how near it is to the framework that trained it\n"
+      "  ferry verify resnet50.ferry                          whether it still is, on this machine\n"
       "  ferry bench resnet50.ferry                           how fast it is here\n"
       "  ferry devices                                        which GPUs it could use\n"
       "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
@@ -70,6 +71,7 @@ int run_command_line(int argc, char** argv) {
   add_inspect(app, &exit_code);
   add_run(app, &exit_code);
   add_parity(app, &exit_code);
+  add_verify(app, &exit_code);
   add_bench(app, &exit_code);
   add_devices(app, &exit_code);
 

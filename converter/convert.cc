@@ -221,8 +221,12 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
 Conversion convert(const ConvertOptions& options) {
   const std::unique_ptr<Graph> graph = convert_to_graph(options);
   step(options, "packing", 0.7);
-  const std::vector<std::byte> blob =
+  std::vector<std::byte> blob =
       pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32});
+  if (options.finish) {
+    step(options, "certifying", 0.8);
+    blob = options.finish(blob);
+  }
   step(options, "writing", 0.9);
   write_file(options.output, blob);
   step(options, "done", 1.0);

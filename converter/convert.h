@@ -35,7 +35,9 @@ struct ConvertOptions {
   bool unit_length = false;          // an embedding's recipe divides it by its Euclidean length
   bool keep_taps = false;            // every tap survives, at the price of fusion
   std::filesystem::path labels;      // class names, one a line; empty: the variant's own
-  // Called between steps with what begins now ("reading", "building", "folding", "packing", "writing") and how much of
+  // Gives the blob to be written for the one that was packed (a certificate in it); it may throw. Absent: that one.
+  std::function<std::vector<std::byte>(const std::vector<std::byte>& blob)> finish;
+  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying", "writing") and how much of
   // the whole lies behind, 0..1.
   std::function<void(std::string_view step, double fraction)> progress;
 };

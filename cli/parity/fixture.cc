@@ -56,6 +56,9 @@ class Reader {
     if (!library.is_object()) fail("%s: \"library\" is not an object", where());
     fixture.library = text_of(library, "name", where_ + ": library");
     if (library.contains("version")) fixture.library += " " + text_of(library, "version", where_ + ": library");
+    fixture.sha256 = data_->sha256();
+    if (const json seed = manifest_.value("seed", json()); seed.is_number_unsigned())
+      fixture.seed = seed.get<uint64_t>();
     for (const json& item : list("inputs")) fixture.inputs.push_back(input(item));
     for (const json& item : list("taps")) fixture.entries.push_back(entry(item, EntryKind::Tap));
     read_pyramids(fixture.entries);

@@ -41,6 +41,8 @@ struct Fixture {
   std::string name;
   std::string architecture;
   std::string library;  // "timm 1.0.29.dev0"
+  std::string sha256;   // of fixture.safetensors, lower-case hexadecimal
+  uint64_t seed = 0;    // of the inputs that follow from one, and of the checkpoint
   std::vector<FixtureInput> inputs;
   std::vector<Entry> entries;  // taps in network order, then pyramids, then outputs
 };

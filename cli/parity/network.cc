@@ -1,10 +1,11 @@
 #include "cli/parity/network.h"
 
+#include <cstring>
 #include <set>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
-#include "sdk/model/model.h"
+#include "sdk/api/handles.h"
 
 namespace ferry::parity {
 
@@ -33,10 +34,24 @@ std::string text(const flatbuffers::String* s) { return s == nullptr ? std::stri
 }  // namespace
 
 Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options) {
-  list_ports(blob, fixture);
   ferry_model* model = nullptr;
   check(ferry_model_open(blob.c_str(), &model), blob.string());
   model_.reset(model);
+  run(blob.string(), fixture, options);
+}
+
+Network::Network(std::span<const std::byte> blob, const Fixture& fixture, ferry_session_options options) {
+  bytes_.reset(std::aligned_alloc(kAlignment, (blob.size() + kAlignment - 1) / kAlignment * kAlignment));
+  std::memcpy(bytes_.get(), blob.data(), blob.size());
+  ferry_model* model = nullptr;
+  check(ferry_model_open_memory(bytes_.get(), blob.size(), &model), "the blob");
+  model_.reset(model);
+  run("the blob", fixture, options);
+}
+
+void Network::run(const std::string& blob, const Fixture& fixture, ferry_session_options options) {
+  ferry_model* model = model_.get();
+  list_ports(fixture);
   model_name_ = ferry_model_name(model);
 
   std::vector<const char*> names;
@@ -44,7 +59,7 @@ Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferr
   options.taps = names.data();
   options.tap_count = names.size();
   ferry_session* session = nullptr;
-  check(ferry_session_create(model, &options, &session), blob.string());
+  check(ferry_session_create(model, &options, &session), blob);
   session_.reset(session);
 
   const size_t count = ferry_model_input_count(model);
@@ -52,16 +67,13 @@ Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferr
     fail("%s: the blob takes %zu inputs, fixture %s has %zu", blob.c_str(), count, fixture.name.c_str(),
          fixture.inputs.size());
   for (const FixtureInput& input : fixture.inputs) write_input(input, count);
-  check(ferry_session_run(session), blob.string());
+  check(ferry_session_run(session), blob);
   cli::check_backend(session_);
 }
 
 // The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.
-void Network::list_ports(const std::filesystem::path& blob, const Fixture& fixture) {
-  std::shared_ptr<Model> model;
-  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
-    fail("%s: %s", blob.c_str(), status.message().c_str());
-  const fbs::Model& graph = model->graph();
+void Network::list_ports(const Fixture& fixture) {
+  const fbs::Model& graph = model_->model->graph();
   std::vector<int> writer(graph.tensors()->size(), -1);
   for (unsigned i = 0; i < graph.operators()->size(); ++i)
     for (const int t : *graph.operators()->Get(i)->outputs()) writer[static_cast<size_t>(t)] = static_cast<int>(i);

@@ -3,7 +3,10 @@
 
 #include <ferry/ferry.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "cli/parity/compare.h"
@@ -18,6 +21,8 @@ class Network {
   // `options` without taps. Throws Error where the two do not fit, the run fails, or does not end on the backend that
   // `options` ask for.
   Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options);
+  // The same for a blob's bytes.
+  Network(std::span<const std::byte> blob, const Fixture& fixture, ferry_session_options options);
 
   const std::string& model_name() const { return model_name_; }
   const std::string& provenance() const { return provenance_; }
@@ -33,9 +38,11 @@ class Network {
     bool block = false;
   };
 
-  void list_ports(const std::filesystem::path& blob, const Fixture& fixture);
+  void run(const std::string& blob, const Fixture& fixture, ferry_session_options options);
+  void list_ports(const Fixture& fixture);
   void write_input(const FixtureInput& input, size_t count);
 
+  std::unique_ptr<void, decltype(&std::free)> bytes_{nullptr, std::free};  // aligned; before the model that reads it
   cli::ModelHandle model_;
   cli::SessionHandle session_;
   std::vector<Port> outputs_, taps_;

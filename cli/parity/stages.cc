@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/sdk.h"
+#include "converter/pack/pack.h"
 #include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
 
@@ -121,22 +122,7 @@ class Slicer {
     }
     cut.outputs.push_back(port_of(target));
 
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fbs::Model::Pack(builder, &cut), fbs::ModelIdentifier());
-    const auto aligned = [](uint64_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; };
-    BlobHeader header{};
-    std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-    header.version = BlobHeader::kVersion;
-    header.header_bytes = sizeof header;
-    header.graph_offset = sizeof header;
-    header.graph_bytes = builder.GetSize();
-    header.data_offset = aligned(header.graph_offset + header.graph_bytes);
-    header.data_bytes = data.size();
-    std::vector<std::byte> blob(header.data_offset + header.data_bytes);
-    std::memcpy(blob.data(), &header, sizeof header);
-    std::memcpy(blob.data() + header.graph_offset, builder.GetBufferPointer(), builder.GetSize());
-    std::copy(data.begin(), data.end(), blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset));
-    return blob;
+    return assemble(cut, data);
   }
 
   std::vector<float> run(const std::vector<std::byte>& bytes, const std::set<int>& sources) const {

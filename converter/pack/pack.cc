@@ -123,6 +123,12 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
     tensor.dtype = types[i];
   }
 
+  std::vector<std::byte> data(data_bytes);  // zeros: the padding
+  for (const Segment& s : segments) store_constant(*s.tensor, s.bytes, s.dtype, data.data() + s.offset);
+  return assemble(model, data);
+}
+
+std::vector<std::byte> assemble(const fbs::ModelT& model, std::span<const std::byte> data) {
   const std::vector<std::byte> flat = serialize(model);
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
@@ -131,17 +137,16 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   header.graph_offset = sizeof header;
   header.graph_bytes = flat.size();
   header.data_offset = round_up(sizeof header + flat.size());
-  header.data_bytes = data_bytes;
+  header.data_bytes = data.size();
 
-  std::vector<std::byte> blob(header.data_offset + data_bytes);  // zeros: the padding
+  std::vector<std::byte> blob(header.data_offset + data.size());
   std::memcpy(blob.data(), &header, sizeof header);
   std::memcpy(blob.data() + header.graph_offset, flat.data(), flat.size());
-  for (const Segment& s : segments)
-    store_constant(*s.tensor, s.bytes, s.dtype, blob.data() + header.data_offset + s.offset);
+  std::copy(data.begin(), data.end(), blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset));
 
   const fbs::Model* verified = nullptr;
-  std::span<const std::byte> data;
-  if (Status status = verify(blob, &verified, &data); !status.ok())
+  std::span<const std::byte> verified_data;
+  if (Status status = verify(blob, &verified, &verified_data); !status.ok())
     fail("the converted graph is inconsistent: %s", status.message().c_str());
   return blob;
 }

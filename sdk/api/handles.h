@@ -47,6 +47,10 @@ Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
   return {};
 }
 
+// Options of a caller built against this or another version of ferry.h: what an older one did not know keeps its
+// default, what a newer one sets and this library does not know is refused. `given` may be NULL.
+Status read_options(const ferry_session_options* given, ferry_session_options* options);
+
 // FERRY_INVALID_ARGUMENT: "function: what is NULL".
 Status null_argument(const char* function, const char* what);
 

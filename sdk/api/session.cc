@@ -12,9 +12,23 @@ using ferry::error;
 using ferry::report;
 using ferry::Status;
 
-// Options of a caller built against this or another version of ferry.h: what an older one did not know keeps its
-// default, what a newer one sets and this library does not know is refused.
-Status read_options(const ferry_session_options* given, ferry_session_options* options) {
+ferry_status port_of_session(const ferry_session* session, const char* kind,
+                             const flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>& ports, size_t index,
+                             ferry_tensor* out) {
+  if (index >= ports.size()) {
+    return report(error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index,
+                        static_cast<size_t>(ports.size())));
+  }
+  const ferry::Session& s = session->idle();
+  const ferry::fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
+  const int tensor = static_cast<int>(port.tensor());
+  *out = ferry::describe(s.model(), port, s.shape(tensor), s.data(tensor));
+  return FERRY_OK;
+}
+
+}  // namespace
+
+ferry::Status ferry::read_options(const ferry_session_options* given, ferry_session_options* options) {
   ferry_session_options_init(options);
   if (given == nullptr) return {};
   constexpr size_t kFirstVersion = offsetof(ferry_session_options, memory_limit) + sizeof(uint64_t);
@@ -49,22 +63,6 @@ Status read_options(const ferry_session_options* given, ferry_session_options* o
   return {};
 }
 
-ferry_status port_of_session(const ferry_session* session, const char* kind,
-                             const flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>& ports, size_t index,
-                             ferry_tensor* out) {
-  if (index >= ports.size()) {
-    return report(error(FERRY_INVALID_ARGUMENT, "%s %zu does not exist: the model has %zu", kind, index,
-                        static_cast<size_t>(ports.size())));
-  }
-  const ferry::Session& s = session->idle();
-  const ferry::fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
-  const int tensor = static_cast<int>(port.tensor());
-  *out = ferry::describe(s.model(), port, s.shape(tensor), s.data(tensor));
-  return FERRY_OK;
-}
-
-}  // namespace
-
 void ferry_session_options_init(ferry_session_options* options) {
   if (options == nullptr) return;
   *options = {};
@@ -76,7 +74,7 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   *session = nullptr;
   FERRY_REQUIRE(model);
   ferry_session_options checked;
-  if (const Status status = read_options(options, &checked); !status.ok()) return report(status);
+  if (const Status status = ferry::read_options(options, &checked); !status.ok()) return report(status);
 
   ferry::SessionOptions wanted;
   wanted.num_threads = checked.num_threads;

@@ -31,6 +31,12 @@ class Veneer : public ::testing::Test {
   ferry::Model model_;
 };
 
+TEST_F(Veneer, VerifiesWhatHasACertificate) {
+  const ferry::Result<ferry_verification> verification = model_.verify();
+  EXPECT_FALSE(verification);
+  EXPECT_EQ(verification.status().code(), FERRY_NOT_FOUND);
+}
+
 TEST_F(Veneer, DescribesAModel) {
   EXPECT_STREQ(model_.name(), "small_classifier");
   ASSERT_EQ(model_.inputs().size(), 1u);

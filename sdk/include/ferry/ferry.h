@@ -248,6 +248,31 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_report(const ferry_session*
  * `index` is out of range. */
 FERRY_API const char* ferry_session_report_note(const ferry_session* session, size_t index);
 
+/* ---- certificates -------------------------------------------------------------------------------------------------*/
+
+/* What became of a model's certificate here: an input and samples of what the framework that trained the model computed from
+ * it, stage by stage, stored by the converter. Strings are never NULL and belong to the model. */
+typedef struct ferry_verification {
+  size_t struct_size; /* set by the caller: sizeof(ferry_verification) */
+  bool passed;        /* every stage is within its bound */
+  size_t stage_count; /* outputs and taps that were compared */
+  const char*
+      stage;    /* the first out of bounds, in the order of the network; where passed, the one nearest to its bound */
+  double error; /* there: the largest absolute error of the samples, over the reference's absolute maximum where the
+                        * bound is relative; infinite for what is not a number */
+  double bound; /* what it may be at most */
+  double error_at_conversion; /* what the converter measured there, on its CPU */
+  const char* fixture;        /* the name of the reference run */
+  const char* library;        /* that made it: "timm 1.0.29" */
+} ferry_verification;
+
+/* Runs the certificate's input through a session of its own made with `options` (NULL: the defaults; taps are ignored) and
+ * compares every stage. It takes one inference and little more. FERRY_OK where this could be done: out->passed is the
+ * answer. FERRY_NOT_FOUND: the model has no certificate. FERRY_INVALID_ARGUMENT: float16, for which its bounds are not made.
+ * FERRY_CORRUPT: the certificate does not fit its model. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_verify(ferry_model* model, const ferry_session_options* options,
+                                                          ferry_verification* out);
+
 /* ---- GPUs ---------------------------------------------------------------------------------------------------------*/
 
 typedef enum ferry_gpu_type {

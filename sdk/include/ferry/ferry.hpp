@@ -271,6 +271,15 @@ class Model {
     return Session(session);
   }
 
+  // Measures the model against its certificate, on the backend of `options`.
+  Result<ferry_verification> verify(const SessionOptions& options = SessionOptions()) const {
+    ferry_verification verification{};
+    verification.struct_size = sizeof(verification);
+    Status status = ferry_model_verify(model_, &options, &verification);
+    if (!status) return status;
+    return verification;
+  }
+
   const char* name() const { return ferry_model_name(model_); }
   // Descriptions at the default input size, without data.
   std::vector<Tensor> inputs() const { return list(ferry_model_input_count(model_), ferry_model_input); }

@@ -1,0 +1,116 @@
+#include "cli/parity/certify.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "cli/parity/compare.h"
+#include "cli/parity/generator.h"
+#include "cli/parity/network.h"
+#include "cli/parity/report.h"
+#include "converter/error.h"
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+
+namespace ferry::parity {
+namespace {
+
+// A stage's table, names and offsets in the flatbuffer; and the certificate's own.
+constexpr size_t kStageBytes = 96, kOwnBytes = 1024;
+// Fewer tell too little of a tensor.
+constexpr size_t kLeastSamples = 16, kMostSamples = 2048;
+
+std::unique_ptr<fbs::CertificateInputT> certified_input(const FixtureInput& input, const fbs::Port& port,
+                                                        uint64_t seed) {
+  auto out = std::make_unique<fbs::CertificateInputT>();
+  Dims shape = input.shape;
+  if (port.source_layout() == fbs::Layout::NCHW) shape = {shape[0], shape[2], shape[3], shape[1]};
+  out->shape.assign(shape.begin(), shape.end());
+  if (input.shape.size() == 4 && input_image(input.shape, seed) == input.values)
+    out->seed = seed;
+  else
+    out->values = input.values;
+  return out;
+}
+
+// The first `count` of an entry's samples, by the rule that a fixture samples by.
+std::vector<float> samples(const Entry& entry, size_t count) {
+  if (!entry.positions.empty()) {
+    count = std::min(count, entry.values.size());
+    return {entry.values.begin(), entry.values.begin() + static_cast<std::ptrdiff_t>(count)};
+  }
+  std::vector<float> out;
+  for (int64_t at : sample_positions(entry.name, static_cast<int64_t>(count), elements(entry.shape)))
+    out.push_back(entry.values[static_cast<size_t>(at)]);
+  return out;
+}
+
+std::unique_ptr<fbs::CertificateStageT> certified_stage(const Row& row, const Entry& entry, const std::string& name,
+                                                        size_t count) {
+  auto out = std::make_unique<fbs::CertificateStageT>();
+  const bool absolute = row.measure == Measure::Absolute;
+  out->name = name;
+  out->entry = entry.name;
+  out->samples = samples(entry, std::min(count, static_cast<size_t>(elements(entry.shape))));
+  out->absmax = absolute ? 1.0f : static_cast<float>(entry.absmax);
+  out->bound = static_cast<float>(row.bound);
+  out->error = static_cast<float>(absolute ? row.max_abs_error : row.relative_error);
+  return out;
+}
+
+size_t packed_bytes(const fbs::CertificateT& certificate) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fbs::Certificate::Pack(builder, &certificate));
+  return builder.GetSize();
+}
+
+}  // namespace
+
+std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture& fixture) {
+  const std::string what = "a certificate from fixture " + fixture.name;
+  const Network network(blob, fixture, cli::session_options(0));
+  const ComputedTensors computed = network.tensors();
+  Report report;
+  report.comparison = compare(fixture, computed);
+  if (!report.comparison.passed()) fail("%s: %s", what.c_str(), summary(report).c_str());
+
+  const fbs::Model* graph = nullptr;
+  std::span<const std::byte> data;
+  cli::check(verify(blob, &graph, &data));
+  fbs::ModelT model;
+  graph->UnPackTo(&model);
+  model.certificate = std::make_unique<fbs::CertificateT>();
+  fbs::CertificateT& certificate = *model.certificate;
+  certificate.fixture = fixture.name;
+  certificate.fixture_sha256 = fixture.sha256;
+  certificate.architecture = fixture.architecture;
+  certificate.library = fixture.library;
+  for (const fbs::Port* port : *graph->inputs()) {
+    const auto input = std::find_if(fixture.inputs.begin(), fixture.inputs.end(), [&](const FixtureInput& i) {
+      return fixture.inputs.size() == 1 || i.name == port->name()->str();
+    });
+    certificate.inputs.push_back(certified_input(*input, *port, fixture.seed));
+  }
+
+  std::map<std::string, const Entry*> entries;
+  size_t spent = kOwnBytes + packed_bytes(certificate);
+  for (const Entry& entry : fixture.entries) entries[entry.name] = &entry;
+  for (const Row& row : report.comparison.rows) spent += kStageBytes + row.name.size() + row.module.size();
+  const size_t stages = report.comparison.rows.size();
+  const size_t count =
+      spent < kMaxCertificateBytes ? (kMaxCertificateBytes - spent) / (stages * sizeof(float)) : size_t{0};
+  if (count < kLeastSamples)
+    fail(
+        "%s: its input and %zu stages leave no room for samples in %zu KiB; an input that follows from the fixture's "
+        "seed takes none, and a blob without --keep-taps has fewer stages",
+        what.c_str(), stages, kMaxCertificateBytes >> 10);
+  for (const Row& row : report.comparison.rows) {
+    const std::string& name = computed.contains(row.name) ? row.name : row.module;
+    certificate.stages.push_back(certified_stage(row, *entries.at(row.name), name, std::min(count, kMostSamples)));
+  }
+  if (const size_t bytes = packed_bytes(certificate); bytes > kMaxCertificateBytes)
+    fail("%s: it has %zu bytes, at most %zu are allowed", what.c_str(), bytes, kMaxCertificateBytes);
+  return assemble(model, data);
+}
+
+}  // namespace ferry::parity

@@ -1,0 +1,80 @@
+// ferry verify
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/sdk.h"
+
+namespace ferry::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  BackendOptions backend;
+  int threads = 0;
+  bool json = false;
+};
+
+int verify(const Options& o) {
+  ferry_session_options options = session_options(o.threads);
+  options.gpu_required = true;
+  set_backend(o.backend, &options);
+  const ModelHandle model = open_model(o.model);
+  ferry_verification v{};
+  v.struct_size = sizeof(v);
+  const auto start = std::chrono::steady_clock::now();
+  check(ferry_model_verify(model.get(), &options, &v));
+  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  if (o.json) {
+    const nlohmann::json report = {{"model", ferry_model_name(model.get())},
+                                   {"backend", o.backend.text()},
+                                   {"passed", v.passed},
+                                   {"stages", v.stage_count},
+                                   {"stage", v.stage},
+                                   {"error", v.error},
+                                   {"bound", v.bound},
+                                   {"error_at_conversion", v.error_at_conversion},
+                                   {"fixture", v.fixture},
+                                   {"library", v.library},
+                                   {"milliseconds", ms}};
+    std::printf("%s\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  } else if (v.passed) {
+    std::printf(
+        "verified on %s in %.0f ms: %zu stages agree with %s (%s); nearest to its bound of %.1e is %s with %.1e "
+        "(%.1e at conversion)\n",
+        o.backend.text().c_str(), ms, v.stage_count, v.fixture, v.library, v.bound, v.stage, v.error,
+        v.error_at_conversion);
+  } else {
+    std::printf(
+        "OUT OF BOUNDS on %s: the first of %zu stages that departs from %s (%s) is %s: error %.1e, bound %.1e "
+        "(%.1e at conversion)\n",
+        o.backend.text().c_str(), v.stage_count, v.fixture, v.library, v.stage, v.error, v.bound,
+        v.error_at_conversion);
+  }
+  return v.passed ? kDone : kCheckFailed;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& ferry, int* exit_code) {
+  CLI::App* app = ferry.add_subcommand("verify", "Measure a blob against the certificate in it");
+  app->footer(
+      "\nA blob that was converted with --certify holds an input and what the framework that trained the model "
+      "computed\n"
+      "from it, stage by stage. This runs it here and compares; nothing but the blob is needed.\n\n"
+      "Exit code: 0 every stage within its bound, 1 one is out of bounds, 2 bad usage or input, or no certificate.\n"
+      "\nExamples:\n"
+      "  ferry verify m.ferry\n"
+      "  ferry verify m.ferry --backend gpu --device nvidia");
+  auto o = std::make_shared<Options>();
+  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
+  add_backend_options(app, &o->backend, Tuning::No);
+  app->add_option("--threads", o->threads, "Threads; 0 (default): one a core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  app->add_flag("--json", o->json, "The verdict as JSON");
+  app->callback([o, exit_code] { *exit_code = verify(*o); });
+}
+
+}  // namespace ferry::cli

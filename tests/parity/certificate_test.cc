@@ -1,0 +1,192 @@
+// A certificate is made from a fixture, passes where the blob is right, and names the first stage where it is not.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "cli/parity/certify.h"
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/parity/tiny_network.h"
+#include "tests/support/blobs.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::parity {
+namespace {
+
+using ferry::testing::AlignedBytes;
+using ferry::testing::Parts;
+
+std::vector<std::byte> tiny_blob(TinyFault fault = TinyFault::None) {
+  const ScratchFolder folder;
+  make_checkpoint(tiny_fixture() / "manifest.json", folder.path() / "tiny.safetensors");
+  return pack(*tiny_network(*open_checkpoint(folder.path() / "tiny.safetensors"), fault));
+}
+
+const Fixture& fixture() {
+  static const Fixture tiny = read_fixture(tiny_fixture());
+  return tiny;
+}
+
+const std::vector<std::byte>& certified() {
+  static const std::vector<std::byte> blob = certify(tiny_blob(), fixture());
+  return blob;
+}
+
+// The verdict on a blob; `status` is that of the call.
+ferry_verification verdict(const std::vector<std::byte>& blob, ferry_status* status,
+                           const ferry_session_options* options = nullptr) {
+  AlignedBytes bytes(blob);
+  ferry_model* model = nullptr;
+  EXPECT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &model), FERRY_OK) << ferry_last_error();
+  ferry_verification v{};
+  v.struct_size = sizeof(v);
+  *status = ferry_model_verify(model, options, &v);
+  // What the strings hold goes with the model.
+  static std::string stage, name, library;
+  stage = v.stage, name = v.fixture, library = v.library;
+  v.stage = stage.c_str(), v.fixture = name.c_str(), v.library = library.c_str();
+  ferry_model_close(model);
+  return v;
+}
+
+TEST(Certificate, PassesWhereTheBlobIsRight) {
+  ferry_status status;
+  const ferry_verification v = verdict(certified(), &status);
+  ASSERT_EQ(status, FERRY_OK) << ferry_last_error();
+  EXPECT_TRUE(v.passed);
+  EXPECT_EQ(v.stage_count, 9u);
+  EXPECT_STREQ(v.fixture, fixture().name.c_str());
+  EXPECT_STREQ(v.library, fixture().library.c_str());
+  EXPECT_GT(v.error, 0);
+  EXPECT_LT(v.error, v.bound / 10);
+  EXPECT_LT(v.error_at_conversion, v.bound / 10);
+}
+
+TEST(Certificate, HoldsWhatItIsMadeFrom) {
+  const Parts parts(certified());
+  const fbs::CertificateT& certificate = *parts.model.certificate;
+  EXPECT_EQ(certificate.fixture_sha256.size(), 64u);
+  ASSERT_EQ(certificate.inputs.size(), 1u);
+  EXPECT_EQ(certificate.inputs[0]->shape, (std::vector<int32_t>{1, 36, 44, 3}));
+  ASSERT_EQ(certificate.stages.size(), 9u);
+  EXPECT_EQ(certificate.stages.front()->name, "stem.conv");
+  EXPECT_EQ(certificate.stages.back()->name, "logits");
+  EXPECT_FLOAT_EQ(certificate.stages.back()->bound, 1e-3f);
+  EXPECT_LE(certified().size(), tiny_blob().size() + kMaxCertificateBytes);
+  EXPECT_EQ(certify(certified(), fixture()), certified()) << "one certificate, the same each time";
+}
+
+TEST(Certificate, IsRefusedToAWrongBlob) {
+  try {
+    certify(tiny_blob(TinyFault::WrongEpsilon), fixture());
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("the first out of bounds is tap/stem,"), std::string::npos) << e.what();
+  }
+}
+
+// One weight of the depthwise convolution, at the place of its constant in the data section.
+std::vector<std::byte> with_weight(float value) {
+  Parts parts(certified());
+  for (const auto& tensor : parts.model.tensors)
+    if (tensor->name == "block.0.conv.weight")
+      std::memcpy(parts.data.data() + parts.model.buffers[tensor->buffer]->offset, &value, sizeof value);
+  return parts.assemble();
+}
+
+TEST(Certificate, ACorruptedWeightIsCaught) {
+  for (const float value : {40.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    ferry_status status;
+    const ferry_verification v = verdict(with_weight(value), &status);
+    ASSERT_EQ(status, FERRY_OK) << ferry_last_error();
+    EXPECT_FALSE(v.passed) << value;
+    EXPECT_STREQ(v.stage, "block.0.conv");
+    EXPECT_GT(v.error, v.bound);
+    EXPECT_LT(v.error_at_conversion, v.bound / 10);
+    EXPECT_EQ(std::isinf(v.error), !std::isfinite(value));
+  }
+}
+
+TEST(Certificate, CannotBeMeasuredWithoutOneNorInHalfPrecision) {
+  ferry_status status;
+  verdict(tiny_blob(), &status);
+  EXPECT_EQ(status, FERRY_NOT_FOUND);
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.precision = FERRY_PRECISION_FLOAT16;
+  verdict(certified(), &status, &options);
+  EXPECT_EQ(status, FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_model_verify(nullptr, nullptr, nullptr), FERRY_INVALID_ARGUMENT);
+}
+
+// Whatever a file says there, the answer is a status.
+TEST(Certificate, ThatDoesNotFitItsModelIsRefused) {
+  using Change = void (*)(fbs::CertificateT&);
+  const Change changes[] = {
+      [](auto& c) { c.inputs.clear(); },
+      [](auto& c) { c.stages.clear(); },
+      [](auto& c) {
+        c.inputs[0]->shape = {1, 36};
+      },
+      [](auto& c) {
+        c.inputs[0]->shape = {1, 36, 44, 0};
+      },
+      [](auto& c) {
+        c.inputs[0]->shape = {1, -36, 44, 3};
+      },
+      [](auto& c) {
+        c.inputs[0]->shape = {1 << 30, 1 << 30, 1 << 30, 3};
+      },
+      [](auto& c) {
+        c.inputs[0]->values = {1, 2, 3};
+      },
+      [](auto& c) { c.stages[0]->name = "nowhere"; },
+      [](auto& c) { c.stages[0]->name.clear(); },
+      [](auto& c) { c.stages[0]->samples.clear(); },
+      [](auto& c) { c.stages[0]->absmax = 0; },
+      [](auto& c) { c.stages[0]->bound = std::numeric_limits<float>::quiet_NaN(); },
+  };
+  for (const Change change : changes) {
+    Parts parts(certified());
+    change(*parts.model.certificate);
+    ferry_status status;
+    const ferry_verification v = verdict(parts.assemble(), &status);
+    EXPECT_NE(status, FERRY_OK) << &change - changes;
+    EXPECT_FALSE(v.passed);
+  }
+}
+
+TEST(Certificate, DamagedAtRandomNeverCrashes) {
+  uint64_t state = 7;
+  const auto below = [&](size_t n) {
+    return static_cast<size_t>((state = state * 6364136223846793005u + 1442695040888963407u) >> 33) % n;
+  };
+  ferry_session_options options;
+  ferry_session_options_init(&options);
+  options.num_threads = 1;
+  options.memory_limit = 16 << 20;
+  BlobHeader header;
+  std::memcpy(&header, certified().data(), sizeof header);
+  size_t verified = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<std::byte> blob = certified();
+    for (size_t n = 1 + below(3); n > 0; --n)
+      blob[header.graph_offset + below(header.graph_bytes)] = static_cast<std::byte>(below(256));
+    AlignedBytes bytes(blob);
+    ferry_model* model = nullptr;
+    if (ferry_model_open_memory(bytes.data(), bytes.size(), &model) != FERRY_OK) continue;
+    ferry_verification v{};
+    v.struct_size = sizeof(v);
+    if (ferry_model_verify(model, &options, &v) == FERRY_OK) ++verified;
+    ferry_model_close(model);
+  }
+  EXPECT_GT(verified, 100u) << "else the loop tried nothing";
+}
+
+}  // namespace
+}  // namespace ferry::parity
