@@ -3,6 +3,9 @@
 #include <cstring>
 #include <new>
 
+#if defined(FERRY_HAS_CONVERTER)
+#include "cli/bisect/bisect_command.h"
+#endif
 #include "cli/command.h"
 #include "cli/parity/parity_command.h"
 #include "cli/text.h"
@@ -61,6 +64,7 @@ int run_command_line(int argc, char** argv) {
       "  ferry inspect resnet50.ferry                         what is inside\n"
       "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
       "  ferry parity resnet50.ferry FIXTURE                  how near it is to the framework that trained it\n"
+      "  ferry bisect resnet50.ferry CKPT --fixture FIXTURE   which operator is wrong where it is not, and why\n"
       "  ferry verify resnet50.ferry                          whether it still is, on this machine\n"
       "  ferry bench resnet50.ferry                           how fast it is here\n"
       "  ferry devices                                        which GPUs it could use\n"
@@ -71,6 +75,9 @@ int run_command_line(int argc, char** argv) {
   add_inspect(app, &exit_code);
   add_run(app, &exit_code);
   add_parity(app, &exit_code);
+#if defined(FERRY_HAS_CONVERTER)
+  bisect::add_command(app, &exit_code);
+#endif
   add_verify(app, &exit_code);
   add_bench(app, &exit_code);
   add_devices(app, &exit_code);

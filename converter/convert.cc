@@ -214,7 +214,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   graph->model.provenance = provenance(options, *checkpoint, network, variant);
 
   step(options, "folding", 0.4);
-  run_passes(*graph, {.keep_taps = options.keep_taps});
+  if (options.passes) run_passes(*graph, {.keep_taps = options.keep_taps});
   return graph;
 }
 

@@ -34,6 +34,7 @@ struct ConvertOptions {
   std::string weights = "f32";       // storage of weights: "f32", "f16"
   bool unit_length = false;          // an embedding's recipe divides it by its Euclidean length
   bool keep_taps = false;            // every tap survives, at the price of fusion
+  bool passes = true;                // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;      // class names, one a line; empty: the variant's own
   // Gives the blob to be written for the one that was packed (a certificate in it); it may throw. Absent: that one.
   std::function<std::vector<std::byte>(const std::vector<std::byte>& blob)> finish;

@@ -1,0 +1,317 @@
+#include "cli/bisect/bisect.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <set>
+
+#include "cli/bisect/causes.h"
+#include "cli/bisect/matching.h"
+#include "cli/parity/compare.h"
+#include "converter/checkpoint/checkpoint.h"
+#include "converter/pack/pack.h"
+#include "sdk/graph/shape_rules.h"
+#include "sdk/model/model.h"
+
+namespace ferry::bisect {
+namespace {
+
+using parity::Dims;
+
+// An operator that differs by more from the oracle, of the absolute maximum, is wrong: float32's rounding within one
+// operator stays below, and what puts a tensor out of parity's bounds does not.
+constexpr double kTolerance = 3e-5;
+// A cause is believed where it leaves at most this much of the departure.
+constexpr double kExplained = 0.25;
+// Trying causes ends after so many seconds.
+constexpr double kPatience = 40;
+
+const char* text(const std::string& s) { return s.c_str(); }
+
+std::string probe_name(int tensor) { return "#" + std::to_string(tensor); }
+
+class Bisector {
+ public:
+  Bisector(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
+           const RunNetwork& run)
+      : blob_(blob), fixture_(fixture), run_(run) {
+    const fbs::Model* graph = nullptr;
+    if (const Status status = verify(blob, &graph, &data_); !status.ok()) fail("%s", status.message().c_str());
+    graph->UnPackTo(&model_);
+    checkpoint_ = open_checkpoint(convert.checkpoint);
+    if (model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256())
+      fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s", text(model_.provenance->source_sha256),
+           convert.checkpoint.c_str(), text(checkpoint_->sha256()));
+    matching_ = match(model_, convert);
+  }
+
+  Finding find() {
+    const std::unique_ptr<parity::Network> network = run_(blob_, fixture_);
+    finding_.runs = 1;
+    const parity::Comparison comparison = parity::compare(fixture_, network->tensors());
+    const parity::Row* first = comparison.first_out_of_bounds();
+    if (first == nullptr) return finding_;
+    finding_.first = first->name;
+    finding_.first_error = first->relative_error;
+    std::set<int> good;
+    for (const parity::Row& row : comparison.rows) {
+      if (&row == first) break;
+      good.insert(tensor_of(row));
+    }
+    const int bad = tensor_of(*first);
+    good.erase(bad);
+    look_into(bad, good);
+    if (departs()) return finding_;
+    graph_fault(*first, bad, good);
+    return finding_;
+  }
+
+ private:
+  bool departs() const { return finding_.fault != Fault::None; }
+
+  Source blob_source() const {
+    return {&model_, [this](int tensor) {
+              const fbs::TensorT& t = *model_.tensors[static_cast<size_t>(tensor)];
+              const fbs::BufferT& buffer = *model_.buffers[t.buffer];
+              const CheckpointTensor stored{t.dtype == fbs::DType::Float16 ? ElementType::F16 : ElementType::F32,
+                                            {t.shape.begin(), t.shape.end()},
+                                            data_.subspan(buffer.offset, buffer.size)};
+              Array out{{}, stored.to_doubles()};
+              for (int d : t.shape) out.shape[out.shape.rank++] = d;
+              return out;
+            }};
+  }
+
+  int tensor_of(const parity::Row& row) const {
+    for (const auto* ports : {&model_.outputs, &model_.taps})
+      for (const auto& port : *ports)
+        if (port->name == row.name || port->name == row.module) return static_cast<int>(port->tensor);
+    fail("the blob has no tensor '%s'", row.name.c_str());
+  }
+
+  // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and compares
+  // each in its turn with the oracle.
+  void look_into(int bad, const std::set<int>& good) {
+    Values given;
+    for (int tensor : good) given[tensor];
+    for (const auto& input : model_.inputs) given[static_cast<int>(input->tensor)];
+    const Source source = blob_source();
+    const Piece part = cut(source, bad, given);
+    std::set<int> wanted;
+    for (const auto& [tensor, value] : given) wanted.insert(tensor);
+    for (const fbs::OperatorT& op : part.operators) wanted.insert(op.outputs.front());
+    probe(wanted);
+    for (size_t i = 0; i < part.operators.size() && !departs(); ++i) {
+      ++finding_.operators;
+      judge(source, part.operators[i]);
+    }
+    if (departs() || !passes_) return;
+    finding_.fault = Fault::Passes;
+    describe(*passes_);
+  }
+
+  void probe(const std::set<int>& wanted) {
+    fbs::ModelT tapped = model_;
+    tapped.taps.clear();
+    parity::Fixture probing = fixture_;
+    probing.entries.clear();
+    for (int tensor : wanted) {
+      auto port = std::make_unique<fbs::PortT>();
+      port->name = probe_name(tensor);
+      port->tensor = static_cast<uint32_t>(tensor);
+      tapped.taps.push_back(std::move(port));
+      probing.entries.emplace_back();
+      probing.entries.back().name = probing.entries.back().module = probe_name(tensor);
+    }
+    const std::unique_ptr<parity::Network> network = run_(assemble(tapped, data_), probing);
+    ++finding_.runs;
+    const parity::ComputedTensors computed = network->tensors();
+    for (int tensor : wanted) {
+      const parity::Computed& value = computed.at(probe_name(tensor));
+      Array& array = values_[tensor];
+      for (int64_t d : value.shape) array.shape[array.shape.rank++] = static_cast<int32_t>(d);
+      const std::vector<float> read = value.read();
+      array.values.assign(read.begin(), read.end());
+    }
+  }
+
+  // Is the result of `op` what the oracle makes of the same inputs, with the blob's parameters and with the checkpoint's?
+  void judge(const Source& source, const fbs::OperatorT& op) {
+    const int output = op.outputs.front();
+    const Piece own = cut(source, output, values_);
+    Values computed = compute(own);
+    Departure found{&op, values_.at(output), std::move(computed.at(output))};
+    found.difference = difference(found.ours, found.right);
+    if (found.difference.relative > kTolerance) return report(Fault::Backend, own, found);
+
+    const auto raw = matching_.raw.find(output);
+    if (raw == matching_.raw.end()) return;
+    const Source graph = source_of(*matching_.graph);
+    const Piece piece = cut(graph, raw->second, translated(matching_.raw));
+    found.right = compute(piece).at(raw->second);
+    found.difference = difference(found.ours, found.right);
+    if (found.difference.relative <= kTolerance) return;
+    // Passes may keep a value in another form, its channels in another order: then they say the same as the blob.
+    const int packed = matching_.passed.at(output);
+    const Piece passed = cut(source_of(*matching_.after_passes), packed, translated(matching_.passed));
+    if (difference(found.ours, compute(passed).at(packed)).relative > kTolerance)
+      return report(Fault::Conversion, piece, found);
+    matching_.raw.erase(output);
+    if (!passes_) passes_ = std::move(found);
+  }
+
+  static Source source_of(const Graph& graph) {
+    return {&graph.model, [&graph](int tensor) { return Array{graph.shape(tensor), graph.values(tensor)}; }};
+  }
+
+  // What the blob computed, by the tensors of another graph.
+  Values translated(const std::map<int, int>& names) const {
+    Values out;
+    for (const auto& [tensor, value] : values_)
+      if (const auto other = names.find(tensor); other != names.end()) out[other->second] = value;
+    return out;
+  }
+
+  struct Departure {
+    const fbs::OperatorT* op = nullptr;  // the blob's
+    Array ours, right;
+    Difference difference;
+  };
+
+  void describe(const Departure& found) {
+    finding_.op = op_name(found.op->params.type);
+    finding_.name = found.op->name;
+    if (finding_.name.empty()) finding_.name = model_.tensors[static_cast<size_t>(found.op->outputs.front())]->name;
+    finding_.parameters = parameters_text(*found.op);
+    finding_.error = found.difference.relative;
+    finding_.pattern = pattern_of(found.ours, found.right);
+    if (found.ours.shape != found.right.shape) return;
+    size_t at = found.difference.at;
+    std::string place;
+    for (int d = found.right.shape.rank; d-- > 0; at /= static_cast<size_t>(found.right.shape[d]))
+      place = std::to_string(at % static_cast<size_t>(found.right.shape[d])) + (place.empty() ? "" : ",") + place;
+    char values[96];
+    std::snprintf(values, sizeof values, "]: %.6g where %.6g is right", found.ours.values[found.difference.at],
+                  found.right.values[found.difference.at]);
+    finding_.worst = "[" + place + values;
+  }
+
+  void report(Fault fault, const Piece& right, const Departure& found) {
+    finding_.fault = fault;
+    describe(found);
+    try_causes(right, found.difference.relative,
+               [&](const Array& tried) { return difference(tried, found.ours).relative; });
+  }
+
+  // Plants every known cause in a right piece; the one that comes nearest to what is to be explained stays.
+  void try_causes(const Piece& right, double departure, const std::function<double(const Array&)>& distance) {
+    const auto start = std::chrono::steady_clock::now();
+    const Values base = compute(right);
+    double best = departure * kExplained;
+    for (const Cause& cause : known_causes(right, *checkpoint_)) {
+      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > kPatience) break;
+      Piece wrong = right;
+      ++finding_.causes;
+      try {
+        cause.plant(wrong);
+        const double left = distance(compute(wrong, &base, cause.from).at(wrong.target));
+        if (!(left < best)) continue;
+        best = left;
+        finding_.cause = cause.text;
+        finding_.cause_error = left;
+        planted_at_ = cause.from;
+      } catch (const Error&) {  // it does not fit this place: another shape follows
+      }
+    }
+  }
+
+  // No operator departs from the checkpoint's graph: the graph itself is not the reference's network.
+  void graph_fault(const parity::Row& row, int bad, const std::set<int>& good) {
+    finding_.fault = Fault::Graph;
+    const auto target = matching_.raw.find(bad);
+    const auto entry =
+        std::ranges::find_if(fixture_.entries, [&](const parity::Entry& e) { return e.name == row.name; });
+    if (target == matching_.raw.end() || entry == fixture_.entries.end()) return;
+    Values given;
+    for (const auto& [tensor, value] : values_)
+      if (const auto raw = matching_.raw.find(tensor);
+          raw != matching_.raw.end() && (good.contains(tensor) || is_input(tensor)))
+        given[raw->second] = value;
+    const Source graph = source_of(*matching_.graph);
+    const Piece piece = cut(graph, target->second, given);
+    const bool channels_first = layout_of(bad) == fbs::Layout::NCHW;
+    const auto error = [&](const Array& value) { return fixture_error(*entry, value, channels_first); };
+    const Values base = compute(piece);
+    finding_.error = error(base.at(piece.target));
+    finding_.worst = "[" + parity_place(row) + "]: " + two_numbers(row.worst_ours, row.worst_reference);
+    planted_at_ = piece.operators.size() - 1;
+    try_causes(piece, finding_.error, error);
+    const fbs::OperatorT& op = piece.operators[planted_at_];
+    finding_.op = op_name(op.params.type);
+    finding_.name = op.name.empty() ? row.module : op.name;
+    finding_.parameters = parameters_text(op);
+  }
+
+  bool is_input(int tensor) const {
+    return std::ranges::any_of(model_.inputs,
+                               [&](const auto& port) { return static_cast<int>(port->tensor) == tensor; });
+  }
+
+  fbs::Layout layout_of(int tensor) const {
+    for (const auto* ports : {&model_.outputs, &model_.taps})
+      for (const auto& port : *ports)
+        if (static_cast<int>(port->tensor) == tensor) return port->source_layout;
+    return fbs::Layout::Same;
+  }
+
+  static std::string parity_place(const parity::Row& row) {
+    std::string out;
+    for (int64_t at : row.worst) out += (out.empty() ? "" : ",") + std::to_string(at);
+    return out;
+  }
+
+  static std::string two_numbers(double ours, double right) {
+    char values[96];
+    std::snprintf(values, sizeof values, "%.6g where the reference has %.6g", ours, right);
+    return values;
+  }
+
+  static double fixture_error(const parity::Entry& entry, const Array& value, bool channels_first) {
+    Dims shape;
+    for (int d = 0; d < value.shape.rank; ++d) shape.push_back(value.shape[d]);
+    std::vector<float> ours(value.values.begin(), value.values.end());
+    if (channels_first && shape.size() == 4) {
+      const int64_t area = shape[1] * shape[2], channels = shape[3];
+      for (int64_t n = 0; n < shape[0]; ++n)
+        for (int64_t at = 0; at < area; ++at)
+          for (int64_t c = 0; c < channels; ++c)
+            ours[static_cast<size_t>((n * channels + c) * area + at)] =
+                static_cast<float>(value.values[static_cast<size_t>((n * area + at) * channels + c)]);
+      shape = {shape[0], shape[3], shape[1], shape[2]};
+    }
+    const parity::Row row = parity::compare_entry(entry, shape, ours);
+    return std::isnan(row.relative_error) ? HUGE_VAL : row.relative_error;
+  }
+
+  std::span<const std::byte> blob_, data_;
+  const parity::Fixture& fixture_;
+  const RunNetwork& run_;
+  fbs::ModelT model_;
+  std::shared_ptr<const Checkpoint> checkpoint_;
+  Matching matching_;
+  Values values_;                    // of the blob's tensors, as the backend computed them
+  std::optional<Departure> passes_;  // the first value that the passes changed
+  size_t planted_at_ = 0;
+  Finding finding_;
+};
+
+}  // namespace
+
+Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
+               const RunNetwork& run) {
+  return Bisector(blob, convert, fixture, run).find();
+}
+
+}  // namespace ferry::bisect

@@ -1,0 +1,55 @@
+// From a fixture's first tensor out of bounds down to the operator that is wrong, and the likely cause.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
+#include "converter/convert.h"
+
+namespace ferry::bisect {
+
+// What is at fault.
+enum class Fault {
+  None,        // every tensor is in bounds
+  Backend,     // the operator's result is not what the oracle computes from the same inputs
+  Conversion,  // the blob's operator is not what the checkpoint's graph, built without passes, has there
+  Passes,      // the passes changed what the graph computes there
+  Graph,       // blob and graph agree operator by operator, and the reference does not: the family's code is wrong
+};
+
+struct Finding {
+  Fault fault = Fault::None;
+  std::string first;  // the fixture's first tensor out of bounds
+  double first_error = 0;
+  std::string op;    // "conv2d"
+  std::string name;  // the operator's module
+  std::string parameters;
+  double error = 0;                            // its departure, relative to the absolute maximum of what is right
+  std::string worst;                           // the worst element: where, what it is and what is right
+  std::string cause;                           // empty: none that was tried gives these values
+  double cause_error = 0;                      // what the cause leaves of the error
+  std::string pattern;                         // what the values tell by themselves
+  size_t runs = 0, operators = 0, causes = 0;  // of the network, compared with the oracle, tried
+};
+
+// How the network is run: for the backend in question, and for tests that make one faulty.
+using RunNetwork =
+    std::function<std::unique_ptr<parity::Network>(std::span<const std::byte> blob, const parity::Fixture&)>;
+
+// `convert` says how the graph is built from the checkpoint: as the blob was. Throws Error where the two do not belong
+// together.
+Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
+               const RunNetwork& run);
+
+// How the blob was converted, by its provenance, for the checkpoint at `checkpoint`.
+ConvertOptions conversion_of(const fbs::Model& blob, const std::filesystem::path& checkpoint);
+
+// The operator's parameters in words: "stride 2x2, padding 1 1 1 1".
+std::string parameters_text(const fbs::OperatorT& op);
+
+}  // namespace ferry::bisect

@@ -1,0 +1,126 @@
+// ferry bisect
+#include "cli/bisect/bisect_command.h"
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "cli/bisect/bisect.h"
+#include "cli/parity/markup.h"
+#include "cli/parity/report.h"
+#include "cli/sdk.h"
+#include "sdk/model/model.h"
+
+namespace ferry::bisect {
+
+ConvertOptions conversion_of(const fbs::Model& blob, const std::filesystem::path& checkpoint) {
+  ConvertOptions out;
+  out.checkpoint = checkpoint;
+  const fbs::Provenance* from = blob.provenance();
+  if (from == nullptr) fail("the blob does not say what it was converted from");
+  out.model = std::string(text(from->framework())) + "/" + text(from->variant());
+  for (unsigned i = 0; from->options() && i < from->options()->size(); ++i) {
+    const std::string option = from->options()->Get(i)->str();
+    int a = 0, b = 0;
+    if (std::sscanf(option.c_str(), "--num-classes %d", &a) == 1) out.num_classes = a;
+    if (std::sscanf(option.c_str(), "--in-chans %d", &a) == 1) out.in_chans = a;
+    if (std::sscanf(option.c_str(), "--input-size %dx%d", &a, &b) == 2) out.height = a, out.width = b;
+    if (std::sscanf(option.c_str(), "--features %d", &a) == 1) out.features.push_back(a);
+    if (option == "--keep-taps") out.keep_taps = true;
+  }
+  return out;
+}
+
+namespace {
+
+struct Options {
+  std::string blob, checkpoint, fixture, model;
+  cli::BackendOptions backend;
+  int threads = 0;
+};
+
+const char* kFaults[] = {
+    "nothing",
+    "the backend: it departs from the oracle on the blob's own operator, fed with the same inputs",
+    "the conversion: the blob's operator is not what the checkpoint's graph has there, fed with the same inputs",
+    "the passes: they change what the graph computes there, in this or the next operators",
+    "the family's graph: blob and graph agree operator by operator, and the reference has something else",
+};
+
+std::string told(const Finding& f, double seconds) {
+  if (f.fault == Fault::None) return "every tensor is in bounds: there is nothing to find\n";
+  using parity::format;
+  std::string out = "first out of bounds  " + f.first + ", relative error " + parity::number(f.first_error) + "\n";
+  out += "at fault             " + std::string(kFaults[static_cast<size_t>(f.fault)]) + "\n";
+  out += "operator             " + f.op + " '" + f.name + "', " + f.parameters + "\n";
+  out += "departs by           " + parity::number(f.error) + " of the absolute maximum" +
+         (f.worst.empty() ? "" : ", at worst at " + f.worst) + "\n";
+  if (!f.cause.empty())
+    out += "likely cause         " + f.cause + " (tried: it leaves " + parity::number(f.cause_error) + ")\n";
+  else
+    out += "likely cause         none of the " + std::to_string(f.causes) + " that were tried gives these values\n";
+  if (!f.pattern.empty()) out += "the values tell      " + f.pattern + "\n";
+  return out + "looked at            " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
+         " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);
+}
+
+int run(const Options& o) {
+  const auto start = std::chrono::steady_clock::now();
+  ferry_session_options session = cli::session_options(o.threads);
+  session.gpu_required = true;
+  cli::set_backend(o.backend, &session);
+  if (session.precision == FERRY_PRECISION_FLOAT16) fail("--precision f16: the search is for float32");
+  std::ifstream file(o.blob, std::ios::binary);
+  if (!file) fail("%s: cannot be opened", o.blob.c_str());
+  const std::string read{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(read));
+  const std::vector<std::byte> blob(bytes.begin(), bytes.end());
+  const fbs::Model* graph = nullptr;
+  std::span<const std::byte> data;
+  if (const Status status = verify(blob, &graph, &data); !status.ok())
+    fail("%s: %s", o.blob.c_str(), status.message().c_str());
+  ConvertOptions convert = conversion_of(*graph, o.checkpoint);
+  if (!o.model.empty()) convert.model = o.model;
+  const Finding finding = bisect(blob, convert, parity::read_fixture(o.fixture),
+                                 [&session](std::span<const std::byte> what, const parity::Fixture& fixture) {
+                                   return std::make_unique<parity::Network>(what, fixture, session);
+                                 });
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::fputs(told(finding, seconds).c_str(), stdout);
+  return finding.fault == Fault::None ? 0 : 1;
+}
+
+}  // namespace
+
+void add_command(CLI::App& app, int* exit_code) {
+  CLI::App* command =
+      app.add_subcommand("bisect", "Find the operator where a blob departs from its reference, and why");
+  command->footer(
+      "\nRuns the blob on the fixture's input, and once more keeping every operator's result before the first tensor "
+      "out of\n"
+      "bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's "
+      "parameters and\n"
+      "by those of the graph built anew from the checkpoint. Known causes (a flipped kernel, an epsilon, the padding's "
+      "side,\n"
+      "an activation's form...) are then tried on the first operator that departs.\n\n"
+      "Exit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
+      "\nExample:\n"
+      "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k");
+  auto o = std::make_shared<Options>();
+  command->add_option("BLOB", o->blob, "The blob")->required()->type_name("");
+  command->add_option("CKPT", o->checkpoint, "The checkpoint that it was converted from")->required()->type_name("");
+  command->add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")
+      ->required()
+      ->type_name("FOLDER");
+  command->add_option("--model", o->model, "Which network the graph is built of; without it, what the blob says")
+      ->type_name("NAME");
+  cli::add_backend_options(command, &o->backend, cli::Tuning::No);
+  command->add_option("--threads", o->threads, "Threads; 0 (default): one a core")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024));
+  command->callback([o, exit_code] { *exit_code = run(*o); });
+}
+
+}  // namespace ferry::bisect

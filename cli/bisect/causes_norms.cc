@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <cmath>
+
+#include "cli/bisect/causes.h"
+#include "converter/checkpoint/checkpoint.h"
+
+namespace ferry::bisect {
+namespace {
+
+constexpr double kEpsilons[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12, 0};
+
+std::string epsilon_text(double wrong, double right) {
+  char text[64];
+  std::snprintf(text, sizeof text, "epsilon is %g in place of %g", wrong, right);
+  return text;
+}
+
+fbs::BinaryKind kind_of(const fbs::OperatorT& op) { return op.params.AsBinary()->kind; }
+
+// The constant that the operator combines with a value; -1 where it has none.
+int constant_of(const Piece& piece, const fbs::OperatorT& op) {
+  if (op.params.type != fbs::OpParams::Binary) return -1;
+  for (int input : op.inputs)
+    if (piece.is_constant(input)) return input;
+  return -1;
+}
+
+// A module's statistics in the checkpoint; empty where it has none.
+std::vector<double> statistic(const Checkpoint& checkpoint, const std::string& name, size_t count) {
+  const auto found = checkpoint.tensors().find(name);
+  if (found == checkpoint.tensors().end() || static_cast<size_t>(found->second.elements()) != count) return {};
+  return found->second.to_doubles();
+}
+
+// A batch norm's constants in the piece: both, or one where the other is outside. -1: not there.
+struct BatchNorm {
+  std::string module;
+  int scale = -1, shift = -1;
+};
+
+// The batch norm whose first operator in the piece is number `k`.
+BatchNorm batch_norm_at(const Piece& piece, size_t k) {
+  BatchNorm out;
+  const int constant = constant_of(piece, piece.operators[k]);
+  if (constant < 0) return out;
+  const std::string& name = piece.constants.at(constant);
+  const bool scale = name.ends_with(".scale");
+  if (!scale && !name.ends_with(".shift")) return out;
+  const std::string module = name.substr(0, name.size() - 6);
+  for (const auto& [tensor, other] : piece.constants) {
+    if (other == module + ".scale") out.scale = tensor;
+    if (other == module + ".shift") out.shift = tensor;
+  }
+  if (scale || out.scale < 0) out.module = module;
+  return out;
+}
+
+void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoint, std::vector<Cause>& out) {
+  const BatchNorm norm = batch_norm_at(piece, k);
+  if (norm.module.empty()) return;
+  const std::vector<double>& known = piece.known.at(norm.scale >= 0 ? norm.scale : norm.shift).values;
+  const size_t count = known.size();
+  const auto of = [&](const char* leaf) { return statistic(checkpoint, norm.module + leaf, count); };
+  const std::vector<double> mean = of(".running_mean"), variance = of(".running_var");
+  std::vector<double> weight = of(".weight"), bias = of(".bias");
+  if (mean.empty() || variance.empty()) return;
+  if (weight.empty()) weight.assign(count, 1.0);
+  if (bias.empty()) bias.assign(count, 0.0);
+  const auto scale_for = [&](double epsilon) {
+    return [&weight, &variance, epsilon](size_t c) { return weight[c] / std::sqrt(variance[c] + epsilon); };
+  };
+  // The epsilon that the graph was built with: the one that gives its constants.
+  double right = 0, least = HUGE_VAL;
+  for (double e : kEpsilons) {
+    double error = 0;
+    for (size_t c = 0; c < count; ++c) {
+      const double scale = scale_for(e)(c);
+      error += std::fabs((norm.scale >= 0 ? scale : bias[c] - mean[c] * scale) - known[c]);
+    }
+    if (error < least) least = error, right = e;
+  }
+  const auto cause = [&](std::string text, const auto& factor, double means, double biases) {
+    std::vector<double> scales(count), shifts(count);
+    for (size_t c = 0; c < count; ++c) {
+      scales[c] = factor(c);
+      shifts[c] = biases * bias[c] - means * mean[c] * scales[c];
+    }
+    out.push_back({std::move(text), k, [=](Piece& p) {
+                     if (norm.scale >= 0) p.known.at(norm.scale).values = scales;
+                     if (norm.shift >= 0) p.known.at(norm.shift).values = shifts;
+                   }});
+  };
+  const auto scale = scale_for(right);
+  for (double e : kEpsilons)
+    if (e != right) cause("batch norm's " + epsilon_text(e, right), scale_for(e), 1, 1);
+  cause("batch norm's running mean is not subtracted", scale, 0, 1);
+  cause("batch norm's bias is missing", scale, 1, 0);
+  cause(
+      "batch norm's weight is missing", [&](size_t c) { return scale(c) / weight[c]; }, 1, 1);
+  cause(
+      "batch norm's running variance is left out", [&](size_t c) { return weight[c]; }, 1, 1);
+  cause(
+      "batch norm divides by the variance, not by its root", [&](size_t c) { return scale(c) * scale(c) / weight[c]; },
+      1, 1);
+  cause(
+      "batch norm's scale is applied twice (folded, and applied again)", [&](size_t c) { return scale(c) * scale(c); },
+      1, 1);
+}
+
+// A multiplication by, or an addition of, a constant that may have been lost on the way.
+void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
+  const fbs::OperatorT& op = piece.operators[k];
+  const int constant = constant_of(piece, op);
+  if (constant < 0) return;
+  const fbs::BinaryKind kind = kind_of(op);
+  const bool scales = kind == fbs::BinaryKind::Mul || kind == fbs::BinaryKind::Div;
+  if (!scales && kind != fbs::BinaryKind::Add && kind != fbs::BinaryKind::Sub) return;
+  const auto cause = [&](const char* text, double (*map)(double)) {
+    out.push_back({text, k, [=](Piece& p) {
+                     for (double& v : p.known.at(constant).values) v = map(v);
+                   }});
+  };
+  if (scales) {
+    cause("the scale (LayerScale, or a norm's) is dropped", [](double) { return 1.0; });
+    cause("the scale is applied twice", [](double v) { return v * v; });
+    cause("the scale divides where it should multiply", [](double v) { return 1 / v; });
+  } else {
+    cause("the shift (a bias, or a position embedding) is dropped", [](double) { return 0.0; });
+    cause("the shift is added twice", [](double v) { return 2 * v; });
+    cause("the shift has the wrong sign", [](double v) { return -v; });
+  }
+}
+
+float* epsilon_of(fbs::OperatorT& op) {
+  if (auto* p = op.params.AsLayerNorm()) return &p->epsilon;
+  if (auto* p = op.params.AsGroupNorm()) return &p->epsilon;
+  if (auto* p = op.params.AsGrn()) return &p->epsilon;
+  return nullptr;
+}
+
+}  // namespace
+
+void norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoint, std::vector<Cause>& out) {
+  batch_norm_causes(piece, k, checkpoint, out);
+  constant_causes(piece, k, out);
+  fbs::OperatorT op = piece.operators[k];
+  const float* epsilon = epsilon_of(op);
+  if (epsilon == nullptr) return;
+  for (double e : kEpsilons)
+    if (static_cast<float>(e) != *epsilon)
+      out.push_back({"the norm's " + epsilon_text(e, static_cast<double>(*epsilon)), k,
+                     [=](Piece& p) { *epsilon_of(p.operators[k]) = static_cast<float>(e); }});
+  for (const auto& [place, value, text] :
+       {std::tuple{1, 1.0, "the norm's weight is missing"}, {2, 0.0, "the norm's bias is missing"}})
+    out.push_back({text, k, [tensor = op.inputs[static_cast<size_t>(place)], v = value](Piece& p) {
+                     std::ranges::fill(p.known.at(tensor).values, v);
+                   }});
+  if (const auto* group = op.params.AsGroupNorm())
+    for (int groups : {1, 2, 4, 8, 16, 32, 64})
+      if (groups != group->groups)
+        out.push_back(
+            {"the norm has " + std::to_string(groups) + " groups in place of " + std::to_string(group->groups), k,
+             [=](Piece& p) { p.operators[k].params.AsGroupNorm()->groups = groups; }});
+}
+
+}  // namespace ferry::bisect

@@ -1,0 +1,175 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "cli/bisect/causes.h"
+
+namespace ferry::bisect {
+namespace {
+
+using Place = std::array<int64_t, 4>;  // o, ky, kx, i
+
+// A weight as O,KH,KW,I: a linear's kernel is a point.
+Place extent(const Shape& shape) {
+  if (shape.rank == 4) return {shape[0], shape[1], shape[2], shape[3]};
+  return {shape[0], 1, 1, shape[1]};
+}
+
+size_t flat(const Place& n, const Place& p) {
+  return static_cast<size_t>(((p[0] * n[1] + p[1]) * n[2] + p[2]) * n[3] + p[3]);
+}
+
+// The weight with every element taken from another place.
+template <typename From>
+void rearrange(Array& weight, const From& from) {
+  const Place n = extent(weight.shape);
+  const std::vector<double> old = weight.values;
+  Place p;
+  for (p[0] = 0; p[0] < n[0]; ++p[0])
+    for (p[1] = 0; p[1] < n[1]; ++p[1])
+      for (p[2] = 0; p[2] < n[2]; ++p[2])
+        for (p[3] = 0; p[3] < n[3]; ++p[3]) weight.values[flat(n, p)] = old[flat(n, from(p, n))];
+}
+
+// The element at flat place `at` of the weight written in another order of dimensions.
+Place unflat(const Place& n, const std::array<int, 4>& order, int64_t at) {
+  Place p{};
+  for (size_t d = 4; d-- > 0; at /= n[static_cast<size_t>(order[d])])
+    p[static_cast<size_t>(order[d])] = at % n[static_cast<size_t>(order[d])];
+  return p;
+}
+
+double rounded(double value, int bits) {
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, bits)), exponent - bits);
+}
+
+class Weights {
+ public:
+  Weights(const Piece& piece, size_t k, std::vector<Cause>& out)
+      : k_(k), tensor_(piece.operators[k].inputs[1]), n_(extent(piece.known.at(tensor_).shape)), out_(out) {}
+
+  template <typename From>
+  void moved(std::string text, From from) {
+    out_.push_back({std::move(text), k_, [tensor = tensor_, from](Piece& p) { rearrange(p.known.at(tensor), from); }});
+  }
+
+  template <typename Map>
+  void mapped(std::string text, Map map) {
+    out_.push_back({std::move(text), k_, [tensor = tensor_, map](Piece& p) {
+                      for (double& v : p.known.at(tensor).values) v = map(v);
+                    }});
+  }
+
+  // Read as if it were stored in `order` (0: O, 1: KH, 2: KW, 3: I) without being turned.
+  void order(const char* name, std::array<int, 4> order) {
+    moved(std::string("the weight is read in the order ") + name + " without being turned to O,KH,KW,I",
+          [order](const Place& p, const Place& n) { return unflat(n, order, static_cast<int64_t>(flat(n, p))); });
+  }
+
+  const Place& extent_of() const { return n_; }
+
+ private:
+  size_t k_;
+  int tensor_;
+  Place n_;
+  std::vector<Cause>& out_;
+};
+
+void kernel_causes(Weights& w) {
+  const Place n = w.extent_of();
+  if (n[1] * n[2] == 1) return;
+  w.moved("the kernel is turned by 180 degrees (flipped)", [](Place p, const Place& m) {
+    return Place{p[0], m[1] - 1 - p[1], m[2] - 1 - p[2], p[3]};
+  });
+  w.moved("the kernel is mirrored left to right", [](Place p, const Place& m) {
+    return Place{p[0], p[1], m[2] - 1 - p[2], p[3]};
+  });
+  w.moved("the kernel is mirrored top to bottom", [](Place p, const Place& m) {
+    return Place{p[0], m[1] - 1 - p[1], p[2], p[3]};
+  });
+  if (n[1] == n[2])
+    w.moved("the kernel's rows and columns are exchanged", [](Place p, const Place&) {
+      return Place{p[0], p[2], p[1], p[3]};
+    });
+  w.order("O,I,KH,KW (PyTorch's)", {0, 3, 1, 2});
+  w.order("KH,KW,I,O (TensorFlow's)", {1, 2, 3, 0});
+}
+
+void channel_causes(Weights& w, bool linear) {
+  const Place n = w.extent_of();
+  if (n[0] == n[3] && n[0] > 1)
+    w.moved("the weight is transposed: outputs and inputs are exchanged", [](Place p, const Place&) {
+      return Place{p[3], p[1], p[2], p[0]};
+    });
+  else if (linear)
+    w.order("I,O", {3, 1, 2, 0});
+  if (n[3] > 1)
+    w.moved(n[3] == 3 ? "the input channels are reversed (RGB read as BGR)" : "the input channels are reversed",
+            [](Place p, const Place& m) {
+              return Place{p[0], p[1], p[2], m[3] - 1 - p[3]};
+            });
+  if (n[3] % 2 == 0)
+    w.moved("the halves of the inputs are exchanged (the order of a concatenation)", [](Place p, const Place& m) {
+      return Place{p[0], p[1], p[2], (p[3] + m[3] / 2) % m[3]};
+    });
+  if (n[0] % 2 == 0)
+    w.moved("the halves of the outputs are exchanged (gate and value)", [](Place p, const Place& m) {
+      return Place{(p[0] + m[0] / 2) % m[0], p[1], p[2], p[3]};
+    });
+  if (n[0] % 3 == 0 && linear) {
+    w.moved("the outputs' thirds are in another order: query and key exchanged", [](Place p, const Place& m) {
+      const int64_t third = m[0] / 3;
+      return Place{p[0] < 2 * third ? (p[0] + third) % (2 * third) : p[0], p[1], p[2], p[3]};
+    });
+    for (int64_t turn : {1, 2})
+      w.moved("the outputs' thirds (query, key, value) are in another order", [turn](Place p, const Place& m) {
+        return Place{(p[0] + turn * (m[0] / 3)) % m[0], p[1], p[2], p[3]};
+      });
+  }
+  for (int64_t groups : {2, 3, 4, 6, 8, 12, 16, 32}) {
+    if (n[0] % groups != 0 || n[0] == groups) continue;
+    const std::string count = std::to_string(groups);
+    w.moved("the output channels of " + count + " groups are interleaved", [groups](Place p, const Place& m) {
+      return Place{p[0] % groups * (m[0] / groups) + p[0] / groups, p[1], p[2], p[3]};
+    });
+    w.moved("the output channels are taken as interleaved by " + count + " groups, and are not",
+            [groups](Place p, const Place& m) {
+              const int64_t size = m[0] / groups;
+              return Place{p[0] % size * groups + p[0] / size, p[1], p[2], p[3]};
+            });
+  }
+  // A flattened map: C,H,W in PyTorch, H,W,C in TensorFlow and here.
+  for (int64_t area : {4, 9, 16, 25, 36, 49, 64, 81, 100, 144, 196}) {
+    if (!linear || n[3] % area != 0 || n[3] == area) continue;
+    const std::string text = "the flattened map of " + std::to_string(area) + " places is read ";
+    w.moved(text + "as H,W,C, and is C,H,W", [area](Place p, const Place& m) {
+      const int64_t c = m[3] / area;
+      return Place{p[0], p[1], p[2], p[3] % c * area + p[3] / c};
+    });
+    w.moved(text + "as C,H,W, and is H,W,C", [area](Place p, const Place& m) {
+      const int64_t c = m[3] / area;
+      return Place{p[0], p[1], p[2], p[3] % area * c + p[3] / area};
+    });
+  }
+}
+
+}  // namespace
+
+void weight_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
+  const fbs::OperatorT& op = piece.operators[k];
+  const bool linear = op.params.type == fbs::OpParams::Linear;
+  if (!linear && op.params.type != fbs::OpParams::Conv2d && op.params.type != fbs::OpParams::ConvTranspose2d) return;
+  Weights w(piece, k, out);
+  kernel_causes(w);
+  channel_causes(w, linear);
+  w.mapped("the weights are rounded to float16", [](double v) { return rounded(v, 11); });
+  w.mapped("the weights are rounded to bfloat16", [](double v) { return rounded(v, 8); });
+  w.mapped("the weights have the wrong sign", [](double v) { return -v; });
+  if (op.inputs.size() > 2)
+    out.push_back({"the bias is missing", k,
+                   [bias = op.inputs[2]](Piece& p) { std::ranges::fill(p.known.at(bias).values, 0.0); }});
+}
+
+}  // namespace ferry::bisect

@@ -1,0 +1,55 @@
+#include "cli/bisect/matching.h"
+
+#include <cstdlib>
+
+#include "converter/passes/passes.h"
+
+namespace ferry::bisect {
+namespace {
+
+using Operators = std::vector<std::unique_ptr<fbs::OperatorT>>;
+
+bool alike(const fbs::ModelT& a, const fbs::OperatorT& x, const fbs::ModelT& b, const fbs::OperatorT& y) {
+  return x.name == y.name && x.params.type == y.params.type &&
+         a.tensors[static_cast<size_t>(x.outputs.front())]->shape ==
+             b.tensors[static_cast<size_t>(y.outputs.front())]->shape;
+}
+
+// The longest common subsequence of two lists of operators, as pairs of their outputs.
+std::map<int, int> common(const fbs::ModelT& a, const fbs::ModelT& b) {
+  const Operators &x = a.operators, &y = b.operators;
+  std::vector<std::vector<int>> length(x.size() + 1, std::vector<int>(y.size() + 1));
+  for (size_t i = x.size(); i-- > 0;)
+    for (size_t j = y.size(); j-- > 0;)
+      length[i][j] =
+          alike(a, *x[i], b, *y[j]) ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
+  std::map<int, int> out;
+  for (size_t i = 0, j = 0; i < x.size() && j < y.size();) {
+    if (alike(a, *x[i], b, *y[j]))
+      out[x[i++]->outputs.front()] = y[j++]->outputs.front();
+    else
+      length[i + 1][j] >= length[i][j + 1] ? ++i : ++j;
+  }
+  return out;
+}
+
+}  // namespace
+
+Matching match(const fbs::ModelT& blob, const ConvertOptions& convert) {
+  ConvertOptions options = convert;
+  options.passes = false;
+  Matching out{.graph = convert_to_graph(options), .after_passes = convert_to_graph(options), .raw = {}, .passed = {}};
+  // Passes renumber tensors, and keep their names.
+  auto& tensors = out.after_passes->model.tensors;
+  for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);
+  run_passes(*out.after_passes, {.keep_taps = convert.keep_taps});
+  out.passed = common(blob, out.after_passes->model);
+  for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->model.inputs.size(); ++i)
+    out.passed[static_cast<int>(blob.inputs[i]->tensor)] = static_cast<int>(out.after_passes->model.inputs[i]->tensor);
+  for (const auto& [ours, passed] : out.passed)
+    if (const std::string& name = tensors[static_cast<size_t>(passed)]->name; name.starts_with('#'))
+      out.raw[ours] = std::atoi(name.c_str() + 1);
+  return out;
+}
+
+}  // namespace ferry::bisect

@@ -1,0 +1,20 @@
+// Which value of a blob is which of the graph that its checkpoint gives.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "converter/convert.h"
+
+namespace ferry::bisect {
+
+struct Matching {
+  std::unique_ptr<Graph> graph;         // as the family's code builds it, without passes
+  std::unique_ptr<Graph> after_passes;  // as it would be packed
+  std::map<int, int> raw, passed;       // from the blob's tensors to those of either graph
+};
+
+// Operators are matched by module, kind and shape, in order; what only one side has is left out.
+Matching match(const fbs::ModelT& blob, const ConvertOptions& convert);
+
+}  // namespace ferry::bisect

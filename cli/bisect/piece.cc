@@ -1,0 +1,85 @@
+#include "cli/bisect/piece.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "converter/error.h"
+#include "converter/graph/graph.h"
+
+namespace ferry::bisect {
+
+std::vector<int> Source::producers() const {
+  std::vector<int> out(model->tensors.size(), -1);
+  for (size_t i = 0; i < model->operators.size(); ++i)
+    out[static_cast<size_t>(model->operators[i]->outputs.front())] = static_cast<int>(i);
+  return out;
+}
+
+Piece cut(const Source& source, int target, const Values& given) {
+  const std::vector<int> producers = source.producers();
+  Piece piece;
+  piece.target = target;
+  std::set<int> operators;
+  std::vector<int> open{target};
+  while (!open.empty()) {
+    const int tensor = open.back();
+    open.pop_back();
+    const auto value = given.find(tensor);
+    const int op = producers[static_cast<size_t>(tensor)];
+    if (const fbs::TensorT& t = *source.model->tensors[static_cast<size_t>(tensor)]; t.buffer != 0) {
+      if (piece.constants.emplace(tensor, t.name).second) piece.known[tensor] = source.constant(tensor);
+    } else if (value != given.end() && (tensor != target || op < 0)) {
+      piece.known.insert(*value);
+    } else if (op < 0) {
+      fail("tensor '%s' is an input whose value is not known",
+           source.model->tensors[static_cast<size_t>(tensor)]->name.c_str());
+    } else if (operators.insert(op).second) {
+      for (int input : source.model->operators[static_cast<size_t>(op)]->inputs) open.push_back(input);
+    }
+  }
+  for (int op : operators) {
+    piece.operators.push_back(*source.model->operators[static_cast<size_t>(op)]);
+    piece.places.push_back(op);
+  }
+  return piece;
+}
+
+Values compute(const Piece& piece, const Values* former, size_t from) {
+  Values out;
+  for (size_t i = 0; i < piece.operators.size(); ++i) {
+    const fbs::OperatorT& op = piece.operators[i];
+    const int output = op.outputs.front();
+    if (former != nullptr && i < from) {
+      out[output] = former->at(output);
+      continue;
+    }
+    std::vector<const Array*> inputs;
+    for (int input : op.inputs) {
+      const auto computed = out.find(input);
+      inputs.push_back(computed != out.end() ? &computed->second : &piece.known.at(input));
+    }
+    const SerializedOp serialized(op);
+    out[output] = reference::compute(*serialized, inputs);
+  }
+  return out;
+}
+
+Difference difference(const Array& ours, const Array& right) {
+  Difference out;
+  if (ours.shape != right.shape) {
+    out.relative = std::numeric_limits<double>::infinity();
+    return out;
+  }
+  double absmax = 0, largest = 0;
+  for (size_t i = 0; i < right.values.size(); ++i) {
+    absmax = std::max(absmax, std::fabs(right.values[i]));
+    double error = std::fabs(ours.values[i] - right.values[i]);
+    if (std::isnan(error)) error = std::numeric_limits<double>::infinity();
+    if (error > largest) largest = error, out.at = i;
+  }
+  out.relative = largest == 0 ? 0 : largest / absmax;
+  return out;
+}
+
+}  // namespace ferry::bisect

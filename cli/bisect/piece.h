@@ -1,0 +1,53 @@
+// A few operators cut out of a graph, which the oracle computes: from some of its values to one of them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converter/reference/reference.h"
+#include "ferry_generated.h"
+
+namespace ferry::bisect {
+
+using reference::Array;
+using Values = std::map<int, Array>;  // by index in ModelT.tensors
+
+// A graph to cut from: a converter's or a blob's.
+struct Source {
+  const fbs::ModelT* model = nullptr;
+  std::function<Array(int)> constant;  // the values of a constant
+
+  // By tensor: the operator that computes it, -1 for inputs and constants.
+  std::vector<int> producers() const;
+};
+
+struct Piece {
+  std::vector<fbs::OperatorT> operators;  // in order
+  std::vector<int> places;                // their indices in the graph
+  Values known;                           // what they read from outside, and constants
+  std::map<int, std::string> constants;   // their names
+  int target = -1;
+
+  bool is_constant(int tensor) const { return constants.contains(tensor); }
+};
+
+// The operators that lead to `target` from the values in `given`; `target` itself is computed even where it is given.
+// Throws Error where they lead to an input of the graph that is not given.
+Piece cut(const Source& source, int target, const Values& given);
+
+// Everything that the piece computes, by the oracle. Values that `former` has are taken from there for the operators before
+// number `from`.
+Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0);
+
+// The largest difference over the absolute maximum of `right`, and where. Infinite where shapes differ or a value is not a
+// number.
+struct Difference {
+  double relative = 0;
+  size_t at = 0;
+};
+Difference difference(const Array& ours, const Array& right);
+
+}  // namespace ferry::bisect

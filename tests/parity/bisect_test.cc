@@ -1,0 +1,318 @@
+// `ferry bisect` finds what was planted: faults in converted models, in a backend, and in a family's graph.
+#ifdef FERRY_HAS_CONVERTER
+
+#include "cli/bisect/bisect.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "cli/sdk.h"
+#include "converter/checkpoint/safetensors.h"
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::bisect {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+std::unique_ptr<parity::Network> run_on_cpu(std::span<const std::byte> blob, const parity::Fixture& fixture) {
+  return std::make_unique<parity::Network>(blob, fixture, cli::session_options(2));
+}
+
+// A weight's place by output, row, column and input.
+struct Place {
+  int o, y, x, i;
+};
+
+// MobileNetV2 and its fixture; the graph is made wrong in one place.
+class Bisect : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+    const fs::path folder = shared_dir() / "fixtures" / "timm_mobilenetv2_100";
+    fixture_ = parity::read_fixture(folder);
+    options_.checkpoint = folder_.path() / "right.safetensors";
+    options_.model = "timm/mobilenetv2_100";
+    parity::make_checkpoint(folder / "manifest.json", options_.checkpoint);
+    right_ = open_checkpoint(options_.checkpoint);
+  }
+
+  // ---- a wrong graph: of the right checkpoint, or of one with a tensor changed, which the blob does not admit
+  void from_right(bool keep_taps) {
+    options_.keep_taps = keep_taps;
+    graph_ = convert_to_graph(options_);
+  }
+  template <typename Change>  // of std::vector<float>&
+  void from_changed(bool keep_taps, const std::string& name, const Change& change) {
+    auto tensors = right_->tensors();
+    std::vector<float> values = tensors.at(name).to_floats();
+    change(values);
+    tensors.at(name).bytes = std::as_bytes(std::span(values));
+    write_safetensors(folder_.path() / "wrong.safetensors", tensors);
+    options_.keep_taps = keep_taps;
+    ConvertOptions wrong = options_;
+    wrong.checkpoint = folder_.path() / "wrong.safetensors";
+    graph_ = convert_to_graph(wrong);
+    graph_->model.provenance->source_sha256 = right_->sha256();
+  }
+
+  // The operator of that kind in that module.
+  fbs::OperatorT& op(const std::string& name, fbs::OpParams type) {
+    for (const auto& op : graph_->model.operators)
+      if (op->name == name && op->params.type == type) return *op;
+    throw Error("no operator " + name);
+  }
+  fbs::OperatorT& conv(const std::string& name) { return op(name, fbs::OpParams::Conv2d); }
+
+  template <typename Map>  // of the value at a place, given a reader of the old ones and the extents
+  void reweigh(fbs::OperatorT& op, const Map& map) {
+    const int weight = op.inputs[1];
+    const Shape s = graph_->shape(weight);
+    const Place n = s.rank == 4 ? Place{s[0], s[1], s[2], s[3]} : Place{s[0], 1, 1, s[1]};
+    const std::vector<double> old = graph_->values(weight);
+    const auto at = [&](const Place& p) {
+      return old[static_cast<size_t>(((p.o * n.y + p.y) * n.x + p.x) * n.i + p.i)];
+    };
+    std::vector<double> values;
+    for (int o = 0; o < n.o; ++o)
+      for (int y = 0; y < n.y; ++y)
+        for (int x = 0; x < n.x; ++x)
+          for (int i = 0; i < n.i; ++i) values.push_back(map(at, Place{o, y, x, i}, n));
+    op.inputs[1] = graph_->add_constant(graph_->at(weight).name, s, std::move(values)).index;
+    forget_unread();
+  }
+
+  void set_constant(fbs::OperatorT& op, size_t input, double value) {
+    const Shape s = graph_->shape(op.inputs[input]);
+    op.inputs[input] =
+        graph_->add_constant("constant", s, std::vector<double>(static_cast<size_t>(s.elements()), value)).index;
+    forget_unread();
+  }
+
+  // Packing wants no constant that nobody reads.
+  void forget_unread() {
+    std::vector<bool> keep(graph_->model.tensors.size(), false);
+    for (const auto& op : graph_->model.operators) {
+      for (int t : op->inputs) keep[static_cast<size_t>(t)] = true;
+      for (int t : op->outputs) keep[static_cast<size_t>(t)] = true;
+    }
+    for (const auto& port : graph_->model.inputs) keep[port->tensor] = true;
+    graph_->compact(keep);
+  }
+
+  Finding find(const RunNetwork& run = run_on_cpu) {
+    const auto start = std::chrono::steady_clock::now();
+    const Finding finding = bisect(pack(*graph_), options_, fixture_, run);
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60);
+    EXPECT_LE(static_cast<double>(finding.runs), std::log2(static_cast<double>(graph_->model.operators.size())) + 1);
+    return finding;
+  }
+
+  void expect(const Finding& f, Fault fault, const std::string& name, const std::string& cause) {
+    EXPECT_EQ(f.fault, fault) << f.first;
+    EXPECT_EQ(f.name, name) << f.first;
+    EXPECT_NE((f.cause.empty() ? f.pattern : f.cause).find(cause), std::string::npos)
+        << "cause: " << f.cause << ", leaves " << f.cause_error << " of " << f.error << "; pattern: " << f.pattern;
+    EXPECT_FALSE(f.worst.empty());
+    EXPECT_FALSE(f.parameters.empty());
+  }
+  void expect_conversion(const std::string& name, const std::string& cause) {
+    expect(find(), Fault::Conversion, name, cause);
+  }
+
+  ScratchFolder folder_;
+  parity::Fixture fixture_;
+  ConvertOptions options_;
+  std::shared_ptr<const Checkpoint> right_;
+  std::unique_ptr<Graph> graph_;
+};
+
+constexpr auto turned = [](const auto& w, Place p, Place n) { return w({p.o, n.y - 1 - p.y, n.x - 1 - p.x, p.i}); };
+
+TEST_F(Bisect, NothingInARightBlob) {
+  from_right(false);
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::None) << finding.first;
+}
+
+TEST_F(Bisect, 01_FlippedKernel) {
+  from_right(true);
+  reweigh(conv("blocks.2.0.conv_dw"), turned);
+  expect_conversion("blocks.2.0.conv_dw", "turned by 180");
+}
+TEST_F(Bisect, 02_FlippedKernelFusedWithItsNorm) {
+  from_changed(false, "blocks.2.1.conv_dw.weight", [](std::vector<float>& v) {
+    for (auto at = v.begin(); at != v.end(); at += 9) std::reverse(at, at + 9);
+  });
+  expect_conversion("blocks.2.1.conv_dw", "turned by 180");
+}
+TEST_F(Bisect, 03_MirroredKernel) {
+  from_right(true);
+  reweigh(conv("conv_stem"), [](const auto& w, Place p, Place n) { return w({p.o, p.y, n.x - 1 - p.x, p.i}); });
+  expect_conversion("conv_stem", "left to right");
+}
+TEST_F(Bisect, 04_RowsAndColumnsExchanged) {
+  from_right(true);
+  reweigh(conv("blocks.4.1.conv_dw"), [](const auto& w, Place p, Place) { return w({p.o, p.x, p.y, p.i}); });
+  expect_conversion("blocks.4.1.conv_dw", "rows and columns are exchanged");
+}
+TEST_F(Bisect, 05_PaddingBelow) {
+  from_right(true);
+  fbs::Conv2dT& p = *conv("blocks.1.0.conv_dw").params.AsConv2d();
+  p.pad_top = p.pad_left = 0, p.pad_bottom = p.pad_right = 2;
+  expect_conversion("blocks.1.0.conv_dw", "below and to the right");
+}
+TEST_F(Bisect, 06_PaddingAboveFused) {
+  from_right(false);
+  fbs::Conv2dT& p = *conv("blocks.3.0.conv_dw").params.AsConv2d();
+  p.pad_top = p.pad_left = 2, p.pad_bottom = p.pad_right = 0;
+  expect_conversion("blocks.3.0.conv_dw", "above and to the left");
+}
+TEST_F(Bisect, 07_EpsilonFolded) {
+  from_changed(false, "blocks.3.0.bn1.running_var", [](std::vector<float>& v) {
+    for (float& variance : v) variance += 1e-3f - 1e-5f;
+  });
+  expect_conversion("blocks.3.0.conv_pw", "epsilon is 0.001 in place of 1e-05");
+}
+TEST_F(Bisect, 08_MeanNotSubtracted) {
+  from_changed(true, "blocks.2.0.bn2.running_mean", [](std::vector<float>& v) { std::ranges::fill(v, 0.0f); });
+  expect_conversion("blocks.2.0.bn2.act", "mean is not subtracted");
+}
+TEST_F(Bisect, 09_NormWithoutBias) {
+  from_changed(false, "blocks.4.0.bn2.bias", [](std::vector<float>& v) { std::ranges::fill(v, 0.0f); });
+  expect_conversion("blocks.4.0.conv_dw", "norm's bias is missing");
+}
+TEST_F(Bisect, 10_NormWithoutWeight) {
+  from_changed(false, "blocks.5.1.bn3.weight", [](std::vector<float>& v) { std::ranges::fill(v, 1.0f); });
+  expect_conversion("blocks.5.1.conv_pwl", "norm's weight is missing");
+}
+TEST_F(Bisect, 11_DifferenceForSum) {
+  from_right(true);
+  op("blocks.3.2", fbs::OpParams::Binary).params.AsBinary()->kind = fbs::BinaryKind::Sub;
+  expect_conversion("blocks.3.2", "Sub in place of Add");
+}
+TEST_F(Bisect, 12_FusedActivationLost) {
+  from_right(false);
+  fbs::Conv2dT& p = *conv("blocks.3.1.conv_dw").params.AsConv2d();
+  p.output_min = -kInfinity, p.output_max = kInfinity;
+  expect_conversion("blocks.3.1.conv_dw", "activation is none in place of ReLU6");
+}
+TEST_F(Bisect, 13_ShortcutDropped) {
+  from_right(true);
+  fbs::OperatorT& add = op("blocks.2.1", fbs::OpParams::Binary);
+  const Shape s = graph_->shape(add.inputs[1]);
+  add.inputs[1] = graph_->add_constant("zero", s, std::vector<double>(static_cast<size_t>(s.elements()), 0.0)).index;
+  expect_conversion("blocks.2.1", "one side of the sum");
+}
+TEST_F(Bisect, 14_ColoursReversed) {
+  from_right(false);
+  reweigh(conv("conv_stem"), [](const auto& w, Place p, Place n) { return w({p.o, p.y, p.x, n.i - 1 - p.i}); });
+  expect_conversion("conv_stem", "RGB read as BGR");
+}
+TEST_F(Bisect, 15_WeightInPyTorchOrder) {
+  from_right(true);
+  reweigh(conv("conv_stem"), [](const auto& w, Place p, Place n) {
+    const int at = (p.y * n.x + p.x) * n.i + p.i;
+    return w({p.o, at / n.x % n.y, at % n.x, at / (n.x * n.y)});
+  });
+  expect_conversion("conv_stem", "O,I,KH,KW (PyTorch's)");
+}
+TEST_F(Bisect, 16_ClassifierWithoutBias) {
+  from_right(false);
+  set_constant(op("classifier", fbs::OpParams::Linear), 2, 0);
+  expect_conversion("classifier", "bias is missing");
+}
+TEST_F(Bisect, 17_HalvesOfInputsExchanged) {
+  from_right(false);
+  reweigh(op("classifier", fbs::OpParams::Linear), [](const auto& w, Place p, Place n) {
+    return w({p.o, 0, 0, (p.i + n.i / 2) % n.i});
+  });
+  expect_conversion("classifier", "halves of the inputs are exchanged");
+}
+TEST_F(Bisect, 18_GroupOrder) {
+  from_right(true);
+  reweigh(conv("blocks.3.2.conv_pw"), [](const auto& w, Place p, Place n) {
+    return w({p.o % 2 * (n.o / 2) + p.o / 2, p.y, p.x, p.i});
+  });
+  expect_conversion("blocks.3.2.conv_pw", "of 2 groups are interleaved");
+}
+TEST_F(Bisect, 19_Scale) {
+  from_right(true);
+  reweigh(conv("blocks.3.3.conv_pwl"), [](const auto& w, Place p, Place) { return w(p) * 1.02; });
+  expect_conversion("blocks.3.3.conv_pwl", "every value is 1.02 times");
+}
+TEST_F(Bisect, 20_WeightsRounded) {
+  from_changed(true, "blocks.5.0.conv_pw.weight", [](std::vector<float>& v) {
+    for (float& w : v) {
+      const uint32_t bits = std::bit_cast<uint32_t>(w);
+      w = std::bit_cast<float>((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u);
+    }
+  });
+  expect_conversion("blocks.5.0.conv_pw", "rounded to bfloat16");
+}
+TEST_F(Bisect, 21_MeanIsASum) {
+  from_right(false);
+  for (const auto& op : graph_->model.operators)
+    if (auto* reduce = op->params.AsReduce()) {
+      reduce->kind = fbs::ReduceKind::Sum;
+      expect_conversion(op->name, "sum is taken in place of the mean");
+    }
+}
+TEST_F(Bisect, 22_OneChannelDamaged) {
+  from_right(true);
+  reweigh(conv("blocks.4.2.conv_pw"), [](const auto& w, Place p, Place) { return p.o == 7 ? -w(p) : w(p); });
+  expect_conversion("blocks.4.2.conv_pw", "only 1 of 576 channels depart: 7");
+}
+
+// A backend that turns one kernel: it runs another blob than the one that it is given.
+TEST_F(Bisect, BackendIsToldFromConversion) {
+  from_right(false);
+  const RunNetwork faulty = [this](std::span<const std::byte> blob, const parity::Fixture& fixture) {
+    const fbs::Model* graph = nullptr;
+    std::span<const std::byte> data;
+    cli::check(verify(blob, &graph, &data));
+    fbs::ModelT model;
+    graph->UnPackTo(&model);
+    std::vector<std::byte> changed(data.begin(), data.end());
+    for (const auto& op : model.operators) {
+      if (op->name != "blocks.2.2.conv_dw") continue;
+      const fbs::TensorT& weight = *model.tensors[static_cast<size_t>(op->inputs[1])];
+      auto* values = reinterpret_cast<float*>(changed.data() + model.buffers[weight.buffer]->offset);
+      for (int o = 0; o < weight.shape[0]; ++o) std::reverse(values + o * 9, values + o * 9 + 9);
+    }
+    return run_on_cpu(assemble(model, changed), fixture);
+  };
+  expect(find(faulty), Fault::Backend, "blocks.2.2.conv_dw", "turned by 180");
+}
+
+// A family that reads a kernel the wrong way round: blob and graph agree, and only the reference tells.
+TEST_F(Bisect, GraphIsToldFromConversion) {
+  from_changed(true, "blocks.2.0.conv_dw.weight", [](std::vector<float>& v) {
+    for (auto at = v.begin(); at != v.end(); at += 9) std::reverse(at, at + 9);
+  });
+  options_.checkpoint = folder_.path() / "wrong.safetensors";
+  graph_ = convert_to_graph(options_);
+  expect(find(), Fault::Graph, "blocks.2.0.conv_dw", "turned by 180");
+}
+
+TEST_F(Bisect, RefusesAnotherCheckpoint) {
+  from_right(false);
+  graph_->model.provenance->source_sha256[0] ^= 1;
+  EXPECT_THROW(find(), Error);
+}
+
+}  // namespace
+}  // namespace ferry::bisect
+
+#endif  // FERRY_HAS_CONVERTER

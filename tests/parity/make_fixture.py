@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Make parity fixtures of a PyTorch network: its inputs, outputs and the output of every module, by forward hooks.
+
+    make_fixture.py OUT --library torchvision --arch resnet18 --seed 0 1
+    make_fixture.py OUT --library timm --arch convnext_atto --weights model.safetensors --input photo.jpg
+    make_fixture.py OUT --library transformers --arch microsoft/resnet-50 --weights folder_with_config/
+
+Writes a folder OUT/NAME for each seed, in the format parity-fixture/1 (docs/parity.md). Everything is computed twice: in
+float64, whose results are stored rounded to float32, and in float32, whose error is the fixture's floor.
+
+Without --weights the checkpoint is synthetic: a rule for each tensor stands in the manifest, and build/dev/bin/make_checkpoint
+makes the file from it. Without --input the input follows from the seed, as certificates want it. One photograph and two
+seeds are a good start for a new family. Needs torch, and torchvision, timm or transformers as asked for.
+"""
+import argparse, hashlib, json, os, struct, sys
+import numpy as np
+import torch
+
+MASK = (1 << 64) - 1
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
+
+# ---- cbrng-1: numbers that are the same everywhere (sdk/model/seeded.h) ---------------------------------------------
+
+
+def mix64(z):
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+def bits(name, seed, count):
+    base = 0xCBF29CE484222325
+    for b in name.encode():
+        base = ((base ^ b) * 0x100000001B3) & MASK
+    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(base ^ mix64(seed))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def unit(name, seed, count):
+    return ((bits(name, seed, count) >> np.uint64(40)).astype(np.int64) - (1 << 23)) / float(1 << 23)
+
+
+def seeded_picture(shape, seed):
+    n, c, h, w = shape
+    rows, columns = -(-h // 32), -(-w // 32)
+    tiles = unit("input.tile", seed, n * c * rows * columns).reshape(n, c, rows, columns)
+    tiles = tiles.repeat(32, 2).repeat(32, 3)[:, :, :h, :w]
+    return (1.5 * tiles + 0.5 * unit("input.noise", seed, n * c * h * w).reshape(shape)).astype(np.float32)
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------
+
+
+def rule_of(name, tensor):
+    """A rule that keeps activations at an ordinary size: weights by fan-in, norms near 1, small shifts."""
+    shape = list(tensor.shape)
+    if not tensor.is_floating_point():
+        return {"name": name, "dtype": "I64", "shape": shape, "kind": "const", "value": 0}
+    leaf = name.rsplit(".", 1)[-1]
+    kind, offset, scale = "uniform", 0.0, 0.1
+    if leaf == "running_var":
+        kind, offset, scale = "abs", 0.5, 1.0
+    elif leaf == "weight" and len(shape) == 1:
+        offset = 1.0
+    elif len(shape) > 1:
+        scale = float(np.float32(np.sqrt(6 / np.prod(shape[1:]))))
+    return {"name": name, "dtype": "F32", "shape": shape, "kind": kind, "offset": offset, "scale": float(np.float32(scale))}
+
+
+def synthesize(model, seed):
+    """Fills the model's own checkpoint by rules, which are returned."""
+    rules, state = [], {}
+    for name, tensor in model.state_dict().items():
+        rule = rule_of(name, tensor)
+        rules.append(rule)
+        if rule["kind"] == "const":
+            state[name] = torch.zeros_like(tensor)
+            continue
+        u = unit(name, seed, tensor.numel())
+        u = np.abs(u) if rule["kind"] == "abs" else u
+        values = (np.float32(rule["offset"]).astype(np.float64) + np.float64(np.float32(rule["scale"])) * u).astype(np.float32)
+        state[name] = torch.from_numpy(values.reshape(tensor.shape))
+    model.load_state_dict(state)
+    return rules
+
+
+def load(model, path):
+    if path.endswith(".safetensors"):
+        from safetensors.torch import load_file
+
+        state = load_file(path)
+    else:
+        state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state.get("state_dict", state))
+
+
+def build(args):
+    """The model in eval mode, its library's version, and the name of its input."""
+    if args.library == "torchvision":
+        import torchvision
+
+        return getattr(torchvision.models, args.arch)(num_classes=args.num_classes), torchvision.__version__, "input"
+    if args.library == "timm":
+        import timm
+
+        model = timm.create_model(args.arch, pretrained=False, in_chans=args.in_chans, num_classes=args.num_classes)
+        return model, timm.__version__, "input"
+    import transformers
+
+    source = args.weights if args.weights and os.path.isdir(args.weights) else args.arch
+    config = transformers.AutoConfig.from_pretrained(source)
+    model = getattr(transformers, (config.architectures or ["AutoModel"])[0])(config)
+    return model, transformers.__version__, "pixel_values"
+
+
+# ---- one run --------------------------------------------------------------------------------------------------------
+
+
+def run(model, picture):
+    """Every module's output by name, in the order of their ends; and the network's outputs."""
+    taps, calls, handles = {}, {}, []
+
+    def hook(name):
+        def keep(module, inputs, output):
+            calls[name] = calls.get(name, 0) + 1
+            if torch.is_tensor(output):
+                taps[name] = output.detach().clone()  # what follows may write in its place
+
+        return keep
+
+    for name, module in model.named_modules():
+        if name:
+            handles.append(module.register_forward_hook(hook(name)))
+    with torch.no_grad():
+        result = model(picture)
+    for handle in handles:
+        handle.remove()
+    # One module called twice (torchvision's shared relu) has no one output.
+    taps = {k: v for k, v in taps.items() if calls[k] == 1}
+    if torch.is_tensor(result):
+        return taps, {"logits": result}
+    return taps, {k: v for k, v in result.items() if torch.is_tensor(v)}
+
+
+# ---- files ----------------------------------------------------------------------------------------------------------
+
+
+def write_safetensors(path, tensors):
+    header, at = {}, 0
+    for name in sorted(tensors):
+        size = tensors[name].nbytes
+        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for name in sorted(tensors):
+            f.write(np.ascontiguousarray(tensors[name]).tobytes())
+
+
+def entry(name, exact, rough, samples, stored):
+    exact, rough = exact.numpy(), rough.numpy().astype(np.float64)
+    values = exact.astype(np.float32)
+    absmax = float(np.abs(exact).max())
+    item = {"name": name, "shape": list(exact.shape), "stored": "full"}
+    item["float32_vs_float64"] = float("%.3g" % (np.abs(rough - exact).max() / absmax)) if absmax else 0.0
+    item["absmax"] = float("%.9g" % np.abs(values).max())
+    if values.size > 2 * samples:
+        item.update(stored="sample", samples=samples)
+        values = values.reshape(-1)[(bits("sample:" + name, 0, samples) % np.uint64(values.size)).astype(np.int64)]
+    stored[name] = values
+    return item
+
+
+def photograph(path, height, width):
+    from PIL import Image
+
+    image = Image.open(path).convert("RGB")
+    scale = max(height / image.height, width / image.width)
+    image = image.resize((max(width, round(image.width * scale)), max(height, round(image.height * scale))), Image.BICUBIC)
+    left, top = (image.width - width) // 2, (image.height - height) // 2
+    pixels = np.asarray(image.crop((left, top, left + width, top + height)), np.float64) / 255
+    return ((pixels - MEAN) / STD).transpose(2, 0, 1)[None].astype(np.float32)
+
+
+def make(args, seed):
+    model, version, input_name = build(args)
+    model.eval()
+    rules = None
+    if not args.weights:
+        rules = synthesize(model, seed)
+    elif not os.path.isdir(args.weights):
+        load(model, args.weights)
+    else:
+        model = type(model).from_pretrained(args.weights).eval()
+    height, width = args.size
+    if args.input:
+        picture = photograph(args.input, height, width)
+    else:
+        picture = seeded_picture((1, args.in_chans, height, width), seed)
+    exact_taps, exact = run(model.double(), torch.from_numpy(picture).double())
+    rough_taps, rough = run(model.float(), torch.from_numpy(picture))
+
+    stored = {}
+    item = {"name": input_name, "shape": list(picture.shape), "dtype": "F32", "stored": "full" if args.input else "sample",
+            "sha256": hashlib.sha256(picture.tobytes()).hexdigest()}
+    if args.input:
+        stored[input_name] = picture
+    else:
+        item["samples"] = 1  # remade from the seed
+    name = (args.name or args.library + "_" + args.arch.replace("/", "_")) + (f"_seed{seed}" if seed else "")
+    manifest = {
+        "format": "parity-fixture/1",
+        "name": name,
+        "library": {"name": args.library, "version": version, "torch": torch.__version__},
+        "arch": args.arch,
+        "seed": seed,
+        "in_chans": args.in_chans,
+        "inputs": [item],
+        "taps": [entry("tap/" + k, v, rough_taps[k], args.samples, stored) for k, v in exact_taps.items()],
+        "outputs": [entry(k, v, rough[k], 8 * args.samples, stored) for k, v in exact.items()],
+    }
+    if rules is not None:
+        manifest["tensors"] = rules
+    if args.library == "transformers":
+        manifest["config_file"] = "config.json"
+    folder = os.path.join(args.out, name)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "manifest.json"), "w") as f:
+        json.dump(manifest, f, indent=1)
+        f.write("\n")
+    write_safetensors(os.path.join(folder, "fixture.safetensors"), stored)
+    if args.library == "transformers":
+        model.config.to_json_file(os.path.join(folder, "config.json"))
+    floor = max(e["float32_vs_float64"] for e in manifest["taps"] + manifest["outputs"])
+    print(f"{folder}: {len(manifest['taps'])} taps, {len(manifest['outputs'])} outputs, float32 floor at most {floor:.2g}")
+
+
+def size(text):
+    sides = [int(side) for side in text.split("x")]
+    return (sides * 2)[:2]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", help="folder for the fixtures' folders")
+    parser.add_argument("--library", choices=("torchvision", "timm", "transformers"), required=True)
+    parser.add_argument("--arch", required=True, help="the library's name of the network")
+    parser.add_argument("--name", help="of the fixture; without it LIBRARY_ARCH")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0], help="of input and weights; several make several fixtures")
+    parser.add_argument("--weights", help="a checkpoint (.safetensors, .pth), for transformers a folder; without it synthetic")
+    parser.add_argument("--input", help="a photograph; without it one that follows from the seed")
+    parser.add_argument("--size", type=size, default=(224, 224), help="HxW of the input")
+    parser.add_argument("--in-chans", type=int, default=3)
+    parser.add_argument("--num-classes", type=int, default=1000)
+    parser.add_argument("--samples", type=int, default=2048, help="values kept of a tap larger than twice as much")
+    args = parser.parse_args()
+    for seed in args.seed:
+        make(args, seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
