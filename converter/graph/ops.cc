@@ -288,17 +288,19 @@ Tensor prepend_tokens(Tensor x, Tensor tokens) {
   return padded + x.graph->add_op("", params, {tokens});
 }
 
-Tensor window_partition(Tensor x, int window, int shift) {
+Tensor window_partition(Tensor x, int window, int shift_h, int shift_w) {
   fbs::WindowPartitionT params;
   params.window_h = params.window_w = window;
-  params.shift_h = params.shift_w = shift;
+  params.shift_h = shift_h;
+  params.shift_w = shift_w;
   return x.graph->add_op("", params, {x});
 }
 
-Tensor window_reverse(Tensor x, int window, int shift, int height, int width) {
+Tensor window_reverse(Tensor x, int window, int shift_h, int shift_w, int height, int width) {
   fbs::WindowReverseT params;
   params.window_h = params.window_w = window;
-  params.shift_h = params.shift_w = shift;
+  params.shift_h = shift_h;
+  params.shift_w = shift_w;
   params.height = height;
   params.width = width;
   return x.graph->add_op("", params, {x});

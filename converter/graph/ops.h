@@ -132,10 +132,10 @@ Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& options, 
 Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved);
 // tokens (a constant 1,P,C), then those of x; for every sample.
 Tensor prepend_tokens(Tensor x, Tensor tokens);
-// N,H,W,C rolled up and left by `shift`, cut into windows of window x window: N * windows, window * window, C.
-Tensor window_partition(Tensor x, int window, int shift = 0);
+// N,H,W,C rolled up by shift_h and left by shift_w, cut into windows of window x window: N * windows, window * window, C.
+Tensor window_partition(Tensor x, int window, int shift_h = 0, int shift_w = 0);
 // The way back, to N,height,width,C.
-Tensor window_reverse(Tensor x, int window, int shift, int height, int width);
+Tensor window_reverse(Tensor x, int window, int shift_h, int shift_w, int height, int width);
 
 // Elementwise, broadcast as NumPy does.
 Tensor operator+(Tensor a, Tensor b);

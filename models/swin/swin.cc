@@ -39,9 +39,9 @@ Tensor window_attention(Tensor x, const Weights& w, const Windows& windows, int 
 
 Tensor block(Tensor x, const Weights& w, const Windows& windows, int heads) {
   const Shape map = x.shape();
-  Tensor y = window_partition(layer_norm(x, w["norm1"]), windows.side, windows.shift_h);
+  Tensor y = window_partition(layer_norm(x, w["norm1"]), windows.side, windows.shift_h, windows.shift_w);
   y = window_attention(y, w["attn"], windows, heads);
-  y = window_reverse(y, windows.side, windows.shift_h, map[1], map[2]);
+  y = window_reverse(y, windows.side, windows.shift_h, windows.shift_w, map[1], map[2]);
   w["attn_mask"].discard();
   x = reshape(x + tap(y, w["drop_path1"]), {0, -1, map[3]});
   x = x + tap(mlp(layer_norm(x, w["norm2"]), w["mlp"], {.hidden = 4 * map[3]}), w["drop_path2"]);

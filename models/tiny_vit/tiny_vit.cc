@@ -80,7 +80,7 @@ Tensor block(Tensor x, const Weights& w, int heads, int side) {
   const int below = (side - map[1] % side) % side, right = (side - map[2] % side) % side;
   const bool padded = below > 0 || right > 0;
   Tensor y = window_partition(padded ? pad2d(x, 0, 0, below, right) : x, side);
-  y = window_reverse(self_attention(y, w["attn"], heads, side), side, 0, map[1] + below, map[2] + right);
+  y = window_reverse(self_attention(y, w["attn"], heads, side), side, 0, 0, map[1] + below, map[2] + right);
   if (padded) y = slice(slice(y, 1, 0, map[1]), 2, 0, map[2]);
   x = conv_norm(x + y, w["local_conv"], {.out = map[3], .kernel = 3, .groups = map[3]});
   x = reshape(x, {0, -1, map[3]});

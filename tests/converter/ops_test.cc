@@ -243,5 +243,18 @@ TEST(AdaptInputChannels, KeepsAWeightThatFits) {
             f.file->tensors().at("conv.weight").to_doubles());
 }
 
+// A map that one window covers along one axis only is rolled along the other.
+TEST(Windows, RollEachAxisByItself) {
+  Fixture f;
+  const Tensor windows = window_partition(f.input({1, 4, 8, 3}), 4, 0, 2);
+  EXPECT_EQ(windows.shape(), (Shape{2, 16, 3}));
+  EXPECT_EQ(window_reverse(windows, 4, 0, 2, 4, 8).shape(), (Shape{1, 4, 8, 3}));
+  const auto& ops = f.graph.model.operators;
+  EXPECT_EQ(ops[0]->params.AsWindowPartition()->shift_h, 0);
+  EXPECT_EQ(ops[0]->params.AsWindowPartition()->shift_w, 2);
+  EXPECT_EQ(ops[1]->params.AsWindowReverse()->shift_h, 0);
+  EXPECT_EQ(ops[1]->params.AsWindowReverse()->shift_w, 2);
+}
+
 }  // namespace
 }  // namespace ferry
