@@ -41,7 +41,8 @@ class Slicer {
     }
   }
 
-  // The float32 result of the operators that lead to that tensor; empty where it is an input of the network itself.
+  // The float32 result of the operators that lead to that tensor; empty where it is an input of the network itself, or
+  // follows from constants alone.
   std::vector<float> compute(const std::string& name) const {
     const int target = tensors_.at(name);
     std::set<int> operators, sources;
@@ -57,7 +58,7 @@ class Slicer {
         for (int input : *model_->graph().operators()->Get(static_cast<unsigned>(op))->inputs()) open.push_back(input);
       }
     }
-    if (operators.empty()) return {};
+    if (sources.empty() || operators.empty()) return {};
     return run(write(operators, sources, target), sources);
   }
 
@@ -172,6 +173,7 @@ void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, c
     if (!row.problem.empty()) continue;
     const std::string& name = computed.contains(row.name) ? row.name : row.module;
     const std::vector<float> reference = slicer.compute(name), ours = computed.at(name).read();
+    if (reference.empty()) continue;  // nothing before it that could be to blame: judged as it was
     double error = 0, square = 0;
     for (size_t i = 0; i < reference.size(); ++i) {
       const double r = static_cast<double>(reference[i]), difference = static_cast<double>(ours[i]) - r;
