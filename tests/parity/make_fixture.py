@@ -66,7 +66,7 @@ def rule_of(name, tensor):
     elif leaf == "weight" and len(shape) == 1:
         offset = 1.0
     elif len(shape) > 1:
-        scale = float(np.float32(np.sqrt(6 / np.prod(shape[1:]))))
+        scale = float(np.float32(np.sqrt(3 / np.prod(shape[1:]))))
     return {"name": name, "dtype": "F32", "shape": shape, "kind": kind, "offset": offset, "scale": float(np.float32(scale))}
 
 
