@@ -54,6 +54,24 @@ int padding_side(fbs::OperatorT& op) {
   return 1;
 }
 
+int window_side(fbs::OperatorT& op) {
+  const auto turn = [](auto* windows) {
+    if (windows == nullptr || windows->shift_h == 0) return 0;
+    windows->shift_h = windows->window_h - windows->shift_h;
+    windows->shift_w = windows->window_w - windows->shift_w;
+    return 1;
+  };
+  return turn(op.params.AsWindowPartition()) + turn(op.params.AsWindowReverse());
+}
+
+// MobileNetV3 has no GELU: what is taken for its hard swish.
+int silu_for_hard_swish(fbs::OperatorT& op) {
+  auto* unary = op.params.AsUnary();
+  if (unary == nullptr || unary->kind != fbs::UnaryKind::HardSwish) return 0;
+  unary->kind = fbs::UnaryKind::Silu;
+  return 1;
+}
+
 bool ends_with(const std::string& key, const char* end, std::vector<float>& values, float value) {
   if (!key.ends_with(end)) return false;
   std::ranges::fill(values, value);
@@ -63,6 +81,13 @@ bool ends_with(const std::string& key, const char* end, std::vector<float>& valu
 bool no_layer_scale(const std::string& key, std::vector<float>& values) {
   return ends_with(key, ".gamma", values, 1) || ends_with(key, ".gamma_1", values, 1) ||
          ends_with(key, ".gamma_2", values, 1);
+}
+
+// As if every norm had an epsilon of 1e-3.
+bool batch_norm_epsilon(const std::string& key, std::vector<float>& values) {
+  if (!key.ends_with("running_var")) return false;
+  for (float& v : values) v += 1e-3f - 1e-5f;
+  return true;
 }
 
 // A patch's rows and columns, of 16 by 16.
@@ -133,7 +158,18 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"ViTPatch", "timm_vit_small_patch16_224", "vit_small_patch16_224", "tap/patch_embed", nullptr,
                 patch_side},
         Mistake{"ViTLayerScale", "timm_vit_small_patch16_dinov3", "vit_small_patch16_dinov3", "tap/blocks.0.norm2",
-                nullptr, no_layer_scale}),
+                nullptr, no_layer_scale},
+        Mistake{"SwinEpsilon", "timm_swin_tiny_patch4_window7_224", "swin_tiny_patch4_window7_224", "tap/patch_embed",
+                epsilon},
+        Mistake{"SwinGelu", "timm_swin_tiny_patch4_window7_224", "swin_tiny_patch4_window7_224",
+                "tap/layers.0.blocks.0.mlp.fc2", tanh_for_erf},
+        Mistake{"SwinWindow", "timm_swin_tiny_patch4_window7_224", "swin_tiny_patch4_window7_224",
+                "tap/layers.0.blocks.1", window_side},
+        Mistake{"MobileNetV3Epsilon", "timm_mobilenetv3_small_100", "mobilenetv3_small_100", "tap/bn1", nullptr,
+                batch_norm_epsilon},
+        Mistake{"MobileNetV3Swish", "timm_mobilenetv3_small_100", "mobilenetv3_small_100", "tap/bn1",
+                silu_for_hard_swish},
+        Mistake{"MobileNetV3Padding", "timm_mobilenetv3_small_100", "mobilenetv3_small_100", "tap/bn1", padding_side}),
     [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace
