@@ -58,7 +58,7 @@ foreach(folder unit ops converter runtime parity cli gpu)
     if(TEST parity_gpu)
       set_property(TEST parity_gpu APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
     endif()
-    set_tests_properties(${programs} PROPERTIES LABELS ${folder} TIMEOUT 1800
+    set_tests_properties(${programs} PROPERTIES LABELS ${folder} TIMEOUT 3600
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
   else()
     gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${folder})
