@@ -36,7 +36,7 @@ class Slicer {
       for (const fbs::Port* port : *list) {
         if (!computed.contains(text(port->name()))) continue;
         ports_.emplace(static_cast<int>(port->tensor()), port);
-        tensors_[text(port->name())] = static_cast<int>(port->tensor());
+        named_[text(port->name())] = port;
       }
     }
   }
@@ -44,7 +44,8 @@ class Slicer {
   // The float32 result of the operators that lead to that tensor; empty where it is an input of the network itself, or
   // follows from constants alone.
   std::vector<float> compute(const std::string& name) const {
-    const int target = tensors_.at(name);
+    const fbs::Port& wanted = *named_.at(name);
+    const int target = static_cast<int>(wanted.tensor());
     std::set<int> operators, sources;
     std::vector<int> open{target};
     while (!open.empty()) {
@@ -59,7 +60,7 @@ class Slicer {
       }
     }
     if (sources.empty() || operators.empty()) return {};
-    return run(write(operators, sources, target), sources);
+    return run(write(operators, sources, wanted), sources);
   }
 
  private:
@@ -83,7 +84,8 @@ class Slicer {
   }
 
   // A blob of those operators, with the constants that they read and no others.
-  std::vector<std::byte> write(const std::set<int>& operators, const std::set<int>& sources, int target) const {
+  std::vector<std::byte> write(const std::set<int>& operators, const std::set<int>& sources,
+                               const fbs::Port& wanted) const {
     const fbs::Model& graph = model_->graph();
     fbs::ModelT cut;
     cut.name = "stage";
@@ -109,19 +111,19 @@ class Slicer {
       cut.tensors.push_back(std::move(copy));
       return at->second;
     };
-    const auto port_of = [&](int tensor) {
-      std::unique_ptr<fbs::PortT> port(ports_.at(tensor)->UnPack());
-      port->tensor = static_cast<uint32_t>(tensor_of(tensor));
+    const auto port_of = [&](const fbs::Port& of) {
+      std::unique_ptr<fbs::PortT> port(of.UnPack());
+      port->tensor = static_cast<uint32_t>(tensor_of(static_cast<int>(of.tensor())));
       return port;
     };
-    for (int source : sources) cut.inputs.push_back(port_of(source));
+    for (int source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
     for (int index : operators) {
       std::unique_ptr<fbs::OperatorT> op(graph.operators()->Get(static_cast<unsigned>(index))->UnPack());
       for (int& tensor : op->inputs) tensor = tensor_of(tensor);
       for (int& tensor : op->outputs) tensor = tensor_of(tensor);
       cut.operators.push_back(std::move(op));
     }
-    cut.outputs.push_back(port_of(target));
+    cut.outputs.push_back(port_of(wanted));
 
     return assemble(cut, data);
   }
@@ -159,8 +161,8 @@ class Slicer {
   std::shared_ptr<Model> model_;
   std::vector<Shape> shapes_;
   std::vector<int> writer_;
-  std::map<int, const fbs::Port*> ports_;  // of the network's inputs and of what was computed
-  std::map<std::string, int> tensors_;
+  std::map<int, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's
+  std::map<std::string, const fbs::Port*> named_;  // a tensor may have two names, in two layouts
   std::map<std::string, const FixtureInput*> inputs_;
 };
 
