@@ -76,7 +76,7 @@ class Reader {
       push({.kind = Kind::Bytes, .text = raw});
       return;
     }
-    int64_t value = size > 0 && raw.back() < 0 ? -1 : 0;
+    int64_t value = size > 0 && (raw.back() & 0x80) != 0 ? -1 : 0;  // a char may be unsigned
     std::memcpy(&value, raw.data(), size);
     push_integer(value);
   }
