@@ -5,50 +5,19 @@
     make_fixture.py OUT --library timm --arch convnext_atto --weights model.safetensors --input photo.jpg
     make_fixture.py OUT --library transformers --arch microsoft/resnet-50 --weights folder_with_config/
 
-Writes a folder OUT/NAME for each seed, in the format parity-fixture/1 (docs/parity.md). Everything is computed twice: in
-float64, whose results are stored rounded to float32, and in float32, whose error is the fixture's floor.
+Writes a folder OUT/NAME for each seed, in the format parity-fixture/1 (docs/parity.md). Everything is computed twice:
+in float64, whose results are stored rounded to float32, and in float32, whose error is the fixture's floor.
 
-Without --weights the checkpoint is synthetic: a rule for each tensor stands in the manifest, and build/dev/bin/make_checkpoint
-makes the file from it. Without --input the input follows from the seed, as certificates want it. One photograph and two
-seeds are a good start for a new family. Needs torch, and torchvision, timm or transformers as asked for.
+Without --weights the checkpoint is synthetic: a rule for each tensor stands in the manifest, and make_checkpoint of the
+build makes the file from it. Without --input the input follows from the seed, as certificates want it. One photograph
+and two seeds are a good start for a new family. Needs torch, and torchvision, timm or transformers as asked for.
 """
-import argparse, hashlib, json, os, struct, sys
+import argparse, os, sys
 import numpy as np
 import torch
+from fixture_files import entry, input_entry, rule, seeded_picture, tensor_of, write_fixture
 
-MASK = (1 << 64) - 1
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-# ---- cbrng-1: numbers that are the same everywhere (sdk/model/seeded.h) ---------------------------------------------
-
-
-def mix64(z):
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def bits(name, seed, count):
-    base = 0xCBF29CE484222325
-    for b in name.encode():
-        base = ((base ^ b) * 0x100000001B3) & MASK
-    z = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(base ^ mix64(seed))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-def unit(name, seed, count):
-    return ((bits(name, seed, count) >> np.uint64(40)).astype(np.int64) - (1 << 23)) / float(1 << 23)
-
-
-def seeded_picture(shape, seed):
-    n, c, h, w = shape
-    rows, columns = -(-h // 32), -(-w // 32)
-    tiles = unit("input.tile", seed, n * c * rows * columns).reshape(n, c, rows, columns)
-    tiles = tiles.repeat(32, 2).repeat(32, 3)[:, :, :h, :w]
-    return (1.5 * tiles + 0.5 * unit("input.noise", seed, n * c * h * w).reshape(shape)).astype(np.float32)
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
@@ -66,23 +35,17 @@ def rule_of(name, tensor):
     elif leaf == "weight" and len(shape) == 1:
         offset = 1.0
     elif len(shape) > 1:
-        scale = float(np.float32(np.sqrt(3 / np.prod(shape[1:]))))
-    return {"name": name, "dtype": "F32", "shape": shape, "kind": kind, "offset": offset, "scale": float(np.float32(scale))}
+        scale = np.sqrt(3 / np.prod(shape[1:]))
+    return rule(name, shape, kind, offset, scale)
 
 
 def synthesize(model, seed):
     """Fills the model's own checkpoint by rules, which are returned."""
     rules, state = [], {}
     for name, tensor in model.state_dict().items():
-        rule = rule_of(name, tensor)
-        rules.append(rule)
-        if rule["kind"] == "const":
-            state[name] = torch.zeros_like(tensor)
-            continue
-        u = unit(name, seed, tensor.numel())
-        u = np.abs(u) if rule["kind"] == "abs" else u
-        values = (np.float32(rule["offset"]).astype(np.float64) + np.float64(np.float32(rule["scale"])) * u).astype(np.float32)
-        state[name] = torch.from_numpy(values.reshape(tensor.shape))
+        rules.append(rule_of(name, tensor))
+        constant = rules[-1]["kind"] == "const"
+        state[name] = torch.zeros_like(tensor) if constant else torch.from_numpy(tensor_of(rules[-1], seed))
     model.load_state_dict(state)
     return rules
 
@@ -145,35 +108,7 @@ def run(model, picture):
     return taps, {k: v for k, v in result.items() if torch.is_tensor(v)}
 
 
-# ---- files ----------------------------------------------------------------------------------------------------------
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for name in sorted(tensors):
-        size = tensors[name].nbytes
-        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for name in sorted(tensors):
-            f.write(np.ascontiguousarray(tensors[name]).tobytes())
-
-
-def entry(name, exact, rough, samples, stored):
-    exact, rough = exact.numpy(), rough.numpy().astype(np.float64)
-    values = exact.astype(np.float32)
-    absmax = float(np.abs(exact).max())
-    item = {"name": name, "shape": list(exact.shape), "stored": "full"}
-    item["float32_vs_float64"] = float("%.3g" % (np.abs(rough - exact).max() / absmax)) if absmax else 0.0
-    item["absmax"] = float("%.9g" % np.abs(values).max())
-    if values.size > 2 * samples:
-        item.update(stored="sample", samples=samples)
-        values = values.reshape(-1)[(bits("sample:" + name, 0, samples) % np.uint64(values.size)).astype(np.int64)]
-    stored[name] = values
-    return item
+# ---- fixtures -------------------------------------------------------------------------------------------------------
 
 
 def photograph(path, height, width):
@@ -181,7 +116,8 @@ def photograph(path, height, width):
 
     image = Image.open(path).convert("RGB")
     scale = max(height / image.height, width / image.width)
-    image = image.resize((max(width, round(image.width * scale)), max(height, round(image.height * scale))), Image.BICUBIC)
+    covering = max(width, round(image.width * scale)), max(height, round(image.height * scale))
+    image = image.resize(covering, Image.BICUBIC)
     left, top = (image.width - width) // 2, (image.height - height) // 2
     pixels = np.asarray(image.crop((left, top, left + width, top + height)), np.float64) / 255
     return ((pixels - MEAN) / STD).transpose(2, 0, 1)[None].astype(np.float32)
@@ -206,38 +142,28 @@ def make(args, seed):
     rough_taps, rough = run(model.float(), torch.from_numpy(picture))
 
     stored = {}
-    item = {"name": input_name, "shape": list(picture.shape), "dtype": "F32", "stored": "full" if args.input else "sample",
-            "sha256": hashlib.sha256(picture.tobytes()).hexdigest()}
-    if args.input:
-        stored[input_name] = picture
-    else:
-        item["samples"] = 1  # remade from the seed
+
+    def entries(exact, rough, samples, prefix=""):
+        return [entry(prefix + k, v.numpy(), rough[k].numpy(), samples, stored) for k, v in exact.items()]
+
     name = (args.name or args.library + "_" + args.arch.replace("/", "_")) + (f"_seed{seed}" if seed else "")
     manifest = {
-        "format": "parity-fixture/1",
-        "name": name,
         "library": {"name": args.library, "version": version, "torch": torch.__version__},
         "arch": args.arch,
         "seed": seed,
         "in_chans": args.in_chans,
-        "inputs": [item],
-        "taps": [entry("tap/" + k, v, rough_taps[k], args.samples, stored) for k, v in exact_taps.items()],
-        "outputs": [entry(k, v, rough[k], 8 * args.samples, stored) for k, v in exact.items()],
+        "inputs": [input_entry(input_name, picture, stored, None if args.input else 1)],
+        "taps": entries(exact_taps, rough_taps, args.samples, "tap/"),
+        "outputs": entries(exact, rough, 8 * args.samples),
     }
     if rules is not None:
         manifest["tensors"] = rules
     if args.library == "transformers":
         manifest["config_file"] = "config.json"
     folder = os.path.join(args.out, name)
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "manifest.json"), "w") as f:
-        json.dump(manifest, f, indent=1)
-        f.write("\n")
-    write_safetensors(os.path.join(folder, "fixture.safetensors"), stored)
+    write_fixture(folder, manifest, stored)
     if args.library == "transformers":
         model.config.to_json_file(os.path.join(folder, "config.json"))
-    floor = max(e["float32_vs_float64"] for e in manifest["taps"] + manifest["outputs"])
-    print(f"{folder}: {len(manifest['taps'])} taps, {len(manifest['outputs'])} outputs, float32 floor at most {floor:.2g}")
 
 
 def size(text):
@@ -251,8 +177,8 @@ def main():
     parser.add_argument("--library", choices=("torchvision", "timm", "transformers"), required=True)
     parser.add_argument("--arch", required=True, help="the library's name of the network")
     parser.add_argument("--name", help="of the fixture; without it LIBRARY_ARCH")
-    parser.add_argument("--seed", type=int, nargs="+", default=[0], help="of input and weights; several make several fixtures")
-    parser.add_argument("--weights", help="a checkpoint (.safetensors, .pth), for transformers a folder; without it synthetic")
+    parser.add_argument("--seed", type=int, nargs="+", default=[0], help="of input and weights; a fixture each")
+    parser.add_argument("--weights", help="a checkpoint (.safetensors, .pth), or transformers' folder; else synthetic")
     parser.add_argument("--input", help="a photograph; without it one that follows from the seed")
     parser.add_argument("--size", type=size, default=(224, 224), help="HxW of the input")
     parser.add_argument("--in-chans", type=int, default=3)

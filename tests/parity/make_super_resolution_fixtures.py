@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Make the parity fixtures of the super-resolution networks: our own reference, in numpy alone and independent of Ferry.
+"""Make the parity fixtures of the super-resolution networks: our own reference, in numpy alone, independent of Ferry.
 
     make_super_resolution_fixtures.py OUT --esrgan-slim PACKAGE --realesr MODEL.safetensors
 
-PACKAGE is the unpacked npm package @upscalerjs/esrgan-slim, MODEL.safetensors the weights of realesr-animevideov3. Writes
-folders in the format parity-fixture/1 (manifest.json, fixture.safetensors):
+PACKAGE is the unpacked npm package @upscalerjs/esrgan-slim, MODEL.safetensors the weights of realesr-animevideov3.
+Writes folders in the format parity-fixture/1 (manifest.json, fixture.safetensors):
 
     esrgan_slim_x2, _x3, _x4, _x8    the package's weights (not stored)
     realesr_animevideov3             the published weights (not stored)
@@ -13,33 +13,11 @@ folders in the format parity-fixture/1 (manifest.json, fixture.safetensors):
 Everything is computed twice, in float64 (stored, rounded to float32) and in float32 (whose error is the floor). Before
 anything is written, the residual dense network's results on the package's fixture.png are compared with its result.png.
 """
-import argparse, hashlib, json, os, struct
+import argparse, json, os, struct
 import numpy as np
+from fixture_files import entry, input_entry, rule, tensor_of, unit, write_fixture
 
-MASK = (1 << 64) - 1
 SAMPLES = 512
-
-
-# ---- cbrng-1: numbers that are the same everywhere ------------------------------------------------------------------
-
-
-def mix64(z):
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def bits(name, seed, count):
-    base = 0xCBF29CE484222325
-    for b in name.encode():
-        base = ((base ^ b) * 0x100000001B3) & MASK
-    base ^= mix64(seed)
-    return [mix64((base + (i + 1) * 0x9E3779B97F4A7C15) & MASK) for i in range(count)]
-
-
-def unit(name, seed, shape):
-    k = np.array([(b >> 40) - (1 << 23) for b in bits(name, seed, int(np.prod(shape)))], np.float64)
-    return (k / (1 << 23)).reshape(shape)
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------
@@ -51,20 +29,6 @@ def read_safetensors(path):
         data = f.read()
     header.pop("__metadata__", None)
     return {k: np.frombuffer(data[slice(*v["data_offsets"])], "<f4").reshape(v["shape"]) for k, v in header.items()}
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for name in sorted(tensors):
-        size = tensors[name].nbytes
-        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [at, at + size]}
-        at += size
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text)
-        for name in sorted(tensors):
-            f.write(np.ascontiguousarray(tensors[name]).tobytes())
 
 
 def read_layers_model(folder):
@@ -145,7 +109,7 @@ def compact(image, weights, scale, taps):
 # ---- fixtures -------------------------------------------------------------------------------------------------------
 
 
-def write_fixture(folder, arch, library, network, image, output, channels_first, tensors=None, seed=0):
+def make_fixture(folder, arch, library, network, image, output, channels_first, tensors=None, seed=0):
     """network(image, taps) -> output; `output` and the input's name are the framework's."""
 
     def order(x):
@@ -156,42 +120,23 @@ def write_fixture(folder, arch, library, network, image, output, channels_first,
     taps[output] = network(image.astype(np.float64), taps)
     rough[output] = network(image, rough)
     name = "input" if channels_first else "LR"
-    source = np.ascontiguousarray(order(image))
-    stored, entries = {name: source}, []
-    for key, value in taps.items():
-        entry = key if key == output else "tap/" + key
-        value, error = order(value), np.abs(order(rough[key]) - order(value)).max()
-        flat = value.astype(np.float32).reshape(-1)
-        item = {"name": entry, "shape": list(value.shape), "stored": "full"}
-        item["float32_vs_float64"] = float("%.3g" % (error / np.abs(value).max()))
-        item["absmax"] = float("%.9g" % np.abs(flat).max())
-        samples = SAMPLES * 8 if key == output else SAMPLES
-        if flat.size > 2 * samples:
-            item.update(stored="sample", samples=samples)
-            stored[entry] = flat[[b % flat.size for b in bits("sample:" + entry, 0, samples)]]
-        else:
-            stored[entry] = value.astype(np.float32)
-        entries.append(item)
+    stored = {}
+
+    def make_entry(key, samples):
+        entry_name = key if key == output else "tap/" + key
+        return entry(entry_name, order(taps[key]), order(rough[key]), samples, stored)
+
     manifest = {
-        "format": "parity-fixture/1",
-        "name": os.path.basename(folder),
         "library": {"name": library, "reference": os.path.basename(__file__), "numpy": np.__version__},
         "arch": arch,
         "seed": seed,
-        "inputs": [{"name": name, "shape": list(source.shape), "dtype": "F32", "stored": "full",
-                    "sha256": hashlib.sha256(source.tobytes()).hexdigest()}],
-        "taps": [e for e in entries if e["name"] != output],
-        "outputs": [e for e in entries if e["name"] == output],
+        "inputs": [input_entry(name, order(image), stored)],
+        "taps": [make_entry(key, SAMPLES) for key in taps if key != output],
+        "outputs": [make_entry(output, 8 * SAMPLES)],
     }
     if tensors is not None:
         manifest["tensors"] = tensors
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "manifest.json"), "w") as f:
-        json.dump(manifest, f, indent=1)
-        f.write("\n")
-    write_safetensors(os.path.join(folder, "fixture.safetensors"), stored)
-    worst = max(e["float32_vs_float64"] for e in entries)
-    print(f"{folder}: {len(entries)} tensors, float32 floor at most {worst:.2g}")
+    write_fixture(folder, manifest, stored)
 
 
 def check_against_package(package, scale, weights):
@@ -212,13 +157,12 @@ def synthetic_rules(upscale):
     rules = []
     for i in range(0, 35):
         if i % 2 == 1:
-            rules.append({"name": f"body.{i}.weight", "shape": [64], "offset": 0.25, "scale": 0.25})
+            rules.append(rule(f"body.{i}.weight", [64], offset=0.25, scale=0.25))
             continue
         inputs, outputs = (3 if i == 0 else 64), (3 * upscale**2 if i == 34 else 64)
-        scale = float(np.float32((3 / (9 * inputs)) ** 0.5))
-        rules.append({"name": f"body.{i}.weight", "shape": [outputs, inputs, 3, 3], "offset": 0.0, "scale": scale})
-        rules.append({"name": f"body.{i}.bias", "shape": [outputs], "offset": 0.0, "scale": 0.125})
-    return [dict(rule, dtype="F32", kind="uniform") for rule in rules]
+        rules.append(rule(f"body.{i}.weight", [outputs, inputs, 3, 3], scale=(3 / (9 * inputs)) ** 0.5))
+        rules.append(rule(f"body.{i}.bias", [outputs], scale=0.125))
+    return rules
 
 
 def main():
@@ -237,17 +181,17 @@ def main():
         weights = read_layers_model(os.path.join(args.esrgan_slim, "models", f"x{scale}"))
         if scale != 8:  # the package has no sample of x8
             check_against_package(args.esrgan_slim, scale, weights)
-        write_fixture(os.path.join(args.out, f"esrgan_slim_x{scale}"), f"esrgan_slim_x{scale}", "keras",
-                      lambda x, taps: residual_dense(x, weights, scale, taps), image, "SR", False)
+        make_fixture(os.path.join(args.out, f"esrgan_slim_x{scale}"), f"esrgan_slim_x{scale}", "keras",
+                     lambda x, taps: residual_dense(x, weights, scale, taps), image, "SR", False)
 
     weights = read_safetensors(args.realesr)
-    write_fixture(os.path.join(args.out, "realesr_animevideov3"), "realesr_animevideov3", "basicsr",
-                  lambda x, taps: compact(x, weights, 4, taps), image / 255, "output", True)
+    make_fixture(os.path.join(args.out, "realesr_animevideov3"), "realesr_animevideov3", "basicsr",
+                 lambda x, taps: compact(x, weights, 4, taps), image / 255, "output", True)
 
     rules = synthetic_rules(3)
-    made = {r["name"]: (r["offset"] + r["scale"] * unit(r["name"], 0, r["shape"])).astype(np.float32) for r in rules}
-    write_fixture(os.path.join(args.out, "realesr_animevideov3_x3"), "realesr_animevideov3_x3", "basicsr",
-                  lambda x, taps: compact(x, made, 3, taps), image / 255, "output", True, rules)
+    made = {r["name"]: tensor_of(r, 0) for r in rules}
+    make_fixture(os.path.join(args.out, "realesr_animevideov3_x3"), "realesr_animevideov3_x3", "basicsr",
+                 lambda x, taps: compact(x, made, 3, taps), image / 255, "output", True, rules)
 
 
 main()

@@ -10,48 +10,19 @@ depthwise convolution with a lopsided kernel, a residual, a pooled head.
     block.0 x + BatchNorm(depthwise 3x3, padding 1)
     head    mean over pixels; linear 8->5
 """
-import hashlib, json, os, struct, sys
+import sys
 import numpy as np
+from fixture_files import entry, input_entry, rule, sampled, seeded_picture, tensor_of, write_fixture
 
-M64 = (1 << 64) - 1
 SEED = 7
-
-
-def mix64(z):
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & M64
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & M64
-    return z ^ (z >> 31)
-
-
-def bits(name, seed, i):
-    h = 0xCBF29CE484222325
-    for b in name.encode():
-        h = ((h ^ b) * 0x100000001B3) & M64
-    return mix64(((h ^ mix64(seed)) + (i + 1) * 0x9E3779B97F4A7C15) & M64)
-
-
-def unit(name, n, seed=SEED):
-    return np.array([((bits(name, seed, i) >> 40) - (1 << 23)) / (1 << 23) for i in range(n)])
-
 
 RULES = []
 
 
 def tensor(name, shape, kind, offset=0.0, scale=1.0):
-    """A checkpoint tensor in float64, rounded to float32 as the rule says."""
-    offset, scale = float(np.float32(offset)), float(np.float32(scale))
-    RULES.append({"name": name, "dtype": "F32", "shape": list(shape), "kind": kind, "offset": offset, "scale": scale})
-    n = int(np.prod(shape))
-    u = unit(name, n)
-    if kind == "abs":
-        u = abs(u)
-    if kind == "centered":
-        s = np.round(u * (1 << 23)).astype(np.int64).reshape(shape[0], -1)
-        k = s.shape[1]
-        v = (s * k - s.sum(1, keepdims=True)).astype(np.float64) / float(k << 23) * scale
-    else:
-        v = offset + scale * u
-    return v.astype(np.float32).reshape(shape)
+    """A checkpoint tensor, float32."""
+    RULES.append(rule(name, shape, kind, offset, scale))
+    return tensor_of(RULES[-1], SEED)
 
 
 def conv(x, w, stride, padding, groups, t):
@@ -83,7 +54,8 @@ def weights():
     w = {"stem.conv": tensor("stem.conv.weight", (8, 3, 3, 3), "uniform", 0, 0.1), "stem.bn": norm("stem.bn", 8),
          "block.0.conv": tensor("block.0.conv.weight", (8, 1, 3, 3), "centered", 0, 0.5),
          "block.0.bn": norm("block.0.bn", 8),
-         "head.weight": tensor("head.weight", (5, 8), "centered", 0, 1), "head.bias": tensor("head.bias", (5,), "uniform", 0, 0.3)}
+         "head.weight": tensor("head.weight", (5, 8), "centered", 0, 1),
+         "head.bias": tensor("head.bias", (5,), "uniform", 0, 0.3)}
     return w
 
 
@@ -102,54 +74,21 @@ def forward(w, x, t):
     return out
 
 
-def image(shape):
-    n, c, h, w = shape
-    th, tw = -(-h // 32), -(-w // 32)
-    tiles = unit("input.tile", n * c * th * tw).reshape(n, c, th, tw)
-    noise = unit("input.noise", n * c * h * w).reshape(shape)
-    return (1.5 * np.repeat(np.repeat(tiles, 32, 2), 32, 3)[:, :, :h, :w] + 0.5 * noise).astype(np.float32)
-
-
-def write_safetensors(path, tensors):
-    header, at = {}, 0
-    for k in sorted(tensors):
-        header[k] = {"dtype": "F32", "shape": list(tensors[k].shape), "data_offsets": [at, at + tensors[k].nbytes]}
-        at += tensors[k].nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(tensors[k].tobytes() for k in sorted(tensors)))
-
-
 def main(folder):
-    os.makedirs(folder, exist_ok=True)
-    x = image((1, 3, 36, 44))
+    x = seeded_picture((1, 3, 36, 44), SEED)
     w = weights()
     exact, single = forward(w, x, np.float64), forward(w, x, np.float32)
-    stored, entries = {"input": x}, {}
-    for name, v in exact.items():
-        v32 = v.astype(np.float32)
-        absmax = float(abs(v).max())
-        e = {"name": name, "shape": list(v.shape), "stored": "full",
-             "float32_vs_float64": float("%.3g" % (abs(single[name].astype(np.float64) - v).max() / absmax)),
-             "mean": float("%.9g" % v.mean()), "std": float("%.9g" % v.std()), "absmax": float("%.9g" % absmax)}
-        if v.size > 400:
-            e.update(stored="sample", samples=256)
-            v32 = v32.ravel()[[bits("sample:" + name, 0, i) % v.size for i in range(256)]]
-        stored[name], entries[name] = v32, e
-    stored["feat/0"] = exact["tap/stem"].astype(np.float32).ravel()[
-        [bits("sample:feat/0", 0, i) % exact["tap/stem"].size for i in range(256)]]
+    stored = {}
+    inputs = [input_entry("input", x, stored)]
+    entries = [entry(name, v, single[name], 256, stored, most=400) for name, v in exact.items()]
+    stored["feat/0"] = sampled("feat/0", exact["tap/stem"].astype(np.float32), 256)
     manifest = {
-        "format": "parity-fixture/1", "name": "tiny", "library": {"name": "numpy"}, "seed": SEED, "arch": "tiny",
+        "name": "tiny", "library": {"name": "numpy"}, "seed": SEED, "arch": "tiny",
         "features_only": {"module": ["stem"], "shapes": [list(exact["tap/stem"].shape)]},
-        "inputs": [{"name": "input", "shape": list(x.shape), "dtype": "F32", "stored": "full",
-                    "sha256": hashlib.sha256(x.tobytes()).hexdigest()}],
-        "outputs": [e for k, e in entries.items() if not k.startswith("tap/")],
-        "taps": [e for k, e in entries.items() if k.startswith("tap/")], "tensors": RULES}
-    with open(os.path.join(folder, "manifest.json"), "w") as f:
-        json.dump(manifest, f, indent=1)
-        f.write("\n")
-    write_safetensors(os.path.join(folder, "fixture.safetensors"), stored)
+        "inputs": inputs,
+        "outputs": [e for e in entries if not e["name"].startswith("tap/")],
+        "taps": [e for e in entries if e["name"].startswith("tap/")], "tensors": RULES}
+    write_fixture(folder, manifest, stored)
 
 
 if __name__ == "__main__":
