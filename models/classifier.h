@@ -18,7 +18,8 @@ inline void check_classes(int found, const Weights& w, const BuildOptions& optio
          w.name().c_str(), found, *options.num_classes, found);
 }
 
-// The output: "logits" of linear layer `w`, or with no classes asked for "pooled" itself, an Identity in the place of `w`.
+// The output: "logits" of linear layer `w`, or with no classes asked for "pooled" itself, an Identity in the place of
+// `w`.
 inline void classify(Tensor pooled, const Weights& w, const BuildOptions& options) {
   Graph& graph = w.graph();
   graph.add_tap("pooled", pooled, fbs::Layout::Same, kBlock);

@@ -1,7 +1,7 @@
 // The families that ferry converts: one explicit table. docs/port-a-model-family.md says how to add one.
 //
-// A family is a network's code, written in the names of its home framework, plus two kinds of tables: variants (what was
-// published, and how its pictures are prepared) and namings (how other frameworks name the same modules).
+// A family is a network's code, written in the names of its home framework, plus two kinds of tables: variants (what
+// was published, and how its pictures are prepared) and namings (how other frameworks name the same modules).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,10 +16,6 @@
 #include "converter/recipes/recipes.h"
 
 namespace ferry {
-
-// Of CLIP's pictures.
-inline const std::vector<float> kClipMean = {0.48145466f, 0.4578275f, 0.40821073f};
-inline const std::vector<float> kClipStd = {0.26862954f, 0.26130258f, 0.27577711f};
 
 struct Variant {
   std::string architecture;  // "resnet50"; the family knows it by this name
@@ -49,11 +45,11 @@ struct Family {
   // The first variant of an architecture is its default.
   std::span<const Variant> (*variants)();
   std::span<const Naming> (*namings)();
-  // Input, network, outputs and taps. A family that is not a classifier of pictures also sets the graph's preprocess and
-  // postprocess; otherwise they follow from the variant.
+  // Input, network, outputs and taps. A family that is not a classifier of pictures also sets the graph's preprocess
+  // and postprocess; otherwise they follow from the variant.
   void (*build)(Graph& graph, const Weights& weights, const BuildOptions& options);
-  // The architecture that a transformers config.json describes; empty: not one of this family. May be null. Throws Error
-  // for one of this family's model types that has no counterpart here.
+  // The architecture that a transformers config.json describes; empty: not one of this family. May be null. Throws
+  // Error for one of this family's model types that has no counterpart here.
   std::string (*architecture_of)(const nlohmann::json& config);
 };
 

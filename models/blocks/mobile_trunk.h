@@ -1,4 +1,5 @@
-// The trunk that timm's EfficientNetBuilder makes: MobileNetV2, V3 and V4 and EfficientNet consist of it, in timm's names.
+// The trunk that timm's EfficientNetBuilder makes: MobileNetV2, V3 and V4 and EfficientNet consist of it, in timm's
+// names.
 #pragma once
 
 #include <vector>
@@ -35,8 +36,8 @@ struct MobileStyle {
   Tensor (*act)(Tensor);
   double eps = 1e-5;          // of BatchNorm
   bool same_padding = false;  // as TensorFlow pads; of the size that is converted for, a resized session keeps it
-  // Squeeze-and-excitation. `squeeze_expanded`: to a share of the expanded channels, rounded to a multiple of 8; otherwise
-  // of the block's input.
+  // Squeeze-and-excitation. `squeeze_expanded`: to a share of the expanded channels, rounded to a multiple of 8;
+  // otherwise of the block's input.
   bool squeeze_expanded = false;
   Tensor (*squeeze_act)(Tensor) = nullptr;  // null: `act`
   Tensor (*gate)(Tensor) = sigmoid;
@@ -52,15 +53,16 @@ struct MobileSize {
 // A convolution without bias, padded to ceil(size / stride).
 Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dOptions options);
 
-// conv_stem, bn1 and blocks, with a tap "feat/0", "feat/1"... of the last map of each resolution (timm's features_only).
+// conv_stem, bn1 and blocks, with a tap "feat/0", "feat/1"... of the last map of each resolution (timm's
+// features_only).
 Tensor mobile_trunk(Tensor picture, const Weights& w, const MobileStages& stages, const MobileStyle& style,
                     const MobileSize& size, int stem);
 
 // The head of MobileNetV2 and EfficientNet: conv_head to `out` channels, bn2, pool, classifier.
 void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const BuildOptions& options);
 
-// The head of MobileNetV3 and V4: pool, conv_head to `out` channels (with norm_head or a bias; it may be a linear layer,
-// as torchvision's is), classifier.
+// The head of MobileNetV3 and V4: pool, conv_head to `out` channels (with norm_head or a bias; it may be a linear
+// layer, as torchvision's is), classifier.
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,
                         const BuildOptions& options);
 

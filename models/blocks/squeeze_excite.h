@@ -7,7 +7,8 @@
 
 namespace ferry {
 
-// timm's make_divisible: the nearest multiple of 8, at least 8, the next one where that is less than `limit` of the value.
+// timm's make_divisible: the nearest multiple of 8, at least 8, the next one where that is less than `limit` of the
+// value.
 inline int round_channels(double value, double limit = 0.9) {
   const int rounded = std::max(8, static_cast<int>(value + 4) / 8 * 8);
   return rounded < limit * value ? rounded + 8 : rounded;

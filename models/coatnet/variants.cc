@@ -1,5 +1,6 @@
 #include "converter/error.h"
 #include "models/coatnet/coatnet.h"
+#include "models/published.h"
 
 namespace ferry::coatnet {
 namespace {
@@ -168,50 +169,11 @@ constexpr Config kConfigs[] = {
      .head_hidden = 2048},
 };
 
-Variant timm(const char* architecture, const char* tag, double crop_pct = 0.95, int size = 224) {
-  const bool in12k = std::string(tag) == "sw_in12k";
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "timm",
-          .hub = *tag ? std::string("timm/") + architecture + "." + tag : "",
-          .num_classes = in12k ? 11821 : 1000,
-          .height = size,
-          .width = size,
-          .picture = {.crop_pct = crop_pct, .mean = {0.5f, 0.5f, 0.5f}, .std = {0.5f, 0.5f, 0.5f}},
-          .imagenet_labels = !in12k};
-}
-
-// Settings as in timm's pretrained configurations; a row without a tag was never published with weights.
-std::vector<Variant> make_variants() {
-  std::vector<Variant> all = {
-      timm("coatnet_pico_rw_224", ""),
-      timm("coatnet_nano_rw_224", "sw_in1k", 0.9),
-      timm("coatnet_0_rw_224", "sw_in1k"),
-      timm("coatnet_1_rw_224", "sw_in1k"),
-      timm("coatnet_2_rw_224", "sw_in12k_ft_in1k"),
-      timm("coatnet_2_rw_224", "sw_in12k"),
-      timm("coatnet_3_rw_224", "sw_in12k"),
-      timm("coatnet_bn_0_rw_224", "sw_in1k"),
-      timm("coatnet_rmlp_nano_rw_224", "sw_in1k", 0.9),
-      timm("coatnet_rmlp_0_rw_224", ""),
-      timm("coatnet_rmlp_1_rw_224", "sw_in1k"),
-      timm("coatnet_rmlp_1_rw2_224", "sw_in12k_ft_in1k"),
-      timm("coatnet_rmlp_1_rw2_224", "sw_in12k"),
-      timm("coatnet_rmlp_2_rw_224", "sw_in12k_ft_in1k"),
-      timm("coatnet_rmlp_2_rw_224", "sw_in1k"),
-      timm("coatnet_rmlp_2_rw_224", "sw_in12k"),
-      timm("coatnet_rmlp_2_rw_384", "sw_in12k_ft_in1k", 1.0, 384),
-      timm("coatnet_rmlp_3_rw_224", ""),
-      timm("coatnet_0_224", ""),
-      timm("coatnet_1_224", ""),
-      timm("coatnet_2_224", ""),
-      timm("coatnet_3_224", ""),
-      timm("coatnet_4_224", ""),
-      timm("coatnet_5_224", ""),
-  };
-  for (Variant& variant : all)
-    if (variant.architecture == "coatnet_bn_0_rw_224") variant.picture = {.crop_pct = 0.95};
-  return all;
+// Most pictures are on -1..1.
+Variant timm(const char* architecture, const char* tag, Training training = {}) {
+  training.crop_pct = training.crop_pct.value_or(0.95);
+  training.pixels = training.pixels.value_or(Pixels::Inception);
+  return ferry::timm(architecture, tag, training);
 }
 
 }  // namespace
@@ -222,8 +184,34 @@ const Config& config_of(const std::string& architecture) {
   fail("no CoAtNet is called '%s'", architecture.c_str());
 }
 
+// Settings as in timm's pretrained configurations; a row without a tag was never published with weights.
 std::span<const Variant> variants() {
-  static const std::vector<Variant> all = make_variants();
+  static const std::vector<Variant> all = {
+      timm("coatnet_pico_rw_224", ""),
+      timm("coatnet_nano_rw_224", "sw_in1k", {.crop_pct = 0.9}),
+      timm("coatnet_0_rw_224", "sw_in1k"),
+      timm("coatnet_1_rw_224", "sw_in1k"),
+      timm("coatnet_2_rw_224", "sw_in12k_ft_in1k"),
+      timm("coatnet_2_rw_224", "sw_in12k"),
+      timm("coatnet_3_rw_224", "sw_in12k"),
+      timm("coatnet_bn_0_rw_224", "sw_in1k", {.pixels = Pixels::ImageNet}),
+      timm("coatnet_rmlp_nano_rw_224", "sw_in1k", {.crop_pct = 0.9}),
+      timm("coatnet_rmlp_0_rw_224", ""),
+      timm("coatnet_rmlp_1_rw_224", "sw_in1k"),
+      timm("coatnet_rmlp_1_rw2_224", "sw_in12k_ft_in1k"),
+      timm("coatnet_rmlp_1_rw2_224", "sw_in12k"),
+      timm("coatnet_rmlp_2_rw_224", "sw_in12k_ft_in1k"),
+      timm("coatnet_rmlp_2_rw_224", "sw_in1k"),
+      timm("coatnet_rmlp_2_rw_224", "sw_in12k"),
+      timm("coatnet_rmlp_2_rw_384", "sw_in12k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("coatnet_rmlp_3_rw_224", ""),
+      timm("coatnet_0_224", ""),
+      timm("coatnet_1_224", ""),
+      timm("coatnet_2_224", ""),
+      timm("coatnet_3_224", ""),
+      timm("coatnet_4_224", ""),
+      timm("coatnet_5_224", ""),
+  };
   return all;
 }
 

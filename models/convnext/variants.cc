@@ -3,6 +3,7 @@
 
 #include "converter/error.h"
 #include "models/convnext/convnext.h"
+#include "models/published.h"
 
 namespace ferry::convnext {
 namespace {
@@ -78,37 +79,12 @@ constexpr Config kConfigs[] = {
     {.architecture = "dinov3_convnext_large", .depths = {3, 3, 27, 3}, .widths = {192, 384, 768, 1536}, .tokens = true},
 };
 
-struct Training {
-  int num_classes = 1000;
-  int size = 224;
-  double crop_pct = 0.875;
-  bool squash = false;
-  bool clip = false;  // pictures normalized as CLIP's
-};
-
 Training squashed(int size) { return {.size = size, .crop_pct = 1, .squash = true}; }
-Training clip(int size, int num_classes = 1000) {
-  return {.num_classes = num_classes, .size = size, .crop_pct = 1, .clip = true};
+Training clip(int size, std::optional<int> num_classes = {}) {
+  return {.num_classes = num_classes, .size = size, .crop_pct = 1, .pixels = Pixels::Clip};
 }
-Training clip_squashed(int size, int num_classes = 1000) {
-  return {.num_classes = num_classes, .size = size, .crop_pct = 1, .squash = true, .clip = true};
-}
-
-Variant timm(const char* architecture, const char* tag, const Training& training = {}) {
-  Variant variant{
-      .architecture = architecture,
-      .tag = tag,
-      .framework = "timm",
-      .hub = *tag ? std::string("timm/") + architecture + "." + tag : "",
-      .num_classes = training.num_classes,
-      .height = training.size,
-      .width = training.size,
-      .picture = {.crop_pct = training.crop_pct, .crop_mode = training.squash ? CropMode::Squash : CropMode::Center}};
-  if (training.clip) {
-    variant.picture.mean = kClipMean;
-    variant.picture.std = kClipStd;
-  }
-  return variant;
+Training clip_squashed(int size, std::optional<int> num_classes = {}) {
+  return {.num_classes = num_classes, .size = size, .crop_pct = 1, .squash = true, .pixels = Pixels::Clip};
 }
 
 // "facebook/dinov3-convnext-tiny-pretrain-lvd1689m"; settings as in its preprocessor_config.json.
@@ -147,11 +123,11 @@ std::span<const Variant> variants() {
       timm("convnext_nano", "r384_in12k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
       timm("convnext_tiny", "in12k_ft_in1k_384", squashed(384)),
       timm("convnext_small", "in12k_ft_in1k_384", squashed(384)),
-      timm("convnext_nano", "in12k", {.num_classes = 11821, .crop_pct = 0.95}),
-      timm("convnext_nano", "r384_in12k", {.num_classes = 11821, .size = 384, .crop_pct = 1.0}),
-      timm("convnext_nano", "r384_ad_in12k", {.num_classes = 11821, .size = 384, .crop_pct = 1.0}),
-      timm("convnext_tiny", "in12k", {.num_classes = 11821, .crop_pct = 0.95}),
-      timm("convnext_small", "in12k", {.num_classes = 11821, .crop_pct = 0.95}),
+      timm("convnext_nano", "in12k", {.crop_pct = 0.95}),
+      timm("convnext_nano", "r384_in12k", {.size = 384, .crop_pct = 1.0}),
+      timm("convnext_nano", "r384_ad_in12k", {.size = 384, .crop_pct = 1.0}),
+      timm("convnext_tiny", "in12k", {.crop_pct = 0.95}),
+      timm("convnext_small", "in12k", {.crop_pct = 0.95}),
       timm("convnext_tiny", "fb_in22k_ft_in1k"),
       timm("convnext_small", "fb_in22k_ft_in1k"),
       timm("convnext_base", "fb_in22k_ft_in1k"),
@@ -166,11 +142,11 @@ std::span<const Variant> variants() {
       timm("convnext_base", "fb_in22k_ft_in1k_384", squashed(384)),
       timm("convnext_large", "fb_in22k_ft_in1k_384", squashed(384)),
       timm("convnext_xlarge", "fb_in22k_ft_in1k_384", squashed(384)),
-      timm("convnext_tiny", "fb_in22k", {.num_classes = 21841}),
-      timm("convnext_small", "fb_in22k", {.num_classes = 21841}),
-      timm("convnext_base", "fb_in22k", {.num_classes = 21841}),
-      timm("convnext_large", "fb_in22k", {.num_classes = 21841}),
-      timm("convnext_xlarge", "fb_in22k", {.num_classes = 21841}),
+      timm("convnext_tiny", "fb_in22k"),
+      timm("convnext_small", "fb_in22k"),
+      timm("convnext_base", "fb_in22k"),
+      timm("convnext_large", "fb_in22k"),
+      timm("convnext_xlarge", "fb_in22k"),
       timm("convnextv2_nano", "fcmae_ft_in22k_in1k"),
       timm("convnextv2_nano", "fcmae_ft_in22k_in1k_384", squashed(384)),
       timm("convnextv2_tiny", "fcmae_ft_in22k_in1k"),
@@ -199,11 +175,11 @@ std::span<const Variant> variants() {
       timm("convnext_large_mlp", "clip_laion2b_augreg_ft_in1k", clip(256)),
       timm("convnext_large_mlp", "clip_laion2b_augreg_ft_in1k_384", clip_squashed(384)),
       timm("convnext_xxlarge", "clip_laion2b_soup_ft_in1k", clip(256)),
-      timm("convnext_base", "clip_laion2b_augreg_ft_in12k", clip(256, 11821)),
+      timm("convnext_base", "clip_laion2b_augreg_ft_in12k", clip(256)),
       timm("convnext_large_mlp", "clip_laion2b_soup_ft_in12k_320", clip(320, 11821)),
       timm("convnext_large_mlp", "clip_laion2b_augreg_ft_in12k_384", clip_squashed(384, 11821)),
       timm("convnext_large_mlp", "clip_laion2b_soup_ft_in12k_384", clip_squashed(384, 11821)),
-      timm("convnext_xxlarge", "clip_laion2b_soup_ft_in12k", clip(256, 11821)),
+      timm("convnext_xxlarge", "clip_laion2b_soup_ft_in12k", clip(256)),
       timm("convnext_base", "clip_laion2b", clip(256, 640)),
       timm("convnext_base", "clip_laion2b_augreg", clip(256, 640)),
       timm("convnext_base", "clip_laiona", clip(256, 640)),

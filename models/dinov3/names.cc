@@ -3,8 +3,8 @@
 namespace ferry::dinov3 {
 namespace {
 
-// timm's names are the canonical ones. Its head runs once for `features` and again for `logits`: two records. Scales and
-// tables of the rotary embedding are no modules there.
+// timm's names are the canonical ones. Its head runs once for `features` and again for `logits`: two records. Scales
+// and tables of the rotary embedding are no modules there.
 Naming timm() {
   return {.framework = "timm",
           .probes = {"reg_token", "patch_embed.proj.weight", "blocks.0.gamma_1"},

@@ -2,6 +2,7 @@
 
 #include "converter/error.h"
 #include "models/dinov3/dinov3.h"
+#include "models/published.h"
 
 namespace ferry::dinov3 {
 namespace {
@@ -64,14 +65,7 @@ void look_from_above(Variant* variant) {
 }
 
 Variant timm(const char* architecture, const char* tag, bool satellite = false) {
-  Variant variant{.architecture = architecture,
-                  .tag = tag,
-                  .framework = "timm",
-                  .hub = std::string("timm/") + architecture + "." + tag,
-                  .num_classes = 0,
-                  .height = 256,
-                  .width = 256,
-                  .picture = {.crop_pct = 1}};
+  Variant variant = ferry::timm(architecture, tag, {.num_classes = 0, .size = 256, .crop_pct = 1});
   if (satellite) look_from_above(&variant);
   return variant;
 }
@@ -96,7 +90,8 @@ const Config& config_of(const std::string& architecture) {
   fail("no DINOv3 is called '%s'", architecture.c_str());
 }
 
-// Settings as in timm's pretrained configurations, and the preprocessor_config.json of the facebook/dinov3-* repositories.
+// Settings as in timm's pretrained configurations, and the preprocessor_config.json of the facebook/dinov3-*
+// repositories.
 std::span<const Variant> variants() {
   static const std::vector<Variant> all = {
       timm("vit_small_patch16_dinov3", "lvd1689m"),

@@ -1,8 +1,12 @@
 #include "converter/error.h"
 #include "models/efficientnet/efficientnet.h"
+#include "models/published.h"
 
 namespace ferry::efficientnet {
 namespace {
+
+using enum fbs::Filter;
+using enum Pixels;
 
 constexpr Config kConfigs[] = {
     {.architecture = "efficientnet_b0"},
@@ -34,70 +38,40 @@ double crop_pct_of(int size) {
   }
 }
 
-Variant timm(const std::string& architecture, const std::string& tag, int size, double crop_pct) {
-  Variant variant = {.architecture = architecture, .tag = tag, .framework = "timm", .picture = {.crop_pct = crop_pct}};
-  if (!tag.empty()) variant.hub = "timm/" + architecture + "." + tag;
-  variant.height = variant.width = size;
-  return variant;
-}
-
 // An architecture at the size it was designed for.
-Variant timm(const std::string& architecture, const std::string& tag = "") {
-  const int size = config_of(architecture).size;
-  return timm(architecture, tag, size, crop_pct_of(size));
-}
-
-// Pictures on -1..1.
-Variant inception(Variant variant) {
-  variant.picture.mean = variant.picture.std = {0.5f, 0.5f, 0.5f};
-  return variant;
-}
-
-Variant imagenet_12k(Variant variant) {
-  variant.num_classes = 11821;
-  variant.imagenet_labels = false;
-  return variant;
-}
-
-Variant bilinear(Variant variant) {
-  variant.picture.filter = fbs::Filter::Bilinear;
-  return variant;
+Variant designed(const std::string& architecture, const std::string& tag = "", Training training = {}) {
+  training.size = config_of(architecture).size;
+  training.crop_pct = training.crop_pct.value_or(crop_pct_of(training.size));
+  return timm(architecture, tag, training);
 }
 
 // `resize`: what the shorter edge becomes.
-Variant torchvision(const char* architecture, const char* tag, int resize, int size) {
-  Variant variant = {.architecture = architecture,
-                     .tag = tag,
-                     .framework = "torchvision",
-                     .hub = std::string("torchvision/") + architecture + "." + tag,
-                     .height = size,
-                     .width = size,
-                     .picture = {}};
+Variant torchvision(const char* architecture, const char* tag, int resize, int size, fbs::Filter filter = Bicubic) {
   // Any share that floors to `resize`; the middle is safe from rounding.
-  variant.picture.crop_pct = resize == size ? 1 : size / (resize + 0.5);
-  return variant;
+  const double crop_pct = resize == size ? 1 : size / (resize + 0.5);
+  return ferry::torchvision(architecture, tag, {.size = size, .crop_pct = crop_pct, .filter = filter});
 }
 
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
 std::vector<Variant> make_variants() {
   std::vector<Variant> all = {
-      timm("efficientnet_b0", "ra_in1k"),
-      inception(timm("efficientnet_b0", "ra4_e3600_r224_in1k", 224, 0.9)),
-      inception(timm("efficientnet_b1", "ra4_e3600_r240_in1k", 240, 0.9)),
-      timm("efficientnet_b1", "ft_in1k", 224, 0.875),
-      timm("efficientnet_b2", "ra_in1k", 256, 0.875),
-      timm("efficientnet_b3", "ra2_in1k", 288, 0.875),
-      timm("efficientnet_b4", "ra2_in1k", 320, 0.875),
-      imagenet_12k(timm("efficientnet_b5", "sw_in12k", 416, 0.95)),
-      timm("efficientnet_b6"),
-      timm("efficientnet_b7"),
-      timm("efficientnet_lite0", "ra_in1k"),
-      timm("efficientnet_lite1"),
-      timm("efficientnet_lite2"),
-      timm("efficientnet_lite3"),
-      timm("efficientnet_lite4"),
+      designed("efficientnet_b0", "ra_in1k"),
+      timm("efficientnet_b0", "ra4_e3600_r224_in1k", {.size = 224, .crop_pct = 0.9, .pixels = Inception}),
+      timm("efficientnet_b1", "ra4_e3600_r240_in1k", {.size = 240, .crop_pct = 0.9, .pixels = Inception}),
+      timm("efficientnet_b1", "ft_in1k"),
+      timm("efficientnet_b2", "ra_in1k", {.size = 256}),
+      timm("efficientnet_b3", "ra2_in1k", {.size = 288}),
+      timm("efficientnet_b4", "ra2_in1k", {.size = 320}),
+      timm("efficientnet_b5", "sw_in12k", {.size = 416, .crop_pct = 0.95}),
+      designed("efficientnet_b6"),
+      designed("efficientnet_b7"),
+      designed("efficientnet_lite0", "ra_in1k"),
+      designed("efficientnet_lite1"),
+      designed("efficientnet_lite2"),
+      designed("efficientnet_lite3"),
+      designed("efficientnet_lite4"),
       torchvision("efficientnet_b0", "v1", 256, 224),
-      bilinear(torchvision("efficientnet_b1", "v2", 255, 240)),
+      torchvision("efficientnet_b1", "v2", 255, 240, Bilinear),
       torchvision("efficientnet_b1", "v1", 256, 240),
       torchvision("efficientnet_b2", "v1", 288, 288),
       torchvision("efficientnet_b3", "v1", 320, 300),
@@ -109,16 +83,16 @@ std::vector<Variant> make_variants() {
   // Google's weights: noisy student, adversarial propagation, AutoAugment, RandAugment, and the first ones.
   for (int b = 0; b <= 7; ++b) {
     const std::string architecture = "tf_efficientnet_b" + std::to_string(b);
-    all.push_back(timm(architecture, "ns_jft_in1k"));
-    all.push_back(inception(timm(architecture, "ap_in1k")));
-    all.push_back(timm(architecture, "aa_in1k"));
-    if (b == 5 || b == 7) all.push_back(timm(architecture, "ra_in1k"));
-    if (b <= 5) all.push_back(timm(architecture, "in1k"));
+    all.push_back(designed(architecture, "ns_jft_in1k"));
+    all.push_back(designed(architecture, "ap_in1k", {.pixels = Inception}));
+    all.push_back(designed(architecture, "aa_in1k"));
+    if (b == 5 || b == 7) all.push_back(designed(architecture, "ra_in1k"));
+    if (b <= 5) all.push_back(designed(architecture, "in1k"));
   }
   for (int n = 0; n <= 4; ++n) {
-    all.push_back(inception(timm("tf_efficientnet_lite" + std::to_string(n), "in1k")));
-    if (n >= 3) all.back() = bilinear(all.back());
-    if (n == 4) all.back().picture.crop_pct = 0.92;
+    Training training = {.filter = n >= 3 ? Bilinear : Bicubic, .pixels = Inception};
+    if (n == 4) training.crop_pct = 0.92;
+    all.push_back(designed("tf_efficientnet_lite" + std::to_string(n), "in1k", training));
   }
   return all;
 }

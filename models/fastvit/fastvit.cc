@@ -12,8 +12,8 @@ Tensor conv_norm(Tensor x, const Weights& w, Conv2dOptions o) {
   return tap(batch_norm(conv2d(x, w["conv"], o), w["bn"]), w);
 }
 
-// MobileOne's branches without what follows their sum: the norm of the input where the shapes allow it, a 1x1 convolution
-// beside larger ones, and the convolution itself.
+// MobileOne's branches without what follows their sum: the norm of the input where the shapes allow it, a 1x1
+// convolution beside larger ones, and the convolution itself.
 Tensor mobile_one_branches(Tensor x, const Weights& w, const Conv2dOptions& o) {
   Tensor sum = conv_norm(x, w["conv_kxk"][0], o);
   Conv2dOptions point = o;

@@ -1,5 +1,5 @@
-// FastViT (Vasu et al., arXiv:2303.14189), in timm's names. The branches of training are written out; the passes make one
-// convolution of them.
+// FastViT (Vasu et al., arXiv:2303.14189), in timm's names. The branches of training are written out; the passes make
+// one convolution of them.
 #pragma once
 
 #include "models/families.h"

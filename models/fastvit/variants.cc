@@ -1,5 +1,6 @@
 #include "converter/error.h"
 #include "models/fastvit/fastvit.h"
+#include "models/published.h"
 
 namespace ferry::fastvit {
 namespace {
@@ -17,19 +18,13 @@ std::vector<Variant> make_variants() {
   for (const Config& config : kConfigs) {
     const std::string architecture = config.architecture;
     for (const std::string tag : {"apple_in1k", "apple_dist_in1k"})
-      all.push_back({.architecture = architecture,
-                     .tag = tag,
-                     .framework = "timm",
-                     .hub = "timm/" + architecture + "." + tag,
-                     .height = 256,
-                     .width = 256,
-                     .picture = {.crop_pct = architecture == "fastvit_ma36" ? 0.95 : 0.9}});
+      all.push_back(timm(architecture, tag, {.size = 256, .crop_pct = architecture == "fastvit_ma36" ? 0.95 : 0.9}));
   }
   return all;
 }
 
 // timm's head runs its pool for `features` and again for `logits`: two records; dropout and flatten change nothing.
-Naming timm() {
+Naming timm_names() {
   return {.framework = "timm",
           .probes = {"stem.0.conv_kxk.0.conv.weight", "stages.0.blocks.0.token_mixer.mixer.conv_scale.conv.weight"},
           .taps = {{"head.global_pool",
@@ -51,7 +46,7 @@ std::span<const Variant> variants() {
 }
 
 std::span<const Naming> namings() {
-  static const Naming table[] = {timm()};
+  static const Naming table[] = {timm_names()};
   return table;
 }
 

@@ -1,5 +1,6 @@
 #include "converter/error.h"
 #include "models/mobilenetv2/mobilenetv2.h"
+#include "models/published.h"
 
 namespace ferry::mobilenetv2 {
 namespace {
@@ -15,37 +16,18 @@ constexpr Config kConfigs[] = {
     {.architecture = "mobilenet_v2"},  // as torchvision calls mobilenetv2_100
 };
 
-Variant timm(const char* architecture, const char* tag) {
-  const std::string hub = *tag ? std::string("timm/") + architecture + "." + tag : "";
-  return {.architecture = architecture, .tag = tag, .framework = "timm", .hub = hub, .picture = {}};
-}
-
-Variant torchvision(const char* tag, double crop_pct) {
-  return {.architecture = "mobilenet_v2",
-          .tag = tag,
-          .framework = "torchvision",
-          .hub = std::string("torchvision/mobilenet_v2.") + tag,
-          .picture = {.filter = fbs::Filter::Bilinear, .crop_pct = crop_pct}};
-}
-
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
 std::vector<Variant> make_variants() {
   std::vector<Variant> all = {
-      timm("mobilenetv2_035", ""),
-      timm("mobilenetv2_050", "lamb_in1k"),
-      timm("mobilenetv2_075", ""),
-      timm("mobilenetv2_100", "ra_in1k"),
-      timm("mobilenetv2_110d", "ra_in1k"),
-      timm("mobilenetv2_120d", "ra_in1k"),
-      timm("mobilenetv2_140", "ra_in1k"),
-      torchvision("v2", 0.965),
-      torchvision("v1", 0.875),
+      timm("mobilenetv2_035", ""),         timm("mobilenetv2_050", "lamb_in1k"),
+      timm("mobilenetv2_075", ""),         timm("mobilenetv2_100", "ra_in1k"),
+      timm("mobilenetv2_110d", "ra_in1k"), timm("mobilenetv2_120d", "ra_in1k"),
+      timm("mobilenetv2_140", "ra_in1k"),  torchvision("mobilenet_v2", "v2", {.crop_pct = 0.965}),
+      torchvision("mobilenet_v2", "v1"),
   };
   // TensorFlow's published weights under torchvision's names: pictures on -1..1.
-  Variant tensorflow = torchvision("tf", 1.0);
-  tensorflow.hub.clear();
-  tensorflow.picture.mean = tensorflow.picture.std = {0.5f, 0.5f, 0.5f};
-  all.push_back(tensorflow);
+  all.push_back(torchvision("mobilenet_v2", "tf", {.crop_pct = 1, .pixels = Pixels::Inception}));
+  all.back().hub.clear();
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include "converter/error.h"
 #include "models/blocks/mobile_trunk.h"
 #include "models/classifier.h"
+#include "models/published.h"
 
 namespace ferry::mobilenetv4 {
 namespace {
@@ -75,26 +76,6 @@ const Config& config_of(const std::string& architecture) {
   fail("no MobileNetV4 is called '%s'", architecture.c_str());
 }
 
-Variant timm(const std::string& architecture, const std::string& tag, int size, double crop_pct) {
-  Variant variant = {.architecture = architecture, .tag = tag, .framework = "timm", .picture = {.crop_pct = crop_pct}};
-  if (!tag.empty()) variant.hub = "timm/" + architecture + "." + tag;
-  variant.height = variant.width = size;
-  return variant;
-}
-
-// Pictures on -1..1.
-Variant inception(Variant variant) {
-  variant.picture.mean = variant.picture.std = {0.5f, 0.5f, 0.5f};
-  return variant;
-}
-
-Variant imagenet_12k(const char* tag) {
-  Variant variant = timm("mobilenetv4_conv_medium", tag, 384, 1);
-  variant.num_classes = 11821;
-  variant.imagenet_labels = false;
-  return variant;
-}
-
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
@@ -118,19 +99,19 @@ std::span<const Naming> namings() {
 // Settings as in timm's pretrained configurations.
 std::span<const Variant> variants() {
   static const std::vector<Variant> all = {
-      inception(timm("mobilenetv4_conv_small_035", "", 224, 0.875)),
-      inception(timm("mobilenetv4_conv_small_050", "e3000_r224_in1k", 224, 0.875)),
-      timm("mobilenetv4_conv_small", "e2400_r224_in1k", 224, 0.875),
-      timm("mobilenetv4_conv_small", "e1200_r224_in1k", 224, 0.875),
-      inception(timm("mobilenetv4_conv_small", "e3600_r256_in1k", 256, 0.95)),
-      timm("mobilenetv4_conv_medium", "e500_r256_in1k", 256, 0.95),
-      timm("mobilenetv4_conv_medium", "e500_r224_in1k", 224, 0.95),
-      timm("mobilenetv4_conv_medium", "e250_r384_in12k_ft_in1k", 384, 0.95),
-      imagenet_12k("e180_r384_in12k"),
-      imagenet_12k("e180_ad_r384_in12k"),
-      imagenet_12k("e250_r384_in12k"),
-      timm("mobilenetv4_conv_large", "e600_r384_in1k", 384, 0.95),
-      timm("mobilenetv4_conv_large", "e500_r256_in1k", 256, 0.95),
+      timm("mobilenetv4_conv_small_035", "", {.pixels = Pixels::Inception}),
+      timm("mobilenetv4_conv_small_050", "e3000_r224_in1k", {.pixels = Pixels::Inception}),
+      timm("mobilenetv4_conv_small", "e2400_r224_in1k"),
+      timm("mobilenetv4_conv_small", "e1200_r224_in1k"),
+      timm("mobilenetv4_conv_small", "e3600_r256_in1k", {.size = 256, .crop_pct = 0.95, .pixels = Pixels::Inception}),
+      timm("mobilenetv4_conv_medium", "e500_r256_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("mobilenetv4_conv_medium", "e500_r224_in1k", {.crop_pct = 0.95}),
+      timm("mobilenetv4_conv_medium", "e250_r384_in12k_ft_in1k", {.size = 384, .crop_pct = 0.95}),
+      timm("mobilenetv4_conv_medium", "e180_r384_in12k", {.size = 384, .crop_pct = 1}),
+      timm("mobilenetv4_conv_medium", "e180_ad_r384_in12k", {.size = 384, .crop_pct = 1}),
+      timm("mobilenetv4_conv_medium", "e250_r384_in12k", {.size = 384, .crop_pct = 1}),
+      timm("mobilenetv4_conv_large", "e600_r384_in1k", {.size = 384, .crop_pct = 0.95}),
+      timm("mobilenetv4_conv_large", "e500_r256_in1k", {.size = 256, .crop_pct = 0.95}),
   };
   return all;
 }

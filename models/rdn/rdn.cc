@@ -10,8 +10,8 @@ constexpr int kBlocks = 2;
 constexpr int kFeatures = 64;
 constexpr int kGrowth = 4;
 
-// Every convolution on the longest way through the network widens what a pixel sees: F_m1, F_0, F_1_1, F_2_1, GFF_2, UPN1
-// (5x5), UPN2, UPN3 and, above the upsampling, SR, whose single output pixel is less than one of the input's.
+// Every convolution on the longest way through the network widens what a pixel sees: F_m1, F_0, F_1_1, F_2_1, GFF_2,
+// UPN1 (5x5), UPN2, UPN3 and, above the upsampling, SR, whose single output pixel is less than one of the input's.
 constexpr int kHalo = 1 + 1 + kBlocks + 1 + 2 + 1 + 1 + 1;
 
 std::string architecture(int scale) { return "esrgan_slim_x" + std::to_string(scale); }

@@ -1,5 +1,5 @@
-// RepViT (Wang et al., arXiv:2307.09283), in timm's names. The branches of training are written out; the passes make one
-// convolution of them.
+// RepViT (Wang et al., arXiv:2307.09283), in timm's names. The branches of training are written out; the passes make
+// one convolution of them.
 #pragma once
 
 #include "models/families.h"

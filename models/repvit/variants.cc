@@ -1,4 +1,5 @@
 #include "converter/error.h"
+#include "models/published.h"
 #include "models/repvit/repvit.h"
 
 namespace ferry::repvit {
@@ -12,23 +13,16 @@ constexpr Config kConfigs[] = {
 };
 
 // As in timm's pretrained configurations.
-Variant timm(const std::string& architecture, const std::string& tag) {
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "timm",
-          .hub = "timm/" + architecture + "." + tag,
-          .picture = {.crop_pct = 0.95}};
-}
-
 std::vector<Variant> make_variants() {
+  const Training training = {.crop_pct = 0.95};
   std::vector<Variant> all;
   for (const Config& config : kConfigs) {
     if (config.legacy) {
-      all.push_back(timm(config.architecture, "dist_in1k"));
+      all.push_back(timm(config.architecture, "dist_in1k", training));
       continue;
     }
-    all.push_back(timm(config.architecture, "dist_300e_in1k"));
-    all.push_back(timm(config.architecture, "dist_450e_in1k"));
+    all.push_back(timm(config.architecture, "dist_300e_in1k", training));
+    all.push_back(timm(config.architecture, "dist_450e_in1k", training));
   }
   return all;
 }

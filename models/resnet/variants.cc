@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/error.h"
+#include "models/published.h"
 #include "models/resnet/resnet.h"
 
 namespace ferry::resnet {
@@ -27,28 +28,6 @@ constexpr Config kConfigs[] = {
     {.architecture = "seresnet152d", .bottleneck = true, .layers = {3, 8, 36, 3}, .deep = true, .se = true},
 };
 
-using fbs::Filter;
-
-Variant timm(const char* architecture, const char* tag, double crop_pct, int size = 224) {
-  const std::string hub = *tag ? std::string("timm/") + architecture + "." + tag : "";
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "timm",
-          .hub = hub,
-          .height = size,
-          .width = size,
-          .picture = {.crop_pct = crop_pct}};
-}
-
-// torchvision's weights: shorter edge 256 ("v1") or 232 ("v2"), bilinear.
-Variant torchvision(const char* architecture, const char* tag, double crop_pct) {
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "torchvision",
-          .hub = std::string("torchvision/") + architecture + "." + tag,
-          .picture = {.filter = Filter::Bilinear, .crop_pct = crop_pct}};
-}
-
 Variant microsoft(const char* architecture, const char* hub) {
   return {.architecture = architecture, .tag = "", .framework = "transformers", .hub = hub, .picture = {}};
 }
@@ -57,62 +36,62 @@ Variant microsoft(const char* architecture, const char* hub) {
 // the microsoft/resnet-* repositories.
 std::vector<Variant> make_variants() {
   std::vector<Variant> all = {
-      timm("resnet18", "a1_in1k", 0.95),
-      timm("resnet18d", "ra2_in1k", 0.875),
-      timm("resnet26", "bt_in1k", 0.875),
-      timm("resnet26d", "bt_in1k", 0.875),
-      timm("resnet34", "a1_in1k", 0.95),
-      timm("resnet34d", "ra2_in1k", 0.875),
-      timm("resnet50", "a1_in1k", 0.95),
-      timm("resnet50d", "ra2_in1k", 0.875),
-      timm("resnet101", "a1h_in1k", 0.95),
-      timm("resnet101d", "ra2_in1k", 0.95, 256),
-      timm("resnet152", "a1h_in1k", 0.95),
-      timm("resnet152d", "ra2_in1k", 0.95, 256),
-      timm("seresnet18", "", 0.875),
-      timm("seresnet34", "", 0.875),
-      timm("seresnet50", "ra2_in1k", 0.875),
-      timm("seresnet101", "", 0.875),
-      timm("seresnet152", "", 0.875),
-      timm("seresnet152d", "ra2_in1k", 0.95, 256),
+      timm("resnet18", "a1_in1k", {.crop_pct = 0.95}),
+      timm("resnet18d", "ra2_in1k"),
+      timm("resnet26", "bt_in1k"),
+      timm("resnet26d", "bt_in1k"),
+      timm("resnet34", "a1_in1k", {.crop_pct = 0.95}),
+      timm("resnet34d", "ra2_in1k"),
+      timm("resnet50", "a1_in1k", {.crop_pct = 0.95}),
+      timm("resnet50d", "ra2_in1k"),
+      timm("resnet101", "a1h_in1k", {.crop_pct = 0.95}),
+      timm("resnet101d", "ra2_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("resnet152", "a1h_in1k", {.crop_pct = 0.95}),
+      timm("resnet152d", "ra2_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("seresnet18", ""),
+      timm("seresnet34", ""),
+      timm("seresnet50", "ra2_in1k"),
+      timm("seresnet101", ""),
+      timm("seresnet152", ""),
+      timm("seresnet152d", "ra2_in1k", {.size = 256, .crop_pct = 0.95}),
       // further trainings of the same architectures
-      timm("resnet18", "a2_in1k", 0.95),
-      timm("resnet18", "a3_in1k", 0.95, 160),
-      timm("resnet34", "a2_in1k", 0.95),
-      timm("resnet34", "a3_in1k", 0.95, 160),
-      timm("resnet34", "bt_in1k", 0.875),
-      timm("resnet50", "a1h_in1k", 0.9, 176),
-      timm("resnet50", "a2_in1k", 0.95),
-      timm("resnet50", "a3_in1k", 0.95, 160),
-      timm("resnet50", "b1k_in1k", 0.95),
-      timm("resnet50", "b2k_in1k", 0.95),
-      timm("resnet50", "c1_in1k", 0.95),
-      timm("resnet50", "c2_in1k", 0.95),
-      timm("resnet50", "d_in1k", 0.95),
-      timm("resnet50", "ram_in1k", 0.875),
-      timm("resnet50", "am_in1k", 0.875),
-      timm("resnet50", "ra_in1k", 0.875),
-      timm("resnet50", "bt_in1k", 0.875),
-      timm("resnet50d", "a1_in1k", 0.95),
-      timm("resnet50d", "a2_in1k", 0.95),
-      timm("resnet50d", "a3_in1k", 0.95, 160),
-      timm("resnet101", "a1_in1k", 0.95),
-      timm("resnet101", "a2_in1k", 0.95),
-      timm("resnet101", "a3_in1k", 0.95, 160),
-      timm("resnet152", "a1_in1k", 0.95),
-      timm("resnet152", "a2_in1k", 0.95),
-      timm("resnet152", "a3_in1k", 0.95, 160),
-      timm("seresnet50", "a1_in1k", 0.95),
-      timm("seresnet50", "a2_in1k", 0.95),
-      timm("seresnet50", "a3_in1k", 0.95, 160),
-      torchvision("resnet18", "v1", 0.875),
-      torchvision("resnet34", "v1", 0.875),
-      torchvision("resnet50", "v2", 0.965),
-      torchvision("resnet50", "v1", 0.875),
-      torchvision("resnet101", "v2", 0.965),
-      torchvision("resnet101", "v1", 0.875),
-      torchvision("resnet152", "v2", 0.965),
-      torchvision("resnet152", "v1", 0.875),
+      timm("resnet18", "a2_in1k", {.crop_pct = 0.95}),
+      timm("resnet18", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      timm("resnet34", "a2_in1k", {.crop_pct = 0.95}),
+      timm("resnet34", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      timm("resnet34", "bt_in1k"),
+      timm("resnet50", "a1h_in1k", {.size = 176, .crop_pct = 0.9}),
+      timm("resnet50", "a2_in1k", {.crop_pct = 0.95}),
+      timm("resnet50", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      timm("resnet50", "b1k_in1k", {.crop_pct = 0.95}),
+      timm("resnet50", "b2k_in1k", {.crop_pct = 0.95}),
+      timm("resnet50", "c1_in1k", {.crop_pct = 0.95}),
+      timm("resnet50", "c2_in1k", {.crop_pct = 0.95}),
+      timm("resnet50", "d_in1k", {.crop_pct = 0.95}),
+      timm("resnet50", "ram_in1k"),
+      timm("resnet50", "am_in1k"),
+      timm("resnet50", "ra_in1k"),
+      timm("resnet50", "bt_in1k"),
+      timm("resnet50d", "a1_in1k", {.crop_pct = 0.95}),
+      timm("resnet50d", "a2_in1k", {.crop_pct = 0.95}),
+      timm("resnet50d", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      timm("resnet101", "a1_in1k", {.crop_pct = 0.95}),
+      timm("resnet101", "a2_in1k", {.crop_pct = 0.95}),
+      timm("resnet101", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      timm("resnet152", "a1_in1k", {.crop_pct = 0.95}),
+      timm("resnet152", "a2_in1k", {.crop_pct = 0.95}),
+      timm("resnet152", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      timm("seresnet50", "a1_in1k", {.crop_pct = 0.95}),
+      timm("seresnet50", "a2_in1k", {.crop_pct = 0.95}),
+      timm("seresnet50", "a3_in1k", {.size = 160, .crop_pct = 0.95}),
+      torchvision("resnet18", "v1"),
+      torchvision("resnet34", "v1"),
+      torchvision("resnet50", "v2", {.crop_pct = 0.965}),
+      torchvision("resnet50", "v1"),
+      torchvision("resnet101", "v2", {.crop_pct = 0.965}),
+      torchvision("resnet101", "v1"),
+      torchvision("resnet152", "v2", {.crop_pct = 0.965}),
+      torchvision("resnet152", "v1"),
       microsoft("resnet18", "microsoft/resnet-18"),
       microsoft("resnet26", "microsoft/resnet-26"),
       microsoft("resnet34", "microsoft/resnet-34"),
@@ -121,9 +100,8 @@ std::vector<Variant> make_variants() {
       microsoft("resnet152", "microsoft/resnet-152"),
   };
   for (const char* architecture : {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152"}) {
-    all.push_back(timm(architecture, "tv_in1k", 0.875));
-    all.back().picture.filter = Filter::Bilinear;
-    all.push_back(timm(architecture, "gluon_in1k", 0.875));
+    all.push_back(timm(architecture, "tv_in1k", {.filter = fbs::Filter::Bilinear}));
+    all.push_back(timm(architecture, "gluon_in1k"));
   }
   return all;
 }

@@ -1,5 +1,5 @@
-// Big Transfer's pre-activation ResNets (Kolesnikov et al., arXiv:1912.11370): group normalization and weight-standardized
-// convolutions, in timm's names.
+// Big Transfer's pre-activation ResNets (Kolesnikov et al., arXiv:1912.11370): group normalization and
+// weight-standardized convolutions, in timm's names.
 #pragma once
 
 #include "models/families.h"

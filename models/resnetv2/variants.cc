@@ -1,4 +1,5 @@
 #include "converter/error.h"
+#include "models/published.h"
 #include "models/resnetv2/resnetv2.h"
 
 namespace ferry::resnetv2 {
@@ -10,14 +11,10 @@ constexpr Config kConfigs[] = {
     {"resnetv2_152x2_bit", {3, 8, 36, 3}, 2}, {"resnetv2_152x4_bit", {3, 8, 36, 3}, 4},
 };
 
+// Pictures on -1..1.
 Variant timm(const std::string& architecture, const std::string& tag, int size, fbs::Filter filter, double crop_pct) {
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "timm",
-          .hub = "timm/" + architecture + "." + tag,
-          .height = size,
-          .width = size,
-          .picture = {.filter = filter, .crop_pct = crop_pct, .mean = {0.5f, 0.5f, 0.5f}, .std = {0.5f, 0.5f, 0.5f}}};
+  return ferry::timm(architecture, tag,
+                     {.size = size, .crop_pct = crop_pct, .filter = filter, .pixels = Pixels::Inception});
 }
 
 // As in timm's pretrained configurations.
@@ -33,14 +30,12 @@ std::vector<Variant> make_variants() {
     const int size = architecture == "resnetv2_152x4_bit" ? 480 : 448;
     all.push_back(timm(architecture, "goog_in21k_ft_in1k", size, Bilinear, 1.0));
     all.push_back(timm(architecture, "goog_in21k", 224, Bilinear, 0.875));
-    all.back().num_classes = 21843;
-    all.back().imagenet_labels = false;
   }
   return all;
 }
 
 // timm's head runs its pool for `features` and again for `logits`: two records; dropout changes nothing.
-Naming timm() {
+Naming timm_names() {
   return {
       .framework = "timm",
       .probes = {"stem.conv.weight", "stages.0.blocks.0.norm3.weight", "stages.3.blocks.2.conv3.weight", "norm.weight"},
@@ -63,7 +58,7 @@ std::span<const Variant> variants() {
 }
 
 std::span<const Naming> namings() {
-  static const Naming table[] = {timm()};
+  static const Naming table[] = {timm_names()};
   return table;
 }
 

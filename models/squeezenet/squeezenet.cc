@@ -1,6 +1,7 @@
 #include "models/squeezenet/squeezenet.h"
 
 #include "models/classifier.h"
+#include "models/published.h"
 
 namespace ferry::squeezenet {
 namespace {
@@ -46,14 +47,6 @@ Tensor features_1_1(Tensor x, const Weights& w) {
   return fire(x, w[12], 64, 256);
 }
 
-Variant torchvision(const char* architecture) {
-  return {.architecture = architecture,
-          .tag = "v1",
-          .framework = "torchvision",
-          .hub = std::string("torchvision/") + architecture + ".v1",
-          .picture = {.filter = fbs::Filter::Bilinear}};
-}
-
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
@@ -79,7 +72,7 @@ std::span<const Naming> namings() {
 }
 
 std::span<const Variant> variants() {
-  static const Variant table[] = {torchvision("squeezenet1_0"), torchvision("squeezenet1_1")};
+  static const Variant table[] = {torchvision("squeezenet1_0", "v1"), torchvision("squeezenet1_1", "v1")};
   return table;
 }
 

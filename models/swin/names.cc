@@ -15,8 +15,8 @@ Naming timm() {
                    {"head.fc", {"head.fc", "head.flatten#1", "head#1"}}}};
 }
 
-// torchvision numbers a Sequential of all: the embedding, then stages and merging layers by turns. It computes on maps what
-// timm computes on tokens: those taps are left out.
+// torchvision numbers a Sequential of all: the embedding, then stages and merging layers by turns. It computes on maps
+// what timm computes on tokens: those taps are left out.
 Naming torchvision() {
   Naming naming{.framework = "torchvision",
                 .probes = {"features.0.2.weight", "features.1.1.attn.relative_position_bias_table"}};

@@ -1,5 +1,5 @@
-// Swin Transformer (Liu et al., arXiv:2103.14030) and its searched windows S3 (Chen et al., arXiv:2111.14725), in timm's
-// names; torchvision's checkpoints are read too.
+// Swin Transformer (Liu et al., arXiv:2103.14030) and its searched windows S3 (Chen et al., arXiv:2111.14725), in
+// timm's names; torchvision's checkpoints are read too.
 #pragma once
 
 #include "models/families.h"

@@ -1,4 +1,5 @@
 #include "converter/error.h"
+#include "models/published.h"
 #include "models/swin/swin.h"
 
 namespace ferry::swin {
@@ -20,25 +21,12 @@ constexpr Config kConfigs[] = {
 };
 
 Variant timm(const char* architecture, const char* tag, int size = 224) {
-  const bool in22k = std::string(tag) == "ms_in22k";
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "timm",
-          .hub = std::string("timm/") + architecture + "." + tag,
-          .num_classes = in22k ? 21841 : 1000,
-          .height = size,
-          .width = size,
-          .picture = {.crop_pct = size == 224 ? 0.9 : 1.0},
-          .imagenet_labels = !in22k};
+  return ferry::timm(architecture, tag, {.size = size, .crop_pct = size == 224 ? 0.9 : 1.0});
 }
 
 // crop_pct: shorter edge 232, 246 or 238.
 Variant torchvision(const char* architecture, double crop_pct) {
-  return {.architecture = architecture,
-          .tag = "v1",
-          .framework = "torchvision",
-          .hub = std::string("torchvision/") + architecture + ".v1",
-          .picture = {.crop_pct = crop_pct}};
+  return ferry::torchvision(architecture, "v1", {.crop_pct = crop_pct, .filter = fbs::Filter::Bicubic});
 }
 
 }  // namespace

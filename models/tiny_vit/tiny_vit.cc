@@ -5,6 +5,7 @@
 #include "models/blocks/mlp.h"
 #include "models/blocks/window_attention.h"
 #include "models/classifier.h"
+#include "models/published.h"
 
 namespace ferry::tiny_vit {
 namespace {
@@ -90,7 +91,7 @@ Tensor block(Tensor x, const Weights& w, int heads, int side) {
 }
 
 // timm's names are the canonical ones. Its head runs for `features` and again for `logits`: two records each.
-Naming timm() {
+Naming timm_names() {
   return {.framework = "timm",
           .probes = {"patch_embed.conv1.bn.weight", "stages.1.blocks.0.attn.attention_biases"},
           .taps = {{"head.global_pool", {"head.global_pool", "head.global_pool#1"}},
@@ -101,17 +102,8 @@ Naming timm() {
                    {"head.fc", {"head.fc", "head#1"}}}};
 }
 
-Variant variant(const char* architecture, const char* tag, int size = 224) {
-  const bool in22k = std::string(tag) == "dist_in22k";
-  return {.architecture = architecture,
-          .tag = tag,
-          .framework = "timm",
-          .hub = std::string("timm/") + architecture + "." + tag,
-          .num_classes = in22k ? 21841 : 1000,
-          .height = size,
-          .width = size,
-          .picture = {.crop_pct = size == 224 ? 0.95 : 1.0},
-          .imagenet_labels = !in22k};
+Variant timm(const char* architecture, const char* tag, int size = 224) {
+  return ferry::timm(architecture, tag, {.size = size, .crop_pct = size == 224 ? 0.95 : 1.0});
 }
 
 }  // namespace
@@ -141,24 +133,24 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
 }
 
 std::span<const Naming> namings() {
-  static const Naming table[] = {timm()};
+  static const Naming table[] = {timm_names()};
   return table;
 }
 
 // Settings as in timm's pretrained configurations.
 std::span<const Variant> variants() {
   static const Variant table[] = {
-      variant("tiny_vit_5m_224", "dist_in22k"),
-      variant("tiny_vit_5m_224", "dist_in22k_ft_in1k"),
-      variant("tiny_vit_5m_224", "in1k"),
-      variant("tiny_vit_11m_224", "dist_in22k"),
-      variant("tiny_vit_11m_224", "dist_in22k_ft_in1k"),
-      variant("tiny_vit_11m_224", "in1k"),
-      variant("tiny_vit_21m_224", "dist_in22k"),
-      variant("tiny_vit_21m_224", "dist_in22k_ft_in1k"),
-      variant("tiny_vit_21m_224", "in1k"),
-      variant("tiny_vit_21m_384", "dist_in22k_ft_in1k", 384),
-      variant("tiny_vit_21m_512", "dist_in22k_ft_in1k", 512),
+      timm("tiny_vit_5m_224", "dist_in22k"),
+      timm("tiny_vit_5m_224", "dist_in22k_ft_in1k"),
+      timm("tiny_vit_5m_224", "in1k"),
+      timm("tiny_vit_11m_224", "dist_in22k"),
+      timm("tiny_vit_11m_224", "dist_in22k_ft_in1k"),
+      timm("tiny_vit_11m_224", "in1k"),
+      timm("tiny_vit_21m_224", "dist_in22k"),
+      timm("tiny_vit_21m_224", "dist_in22k_ft_in1k"),
+      timm("tiny_vit_21m_224", "in1k"),
+      timm("tiny_vit_21m_384", "dist_in22k_ft_in1k", 384),
+      timm("tiny_vit_21m_512", "dist_in22k_ft_in1k", 512),
   };
   return table;
 }

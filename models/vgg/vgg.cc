@@ -4,6 +4,7 @@
 
 #include "converter/error.h"
 #include "models/classifier.h"
+#include "models/published.h"
 
 namespace ferry::vgg {
 namespace {
@@ -70,9 +71,9 @@ Tensor flattened(Tensor x, const Weights& w) {
   return tap(relu(linear(x, layers["fc2"], {.out = 4096})), layers["act2"], kBlock);
 }
 
-// The pool before the classifier and what follows it in timm's head are one tensor; the head runs for `pooled` and again
-// for `logits`: two records.
-Naming timm() {
+// The pool before the classifier and what follows it in timm's head are one tensor; the head runs for `pooled` and
+// again for `logits`: two records.
+Naming timm_names() {
   return {.framework = "timm",
           .probes = {"features.0.weight", "pre_logits.fc1.weight", "head.fc.weight"},
           .taps = {{"pre_logits", {"pre_logits", "pre_logits#1"}},
@@ -81,7 +82,7 @@ Naming timm() {
                    {"head.fc", {"head.fc", "head.flatten#1", "head#1"}}}};
 }
 
-Naming torchvision() {
+Naming torchvision_names() {
   return {.framework = "torchvision",
           .probes = {"features.0.weight", "classifier.0.weight", "classifier.3.weight", "classifier.6.weight"},
           .keys = {{"pre_logits.fc1", {"classifier.0"}},
@@ -104,27 +105,20 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
 }
 
 std::span<const Naming> namings() {
-  static const Naming table[] = {timm(), torchvision()};
+  static const Naming table[] = {timm_names(), torchvision_names()};
   return table;
 }
 
 // timm's weights are torchvision's, and so is the preparation.
 std::span<const Variant> variants() {
   static const std::vector<Variant> all = [] {
+    std::vector<std::string> architectures;
+    for (const char* suffix : {"", "_bn"})
+      for (const Config& config : kConfigs) architectures.push_back(std::string(config.architecture) + suffix);
     std::vector<Variant> made;
-    for (const char* framework : {"timm", "torchvision"}) {
-      const std::string tag = framework == std::string("timm") ? "tv_in1k" : "v1";
-      for (const char* suffix : {"", "_bn"}) {
-        for (const Config& config : kConfigs) {
-          const std::string architecture = std::string(config.architecture) + suffix;
-          made.push_back({.architecture = architecture,
-                          .tag = tag,
-                          .framework = framework,
-                          .hub = std::string(framework) + "/" + architecture + "." + tag,
-                          .picture = {.filter = fbs::Filter::Bilinear}});
-        }
-      }
-    }
+    for (const std::string& name : architectures)
+      made.push_back(timm(name, "tv_in1k", {.filter = fbs::Filter::Bilinear}));
+    for (const std::string& name : architectures) made.push_back(torchvision(name, "v1"));
     return made;
   }();
   return all;
