@@ -101,6 +101,13 @@ TEST(Conv2d, MatchesTheOracleForALongSum) {
   expect_like_oracle(conv(1, 1), {input({1, 7, 7, 512}), constant({16, 3, 3, 512}), constant({16})}, kBound);
 }
 
+// Large weights run in panels of output channels (sdk/cpu/panels.h): full ones, and a last one of any width.
+TEST(Conv2d, MatchesTheOracleInPanels) {
+  expect_like_oracle(conv(), {input({1, 7, 7, 512}), constant({273, 1, 1, 512}), constant({273})}, kBound);
+  expect_like_oracle(conv(2), {input({2, 9, 8, 512}), constant({288, 1, 1, 512})}, kBound);
+  expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kBound);
+}
+
 TEST(Conv2d, WorksWithoutBias) {
   expect_like_oracle(conv(1, 1), {input({1, 6, 6, 4}), constant({8, 3, 3, 4})}, kBound);
   expect_like_oracle(conv(1, 1, 8), {input({1, 6, 6, 8}), constant({8, 3, 3, 1})}, kBound);

@@ -24,6 +24,15 @@ TEST(Linear, TakesAnyRank) {
   expect_like_oracle(fbs::LinearT(), {input({2, 3, 5, 12}), constant({7, 12})}, kBound);
 }
 
+// Large weights run in panels of output channels (sdk/cpu/panels.h): full ones, and a last one of any width.
+TEST(Linear, MatchesTheOracleInPanels) {
+  for (const int outputs : {257, 384, 400}) {
+    SCOPED_TRACE(::testing::Message() << "to " << outputs);
+    expect_like_oracle(fbs::LinearT(), {input({33, 520}), constant({outputs, 520}), constant({outputs})}, kBound);
+    expect_like_oracle(fbs::LinearT(), {input({2, 16, 520}), constant({outputs, 520})}, kBound);
+  }
+}
+
 TEST(Linear, AddsUpLongRows) {
   constexpr double kLongBound = 1e-5;  // a hundred times the products of the other tests, in float32
   expect_like_oracle(fbs::LinearT(), {input({2, 280000}), constant({3, 280000})}, kLongBound);

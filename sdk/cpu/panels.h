@@ -1,0 +1,41 @@
+// An op's output channels in panels, an XNNPACK operator each.
+//
+// XNNPACK walks all output channels for every few rows: weights that do not stay in a core's L2 cache stream again each
+// time. Cut into panels, they are read from further away once. A thread takes whole panels, so that threads meet once a
+// layer.
+#pragma once
+
+#include <pthreadpool.h>
+
+#include <atomic>
+#include <vector>
+
+#include "sdk/cpu/xnn.h"
+
+namespace ferry::cpu {
+
+// Output channels of each panel but the last; all `outputs` where panels do not pay. rows: of the matrix product;
+// channel_bytes: weights of an output channel.
+size_t panel_width(size_t rows, size_t channel_bytes, size_t outputs);
+
+class PanelOp : public Op {
+ public:
+  Status run(pthreadpool_t pool) override;
+
+ protected:
+  explicit PanelOp(fbs::OpParams type) : type_(type) {}
+  Status check(xnn_status status, const char* doing) const { return cpu::check(status, type_, doing); }
+  // Takes what an xnn_create_ function gave for the next panel.
+  Status add(xnn_status status, xnn_operator_t op);
+  // The threads that work within a panel.
+  pthreadpool_t within(pthreadpool_t pool) const { return panels_.size() == 1 ? pool : nullptr; }
+
+  size_t width_ = 0;
+  std::vector<XnnOperator> panels_;
+
+ private:
+  fbs::OpParams type_;
+  std::atomic<xnn_status> status_ = xnn_status_success;
+};
+
+}  // namespace ferry::cpu
