@@ -215,8 +215,8 @@ int bench(const Options& o) {
 }  // namespace
 
 void add_bench(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("bench", "Time a blob on this machine");
-  app->footer(
+  const Command app(ferry, "bench", "Time a blob on this machine");
+  app.footer(
       "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own "
       "size.\n"
       "Compare least runs: on a shared machine the others measure the neighbours. --ops times every operator apart, in "
@@ -228,13 +228,13 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       "  ferry bench m.ferry --runs 200 --json\n"
       "  ferry bench m.ferry --backend gpu --precision f16 --tune");
   auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::Yes);
-  app->add_option("--threads", o->threads, "Threads; 0: one a core")->type_name("N")->capture_default_str();
-  app->add_option("--runs", o->runs, "Timed runs after the first")->type_name("N")->capture_default_str();
-  app->add_flag("--json", o->json, "JSON instead of a table");
-  app->add_flag("--ops", o->ops, "Time every operator, slowest first");
-  app->callback([o, exit_code] { *exit_code = bench(*o); });
+  app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
+  app.add_option("--runs", o->runs, "Timed runs after the first").type_name("N").capture_default_str();
+  app.add_flag("--json", o->json, "JSON instead of a table");
+  app.add_flag("--ops", o->ops, "Time every operator, slowest first");
+  app.callback([o, exit_code] { *exit_code = bench(*o); });
 }
 
 }  // namespace ferry::cli

@@ -2,8 +2,7 @@
 // Bad input is thrown as Error: main() prints its sentence as one line and exits with kBadInput.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "cli/arguments.h"
 #include "converter/error.h"
 
 namespace ferry::cli {

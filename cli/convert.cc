@@ -148,8 +148,8 @@ int convert_checkpoint(const Options&) {
 }  // namespace
 
 void add_convert(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("convert", "Turn a checkpoint into a blob that runs on devices");
-  app->footer(
+  const Command app(ferry, "convert", "Turn a checkpoint into a blob that runs on devices");
+  app.footer(
       "\nReads safetensors, PyTorch's .pth, .pt and .bin (any of them sharded by its *.index.json), TensorFlow.js\n"
       "layers models (model.json), or the folder that holds one. Nothing in a PyTorch file is run; one that holds\n"
       "more than tensors, containers and plain values is refused. Every tensor of the checkpoint must find its\n"
@@ -170,42 +170,40 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
-  app->add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
-      ->required()
-      ->type_name("");
-  app->add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME; without it: main")
-      ->type_name("REV");
-  app->add_option("--state-dict", o->state_dict,
-                  "Which dictionary of a PyTorch file. Without it: averaged weights (EMA) before plain ones")
-      ->type_name("KEY");
-  app->add_option("--model", o->model, "Which network it is, as `ferry models` lists them")->type_name("NAME");
-  app->add_option("-o,--output", o->output,
-                  "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")
-      ->type_name("FILE");
-  CLI::Option* classes = app->add_option("--num-classes", o->num_classes,
-                                         "Classes that the checkpoint has; 0 gives features without a classifier")
-                             ->type_name("N");
-  CLI::Option* chans =
-      app->add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
-          ->type_name("N");
-  app->add_option("--input-size", o->input_size, "Height and width the blob is made for")->type_name("HxW");
-  app->add_option("--features", o->features,
-                  "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
-      ->delimiter(',')
-      ->type_name("LIST");
-  app->add_option("--weights", o->weights, "How weights are stored: f32 or f16 (half the file, 3 digits)")
-      ->type_name("KIND")
-      ->capture_default_str();
-  app->add_option("--labels", o->labels, "Text file with a class name a line")->type_name("FILE");
-  app->add_flag("--unit-length", o->unit_length,
-                "With --num-classes 0: the embedding that the blob gives has length 1");
-  app->add_option("--certify", o->certify,
-                  "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
-      ->type_name("FIXTURE");
-  app->add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
-  app->callback([o, classes, chans, exit_code] {
-    o->has_classes = classes->count() > 0;
-    o->has_chans = chans->count() > 0;
+  app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
+      .required()
+      .type_name("");
+  app.add_option("--revision", o->revision, "Branch, tag or commit of hf:ORG/NAME; without it: main").type_name("REV");
+  app.add_option("--state-dict", o->state_dict,
+                 "Which dictionary of a PyTorch file. Without it: averaged weights (EMA) before plain ones")
+      .type_name("KEY");
+  app.add_option("--model", o->model, "Which network it is, as `ferry models` lists them").type_name("NAME");
+  app.add_option("-o,--output", o->output,
+                 "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")
+      .type_name("FILE");
+  const Argument classes = app.add_option("--num-classes", o->num_classes,
+                                          "Classes that the checkpoint has; 0 gives features without a classifier")
+                               .type_name("N");
+  const Argument chans =
+      app.add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
+          .type_name("N");
+  app.add_option("--input-size", o->input_size, "Height and width the blob is made for").type_name("HxW");
+  app.add_option("--features", o->features,
+                 "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
+      .delimiter(',')
+      .type_name("LIST");
+  app.add_option("--weights", o->weights, "How weights are stored: f32 or f16 (half the file, 3 digits)")
+      .type_name("KIND")
+      .capture_default_str();
+  app.add_option("--labels", o->labels, "Text file with a class name a line").type_name("FILE");
+  app.add_flag("--unit-length", o->unit_length, "With --num-classes 0: the embedding that the blob gives has length 1");
+  app.add_option("--certify", o->certify,
+                 "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
+      .type_name("FIXTURE");
+  app.add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
+  app.callback([o, classes, chans, exit_code] {
+    o->has_classes = classes.given();
+    o->has_chans = chans.given();
     *exit_code = convert_checkpoint(*o);
   });
 }

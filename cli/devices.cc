@@ -60,8 +60,8 @@ int devices(bool json) {
 }  // namespace
 
 void add_devices(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("devices", "List the GPUs of this machine");
-  app->footer(
+  const Command app(ferry, "devices", "List the GPUs of this machine");
+  app.footer(
       "\nEvery device that Vulkan finds, those that cannot serve included, with what they lack. Where there is none, "
       "the\n"
       "line says why.\n"
@@ -70,8 +70,8 @@ void add_devices(CLI::App& ferry, int* exit_code) {
       "  ferry bench m.ferry --backend gpu --device 1\n"
       "  ferry run m.ferry photo.jpg --backend gpu --device radeon");
   auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "JSON instead of text");
-  app->callback([json, exit_code] { *exit_code = devices(*json); });
+  app.add_flag("--json", *json, "JSON instead of text");
+  app.callback([json, exit_code] { *exit_code = devices(*json); });
 }
 
 }  // namespace ferry::cli

@@ -350,8 +350,8 @@ int inspect(const Options& o) {
 }  // namespace
 
 void add_inspect(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("inspect", "Show what a blob holds and what it needs");
-  app->footer(
+  const Command app(ferry, "inspect", "Show what a blob holds and what it needs");
+  app.footer(
       "\nThe file is verified whole first. The arena is what a session allocates for activations at the blob's own "
       "input\n"
       "size; their sum is what it would be without sharing. Shapes are channels last; the framework's own stand "
@@ -362,11 +362,11 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
       "  ferry inspect m.ferry --backend gpu         what runs on the GPU, what does not and why, and what it moves\n"
       "  ferry inspect m.ferry --json | jq .memory");
   auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
-  app->add_flag("--json", o->json, "All of it as JSON");
-  app->add_flag("--ops", o->ops, "List the operators");
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+  app.add_flag("--json", o->json, "All of it as JSON");
+  app.add_flag("--ops", o->ops, "List the operators");
   add_backend_options(app, &o->backend, Tuning::No);
-  app->callback([o, exit_code] { *exit_code = inspect(*o); });
+  app.callback([o, exit_code] { *exit_code = inspect(*o); });
 }
 
 }  // namespace ferry::cli

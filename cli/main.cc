@@ -1,4 +1,5 @@
 // ferry: the command line.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstring>
 #include <new>

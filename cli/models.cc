@@ -58,16 +58,16 @@ int models(bool) { fail("this build has no converter, so it knows no families; u
 }  // namespace
 
 void add_models(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("models", "Families and variants that can be converted");
-  app->footer(
+  const Command app(ferry, "models", "Families and variants that can be converted");
+  app.footer(
       "\nEach line: a name for `ferry convert --model`, its input size (HxW), classes, and whose checkpoint it reads.\n"
       "A bare architecture (resnet50) takes the first variant of the checkpoint's own framework.\n"
       "\nExamples:\n"
       "  ferry models | grep resnet50\n"
       "  ferry models --json");
   auto json = std::make_shared<bool>(false);
-  app->add_flag("--json", *json, "A JSON list instead of a table");
-  app->callback([json, exit_code] { *exit_code = models(*json); });
+  app.add_flag("--json", *json, "A JSON list instead of a table");
+  app.callback([json, exit_code] { *exit_code = models(*json); });
 }
 
 }  // namespace ferry::cli

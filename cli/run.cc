@@ -43,8 +43,8 @@ int run(const RunOptions& o) {
 }  // namespace
 
 void add_run(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("run", "Run a blob on a picture or on tensors");
-  app->footer(
+  const Command app(ferry, "run", "Run a blob on a picture or on tensors");
+  app.footer(
       "\nA classifier prints its best classes with their probabilities, a feature extractor a summary of the "
       "embedding;\n"
       "a network from picture to picture writes a PNG.\n"
@@ -60,23 +60,21 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
       "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");
   auto o = std::make_shared<RunOptions>();
-  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
-  app->add_option("PICTURE", o->picture, "JPEG, PNG or BMP")->type_name("");
-  app->add_option("-o,--output", o->output,
-                  "The PNG to write. Without it: PICTURE_x4.png (as it enlarges), in this folder")
-      ->type_name("FILE");
-  app->add_option("--tensors", o->tensors, "Inputs from a safetensors file")->type_name("FILE");
-  app->add_option("--save", o->save, "Outputs to a safetensors file")->type_name("FILE");
-  app->add_flag("--taps", o->taps, "Save every tap of the blob too");
-  app->add_option("--top", o->top, "Classes to print; 0: as many as the blob says")
-      ->type_name("N")
-      ->capture_default_str();
-  app->add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
-      ->type_name("N")
-      ->capture_default_str();
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+  app.add_option("PICTURE", o->picture, "JPEG, PNG or BMP").type_name("");
+  app.add_option("-o,--output", o->output,
+                 "The PNG to write. Without it: PICTURE_x4.png (as it enlarges), in this folder")
+      .type_name("FILE");
+  app.add_option("--tensors", o->tensors, "Inputs from a safetensors file").type_name("FILE");
+  app.add_option("--save", o->save, "Outputs to a safetensors file").type_name("FILE");
+  app.add_flag("--taps", o->taps, "Save every tap of the blob too");
+  app.add_option("--top", o->top, "Classes to print; 0: as many as the blob says").type_name("N").capture_default_str();
+  app.add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
+      .type_name("N")
+      .capture_default_str();
   add_backend_options(app, &o->backend, Tuning::Yes);
-  app->add_option("--threads", o->threads, "Threads; 0: one a core")->type_name("N")->capture_default_str();
-  app->callback([o, exit_code] { *exit_code = run(*o); });
+  app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
+  app.callback([o, exit_code] { *exit_code = run(*o); });
 }
 
 }  // namespace ferry::cli

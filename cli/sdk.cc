@@ -39,15 +39,15 @@ SessionHandle create_session(const ModelHandle& model, const ferry_session_optio
 
 std::string BackendOptions::text() const { return gpu() && precision != "f32" ? backend + " " + precision : backend; }
 
-void add_backend_options(CLI::App* command, BackendOptions* options, Tuning tuning) {
-  command->add_option("--backend", options->backend, "cpu or gpu")->type_name("NAME")->capture_default_str();
-  command->add_option("--precision", options->precision, "What the GPU stores: f32 or f16; it adds up in float32")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command->add_option("--device", options->device, "GPU by index or part of its name (`ferry devices`); else the best")
-      ->type_name("NAME");
+void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning) {
+  command.add_option("--backend", options->backend, "cpu or gpu").type_name("NAME").capture_default_str();
+  command.add_option("--precision", options->precision, "What the GPU stores: f32 or f16; it adds up in float32")
+      .type_name("NAME")
+      .capture_default_str();
+  command.add_option("--device", options->device, "GPU by index or part of its name (`ferry devices`); else the best")
+      .type_name("NAME");
   if (tuning == Tuning::Yes)
-    command->add_flag("--tune", options->tune, "Measure the GPU's alternatives first, and remember the fastest");
+    command.add_flag("--tune", options->tune, "Measure the GPU's alternatives first, and remember the fastest");
 }
 
 void set_backend(const BackendOptions& given, ferry_session_options* options) {

@@ -4,11 +4,11 @@
 #include <ferry/ferry.h>
 #include <ferry/image.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cli/arguments.h"
 #include "converter/error.h"
 #include "sdk/status.h"
 
@@ -44,7 +44,7 @@ struct BackendOptions {
 };
 
 enum class Tuning { No, Yes };
-void add_backend_options(CLI::App* command, BackendOptions* options, Tuning tuning);
+void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning);
 // `options` point into `given` afterwards. Throws Error on words that are no backend or precision, and on what does not go
 // together.
 void set_backend(const BackendOptions& given, ferry_session_options* options);

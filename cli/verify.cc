@@ -58,8 +58,8 @@ int verify(const Options& o) {
 }  // namespace
 
 void add_verify(CLI::App& ferry, int* exit_code) {
-  CLI::App* app = ferry.add_subcommand("verify", "Measure a blob against the certificate in it");
-  app->footer(
+  const Command app(ferry, "verify", "Measure a blob against the certificate in it");
+  app.footer(
       "\nA blob that was converted with --certify holds an input and what the framework that trained the model "
       "computed\n"
       "from it, stage by stage. This runs it here and compares; nothing but the blob is needed.\n\n"
@@ -68,13 +68,11 @@ void add_verify(CLI::App& ferry, int* exit_code) {
       "  ferry verify m.ferry\n"
       "  ferry verify m.ferry --backend gpu --device nvidia");
   auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "The blob")->required()->type_name("");
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::No);
-  app->add_option("--threads", o->threads, "Threads; 0 (default): one a core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024));
-  app->add_flag("--json", o->json, "The verdict as JSON");
-  app->callback([o, exit_code] { *exit_code = verify(*o); });
+  app.add_option("--threads", o->threads, "Threads; 0 (default): one a core").type_name("N").range(0, 1024);
+  app.add_flag("--json", o->json, "The verdict as JSON");
+  app.callback([o, exit_code] { *exit_code = verify(*o); });
 }
 
 }  // namespace ferry::cli

@@ -1,17 +1,18 @@
 # The ferry command. Parity is a library of its own, because its tests link it too, with what it shares with the other
 # commands; it needs no converter. So is the search for what is wrong, which needs one.
 
-ferry_add_room(ferry_parity cli/parity/*.cc cli/sdk.cc)
+ferry_add_room(ferry_parity cli/parity/*.cc cli/arguments.cc cli/sdk.cc)
 target_link_libraries(ferry_parity PUBLIC ferry_tools)
 if(TARGET ferry_converter)
   ferry_add_room(ferry_bisect cli/bisect/*.cc)
   target_link_libraries(ferry_bisect PUBLIC ferry_parity ferry_converter)
 endif()
 ferry_sources(cli_sources cli/*.cc cli/*/*.cc)
-list(FILTER cli_sources EXCLUDE REGEX "/cli/(parity/|bisect/|sdk\\.cc$)")
+list(FILTER cli_sources EXCLUDE REGEX "/cli/(parity/|bisect/|(arguments|sdk)\\.cc$)")
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)
+  target_compile_options(ferry_cli PRIVATE ${FERRY_COLD})
   target_link_libraries(ferry_cli PRIVATE ferry_options ferry_parity ferry_tools)
   if(TARGET ferry_converter)
     target_link_libraries(ferry_cli PRIVATE ferry_bisect)

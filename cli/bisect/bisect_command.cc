@@ -95,9 +95,8 @@ int run(const Options& o) {
 }  // namespace
 
 void add_command(CLI::App& app, int* exit_code) {
-  CLI::App* command =
-      app.add_subcommand("bisect", "Find the operator where a blob departs from its reference, and why");
-  command->footer(
+  const cli::Command command(app, "bisect", "Find the operator where a blob departs from its reference, and why");
+  command.footer(
       "\nRuns the blob on the fixture's input, and once more keeping every operator's result before the first tensor "
       "out of\n"
       "bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's "
@@ -109,18 +108,16 @@ void add_command(CLI::App& app, int* exit_code) {
       "\nExample:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
-  command->add_option("BLOB", o->blob, "The blob")->required()->type_name("");
-  command->add_option("CKPT", o->checkpoint, "The checkpoint that it was converted from")->required()->type_name("");
-  command->add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")
-      ->required()
-      ->type_name("FOLDER");
-  command->add_option("--model", o->model, "Which network the graph is built of; without it, what the blob says")
-      ->type_name("NAME");
+  command.add_option("BLOB", o->blob, "The blob").required().type_name("");
+  command.add_option("CKPT", o->checkpoint, "The checkpoint that it was converted from").required().type_name("");
+  command.add_option("--fixture", o->fixture, "Folder with manifest.json and fixture.safetensors")
+      .required()
+      .type_name("FOLDER");
+  command.add_option("--model", o->model, "Which network the graph is built of; without it, what the blob says")
+      .type_name("NAME");
   cli::add_backend_options(command, &o->backend, cli::Tuning::No);
-  command->add_option("--threads", o->threads, "Threads; 0 (default): one a core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024));
-  command->callback([o, exit_code] { *exit_code = run(*o); });
+  command.add_option("--threads", o->threads, "Threads; 0 (default): one a core").type_name("N").range(0, 1024);
+  command.callback([o, exit_code] { *exit_code = run(*o); });
 }
 
 }  // namespace ferry::bisect

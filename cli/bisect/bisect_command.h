@@ -1,7 +1,7 @@
 // ferry bisect BLOB CKPT --fixture FIXTURE
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/arguments.h"
 
 namespace ferry::bisect {
 

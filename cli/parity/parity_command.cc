@@ -107,8 +107,8 @@ int run(const Options& options) {
 
 void add_parity(CLI::App& app, int* exit_code) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("parity", "Compare a blob with what the reference framework computed");
-  command->footer(
+  const cli::Command command(app, "parity", "Compare a blob with what the reference framework computed");
+  command.footer(
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
       "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum; with --precision f16\n"
       "each tensor is also computed in float32 from those that the GPU had before it, and the mean squared error of\n"
@@ -122,21 +122,18 @@ void add_parity(CLI::App& app, int* exit_code) {
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k --html parity.html --json parity.json\n"
       "  ferry parity blobs/ fixtures/");
-  command->add_option("BLOB", options->blob, "The blob, or a folder of *.ferry")->required()->type_name("");
+  command.add_option("BLOB", options->blob, "The blob, or a folder of *.ferry").required().type_name("");
   command
-      ->add_option("FIXTURE", options->fixture,
-                   "Folder with manifest.json and fixture.safetensors, or a folder of such")
-      ->required()
-      ->type_name("");
+      .add_option("FIXTURE", options->fixture, "Folder with manifest.json and fixture.safetensors, or a folder of such")
+      .required()
+      .type_name("");
   cli::add_backend_options(command, &options->backend, cli::Tuning::No);
-  command->add_option("--threads", options->threads, "Threads; 0 (default): one a core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024));
-  command->add_option("--json", options->json, "Write the comparison for programs to FILE")->type_name("FILE");
-  command->add_option("--html", options->html, "Write a page with a plot and the table to FILE")->type_name("FILE");
-  command->add_option("--svg", options->svg, "Write the plot alone to FILE")->type_name("FILE");
-  command->add_flag("--verbose", options->verbose, "Name the taps that the blob does not hold");
-  command->callback([options, exit_code] {
+  command.add_option("--threads", options->threads, "Threads; 0 (default): one a core").type_name("N").range(0, 1024);
+  command.add_option("--json", options->json, "Write the comparison for programs to FILE").type_name("FILE");
+  command.add_option("--html", options->html, "Write a page with a plot and the table to FILE").type_name("FILE");
+  command.add_option("--svg", options->svg, "Write the plot alone to FILE").type_name("FILE");
+  command.add_flag("--verbose", options->verbose, "Name the taps that the blob does not hold");
+  command.callback([options, exit_code] {
     try {
       *exit_code = run(*options);
     } catch (const std::exception& e) {

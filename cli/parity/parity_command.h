@@ -1,7 +1,7 @@
 // ferry parity BLOB FIXTURE
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "cli/arguments.h"
 
 namespace ferry {
 

@@ -1,0 +1,33 @@
+#include "cli/arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+namespace ferry::cli {
+
+Argument Argument::required() const { return Argument(option_->required()); }
+Argument Argument::type_name(const std::string& name) const { return Argument(option_->type_name(name)); }
+Argument Argument::capture_default_str() const { return Argument(option_->capture_default_str()); }
+Argument Argument::range(int least, int most) const { return Argument(option_->check(CLI::Range(least, most))); }
+Argument Argument::delimiter(char between) const { return Argument(option_->delimiter(between)); }
+bool Argument::given() const { return option_->count() > 0; }
+
+Command::Command(CLI::App& ferry, const std::string& name, const std::string& summary)
+    : app_(ferry.add_subcommand(name, summary)) {}
+
+void Command::footer(const std::string& text) const { app_->footer(text); }
+Argument Command::add_option(const std::string& names, std::string& value, const std::string& help) const {
+  return Argument(app_->add_option(names, value, help));
+}
+Argument Command::add_option(const std::string& names, int& value, const std::string& help) const {
+  return Argument(app_->add_option(names, value, help));
+}
+Argument Command::add_option(const std::string& names, std::vector<int>& values, const std::string& help) const {
+  return Argument(app_->add_option(names, values, help));
+}
+void Command::add_flag(const std::string& names, bool& value, const std::string& help) const {
+  app_->add_flag(names, value, help);
+}
+void Command::callback(std::function<void()> run) const { app_->callback(std::move(run)); }
+
+}  // namespace ferry::cli
