@@ -6,6 +6,7 @@ ferry_provide_gtest()
 
 ferry_sources(support_sources tests/support/*.cc)
 add_library(ferry_test_support STATIC ${support_sources})
+target_compile_options(ferry_test_support PRIVATE ${FERRY_COLD})
 target_link_libraries(ferry_test_support PUBLIC ferry_gtest ferry_tools PRIVATE ferry_options)
 if(TARGET ferry_converter)
   target_link_libraries(ferry_test_support PUBLIC ferry_converter)
@@ -26,6 +27,37 @@ include(cmake/test_gpus.cmake)
 # Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
 # start of a process is dear.
 set(whole_programs parity cli runtime)
+
+# Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
+function(ferry_add_parts name count filter)
+  foreach(part RANGE 1 ${count})
+    set(test ${name})
+    set(environment "GTEST_FILTER=${filter}" ${test_environment})
+    if(count GREATER 1)
+      set(test ${name}/${part})
+      math(EXPR index "${part} - 1")
+      list(APPEND environment GTEST_TOTAL_SHARDS=${count} GTEST_SHARD_INDEX=${index})
+    endif()
+    string(REGEX REPLACE "_gpu$" "" folder ${name})
+    add_test(NAME ${test} COMMAND ${folder}_tests)
+    # COST: the long ones start first, on a machine that has never run them, too.
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS ${folder} TIMEOUT 3600 COST 1000
+                         FAIL_REGULAR_EXPRESSION "${validation_message}")
+    if(FERRY_SANITIZE AND name STREQUAL "parity_gpu")
+      # Leaks are counted in tests/gpu; looking for them here, LeakSanitizer has crashed among the threads that drivers leave.
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
+    endif()
+  endforeach()
+endfunction()
+
+# Sanitizers see our code, not the drivers' which compute nor the numbers: they need what takes a way through the code, and
+# not a network again with other weights, with every tap, or with another fault planted.
+set(gpu_networks)
+set(repeated)
+if(FERRY_SANITIZE)
+  set(gpu_networks "mobilenetv2_100")
+  set(repeated ":*_in1c:*_seed1:*Family.EveryTap*:*vgg11*:*convnext_tiny*:*CommonMistake*:Bisect.0*:Bisect.1*")
+endif()
 set(discovered)
 
 foreach(folder unit ops converter runtime parity cli gpu)
@@ -37,29 +69,15 @@ foreach(folder unit ops converter runtime parity cli gpu)
   target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
   if(TARGET ferry_cli AND folder MATCHES "cli|parity")
     add_dependencies(${folder}_tests ferry_cli)
+    target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
   endif()
-  if(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
-    set(programs ${folder})
-    add_test(NAME ${folder} COMMAND ${folder}_tests)
-    if(folder STREQUAL "parity" AND FERRY_TEST_GPUS) # networks on software GPUs take minutes: a test of their own
-      # Sanitizers see our code, not the drivers' which compute: a few networks take it through all that it does. Leaks are
-      # counted in tests/gpu; looking for them here, LeakSanitizer has crashed among the threads that drivers leave.
-      set(networks "*EveryGpu*")
-      if(FERRY_SANITIZE)
-        string(APPEND networks "mobilenetv2_100*")
-      endif()
-      add_test(NAME parity_gpu COMMAND parity_tests "--gtest_filter=${networks}")
-      set_tests_properties(parity PROPERTIES ENVIRONMENT "GTEST_FILTER=-*EveryGpu*")
-      list(APPEND programs parity_gpu)
+  if(folder STREQUAL "parity" AND NOT CMAKE_CROSSCOMPILING)
+    ferry_add_parts(parity 2 "-*EveryGpu*${repeated}")
+    if(FERRY_TEST_GPUS)
+      ferry_add_parts(parity_gpu 2 "*EveryGpu*${gpu_networks}")
     endif()
-    foreach(program IN LISTS programs)
-      set_property(TEST ${program} APPEND PROPERTY ENVIRONMENT ${test_environment})
-    endforeach()
-    if(TEST parity_gpu)
-      set_property(TEST parity_gpu APPEND PROPERTY ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
-    endif()
-    set_tests_properties(${programs} PROPERTIES LABELS ${folder} TIMEOUT 3600
-                         FAIL_REGULAR_EXPRESSION "${validation_message}")
+  elseif(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
+    ferry_add_parts(${folder} 1 "*")
   else()
     gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" DISCOVERY_MODE PRE_TEST PROPERTIES LABELS ${folder})
     list(APPEND discovered ${folder}_tests_TESTS)
