@@ -15,8 +15,8 @@
 namespace ferry::parity {
 namespace {
 
-// A stage's table, names and offsets in the flatbuffer; and the certificate's own.
-constexpr size_t kStageBytes = 96, kOwnBytes = 1024;
+// In the flatbuffer: a stage's table with its offsets, a string besides its characters, and the certificate's own.
+constexpr size_t kStageBytes = 40, kStringBytes = 8, kOwnBytes = 1024;
 // Fewer tell too little of a tensor.
 constexpr size_t kLeastSamples = 16, kMostSamples = 2048;
 
@@ -45,12 +45,15 @@ std::vector<float> samples(const Entry& entry, size_t count) {
   return out;
 }
 
+// Does the stage's name say what the entry is called?
+bool is_implied(const Entry& entry, const std::string& name) { return entry.name == "tap/" + name; }
+
 std::unique_ptr<fbs::CertificateStageT> certified_stage(const Row& row, const Entry& entry, const std::string& name,
                                                         size_t count) {
   auto out = std::make_unique<fbs::CertificateStageT>();
   const bool absolute = row.measure == Measure::Absolute;
   out->name = name;
-  out->entry = entry.name;
+  if (!is_implied(entry, name)) out->entry = entry.name;
   out->samples = samples(entry, std::min(count, static_cast<size_t>(elements(entry.shape))));
   out->absmax = absolute ? 1.0f : static_cast<float>(entry.absmax);
   out->bound = static_cast<float>(row.bound);
@@ -95,7 +98,12 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
   std::map<std::string, const Entry*> entries;
   size_t spent = kOwnBytes + packed_bytes(certificate);
   for (const Entry& entry : fixture.entries) entries[entry.name] = &entry;
-  for (const Row& row : report.comparison.rows) spent += kStageBytes + row.name.size() + row.module.size();
+  const auto name_of = [&](const Row& row) { return computed.contains(row.name) ? row.name : row.module; };
+  for (const Row& row : report.comparison.rows) {
+    const std::string name = name_of(row);
+    spent += kStageBytes + kStringBytes + name.size();
+    if (!is_implied(*entries.at(row.name), name)) spent += kStringBytes + row.name.size();
+  }
   const size_t stages = report.comparison.rows.size();
   const size_t count =
       spent < kMaxCertificateBytes ? (kMaxCertificateBytes - spent) / (stages * sizeof(float)) : size_t{0};
@@ -105,8 +113,8 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
         "seed takes none, and a blob without --keep-taps has fewer stages",
         what.c_str(), stages, kMaxCertificateBytes >> 10);
   for (const Row& row : report.comparison.rows) {
-    const std::string& name = computed.contains(row.name) ? row.name : row.module;
-    certificate.stages.push_back(certified_stage(row, *entries.at(row.name), name, std::min(count, kMostSamples)));
+    const Entry& entry = *entries.at(row.name);
+    certificate.stages.push_back(certified_stage(row, entry, name_of(row), std::min(count, kMostSamples)));
   }
   if (const size_t bytes = packed_bytes(certificate); bytes > kMaxCertificateBytes)
     fail("%s: it has %zu bytes, at most %zu are allowed", what.c_str(), bytes, kMaxCertificateBytes);

@@ -122,7 +122,8 @@ class Verifier {
     const uint64_t channels = channels_first ? static_cast<uint64_t>(tensor.shape[3]) : 1;
     const uint64_t area =
         channels_first ? static_cast<uint64_t>(tensor.shape[1]) * static_cast<uint64_t>(tensor.shape[2]) : 1;
-    const ferry::Stream places = ferry::sample_stream(text(stage.entry()));
+    const char* entry = text(stage.entry());
+    const ferry::Stream places = *entry != 0 ? ferry::sample_stream(entry) : ferry::sample_stream(name, "tap/");
     for (uint32_t i = 0; i < count(stage.samples()); ++i) {
       uint64_t at = places.bits(i) % elements;
       if (channels_first) at = (at / area / channels * area + at % area) * channels + at / area % channels;

@@ -1,6 +1,6 @@
-// "cbrng-1": the counter-based generator by which parity fixtures, and certificates in blobs, tell inputs and the places of
-// samples. Every value is a function of a name, a seed and an index; all arithmetic is exact or rounded once, hence the same
-// bits on every host.
+// "cbrng-1": the counter-based generator by which parity fixtures, and certificates in blobs, tell inputs and the
+// places of samples. Every value is a function of a name, a seed and an index; all arithmetic is exact or rounded once,
+// hence the same bits on every host.
 #pragma once
 
 #include <cstdint>
@@ -38,11 +38,13 @@ class Stream {
 };
 
 // The flat positions at which a fixture's entry is sampled: sample i of n elements is at bits(i) % n, in the source
-// framework's layout.
-inline Stream sample_stream(std::string_view entry) { return {fnv1a64(entry, fnv1a64("sample:")), 0}; }
+// framework's layout. `folder` stands before its name.
+inline Stream sample_stream(std::string_view entry, std::string_view folder = "") {
+  return {fnv1a64(entry, fnv1a64(folder, fnv1a64("sample:"))), 0};
+}
 
-// Pictures of coarse tiles and fine noise: 1.5 * u("input.tile") of the 32x32 tile + 0.5 * u("input.noise") of the element,
-// both counted as [N,C,H,W]. Stored so, or as [N,H,W,C].
+// Pictures of coarse tiles and fine noise: 1.5 * u("input.tile") of the 32x32 tile + 0.5 * u("input.noise") of the
+// element, both counted as [N,C,H,W]. Stored so, or as [N,H,W,C].
 void seeded_pictures(uint64_t seed, int64_t n, int64_t channels, int64_t height, int64_t width, bool channels_last,
                      float* out);
 

@@ -81,6 +81,33 @@ TEST(Certificate, HoldsWhatItIsMadeFrom) {
   EXPECT_EQ(certify(certified(), fixture()), certified()) << "one certificate, the same each time";
 }
 
+// A stage's entry is stored only where its name does not say it. Spelled out it means the same, and another one samples
+// other places.
+TEST(Certificate, StoresAnEntryOnlyWhereItDiffers) {
+  ferry_status status;
+  const ferry_verification implied = verdict(certified(), &status);
+  Parts parts(certified());
+  size_t taps = 0;
+  for (const auto& stage : parts.model.certificate->stages) {
+    EXPECT_NE(stage->entry, "tap/" + stage->name);
+    if (!stage->entry.empty()) continue;
+    ++taps;
+    stage->entry = "tap/" + stage->name;
+  }
+  EXPECT_EQ(taps, 5u);
+  const ferry_verification spelled = verdict(parts.assemble(), &status);
+  ASSERT_EQ(status, FERRY_OK) << ferry_last_error();
+  EXPECT_TRUE(spelled.passed);
+  EXPECT_EQ(spelled.error, implied.error);
+  EXPECT_EQ(spelled.stage_count, implied.stage_count);
+
+  parts.model.certificate->stages[0]->entry = "tap/elsewhere";
+  const ferry_verification wrong = verdict(parts.assemble(), &status);
+  ASSERT_EQ(status, FERRY_OK) << ferry_last_error();
+  EXPECT_FALSE(wrong.passed);
+  EXPECT_STREQ(wrong.stage, "stem.conv");
+}
+
 TEST(Certificate, IsRefusedToAWrongBlob) {
   try {
     certify(tiny_blob(TinyFault::WrongEpsilon), fixture());
