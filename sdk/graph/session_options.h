@@ -25,7 +25,7 @@ struct SessionOptions {
   bool gpu_retry = false;               // open a device again that was lost in this process
   bool gpu_tune = false;                // measure alternatives and remember the fastest
   const char* gpu_device = nullptr;     // index, part of a name; null or "best": the best
-  ferry_gpu* gpu = nullptr;             // the caller's, which outlives the session; null: gpu_device
+  ferry_gpu* gpu = nullptr;             // the caller's, read at creation only; null: gpu_device
   const char* gpu_cache_dir = nullptr;  // what is kept between runs of the app; null or "": nothing
 };
 

@@ -81,6 +81,27 @@ TEST_F(Veneer, RunsWithOptionsTapsAndProfile) {
   EXPECT_EQ(session->output(0).shape[0], 2);
 }
 
+TEST_F(Veneer, RunsWithoutWaiting) {
+  ferry::Result<ferry::Session> session = model_.session();
+  ASSERT_TRUE(session) << session.error();
+  for (float& value : session->input(0)) value = 0.5f;
+  ASSERT_TRUE(session->run());
+  const ferry::Tensor output = session->output(0);
+  const std::vector<float> expected(output.begin(), output.end());
+  for (float& value : output) value = 0;
+
+  ferry_status ended = FERRY_BACKEND_ERROR;
+  const auto note = [](ferry_session*, ferry_status status, void* user) { *static_cast<ferry_status*>(user) = status; };
+  ferry::Status run = session->run_async(note, &ended);
+  ASSERT_TRUE(run) << run.error();
+  run = session->wait();
+  ASSERT_TRUE(run) << run.error();
+  EXPECT_EQ(ended, FERRY_OK);
+  EXPECT_EQ(std::vector<float>(output.begin(), output.end()), expected);
+  ASSERT_TRUE(session->run_async());
+  EXPECT_TRUE(session->wait());
+}
+
 TEST_F(Veneer, FailuresCarryCodeAndSentence) {
   const ferry::Result<ferry::Model> absent = ferry::Model::open("absent.ferry");
   EXPECT_FALSE(absent);
@@ -104,6 +125,8 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_EQ(model.session().code(), FERRY_INVALID_ARGUMENT);
   ferry::Session session;
   EXPECT_EQ(session.run().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(session.run_async().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(session.wait().code(), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(session.input(0).size(), 0u);
   EXPECT_EQ(session.tap("x").code(), FERRY_INVALID_ARGUMENT);
   EXPECT_TRUE(session.profile().empty());

@@ -165,7 +165,7 @@ typedef struct ferry_session_options {
   bool gpu_retry;            /* open a device again that was lost in this process */
   bool gpu_tune;             /* measure alternative kernels now, and remember the fastest in gpu_cache_dir */
   const char* gpu_device;    /* NULL or "best"; an index as in ferry_gpu_describe(); or part of a device's name */
-  ferry_gpu* gpu;            /* an opened device of the caller's, which outlives the session; NULL: gpu_device */
+  ferry_gpu* gpu;            /* a device of the app's own (vulkan.h), which the session keeps open; NULL: gpu_device */
   const char* gpu_cache_dir; /* folder for what is kept between runs of the app: pipelines, canary verdicts, tuned
                               * choices; made where it is missing. NULL: nothing is kept */
 } ferry_session_options;

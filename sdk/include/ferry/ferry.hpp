@@ -13,9 +13,9 @@
 //
 // Header only, and nothing but calls of the C API: works with -fno-exceptions -fno-rtti, throws nothing of its own.
 //
-// Errors. What can fail gives a Status or a Result<T>; both are true where all went well, and error() is the sentence of
-// ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they do
-// not crash.
+// Errors. What can fail gives a Status or a Result<T>; both are true where all went well, and error() is the sentence
+// of ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they
+// do not crash.
 //
 // Ownership. Model, Session and Image are handles that can be moved, not copied, and close themselves. A Session keeps
 // its model alive. A Tensor is a view: it stays valid until its session is resized or closed.
@@ -167,6 +167,12 @@ class Session {
   }
 
   Status run() { return ferry_session_run(session_); }
+  // Begins a run and returns. `callback` (null: none) is called at its end, as ferry.h says.
+  Status run_async(ferry_run_callback callback = nullptr, void* user = nullptr) {
+    return ferry_session_run_async(session_, callback, user);
+  }
+  // Waits for the run's end, and says how it ended.
+  Status wait() { return ferry_session_wait(session_); }
   void cancel() { ferry_session_cancel(session_); }
 
   Status set_image(const Image& image) { return ferry_session_set_image(session_, &image.get()); }
