@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/cpu/weights_cache.h"
@@ -71,6 +72,12 @@ class Conv2d : public PanelOp {
 }  // namespace
 
 Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const fbs::Conv2d& p = *op.params_as_Conv2d();
+  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+  const Gemm gemm{static_cast<size_t>(w[3]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
+  const bool pointwise = w[1] == 1 && w[2] == 1 && p.groups() == 1 && p.stride_h() == 1 && p.stride_w() == 1 &&
+                         p.pad_top() == 0 && p.pad_left() == 0 && p.pad_bottom() == 0 && p.pad_right() == 0;
+  if (pointwise && gemm_avx512_pays(elements(y, 0, 3), gemm)) return create_gemm_avx512(model, op, gemm, out);
   const int tile =
       winograd_tile(*op.params_as_Conv2d(), model.shape(op.inputs()->Get(1)), model.shape(op.outputs()->Get(0)));
   if (tile != 0) return create_winograd(model, op, tile, out);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/cpu/weights_cache.h"
@@ -54,6 +55,10 @@ class Linear : public PanelOp {
 }  // namespace
 
 Status create_linear(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
+  const fbs::Linear& p = *op.params_as_Linear();
+  const Gemm gemm{static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
+  if (gemm_avx512_pays(elements(x, 0, x.rank - 1), gemm)) return create_gemm_avx512(model, op, gemm, out);
   auto linear = std::make_unique<Linear>();
   FERRY_TRY(linear->create(model, op));
   *out = std::move(linear);

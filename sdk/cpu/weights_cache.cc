@@ -87,4 +87,17 @@ xnn_weights_cache_provider* WeightsCache::Creation::next() {
   return cache_.provider_.get();
 }
 
+void* WeightsCache::Creation::own(size_t size, bool* fresh) {
+  ++cache_.current_.part;
+  cache_.current_.seed = 0;
+  const auto found = cache_.packed_.find(cache_.current_);
+  *fresh = found == cache_.packed_.end();
+  if (!*fresh) return found->second.memory.get();
+  void* memory = Provider::reserve_space(&cache_, size);
+  if (memory == nullptr) return nullptr;
+  cache_.bytes_ += size;
+  cache_.packed_.emplace(cache_.current_, std::exchange(cache_.reserved_, {}));
+  return memory;
+}
+
 }  // namespace ferry

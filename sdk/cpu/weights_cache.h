@@ -38,6 +38,9 @@ class WeightsCache {
     bool has_packed() const;
     // For the op's next XNNPACK operator; the pointer lives as long as the cache.
     xnn_weights_cache_provider* next();
+    // For a kernel of our own: the memory of the op's next part, to be filled where it is `fresh`; null where there is
+    // none. Lives as long as the cache.
+    void* own(size_t size, bool* fresh);
 
    private:
     WeightsCache& cache_;
