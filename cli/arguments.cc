@@ -10,6 +10,9 @@ Argument Argument::type_name(const std::string& name) const { return Argument(op
 Argument Argument::capture_default_str() const { return Argument(option_->capture_default_str()); }
 Argument Argument::range(int least, int most) const { return Argument(option_->check(CLI::Range(least, most))); }
 Argument Argument::delimiter(char between) const { return Argument(option_->delimiter(between)); }
+Argument Argument::one_of(const std::vector<std::string>& values) const {
+  return Argument(option_->check(CLI::IsMember(values)));
+}
 bool Argument::given() const { return option_->count() > 0; }
 
 Command::Command(CLI::App& ferry, const std::string& name, const std::string& summary)
@@ -24,6 +27,10 @@ Argument Command::add_option(const std::string& names, int& value, const std::st
 }
 Argument Command::add_option(const std::string& names, std::vector<int>& values, const std::string& help) const {
   return Argument(app_->add_option(names, values, help));
+}
+Argument Command::add_option(const std::string& names, std::vector<std::string>& values,
+                             const std::string& help) const {
+  return Argument(app_->add_option(names, values, help)->allow_extra_args(false));
 }
 void Command::add_flag(const std::string& names, bool& value, const std::string& help) const {
   app_->add_flag(names, value, help);

@@ -23,7 +23,8 @@ class Argument {
   Argument capture_default_str() const;               // the help tells the variable's value of now
   Argument range(int least, int most) const;
   Argument delimiter(char between) const;  // of a list's items
-  bool given() const;                      // once the words are read
+  Argument one_of(const std::vector<std::string>& values) const;
+  bool given() const;  // once the words are read
 
  private:
   CLI::Option* option_;
@@ -39,6 +40,8 @@ class Command {
   Argument add_option(const std::string& names, std::string& value, const std::string& help) const;
   Argument add_option(const std::string& names, int& value, const std::string& help) const;
   Argument add_option(const std::string& names, std::vector<int>& values, const std::string& help) const;
+  // Given once a value.
+  Argument add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
   void add_flag(const std::string& names, bool& value, const std::string& help) const;
   void callback(std::function<void()> run) const;
 

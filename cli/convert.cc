@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/onnx.h"
 #include "cli/parity/certify.h"
 #include "cli/progress.h"
 #include "cli/summary.h"
@@ -21,7 +22,8 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels;
-  std::string weights = "f32";
+  std::string weights = "f32", report = "text";
+  std::vector<std::string> shapes;
   std::vector<int> features;
   int num_classes = 0, in_chans = 3;
   bool has_classes = false, has_chans = false, keep_taps = false, unit_length = false;
@@ -106,6 +108,7 @@ int convert_checkpoint(const Options& o) {
   if (o.has_chans) options.in_chans = o.in_chans;
   if (!o.input_size.empty()) read_size(o.input_size, &options);
   options.features = o.features;
+  options.shapes = o.shapes;
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
   options.unit_length = o.unit_length;
@@ -124,11 +127,20 @@ int convert_checkpoint(const Options& o) {
 
   const auto start = std::chrono::steady_clock::now();
   Conversion done;
-  {
+  const auto run = [&] {
     ProgressLine line("converting");
     options.progress = [&line](std::string_view step, double fraction) { line.update(std::string(step), fraction); };
     done = convert(options);
+  };
+#if defined(FERRY_HAS_ONNX)
+  try {
+    run();
+  } catch (const onnx::Refused& refused) {
+    return print_refusal(refused, o.report == "json");
   }
+#else
+  run();
+#endif
   const Summary summary = summarize(options.output.string());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::printf("%s: %s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", options.output.c_str(),
@@ -156,6 +168,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "place; nothing is left at random.\n"
       "Without --model, the config.json beside the checkpoint (timm's or transformers'), or its keys, must tell which\n"
       "network it is.\n"
+      "\nAn ONNX file (.onnx) says itself which network it is. Where it cannot be converted, every reason is named.\n"
       "\nhf:ORG/NAME is a repository of the Hugging Face hub. Its files come to the cache that Python's packages use\n"
       "(~/.cache/huggingface/hub), are checked, and are not downloaded twice. HF_TOKEN, HF_HUB_OFFLINE, HF_ENDPOINT,\n"
       "HF_HOME and HF_HUB_CACHE mean what they mean there.\n"
@@ -168,6 +181,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    a detector's pyramid\n"
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
+      "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
   app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
@@ -188,6 +202,12 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       app.add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
           .type_name("N");
   app.add_option("--input-size", o->input_size, "Height and width the blob is made for").type_name("HxW");
+  app.add_option("--shape", o->shapes,
+                 "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
+      .type_name("NAME=SIZES");
+  app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted: text or json")
+      .one_of({"text", "json"})
+      .type_name("KIND");
   app.add_option("--features", o->features,
                  "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
       .delimiter(',')

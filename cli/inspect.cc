@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/gpu_plan.h"
+#include "cli/onnx.h"
 #include "cli/sdk.h"
 #include "cli/summary.h"
 #include "cli/text.h"
@@ -14,6 +15,7 @@ namespace {
 struct Options {
   std::string model;
   BackendOptions backend;
+  std::vector<std::string> shapes;
   bool json = false, ops = false;
 };
 
@@ -340,6 +342,9 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
 }
 
 int inspect(const Options& o) {
+#if defined(FERRY_HAS_ONNX)
+  if (o.model.ends_with(".onnx")) return inspect_onnx(o.model, o.shapes, o.json);
+#endif
   const Summary summary = summarize(o.model);
   const ModelHandle model = open_model(o.model);
   const Plan plan = make_plan(o, summary, model);
@@ -360,9 +365,13 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
       "  ferry inspect m.ferry\n"
       "  ferry inspect m.ferry --ops                 every operator with its output, work and weights\n"
       "  ferry inspect m.ferry --backend gpu         what runs on the GPU, what does not and why, and what it moves\n"
-      "  ferry inspect m.ferry --json | jq .memory");
+      "  ferry inspect m.ferry --json | jq .memory\n"
+      "  ferry inspect net.onnx                      its operators, and whether `ferry convert` would take them");
   auto o = std::make_shared<Options>();
-  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+  app.add_option("MODEL", o->model, "The blob, or an ONNX file").required().type_name("");
+  app.add_option("--shape", o->shapes,
+                 "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
+      .type_name("NAME=SIZES");
   app.add_flag("--json", o->json, "All of it as JSON");
   app.add_flag("--ops", o->ops, "List the operators");
   add_backend_options(app, &o->backend, Tuning::No);

@@ -29,7 +29,7 @@ add_library(ferry_tools INTERFACE) # all of these
 target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/passes/*.cc converter/quantize/*.cc converter/onnx/*.cc
+  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/quantize/*.cc
                 models/*.cc models/*/*.cc)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
@@ -48,6 +48,12 @@ if(FERRY_BUILD_CONVERTER)
       target_sources(ferry_converter PRIVATE ${hub_sources})
       target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_HUB=1)
       target_link_libraries(ferry_converter PRIVATE CURL::libcurl)
+    endif()
+    if(FERRY_ONNX)
+      include(cmake/onnx.cmake)
+      target_link_libraries(ferry_converter PRIVATE ferry_onnx)
+      set_source_files_properties(converter/onnx/convert_onnx.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
+      target_compile_definitions(ferry_converter INTERFACE FERRY_HAS_ONNX=1)
     endif()
   endif()
 endif()

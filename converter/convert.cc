@@ -6,6 +6,7 @@
 #include <set>
 
 #include "converter/identify.h"
+#include "converter/onnx/convert_onnx.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
 #include "converter/timm_config.h"
@@ -110,6 +111,7 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   for (const int index : o.features) out.push_back("--features " + std::to_string(index));
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
+  for (const std::string& shape : o.shapes) out.push_back("--shape " + shape);
   if (!o.state_dict.empty()) out.push_back("--state-dict " + o.state_dict);
   if (o.unit_length) out.push_back("--unit-length");
   if (o.weights != "f32") out.push_back("--weights " + o.weights);
@@ -176,6 +178,17 @@ void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& opt
 std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   check(options);
   step(options, "reading", 0.0);
+  if (onnx::is_onnx_file(options.checkpoint)) {
+    std::unique_ptr<Graph> graph = onnx::build_graph(options);
+    graph->model.provenance->options = option_strings(options);
+    step(options, "folding", 0.4);
+    if (options.passes) {
+      sink_transposes(*graph, {});
+      run_passes(*graph, {});
+    }
+    return graph;
+  }
+  if (!options.shapes.empty()) fail("--shape %s: is for ONNX files only", options.shapes.front().c_str());
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
   const Identified network = options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
   const nlohmann::json config = config_of(*checkpoint, network);

@@ -15,6 +15,10 @@ struct PassOptions {
 // All passes, in the order that lets each find what it needs.
 void run_passes(Graph& graph, const PassOptions& options);
 
+// Transposes move behind the operators that work in any order of dimensions, until they cancel: a network written for
+// N,C,H,W computes channels last. Not among run_passes(), because reshapes that it moves hold fixed sizes; for graphs whose
+// builder inserts transposes (ONNX).
+void sink_transposes(Graph& graph, const PassOptions& options);
 // Operators on constants only are computed by the oracle.
 void fold_constants(Graph& graph, const PassOptions& options);
 // Convolutions (or linear layers) of one input that are added up, the input itself and its scaled copies among them,

@@ -1,0 +1,29 @@
+# The ONNX project's own schema, compiled by protoc: target ferry_onnx_schema with "onnx.pb.h". Only the converter has it.
+# protobuf is linked statically where it can be, so that the ferry command runs where it is not installed.
+
+set(Protobuf_USE_STATIC_LIBS ON)
+find_package(Protobuf 3.12)
+find_file(FERRY_ONNX_PROTO onnx/onnx.proto PATHS /usr/include)
+if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE OR NOT FERRY_ONNX_PROTO)
+  message(FATAL_ERROR "protobuf or ONNX's schema is missing: install libprotobuf-dev, protobuf-compiler and libonnx-dev (or "
+                      "run scripts/setup), or build without ONNX files: -DFERRY_ONNX=OFF")
+endif()
+
+set(generated "${PROJECT_BINARY_DIR}/generated/onnx")
+file(MAKE_DIRECTORY "${generated}")
+get_filename_component(schema_folder "${FERRY_ONNX_PROTO}" DIRECTORY)
+add_custom_command(
+  OUTPUT "${generated}/onnx.pb.cc" "${generated}/onnx.pb.h"
+  COMMAND "${Protobuf_PROTOC_EXECUTABLE}" "--proto_path=${schema_folder}" "--cpp_out=${generated}" onnx.proto
+  DEPENDS "${FERRY_ONNX_PROTO}"
+  COMMENT "protoc onnx.proto")
+add_library(ferry_onnx_schema STATIC "${generated}/onnx.pb.cc")
+target_include_directories(ferry_onnx_schema SYSTEM PUBLIC "${generated}" ${Protobuf_INCLUDE_DIRS})
+target_link_libraries(ferry_onnx_schema PUBLIC ${Protobuf_LITE_LIBRARIES})
+
+# The importer: from a file to a graph.
+ferry_sources(onnx_sources converter/onnx/*.cc converter/onnx/*/*.cc)
+list(REMOVE_ITEM onnx_sources "${PROJECT_SOURCE_DIR}/converter/onnx/convert_onnx.cc") # in ferry_converter: says in any build what is missing
+add_library(ferry_onnx STATIC ${onnx_sources})
+target_compile_options(ferry_onnx PRIVATE -ffp-contract=off)
+target_link_libraries(ferry_onnx PUBLIC ferry_tools PRIVATE ferry_onnx_schema ferry_options)

@@ -1,0 +1,302 @@
+#include "converter/onnx/array.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+namespace ferry::onnx {
+namespace {
+
+constexpr int64_t kMaxElements = int64_t{1} << 40;
+constexpr int64_t kMaxComputed = int64_t{1} << 28;  // of a constant that the converter computes
+
+float from_half(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+  float value = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
+                : exponent == 31
+                    ? (mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity())
+                    : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  return bits & 0x8000 ? -value : value;
+}
+
+// To nearest, ties to even.
+uint16_t to_half(double value) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  value = std::fabs(value);
+  if (std::isnan(value)) return sign | 0x7e00;
+  if (value >= 65520) return sign | 0x7c00;
+  const int exponent = std::max(value == 0 ? -14 : std::ilogb(value), -14);
+  const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(value, 10 - exponent)));
+  // A mantissa that rounds up to 2048 carries into the exponent by itself; below 1024 the number is subnormal.
+  return static_cast<uint16_t>(sign | (mantissa + ((exponent + 14) << 10)));
+}
+
+uint16_t to_bfloat(double value) {
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  if (std::isnan(value)) return 0x7fc0;
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+template <typename T>
+T load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+template <typename To, typename Load>
+std::vector<To> read_all(const Array& array, Load load_one) {
+  const size_t size = type_size(array.type);
+  std::vector<To> out(array.data.bytes.size() / size);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(load_one(array.data.bytes.data() + i * size));
+  return out;
+}
+
+template <typename To>
+std::vector<To> read_integers(const Array& array) {
+  switch (array.type) {
+    case Type::Bool: return read_all<To>(array, [](const std::byte* p) { return *p != std::byte{0}; });
+    case Type::UInt8: return read_all<To>(array, load<uint8_t>);
+    case Type::Int8: return read_all<To>(array, load<int8_t>);
+    case Type::UInt16: return read_all<To>(array, load<uint16_t>);
+    case Type::Int16: return read_all<To>(array, load<int16_t>);
+    case Type::UInt32: return read_all<To>(array, load<uint32_t>);
+    case Type::Int32: return read_all<To>(array, load<int32_t>);
+    case Type::UInt64: return read_all<To>(array, load<uint64_t>);
+    case Type::Int64: return read_all<To>(array, load<int64_t>);
+    default: fail("a constant of type %s where integers are expected", type_name(array.type).c_str());
+  }
+}
+
+template <typename T, typename From, typename Convert>
+Array write_all(Type type, const Dims& dims, const std::vector<From>& values, Convert convert) {
+  if (count_elements(dims) != static_cast<int64_t>(values.size()))
+    fail("%zu values for a constant of shape %s", values.size(), to_string(dims).c_str());
+  auto owner = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const T value = convert(values[i]);
+    std::memcpy(owner->data() + i * sizeof(T), &value, sizeof value);
+  }
+  const std::span<const std::byte> bytes(*owner);
+  return {type, dims, {std::move(owner), bytes}};
+}
+
+template <typename T>
+T clip(double value) {
+  if (std::isnan(value)) return 0;
+  // The limits of 64-bit types are no doubles: the comparison is with the next ones outside.
+  if (value <= static_cast<double>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+  if (value >= static_cast<double>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  return static_cast<T>(value);
+}
+
+template <typename T>
+Array write_integers(Type type, const Dims& dims, const std::vector<double>& values) {
+  return write_all<T>(type, dims, values, clip<T>);
+}
+
+template <typename T>
+Array write_integers(Type type, const Dims& dims, const std::vector<int64_t>& values) {
+  return write_all<T>(type, dims, values, [](int64_t v) { return static_cast<T>(v); });
+}
+
+template <typename From>
+Array make(Type type, const Dims& dims, const std::vector<From>& values) {
+  switch (type) {
+    case Type::Float32: return write_all<float>(type, dims, values, [](From v) { return static_cast<float>(v); });
+    case Type::Float64: return write_all<double>(type, dims, values, [](From v) { return static_cast<double>(v); });
+    case Type::Float16:
+      return write_all<uint16_t>(type, dims, values, [](From v) { return to_half(static_cast<double>(v)); });
+    case Type::BFloat16:
+      return write_all<uint16_t>(type, dims, values, [](From v) { return to_bfloat(static_cast<double>(v)); });
+    case Type::Bool: return write_all<uint8_t>(type, dims, values, [](From v) { return static_cast<uint8_t>(v != 0); });
+    case Type::UInt8: return write_integers<uint8_t>(type, dims, values);
+    case Type::Int8: return write_integers<int8_t>(type, dims, values);
+    case Type::UInt16: return write_integers<uint16_t>(type, dims, values);
+    case Type::Int16: return write_integers<int16_t>(type, dims, values);
+    case Type::UInt32: return write_integers<uint32_t>(type, dims, values);
+    case Type::Int32: return write_integers<int32_t>(type, dims, values);
+    case Type::UInt64: return write_integers<uint64_t>(type, dims, values);
+    case Type::Int64: return write_integers<int64_t>(type, dims, values);
+    default: fail("there are no constants of type %s", type_name(type).c_str());
+  }
+}
+
+}  // namespace
+
+std::string type_name(Type type) {
+  switch (type) {
+    case Type::Undefined: return "undefined";
+    case Type::Float32: return "float32";
+    case Type::UInt8: return "uint8";
+    case Type::Int8: return "int8";
+    case Type::UInt16: return "uint16";
+    case Type::Int16: return "int16";
+    case Type::Int32: return "int32";
+    case Type::Int64: return "int64";
+    case Type::String: return "string";
+    case Type::Bool: return "bool";
+    case Type::Float16: return "float16";
+    case Type::Float64: return "float64";
+    case Type::UInt32: return "uint32";
+    case Type::UInt64: return "uint64";
+    case Type::BFloat16: return "bfloat16";
+  }
+  return "number " + std::to_string(static_cast<int>(type));
+}
+
+size_t type_size(Type type) {
+  switch (type) {
+    case Type::Bool:
+    case Type::UInt8:
+    case Type::Int8: return 1;
+    case Type::Float16:
+    case Type::BFloat16:
+    case Type::UInt16:
+    case Type::Int16: return 2;
+    case Type::Float32:
+    case Type::UInt32:
+    case Type::Int32: return 4;
+    case Type::Float64:
+    case Type::UInt64:
+    case Type::Int64: return 8;
+    case Type::Undefined:
+    case Type::String: return 0;
+  }
+  return 0;
+}
+
+bool is_float(Type type) {
+  return type == Type::Float32 || type == Type::Float64 || type == Type::Float16 || type == Type::BFloat16;
+}
+
+std::string to_string(const Dims& dims) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);
+  return text + "]";
+}
+
+int64_t count_elements(const Dims& dims) {
+  int64_t count = 1;
+  for (const int64_t d : dims) {
+    if (d < 0) fail("shape %s has a negative dimension", to_string(dims).c_str());
+    if (d != 0 && count > kMaxElements / d) fail("shape %s has more than 2^40 elements", to_string(dims).c_str());
+    count *= d;
+  }
+  return count;
+}
+
+int64_t count_computed(const Dims& dims) {
+  const int64_t count = count_elements(dims);
+  if (count > kMaxComputed)
+    fail("a constant of shape %s would be computed: at most %lld elements are", to_string(dims).c_str(),
+         static_cast<long long>(kMaxComputed));
+  return count;
+}
+
+Dims strides_of(const Dims& dims) {
+  Dims strides(dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) strides[i] = stride;
+  return strides;
+}
+
+Dims broadcast(const Dims& a, const Dims& b) {
+  Dims out(std::max(a.size(), b.size()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1, y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) fail("%s and %s do not broadcast", to_string(a).c_str(), to_string(b).c_str());
+    out[out.size() - 1 - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+std::vector<double> Array::floats() const {
+  switch (type) {
+    case Type::Float32: return read_all<double>(*this, load<float>);
+    case Type::Float64: return read_all<double>(*this, load<double>);
+    case Type::Float16: return read_all<double>(*this, [](const std::byte* p) { return from_half(load<uint16_t>(p)); });
+    case Type::BFloat16:
+      return read_all<double>(*this, [](const std::byte* p) {
+        return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(p)) << 16);
+      });
+    default: return read_integers<double>(*this);
+  }
+}
+
+std::vector<int64_t> Array::ints() const { return read_integers<int64_t>(*this); }
+
+Array Array::reshaped(const Dims& to) const {
+  if (count_elements(to) != elements())
+    fail("%s does not hold the %lld elements of %s", to_string(to).c_str(), static_cast<long long>(elements()),
+         to_string(dims).c_str());
+  return {type, to, data};
+}
+
+Array make_array(Type type, const Dims& dims, const std::vector<double>& values) { return make(type, dims, values); }
+Array make_array(Type type, const Dims& dims, const std::vector<int64_t>& values) { return make(type, dims, values); }
+
+Array make_vector(const std::vector<int64_t>& values) {
+  return make_array(Type::Int64, {static_cast<int64_t>(values.size())}, values);
+}
+
+Array gather_elements(const Array& from, const Dims& dims, const std::vector<int64_t>& index) {
+  const size_t size = type_size(from.type);
+  auto owner = std::make_shared<std::vector<std::byte>>(index.size() * size);
+  for (size_t i = 0; i < index.size(); ++i)
+    std::memcpy(owner->data() + i * size, from.data.bytes.data() + static_cast<size_t>(index[i]) * size, size);
+  const std::span<const std::byte> bytes(*owner);
+  return {from.type, dims, {std::move(owner), bytes}};
+}
+
+namespace {
+
+// Elements of a strided walk over `dims`, the last dimension fastest.
+std::vector<int64_t> walk(const Dims& dims, const Dims& strides) {
+  std::vector<int64_t> index(static_cast<size_t>(count_computed(dims)));
+  Dims place(dims.size(), 0);
+  int64_t at = 0;
+  for (int64_t& i : index) {
+    i = at;
+    for (size_t d = dims.size(); d-- > 0;) {
+      at += strides[d];
+      if (++place[d] < dims[d]) break;
+      at -= strides[d] * dims[d];
+      place[d] = 0;
+    }
+  }
+  return index;
+}
+
+}  // namespace
+
+Array transpose(const Array& from, const std::vector<int>& perm) {
+  const Dims strides = strides_of(from.dims);
+  Dims dims, walked;
+  for (const int p : perm) {
+    dims.push_back(from.dims[static_cast<size_t>(p)]);
+    walked.push_back(strides[static_cast<size_t>(p)]);
+  }
+  return gather_elements(from, dims, walk(dims, walked));
+}
+
+Array expand(const Array& from, const Dims& dims) {
+  if (from.dims == dims) return from;
+  const Dims strides = strides_of(from.dims);
+  Dims walked(dims.size(), 0);
+  const size_t lead = dims.size() - from.dims.size();
+  for (size_t i = 0; i < from.dims.size(); ++i)
+    if (from.dims[i] != 1) walked[lead + i] = strides[i];
+  return gather_elements(from, dims, walk(dims, walked));
+}
+
+Array cast(const Array& from, Type type) {
+  if (from.type == type) return from;
+  if (is_float(from.type) || is_float(type)) return make_array(type, from.dims, from.floats());
+  return make_array(type, from.dims, from.ints());
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,168 @@
+#include "converter/onnx/importer.h"
+
+#include <algorithm>
+
+#include "converter/onnx/op.h"
+#include "converter/onnx/patterns/patterns.h"
+
+namespace ferry::onnx {
+namespace {
+
+class Importer {
+ public:
+  Importer(const Model& model, const ImportOptions& options)
+      : model_(model), options_(options), graph_(std::make_unique<Graph>()) {}
+
+  Imported import();
+
+ private:
+  void add_input(const ValueInfo& input);
+  void add_node(const Node& node);
+  void add_outputs();
+  void give_reason(const Node& node, const std::string& what) {
+    reasons_.push_back({node.op, node.name, node.opset, what});
+  }
+
+  const Model& model_;
+  const ImportOptions& options_;
+  std::unique_ptr<Graph> graph_;
+  std::map<std::string, Value> values_;
+  std::map<std::string, Array> known_outputs_;
+  std::vector<Reason> reasons_;
+};
+
+// The shape that the graph is made for, from what the file says and what the user does.
+Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
+  const auto said = options.shapes.find(input.name);
+  if (said == options.shapes.end() && !input.has_shape)
+    fail("its shape is not said: give --shape %s=...", input.name.c_str());
+  if (said != options.shapes.end() && input.has_shape && said->second.size() != input.shape.size())
+    fail("--shape gives it %zu dimensions, the file %zu", said->second.size(), input.shape.size());
+  Dims dims;
+  const size_t rank = said != options.shapes.end() ? said->second.size() : input.shape.size();
+  for (size_t i = 0; i < rank; ++i) {
+    const Dimension in_file = input.has_shape ? input.shape[i] : Dimension{};
+    if (said != options.shapes.end()) {
+      if (in_file.size >= 0 && said->second[i] != in_file.size)
+        fail("--shape gives dimension %zu as %lld, the file as %lld", i, static_cast<long long>(said->second[i]),
+             static_cast<long long>(in_file.size));
+      dims.push_back(said->second[i]);
+    } else if (in_file.size >= 0) {
+      dims.push_back(in_file.size);
+    } else if (i == 0) {
+      dims.push_back(1);  // a batch of one
+    } else {
+      fail("dimension %zu%s%s is open: bind it with --shape %s=...", i, in_file.symbol.empty() ? "" : ", ",
+           in_file.symbol.c_str(), input.name.c_str());
+    }
+    if (dims.back() < 1) fail("dimension %zu is %lld, expected 1 or more", i, static_cast<long long>(dims.back()));
+  }
+  if (rank > FERRY_MAX_RANK) fail("has %zu dimensions, at most %d can be run", rank, FERRY_MAX_RANK);
+  count_elements(dims);
+  return dims;
+}
+
+void Importer::add_input(const ValueInfo& input) {
+  Value& value = values_[input.name];
+  if (const auto constant = options_.constants.find(input.name); constant != options_.constants.end()) {
+    value = constant->second;
+    return;
+  }
+  try {
+    if (input.type != Type::Float32 && input.type != Type::Float16)
+      fail("is of type %s, expected float32 or float16", type_name(input.type).c_str());
+    const std::vector<int32_t> dims = to_int32(bound_shape(input, options_));
+    Shape shape;
+    for (const int32_t d : dims) shape[shape.rank++] = d;
+    if (shape.rank != 4) {
+      value = graph_->add_input(input.name, shape, fbs::Layout::Same);
+    } else {
+      const Shape last{shape[0], shape[2], shape[3], shape[1]};
+      value = to_channels_first(graph_->add_input(input.name, last, fbs::Layout::NCHW));
+    }
+  } catch (const Error& error) {
+    reasons_.push_back({"", input.name, 0, "input '" + input.name + "' " + error.what()});
+  }
+}
+
+void Importer::add_node(const Node& node) {
+  std::vector<Value> inputs;
+  bool unknown = false;
+  for (const std::string& name : node.inputs) {
+    inputs.push_back(name.empty() ? Value() : values_.at(name));
+    unknown = unknown || (!name.empty() && std::holds_alternative<Unknown>(inputs.back()));
+  }
+  const OpFunction function = find_op(node);
+  for (const std::string& output : node.outputs) values_[output] = Unknown{};
+  if (!node.problem.empty()) return give_reason(node, node.problem);
+  if (!function) return give_reason(node, "the operator is not supported");
+  if (unknown) return;  // the reason was given where the value should have come from
+  const size_t before = graph_->model.operators.size();
+  Op op(node, *graph_, std::move(inputs));
+  try {
+    function(op);
+  } catch (const Error& error) {
+    return give_reason(node, error.what());
+  }
+  for (size_t i = before; i < graph_->model.operators.size(); ++i) {
+    fbs::OperatorT& added = *graph_->model.operators[i];
+    if (added.name.empty()) added.name = node.name;
+  }
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i].empty()) continue;
+    values_[node.outputs[i]] = op.outputs()[i];
+    if (std::holds_alternative<Unknown>(op.outputs()[i]))
+      give_reason(node, "output " + std::to_string(i) + " '" + node.outputs[i] + "' is not supported");
+  }
+}
+
+void Importer::add_outputs() {
+  for (const ValueInfo& output : model_.outputs) {
+    const auto found = values_.find(output.name);
+    if (found == values_.end()) {
+      reasons_.push_back({"", output.name, 0, "output '" + output.name + "' is computed by no node"});
+      continue;
+    }
+    if (const Array* array = std::get_if<Array>(&found->second)) known_outputs_[output.name] = *array;
+    const Tensor* tensor = std::get_if<Tensor>(&found->second);
+    if (!tensor) continue;
+    const bool map = tensor->shape().rank == 4;
+    Tensor value = *tensor;
+    // A blob's output is computed; what comes straight from a constant or an input is copied.
+    const auto is_input = [&](const auto& port) { return static_cast<int>(port->tensor) == value.index; };
+    if (map) value = to_channels_last(value);
+    if (graph_->is_constant(value.index) ||
+        std::any_of(graph_->model.inputs.begin(), graph_->model.inputs.end(), is_input))
+      value = reshape(value, to_int32(dims_of(value)));
+    graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same);
+  }
+}
+
+Imported Importer::import() {
+  for (const auto& [name, array] : model_.constants) values_[name] = array;
+  for (const ValueInfo& input : model_.inputs) add_input(input);
+  for (const auto& [name, dims] : options_.shapes)
+    if (std::none_of(model_.inputs.begin(), model_.inputs.end(), [&](const auto& input) { return input.name == name; }))
+      reasons_.push_back({"", name, 0, "--shape " + name + ": the graph has no input of that name"});
+  for (const Node& node : apply_patterns(model_, options_.disabled_patterns)) add_node(node);
+  add_outputs();
+  if (!reasons_.empty()) throw Refused(model_.path.filename().string(), std::move(reasons_));
+  return {std::move(graph_), std::move(known_outputs_)};
+}
+
+}  // namespace
+
+std::string to_string(const Reason& reason) {
+  if (reason.op.empty()) return reason.what;
+  return "node '" + reason.node + "' (" + reason.op + ", opset " + std::to_string(reason.opset) + "): " + reason.what;
+}
+
+Refused::Refused(std::string file, std::vector<Reason> reasons)
+    : Error(file + " cannot be converted: " + to_string(reasons.front()) +
+            (reasons.size() > 1 ? "; and " + std::to_string(reasons.size() - 1) + " more" : "")),
+      file_(std::move(file)),
+      reasons_(std::move(reasons)) {}
+
+Imported import_model(const Model& model, const ImportOptions& options) { return Importer(model, options).import(); }
+
+}  // namespace ferry::onnx

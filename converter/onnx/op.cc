@@ -1,0 +1,180 @@
+#include "converter/onnx/op.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <limits>
+#include <numeric>
+
+namespace ferry::onnx {
+
+bool Op::known() const {
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (has(i) && !known(i)) return false;
+  return true;
+}
+
+const Array& Op::array(size_t i, const char* what) const {
+  if (!has(i)) refuse("%s (input %zu) is missing", what, i);
+  if (!known(i)) refuse("%s '%s' depends on the graph's inputs, expected a constant", what, node_.inputs[i].c_str());
+  return std::get<Array>(inputs_[i]);
+}
+
+Tensor Op::tensor(size_t i) {
+  if (!has(i)) refuse("input %zu is missing", i);
+  if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) return *tensor;
+  const Array& array = std::get<Array>(inputs_[i]);
+  if (!is_float(array.type))
+    refuse("'%s' is a constant of type %s, expected floating point", node_.inputs[i].c_str(),
+           type_name(array.type).c_str());
+  const Tensor constant = add_constant(graph_, node_.inputs[i], array);
+  inputs_[i] = constant;
+  return constant;
+}
+
+double Op::single(size_t i, const char* what) const {
+  const std::vector<double> values = array(i, what).floats();
+  if (values.size() != 1) refuse("%s has %zu values, expected one", what, values.size());
+  return values[0];
+}
+
+Dims Op::dims(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) return dims_of(*tensor);
+  return std::get<Array>(inputs_[i]).dims;
+}
+
+const Attribute* Op::attribute(const std::string& name, Attribute::Kind kind) const {
+  const auto found = node_.attributes.find(name);
+  if (found == node_.attributes.end()) return nullptr;
+  if (found->second.kind != kind) refuse("attribute '%s' is of another kind than expected", name.c_str());
+  return &found->second;
+}
+
+int64_t Op::integer(const std::string& name, int64_t otherwise) const {
+  const Attribute* found = attribute(name, Attribute::Kind::Int);
+  return found ? found->ints.front() : otherwise;
+}
+
+double Op::number(const std::string& name, double otherwise) const {
+  const Attribute* found = attribute(name, Attribute::Kind::Float);
+  return found ? found->floats.front() : otherwise;
+}
+
+std::string Op::text(const std::string& name, const std::string& otherwise) const {
+  const Attribute* found = attribute(name, Attribute::Kind::String);
+  return found ? found->strings.front() : otherwise;
+}
+
+std::vector<int64_t> Op::integers(const std::string& name, const std::vector<int64_t>& otherwise) const {
+  const Attribute* found = attribute(name, Attribute::Kind::Ints);
+  return found ? found->ints : otherwise;
+}
+
+std::vector<double> Op::numbers(const std::string& name) const {
+  const Attribute* found = attribute(name, Attribute::Kind::Floats);
+  return found ? found->floats : std::vector<double>{};
+}
+
+const Array& Op::constant(const std::string& name) const {
+  const Attribute* found = attribute(name, Attribute::Kind::Tensor);
+  if (!found) refuse("attribute '%s' is missing", name.c_str());
+  return found->tensor;
+}
+
+std::optional<std::vector<int64_t>> Op::input_or_attribute(size_t i, const std::string& name) const {
+  if (has(i)) return array(i, name.c_str()).ints();
+  if (has_attribute(name)) return integers(name);
+  return {};
+}
+
+int Op::axis(int64_t axis, int rank) const {
+  if (axis < -rank || axis >= rank)
+    refuse("axis %lld is outside the %d dimensions", static_cast<long long>(axis), rank);
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::vector<int> Op::axes(const std::vector<int64_t>& list, int rank) const {
+  std::vector<int> axes;
+  for (const int64_t a : list) {
+    axes.push_back(axis(a, rank));
+    if (std::count(axes.begin(), axes.end(), axes.back()) > 1) refuse("axis %d is named twice", axes.back());
+  }
+  return axes;
+}
+
+void Op::set(size_t i, Value value) {
+  if (wants(i)) outputs_[i] = std::move(value);
+}
+
+void Op::refuse(const char* format, ...) const {
+  va_list arguments;
+  va_start(arguments, format);
+  char text[512];
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  throw Error(text);
+}
+
+Dims dims_of(Tensor x) {
+  const Shape shape = x.shape();
+  return Dims(shape.dims.begin(), shape.dims.begin() + shape.rank);
+}
+
+std::vector<int32_t> to_int32(const std::vector<int64_t>& list) {
+  std::vector<int32_t> out;
+  for (const int64_t v : list) {
+    if (v < std::numeric_limits<int32_t>::min() || v > std::numeric_limits<int32_t>::max())
+      fail("%lld is beyond 32 bits", static_cast<long long>(v));
+    out.push_back(static_cast<int32_t>(v));
+  }
+  return out;
+}
+
+Tensor reshape_to(Tensor x, const Dims& dims) {
+  if (dims_of(x) == dims) return x;
+  if (dims.size() > FERRY_MAX_RANK) fail("%s has more than %d dimensions", to_string(dims).c_str(), FERRY_MAX_RANK);
+  if (count_elements(dims) == 0) fail("%s has no elements", to_string(dims).c_str());
+  return reshape(x, to_int32(dims));
+}
+
+Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha, double beta) {
+  fbs::UnaryT params;
+  params.kind = kind;
+  params.alpha = static_cast<float>(alpha);
+  params.beta = static_cast<float>(beta);
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
+  fbs::BinaryT params;
+  params.kind = kind;
+  return a.graph->add_op("", params, {a, b});
+}
+
+Tensor scalar(Graph& graph, double value) { return graph.add_constant("", Shape{1}, std::vector<double>{value}); }
+
+Tensor to_channels_last(Tensor x) { return transpose(x, {0, 2, 3, 1}); }
+Tensor to_channels_first(Tensor x) { return transpose(x, {0, 3, 1, 2}); }
+
+Tensor swap_with_last(Tensor x, int axis) {
+  const int rank = x.shape().rank;
+  if (axis == rank - 1) return x;
+  std::vector<int32_t> perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[static_cast<size_t>(axis)], perm.back());
+  return transpose(x, perm);
+}
+
+Tensor add_constant(Graph& graph, const std::string& name, const Array& array) {
+  const std::vector<int32_t> dims = to_int32(array.dims);
+  if (dims.size() > FERRY_MAX_RANK)
+    fail("constant %s has more than %d dimensions", to_string(array.dims).c_str(), FERRY_MAX_RANK);
+  if (array.elements() == 0)
+    fail("constant '%s' of shape %s has no elements", name.c_str(), to_string(array.dims).c_str());
+  Shape shape;
+  for (const int32_t d : dims) shape[shape.rank++] = d;
+  if (array.type == Type::Float32) return graph.add_constant(name, fbs::DType::Float32, shape, array.data);
+  return graph.add_constant(name, shape, array.floats());
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,95 @@
+// One node of an ONNX graph as the function that imports it sees it. A function reads its inputs and attributes, adds
+// operators to the graph or computes a constant, and sets the outputs:
+//
+//     void softsign(Op& op) {
+//       const Tensor x = op.tensor(0);
+//       op.set(binary(Kind::Div, x, unary(fbs::UnaryKind::Abs, x) + 1.0));
+//     }
+//
+// To add an operator: one such function in a file of converter/onnx/ops/, and one row in ops/table.cc.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "converter/graph/ops.h"
+#include "converter/onnx/importer.h"
+
+namespace ferry::onnx {
+
+class Op {
+ public:
+  Op(const Node& node, Graph& graph, std::vector<Value> inputs)
+      : node_(node), graph_(graph), inputs_(std::move(inputs)), outputs_(node.outputs.size()) {}
+
+  const Node& node() const { return node_; }
+  Graph& graph() const { return graph_; }
+  int opset() const { return node_.opset; }
+
+  size_t input_count() const { return inputs_.size(); }
+  bool has(size_t i) const { return i < inputs_.size() && !node_.inputs[i].empty(); }
+  // Is input i a constant? And all of them?
+  bool known(size_t i) const { return has(i) && std::holds_alternative<Array>(inputs_[i]); }
+  bool known() const;
+  // Input i as a constant; refuses, calling it `what` ("the weight"), where it depends on the graph's inputs.
+  const Array& array(size_t i, const char* what) const;
+  // Input i as a value of the graph: an activation or a floating-point constant.
+  Tensor tensor(size_t i);
+  // The one number of a constant input.
+  double single(size_t i, const char* what) const;
+  Dims dims(size_t i) const;
+  int rank(size_t i) const { return static_cast<int>(dims(i).size()); }
+
+  bool has_attribute(const std::string& name) const { return node_.attributes.contains(name); }
+  int64_t integer(const std::string& name, int64_t otherwise) const;
+  double number(const std::string& name, double otherwise) const;
+  std::string text(const std::string& name, const std::string& otherwise) const;
+  std::vector<int64_t> integers(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
+  std::vector<double> numbers(const std::string& name) const;
+  const Array& constant(const std::string& name) const;
+  // The numbers of input i, or of the attribute of that name, where older opsets have them; nothing where neither is there.
+  std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
+  // Counted from 0, where negative ones count from `rank`; refuses what lies outside.
+  int axis(int64_t axis, int rank) const;
+  std::vector<int> axes(const std::vector<int64_t>& list, int rank) const;
+
+  void set(Tensor value) { set(0, value); }
+  void set(Array value) { set(0, std::move(value)); }
+  void set(size_t i, Value value);
+  bool wants(size_t output) const { return output < outputs_.size() && !node_.outputs[output].empty(); }
+  const std::vector<Value>& outputs() const { return outputs_; }
+
+  // Ends the import of this node with a reason.
+  [[noreturn, gnu::format(printf, 2, 3)]] void refuse(const char* format, ...) const;
+
+ private:
+  const Attribute* attribute(const std::string& name, Attribute::Kind kind) const;
+
+  const Node& node_;
+  Graph& graph_;
+  std::vector<Value> inputs_, outputs_;
+};
+
+using OpFunction = void (*)(Op&);
+
+// The function for a node; null where there is none.
+OpFunction find_op(const Node& node);
+
+// ---- what import functions share
+
+Dims dims_of(Tensor x);
+// A graph's dimensions are 32 bits; throws Error for others.
+std::vector<int32_t> to_int32(const std::vector<int64_t>& list);
+Tensor reshape_to(Tensor x, const Dims& dims);
+Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha = 0, double beta = 0);
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
+Tensor scalar(Graph& graph, double value);
+// N,C,H,W to N,H,W,C and back.
+Tensor to_channels_last(Tensor x);
+Tensor to_channels_first(Tensor x);
+// As an operator over the last dimension needs it: `axis` swapped with the last dimension; its own inverse.
+Tensor swap_with_last(Tensor x, int axis);
+// A floating-point constant as it is, without a copy where the graph holds its type.
+Tensor add_constant(Graph& graph, const std::string& name, const Array& array);
+
+}  // namespace ferry::onnx

@@ -1,0 +1,113 @@
+// Products of matrices. With constant weights they are ferry's linear; two activations are multiplied and summed.
+#include <algorithm>
+#include <numeric>
+
+#include "converter/onnx/ops/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+// Of the products that an unrolled matrix product holds in memory at once.
+constexpr int kMaxProducts = 1 << 22;
+
+std::vector<int> swap_last(size_t rank) {
+  std::vector<int> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  return perm;
+}
+
+Tensor swap_last(Tensor x) {
+  const std::vector<int> perm = swap_last(static_cast<size_t>(x.shape().rank));
+  return transpose(x, std::vector<int32_t>(perm.begin(), perm.end()));
+}
+
+// Drops leading dimensions of 1: a weight that is the same for all matrices.
+Array without_leading_ones(Array a) {
+  Dims dims = a.dims;
+  while (dims.size() > 2 && dims.front() == 1) dims.erase(dims.begin());
+  return a.reshaped(dims);
+}
+
+// x [...,K] times `weight` [N,K], transposed.
+Tensor linear(Op& op, Tensor x, const std::string& name, const Array& weight, std::optional<Tensor> bias = {}) {
+  std::vector<Tensor> inputs = {x, add_constant(op.graph(), name, weight)};
+  if (bias) inputs.push_back(*bias);
+  return op.graph().add_op("", fbs::LinearT{}, inputs);
+}
+
+// Both depend on the input: every product at once, then the sum over K. Recognised attention never comes here.
+Tensor unrolled(Op& op, Tensor a, Tensor b) {
+  Dims left = dims_of(a), right = dims_of(b);
+  const Dims batch = broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));
+  const int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
+  if (right[right.size() - 2] != k)
+    op.refuse("%s and %s do not multiply", to_string(left).c_str(), to_string(right).c_str());
+  if (static_cast<double>(count_elements(batch)) * static_cast<double>(m) * static_cast<double>(n) *
+          static_cast<double>(k) >
+      kMaxProducts)
+    op.refuse("two activations of %s and %s are multiplied: supported in attention, or up to %d products",
+              to_string(left).c_str(), to_string(right).c_str(), kMaxProducts);
+  left.insert(left.end() - 1, 1);  // [...,M,1,K]
+  b = swap_last(b);                // [...,N,K]
+  right = dims_of(b);
+  right.insert(right.end() - 2, 1);
+  const Tensor products = reshape_to(a, left) * reshape_to(b, right);
+  fbs::ReduceT params;
+  params.kind = fbs::ReduceKind::Sum;
+  params.axes = {products.shape().rank - 1};
+  return op.graph().add_op("", params, {products});
+}
+
+}  // namespace
+
+void matmul(Op& op) {
+  const size_t left = op.dims(0).size(), right = op.dims(1).size();
+  if (left == 0 || right == 0) op.refuse("a scalar is multiplied as a matrix");
+  if (right == 1 && op.known(1)) {
+    const Array& b = op.array(1, "B");
+    const Tensor y = linear(op, op.tensor(0), op.node().inputs[1], b.reshaped({1, b.dims[0]}));
+    Dims dims = dims_of(y);
+    dims.pop_back();
+    return op.set(reshape_to(y, dims));
+  }
+  if (op.known(1)) {
+    const Array b = without_leading_ones(op.array(1, "B"));
+    if (b.dims.size() == 2) return op.set(linear(op, op.tensor(0), op.node().inputs[1], transpose(b, {1, 0})));
+  }
+  if (op.known(0) && left > 1 && right > 1) {
+    const Array a = without_leading_ones(op.array(0, "A"));
+    if (a.dims.size() == 2) return op.set(swap_last(linear(op, swap_last(op.tensor(1)), op.node().inputs[0], a)));
+  }
+  Tensor a = op.tensor(0), b = op.tensor(1);
+  if (left == 1) a = reshape_to(a, {1, op.dims(0)[0]});
+  if (right == 1) b = reshape_to(b, {op.dims(1)[0], 1});
+  Tensor y = unrolled(op, a, b);
+  Dims dims = dims_of(y);
+  if (right == 1) dims.pop_back();
+  if (left == 1) dims.erase(dims.end() - (right == 1 ? 1 : 2));
+  op.set(reshape_to(y, dims));
+}
+
+void gemm(Op& op) {
+  const double alpha = op.number("alpha", 1), beta = op.number("beta", 1);
+  Tensor a = op.tensor(0);
+  if (op.integer("transA", 0)) a = swap_last(a);
+  const bool transposed = op.integer("transB", 0) != 0;
+  std::optional<Tensor> y;
+  if (op.known(1)) {
+    const Array& b = op.array(1, "B");
+    if (b.dims.size() != 2) op.refuse("B is %s, expected a matrix", to_string(b.dims).c_str());
+    Array weight = transposed ? b : transpose(b, {1, 0});
+    const bool plain = alpha == 1 && beta == 1 && op.known(2) && op.dims(2) == Dims{weight.dims[0]};
+    if (plain) return op.set(linear(op, a, op.node().inputs[1], weight, op.tensor(2)));
+    y = linear(op, a, op.node().inputs[1], weight);
+  } else {
+    y = unrolled(op, a, transposed ? swap_last(op.tensor(1)) : op.tensor(1));
+  }
+  if (alpha != 1) y = *y * alpha;
+  if (op.has(2) && beta != 0) y = *y + (beta == 1 ? op.tensor(2) : op.tensor(2) * beta);
+  op.set(*y);
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,136 @@
+// Normalisations.
+#include <cmath>
+#include <numeric>
+
+#include "converter/onnx/ops/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+// [C] in front of `spatial` dimensions: [C,1,1].
+Dims per_channel(int64_t channels, int spatial) {
+  Dims dims(static_cast<size_t>(spatial) + 1, 1);
+  dims[0] = channels;
+  return dims;
+}
+
+Tensor add_values(Graph& graph, const std::string& name, const Dims& dims, const std::vector<double>& values) {
+  return add_constant(graph, name, make_array(Type::Float64, dims, values));
+}
+
+// `x` normalised by GroupNorm, with weight and bias of a value each channel.
+Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, const std::vector<double>& bias,
+                  double epsilon) {
+  const Dims dims = op.dims(0);
+  if (dims.size() < 3) op.refuse("an input of %zu dimensions, expected 3 or more", dims.size());
+  const int64_t channels = dims[1];
+  if (groups < 1 || channels % groups != 0 || weight.size() != static_cast<size_t>(channels) ||
+      bias.size() != weight.size())
+    op.refuse("%zu scales and %zu shifts in %lld groups for %lld channels", weight.size(), bias.size(),
+              static_cast<long long>(groups), static_cast<long long>(channels));
+  const int64_t places = count_elements(Dims(dims.begin() + 2, dims.end()));
+  // Maps stay maps, for the transposes around to cancel; other ranks become maps of one row.
+  const Tensor map = dims.size() == 4 ? op.tensor(0) : reshape_to(op.tensor(0), {dims[0], channels, 1, places});
+  fbs::GroupNormT params;
+  params.groups = static_cast<int32_t>(groups);
+  params.epsilon = static_cast<float>(epsilon);
+  const Tensor y =
+      op.graph().add_op("", params,
+                        {to_channels_last(map), add_values(op.graph(), op.node().name + ".weight", {channels}, weight),
+                         add_values(op.graph(), op.node().name + ".bias", {channels}, bias)});
+  return reshape_to(to_channels_first(y), dims);
+}
+
+}  // namespace
+
+void batch_normalization(Op& op) {
+  if (op.integer("training_mode", 0) != 0) op.refuse("it is in training mode");
+  const std::vector<double> gamma = op.array(1, "scale").floats(), beta = op.array(2, "B").floats();
+  const std::vector<double> mean = op.array(3, "mean").floats(), var = op.array(4, "var").floats();
+  const Dims dims = op.dims(0);
+  if (dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", dims.size());
+  const auto count = static_cast<size_t>(dims[1]);
+  if (gamma.size() != count || beta.size() != count || mean.size() != count || var.size() != count)
+    op.refuse("the statistics do not fit %zu channels", count);
+  const double epsilon = op.number("epsilon", 1e-5);
+  std::vector<double> scale(count), shift(count);
+  for (size_t c = 0; c < count; ++c) {
+    if (!(var[c] + epsilon > 0)) op.refuse("variance %zu is %g, expected a positive one", c, var[c]);
+    scale[c] = gamma[c] / std::sqrt(var[c] + epsilon);
+    shift[c] = beta[c] - mean[c] * scale[c];
+  }
+  const Dims shape = per_channel(dims[1], op.rank(0) - 2);
+  op.set(op.tensor(0) * add_values(op.graph(), op.node().name + ".scale", shape, scale) +
+         add_values(op.graph(), op.node().name + ".shift", shape, shift));
+}
+
+void instance_normalization(Op& op) {
+  op.set(group_norm(op, op.dims(0).size() > 1 ? op.dims(0)[1] : 0, op.array(1, "scale").floats(),
+                    op.array(2, "B").floats(), op.number("epsilon", 1e-5)));
+}
+
+void group_normalization(Op& op) {
+  const int64_t groups = op.integer("num_groups", 0);
+  std::vector<double> weight = op.array(1, "scale").floats(), bias = op.array(2, "bias").floats();
+  const int64_t channels = op.dims(0).size() > 1 ? op.dims(0)[1] : 0;
+  // Opset 18 had a scale for each group, later ones for each channel.
+  const auto widen = [&](std::vector<double>& list) {
+    if (op.opset() >= 21 || groups < 1 || static_cast<int64_t>(list.size()) != groups || channels % groups != 0) return;
+    std::vector<double> wide;
+    for (const double v : list) wide.insert(wide.end(), static_cast<size_t>(channels / groups), v);
+    list = wide;
+  };
+  widen(weight);
+  widen(bias);
+  op.set(group_norm(op, groups, weight, bias, op.number("epsilon", 1e-5)));
+}
+
+void layer_normalization(Op& op) {
+  const Dims dims = op.dims(0);
+  const int axis = op.axis(op.integer("axis", -1), op.rank(0));
+  if (op.wants(1) || op.wants(2)) op.refuse("its mean and deviation are outputs");
+  const Dims normalized(dims.begin() + axis, dims.end());
+  const int64_t columns = count_elements(normalized);
+  const Array scale = expand(op.array(1, "Scale"), normalized);
+  const Tensor weight = add_constant(op.graph(), op.node().inputs[1], scale.reshaped({columns}));
+  const Tensor bias = op.has(2) ? add_constant(op.graph(), op.node().inputs[2],
+                                               expand(op.array(2, "B"), normalized).reshaped({columns}))
+                                : add_values(op.graph(), op.node().name + ".bias", {columns},
+                                             std::vector<double>(static_cast<size_t>(columns), 0.0));
+  fbs::LayerNormT params;
+  params.epsilon = static_cast<float>(op.number("epsilon", 1e-5));
+  Dims flat(dims.begin(), dims.begin() + axis);
+  flat.push_back(columns);
+  op.set(reshape_to(op.graph().add_op("", params, {reshape_to(op.tensor(0), flat), weight, bias}), dims));
+}
+
+namespace {
+
+Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) {
+  fbs::ReduceT params;
+  params.kind = kind;
+  params.axes.assign(axes.begin(), axes.end());
+  params.keep_dims = true;
+  return x.graph->add_op("", params, {x});
+}
+
+}  // namespace
+
+void mean_variance_normalization(Op& op) {
+  const std::vector<int> axes = op.axes(op.integers("axes", {0, 2, 3}), op.rank(0));
+  const Tensor x = op.tensor(0), centred = x - reduced(x, fbs::ReduceKind::Mean, axes);
+  const Tensor variance = reduced(unary(centred, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
+  op.set(binary(fbs::BinaryKind::Div, centred, unary(variance, fbs::UnaryKind::Sqrt) + 1e-9));
+}
+
+void lp_normalization(Op& op) {
+  const int axis = op.axis(op.integer("axis", -1), op.rank(0));
+  const int64_t p = op.integer("p", 2);
+  if (p != 1 && p != 2) op.refuse("attribute 'p' is %lld, expected 1 or 2", static_cast<long long>(p));
+  const Tensor x = op.tensor(0);
+  const Tensor powers = unary(x, p == 1 ? fbs::UnaryKind::Abs : fbs::UnaryKind::Square);
+  const Tensor sum = reduced(powers, fbs::ReduceKind::Sum, {axis});
+  op.set(binary(fbs::BinaryKind::Div, x, p == 1 ? sum : unary(sum, fbs::UnaryKind::Sqrt)));
+}
+
+}  // namespace ferry::onnx

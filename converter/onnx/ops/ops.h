@@ -1,0 +1,130 @@
+// The functions that import ONNX's operators, by the file that holds them; table.cc says which operator each is for.
+#pragma once
+
+#include "converter/onnx/op.h"
+
+namespace ferry::onnx {
+
+// elementwise.cc
+void add(Op& op);
+void sub(Op& op);
+void mul(Op& op);
+void div(Op& op);
+void mod(Op& op);
+void pow(Op& op);
+void sum(Op& op);
+void max(Op& op);
+void min(Op& op);
+void mean(Op& op);
+void equal(Op& op);
+void less(Op& op);
+void less_or_equal(Op& op);
+void greater(Op& op);
+void greater_or_equal(Op& op);
+void logical_and(Op& op);
+void logical_or(Op& op);
+void logical_xor(Op& op);
+void logical_not(Op& op);
+void where(Op& op);
+void abs(Op& op);
+void neg(Op& op);
+void exp(Op& op);
+void sqrt(Op& op);
+void tanh(Op& op);
+void sigmoid(Op& op);
+void hard_swish(Op& op);
+void floor(Op& op);
+void ceil(Op& op);
+void round(Op& op);
+void log(Op& op);
+void erf(Op& op);
+void sin(Op& op);
+void cos(Op& op);
+void sign(Op& op);
+void reciprocal(Op& op);
+void relu(Op& op);
+void leaky_relu(Op& op);
+void prelu(Op& op);
+void hard_sigmoid(Op& op);
+void clip(Op& op);
+void elu(Op& op);
+void selu(Op& op);
+void celu(Op& op);
+void softsign(Op& op);
+void mish(Op& op);
+void gelu(Op& op);
+
+// convolution.cc
+void conv(Op& op);
+void conv_transpose(Op& op);
+void max_pool(Op& op);
+void average_pool(Op& op);
+
+// matmul.cc
+void matmul(Op& op);
+void gemm(Op& op);
+
+// movement.cc
+void identity(Op& op);
+void dropout(Op& op);
+void reshape(Op& op);
+void flatten(Op& op);
+void squeeze(Op& op);
+void unsqueeze(Op& op);
+void transpose(Op& op);
+void concat(Op& op);
+void slice(Op& op);
+void split(Op& op);
+void gather(Op& op);
+void expand(Op& op);
+void tile(Op& op);
+void pad(Op& op);
+void depth_to_space(Op& op);
+void space_to_depth(Op& op);
+
+// reduce.cc
+void reduce_mean(Op& op);
+void reduce_sum(Op& op);
+void reduce_max(Op& op);
+void reduce_min(Op& op);
+void reduce_prod(Op& op);
+void reduce_l1(Op& op);
+void reduce_sum_square(Op& op);
+void reduce_l2(Op& op);
+void global_average_pool(Op& op);
+void global_max_pool(Op& op);
+void softmax(Op& op);
+
+// norm.cc
+void batch_normalization(Op& op);
+void instance_normalization(Op& op);
+void group_normalization(Op& op);
+void layer_normalization(Op& op);
+void mean_variance_normalization(Op& op);
+void lp_normalization(Op& op);
+
+// shape.cc
+void constant(Op& op);
+void constant_of_shape(Op& op);
+void shape(Op& op);
+void size(Op& op);
+void cast(Op& op);
+void cast_like(Op& op);
+void range(Op& op);
+void eye_like(Op& op);
+void non_zero(Op& op);
+void scatter_nd(Op& op);
+void trilu(Op& op);
+void one_hot(Op& op);
+
+// resize.cc
+void resize(Op& op);
+
+// ferry_ops.cc
+void ferry_attention(Op& op);
+void ferry_layer_norm(Op& op);
+void ferry_gelu(Op& op);
+void ferry_gelu_tanh(Op& op);
+void ferry_silu(Op& op);
+
+}  // namespace ferry::onnx

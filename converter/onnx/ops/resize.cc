@@ -1,0 +1,197 @@
+// Resize and Upsample. What ferry's resize2d does is left to it. Every other mode is linear along each axis, so it becomes
+// a linear layer whose weight holds the shares of the input's places in each of the output's.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "converter/onnx/ops/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+struct Resize {
+  std::string mode, coordinates, nearest;
+  double cubic = -0.75, outside_value = 0;
+  bool exclude_outside = false, antialias = false;
+};
+
+// One axis: what `out` places show of `in`.
+struct Axis {
+  int64_t in = 1, out = 1;
+  double scale = 1;
+  double start = 0, end = 1;  // of the region of interest, tf_crop_and_resize only
+};
+
+double source_place(const Resize& r, const Axis& a, int64_t place) {
+  const auto x = static_cast<double>(place), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
+  if (r.coordinates == "asymmetric") return x / a.scale;
+  if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : (x + 0.5) / a.scale - 0.5;
+  if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
+  if (r.coordinates == "half_pixel_symmetric") {
+    const double adjustment = out / (a.scale * in);  // the whole output lies in the middle of the scaled input
+    return in / 2 * (1 - adjustment) + (x + 0.5) / a.scale - 0.5;
+  }
+  if (r.coordinates == "tf_crop_and_resize")
+    return a.out == 1 ? 0.5 * (a.start + a.end) * (in - 1)
+                      : a.start * (in - 1) + x * (a.end - a.start) * (in - 1) / (out - 1);
+  return (x + 0.5) / a.scale - 0.5;
+}
+
+int64_t nearest_place(const Resize& r, double x) {
+  if (r.nearest == "floor") return static_cast<int64_t>(std::floor(x));
+  if (r.nearest == "ceil") return static_cast<int64_t>(std::ceil(x));
+  if (r.nearest == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  return static_cast<int64_t>(std::ceil(x - 0.5));
+}
+
+// The share of a place at distance d.
+double kernel(const Resize& r, double d) {
+  d = std::fabs(d);
+  if (r.mode == "linear") return std::max(0.0, 1 - d);
+  const double a = r.cubic;
+  if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  if (d < 2) return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+  return 0;
+}
+
+// [out,in]; row `place` of a region outside the input stays empty.
+std::vector<double> shares(const Resize& r, const Axis& a) {
+  std::vector<double> weight(static_cast<size_t>(a.out * a.in), 0.0);
+  for (int64_t place = 0; place < a.out; ++place) {
+    double* row = &weight[static_cast<size_t>(place * a.in)];
+    const double x = source_place(r, a, place);
+    if (r.coordinates == "tf_crop_and_resize" && (x < 0 || x > static_cast<double>(a.in - 1))) continue;
+    if (r.mode == "nearest") {
+      row[std::clamp<int64_t>(nearest_place(r, x), 0, a.in - 1)] = 1;
+      continue;
+    }
+    const double stretch = r.antialias && a.scale < 1 ? 1 / a.scale : 1;
+    const double reach = stretch * (r.mode == "linear" ? 1 : 2);
+    double sum = 0;
+    std::vector<std::pair<int64_t, double>> taps;
+    for (auto i = static_cast<int64_t>(std::floor(x - reach)); i <= static_cast<int64_t>(std::ceil(x + reach)); ++i) {
+      const double share = kernel(r, (x - static_cast<double>(i)) / stretch);
+      if (share == 0 || (r.exclude_outside && (i < 0 || i >= a.in))) continue;
+      taps.emplace_back(std::clamp<int64_t>(i, 0, a.in - 1), share);
+      sum += share;
+    }
+    for (const auto& [i, share] : taps) row[i] += share / sum;
+  }
+  return weight;
+}
+
+Tensor along(Op& op, Tensor x, int axis, const Resize& r, const Axis& a) {
+  if (a.in * a.out > int64_t{1} << 24)
+    op.refuse("a side of %lld becomes %lld", static_cast<long long>(a.in), static_cast<long long>(a.out));
+  const Tensor weight = op.graph().add_constant(
+      op.node().name + ".shares", Shape{static_cast<int32_t>(a.out), static_cast<int32_t>(a.in)}, shares(r, a));
+  return swap_with_last(op.graph().add_op("", fbs::LinearT{}, {swap_with_last(x, axis), weight}), axis);
+}
+
+// ferry's own resize2d, where it computes the same over height and width.
+std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>& axes) {
+  if (axes.size() != 4 || axes[0].in != axes[0].out || axes[1].in != axes[1].out) return {};
+  const bool corners = r.coordinates == "align_corners";
+  if (r.mode == "nearest") {
+    // Whole factors, where every rule but align_corners repeats each place.
+    for (const Axis& a : axes)
+      for (int64_t place = 0; place < a.out; ++place)
+        if (std::clamp<int64_t>(nearest_place(r, source_place(r, a, place)), 0, a.in - 1) != place * a.in / a.out)
+          return {};
+    return fbs::ResizeKind::Nearest;
+  }
+  if (r.antialias && (axes[2].scale < 1 || axes[3].scale < 1)) return {};
+  const bool exact = static_cast<double>(axes[2].out) == axes[2].scale * static_cast<double>(axes[2].in) &&
+                     static_cast<double>(axes[3].out) == axes[3].scale * static_cast<double>(axes[3].in);
+  const bool half =
+      r.coordinates == "half_pixel" || (r.coordinates == "pytorch_half_pixel" && axes[2].out > 1 && axes[3].out > 1);
+  if (!corners && !(half && exact)) return {};
+  if (r.mode == "linear") return fbs::ResizeKind::Bilinear;
+  if (r.cubic != -0.75 || r.exclude_outside) return {};
+  return fbs::ResizeKind::Bicubic;
+}
+
+Tensor resized(Op& op, const Resize& r, const std::vector<Axis>& axes) {
+  if (const auto kind = own_kind(r, axes)) {
+    const Tensor map = to_channels_last(op.tensor(0));
+    const bool corners = r.coordinates == "align_corners" && r.mode != "nearest";
+    return to_channels_first(
+        resize_to(map, *kind, static_cast<int>(axes[2].out), static_cast<int>(axes[3].out), corners));
+  }
+  Tensor x = op.tensor(0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Axis& a = axes[i];
+    const bool cropped = r.coordinates == "tf_crop_and_resize" && (a.start != 0 || a.end != 1);
+    if (a.in != a.out || a.scale != 1 || cropped) x = along(op, x, static_cast<int>(i), r, a);
+  }
+  return x;
+}
+
+std::vector<double> scales_of(Op& op, size_t input) {
+  if (op.has(input)) return op.array(input, "scales").floats();
+  return op.numbers("scales");
+}
+
+}  // namespace
+
+void resize(Op& op) {
+  const Dims dims = op.dims(0);
+  Resize r;
+  r.mode = op.text("mode", "nearest");
+  r.coordinates = op.text("coordinate_transformation_mode", op.opset() < 11 ? "asymmetric" : "half_pixel");
+  r.nearest = op.text("nearest_mode", op.opset() < 11 ? "floor" : "round_prefer_floor");
+  r.cubic = op.number("cubic_coeff_a", -0.75);
+  r.outside_value = op.number("extrapolation_value", 0);
+  r.exclude_outside = op.integer("exclude_outside", 0) != 0;
+  r.antialias = op.integer("antialias", 0) != 0;
+  if (r.mode == "bilinear") r.mode = "linear";
+  if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic")
+    op.refuse("attribute 'mode' is '%s', expected nearest, linear or cubic", r.mode.c_str());
+  const std::string policy = op.text("keep_aspect_ratio_policy", "stretch");
+
+  std::vector<int64_t> list(dims.size());
+  std::iota(list.begin(), list.end(), 0);
+  const std::vector<int> named = op.axes(op.integers("axes", list), op.rank(0));
+  const bool upsample = op.opset() < 11;
+  std::vector<double> scales = scales_of(op, upsample ? 1 : 2);
+  std::vector<int64_t> sizes;
+  if (!upsample && op.has(3) && scales.empty()) sizes = op.array(3, "sizes").ints();
+  if (scales.size() + sizes.size() != named.size()) op.refuse("neither scales nor sizes fit %zu axes", named.size());
+  const std::vector<double> roi = !upsample && op.has(1) ? op.array(1, "roi").floats() : std::vector<double>{};
+
+  std::vector<Axis> axes;
+  for (const int64_t d : dims) axes.push_back({.in = d, .out = d});
+  double common = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const double s = static_cast<double>(sizes[i]) / static_cast<double>(dims[static_cast<size_t>(named[i])]);
+    if (common == 0 || (policy == "not_larger" ? s < common : s > common)) common = s;
+  }
+  for (size_t i = 0; i < named.size(); ++i) {
+    Axis& a = axes[static_cast<size_t>(named[i])];
+    const auto in = static_cast<double>(a.in);
+    if (!sizes.empty()) {
+      a.out = policy == "stretch" ? sizes[i] : static_cast<int64_t>(std::floor(common * in + 0.5));
+      a.scale = policy == "stretch" ? static_cast<double>(a.out) / in : common;
+    } else {
+      a.scale = scales[i];
+      a.out = static_cast<int64_t>(std::floor(in * a.scale));
+    }
+    if (r.coordinates == "tf_crop_and_resize" && roi.size() == 2 * named.size()) {
+      a.start = roi[i];
+      a.end = roi[named.size() + i];
+      if (sizes.empty()) a.out = static_cast<int64_t>(std::floor(in * (a.end - a.start) * a.scale));
+    }
+    const bool sane = a.scale > 1e-6 && a.scale < 1e6 && std::fabs(a.start) < 1e3 && std::fabs(a.end) < 1e3;
+    if (a.out < 1 || a.out > 1 << 20 || !sane) op.refuse("a side becomes %lld", static_cast<long long>(a.out));
+  }
+  if (r.coordinates == "tf_crop_and_resize" && r.outside_value != 0) {
+    for (const Axis& a : axes)
+      for (int64_t place = 0; place < a.out; ++place)
+        if (const double x = source_place(r, a, place); x < 0 || x > static_cast<double>(a.in - 1))
+          op.refuse("the region of interest reaches outside, with an extrapolation value");
+  }
+  op.set(resized(op, r, axes));
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "converter/onnx/ops/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+struct Row {
+  std::string_view op;
+  OpFunction function;
+};
+
+// ONNX's own operators, sorted.
+constexpr Row kOps[] = {
+    {"Abs", abs},
+    {"Add", add},
+    {"And", logical_and},
+    {"AveragePool", average_pool},
+    {"BatchNormalization", batch_normalization},
+    {"Cast", cast},
+    {"CastLike", cast_like},
+    {"Ceil", ceil},
+    {"Celu", celu},
+    {"Clip", clip},
+    {"Concat", concat},
+    {"Constant", constant},
+    {"ConstantOfShape", constant_of_shape},
+    {"Conv", conv},
+    {"ConvTranspose", conv_transpose},
+    {"Cos", cos},
+    {"DepthToSpace", depth_to_space},
+    {"Div", div},
+    {"Dropout", dropout},
+    {"Elu", elu},
+    {"Equal", equal},
+    {"Erf", erf},
+    {"Exp", exp},
+    {"Expand", expand},
+    {"EyeLike", eye_like},
+    {"Flatten", flatten},
+    {"Floor", floor},
+    {"Gather", gather},
+    {"Gelu", gelu},
+    {"Gemm", gemm},
+    {"GlobalAveragePool", global_average_pool},
+    {"GlobalMaxPool", global_max_pool},
+    {"Greater", greater},
+    {"GreaterOrEqual", greater_or_equal},
+    {"GroupNormalization", group_normalization},
+    {"HardSigmoid", hard_sigmoid},
+    {"HardSwish", hard_swish},
+    {"Identity", identity},
+    {"InstanceNormalization", instance_normalization},
+    {"LayerNormalization", layer_normalization},
+    {"LeakyRelu", leaky_relu},
+    {"Less", less},
+    {"LessOrEqual", less_or_equal},
+    {"Log", log},
+    {"LpNormalization", lp_normalization},
+    {"MatMul", matmul},
+    {"Max", max},
+    {"MaxPool", max_pool},
+    {"Mean", mean},
+    {"MeanVarianceNormalization", mean_variance_normalization},
+    {"Min", min},
+    {"Mish", mish},
+    {"Mod", mod},
+    {"Mul", mul},
+    {"Neg", neg},
+    {"NonZero", non_zero},
+    {"Not", logical_not},
+    {"OneHot", one_hot},
+    {"Or", logical_or},
+    {"PRelu", prelu},
+    {"Pad", pad},
+    {"Pow", pow},
+    {"Range", range},
+    {"Reciprocal", reciprocal},
+    {"ReduceL1", reduce_l1},
+    {"ReduceL2", reduce_l2},
+    {"ReduceMax", reduce_max},
+    {"ReduceMean", reduce_mean},
+    {"ReduceMin", reduce_min},
+    {"ReduceProd", reduce_prod},
+    {"ReduceSum", reduce_sum},
+    {"ReduceSumSquare", reduce_sum_square},
+    {"Relu", relu},
+    {"Reshape", reshape},
+    {"Resize", resize},
+    {"Round", round},
+    {"ScatterND", scatter_nd},
+    {"Selu", selu},
+    {"Shape", shape},
+    {"Sigmoid", sigmoid},
+    {"Sign", sign},
+    {"Sin", sin},
+    {"Size", size},
+    {"Slice", slice},
+    {"Softmax", softmax},
+    {"Softsign", softsign},
+    {"SpaceToDepth", space_to_depth},
+    {"Split", split},
+    {"Sqrt", sqrt},
+    {"Squeeze", squeeze},
+    {"Sub", sub},
+    {"Sum", sum},
+    {"Tanh", tanh},
+    {"Tile", tile},
+    {"Transpose", transpose},
+    {"Trilu", trilu},
+    {"Unsqueeze", unsqueeze},
+    {"Upsample", resize},
+    {"Where", where},
+    {"Xor", logical_xor},
+};
+
+// What patterns recognise.
+constexpr Row kFerryOps[] = {
+    {"Attention", ferry_attention},  {"Gelu", ferry_gelu}, {"GeluTanh", ferry_gelu_tanh}, {"HardSwish", hard_swish},
+    {"LayerNorm", ferry_layer_norm}, {"Silu", ferry_silu},
+};
+
+OpFunction find(std::span<const Row> rows, std::string_view op) {
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.op == op; });
+  return row == rows.end() ? nullptr : row->function;
+}
+
+}  // namespace
+
+OpFunction find_op(const Node& node) {
+  if (node.domain.empty()) return find(kOps, node.op);
+  return node.domain == "ferry" ? find(kFerryOps, node.op) : nullptr;
+}
+
+}  // namespace ferry::onnx

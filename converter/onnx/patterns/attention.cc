@@ -1,0 +1,82 @@
+// softmax(scale * q k^T + biases) v: two matrix products with a softmax between them. Between the first and the softmax
+// there may be factors and sums; window attention (Swin) adds its mask to the scores of windows grouped by a reshape.
+#include "converter/onnx/patterns/matcher.h"
+
+namespace ferry::onnx {
+namespace {
+
+struct Scores {
+  const Node* product = nullptr;  // q k^T
+  double scale = 1;
+  std::vector<std::string> biases;  // added to the scaled scores
+  std::string group_shape, mask;    // the scores as the mask sees them, and the mask
+};
+
+// Upwards from the softmax; false where something else stands in the way.
+bool read_scores(const Matcher& m, std::string value, Scores* scores) {
+  bool grouped = false;
+  for (int steps = 0; steps < 8; ++steps) {
+    const Node* node = m.producer(value);
+    if (!node || !is(*node, node->op) || node->inputs.size() != 2) return false;
+    if (node->op == "MatMul") {
+      scores->product = node;
+      return !grouped;
+    }
+    if (node->op == "Reshape") {
+      // Out of the groups, and, further up, into them.
+      if (!scores->mask.empty()) scores->group_shape = node->inputs[1];
+      grouped = !grouped;
+      if (!grouped && scores->group_shape.empty()) return false;
+      value = node->inputs[0];
+      continue;
+    }
+    const std::optional<double> first = m.number(node->inputs[0]), second = m.number(node->inputs[1]);
+    if (node->op == "Div" && second && !grouped) {
+      scores->scale /= *second;
+      value = node->inputs[0];
+    } else if (node->op == "Mul" && (first || second) && !grouped) {
+      scores->scale *= second ? *second : *first;
+      value = node->inputs[second ? 0 : 1];
+    } else if (node->op == "Add" && scores->scale == 1) {
+      // The side that leads to a product is the scores.
+      const bool left = m.producer(node->inputs[0], "MatMul") || m.producer(node->inputs[0], "Div") ||
+                        m.producer(node->inputs[0], "Mul") || m.producer(node->inputs[0], "Add") ||
+                        m.producer(node->inputs[0], "Reshape");
+      const std::string& bias = node->inputs[left ? 1 : 0];
+      if (grouped && !scores->mask.empty()) return false;
+      if (grouped)
+        scores->mask = bias;
+      else
+        scores->biases.push_back(bias);
+      value = node->inputs[left ? 0 : 1];
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
+bool over_last(const Node& softmax) {
+  const auto axis = softmax.attributes.find("axis");
+  if (axis == softmax.attributes.end()) return softmax.opset >= 13;
+  return axis->second.ints == std::vector<int64_t>{-1} || axis->second.ints == std::vector<int64_t>{3};
+}
+
+}  // namespace
+
+void recognise_attention(Matcher& m) {
+  for (size_t i = 0; i < m.nodes().size(); ++i) {
+    const Node& softmax = m.nodes()[i];
+    if (!is(softmax, "Softmax") || !over_last(softmax)) continue;
+    const Node* last = m.only_reader(softmax.outputs.front(), "MatMul");
+    if (!last || m.origin(last->inputs[0]) != softmax.outputs.front()) continue;
+    Scores scores;
+    if (!read_scores(m, softmax.inputs[0], &scores)) continue;
+    std::vector<std::string> inputs = {scores.product->inputs[0], scores.product->inputs[1], last->inputs[1],
+                                       scores.mask, scores.group_shape};
+    inputs.insert(inputs.end(), scores.biases.begin(), scores.biases.end());
+    m.replace(last, "Attention", std::move(inputs), {{"scale", number_attribute(scores.scale)}});
+  }
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,17 @@
+// What exporters scatter over many nodes and ferry has as one operator. A pattern finds such nodes and puts one of the
+// domain "ferry" in their place, which ops/ferry_ops.cc imports. Each is one file here and can be switched off.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "converter/onnx/model.h"
+
+namespace ferry::onnx {
+
+// The model's nodes, those that a pattern recognises replaced, still in an order that computes. `disabled`: names of
+// patterns to leave out; "all" leaves out every one.
+std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>& disabled);
+
+}  // namespace ferry::onnx

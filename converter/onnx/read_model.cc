@@ -1,0 +1,190 @@
+// Protobuf's messages become a Model: types are checked, functions inlined.
+#include <set>
+
+#include "converter/onnx/model.h"
+#include "converter/onnx/tensor_proto.h"
+
+namespace ferry::onnx {
+namespace {
+
+constexpr int kMaxDepth = 32;            // of functions that call functions
+constexpr size_t kMaxNodes = 1'000'000;  // after inlining
+
+using Opsets = std::map<std::string, int>;  // by domain; "ai.onnx" is written ""
+
+template <typename List>
+Opsets read_opsets(const List& list) {
+  Opsets opsets;
+  for (const auto& entry : list)
+    opsets[entry.domain() == "ai.onnx" ? "" : entry.domain()] = static_cast<int>(entry.version());
+  return opsets;
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path);
+  Model read();
+
+ private:
+  // A function's body gets names of its own: its inputs and outputs are the caller's, all else begins with the prefix.
+  struct Scope {
+    std::string prefix;
+    std::map<std::string, std::string> names;
+    const Node* caller = nullptr;  // gives the attributes that the body refers to
+    const Opsets* opsets = nullptr;
+    int depth = 0;
+
+    std::string name(const std::string& inner) const {
+      if (inner.empty() || caller == nullptr) return inner;
+      const auto renamed = names.find(inner);
+      return renamed != names.end() ? renamed->second : prefix + inner;
+    }
+  };
+
+  void add(const ::onnx::NodeProto& proto, const Scope& scope);
+  void inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope);
+  Attribute read_attribute(const ::onnx::AttributeProto& proto);
+  ValueInfo read_value(const ::onnx::ValueInfoProto& proto);
+
+  std::shared_ptr<::onnx::ModelProto> proto_;
+  std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions_;
+  std::map<const ::onnx::FunctionProto*, Opsets> function_opsets_;
+  Opsets opsets_;
+  Model model_;
+};
+
+Reader::Reader(const std::filesystem::path& path) : proto_(std::make_shared<::onnx::ModelProto>()) {
+  model_.path = path;
+  parse_message(*MappedFile::open(path), proto_.get());
+  if (!proto_->has_graph() || proto_->opset_import_size() == 0)
+    fail("%s is damaged, or no ONNX file: it has no graph or names no operator set", path.filename().string().c_str());
+}
+
+Attribute Reader::read_attribute(const ::onnx::AttributeProto& proto) {
+  using Kind = Attribute::Kind;
+  Attribute attribute;
+  attribute.kind = proto.type() > ::onnx::AttributeProto::STRINGS ? Kind::Other : static_cast<Kind>(proto.type());
+  switch (attribute.kind) {
+    case Kind::Float: attribute.floats = {static_cast<double>(proto.f())}; break;
+    case Kind::Int: attribute.ints = {proto.i()}; break;
+    case Kind::String: attribute.strings = {proto.s()}; break;
+    case Kind::Floats: attribute.floats.assign(proto.floats().begin(), proto.floats().end()); break;
+    case Kind::Ints: attribute.ints.assign(proto.ints().begin(), proto.ints().end()); break;
+    case Kind::Strings: attribute.strings.assign(proto.strings().begin(), proto.strings().end()); break;
+    case Kind::Tensor: attribute.tensor = read_tensor(proto.t(), model_.path.parent_path(), proto_); break;
+    case Kind::Graph:
+    case Kind::Undefined:
+    case Kind::Other: break;
+  }
+  return attribute;
+}
+
+void Reader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
+  Node node;
+  node.op = proto.op_type();
+  node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  for (const std::string& input : proto.input()) node.inputs.push_back(scope.name(input));
+  for (const std::string& output : proto.output()) node.outputs.push_back(scope.name(output));
+  node.name = scope.prefix + (proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name());
+  const auto opset = scope.opsets->find(node.domain);
+  node.opset = opset == scope.opsets->end() ? 0 : opset->second;
+  for (const auto& attribute : proto.attribute()) {
+    try {
+      if (attribute.ref_attr_name().empty()) {
+        node.attributes[attribute.name()] = read_attribute(attribute);
+      } else if (scope.caller) {
+        const auto given = scope.caller->attributes.find(attribute.ref_attr_name());
+        if (given != scope.caller->attributes.end()) node.attributes[attribute.name()] = given->second;
+      }
+    } catch (const Error& error) {
+      node.problem = "attribute '" + attribute.name() + "': " + error.what();
+    }
+  }
+  const auto function = functions_.find({node.domain, node.op});
+  if (function != functions_.end()) {
+    inline_function(*function->second, node, scope);
+    return;
+  }
+  if (model_.nodes.size() == kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
+  model_.nodes.push_back(std::move(node));
+}
+
+void Reader::inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope) {
+  if (scope.depth == kMaxDepth)
+    fail("function '%s' is called %d deep: functions may not call themselves", call.op.c_str(), kMaxDepth);
+  Scope body;
+  for (const std::string& output : call.outputs)  // unique, as names of nodes need not be
+    if (body.prefix.empty() && !output.empty()) body.prefix = output + "/";
+  body.caller = &call;
+  body.opsets = &function_opsets_[&function];
+  body.depth = scope.depth + 1;
+  for (int i = 0; i < function.input_size(); ++i)
+    body.names[function.input(i)] =
+        static_cast<size_t>(i) < call.inputs.size() ? call.inputs[static_cast<size_t>(i)] : "";
+  for (int i = 0; i < function.output_size(); ++i)
+    if (static_cast<size_t>(i) < call.outputs.size() && !call.outputs[static_cast<size_t>(i)].empty())
+      body.names[function.output(i)] = call.outputs[static_cast<size_t>(i)];
+  for (const auto& node : function.node()) add(node, body);
+}
+
+ValueInfo Reader::read_value(const ::onnx::ValueInfoProto& proto) {
+  ValueInfo value;
+  value.name = proto.name();
+  if (!proto.type().has_tensor_type()) return value;
+  const auto& tensor = proto.type().tensor_type();
+  value.type = static_cast<Type>(tensor.elem_type());
+  value.has_shape = tensor.has_shape();
+  for (const auto& dimension : tensor.shape().dim()) {
+    Dimension& d = value.shape.emplace_back();
+    if (dimension.has_dim_value()) d.size = dimension.dim_value();
+    d.symbol = dimension.dim_param();
+  }
+  return value;
+}
+
+Model Reader::read() {
+  const auto& graph = proto_->graph();
+  model_.producer = proto_->producer_name();
+  opsets_ = read_opsets(proto_->opset_import());
+  model_.opset = opsets_.contains("") ? opsets_[""] : 0;
+  for (const auto& function : proto_->functions()) {
+    functions_[{function.domain() == "ai.onnx" ? "" : function.domain(), function.name()}] = &function;
+    Opsets& opsets = function_opsets_[&function] = read_opsets(function.opset_import());
+    opsets.insert(opsets_.begin(), opsets_.end());
+  }
+
+  std::vector<std::string> given;
+  for (const auto& tensor : graph.initializer()) {
+    model_.constants[tensor.name()] = read_tensor(tensor, model_.path.parent_path(), proto_);
+    given.push_back(tensor.name());
+  }
+  std::set<std::string> names;
+  for (const auto& input : graph.input()) {
+    if (!names.insert(input.name()).second) fail("two inputs have the name '%s'", input.name().c_str());
+    if (model_.constants.contains(input.name())) continue;  // before version 4, initialisers were inputs as well
+    model_.inputs.push_back(read_value(input));
+    given.push_back(input.name());
+  }
+  for (const auto& output : graph.output()) model_.outputs.push_back(read_value(output));
+  if (model_.outputs.empty()) fail("the graph has no outputs");
+  if (graph.sparse_initializer_size() > 0)
+    fail("initialiser '%s' is sparse: only dense ones are read", graph.sparse_initializer(0).values().name().c_str());
+
+  const Scope outermost{.opsets = &opsets_};
+  for (const auto& node : graph.node()) add(node, outermost);
+  sort_nodes(&model_.nodes, given);
+  return std::move(model_);
+}
+
+}  // namespace
+
+Model read_model(const std::filesystem::path& path) {
+  Reader reader(path);
+  try {
+    return reader.read();
+  } catch (const Error& error) {
+    fail("%s: %s", path.filename().string().c_str(), error.what());
+  }
+}
+
+}  // namespace ferry::onnx

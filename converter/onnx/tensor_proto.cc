@@ -1,0 +1,112 @@
+#include "converter/onnx/tensor_proto.h"
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace ferry::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+uint64_t parse_count(const std::string& text, const char* key, const std::string& tensor) {
+  uint64_t value = 0;
+  const auto [end, bad] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (bad != std::errc() || end != text.data() + text.size())
+    fail("tensor '%s': its external data's %s is '%s', expected a number", tensor.c_str(), key, text.c_str());
+  return value;
+}
+
+// A model must not make us read what lies elsewhere: neither a path nor a link leads out of the folder.
+fs::path external_path(const std::string& location, const fs::path& folder, const std::string& tensor) {
+  const fs::path relative(location);
+  const fs::path base = fs::weakly_canonical(folder.empty() ? fs::path(".") : folder);
+  const fs::path path = fs::weakly_canonical(base / relative);
+  const fs::path inside = path.lexically_relative(base);
+  if (location.empty() || relative.is_absolute() || inside.empty() || *inside.begin() == "..")
+    fail("tensor '%s': its data lies in '%s', outside the file's folder", tensor.c_str(), location.c_str());
+  return path;
+}
+
+Constant external_data(const ::onnx::TensorProto& proto, const fs::path& folder) {
+  std::string location;
+  uint64_t offset = 0;
+  std::optional<uint64_t> length;
+  for (const auto& entry : proto.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = parse_count(entry.value(), "offset", proto.name());
+    if (entry.key() == "length") length = parse_count(entry.value(), "length", proto.name());
+  }
+  const auto file = MappedFile::open(external_path(location, folder, proto.name()));
+  const auto all = file->bytes();
+  if (offset > all.size() || (length && *length > all.size() - offset))
+    fail("tensor '%s': its data reaches past the %zu bytes of %s", proto.name().c_str(), all.size(), location.c_str());
+  return {file, all.subspan(offset, length.value_or(all.size() - offset))};
+}
+
+template <typename Value, typename List>
+Array from_list(Type type, const Dims& dims, const List& list) {
+  return make_array(type, dims, std::vector<Value>(list.begin(), list.end()));
+}
+
+// Half precision lies in int32_data as its bits.
+Array from_bits(Type type, const Dims& dims, const google::protobuf::RepeatedField<int32_t>& list) {
+  Array bits = from_list<int64_t>(Type::UInt16, dims, list);
+  bits.type = type;
+  return bits;
+}
+
+Array from_fields(const ::onnx::TensorProto& proto, Type type, const Dims& dims) {
+  switch (type) {
+    case Type::Float32: return from_list<double>(type, dims, proto.float_data());
+    case Type::Float64: return from_list<double>(type, dims, proto.double_data());
+    case Type::Int64: return from_list<int64_t>(type, dims, proto.int64_data());
+    case Type::UInt32:
+    case Type::UInt64: return from_list<int64_t>(type, dims, proto.uint64_data());
+    case Type::Float16:
+    case Type::BFloat16: return from_bits(type, dims, proto.int32_data());
+    default: return from_list<int64_t>(type, dims, proto.int32_data());
+  }
+}
+
+}  // namespace
+
+Array read_tensor(const ::onnx::TensorProto& proto, const fs::path& folder, std::shared_ptr<const void> owner) {
+  const Type type = static_cast<Type>(proto.data_type());
+  const Dims dims(proto.dims().begin(), proto.dims().end());
+  const int64_t count = count_elements(dims);
+  if (type_size(type) == 0) fail("tensor '%s' has elements of type %s", proto.name().c_str(), type_name(type).c_str());
+  const bool external = proto.data_location() == ::onnx::TensorProto::EXTERNAL;
+  if (!external && !proto.has_raw_data()) {
+    try {
+      return from_fields(proto, type, dims);
+    } catch (const Error& error) {
+      fail("tensor '%s': %s", proto.name().c_str(), error.what());
+    }
+  }
+  const Constant data =
+      external ? external_data(proto, folder) : Constant{std::move(owner), std::as_bytes(std::span(proto.raw_data()))};
+  const auto want = static_cast<uint64_t>(count) * type_size(type);
+  if (data.bytes.size() != want)
+    fail("tensor '%s' of shape %s has %zu bytes, expected %llu", proto.name().c_str(), to_string(dims).c_str(),
+         data.bytes.size(), static_cast<unsigned long long>(want));
+  return {type, dims, data};
+}
+
+void parse_message(const MappedFile& file, google::protobuf::MessageLite* message) {
+  const auto bytes = file.bytes();
+  const std::string name = file.path().filename().string();
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()))
+    fail("%s: has %zu bytes, protobuf ends at 2147483647: larger weights lie in files of their own", name.c_str(),
+         bytes.size());
+  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    fail("%s is damaged, or no ONNX file", name.c_str());
+}
+
+Array read_tensor_file(const fs::path& path) {
+  const auto proto = std::make_shared<::onnx::TensorProto>();
+  parse_message(*MappedFile::open(path), proto.get());
+  return read_tensor(*proto, path.parent_path(), proto);
+}
+
+}  // namespace ferry::onnx

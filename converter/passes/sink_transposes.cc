@@ -1,0 +1,367 @@
+// Transposes sink: an operator that works in any order of dimensions works on what was transposed, and the transpose comes
+// after it, until it meets its inverse and both are gone. Networks that were written for N,C,H,W run channels last so.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <optional>
+
+#include "converter/passes/passes.h"
+
+namespace ferry {
+namespace {
+
+using Perm = std::vector<int32_t>;
+
+Perm identity(int rank) {
+  Perm perm(static_cast<size_t>(rank));
+  std::iota(perm.begin(), perm.end(), 0);
+  return perm;
+}
+
+bool is_identity(const Perm& perm) { return std::is_sorted(perm.begin(), perm.end()); }
+
+Perm inverse(const Perm& perm) {
+  Perm out(perm.size());
+  for (size_t i = 0; i < perm.size(); ++i) out[static_cast<size_t>(perm[i])] = static_cast<int32_t>(i);
+  return out;
+}
+
+// `second` of what `first` gives.
+Perm compose(const Perm& first, const Perm& second) {
+  Perm out;
+  for (const int32_t p : second) out.push_back(first[static_cast<size_t>(p)]);
+  return out;
+}
+
+Shape permuted(const Shape& shape, const Perm& perm) {
+  Shape out;
+  for (const int32_t p : perm) out[out.rank++] = shape[p];
+  return out;
+}
+
+// A value that is the transpose of another: dimension i is dimension perm[i] of `base`.
+struct View {
+  int base = -1;
+  Perm perm;
+};
+
+class Sinker {
+ public:
+  explicit Sinker(Graph& graph) : graph_(graph) {
+    for (size_t i = 0; i < graph.model.tensors.size(); ++i) rest(static_cast<int>(i));
+  }
+
+  void run();
+
+ private:
+  using Op = std::unique_ptr<fbs::OperatorT>;
+
+  int rank(int tensor) const { return graph_.shape(tensor).rank; }
+  void rest(int tensor) { views_[tensor] = {tensor, identity(rank(tensor))}; }
+  const View& view(int tensor) const { return views_.at(tensor); }
+
+  // The tensor itself, its transpose carried out if need be.
+  int carried_out(int tensor);
+  // A tensor whose transpose by `perm` broadcasts as `tensor` does to the rank of `perm`.
+  int brought_under(int tensor, const Perm& perm);
+  // Appends an operator of a kind that transposes pass, or a transpose.
+  int emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<int>& inputs);
+  int transposed(int tensor, const Perm& perm);
+  int reshaped(int tensor, const Shape& shape);
+  int transposed_constant(int tensor, const Shape& as, const Perm& perm);
+
+  // Emits `op` on bases, its output a view. False where it cannot.
+  bool sink(const Op& op);
+  bool sink_elementwise(const Op& op);
+  bool sink_concat(const Op& op);
+  bool sink_reduce(const Op& op);
+  bool sink_reshape(const Op& op);
+  // The order that most of the activations among `inputs` of full rank have and that is no identity.
+  std::optional<Perm> common_order(const std::vector<int32_t>& inputs, int rank) const;
+  void finish(const Op& op, const fbs::OpParamsUnion& params, const std::vector<int>& inputs, const Perm& perm) {
+    views_[op->outputs.front()] = {emit(op->name, params, inputs), perm};
+  }
+
+  Graph& graph_;
+  std::map<int, View> views_;
+  std::map<std::pair<int, Perm>, int> transposes_;
+};
+
+int Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<int>& inputs) {
+  std::vector<Tensor> tensors;
+  for (const int input : inputs) tensors.push_back({&graph_, input});
+  Tensor out;
+  switch (params.type) {
+#define FERRY_EMIT(Type) \
+  case fbs::OpParams::Type: out = graph_.add_op(name, *params.As##Type(), tensors); break
+    FERRY_EMIT(Binary);
+    FERRY_EMIT(Concat);
+    FERRY_EMIT(LayerNorm);
+    FERRY_EMIT(Linear);
+    FERRY_EMIT(Pad);
+    FERRY_EMIT(Reduce);
+    FERRY_EMIT(Reshape);
+    FERRY_EMIT(Slice);
+    FERRY_EMIT(Softmax);
+    FERRY_EMIT(Transpose);
+    FERRY_EMIT(Unary);
+#undef FERRY_EMIT
+    default: fail("'%s': transposes do not pass a %s", name.c_str(), fbs::EnumNameOpParams(params.type));
+  }
+  rest(out.index);
+  return out.index;
+}
+
+int Sinker::reshaped(int tensor, const Shape& shape) {
+  if (graph_.shape(tensor) == shape) return tensor;
+  fbs::ReshapeT params;
+  params.shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
+  fbs::OpParamsUnion reshape;
+  reshape.Set(params);
+  return emit("", reshape, {tensor});
+}
+
+int Sinker::transposed(int tensor, const Perm& perm) {
+  if (is_identity(perm)) return tensor;
+  const auto [known, fresh] = transposes_.try_emplace({tensor, perm}, -1);
+  if (!fresh) return known->second;
+  const Shape shape = graph_.shape(tensor);
+  // Where only dimensions of 1 move, no element does.
+  Perm moving;
+  for (const int32_t p : perm)
+    if (shape[p] != 1) moving.push_back(p);
+  int out = -1;
+  if (is_identity(moving)) {
+    out = reshaped(tensor, permuted(shape, perm));
+  } else {
+    fbs::TransposeT params;
+    params.perm = perm;
+    fbs::OpParamsUnion transpose;
+    transpose.Set(params);
+    out = emit("", transpose, {tensor});
+  }
+  transposes_[{tensor, perm}] = out;
+  return out;
+}
+
+int Sinker::carried_out(int tensor) {
+  const View v = view(tensor);
+  return transposed(v.base, v.perm);
+}
+
+int Sinker::transposed_constant(int tensor, const Shape& as, const Perm& perm) {
+  const Shape to = permuted(as, perm);
+  const std::vector<double> from = graph_.values(tensor);
+  std::vector<double> values(from.size());
+  std::array<int64_t, FERRY_MAX_RANK> strides{};
+  int64_t stride = 1;
+  for (int i = as.rank - 1; i >= 0; stride *= as[i--]) strides[static_cast<size_t>(i)] = stride;
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto left = static_cast<int64_t>(i), at = int64_t{0};
+    for (int d = to.rank - 1; d >= 0; left /= to[d--])
+      at += left % to[d] * strides[static_cast<size_t>(perm[static_cast<size_t>(d)])];
+    values[i] = from[static_cast<size_t>(at)];
+  }
+  return graph_.add_constant(graph_.at(tensor).name, to, std::move(values)).index;
+}
+
+int Sinker::brought_under(int tensor, const Perm& perm) {
+  const Shape shape = graph_.shape(tensor);
+  const auto full = static_cast<int>(perm.size());
+  if (shape.elements() == 1 && graph_.is_constant(tensor)) return tensor;
+  const View v = view(tensor);
+  if (v.perm == perm) return v.base;
+  Shape wide;
+  for (int i = 0; i < full - shape.rank; ++i) wide[wide.rank++] = 1;
+  for (int i = 0; i < shape.rank; ++i) wide[wide.rank++] = shape[i];
+  const Perm back = inverse(perm);
+  int out = -1;
+  if (graph_.is_constant(tensor)) {
+    out = transposed_constant(tensor, wide, back);
+    rest(out);
+  } else {
+    out = transposed(reshaped(carried_out(tensor), wide), back);
+  }
+  return out;
+}
+
+std::optional<Perm> Sinker::common_order(const std::vector<int32_t>& inputs, int rank) const {
+  std::map<Perm, int64_t> weights;
+  for (const int32_t input : inputs) {
+    const View& v = view(input);
+    if (!graph_.is_constant(input) && static_cast<int>(v.perm.size()) == rank)
+      weights[v.perm] += graph_.shape(input).elements();
+  }
+  const auto best = std::max_element(weights.begin(), weights.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (best == weights.end() || is_identity(best->first)) return {};
+  return best->first;
+}
+
+bool Sinker::sink_elementwise(const Op& op) {
+  const int rank_out = rank(op->outputs.front());
+  const auto perm = common_order(op->inputs, rank_out);
+  if (!perm) return false;
+  std::vector<int> inputs;
+  for (const int32_t input : op->inputs) inputs.push_back(brought_under(input, *perm));
+  finish(op, op->params, inputs, *perm);
+  return true;
+}
+
+bool Sinker::sink_concat(const Op& op) {
+  const auto perm = common_order(op->inputs, rank(op->outputs.front()));
+  if (!perm) return false;
+  fbs::OpParamsUnion params = op->params;
+  params.AsConcat()->axis = (*perm)[static_cast<size_t>(params.AsConcat()->axis)];
+  std::vector<int> inputs;
+  for (const int32_t input : op->inputs) {
+    // A constant is one part of many: unlike an operand it keeps its size where it has one element.
+    const bool single = graph_.is_constant(input) && graph_.shape(input).elements() == 1;
+    inputs.push_back(single ? transposed(input, inverse(*perm)) : brought_under(input, *perm));
+  }
+  finish(op, params, inputs, *perm);
+  return true;
+}
+
+bool Sinker::sink_reduce(const Op& op) {
+  const View v = view(op->inputs.front());
+  fbs::OpParamsUnion params = op->params;
+  auto& reduce = *params.AsReduce();
+  std::vector<bool> gone(v.perm.size(), false);
+  for (int32_t& axis : reduce.axes) {
+    axis = v.perm[static_cast<size_t>(axis)];
+    gone[static_cast<size_t>(axis)] = true;
+  }
+  std::sort(reduce.axes.begin(), reduce.axes.end());
+  Perm perm = v.perm;
+  if (!reduce.keep_dims) {
+    std::erase_if(perm, [&](int32_t p) { return gone[static_cast<size_t>(p)]; });
+    for (int32_t& p : perm) p -= static_cast<int32_t>(std::count(gone.begin(), gone.begin() + p, true));
+  }
+  finish(op, params, {v.base}, perm);
+  return true;
+}
+
+// Dimensions fall into groups that a reshape splits and joins among themselves: [N,C,H*W] from [N,C,H,W] has N, C and H,W.
+// Where each group's dimensions lie together and in order in the base, the base is reshaped instead, group by group.
+bool Sinker::sink_reshape(const Op& op) {
+  const View v = view(op->inputs.front());
+  const Shape in = graph_.shape(op->inputs.front()), out = graph_.shape(op->outputs.front());
+  struct Group {
+    std::vector<int> ins, outs;  // dimensions
+    int place = 0;               // of its first moving dimension in the base
+  };
+  std::vector<Group> groups;
+  for (int i = 0, o = 0; i < in.rank || o < out.rank;) {
+    Group g;
+    int64_t have = 1, want = 1;
+    const auto take_in = [&] {
+      have *= in[i];
+      g.ins.push_back(i++);
+    };
+    const auto take_out = [&] {
+      want *= out[o];
+      g.outs.push_back(o++);
+    };
+    if (i < in.rank) take_in();
+    if (o < out.rank) take_out();
+    while (have != want) {
+      if (have < want)
+        take_in();
+      else
+        take_out();
+    }
+    // What is left of ones joins the group before.
+    const bool ones = have == 1 && !groups.empty();
+    if (ones) {
+      groups.back().ins.insert(groups.back().ins.end(), g.ins.begin(), g.ins.end());
+      groups.back().outs.insert(groups.back().outs.end(), g.outs.begin(), g.outs.end());
+    } else {
+      groups.push_back(std::move(g));
+    }
+  }
+  for (Group& g : groups) {
+    std::vector<int> places;
+    for (const int i : g.ins)
+      if (in[i] != 1) places.push_back(v.perm[static_cast<size_t>(i)]);
+    g.place = places.empty() ? (g.ins.empty() ? -1 : v.perm[static_cast<size_t>(g.ins.front())]) : places.front();
+    if (!std::is_sorted(places.begin(), places.end())) return false;
+    // Between them in the base there may lie ones only.
+    const Shape base = graph_.shape(v.base);
+    for (size_t k = 1; k < places.size(); ++k)
+      for (int p = places[k - 1] + 1; p < places[k]; ++p)
+        if (base[p] != 1) return false;
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.place < b.place; });
+  Shape base;
+  Perm perm(static_cast<size_t>(out.rank));
+  for (const Group& g : groups) {
+    for (const int o : g.outs) {
+      perm[static_cast<size_t>(o)] = base.rank;
+      base[base.rank++] = out[o];
+    }
+  }
+  fbs::ReshapeT params;
+  params.shape.assign(base.dims.begin(), base.dims.begin() + base.rank);
+  fbs::OpParamsUnion reshape;
+  reshape.Set(params);
+  finish(op, reshape, {v.base}, perm);
+  return true;
+}
+
+template <typename T>
+std::vector<T> reordered(const std::vector<T>& list, const Perm& perm) {
+  std::vector<T> out(list.size());
+  for (size_t i = 0; i < list.size(); ++i) out[static_cast<size_t>(perm[i])] = list[i];
+  return out;
+}
+
+bool Sinker::sink(const Op& op) {
+  const int output = op->outputs.front();
+  if (const auto* transpose = op->params.AsTranspose()) {
+    const View v = view(op->inputs.front());
+    views_[output] = {v.base, compose(v.perm, transpose->perm)};
+    return true;
+  }
+  if (op->params.AsBinary()) return sink_elementwise(op);
+  if (op->params.AsConcat()) return sink_concat(op);
+  const View& v = view(op->inputs.front());
+  if (is_identity(v.perm)) return false;
+  if (op->params.AsUnary()) return sink_elementwise(op);
+  if (op->params.AsReduce()) return sink_reduce(op);
+  if (op->params.AsReshape()) return sink_reshape(op);
+  fbs::OpParamsUnion params = op->params;
+  if (auto* pad = params.AsPad()) {
+    pad->before = reordered(pad->before, v.perm);
+    pad->after = reordered(pad->after, v.perm);
+  } else if (auto* slice = params.AsSlice()) {
+    slice->begin = reordered(slice->begin, v.perm);
+    slice->size = reordered(slice->size, v.perm);
+  } else {
+    const bool over_last = op->params.AsSoftmax() || op->params.AsLinear() || op->params.AsLayerNorm();
+    if (!over_last || v.perm.back() != static_cast<int32_t>(v.perm.size()) - 1) return false;
+  }
+  std::vector<int> inputs(op->inputs.begin(), op->inputs.end());
+  inputs.front() = v.base;
+  finish(op, params, inputs, Perm(v.perm));
+  return true;
+}
+
+void Sinker::run() {
+  std::vector<Op> ops = std::move(graph_.model.operators);
+  graph_.model.operators.clear();
+  for (Op& op : ops) {
+    if (sink(op)) continue;
+    for (int32_t& input : op->inputs) input = carried_out(input);
+    graph_.model.operators.push_back(std::move(op));
+  }
+  for (auto* ports : {&graph_.model.outputs, &graph_.model.taps})
+    for (auto& port : *ports) port->tensor = static_cast<uint32_t>(carried_out(static_cast<int>(port->tensor)));
+}
+
+}  // namespace
+
+void sink_transposes(Graph& graph, const PassOptions&) { Sinker(graph).run(); }
+
+}  // namespace ferry

@@ -1,0 +1,148 @@
+// Damaged and hostile files: one sentence, no crash, bounded memory and time.
+#include <gtest/gtest.h>
+
+#include "converter/onnx/importer.h"
+#include "onnx.pb.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "" where the file was imported, else the sentence.
+std::string import_file(const fs::path& path) {
+  try {
+    onnx::import_model(onnx::read_model(path), {});
+    return "";
+  } catch (const Error& error) {
+    EXPECT_STRNE(error.what(), "");
+    return error.what();
+  }
+}
+
+std::string import_bytes(const ScratchFolder& folder, const std::string& bytes) {
+  return import_file(folder.write("net.onnx", bytes));
+}
+
+// y = op(x), x float32 [1,2]; further inputs and attributes are the caller's.
+::onnx::ModelProto one_node(const std::string& op) {
+  ::onnx::ModelProto model;
+  auto* opset = model.add_opset_import();
+  opset->set_version(17);
+  auto* graph = model.mutable_graph();
+  auto* node = graph->add_node();
+  node->set_op_type(op);
+  node->add_input("x");
+  node->add_output("y");
+  auto* input = graph->add_input();
+  input->set_name("x");
+  auto* type = input->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(::onnx::TensorProto::FLOAT);
+  for (const int64_t d : {1, 2}) type->mutable_shape()->add_dim()->set_dim_value(d);
+  graph->add_output()->set_name("y");
+  return model;
+}
+
+::onnx::TensorProto* add_shape(::onnx::ModelProto* model, const std::vector<int64_t>& values) {
+  auto* tensor = model->mutable_graph()->add_initializer();
+  tensor->set_name("shape");
+  tensor->set_data_type(::onnx::TensorProto::INT64);
+  tensor->add_dims(static_cast<int64_t>(values.size()));
+  for (const int64_t v : values) tensor->add_int64_data(v);
+  model->mutable_graph()->mutable_node(0)->add_input("shape");
+  return tensor;
+}
+
+TEST(BadOnnxFiles, TruncationsAreRefused) {
+  const ScratchFolder folder;
+  const std::string good = read_text(fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / "cnn" / "model.onnx");
+  ASSERT_EQ(import_bytes(folder, good), "");
+  for (size_t length = 0; length < good.size(); length += good.size() / 97 + 1)
+    EXPECT_NE(import_bytes(folder, good.substr(0, length)), "") << length << " bytes";
+}
+
+TEST(BadOnnxFiles, MutationsNeverCrash) {
+  const ScratchFolder folder;
+  const std::string good =
+      read_text(fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / "detector" / "model.onnx");
+  uint32_t state = 1;
+  const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
+  for (int i = 0; i < 400; ++i) {
+    std::string bytes = good;
+    for (uint32_t n = next() % 4 + 1; n > 0; --n) bytes[next() % bytes.size()] = static_cast<char>(next());
+    import_bytes(folder, bytes);
+  }
+}
+
+TEST(BadOnnxFiles, CyclesAndMissingValuesAreNamed) {
+  const ScratchFolder folder;
+  ::onnx::ModelProto cyclic = one_node("Add");
+  cyclic.mutable_graph()->mutable_node(0)->add_input("y");
+  EXPECT_NE(import_bytes(folder, cyclic.SerializeAsString()).find("cyclic"), std::string::npos);
+  ::onnx::ModelProto missing = one_node("Add");
+  missing.mutable_graph()->mutable_node(0)->add_input("w");
+  EXPECT_NE(import_bytes(folder, missing.SerializeAsString()).find("reads 'w', which nothing computes"),
+            std::string::npos);
+}
+
+TEST(BadOnnxFiles, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
+  const ScratchFolder folder;
+  for (const int64_t side : {int64_t{1} << 20, int64_t{1} << 40, INT64_MAX, int64_t{-5}}) {
+    ::onnx::ModelProto expand = one_node("Expand");
+    add_shape(&expand, {side, side, 2});
+    EXPECT_NE(import_bytes(folder, expand.SerializeAsString()), "") << side;
+    ::onnx::ModelProto fill = one_node("Add");
+    add_shape(&fill, {side, side});
+    auto* node = fill.mutable_graph()->add_node();
+    node->set_op_type("ConstantOfShape");
+    node->add_input("shape");
+    node->add_output("z");
+    fill.mutable_graph()->mutable_node(0)->set_input(1, "z");
+    EXPECT_NE(import_bytes(folder, fill.SerializeAsString()), "") << side;
+  }
+}
+
+TEST(BadOnnxFiles, ExternalDataStaysInTheFolder) {
+  const ScratchFolder folder;
+  folder.write("weights.bin", std::string(8, '\0'));
+  for (const char* location : {"../weights.bin", "/etc/passwd", "sub/../../weights.bin", "weights.bin"}) {
+    ::onnx::ModelProto model = one_node("Add");
+    auto* tensor = model.mutable_graph()->add_initializer();
+    tensor->set_name("w");
+    tensor->set_data_type(::onnx::TensorProto::FLOAT);
+    tensor->add_dims(2);
+    tensor->set_data_location(::onnx::TensorProto::EXTERNAL);
+    auto* entry = tensor->add_external_data();
+    entry->set_key("location");
+    entry->set_value(location);
+    model.mutable_graph()->mutable_node(0)->add_input("w");
+    const std::string sentence = import_bytes(folder, model.SerializeAsString());
+    const bool inside = std::string(location) == "weights.bin";
+    EXPECT_EQ(sentence.empty(), inside) << sentence;
+    EXPECT_EQ(sentence.find("outside the file's folder") == std::string::npos, inside) << sentence;
+  }
+}
+
+TEST(BadOnnxFiles, EveryReasonIsToldAtOnce) {
+  const ScratchFolder folder;
+  ::onnx::ModelProto model = one_node("Unheard");
+  for (const char* op : {"AlsoUnheard", "Relu"}) {
+    auto* node = model.mutable_graph()->add_node();
+    node->set_op_type(op);
+    node->set_name(op);
+    node->add_input("y");
+    node->add_output(std::string(op) + "_out");
+  }
+  try {
+    onnx::import_model(onnx::read_model(folder.write("net.onnx", model.SerializeAsString())), {});
+    FAIL() << "it was imported";
+  } catch (const onnx::Refused& refused) {
+    ASSERT_EQ(refused.reasons().size(), 2u) << refused.what();
+    EXPECT_EQ(refused.reasons()[0].op, "Unheard");
+    EXPECT_EQ(refused.reasons()[1].node, "AlsoUnheard");
+  }
+}
+
+}  // namespace
+}  // namespace ferry::testing

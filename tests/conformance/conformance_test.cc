@@ -1,0 +1,91 @@
+// Every operator case of the ONNX project goes through converter, blob and runtime: it passes, or the converter says why
+// not. No wrong answer, no crash. The table of docs/onnx.md is what comes out here; FERRY_WRITE_CONFORMANCE=1 writes it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "tests/conformance/node_case.h"
+#include "tests/shared.h"
+
+namespace ferry::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kBegin[] = "<!-- conformance: written by tests/conformance -->\n";
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Row {
+  int passed = 0, folded = 0, refused = 0;
+  std::map<std::string, std::string> reasons;  // by case
+};
+
+std::string cell(std::string text) {
+  for (size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+// By operator and opset; below it, what is refused and why.
+std::string table(const std::map<std::string, Outcome>& outcomes) {
+  std::map<std::pair<std::string, int>, Row> rows;
+  Row all;
+  for (const auto& [name, outcome] : outcomes) {
+    Row& row = rows[{outcome.op, outcome.opset}];
+    for (Row* r : {&row, &all}) {
+      r->passed += outcome.verdict == Verdict::Passed;
+      r->folded += outcome.verdict == Verdict::Folded;
+      r->refused += outcome.verdict == Verdict::Refused;
+    }
+    if (outcome.verdict == Verdict::Refused) row.reasons[name] = outcome.reason;
+  }
+  std::string text = kBegin;
+  text += "\nOf " + std::to_string(outcomes.size()) + " cases " + std::to_string(all.passed) +
+          " pass through the runtime, " + std::to_string(all.folded) + " are computed by the converter, " +
+          std::to_string(all.refused) +
+          " are refused; none is wrong.\n\n| first operator | opset | pass | computed | refused | reason |\n"
+          "| --- | --- | --- | --- | --- | --- |\n";
+  for (const auto& [key, row] : rows) {
+    std::map<std::string, int> reasons;
+    for (const auto& [name, reason] : row.reasons) ++reasons[reason];
+    text += "| " + (key.first.empty() ? "(not read)" : key.first) + " | " + std::to_string(key.second) + " | " +
+            std::to_string(row.passed) + " | " + std::to_string(row.folded) + " | " + std::to_string(row.refused) +
+            " | " + (reasons.empty() ? "" : cell(reasons.begin()->first)) +
+            (reasons.size() > 1 ? "; and " + std::to_string(reasons.size() - 1) + " more" : "") + " |\n";
+  }
+  return text;
+}
+
+TEST(OnnxConformance, EveryCasePassesOrIsRefused) {
+  const fs::path cases = shared_dir() / "onnx-node-tests";
+  if (shared_dir().empty() || !fs::is_directory(cases)) GTEST_SKIP() << "no ../shared/onnx-node-tests here";
+  std::map<std::string, Outcome> outcomes;
+  for (const auto& entry : fs::directory_iterator(cases)) {
+    const std::string name = entry.path().filename().string();
+    if (!fs::exists(entry.path() / "model.onnx")) continue;
+    const Outcome outcome = outcomes[name] = run_case(entry.path());
+    EXPECT_NE(outcome.verdict, Verdict::Wrong) << name << ": " << outcome.reason;
+    EXPECT_TRUE(outcome.verdict != Verdict::Refused || !outcome.reason.empty()) << name;
+  }
+  ASSERT_GE(outcomes.size(), 900u);
+
+  const fs::path page = fs::path(FERRY_SOURCE_DIR) / "docs" / "onnx.md";
+  const std::string text = read_text(page);
+  const size_t begin = text.find(kBegin);
+  ASSERT_NE(begin, std::string::npos) << "docs/onnx.md has no place for the table";
+  const std::string now = table(outcomes);
+  if (std::getenv("FERRY_WRITE_CONFORMANCE")) {
+    std::ofstream(page, std::ios::binary) << text.substr(0, begin) << now;
+  } else {
+    EXPECT_TRUE(text.substr(begin) == now) << "docs/onnx.md is stale: run this test with FERRY_WRITE_CONFORMANCE=1";
+  }
+}
+
+}  // namespace
+}  // namespace ferry::testing

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Writes tests/data/onnx/NAME/: networks of a few kilobytes, exported by PyTorch, with an input and PyTorch's output.
+
+    make_exported.py OUT_DIR
+
+Needs Debian's python3-torch, python3-torchvision and python3-onnx. The folders look like the ONNX project's node tests:
+model.onnx, test_data_set_0/input_0.pb and output_0.pb.
+"""
+import os
+import sys
+
+import onnx
+import onnx.numpy_helper
+import torch
+import torchvision
+from torch import nn
+
+
+class Cnn(nn.Module):
+    """Convolutions, batch norms, squeeze and excitation, residual sums, pools, a flattened map."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1, bias=False), nn.BatchNorm2d(8), nn.Hardswish())
+        self.pool = nn.MaxPool2d(3, 2, 1)
+        self.depthwise = nn.Sequential(nn.Conv2d(8, 8, 3, 1, 1, groups=8, bias=False), nn.BatchNorm2d(8), nn.SiLU())
+        self.gate = torchvision.ops.SqueezeExcitation(8, 4, scale_activation=nn.Hardsigmoid)
+        self.point = nn.Conv2d(8, 8, 1)
+        self.up = nn.ConvTranspose2d(8, 6, 2, 2)
+        self.head = nn.Linear(10 * 4 * 4, 5)
+
+    def forward(self, x):
+        x = self.pool(self.stem(x))
+        x = x + self.point(self.gate(self.depthwise(x)))
+        y = torch.relu(self.up(x))
+        y = nn.functional.avg_pool2d(y, 2)
+        z = torch.cat([nn.functional.pad(x[:, :4], (1, 1, 1, 1))[:, :, 1:-1, 1:-1], y], 1)
+        z = nn.functional.interpolate(z, scale_factor=2, mode="bilinear", align_corners=False)
+        z = nn.functional.avg_pool2d(z, 2)
+        return self.head(z.flatten(1))
+
+
+class Detector(nn.Module):
+    """Two heads, reshaped and joined by sizes that are computed from the input's."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Conv2d(3, 8, 3, 2, 1)
+        self.down = nn.Conv2d(8, 8, 3, 2, 1)
+        self.heads = nn.ModuleList([nn.Conv2d(8, 6, 1), nn.Conv2d(8, 6, 1)])
+
+    def forward(self, x):
+        a = torch.relu(self.body(x))
+        b = torch.relu(self.down(a))
+        rows = [h(v).permute(0, 2, 3, 1).contiguous().view(x.size(0), -1, 2) for h, v in zip(self.heads, (a, b))]
+        return torch.softmax(torch.cat(rows, 1), 2)
+
+
+def convnext():
+    block = torchvision.models.convnext.CNBlockConfig
+    return torchvision.models.ConvNeXt([block(8, 12, 1), block(12, None, 1)], stochastic_depth_prob=0.0, num_classes=5)
+
+
+def vit():
+    return torchvision.models.VisionTransformer(image_size=16, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16,
+                                                mlp_dim=24, num_classes=5)
+
+
+def swin():
+    return torchvision.models.SwinTransformer(patch_size=[2, 2], embed_dim=8, depths=[2], num_heads=[2],
+                                              window_size=[2, 2], num_classes=5)
+
+
+NETWORKS = {"cnn": Cnn, "detector": Detector, "convnext": convnext, "vit": vit, "swin": swin}
+
+
+def write_tensor(path, tensor, name):
+    with open(path, "wb") as f:
+        f.write(onnx.numpy_helper.from_array(tensor.numpy(), name).SerializeToString())
+
+
+def main():
+    for name, build in NETWORKS.items():
+        torch.manual_seed(0)
+        model = build().eval()
+        for module in model.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.running_mean.uniform_(-0.1, 0.1)
+                module.running_var.uniform_(0.5, 1.5)
+        for parameter in model.parameters():  # far from zero, so that no branch is lost in rounding
+            parameter.data += 0.1 * torch.randn_like(parameter)
+        data = os.path.join(sys.argv[1], name, "test_data_set_0")
+        os.makedirs(data, exist_ok=True)
+        x = torch.randn(1, 3, 16, 16)
+        torch.onnx.export(model, x, os.path.join(sys.argv[1], name, "model.onnx"), opset_version=17,
+                          input_names=["input"], output_names=["output"])
+        write_tensor(os.path.join(data, "input_0.pb"), x, "input")
+        with torch.no_grad():
+            write_tensor(os.path.join(data, "output_0.pb"), model(x), "output")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+#include "tests/conformance/node_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <ferry/ferry.hpp>
+
+#include "converter/onnx/importer.h"
+#include "converter/onnx/tensor_proto.h"
+#include "converter/pack/pack.h"
+#include "converter/passes/passes.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using onnx::Array;
+using Arrays = std::vector<Array>;
+
+Arrays read_arrays(const fs::path& data_set, const char* kind) {
+  Arrays arrays;
+  for (int i = 0;; ++i) {
+    const fs::path file = data_set / (std::string(kind) + "_" + std::to_string(i) + ".pb");
+    if (!fs::exists(file)) return arrays;
+    arrays.push_back(onnx::read_tensor_file(file));
+  }
+}
+
+std::string compare(const std::string& name, const Array& expected, const onnx::Dims& dims,
+                    const std::vector<double>& got, const Tolerance& tolerance) {
+  if (dims != expected.dims)
+    return "output '" + name + "' is " + onnx::to_string(dims) + ", expected " + onnx::to_string(expected.dims);
+  const std::vector<double> want = expected.floats();
+  double largest = 0;
+  for (const double v : want) largest = std::max(largest, std::isfinite(v) ? std::fabs(v) : 0.0);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const bool same = want[i] == got[i] || (std::isnan(want[i]) && std::isnan(got[i]));
+    const double bound = onnx::is_float(expected.type) ? tolerance.absolute + tolerance.relative * std::fabs(want[i]) +
+                                                             tolerance.of_largest * largest
+                                                       : 0;
+    if (same || std::fabs(want[i] - got[i]) <= bound) continue;
+    char text[160];
+    std::snprintf(text, sizeof text, "output '%s'[%zu] is %.9g, expected %.9g", name.c_str(), i, got[i], want[i]);
+    return text;
+  }
+  return "";
+}
+
+onnx::Dims source_dims(const ferry_tensor& t) {
+  onnx::Dims dims(t.shape, t.shape + t.rank);
+  if (t.source_layout == FERRY_LAYOUT_NCHW) dims = {dims[0], dims[3], dims[1], dims[2]};
+  return dims;
+}
+
+// What the blob of `graph` computes, against what is expected; "" where they agree.
+std::string run_blob(const Graph& graph, const onnx::Model& model, const Arrays& inputs, const Arrays& outputs,
+                     const Tolerance& tolerance) {
+  const AlignedBytes blob(pack(graph));
+  const Result<app::Model> opened = app::Model::open_memory(blob.data(), blob.size());
+  if (!opened) return opened.error();
+  Result<app::Session> session = opened->session();
+  if (!session) return session.error();
+  for (size_t i = 0; i < graph.model.inputs.size(); ++i) {
+    const std::string& name = graph.model.inputs[i]->name;
+    const auto at =
+        std::find_if(model.inputs.begin(), model.inputs.end(), [&](const auto& in) { return in.name == name; });
+    const std::vector<double> values = inputs[static_cast<size_t>(at - model.inputs.begin())].floats();
+    const app::Status set = session->input(i).write_source(std::vector<float>(values.begin(), values.end()));
+    if (!set) return set.error();
+  }
+  if (const app::Status run = session->run(); !run) return run.error();
+  for (size_t i = 0; i < graph.model.outputs.size(); ++i) {
+    const std::string& name = graph.model.outputs[i]->name;
+    const auto at =
+        std::find_if(model.outputs.begin(), model.outputs.end(), [&](const auto& o) { return o.name == name; });
+    const app::Tensor tensor = session->output(i);
+    const Result<std::vector<float>> values = tensor.read_source();
+    if (!values) return values.error();
+    const std::string wrong =
+        compare(name, outputs[static_cast<size_t>(at - model.outputs.begin())], source_dims(tensor),
+                std::vector<double>(values->begin(), values->end()), tolerance);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, bool weights) {
+  onnx::ImportOptions options;
+  bool first = true;
+  for (size_t i = 0; i < model.inputs.size() && i < inputs.size(); ++i) {
+    const onnx::ValueInfo& input = model.inputs[i];
+    const bool activation = input.type == onnx::Type::Float32 || input.type == onnx::Type::Float16;
+    if (!activation || (weights && !first)) {
+      options.constants[input.name] = inputs[i];
+    } else {
+      first = false;
+      options.shapes[input.name] = inputs[i].dims;
+    }
+  }
+  return options;
+}
+
+// Files that hold sequences or optional values are no tensors of this suite's types.
+std::optional<std::string> unreadable(const onnx::Model& model) {
+  for (const auto* list : {&model.inputs, &model.outputs})
+    for (const onnx::ValueInfo& value : *list)
+      if (onnx::type_size(value.type) == 0) return "'" + value.name + "' is of type " + onnx::type_name(value.type);
+  return {};
+}
+
+Outcome run_imported(onnx::Imported imported, const onnx::Model& model, const fs::path& folder, const Arrays& inputs,
+                     const Tolerance& tolerance) {
+  Outcome outcome;
+  const Arrays outputs = read_arrays(folder / "test_data_set_0", "output");
+  for (size_t i = 0; i < model.outputs.size(); ++i) {
+    const auto known = imported.known.find(model.outputs[i].name);
+    if (known == imported.known.end()) continue;
+    outcome.reason = compare(known->first, outputs[i], known->second.dims, known->second.floats(), tolerance);
+    if (outcome.reason.empty() && known->second.type != outputs[i].type)
+      outcome.reason = "the type is " + onnx::type_name(known->second.type);
+    outcome.verdict = outcome.reason.empty() ? Verdict::Folded : Verdict::Wrong;
+    if (outcome.verdict == Verdict::Wrong) return outcome;
+  }
+  Graph& graph = *imported.graph;
+  if (graph.model.outputs.empty()) return outcome;
+  sink_transposes(graph, {});
+  run_passes(graph, {});
+  outcome.operators = graph.model.operators.size();
+  for (const auto& op : graph.model.operators) outcome.transposes += op->params.AsTranspose() != nullptr;
+  outcome.reason = run_blob(graph, model, inputs, outputs, tolerance);
+  outcome.verdict = outcome.reason.empty() ? Verdict::Passed : Verdict::Wrong;
+  return outcome;
+}
+
+}  // namespace
+
+Outcome run_case(const fs::path& folder, const Tolerance& tolerance) {
+  Outcome outcome;
+  try {
+    const onnx::Model model = onnx::read_model(folder / "model.onnx");
+    outcome.op = model.nodes.empty() ? "" : model.nodes.front().op;
+    outcome.opset = model.opset;
+    if (const auto why = unreadable(model)) {
+      outcome.reason = *why;
+      return outcome;
+    }
+    const Arrays inputs = read_arrays(folder / "test_data_set_0", "input");
+    for (const bool weights : {false, true}) {
+      try {
+        Outcome ran =
+            run_imported(onnx::import_model(model, bind(model, inputs, weights)), model, folder, inputs, tolerance);
+        ran.op = outcome.op;
+        ran.opset = outcome.opset;
+        return ran;
+      } catch (const onnx::Refused& refused) {
+        outcome.reason = refused.reasons().front().what;
+      }
+    }
+  } catch (const Error& error) {
+    outcome.reason = error.what();
+  }
+  return outcome;
+}
+
+}  // namespace ferry::testing

@@ -1,0 +1,34 @@
+// A case of the ONNX project's node tests: a folder with model.onnx and, beside it, inputs and what must come out.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace ferry::testing {
+
+enum class Verdict {
+  Passed,   // through converter, blob and runtime
+  Folded,   // the converter computed every output: they do not depend on any input's values
+  Refused,  // with a reason
+  Wrong
+};
+
+struct Outcome {
+  Verdict verdict = Verdict::Refused;
+  std::string op;  // of the case's first node
+  int opset = 0;
+  std::string reason;                    // of Refused and Wrong
+  size_t transposes = 0, operators = 0;  // in the blob
+};
+
+struct Tolerance {
+  double relative = 1e-3, absolute = 1e-7;  // the suite's own; integers are compared exactly
+  double of_largest = 0;                    // and of the expected output's largest magnitude
+};
+
+// Inputs that are no floating point (shapes, axes, indices) are known at conversion, as they are in networks. Where the
+// converter wants more, so are all inputs but the first: weights, scales.
+Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {});
+
+}  // namespace ferry::testing

@@ -1,0 +1,1 @@
+BoutputJDBm>û7ÔæiHY>ÃA?-ö¿Ω
