@@ -211,6 +211,7 @@ void round(Op& op) { only_constants(op, std::nearbyint); }  // halves to even, t
 void log(Op& op) { only_constants(op, std::log); }
 void erf(Op& op) { only_constants(op, std::erf); }
 void sin(Op& op) { only_constants(op, std::sin); }
+void tan(Op& op) { only_constants(op, std::tan); }
 void cos(Op& op) { only_constants(op, std::cos); }
 void sign(Op& op) {
   only_constants(op, [](double x) { return static_cast<double>((x > 0) - (x < 0)); });
@@ -291,6 +292,18 @@ void mish(Op& op) {
   const Tensor n = u * (u + 2.0);
   op.set(x * binary(Binary::Div, n, n + 2.0));
 }
+
+namespace {
+
+// x * sigmoid(alpha * x).
+Tensor swish(Tensor x, double alpha) {
+  return alpha == 1 ? unary(x, Unary::Silu) : x * unary(x * alpha, Unary::Sigmoid);
+}
+
+}  // namespace
+
+void swish(Op& op) { op.set(swish(op.tensor(0), op.number("alpha", 1))); }
+void swiglu(Op& op) { op.set(swish(op.tensor(0), op.number("alpha", 1)) * op.tensor(1)); }
 
 void gelu(Op& op) {
   const bool tanh = op.text("approximate", "none") == "tanh";

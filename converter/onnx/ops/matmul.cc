@@ -36,8 +36,10 @@ Tensor linear(Op& op, Tensor x, const std::string& name, const Array& weight, st
   return op.graph().add_op("", fbs::LinearT{}, inputs);
 }
 
-// Both depend on the input: every product at once, then the sum over K. Recognised attention never comes here.
-Tensor unrolled(Op& op, Tensor a, Tensor b) {
+}  // namespace
+
+// Every product at once, then the sum over K. Recognised attention never comes here.
+Tensor multiply(Op& op, Tensor a, Tensor b) {
   Dims left = dims_of(a), right = dims_of(b);
   const Dims batch = broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));
   const int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
@@ -58,8 +60,6 @@ Tensor unrolled(Op& op, Tensor a, Tensor b) {
   params.axes = {products.shape().rank - 1};
   return op.graph().add_op("", params, {products});
 }
-
-}  // namespace
 
 void matmul(Op& op) {
   const size_t left = op.dims(0).size(), right = op.dims(1).size();
@@ -82,7 +82,7 @@ void matmul(Op& op) {
   Tensor a = op.tensor(0), b = op.tensor(1);
   if (left == 1) a = reshape_to(a, {1, op.dims(0)[0]});
   if (right == 1) b = reshape_to(b, {op.dims(1)[0], 1});
-  Tensor y = unrolled(op, a, b);
+  Tensor y = multiply(op, a, b);
   Dims dims = dims_of(y);
   if (right == 1) dims.pop_back();
   if (left == 1) dims.erase(dims.end() - (right == 1 ? 1 : 2));
@@ -103,7 +103,7 @@ void gemm(Op& op) {
     if (plain) return op.set(linear(op, a, op.node().inputs[1], weight, op.tensor(2)));
     y = linear(op, a, op.node().inputs[1], weight);
   } else {
-    y = unrolled(op, a, transposed ? swap_last(op.tensor(1)) : op.tensor(1));
+    y = multiply(op, a, transposed ? swap_last(op.tensor(1)) : op.tensor(1));
   }
   if (alpha != 1) y = *y * alpha;
   if (op.has(2) && beta != 0) y = *y + (beta == 1 ? op.tensor(2) : op.tensor(2) * beta);

@@ -3,73 +3,16 @@
 #include <numeric>
 
 #include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
 
 namespace ferry::onnx {
 namespace {
-
-// Slices that a gather of single places may become.
-constexpr size_t kMaxPieces = 256;
 
 void set_reshaped(Op& op, const Dims& dims) {
   if (op.known(0))
     op.set(op.array(0, "data").reshaped(dims));
   else
     op.set(reshape_to(op.tensor(0), dims));
-}
-
-// Every place of the output, by the place in `from` that `source` says for each place along `axis`.
-Array pick(const Array& from, int axis, const std::vector<int64_t>& places) {
-  const auto at = static_cast<size_t>(axis);
-  Dims dims = from.dims;
-  dims[at] = static_cast<int64_t>(places.size());
-  const int64_t inner = count_elements(Dims(from.dims.begin() + axis + 1, from.dims.end()));
-  const int64_t outer = count_elements(Dims(from.dims.begin(), from.dims.begin() + axis));
-  std::vector<int64_t> index;
-  index.reserve(static_cast<size_t>(count_computed(dims)));
-  for (int64_t o = 0; o < outer; ++o)
-    for (const int64_t place : places)
-      for (int64_t i = 0; i < inner; ++i) index.push_back((o * from.dims[at] + place) * inner + i);
-  return gather_elements(from, dims, index);
-}
-
-// One in `step` of the places along `axis`: rows of `step`, of which the first column stays.
-Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
-  const auto at = static_cast<size_t>(axis);
-  Dims dims = dims_of(x);
-  const int64_t missing = begin + count * step - dims[at];
-  if (missing > 0) {
-    fbs::PadT pad;
-    pad.before.assign(dims.size(), 0);
-    pad.after.assign(dims.size(), 0);
-    pad.after[at] = static_cast<int32_t>(missing);
-    x = x.graph->add_op("", pad, {x});
-  }
-  x = slice(x, axis, static_cast<int>(begin), static_cast<int>(count * step));
-  dims[at] = count;
-  Dims rows = dims;
-  rows.insert(rows.begin() + axis + 1, step);
-  return reshape_to(slice(reshape_to(x, rows), axis + 1, 0, 1), dims);
-}
-
-// The places of `x` along `axis`, in any order.
-Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
-  if (places.empty()) op.refuse("an empty tensor comes out");
-  const auto count = static_cast<int64_t>(places.size());
-  const int64_t step = count > 1 ? places[1] - places[0] : 1;
-  bool regular = step > 0;
-  for (size_t i = 1; i < places.size(); ++i) regular = regular && places[i] - places[i - 1] == step;
-  if (regular && count == dims_of(x)[static_cast<size_t>(axis)]) return x;
-  if (regular && step == 1) return slice(x, axis, static_cast<int>(places[0]), static_cast<int>(count));
-  if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, places[0], count, step);
-  if (places.size() > kMaxPieces) op.refuse("%zu places are gathered in an irregular order", places.size());
-  std::vector<Tensor> pieces;
-  for (size_t i = 0; i < places.size();) {
-    size_t end = i + 1;
-    while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
-    pieces.push_back(slice(x, axis, static_cast<int>(places[i]), static_cast<int>(end - i)));
-    i = end;
-  }
-  return concat(pieces, axis);
 }
 
 std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
@@ -264,27 +207,6 @@ void split(Op& op) {
     else
       op.set(i, pick(op, op.tensor(0), axis, range(begin, sizes[i])));
   }
-}
-
-void gather(Op& op) {
-  const Dims dims = op.dims(0);
-  const Array& indices = op.array(1, "indices");
-  const int axis = op.axis(op.integer("axis", 0), op.rank(0));
-  const int64_t size = dims[static_cast<size_t>(axis)];
-  std::vector<int64_t> places = indices.ints();
-  for (int64_t& place : places) {
-    if (place < -size || place >= size)
-      op.refuse("index %lld is outside dimension %d of %s", static_cast<long long>(place), axis,
-                to_string(dims).c_str());
-    if (place < 0) place += size;
-  }
-  Dims to(dims.begin(), dims.begin() + axis);
-  to.insert(to.end(), indices.dims.begin(), indices.dims.end());
-  to.insert(to.end(), dims.begin() + axis + 1, dims.end());
-  if (op.known(0))
-    op.set(pick(op.array(0, "data"), axis, places).reshaped(to));
-  else
-    op.set(reshape_to(pick(op, op.tensor(0), axis, places), to));
 }
 
 void expand(Op& op) {

@@ -41,6 +41,14 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
   return reshape_to(to_channels_first(y), dims);
 }
 
+Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) {
+  fbs::ReduceT params;
+  params.kind = kind;
+  params.axes.assign(axes.begin(), axes.end());
+  params.keep_dims = true;
+  return x.graph->add_op("", params, {x});
+}
+
 }  // namespace
 
 void batch_normalization(Op& op) {
@@ -88,7 +96,6 @@ void group_normalization(Op& op) {
 void layer_normalization(Op& op) {
   const Dims dims = op.dims(0);
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
-  if (op.wants(1) || op.wants(2)) op.refuse("its mean and deviation are outputs");
   const Dims normalized(dims.begin() + axis, dims.end());
   const int64_t columns = count_elements(normalized);
   const Array scale = expand(op.array(1, "Scale"), normalized);
@@ -101,20 +108,28 @@ void layer_normalization(Op& op) {
   params.epsilon = static_cast<float>(op.number("epsilon", 1e-5));
   Dims flat(dims.begin(), dims.begin() + axis);
   flat.push_back(columns);
-  op.set(reshape_to(op.graph().add_op("", params, {reshape_to(op.tensor(0), flat), weight, bias}), dims));
+  const Tensor x = op.tensor(0);
+  op.set(reshape_to(op.graph().add_op("", params, {reshape_to(x, flat), weight, bias}), dims));
+  if (!op.wants(1) && !op.wants(2)) return;
+  std::vector<int> axes(static_cast<size_t>(op.rank(0) - axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  const Tensor mean = reduced(x, fbs::ReduceKind::Mean, axes);
+  const Tensor variance = reduced(unary(x - mean, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
+  op.set(1, mean);
+  op.set(2, binary(fbs::BinaryKind::Div, scalar(op.graph(), 1),
+                   unary(variance + static_cast<double>(params.epsilon), fbs::UnaryKind::Sqrt)));
 }
 
-namespace {
-
-Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) {
-  fbs::ReduceT params;
-  params.kind = kind;
-  params.axes.assign(axes.begin(), axes.end());
-  params.keep_dims = true;
-  return x.graph->add_op("", params, {x});
+// x / sqrt(mean(x^2) + epsilon) * scale.
+void rms_normalization(Op& op) {
+  const int axis = op.axis(op.integer("axis", -1), op.rank(0));
+  std::vector<int> axes(static_cast<size_t>(op.rank(0) - axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  const Tensor x = op.tensor(0);
+  const Tensor squares = reduced(unary(x, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
+  const Tensor root = unary(squares + op.number("epsilon", 1e-5), fbs::UnaryKind::Sqrt);
+  op.set(binary(fbs::BinaryKind::Div, x, root) * op.tensor(1));
 }
-
-}  // namespace
 
 void mean_variance_normalization(Op& op) {
   const std::vector<int> axes = op.axes(op.integers("axes", {0, 2, 3}), op.rank(0));

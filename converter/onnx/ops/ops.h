@@ -40,6 +40,7 @@ void log(Op& op);
 void erf(Op& op);
 void sin(Op& op);
 void cos(Op& op);
+void tan(Op& op);
 void sign(Op& op);
 void reciprocal(Op& op);
 void relu(Op& op);
@@ -53,6 +54,8 @@ void celu(Op& op);
 void softsign(Op& op);
 void mish(Op& op);
 void gelu(Op& op);
+void swish(Op& op);
+void swiglu(Op& op);
 
 // convolution.cc
 void conv(Op& op);
@@ -61,6 +64,8 @@ void max_pool(Op& op);
 void average_pool(Op& op);
 
 // matmul.cc
+// [...,M,K] times [...,K,N], both activations; refuses where that would be too many products to hold.
+Tensor multiply(Op& op, Tensor a, Tensor b);
 void matmul(Op& op);
 void gemm(Op& op);
 
@@ -75,12 +80,18 @@ void transpose(Op& op);
 void concat(Op& op);
 void slice(Op& op);
 void split(Op& op);
-void gather(Op& op);
 void expand(Op& op);
 void tile(Op& op);
 void pad(Op& op);
 void depth_to_space(Op& op);
 void space_to_depth(Op& op);
+
+// gather.cc
+void gather(Op& op);
+void gather_elements(Op& op);
+void gather_nd(Op& op);
+void scatter_elements(Op& op);
+void scatter_nd(Op& op);
 
 // reduce.cc
 void reduce_mean(Op& op);
@@ -94,12 +105,16 @@ void reduce_l2(Op& op);
 void global_average_pool(Op& op);
 void global_max_pool(Op& op);
 void softmax(Op& op);
+void cum_sum(Op& op);
+void reduce_log_sum(Op& op);
+void reduce_log_sum_exp(Op& op);
 
 // norm.cc
 void batch_normalization(Op& op);
 void instance_normalization(Op& op);
 void group_normalization(Op& op);
 void layer_normalization(Op& op);
+void rms_normalization(Op& op);
 void mean_variance_normalization(Op& op);
 void lp_normalization(Op& op);
 
@@ -113,12 +128,23 @@ void cast_like(Op& op);
 void range(Op& op);
 void eye_like(Op& op);
 void non_zero(Op& op);
-void scatter_nd(Op& op);
 void trilu(Op& op);
 void one_hot(Op& op);
 
 // resize.cc
 void resize(Op& op);
+
+// grid_sample.cc
+void grid_sample(Op& op);
+
+// attention.cc
+void attention(Op& op);
+void rotary_embedding(Op& op);
+
+// recurrent.cc
+void lstm(Op& op);
+void gru(Op& op);
+void rnn(Op& op);
 
 // ferry_ops.cc
 void ferry_attention(Op& op);

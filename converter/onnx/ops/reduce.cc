@@ -1,6 +1,7 @@
 // Reductions and softmax.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -8,6 +9,8 @@
 
 namespace ferry::onnx {
 namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The axes that a reduction removes; none: it is the identity.
 std::vector<int> reduced_axes(Op& op) {
@@ -58,30 +61,83 @@ Tensor largest(Tensor x, const std::vector<int>& axes, bool keep) {
   return reshape_to(x.graph->add_op("", pool, {table}), keep ? kept : left);
 }
 
-// The product of a constant's elements: of a shape's dimensions.
-Array product(const Array& x) {
-  int64_t all = 1;
-  for (const int64_t v : x.ints()) all *= v;
-  return make_array(x.type, {}, std::vector<int64_t>{all});
+// A constant's elements that fall on one of the result's: `first` of none, then function(so far, element).
+template <typename T, typename Function>
+Array folded(const Array& x, const std::vector<T>& values, const std::vector<int>& axes, bool keep, T first,
+             Function function) {
+  Dims dims = x.dims, left;
+  for (const int a : axes) dims[static_cast<size_t>(a)] = 1;
+  for (size_t i = 0; i < dims.size(); ++i)
+    if (keep || std::find(axes.begin(), axes.end(), static_cast<int>(i)) == axes.end()) left.push_back(dims[i]);
+  const Dims from = strides_of(x.dims), to = strides_of(dims);
+  std::vector<T> out(static_cast<size_t>(count_computed(dims)), first);
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t at = 0;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d] != 1) at += static_cast<int64_t>(i) / from[d] % x.dims[d] * to[d];
+    T& value = out[static_cast<size_t>(at)];
+    value = function(value, values[i]);
+  }
+  return make_array(x.type, left, out);
+}
+
+// Sets the reduction of a constant; false where it is an activation.
+template <typename Function>
+bool fold(Op& op, double first, Function function) {
+  if (!op.known(0)) return false;
+  const Array& x = op.array(0, "data");
+  const std::vector<int> axes = reduced_axes(op);
+  if (is_float(x.type)) {
+    op.set(folded(x, x.floats(), axes, keeps(op), first, function));
+  } else {
+    const int64_t whole = first == kInfinity    ? std::numeric_limits<int64_t>::max()
+                          : first == -kInfinity ? std::numeric_limits<int64_t>::min()
+                                                : static_cast<int64_t>(first);
+    op.set(folded(x, x.ints(), axes, keeps(op), whole, function));
+  }
+  return true;
+}
+
+Array mapped(const Array& x, double (*function)(double)) {
+  std::vector<double> values = x.floats();
+  for (double& v : values) v = function(v);
+  return make_array(x.type, x.dims, values);
 }
 
 }  // namespace
 
 void reduce_mean(Op& op) { reduce(op, fbs::ReduceKind::Mean); }
-void reduce_sum(Op& op) { reduce(op, fbs::ReduceKind::Sum); }
 
-void reduce_max(Op& op) { op.set(largest(op.tensor(0), reduced_axes(op), keeps(op))); }
+void reduce_sum(Op& op) {
+  if (!fold(op, 0, [](auto a, auto b) { return a + b; })) reduce(op, fbs::ReduceKind::Sum);
+}
+
+void reduce_max(Op& op) {
+  if (!fold(op, -kInfinity, [](auto a, auto b) { return std::max(a, b); }))
+    op.set(largest(op.tensor(0), reduced_axes(op), keeps(op)));
+}
 
 void reduce_min(Op& op) {
+  if (fold(op, kInfinity, [](auto a, auto b) { return std::min(a, b); })) return;
   const Tensor negative = unary(op.tensor(0), fbs::UnaryKind::Neg);
   op.set(unary(largest(negative, reduced_axes(op), keeps(op)), fbs::UnaryKind::Neg));
 }
 
 void reduce_prod(Op& op) {
+  if (!fold(op, 1, [](auto a, auto b) { return a * b; })) op.refuse("only constants are multiplied");
+}
+
+void reduce_log_sum(Op& op) {
   const Array& x = op.array(0, "data");
-  if (is_float(x.type) || x.dims.size() != 1) op.refuse("only vectors of integers are multiplied");
-  const Array all = product(x);
-  op.set(keeps(op) ? all.reshaped({1}) : all);
+  op.set(mapped(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, std::plus<>()), std::log));
+}
+
+void reduce_log_sum_exp(Op& op) {
+  const Array& x = op.array(0, "data");
+  const std::vector<int> axes = reduced_axes(op);
+  std::vector<double> values = x.floats();
+  for (double& v : values) v = std::exp(v);
+  op.set(mapped(folded(x, values, axes, keeps(op), 0.0, std::plus<>()), std::log));
 }
 
 void reduce_l1(Op& op) {
@@ -95,6 +151,36 @@ void reduce_sum_square(Op& op) {
 void reduce_l2(Op& op) {
   const Tensor squares = unary(op.tensor(0), fbs::UnaryKind::Square);
   op.set(unary(reduce(squares, fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)), fbs::UnaryKind::Sqrt));
+}
+
+// Sums of all elements up to each, along an axis: a product with a triangular matrix.
+void cum_sum(Op& op) {
+  const int axis = op.axis(static_cast<int64_t>(op.single(1, "axis")), op.rank(0));
+  const bool exclusive = op.integer("exclusive", 0) != 0, reverse = op.integer("reverse", 0) != 0;
+  const int64_t size = op.dims(0)[static_cast<size_t>(axis)];
+  const auto adds = [&](int64_t to, int64_t from) {
+    return (reverse ? from > to : from < to) || (from == to && !exclusive);
+  };
+  if (op.known(0)) {
+    const Array& x = op.array(0, "x");
+    const int64_t inner = strides_of(x.dims)[static_cast<size_t>(axis)];
+    const std::vector<double> values = x.floats();
+    std::vector<double> sums(values.size(), 0.0);
+    for (size_t i = 0; i < values.size(); ++i) {
+      const int64_t place = static_cast<int64_t>(i) / inner % size;
+      for (int64_t p = 0; p < size; ++p)
+        if (adds(place, p)) sums[i] += values[static_cast<size_t>(static_cast<int64_t>(i) + (p - place) * inner)];
+    }
+    return op.set(make_array(x.type, x.dims, sums));
+  }
+  if (size > 1 << 12) op.refuse("sums over %lld elements, at most 4096", static_cast<long long>(size));
+  std::vector<double> weight(static_cast<size_t>(size * size), 0.0);
+  for (int64_t to = 0; to < size; ++to)
+    for (int64_t from = 0; from < size; ++from)
+      if (adds(to, from)) weight[static_cast<size_t>(to * size + from)] = 1;
+  const Tensor ones = op.graph().add_constant(op.node().name + ".ones",
+                                              Shape{static_cast<int32_t>(size), static_cast<int32_t>(size)}, weight);
+  op.set(swap_with_last(op.graph().add_op("", fbs::LinearT{}, {swap_with_last(op.tensor(0), axis), ones}), axis));
 }
 
 namespace {

@@ -90,36 +90,6 @@ void non_zero(Op& op) {
   op.set(make_array(Type::Int64, {static_cast<int64_t>(x.dims.size()), count}, all));
 }
 
-void scatter_nd(Op& op) {
-  const Array &data = op.array(0, "data"), &indices = op.array(1, "indices"), &updates = op.array(2, "updates");
-  if (op.text("reduction", "none") != "none") op.refuse("attribute 'reduction' is not none");
-  if (indices.dims.empty() || indices.dims.back() > static_cast<int64_t>(data.dims.size()))
-    op.refuse("indices %s do not fit %s", to_string(indices.dims).c_str(), to_string(data.dims).c_str());
-  const auto depth = static_cast<size_t>(indices.dims.back());
-  const Dims strides = strides_of(data.dims);
-  const int64_t row = count_elements(Dims(data.dims.begin() + static_cast<std::ptrdiff_t>(depth), data.dims.end()));
-  const std::vector<int64_t> places = indices.ints();
-  const int64_t rows = depth == 0 ? 0 : static_cast<int64_t>(places.size() / depth);
-  if (updates.elements() != rows * row || updates.type != data.type) op.refuse("updates do not fit the indices");
-  // The updates lie behind the data: an index of what to take from where.
-  std::vector<int64_t> source(static_cast<size_t>(data.elements()));
-  std::iota(source.begin(), source.end(), 0);
-  for (int64_t r = 0; r < rows; ++r) {
-    int64_t at = 0;
-    for (size_t d = 0; d < depth; ++d) {
-      int64_t place = places[static_cast<size_t>(r) * depth + d];
-      if (place < 0) place += data.dims[d];
-      if (place < 0 || place >= data.dims[d]) op.refuse("an index is outside dimension %zu", d);
-      at += place * strides[d];
-    }
-    for (int64_t i = 0; i < row; ++i) source[static_cast<size_t>(at + i)] = data.elements() + r * row + i;
-  }
-  std::vector<std::byte> both(data.data.bytes.begin(), data.data.bytes.end());
-  both.insert(both.end(), updates.data.bytes.begin(), updates.data.bytes.end());
-  const Array joined{data.type, {data.elements() + updates.elements()}, {nullptr, both}};
-  op.set(gather_elements(joined, data.dims, source));
-}
-
 void trilu(Op& op) {
   const Array& x = op.array(0, "input");
   if (x.dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", x.dims.size());

@@ -1,0 +1,172 @@
+// Gathers and scatters, by indices that are known at conversion.
+#include <algorithm>
+#include <numeric>
+
+#include "converter/onnx/ops/evaluate.h"
+#include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
+
+namespace ferry::onnx {
+namespace {
+
+// A place along a dimension of `size`; negative ones count from its end.
+int64_t place_of(const Op& op, int64_t index, int64_t size) {
+  if (index < -size || index >= size)
+    op.refuse("index %lld is outside a dimension of %lld", static_cast<long long>(index), static_cast<long long>(size));
+  return index < 0 ? index + size : index;
+}
+
+// For each of `indices`, the element of `dims` (counted row by row) that lies where the index lies but for `axis`, and
+// there at the index itself.
+std::vector<int64_t> elements_along(const Op& op, const Dims& dims, const Array& indices, int axis) {
+  if (indices.dims.size() != dims.size())
+    op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
+  const auto at = static_cast<size_t>(axis);
+  const Dims strides = strides_of(dims), own = strides_of(indices.dims);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (d != at && indices.dims[d] > dims[d])
+      op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
+  std::vector<int64_t> elements = indices.ints();
+  for (size_t i = 0; i < elements.size(); ++i) {
+    int64_t element = place_of(op, elements[i], dims[at]) * strides[at];
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (d != at) element += static_cast<int64_t>(i) / own[d] % indices.dims[d] * strides[d];
+    elements[i] = element;
+  }
+  return elements;
+}
+
+// The rows that `indices` [...,K] names in the dimensions of `dims` from `first` on: the number of each row's first
+// element, but for the dimensions before `first`.
+std::vector<int64_t> row_starts(const Op& op, const Dims& dims, const Array& indices, size_t first) {
+  const auto depth = static_cast<size_t>(indices.dims.empty() ? 0 : indices.dims.back());
+  if (indices.dims.empty() || first + depth > dims.size())
+    op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
+  const Dims strides = strides_of(dims);
+  const std::vector<int64_t> places = indices.ints();
+  std::vector<int64_t> starts(static_cast<size_t>(count_elements(Dims(indices.dims.begin(), indices.dims.end() - 1))));
+  for (size_t r = 0; r < starts.size(); ++r)
+    for (size_t d = 0; d < depth; ++d)
+      starts[r] += place_of(op, places[r * depth + d], dims[first + d]) * strides[first + d];
+  return starts;
+}
+
+int64_t reduced(const std::string& how, int64_t a, int64_t b) {
+  if (how == "add") return a + b;
+  if (how == "mul") return a * b;
+  return how == "max" ? std::max(a, b) : std::min(a, b);
+}
+
+double reduced(const std::string& how, double a, double b) {
+  if (how == "add") return a + b;
+  if (how == "mul") return a * b;
+  return how == "max" ? std::max(a, b) : std::min(a, b);
+}
+
+template <typename T>
+Array scattered(const Array& data, std::vector<T> values, const std::vector<T>& updates, const std::vector<int64_t>& to,
+                const std::string& how) {
+  for (size_t i = 0; i < to.size(); ++i) {
+    T& value = values[static_cast<size_t>(to[i])];
+    value = reduced(how, value, updates[i]);
+  }
+  return make_array(data.type, data.dims, values);
+}
+
+// Update i goes to element to[i] of the data.
+void scatter(Op& op, const std::vector<int64_t>& to) {
+  const Dims dims = op.dims(0);
+  const int64_t count = count_elements(dims);
+  if (count_elements(op.dims(2)) != static_cast<int64_t>(to.size())) op.refuse("updates do not fit the indices");
+  const std::string how = op.text("reduction", "none");
+  if (how != "none") {
+    if (how != "add" && how != "mul" && how != "max" && how != "min")
+      op.refuse("attribute 'reduction' is '%s'", how.c_str());
+    const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
+    op.set(is_float(data.type) ? scattered(data, data.floats(), updates.floats(), to, how)
+                               : scattered(data, data.ints(), updates.ints(), to, how));
+    return;
+  }
+  // The updates lie behind the data: where each element comes from.
+  std::vector<int64_t> source(static_cast<size_t>(count_computed(dims)));
+  std::iota(source.begin(), source.end(), 0);
+  for (size_t i = 0; i < to.size(); ++i) source[static_cast<size_t>(to[i])] = count + static_cast<int64_t>(i);
+  if (!op.known(0) || !op.known(2)) {
+    const auto updates = static_cast<int64_t>(to.size());
+    if (updates == 0) return op.set(op.tensor(0));
+    const Tensor both = concat({reshape_to(op.tensor(0), {count}), reshape_to(op.tensor(2), {updates})}, 0);
+    return op.set(reshape_to(pick(op, both, 0, source), dims));
+  }
+  const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
+  if (data.type != updates.type) op.refuse("data and updates are of different types");
+  auto bytes = std::make_shared<std::vector<std::byte>>(data.data.bytes.begin(), data.data.bytes.end());
+  bytes->insert(bytes->end(), updates.data.bytes.begin(), updates.data.bytes.end());
+  const std::span<const std::byte> all(*bytes);
+  op.set(gather_elements({data.type, {count + updates.elements()}, {std::move(bytes), all}}, dims, source));
+}
+
+}  // namespace
+
+void gather(Op& op) {
+  const Dims dims = op.dims(0);
+  const Array& indices = op.array(1, "indices");
+  const int axis = op.axis(op.integer("axis", 0), op.rank(0));
+  const int64_t size = dims[static_cast<size_t>(axis)];
+  std::vector<int64_t> places = indices.ints();
+  for (int64_t& place : places) place = place_of(op, place, size);
+  Dims to(dims.begin(), dims.begin() + axis);
+  to.insert(to.end(), indices.dims.begin(), indices.dims.end());
+  to.insert(to.end(), dims.begin() + axis + 1, dims.end());
+  if (op.known(0))
+    op.set(pick(op.array(0, "data"), axis, places).reshaped(to));
+  else
+    op.set(reshape_to(pick(op, op.tensor(0), axis, places), to));
+}
+
+void gather_elements(Op& op) {
+  const Array& indices = op.array(1, "indices");
+  const int axis = op.axis(op.integer("axis", 0), op.rank(0));
+  set_picked(op, 0, indices.dims, elements_along(op, op.dims(0), indices, axis));
+}
+
+void gather_nd(Op& op) {
+  const Array& indices = op.array(1, "indices");
+  const Dims dims = op.dims(0);
+  const int64_t batch = op.integer("batch_dims", 0);
+  if (batch < 0 || batch >= std::min(op.rank(0), op.rank(1)))
+    op.refuse("attribute 'batch_dims' is %lld", static_cast<long long>(batch));
+  const std::vector<int64_t> starts = row_starts(op, dims, indices, static_cast<size_t>(batch));
+  const auto tail = dims.begin() + batch + indices.dims.back();
+  const int64_t row = count_elements(Dims(tail, dims.end()));
+  const int64_t samples = count_elements(Dims(dims.begin(), dims.begin() + batch));
+  const int64_t sample = count_elements(Dims(dims.begin() + batch, dims.end()));
+  if (Dims(indices.dims.begin(), indices.dims.begin() + batch) != Dims(dims.begin(), dims.begin() + batch))
+    op.refuse("indices %s for data %s", to_string(indices.dims).c_str(), to_string(dims).c_str());
+  Dims to(indices.dims.begin(), indices.dims.end() - 1);
+  to.insert(to.end(), tail, dims.end());
+  std::vector<int64_t> index;
+  index.reserve(static_cast<size_t>(count_computed(to)));
+  for (size_t r = 0; r < starts.size(); ++r) {
+    const int64_t of = static_cast<int64_t>(r) / (static_cast<int64_t>(starts.size()) / samples);
+    for (int64_t i = 0; i < row; ++i) index.push_back(of * sample + starts[r] + i);
+  }
+  set_picked(op, 0, to, index);
+}
+
+void scatter_elements(Op& op) {
+  const int axis = op.axis(op.integer("axis", 0), op.rank(0));
+  scatter(op, elements_along(op, op.dims(0), op.array(1, "indices"), axis));
+}
+
+void scatter_nd(Op& op) {
+  const Dims dims = op.dims(0);
+  const Array& indices = op.array(1, "indices");
+  const std::vector<int64_t> starts = row_starts(op, dims, indices, 0);
+  const int64_t row = count_elements(Dims(dims.begin() + indices.dims.back(), dims.end()));
+  std::vector<int64_t> to;
+  for (const int64_t start : starts)
+    for (int64_t i = 0; i < row; ++i) to.push_back(start + i);
+  scatter(op, to);
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,116 @@
+// GridSample over a grid that is known at conversion: like Resize linear in the input, so it becomes a linear layer.
+#include <algorithm>
+#include <cmath>
+
+#include "converter/onnx/ops/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+constexpr int64_t kMaxWeight = int64_t{1} << 24;
+
+struct Sampler {
+  std::string mode, padding;  // "nearest", "linear", "cubic"; "zeros", "border", "reflection"
+  bool align_corners = false;
+
+  // Mirrored at both ends, as often as it takes.
+  double reflect(double x, double low, double high) const {
+    const double range = high - low;
+    if (range <= 0) return low;
+    const double beyond = x < low ? low - x : x > high ? x - high : -1;
+    if (beyond < 0) return x;
+    const double turns = std::floor(beyond / range), rest = beyond - turns * range;
+    const bool from_low = (x < low) == (std::fmod(turns, 2) == 0);
+    return from_low ? low + rest : high - rest;
+  }
+
+  struct Share {
+    int64_t place;
+    double weight;
+  };
+
+  // The places along a side of `size` that make up position `g` of the grid, on -1..1.
+  std::vector<Share> shares(double g, int64_t size) const {
+    const auto n = static_cast<double>(size);
+    const double low = align_corners ? 0 : -0.5, high = align_corners ? n - 1 : n - 0.5;
+    double x = align_corners ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
+    if (padding == "border") x = std::clamp(x, 0.0, n - 1);
+    if (padding == "reflection") x = reflect(x, low, high);
+    std::vector<Share> taps;
+    if (mode == "nearest") {
+      taps.push_back({static_cast<int64_t>(std::nearbyint(x)), 1});
+    } else if (mode == "linear") {
+      const double at = std::floor(x);
+      taps = {{static_cast<int64_t>(at), 1 - (x - at)}, {static_cast<int64_t>(at) + 1, x - at}};
+    } else {
+      const double at = std::floor(x), a = -0.75;
+      for (int i = -1; i <= 2; ++i) {
+        const double d = std::fabs(x - at - i);
+        const double weight = d <= 1  ? ((a + 2) * d - (a + 3)) * d * d + 1
+                              : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+                                      : 0;
+        taps.push_back({static_cast<int64_t>(at) + i, weight});
+      }
+    }
+    std::vector<Share> inside;
+    for (Share s : taps) {
+      if (padding == "border") s.place = std::clamp<int64_t>(s.place, 0, size - 1);
+      if (padding == "reflection")
+        s.place =
+            std::clamp<int64_t>(static_cast<int64_t>(reflect(static_cast<double>(s.place), low, high)), 0, size - 1);
+      if (s.place >= 0 && s.place < size && s.weight != 0) inside.push_back(s);
+    }
+    return inside;
+  }
+
+  // Adds what position `grid` (the last side's coordinate first) takes of sides `dims` from `axis` on.
+  void add(double* row, const double* grid, const Dims& dims, size_t axis, int64_t place, double weight) const {
+    if (axis == dims.size()) {
+      row[place] += weight;
+      return;
+    }
+    for (const Share& s : shares(grid[dims.size() - 1 - axis], dims[axis]))
+      add(row, grid, dims, axis + 1, place * dims[axis] + s.place, weight * s.weight);
+  }
+};
+
+}  // namespace
+
+void grid_sample(Op& op) {
+  Sampler sampler{op.text("mode", "linear"), op.text("padding_mode", "zeros"), op.integer("align_corners", 0) != 0};
+  if (sampler.mode.starts_with("bi")) sampler.mode = sampler.mode.substr(2);  // before opset 20
+  if (sampler.mode != "nearest" && sampler.mode != "linear" && sampler.mode != "cubic")
+    op.refuse("attribute 'mode' is '%s', expected nearest, linear or cubic", sampler.mode.c_str());
+  if (sampler.padding != "zeros" && sampler.padding != "border" && sampler.padding != "reflection")
+    op.refuse("attribute 'padding_mode' is '%s', expected zeros, border or reflection", sampler.padding.c_str());
+  const Dims dims = op.dims(0);
+  const Array& grid = op.array(1, "the grid");
+  const size_t sides = dims.size() - 2;
+  if (dims.size() < 3 || grid.dims.size() != dims.size() || grid.dims[0] != dims[0] ||
+      grid.dims.back() != static_cast<int64_t>(sides))
+    op.refuse("the grid %s does not fit %s", to_string(grid.dims).c_str(), to_string(dims).c_str());
+  const Dims in(dims.begin() + 2, dims.end()), out(grid.dims.begin() + 1, grid.dims.end() - 1);
+  const int64_t places = count_elements(in), outputs = count_elements(out);
+  if (places * outputs > kMaxWeight)
+    op.refuse("%s is sampled at %s places: at most 2^24 pairs", to_string(in).c_str(), to_string(out).c_str());
+  const std::vector<double> positions = grid.floats();
+  if (std::any_of(positions.begin(), positions.end(), [](double g) { return !(std::fabs(g) < 1e6); }))
+    op.refuse("the grid has a position beyond 10^6");
+  const Tensor x = reshape_to(op.tensor(0), {dims[0], dims[1], places});
+  std::vector<Tensor> samples;
+  for (int64_t n = 0; n < dims[0]; ++n) {
+    std::vector<double> weight(static_cast<size_t>(outputs * places), 0.0);
+    for (int64_t o = 0; o < outputs; ++o)
+      sampler.add(&weight[static_cast<size_t>(o * places)], &positions[static_cast<size_t>(n * outputs + o) * sides],
+                  in, 0, 0, 1);
+    const Tensor shares = op.graph().add_constant(
+        op.node().name + ".shares", Shape{static_cast<int32_t>(outputs), static_cast<int32_t>(places)}, weight);
+    const Tensor sample = dims[0] == 1 ? x : ferry::slice(x, 0, static_cast<int>(n), 1);
+    samples.push_back(op.graph().add_op("", fbs::LinearT{}, {sample, shares}));
+  }
+  Dims to = {dims[0], dims[1]};
+  to.insert(to.end(), out.begin(), out.end());
+  op.set(reshape_to(samples.size() == 1 ? samples[0] : ferry::concat(samples, 0), to));
+}
+
+}  // namespace ferry::onnx

@@ -1,0 +1,68 @@
+#include "converter/onnx/ops/pick.h"
+
+namespace ferry::onnx {
+
+Array pick(const Array& from, int axis, const std::vector<int64_t>& places) {
+  const auto at = static_cast<size_t>(axis);
+  Dims dims = from.dims;
+  dims[at] = static_cast<int64_t>(places.size());
+  const int64_t inner = count_elements(Dims(from.dims.begin() + axis + 1, from.dims.end()));
+  const int64_t outer = count_elements(Dims(from.dims.begin(), from.dims.begin() + axis));
+  std::vector<int64_t> index;
+  index.reserve(static_cast<size_t>(count_computed(dims)));
+  for (int64_t o = 0; o < outer; ++o)
+    for (const int64_t place : places)
+      for (int64_t i = 0; i < inner; ++i) index.push_back((o * from.dims[at] + place) * inner + i);
+  return gather_elements(from, dims, index);
+}
+
+namespace {
+
+// One in `step` of the places along `axis`: rows of `step`, of which the first column stays.
+Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
+  const auto at = static_cast<size_t>(axis);
+  Dims dims = dims_of(x);
+  const int64_t missing = begin + count * step - dims[at];
+  if (missing > 0) {
+    fbs::PadT pad;
+    pad.before.assign(dims.size(), 0);
+    pad.after.assign(dims.size(), 0);
+    pad.after[at] = static_cast<int32_t>(missing);
+    x = x.graph->add_op("", pad, {x});
+  }
+  x = slice(x, axis, static_cast<int>(begin), static_cast<int>(count * step));
+  dims[at] = count;
+  Dims rows = dims;
+  rows.insert(rows.begin() + axis + 1, step);
+  return reshape_to(slice(reshape_to(x, rows), axis + 1, 0, 1), dims);
+}
+
+}  // namespace
+
+Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
+  if (places.empty()) op.refuse("an empty tensor comes out");
+  const auto count = static_cast<int64_t>(places.size());
+  const int64_t step = count > 1 ? places[1] - places[0] : 1;
+  bool regular = step > 0;
+  for (size_t i = 1; i < places.size(); ++i) regular = regular && places[i] - places[i - 1] == step;
+  if (regular && count == dims_of(x)[static_cast<size_t>(axis)]) return x;
+  if (regular && step == 1) return slice(x, axis, static_cast<int>(places[0]), static_cast<int>(count));
+  if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, places[0], count, step);
+  if (places.size() > kMaxPieces) op.refuse("%zu places are gathered in an irregular order", places.size());
+  std::vector<Tensor> pieces;
+  for (size_t i = 0; i < places.size();) {
+    size_t end = i + 1;
+    while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
+    pieces.push_back(slice(x, axis, static_cast<int>(places[i]), static_cast<int>(end - i)));
+    i = end;
+  }
+  return concat(pieces, axis);
+}
+
+void set_picked(Op& op, size_t input, const Dims& dims, const std::vector<int64_t>& index) {
+  if (op.known(input)) return op.set(gather_elements(op.array(input, "data"), dims, index));
+  const Tensor x = op.tensor(input);
+  op.set(reshape_to(pick(op, reshape_to(x, {count_elements(dims_of(x))}), 0, index), dims));
+}
+
+}  // namespace ferry::onnx
