@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels;
   std::string weights = "f32", report = "text";
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, without;
   std::vector<int> features;
   int num_classes = 0, in_chans = 3;
   bool has_classes = false, has_chans = false, keep_taps = false, unit_length = false;
@@ -109,6 +109,7 @@ int convert_checkpoint(const Options& o) {
   if (!o.input_size.empty()) read_size(o.input_size, &options);
   options.features = o.features;
   options.shapes = o.shapes;
+  options.without = o.without;
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
   options.unit_length = o.unit_length;
@@ -205,6 +206,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.add_option("--shape", o->shapes,
                  "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
       .type_name("NAME=SIZES");
+  app.add_option("--no-recognise", o->without,
+                 "Leave an ONNX file's operators as they are where this recogniser would put one for many (gelu, "
+                 "attention... or all), to compare; once a name")
+      .type_name("NAME");
   app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted: text or json")
       .one_of({"text", "json"})
       .type_name("KIND");

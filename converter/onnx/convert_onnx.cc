@@ -66,7 +66,8 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
 std::unique_ptr<Graph> build_graph(const ConvertOptions& options) {
   refuse_checkpoint_options(options);
   const Model model = read_model(options.checkpoint);
-  Imported imported = import_model(model, {.shapes = parse_shapes(options.shapes)});
+  Imported imported = import_model(model, {.shapes = parse_shapes(options.shapes),
+                                           .disabled_patterns = {options.without.begin(), options.without.end()}});
   if (!imported.known.empty())
     fail("%s: output '%s' is the same for every input: nothing is left to run", model.path.filename().string().c_str(),
          imported.known.begin()->first.c_str());

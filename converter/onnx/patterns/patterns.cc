@@ -17,6 +17,11 @@ std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>
       {"layer_norm", recognise_layer_norm},
       {"attention", recognise_attention},
   };
+  std::string names = "all";
+  for (const Pattern& pattern : kPatterns) names += std::string(", ") + pattern.name;
+  for (const std::string& name : disabled)
+    if ((", " + names + ", ").find(", " + name + ", ") == std::string::npos)
+      fail("no recogniser is called '%s': %s", name.c_str(), names.c_str());
   Matcher matcher(model);
   for (const Pattern& pattern : kPatterns)
     if (!disabled.contains("all") && !disabled.contains(pattern.name)) pattern.recognise(matcher);

@@ -11,7 +11,7 @@
 namespace ferry::onnx {
 
 // The model's nodes, those that a pattern recognises replaced, still in an order that computes. `disabled`: names of
-// patterns to leave out; "all" leaves out every one.
+// patterns to leave out; "all" leaves out every one. Throws Error where none has such a name.
 std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>& disabled);
 
 }  // namespace ferry::onnx

@@ -1,0 +1,197 @@
+// Every recogniser finds its pattern, and leaves alone what only looks like it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "converter/onnx/importer.h"
+#include "onnx.pb.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+using Strings = std::vector<std::string>;
+
+// A graph of x and y, float32 [1,4,8], whose last node's first output is the graph's.
+class Net {
+ public:
+  Net() {
+    model_.add_opset_import()->set_version(17);
+    for (const char* name : {"x", "y"}) {
+      auto* input = graph().add_input();
+      input->set_name(name);
+      auto* type = input->mutable_type()->mutable_tensor_type();
+      type->set_elem_type(::onnx::TensorProto::FLOAT);
+      for (const int64_t d : {1, 4, 8}) type->mutable_shape()->add_dim()->set_dim_value(d);
+    }
+  }
+
+  // An operator with one output, whose name it returns.
+  std::string add(const std::string& op, const Strings& inputs) {
+    auto* node = graph().add_node();
+    node->set_op_type(op);
+    for (const std::string& input : inputs) node->add_input(input);
+    node->add_output(op + std::to_string(graph().node_size()));
+    return node->output(0);
+  }
+  std::string number(double value) { return constant({}, {value}); }
+  std::string constant(const std::vector<int64_t>& dims, const std::vector<double>& values) {
+    auto* tensor = graph().add_initializer();
+    tensor->set_name("c" + std::to_string(graph().initializer_size()));
+    tensor->set_data_type(::onnx::TensorProto::FLOAT);
+    for (const int64_t d : dims) tensor->add_dims(d);
+    for (const double v : values) tensor->add_float_data(static_cast<float>(v));
+    return tensor->name();
+  }
+  ::onnx::AttributeProto* attribute(const std::string& name, ::onnx::AttributeProto::AttributeType type) {
+    auto* a = graph().mutable_node(graph().node_size() - 1)->add_attribute();
+    a->set_name(name);
+    a->set_type(type);
+    return a;
+  }
+  void add_output(const std::string& value) { graph().add_output()->set_name(value); }
+
+  // How many operators of each kind the import gives; or which operator is refused.
+  std::map<std::string, int> imported(const std::set<std::string>& disabled = {}) {
+    std::map<std::string, int> ops;
+    if (graph().output_size() == 0) add_output(graph().node(graph().node_size() - 1).output(0));
+    try {
+      const auto path = folder_.write("net.onnx", model_.SerializeAsString());
+      const onnx::Imported done = onnx::import_model(onnx::read_model(path), {.disabled_patterns = disabled});
+      for (const auto& op : done.graph->model.operators) {
+        std::string name = fbs::EnumNameOpParams(op->params.type);
+        if (const auto* unary = op->params.AsUnary()) name = fbs::EnumNameUnaryKind(unary->kind);
+        ++ops[name];
+      }
+    } catch (const onnx::Refused& refused) {
+      ++ops["refused: " + refused.reasons().front().op];
+    }
+    return ops;
+  }
+
+ private:
+  ::onnx::GraphProto& graph() { return *model_.mutable_graph(); }
+  ScratchFolder folder_;
+  ::onnx::ModelProto model_;
+};
+
+using Ops = std::map<std::string, int>;
+
+struct GeluParts {
+  double root = std::sqrt(2.0), one = 1, half = 0.5;
+  bool read_twice = false, other_x = false;
+};
+
+Ops gelu(const GeluParts& parts, const std::set<std::string>& disabled = {}) {
+  Net net;
+  const std::string erf = net.add("Erf", {net.add("Div", {"x", net.number(parts.root)})});
+  const std::string sum = net.add("Add", {erf, net.number(parts.one)});
+  const std::string product = net.add("Mul", {parts.other_x ? "y" : "x", sum});
+  const std::string last = net.add("Mul", {product, net.number(parts.half)});
+  if (parts.read_twice) net.add_output(sum);
+  net.add_output(last);
+  return net.imported(disabled);
+}
+
+TEST(Patterns, Gelu) {
+  const Ops found = {{"Gelu", 1}}, left = {{"refused: Erf", 1}};
+  EXPECT_EQ(gelu({}), found);
+  EXPECT_EQ(gelu({.root = 1.5}), left);
+  EXPECT_EQ(gelu({.one = 2}), left);
+  EXPECT_EQ(gelu({.half = 0.6}), left);
+  EXPECT_EQ(gelu({.read_twice = true}), left);
+  EXPECT_EQ(gelu({.other_x = true}), left);
+  EXPECT_EQ(gelu({}, {"gelu"}), left);
+  EXPECT_EQ(gelu({}, {"all"}), left);
+  EXPECT_EQ(gelu({}, {"silu"}), found);
+  EXPECT_THROW(gelu({}, {"gleu"}), Error);
+}
+
+Ops gelu_tanh(double share, double exponent) {
+  Net net;
+  const std::string cube = net.add("Pow", {"x", net.number(exponent)});
+  const std::string sum = net.add("Add", {"x", net.add("Mul", {cube, net.number(share)})});
+  const std::string tanh = net.add("Tanh", {net.add("Mul", {sum, net.number(std::sqrt(2 / std::acos(-1.0)))})});
+  const std::string half = net.add("Mul", {"x", net.number(0.5)});
+  net.add("Mul", {half, net.add("Add", {tanh, net.number(1)})});
+  return net.imported();
+}
+
+TEST(Patterns, GeluTanh) {
+  EXPECT_EQ(gelu_tanh(0.044715, 3), (Ops{{"GeluTanh", 1}}));
+  EXPECT_EQ(gelu_tanh(0.05, 3).count("GeluTanh"), 0u);
+  EXPECT_EQ(gelu_tanh(0.044715, 2).count("GeluTanh"), 0u);
+}
+
+TEST(Patterns, Silu) {
+  for (const char* factor : {"x", "y"}) {
+    Net net;
+    net.add("Mul", {net.add("Sigmoid", {"x"}), factor});
+    EXPECT_EQ(net.imported(), *factor == 'x' ? (Ops{{"Silu", 1}}) : (Ops{{"Sigmoid", 1}, {"Binary", 1}}));
+  }
+}
+
+TEST(Patterns, HardSwish) {
+  for (const float alpha : {1.0f / 6, 0.2f}) {
+    Net net;
+    const std::string gate = net.add("HardSigmoid", {"x"});
+    net.attribute("alpha", ::onnx::AttributeProto::FLOAT)->set_f(alpha);
+    net.add("Mul", {"x", gate});
+    EXPECT_EQ(net.imported().count("HardSwish"), alpha < 0.19f ? 1u : 0u) << alpha;
+  }
+}
+
+Ops layer_norm(int64_t axis, double power, const char* deviation_of) {
+  Net net;
+  const auto mean = [&](const std::string& of) {
+    const std::string value = net.add("ReduceMean", {of});
+    net.attribute("axes", ::onnx::AttributeProto::INTS)->add_ints(axis);
+    return value;
+  };
+  const std::string centred = net.add("Sub", {"x", mean("x")}), other = net.add("Sub", {deviation_of, mean("x")});
+  const std::string variance = mean(net.add("Pow", {other, net.number(power)}));
+  const std::string root = net.add("Sqrt", {net.add("Add", {variance, net.number(1e-6)})});
+  const std::vector<double> eight(8, 2.0);
+  const std::string scaled = net.add("Mul", {net.add("Div", {centred, root}), net.constant({8}, eight)});
+  net.add("Add", {scaled, net.constant({8}, eight)});
+  return net.imported();
+}
+
+TEST(Patterns, LayerNorm) {
+  EXPECT_EQ(layer_norm(-1, 2, "x"), (Ops{{"LayerNorm", 1}}));
+  EXPECT_EQ(layer_norm(-2, 2, "x").count("LayerNorm"), 0u);
+  EXPECT_EQ(layer_norm(-1, 4, "x").count("LayerNorm"), 0u);
+  EXPECT_EQ(layer_norm(-1, 2, "y").count("LayerNorm"), 0u);
+}
+
+struct AttentionParts {
+  int64_t axis = -1;
+  bool scores_are_output = false, scaled_by_y = false;
+};
+
+// softmax(x y^T / 2) y.
+Ops attention(const AttentionParts& parts) {
+  Net net;
+  const std::string turned = net.add("Transpose", {"y"});
+  auto* perm = net.attribute("perm", ::onnx::AttributeProto::INTS);
+  for (const int64_t p : {0, 2, 1}) perm->add_ints(p);
+  const std::string scores = net.add("MatMul", {"x", turned});
+  const std::string scale = parts.scaled_by_y ? net.add("ReduceMean", {"y"}) : net.number(2);
+  const std::string softmax = net.add("Softmax", {net.add("Div", {scores, scale})});
+  net.attribute("axis", ::onnx::AttributeProto::INT)->set_i(parts.axis);
+  const std::string last = net.add("MatMul", {softmax, "y"});
+  if (parts.scores_are_output) net.add_output(softmax);
+  net.add_output(last);
+  return net.imported();
+}
+
+TEST(Patterns, Attention) {
+  EXPECT_EQ(attention({}).count("Attention"), 1u);
+  EXPECT_EQ(attention({}).count("Softmax"), 0u);
+  EXPECT_EQ(attention({.axis = 1}).count("Attention"), 0u);
+  EXPECT_EQ(attention({.scores_are_output = true}).count("Attention"), 0u);
+  EXPECT_EQ(attention({.scaled_by_y = true}).count("Attention"), 0u);
+}
+
+}  // namespace
+}  // namespace ferry::testing
