@@ -94,7 +94,7 @@ void scatter(Op& op, const std::vector<int64_t>& to) {
   if (!op.known(0) || !op.known(2)) {
     const auto updates = static_cast<int64_t>(to.size());
     if (updates == 0) return op.set(op.tensor(0));
-    const Tensor both = concat({reshape_to(op.tensor(0), {count}), reshape_to(op.tensor(2), {updates})}, 0);
+    const Tensor both = ferry::concat({reshape_to(op.tensor(0), {count}), reshape_to(op.tensor(2), {updates})}, 0);
     return op.set(reshape_to(pick(op, both, 0, source), dims));
   }
   const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
@@ -102,7 +102,7 @@ void scatter(Op& op, const std::vector<int64_t>& to) {
   auto bytes = std::make_shared<std::vector<std::byte>>(data.data.bytes.begin(), data.data.bytes.end());
   bytes->insert(bytes->end(), updates.data.bytes.begin(), updates.data.bytes.end());
   const std::span<const std::byte> all(*bytes);
-  op.set(gather_elements({data.type, {count + updates.elements()}, {std::move(bytes), all}}, dims, source));
+  op.set(gather_elements(Array{data.type, {count + updates.elements()}, {std::move(bytes), all}}, dims, source));
 }
 
 }  // namespace
