@@ -133,6 +133,7 @@ TEST(BadOnnxFiles, EveryReasonIsToldAtOnce) {
     node->set_name(op);
     node->add_input("y");
     node->add_output(std::string(op) + "_out");
+    model.mutable_graph()->add_output()->set_name(node->output(0));
   }
   try {
     onnx::import_model(onnx::read_model(folder.write("net.onnx", model.SerializeAsString())), {});

@@ -211,6 +211,7 @@ void split(Op& op) {
 
 void expand(Op& op) {
   const Dims dims = broadcast(op.dims(0), op.array(1, "the shape").ints());
+  count_elements(dims);  // refuses sizes that are none
   if (op.known(0)) return op.set(expand(op.array(0, "input"), dims));
   Dims from(dims.size() - op.dims(0).size(), 1);
   for (const int64_t d : op.dims(0)) from.push_back(d);

@@ -145,7 +145,9 @@ void lp_normalization(Op& op) {
   const Tensor x = op.tensor(0);
   const Tensor powers = unary(x, p == 1 ? fbs::UnaryKind::Abs : fbs::UnaryKind::Square);
   const Tensor sum = reduced(powers, fbs::ReduceKind::Sum, {axis});
-  op.set(binary(fbs::BinaryKind::Div, x, p == 1 ? sum : unary(sum, fbs::UnaryKind::Sqrt)));
+  // Where all is zero, the quotient is zero.
+  const Tensor norm = p == 1 ? sum : unary(sum, fbs::UnaryKind::Sqrt);
+  op.set(binary(fbs::BinaryKind::Div, x, binary(fbs::BinaryKind::Max, norm, scalar(op.graph(), 1e-35))));
 }
 
 }  // namespace ferry::onnx

@@ -20,12 +20,15 @@ struct Axis {
   int64_t in = 1, out = 1;
   double scale = 1;
   double start = 0, end = 1;  // of the region of interest, tf_crop_and_resize only
+
+  bool exact() const { return std::fabs(static_cast<double>(out) - scale * static_cast<double>(in)) < 1e-6; }
 };
 
 double source_place(const Resize& r, const Axis& a, int64_t place) {
   const auto x = static_cast<double>(place), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
   if (r.coordinates == "asymmetric") return x / a.scale;
-  if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (out - 1);
+  // The last place is where the scale would put it, which a side that was rounded down need not reach.
+  if (r.coordinates == "align_corners") return a.out == 1 ? 0 : x * (in - 1) / (a.exact() ? out - 1 : a.scale * in - 1);
   if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : (x + 0.5) / a.scale - 0.5;
   if (r.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
   if (r.coordinates == "half_pixel_symmetric") {
@@ -102,11 +105,9 @@ std::optional<fbs::ResizeKind> own_kind(const Resize& r, const std::vector<Axis>
     return fbs::ResizeKind::Nearest;
   }
   if (r.antialias && (axes[2].scale < 1 || axes[3].scale < 1)) return {};
-  const bool exact = static_cast<double>(axes[2].out) == axes[2].scale * static_cast<double>(axes[2].in) &&
-                     static_cast<double>(axes[3].out) == axes[3].scale * static_cast<double>(axes[3].in);
   const bool half =
       r.coordinates == "half_pixel" || (r.coordinates == "pytorch_half_pixel" && axes[2].out > 1 && axes[3].out > 1);
-  if (!corners && !(half && exact)) return {};
+  if (!(corners || half) || !axes[2].exact() || !axes[3].exact()) return {};
   if (r.mode == "linear") return fbs::ResizeKind::Bilinear;
   if (r.cubic != -0.75 || r.exclude_outside) return {};
   return fbs::ResizeKind::Bicubic;
