@@ -49,7 +49,13 @@ void cast(Op& op) {
 
 void cast_like(Op& op) {
   if (op.known(0) && op.known(1)) return op.set(cast(op.array(0, "input"), op.array(1, "target").type));
-  if (op.known(1)) op.refuse("an activation is cast to the type of a constant");
+  // Activations are float32, and float16 is computed as such.
+  if (op.known(0)) return op.set(cast(op.array(0, "input"), Type::Float32));
+  if (op.known(1)) {
+    const Type to = op.array(1, "target").type;
+    if (to != Type::Float32 && to != Type::Float16)
+      op.refuse("an activation is cast to %s, expected float32 or float16", type_name(to).c_str());
+  }
   op.set(op.tensor(0));
 }
 
