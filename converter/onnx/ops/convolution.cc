@@ -116,7 +116,6 @@ void conv_transpose(Op& op) {
   const int spatial = spatial_rank(op);
   const Array weight = weight_2d(op, spatial);  // I,O/groups,KH,KW
   const std::string pad = op.text("auto_pad", "NOTSET");
-  if (pad != "NOTSET" && pad != "VALID") op.refuse("attribute 'auto_pad' is '%s', expected NOTSET", pad.c_str());
   Window w = read_window(op, kernel_of(weight, spatial), spatial);
   const int64_t groups = op.integer("group", 1), in = weight.dims[0], out = weight.dims[1];
   if (groups < 1 || in % groups != 0) op.refuse("%lld groups do not divide the weight", static_cast<long long>(groups));
@@ -124,7 +123,23 @@ void conv_transpose(Op& op) {
   if (extra.size() != static_cast<size_t>(spatial))
     op.refuse("attribute 'output_padding' has %zu values", extra.size());
   if (spatial == 1) extra.insert(extra.begin(), 0);
-  if (op.has_attribute("output_shape")) op.refuse("attribute 'output_shape' is not supported: give the padding");
+  const std::vector<int64_t> shape = op.integers("output_shape");
+  const bool same = pad == "SAME_UPPER" || pad == "SAME_LOWER";
+  if (!shape.empty() && shape.size() != static_cast<size_t>(spatial))
+    op.refuse("attribute 'output_shape' has %zu values, expected %d", shape.size(), spatial);
+  for (size_t i = 0; i < static_cast<size_t>(spatial) && (same || !shape.empty()); ++i) {
+    // What is cut off follows from the size that comes out; an odd row falls at the end for SAME_UPPER only.
+    const size_t k = i + (spatial == 1 ? 1 : 0);
+    const int64_t size = op.dims(0)[2 + i], full = (size - 1) * w.stride[k] + (w.kernel[k] - 1) * w.dilation[k] + 1;
+    const int64_t cut = full + extra[k] - (shape.empty() ? size * w.stride[k] : shape[i]);
+    if (cut < 0) {
+      extra[k] -= cut;
+      w.before[k] = w.after[k] = 0;
+      continue;
+    }
+    w.before[k] = pad == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
+    w.after[k] = cut - w.before[k];
+  }
   fbs::ConvTranspose2dT params;
   set_window(w, &params);
   params.dilation_h = to_int32(w.dilation)[0];

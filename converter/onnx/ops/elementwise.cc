@@ -182,8 +182,19 @@ void where(Op& op) {
     return;
   }
   const bool first = !bits.empty() && bits[0] != 0;
-  if (std::any_of(bits.begin(), bits.end(), [&](int64_t b) { return (b != 0) != first; }))
-    op.refuse("the condition is mixed and chooses between activations");
+  if (std::any_of(bits.begin(), bits.end(), [&](int64_t b) { return (b != 0) != first; })) {
+    // What is not chosen becomes -inf; the larger of the two is what is chosen.
+    std::vector<double> high, low;
+    for (const int64_t b : bits) {
+      high.push_back(b ? kInfinity : -kInfinity);
+      low.push_back(b ? -kInfinity : kInfinity);
+    }
+    const auto limit = [&](const std::vector<double>& values) {
+      return add_constant(op.graph(), op.node().inputs[0], make_array(Type::Float32, condition.dims, values));
+    };
+    return op.set(binary(Binary::Max, binary(Binary::Min, op.tensor(1), limit(high)),
+                         binary(Binary::Min, op.tensor(2), limit(low))));
+  }
   const Dims dims = broadcast(broadcast(condition.dims, op.dims(1)), op.dims(2));
   if (op.dims(first ? 1 : 2) != dims) op.refuse("the chosen side would have to be repeated");
   op.set(op.tensor(first ? 1 : 2));

@@ -15,6 +15,13 @@ void set_reshaped(Op& op, const Dims& dims) {
     op.set(reshape_to(op.tensor(0), dims));
 }
 
+// Nothing along `axis` of `x`: a value without elements is known, whatever it is computed from.
+Array nothing(Tensor x, int axis) {
+  Dims dims = dims_of(x);
+  dims[static_cast<size_t>(axis)] = 0;
+  return make_array(Type::Float32, dims, std::vector<double>{});
+}
+
 std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < count; ++i) places.push_back(begin + i * step);
@@ -116,7 +123,8 @@ void concat(Op& op) {
   const int rank = op.rank(0), axis = op.axis(op.integer("axis", 0), rank);
   if (!op.known()) {
     std::vector<Tensor> parts;
-    for (size_t i = 0; i < op.input_count(); ++i) parts.push_back(op.tensor(i));
+    for (size_t i = 0; i < op.input_count(); ++i)
+      if (!op.known(i) || count_elements(op.dims(i)) > 0) parts.push_back(op.tensor(i));
     return op.set(parts.size() == 1 ? parts[0] : concat(parts, axis));
   }
   // Rows of all parts, one after another.
@@ -174,6 +182,7 @@ void slice(Op& op) {
     const int64_t stride = step > 0 ? step : step == std::numeric_limits<int64_t>::min() ? size + 1 : -step;
     const int64_t count = length <= 0 ? 0 : (length - 1) / stride + 1;
     const std::vector<int64_t> places = range(begin, count, count > 1 ? step : 1);
+    if (tensor && count == 0) known = nothing(*tensor, axes[i]);
     if (known)
       known = pick(*known, axes[i], places);
     else

@@ -10,6 +10,7 @@
 namespace ferry::onnx {
 namespace {
 
+constexpr int kMaxFactors = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The axes that a reduction removes; none: it is the identity.
@@ -124,7 +125,22 @@ void reduce_min(Op& op) {
 }
 
 void reduce_prod(Op& op) {
-  if (!fold(op, 1, [](auto a, auto b) { return a * b; })) op.refuse("only constants are multiplied");
+  if (fold(op, 1, [](auto a, auto b) { return a * b; })) return;
+  Tensor x = op.tensor(0);
+  Dims left;
+  const std::vector<int> axes = reduced_axes(op);
+  for (size_t i = 0; i < op.dims(0).size(); ++i) {
+    const int axis = static_cast<int>(i);
+    const bool gone = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    if (!gone || keeps(op)) left.push_back(gone ? 1 : op.dims(0)[i]);
+    if (!gone) continue;
+    const int size = x.shape()[axis];
+    if (size > kMaxFactors) op.refuse("%d factors, at most %d are multiplied", size, kMaxFactors);
+    const Tensor all = x;
+    x = ferry::slice(all, axis, 0, 1);
+    for (int k = 1; k < size; ++k) x = x * ferry::slice(all, axis, k, 1);
+  }
+  op.set(reshape_to(x, left));
 }
 
 void reduce_log_sum(Op& op) {
