@@ -12,10 +12,6 @@ namespace ferry::cli {
 
 namespace {
 
-const fbs::Operator& operator_at(const Model& model, int index) {
-  return *model.graph().operators()->Get(static_cast<unsigned>(index));
-}
-
 GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Step& step) {
   GpuStep out;
   out.last = static_cast<size_t>(step.operators.back());

@@ -1,7 +1,7 @@
 #version 450
-// Attention that never writes the scores down: a workgroup takes some queries of a head through the keys, block by block, and
-// corrects what it has when it meets a larger score. X invocations share four queries: in a block, each computes their
-// scores for two keys, then adds up one quad of their outputs.
+// Attention that never writes the scores down: a workgroup takes some queries of a head through the keys, block by
+// block, and corrects what it has when it meets a larger score. X invocations share four queries: in a block, each
+// computes their scores for two keys, then adds up one quad of their outputs.
 #include "common.glsl"
 
 layout(constant_id = 3) const uint kQuads = 1;   // X

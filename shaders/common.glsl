@@ -6,8 +6,8 @@ layout(local_size_x_id = 0, local_size_y_id = 1, local_size_z_id = 2) in;
 #ifdef HALF
 #define QUAD uvec2
 vec4 unpack_quad(uvec2 quad) { return vec4(unpackHalf2x16(quad.x), unpackHalf2x16(quad.y)); }
-// packHalf2x16 may round in any direction, and software drivers cut: the value is rounded to nearest even to a half's 11
-// bits first, which leaves packHalf2x16 nothing to round.
+// packHalf2x16 may round in any direction, and software drivers cut: the value is rounded to nearest even to a half's
+// 11 bits first, which leaves packHalf2x16 nothing to round.
 uvec2 pack_quad(vec4 value) {
   const uvec4 bits = floatBitsToUint(value);
   value = uintBitsToFloat((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);

@@ -7,7 +7,7 @@ layout(push_constant) uniform Push {
   uint out_row_quads;
   uint first;                                // channel of the output at which the part begins
   uint part_quads;                           // quads of an output row that it touches
-  uint inner_rows, outer_stride, row_offset;  // input row r is output row r / inner * outer_stride + row_offset + r % inner
+  uint inner_rows, outer_stride, row_offset;  // input row r: row r / inner * outer_stride + row_offset + r % inner
 } push;
 
 void main() {

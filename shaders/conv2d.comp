@@ -1,6 +1,6 @@
 #version 450
-// Convolution, directly: weights [O/4][KH][KW][I/4][4 of I] of a group's inputs. kTileRows neighbouring pixels of an output row
-// x kTileQuads output quads of one group an invocation.
+// Convolution, directly: weights [O/4][KH][KW][I/4][4 of I] of a group's inputs. kTileRows neighbouring pixels of an
+// output row x kTileQuads output quads of one group an invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"

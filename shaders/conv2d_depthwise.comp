@@ -1,6 +1,6 @@
 #version 450
-// Convolution of each channel by itself: weights [KH][KW][C/4]. kTileRows neighbouring pixels of an output row x 1 quad an
-// invocation.
+// Convolution of each channel by itself: weights [KH][KW][C/4]. kTileRows neighbouring pixels of an output row x 1 quad
+// an invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"

@@ -1,6 +1,7 @@
 #version 450
-// Transposed convolution, each output gathering what reaches it: weights [O/4][KH][KW][I/4][4 of I] of a group's inputs.
-// kTileRows pixels of an output row, a stride apart, which the same taps reach, x kTileQuads output quads of one group an invocation.
+// Transposed convolution, each output gathering what reaches it: weights [O/4][KH][KW][I/4][4 of I] of a group's
+// inputs. kTileRows pixels of an output row, a stride apart, which the same taps reach, x kTileQuads output quads of
+// one group an invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
@@ -26,7 +27,8 @@ void main() {
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r * kTileQuads + q] = bias;
   }
   for (uint ky = 0; ky < push.kernel_h; ++ky) {
-    const int y = transposed_source(int(line % push.output_height), int(ky), push.stride_h, push.dilation_h, push.pad_top);
+    const int y =
+        transposed_source(int(line % push.output_height), int(ky), push.stride_h, push.dilation_h, push.pad_top);
     if (!inside(y, push.input_height)) continue;
     for (uint kx = 0; kx < push.kernel_w; ++kx) {
       const uint from = first_x + uint(push.pad_left), back = kx * uint(push.dilation_w);

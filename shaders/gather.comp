@@ -1,6 +1,6 @@
 #version 450
-// Moves elements: each output coordinate (six dimensions, the last in lanes) has its place in the input, or a fill value where
-// that place is outside. transpose, slice, pad, pixel_shuffle.
+// Moves elements: each output coordinate (six dimensions, the last in lanes) has its place in the input, or a fill
+// value where that place is outside. transpose, slice, pad, pixel_shuffle.
 #include "common.glsl"
 
 layout(constant_id = 3) const uint kWholeQuads = 0;  // 1: the lanes of an output quad are those of an input quad

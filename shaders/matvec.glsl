@@ -1,4 +1,5 @@
-// Products with few rows: invocations share the sums of an output quad. Included by the kernels, which say how partial sums meet.
+// Products with few rows: invocations share the sums of an output quad. Included by the kernels, which say how partial
+// sums meet.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Matrix product for few rows: partial sums meet in subgroups of any size, then those of the subgroups in shared memory.
-// The workgroup has one output quad: kSplit is kThreads.
+// Matrix product for few rows: partial sums meet in subgroups of any size, then those of the subgroups in shared
+// memory. The workgroup has one output quad: kSplit is kThreads.
 #include "matvec.glsl"
 
 shared vec4 partial[kTileRows * kThreads];  // a subgroup may be one invocation

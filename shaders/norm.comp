@@ -1,13 +1,13 @@
 #version 450
-// Layer and group normalization: the channels of a sample in groups, each with its mean and variance over the sample's rows. A
-// workgroup of X by Y: X invocations share a bundle, as many groups as are whole quads together; Y bundles.
+// Layer and group normalization: the channels of a sample in groups, each with its mean and variance over the sample's
+// rows. A workgroup of X by Y: X invocations share a bundle, as many groups as are whole quads together; Y bundles.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "kahan.glsl"
 
 layout(constant_id = 7) const uint kShares = 1;    // X, a power of two
 layout(constant_id = 8) const uint kBundles = 1;   // Y
-layout(constant_id = 9) const uint kResponse = 0;  // 1: 1 + weight * x / (mean + epsilon), global response normalization
+layout(constant_id = 9) const uint kResponse = 0;  // 1: 1 + weight * x / (mean + epsilon), as GRN does
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH

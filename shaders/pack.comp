@@ -1,6 +1,7 @@
 #version 450
-// Weights as the blob has them to quads in the order of a kernel: in lane l of quad (a, b, c, d) the element at a*stride_a +
-// b*stride_b + c*stride_c + d*stride_d + l*stride_lane, or 0 where one of the two dimensions that are split in quads has ended.
+// Weights as the blob has them to quads in the order of a kernel: in lane l of quad (a, b, c, d) the element at
+// a*stride_a + b*stride_b + c*stride_c + d*stride_d + l*stride_lane, or 0 where one of the two dimensions that are
+// split in quads has ended.
 #include "pack.glsl"
 
 void main() {

@@ -1,5 +1,5 @@
-// What kernels that pack weights share (sdk/gpu/weights.h). One quad an invocation; quad i holds coordinates (a, b, c, d), d
-// innermost.
+// What kernels that pack weights share (sdk/gpu/weights.h). One quad an invocation; quad i holds coordinates (a, b, c,
+// d), d innermost.
 #define INPUT_TYPE uint
 #include "common.glsl"
 
@@ -13,7 +13,7 @@ layout(push_constant) uniform Push {
   uint stride_a, stride_b, stride_c, stride_d, stride_lane;
   uint lane_limit;                               // elements along the lanes' dimension: 4 * (coordinate lane_of) + lane
   uint lane_of;                                  // 0..3: which of a, b, c, d counts quads of the lanes' dimension
-  uint inner_limit;                              // elements of the other split dimension: 4 * (inner_of) + (inner_lane_of)
+  uint inner_limit;                              // elements of the other split dimension: 4 * inner_of + inner_lane_of
   uint inner_of, inner_lane_of;                  // 4: there is none
 } push;
 

@@ -1,6 +1,6 @@
 #version 450
-// Mean or sum, also of squares, over all dimensions of some kind but the last. A workgroup of X by Y: X quads of one output row, Y shares of the
-// rows that are added up.
+// Mean or sum, also of squares, over all dimensions of some kind but the last. A workgroup of X by Y: X quads of one
+// output row, Y shares of the rows that are added up.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "kahan.glsl"
@@ -53,7 +53,8 @@ void main() {
   for (uint half_shares = kShares / 2; half_shares > 0; half_shares /= 2) {
     barrier();
     if (share < half_shares)
-      partial[share * kQuads + gl_LocalInvocationID.x] += partial[(share + half_shares) * kQuads + gl_LocalInvocationID.x];
+      partial[share * kQuads + gl_LocalInvocationID.x] +=
+          partial[(share + half_shares) * kQuads + gl_LocalInvocationID.x];
   }
   if (share == 0 && inside)
     STORE_OUTPUT(row * push.row_quads + quad, epilogue(partial[gl_LocalInvocationID.x] * push.scale, row, quad));

@@ -1,6 +1,6 @@
 #version 450
-// Turns pairs of a head's channels by angles of their own, one output quad an invocation. Weights: the cosines, then the sines,
-// a row a token.
+// Turns pairs of a head's channels by angles of their own, one output quad an invocation. Weights: the cosines, then
+// the sines, a row a token.
 #include "common.glsl"
 
 layout(constant_id = 3) const uint kInterleaved = 0;  // 1: neighbours are a pair; 0: channels half a head apart

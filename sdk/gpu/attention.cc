@@ -66,8 +66,8 @@ Status gather_biases(Lowering* out, std::vector<uint32_t>* push, Operand* biases
 
 }  // namespace
 
-// The keys and values are copied, head after head, into one binding. A head's channels that are not whole quads get padding
-// on the way in and lose it on the way out.
+// The keys and values are copied, head after head, into one binding. A head's channels that are not whole quads get
+// padding on the way in and lose it on the way out.
 Status lower_attention(const Problem& problem, int, Lowering* out) {
   const fbs::Attention& p = *problem.op.params_as_Attention();
   const Shape &query = problem.inputs[0], &key = problem.inputs[1], &value = problem.inputs[2];

@@ -1,22 +1,18 @@
 #include "sdk/gpu/canary.h"
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <set>
 
-#include "sdk/gpu/canary_reference.h"
 #include "sdk/gpu/canary_shapes.h"
+#include "sdk/gpu/canary_values.h"
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/pipelines.h"
-#include "sdk/gpu/weights.h"
 #include "sdk/graph/shape_rules.h"
-#include "sdk/model/dtype.h"
 
 namespace ferry::gpu {
 namespace {
@@ -24,150 +20,11 @@ namespace {
 using Verdict = Pipelines::Verdict;
 
 constexpr uint64_t kGuardBytes = 64;  // behind every tensor, in the same binding
-// Everything is filled with it before: it is not a number, in both precisions, so what is not written or read from outside
-// shows.
+// Everything is filled with it before: it is not a number, in both precisions, so what is not written or read from
+// outside shows.
 constexpr int kGuard = 0xff;
 
-const fbs::Operator& operator_at(const Model& model, int index) {
-  return *model.graph().operators()->Get(static_cast<unsigned>(index));
-}
-
-uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
-
-// ---- made-up values -----------------------------------------------------------------------------------------------------
-
-// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, so exact in half precision.
-float noise(int tensor, size_t i) {
-  uint32_t hash = static_cast<uint32_t>(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
-  hash = (hash ^ hash >> 16) * 0x7feb352du;
-  hash = (hash ^ hash >> 15) * 0x846ca68bu;
-  hash ^= hash >> 16;
-  const float magnitude = static_cast<float>(256 + (hash >> 1) % 769) / 1024;
-  return hash % 2 == 0 ? magnitude : -magnitude;
-}
-
-// To half precision's eleven bits, exponents left as they are.
-float rounded(float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);
-}
-
-uint16_t to_half(float exact) {
-  const uint32_t bits = std::bit_cast<uint32_t>(exact);
-  return static_cast<uint16_t>((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
-}
-
-// Does the chain divide by what it carries, or take its root? Sums near zero would have no digits then.
-bool wants_positive(const Model& model, const std::vector<int>& operators) {
-  int value = -1;
-  for (int index : operators) {
-    const fbs::Operator& op = operator_at(model, index);
-    const fbs::Unary* unary = op.params_as_Unary();
-    if (unary != nullptr && unary->kind() == fbs::UnaryKind::Sqrt) return true;
-    const fbs::Binary* binary = op.params_as_Binary();
-    if (binary != nullptr && binary->kind() == fbs::BinaryKind::Div && op.inputs()->Get(1) == value) return true;
-    value = op.outputs()->Get(0);
-  }
-  return false;
-}
-
-// An input of a chain that begins with `op`, such that its mistakes show.
-Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, bool positive) {
-  Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
-  const size_t length = static_cast<size_t>(rows_of(shape).channels);
-  const fbs::Pool2d* pool = op.params_as_Pool2d();
-  const fbs::Unary* unary = op.params_as_Unary();
-  const bool saturates =
-      unary != nullptr && (unary->kind() == fbs::UnaryKind::Sigmoid || unary->kind() == fbs::UnaryKind::Tanh);
-  for (size_t i = 0; i < out.values.size(); ++i) {
-    float& value = out.values[i];
-    value = noise(tensor, i);
-    if (positive) value = std::abs(value);
-    if (unary != nullptr) value *= saturates && i % 31 == 0 ? 96 : 4;
-    // Windows with nothing above zero.
-    if (pool != nullptr && pool->kind() == fbs::PoolKind::Max) value -= 0.75f;
-    // Groups of other means.
-    if (op.params_type() == fbs::OpParams::LayerNorm || op.params_type() == fbs::OpParams::GroupNorm)
-      value += 0.5f * static_cast<float>(i % length % 5);
-    // Rows whose exponentials overflow, and such that vanish.
-    if (op.params_type() == fbs::OpParams::Softmax) {
-      constexpr float kOffsets[] = {100, -200, 0};
-      value = 4 * value + kOffsets[i / length % 3];
-    }
-    value = rounded(value);
-  }
-  return out;
-}
-
-// Constants of small sizes for a model's operators, of the model's types.
-class MadeUpConstants : public Constants {
- public:
-  MadeUpConstants(const Model& model, uint64_t alignment)
-      : model_(model), alignment_(std::max<uint64_t>(alignment, 64)) {}
-
-  // At least so many elements of constant `tensor`. `scale`: a power of two.
-  void add(int tensor, int64_t elements, float scale, bool positive) {
-    Entry& entry = entries_.try_emplace(tensor, Entry{0, 0, scale, positive}).first->second;
-    entry.elements = std::max(entry.elements, static_cast<uint64_t>(elements));
-  }
-  float value(int tensor, size_t i) const {
-    const Entry& entry = entries_.at(tensor);
-    const float value = noise(tensor, i) * entry.scale;
-    return entry.positive ? std::abs(value) : value;
-  }
-  Array array(int tensor, const Shape& shape) const {
-    Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
-    for (size_t i = 0; i < out.values.size(); ++i) out.values[i] = value(tensor, i);
-    return out;
-  }
-
-  // After the last add().
-  Status fill() {
-    uint64_t bytes = 0;
-    for (auto& [tensor, entry] : entries_) {
-      entry.offset = bytes;
-      bytes += aligned(entry.elements * dtype_size(dtype(tensor)) + kExtraBytes, kAlignment);
-    }
-    void* memory = nullptr;
-    if (posix_memalign(&memory, alignment_, aligned(std::max<uint64_t>(bytes, 1), alignment_)) != 0)
-      return error(FERRY_OUT_OF_MEMORY, "cannot allocate %llu bytes for canaries",
-                   static_cast<unsigned long long>(bytes));
-    memory_.reset(static_cast<std::byte*>(memory));
-    std::memset(memory, 0, bytes);
-    for (const auto& [tensor, entry] : entries_)
-      for (size_t i = 0; i < entry.elements; ++i) {
-        const float number = value(tensor, i);
-        const uint16_t half = to_half(number);
-        std::byte* at = memory_.get() + entry.offset + i * dtype_size(dtype(tensor));
-        std::memcpy(at, dtype(tensor) == fbs::DType::Float16 ? static_cast<const void*>(&half) : &number,
-                    dtype_size(dtype(tensor)));
-      }
-    return {};
-  }
-
-  std::span<const std::byte> bytes(int tensor) const override {
-    const Entry& entry = entries_.at(tensor);
-    return {memory_.get() + entry.offset, entry.elements * dtype_size(dtype(tensor))};
-  }
-  fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
-
- private:
-  struct Entry {
-    uint64_t offset, elements;
-    float scale;
-    bool positive;
-  };
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-
-  const Model& model_;
-  const uint64_t alignment_;  // whole granules, for those devices that read them in place
-  std::map<int, Entry> entries_;
-  std::unique_ptr<std::byte, Free> memory_;
-};
-
-// ---- one canary ---------------------------------------------------------------------------------------------------------
+// ---- one canary -----------------------------------------------------------------------------------------------------
 
 // Where a tensor lies: quads, and the host's floats.
 struct Slot {
@@ -200,27 +57,11 @@ bool same_work(const Canary& a, const Canary& b) {
                     });
 }
 
-// The chain's operators as one, at the shapes of `program`; only the operators of `step` ride.
-Chain chain_of(const Model& model, const Step& step, const std::vector<Shape>& shapes) {
-  Chain chain{step.operators, {}};
-  for (size_t i = 1; i < step.operators.size(); ++i) {
-    const fbs::Operator& op = operator_at(model, step.operators[i]);
-    const int value = operator_at(model, step.operators[i - 1]).outputs()->Get(0);
-    std::vector<Shape> inputs;
-    std::vector<bool> is_constant;
-    for (int tensor : *op.inputs()) {
-      inputs.push_back(shapes[static_cast<size_t>(tensor)]);
-      is_constant.push_back(model.is_constant(tensor));
-    }
-    const unsigned side = inputs.size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
-    append(op, side, shapes[static_cast<size_t>(value)], inputs, is_constant, &chain.epilogue);
-  }
-  return chain;
-}
-
 // The same operators by the same variants at the shapes of out->program. False: they do not come to that.
 bool lower_alike(const Model& model, const Step& real, const Limits& limits, Canary* out) {
-  const Chain chain = chain_of(model, real, out->program.shapes);
+  Chain chain{{real.operators[0]}, {}};
+  for (size_t i = 1; i < real.operators.size(); ++i)
+    if (!ride(model, out->program.shapes, real.operators[i], &chain)) return false;
   const Problem problem = problem_of(model, chain, out->program.shapes, out->program.storage, limits);
   const int count = alternatives(problem.op.params_type());
   for (int i = -1; i < count; ++i) {  // the first may choose by size
@@ -438,7 +279,7 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
   return {};
 }
 
-// ---- verdicts -----------------------------------------------------------------------------------------------------------
+// ---- verdicts -------------------------------------------------------------------------------------------------------
 
 void condemn(const Variant& variant, const char* why, Pipelines& pipelines, Canaries* out) {
   pipelines.set_verdict(variant, Verdict::Wrong);

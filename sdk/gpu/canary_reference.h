@@ -1,4 +1,5 @@
-// What operators compute, by plain loops: the answers that canaries know. Slow, meant for tensors of a few thousand elements.
+// What operators compute, by plain loops: the answers that canaries know. Slow, meant for tensors of a few thousand
+// elements.
 #pragma once
 
 #include <span>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sdk/gpu/partition.h"
 #include "sdk/graph/shape_rules.h"
 
 namespace ferry::gpu {
@@ -184,10 +185,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
 
 bool shrink(const Model& model, const std::vector<int>& operators, int size, std::vector<Shape>* shapes) {
   const auto at = [&](int tensor) -> Shape& { return (*shapes)[static_cast<size_t>(tensor)]; };
-  const auto operator_at = [&](int index) -> const fbs::Operator& {
-    return *model.graph().operators()->Get(static_cast<unsigned>(index));
-  };
-  const fbs::Operator& root = operator_at(operators[0]);
+  const fbs::Operator& root = operator_at(model, operators[0]);
   std::vector<Shape> inputs;
   for (int tensor : *root.inputs()) inputs.push_back(at(tensor));
   Shape output = at(root.outputs()->Get(0));
@@ -198,7 +196,7 @@ bool shrink(const Model& model, const std::vector<int>& operators, int size, std
   // What rides has the root's output shape; what it reads has that, with a 1 where it had one.
   int value = root.outputs()->Get(0);
   for (size_t i = 1; i < operators.size(); ++i) {
-    const fbs::Operator& op = operator_at(operators[i]);
+    const fbs::Operator& op = operator_at(model, operators[i]);
     for (int tensor : *op.inputs()) {
       if (tensor == value) continue;
       Shape& shape = at(tensor);

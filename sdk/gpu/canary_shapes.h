@@ -12,8 +12,8 @@ namespace ferry::gpu {
 // Ascending; an operator may be lowered differently at each.
 inline constexpr int kCanarySizes = 4;
 
-// Replaces the shapes of all tensors that a chain of operators reads or writes, in `shapes` of every tensor of the model, by
-// small ones. False: its parameters do not allow it.
+// Replaces the shapes of all tensors that a chain of operators reads or writes, in `shapes` of every tensor of the
+// model, by small ones. False: its parameters do not allow it.
 bool shrink(const Model& model, const std::vector<int>& operators, int size, std::vector<Shape>* shapes);
 
 }  // namespace ferry::gpu

@@ -41,6 +41,8 @@ Status Commands::begin(size_t dispatches, bool timed, bool foreign) {
   FERRY_TRY(check(vk.vkBeginCommandBuffer(buffer_, &begin), "vkBeginCommandBuffer"));
   if (timed && device_->limits().timestamp_ns > 0) {
     max_timestamps_ = sets + 1;
+    ticks_.resize(max_timestamps_);
+    nanoseconds_.resize(max_timestamps_);
     const VkQueryPoolCreateInfo queries{.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                         .queryCount = max_timestamps_};
@@ -149,17 +151,17 @@ Status Commands::wait() {
   return status;
 }
 
-Status Commands::timestamps(std::vector<double>* out) const {
-  std::vector<uint64_t> ticks(timestamps_);
-  out->clear();
+Status Commands::timestamps(std::span<const double>* out) {
+  *out = {};
   if (timestamps_ == 0) return {};
   FERRY_TRY(check(device_->vk().vkGetQueryPoolResults(device_->handle(), queries_, 0, timestamps_,
-                                                      ticks.size() * sizeof(uint64_t), ticks.data(), sizeof(uint64_t),
+                                                      timestamps_ * sizeof(uint64_t), ticks_.data(), sizeof(uint64_t),
                                                       VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT),
                   "vkGetQueryPoolResults"));
   const Limits& limits = device_->limits();
-  for (uint64_t tick : ticks)
-    out->push_back(static_cast<double>((tick - ticks[0]) & limits.timestamp_mask) * limits.timestamp_ns);
+  for (size_t i = 0; i < timestamps_; ++i)
+    nanoseconds_[i] = static_cast<double>((ticks_[i] - ticks_[0]) & limits.timestamp_mask) * limits.timestamp_ns;
+  *out = std::span(nanoseconds_).first(timestamps_);
   return {};
 }
 

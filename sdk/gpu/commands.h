@@ -23,8 +23,8 @@ class Commands {
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
 
-  // Room for that many dispatches, and that many + 1 timestamps where `timed`. `foreign`: buffers are the app's, who does
-  // with them whatever it likes before and after.
+  // Room for that many dispatches, and that many + 1 timestamps where `timed`. `foreign`: buffers are the app's, who
+  // does with them whatever it likes before and after.
   Status begin(size_t dispatches, bool timed = false, bool foreign = false);
   // Waits for earlier dispatches where they touch the same bytes. An operand that is None is given the output's place.
   Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
@@ -37,9 +37,9 @@ class Commands {
   Status submit(VkSubmitInfo batch = {}, VkFence fence = VK_NULL_HANDLE);
   bool pending() const { return pending_; }
   Status wait();
-  // Nanoseconds of each timestamp of the last submission, once it is waited for; nothing where `timed` was not given or the
-  // device has no timestamps.
-  Status timestamps(std::vector<double>* out) const;
+  // Nanoseconds of each timestamp of the last submission, once it is waited for; nothing where `timed` was not given or
+  // the device has no timestamps. Allocates nothing; valid until the next call.
+  Status timestamps(std::span<const double>* out);
 
   VkCommandBuffer handle() const { return buffer_; }
 
@@ -58,6 +58,8 @@ class Commands {
   VkQueryPool queries_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   uint32_t timestamps_ = 0, max_timestamps_ = 0;
+  std::vector<uint64_t> ticks_;      // as the device counts
+  std::vector<double> nanoseconds_;  // since the first
   bool pending_ = false, foreign_ = false;
   std::vector<Access> accesses_;  // since the last barrier
 };

@@ -54,8 +54,8 @@ Convolution convolution_of(const Problem& problem, const Params& op) {
 // FERRY_UNSUPPORTED: coordinates exceed 31 bits.
 Status check_coordinates(const Convolution& convolution);
 
-// Push constants after the epilogue's, for tiles of `tile_rows` pixels along the width, `tiles_x` of them in a row. `columns`: of a
-// workgroup. Groups are counted in units of `unit` channels.
+// Push constants after the epilogue's, for tiles of `tile_rows` pixels along the width, `tiles_x` of them in a row.
+// `columns`: of a workgroup. Groups are counted in units of `unit` channels.
 std::vector<uint32_t> push_of(const Convolution& convolution, uint32_t columns, uint32_t tiles_x, uint32_t unit,
                               uint32_t bias);
 

@@ -31,11 +31,9 @@ std::string identity(const DeviceInfo& info, size_t index) {
   return text + std::string(info.properties.deviceName);
 }
 
-uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
-
 }  // namespace
 
-// ---- Buffer -------------------------------------------------------------------------------------------------------------
+// ---- Buffer ---------------------------------------------------------------------------------------------------------
 
 Buffer::Buffer(Buffer&& other) noexcept { *this = std::move(other); }
 
@@ -71,7 +69,7 @@ Status Buffer::invalidate() const {
                "vkInvalidateMappedMemoryRanges");
 }
 
-// ---- Device -------------------------------------------------------------------------------------------------------------
+// ---- Device ---------------------------------------------------------------------------------------------------------
 
 Status Device::open(const char* choice, const char* cache_folder, bool retry, std::shared_ptr<Device>* out) {
   out->reset();

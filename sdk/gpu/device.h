@@ -16,6 +16,9 @@ namespace ferry::gpu {
 
 class Pipelines;
 
+// The multiple of `to` that is `n` or follows it.
+constexpr uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
 // What a device offers, as it says itself.
 struct Limits {
   uint64_t storage_range;     // bytes that one binding may span
@@ -81,9 +84,9 @@ struct ExternalDevice {
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // Sessions that ask for the same choice share a device while one of them lives. A device that was lost in this process is
-  // refused with FERRY_GPU_LOST until `retry`. `cache_folder` null or "": pipelines are not kept on disk; the first
-  // to open a device decides.
+  // Sessions that ask for the same choice share a device while one of them lives. A device that was lost in this
+  // process is refused with FERRY_GPU_LOST until `retry`. `cache_folder` null or "": pipelines are not kept on disk;
+  // the first to open a device decides.
   static Status open(const char* choice, const char* cache_folder, bool retry, std::shared_ptr<Device>* out);
   static Status adopt(const ExternalDevice& external, const char* cache_folder, std::shared_ptr<Device>* out);
   ~Device();
@@ -97,7 +100,8 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // Usable as storage buffer and for transfers.
   Status allocate(uint64_t bytes, MemoryUse use, Buffer* out);
-  // `memory` and `bytes` at multiples of limits().import_alignment; it outlives the buffer. Any error: stage it instead.
+  // `memory` and `bytes` at multiples of limits().import_alignment; it outlives the buffer. Any error: stage it
+  // instead.
   Status import(const void* memory, uint64_t bytes, Buffer* out);
 
   // Thread-safe. `fence` may be null.

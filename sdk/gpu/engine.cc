@@ -1,51 +1,20 @@
 #include "sdk/gpu/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cinttypes>
 #include <cstring>
-#include <optional>
 
-#include "sdk/cpu/op.h"
 #include "sdk/gpu/canary.h"
-#include "sdk/gpu/commands.h"
 #include "sdk/gpu/interop.h"
+#include "sdk/gpu/layout.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/pipelines.h"
 #include "sdk/gpu/tune.h"
 #include "sdk/gpu/weights.h"
-#include "sdk/graph/plan.h"
 
 namespace ferry::gpu {
 namespace {
-
-uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
-
-const fbs::Operator& operator_at(const Model& model, int index) {
-  return *model.graph().operators()->Get(static_cast<unsigned>(index));
-}
-
-// A chain of steps that run on one side without a word to the other: one submission, or operators of the CPU.
-struct Segment {
-  bool on_gpu = true;
-  std::vector<size_t> steps;
-  std::unique_ptr<Commands> commands;
-  std::vector<size_t> timed;  // which step each timestamp but the first ends
-};
-
-// All that depends on the shapes.
-struct Layout {
-  Program program;
-  Plan device, host;                        // the arena; values that the host sees, and scratch memory of CPU operators
-  std::vector<uint64_t> device_workspaces;  // of each step, in the arena
-  Buffer arena, transfer;
-  std::vector<Place> weights;  // of Program.weights
-  std::vector<Place> bound;    // by tensor: buffers of the app's, null where the session's own memory serves
-  std::vector<Segment> segments;
-  std::vector<std::unique_ptr<cpu::Op>> cpu_ops;  // by operator, null where it runs on the GPU
-  std::vector<uint64_t> ports;                    // offset in port_memory, by tensor; kNoOffset: no port
-  std::unique_ptr<std::byte[]> port_memory;
-  uint64_t port_bytes = 0;
-};
 
 class GpuEngine : public Engine, public Interop {
  public:
@@ -70,17 +39,13 @@ class GpuEngine : public Engine, public Interop {
   const EngineReport& report() const override { return report_; }
 
  private:
-  std::vector<int> ports() const;
   Status choose_program(const std::vector<Shape>& shapes, Program* program);
-  Status plan(Layout* layout);
-  Status lower_cpu_ops(Layout* layout, std::vector<uint64_t>* workspaces);
   Status record(Layout* layout);
   Status check_place(int tensor, const Place& place) const;
   Status record_segment(Layout* layout, Segment* segment);
   Place place(const Layout& layout, const Step& step, const Operand& operand) const;
   Place host_place(const Layout& layout, int tensor) const;
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
-  Status setup_cpu_ops(const Layout& layout);
   void copy_inputs() const;
   void copy_results() const;
   Status run_segment(const Segment& segment);
@@ -97,7 +62,6 @@ class GpuEngine : public Engine, public Interop {
   Layout layout_;
   bool submitted_ = false;
   std::vector<double> microseconds_;
-  std::vector<double> timestamps_;
   EngineReport report_;
 };
 
@@ -119,119 +83,11 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
   return {};
 }
 
-std::vector<int> GpuEngine::ports() const {
-  std::vector<int> out;
-  for (const fbs::Port* port : *model_.graph().inputs()) out.push_back(static_cast<int>(port->tensor()));
-  for (size_t t = 0; t < kept_.size(); ++t)
-    if (kept_[t] && std::find(out.begin(), out.end(), static_cast<int>(t)) == out.end() &&
-        !model_.is_constant(static_cast<int>(t)))
-      out.push_back(static_cast<int>(t));
-  return out;
-}
-
 void* GpuEngine::data(int tensor) const {
   if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
   if (layout_.port_memory == nullptr) return nullptr;
   const uint64_t offset = layout_.ports[static_cast<size_t>(tensor)];
   return offset == kNoOffset ? nullptr : layout_.port_memory.get() + offset;
-}
-
-// Two plans over the same steps: values that kernels touch, in quads, and values that the host touches, in floats.
-Status GpuEngine::plan(Layout* layout) {
-  const Program& program = layout->program;
-  const size_t tensors = program.shapes.size();
-  std::vector<bool> on_device(tensors, false), on_host(tensors, false);
-  for (const Step& step : program.steps) {
-    std::vector<bool>& side = step.on_gpu ? on_device : on_host;
-    for (int tensor : step.inputs) side[static_cast<size_t>(tensor)] = true;
-    side[static_cast<size_t>(step.output)] = true;
-  }
-  for (int tensor : ports()) on_host[static_cast<size_t>(tensor)] = true;
-
-  std::vector<uint64_t> workspaces;
-  FERRY_TRY(lower_cpu_ops(layout, &workspaces));
-  PlanRequest device{.alignment = device_->limits().offset_alignment};
-  PlanRequest host{.alignment = std::max<uint64_t>(kAlignment, device_->limits().offset_alignment)};
-  for (size_t t = 0; t < tensors; ++t) {
-    const bool constant = model_.is_constant(static_cast<int>(t));
-    device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], storage_) : 0);
-    host.bytes.push_back(on_host[t] && !constant ? float_bytes(program.shapes[t]) : 0);
-  }
-  // A value that comes from the host has its place in the arena from its first reader on.
-  std::vector<bool> there(tensors, false);
-  std::vector<size_t> device_step;
-  for (size_t s = 0; s < program.steps.size(); ++s) {
-    const Step& step = program.steps[s];
-    PlanRequest::Step planned{.inputs = step.inputs, .output = step.output};
-    for (int tensor : step.inputs) {
-      if (step.on_gpu && !there[static_cast<size_t>(tensor)]) device.steps.push_back({.output = tensor});
-      if (step.on_gpu) there[static_cast<size_t>(tensor)] = true;
-    }
-    if (step.on_gpu) there[static_cast<size_t>(step.output)] = true;
-    device_step.push_back(device.steps.size());
-    planned.reusable = step.reusable;
-    planned.view = step.view && step.on_gpu;
-    planned.workspace = step.on_gpu ? step.workspace : 0;
-    device.steps.push_back(planned);
-    planned.reusable.clear();
-    planned.view = false;
-    planned.workspace = step.on_gpu ? 0 : workspaces[s];
-    host.steps.push_back(std::move(planned));
-  }
-  for (const fbs::Port* port : *model_.graph().inputs()) host.inputs.push_back(static_cast<int>(port->tensor()));
-  for (int tensor : ports()) host.kept.push_back(tensor);
-  layout->device = make_plan(device);
-  for (size_t s : device_step) layout->device_workspaces.push_back(layout->device.workspaces[s]);
-  layout->host = make_plan(host);
-  const uint64_t limit = options_.memory_limit != 0 ? options_.memory_limit : SessionOptions::kDefaultMemoryLimit;
-  if (layout->device.arena_bytes > limit || layout->host.arena_bytes > limit - layout->device.arena_bytes) {
-    return error(FERRY_MEMORY_LIMIT, "activations need %" PRIu64 " bytes; the session's memory_limit is %" PRIu64,
-                 layout->device.arena_bytes, limit);
-  }
-
-  layout->ports.assign(tensors, kNoOffset);
-  for (int tensor : ports()) {
-    const size_t t = static_cast<size_t>(tensor);
-    layout->ports[t] = layout->port_bytes;
-    layout->port_bytes += (host.bytes[t] + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
-  }
-  return {};
-}
-
-Status GpuEngine::lower_cpu_ops(Layout* layout, std::vector<uint64_t>* workspaces) {
-  layout->cpu_ops.resize(model_.graph().operators()->size());
-  workspaces->assign(layout->program.steps.size(), 0);
-  for (size_t s = 0; s < layout->program.steps.size(); ++s) {
-    const Step& step = layout->program.steps[s];
-    if (step.on_gpu) continue;
-    const fbs::Operator& op = operator_at(model_, step.operators[0]);
-    std::unique_ptr<cpu::Op>& lowered = layout->cpu_ops[static_cast<size_t>(step.operators[0])];
-    FERRY_TRY(cpu::initialize());
-    FERRY_TRY(cpu::create_op(model_, op, &lowered));
-    std::vector<Shape> inputs;
-    for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[static_cast<size_t>(tensor)]);
-    size_t workspace = 0;
-    FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[static_cast<size_t>(step.output)], pool_, &workspace));
-    (*workspaces)[s] = workspace;
-  }
-  return {};
-}
-
-Status GpuEngine::setup_cpu_ops(const Layout& layout) {
-  const auto address = [&](int tensor) -> void* {
-    if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
-    return layout.transfer.mapped() + layout.host.offsets[static_cast<size_t>(tensor)];
-  };
-  for (size_t s = 0; s < layout.program.steps.size(); ++s) {
-    const Step& step = layout.program.steps[s];
-    if (step.on_gpu) continue;
-    std::vector<const void*> inputs;
-    for (int tensor : *operator_at(model_, step.operators[0]).inputs()) inputs.push_back(address(tensor));
-    const uint64_t workspace = layout.host.workspaces[s];
-    void* scratch = workspace == kNoOffset ? nullptr : layout.transfer.mapped() + workspace;
-    FERRY_TRY(layout.cpu_ops[static_cast<size_t>(step.operators[0])]->setup(inputs, address(step.output), scratch));
-  }
-  return {};
 }
 
 // Of alternatives that this driver computes rightly, and where asked for the fastest.
@@ -260,7 +116,7 @@ Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
   FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
   FERRY_TRY(weights_->pack(ModelConstants(model_), layout.program.weights, &layout.weights));
-  FERRY_TRY(plan(&layout));
+  FERRY_TRY(plan_layout(model_, kept_, device_->limits().offset_alignment, options_.memory_limit, pool_, &layout));
   const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
   FERRY_TRY(device_->allocate(atom(layout.device.arena_bytes), MemoryUse::Device, &layout.arena));
   FERRY_TRY(device_->allocate(atom(layout.host.arena_bytes), MemoryUse::Readback, &layout.transfer));
@@ -268,7 +124,7 @@ Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
   if (layout.port_memory == nullptr)
     return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for inputs and outputs", layout.port_bytes);
   FERRY_TRY(record(&layout));
-  FERRY_TRY(setup_cpu_ops(layout));
+  FERRY_TRY(setup_cpu_ops(model_, layout));
 
   if (layout_.port_memory != nullptr) {
     for (const fbs::Port* port : *model_.graph().inputs()) {
@@ -322,8 +178,8 @@ Status GpuEngine::dispatch(const Layout& layout, const Step& step, const Dispatc
   return commands->dispatch(dispatch, places);
 }
 
-// Cuts the steps into segments and records those of the GPU. A value goes up before its first reader on the GPU, and down as
-// soon as it is there.
+// Cuts the steps into segments and records those of the GPU. A value goes up before its first reader on the GPU, and
+// down as soon as it is there.
 Status GpuEngine::record(Layout* layout) {
   const Program& program = layout->program;
   for (size_t s = 0; s < program.steps.size(); ++s) {
@@ -406,8 +262,14 @@ Status GpuEngine::run(const std::atomic<Progress>& progress) {
 
 Status GpuEngine::run_segment(const Segment& segment) {
   if (!segment.on_gpu) {
-    for (size_t s : segment.steps)
-      FERRY_TRY(layout_.cpu_ops[static_cast<size_t>(layout_.program.steps[s].operators[0])]->run(pool_));
+    using Clock = std::chrono::steady_clock;
+    for (size_t s : segment.steps) {
+      const size_t op = static_cast<size_t>(layout_.program.steps[s].operators[0]);
+      const auto start = Clock::now();
+      FERRY_TRY(layout_.cpu_ops[op]->run(pool_));
+      if (!microseconds_.empty())
+        microseconds_[op] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    }
     return {};
   }
   FERRY_TRY(layout_.transfer.flush());
@@ -419,10 +281,11 @@ Status GpuEngine::run_segment(const Segment& segment) {
 
 Status GpuEngine::read_times(const Segment& segment) {
   if (microseconds_.empty()) return {};
-  FERRY_TRY(segment.commands->timestamps(&timestamps_));
-  for (size_t i = 0; i + 1 < timestamps_.size(); ++i) {
+  std::span<const double> nanoseconds;
+  FERRY_TRY(segment.commands->timestamps(&nanoseconds));
+  for (size_t i = 0; i + 1 < nanoseconds.size(); ++i) {
     const Step& step = layout_.program.steps[segment.timed[i]];
-    microseconds_[static_cast<size_t>(step.operators.back())] = (timestamps_[i + 1] - timestamps_[i]) / 1000;
+    microseconds_[static_cast<size_t>(step.operators.back())] = (nanoseconds[i + 1] - nanoseconds[i]) / 1000;
   }
   return {};
 }

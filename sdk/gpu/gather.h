@@ -15,7 +15,8 @@ struct GatherDim {
   int32_t limit = 0;   // coordinates that the input has from there; 0: as many as the output has
 };
 
-// `base`: element of the input that the first coordinates stand for. At most six dimensions. `input`, `output`: as in Call.
+// `base`: element of the input that the first coordinates stand for. At most six dimensions. `input`, `output`: as in
+// Call.
 Status add_gather(std::vector<GatherDim> dims, int64_t base, float fill, Lowering* out, const Operand& input = {},
                   const Operand& output = {});
 // The same elements in rows of another length.

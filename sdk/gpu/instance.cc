@@ -18,7 +18,8 @@ bool find(PFN_vkGetInstanceProcAddr get, VkInstance instance, const char* name, 
   return *out != nullptr;
 }
 
-// What the kernels take for granted; the specification guarantees all of it to devices with a compute queue, drivers do not.
+// What the kernels take for granted; the specification guarantees all of it to devices with a compute queue, drivers do
+// not.
 std::string problem_of(const VkPhysicalDeviceProperties& p, bool has_compute) {
   const VkPhysicalDeviceLimits& l = p.limits;
   const auto text = [](const char* format, auto... values) {

@@ -25,8 +25,8 @@ struct InstanceFunctions {
   static Status load(PFN_vkGetInstanceProcAddr get, VkInstance instance, InstanceFunctions* out);
 };
 
-// A physical device, described. `problem` says in one sentence why it cannot serve ("" where it can): Vulkan below 1.1, no
-// compute queue, limits below what the kernels need (4 storage buffers a stage, 128 bytes of push constants, 128
+// A physical device, described. `problem` says in one sentence why it cannot serve ("" where it can): Vulkan below 1.1,
+// no compute queue, limits below what the kernels need (4 storage buffers a stage, 128 bytes of push constants, 128
 // invocations a workgroup, 16 KiB of shared memory).
 struct DeviceInfo {
   VkPhysicalDevice handle = VK_NULL_HANDLE;
@@ -50,9 +50,9 @@ class Instance {
   const InstanceFunctions& functions() const { return functions_; }
   const std::vector<DeviceInfo>& devices() const { return devices_; }
 
-  // The device of that index ("0"), of a name that contains `choice` in any case, or the best ("", "best"): one that can
-  // serve, discrete before integrated before virtual before software, then by memory. FERRY_GPU_UNAVAILABLE: none, or
-  // its `problem`.
+  // The device of that index ("0"), of a name that contains `choice` in any case, or the best ("", "best"): one that
+  // can serve, discrete before integrated before virtual before software, then by memory. FERRY_GPU_UNAVAILABLE: none,
+  // or its `problem`.
   Status choose(const char* choice, const DeviceInfo** out) const;
 
  private:

@@ -18,9 +18,9 @@ class Interop {
  public:
   virtual ~Interop() = default;
 
-  // Input or output `tensor` lies at `place` from the next run on until the engine is prepared again: float32, rows without
-  // padding. A null buffer: in host memory again. FERRY_INVALID_ARGUMENT: the place does not fit. FERRY_UNSUPPORTED: the
-  // CPU has a part in it.
+  // Input or output `tensor` lies at `place` from the next run on until the engine is prepared again: float32, rows
+  // without padding. A null buffer: in host memory again. FERRY_INVALID_ARGUMENT: the place does not fit.
+  // FERRY_UNSUPPORTED: the CPU has a part in it.
   virtual Status bind(int tensor, const Place& place) = 0;
 
   // Begins a run and returns: the batch gets its command buffer here. Engine::finish() ends it. `fence` may be null.

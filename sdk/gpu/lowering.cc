@@ -38,7 +38,7 @@ Operand Lowering::input(unsigned i) {
 
 Operand Lowering::workspace(uint64_t bytes) {
   const uint64_t alignment = problem_.limits.offset_alignment;
-  const uint64_t offset = (step_->workspace + alignment - 1) / alignment * alignment;
+  const uint64_t offset = aligned(step_->workspace, alignment);
   step_->workspace = offset + bytes;
   return Operand::workspace(offset, bytes);
 }
@@ -111,7 +111,7 @@ Status Lowering::add_with_epilogue(Call call, Region region, float min, float ma
   return {};
 }
 
-// ---- pieces of weights --------------------------------------------------------------------------------------------------
+// ---- pieces of weights ----------------------------------------------------------------------------------------------
 
 namespace {
 

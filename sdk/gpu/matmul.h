@@ -17,8 +17,8 @@ inline constexpr int kMatmulAlternatives = 12;
 // `least`: fewer invocations than that will not do.
 Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t least, Lowering* out);
 
-// Several products, without an epilogue, between workspaces: [z][rows][inputs] times weights [outputs/4][z][inputs/4][4 of
-// inputs] to [z][rows][outputs].
+// Several products, without an epilogue, between workspaces: [z][rows][inputs] times weights [outputs/4][z][inputs/4][4
+// of inputs] to [z][rows][outputs].
 void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
                  const Operand& input, const Operand& weights, const Operand& output, Lowering* out);
 

@@ -1,4 +1,5 @@
-// Layer, group and global response normalization: all by one kernel, the last one with a sum before and a product behind.
+// Layer, group and global response normalization: all by one kernel, the last one with a sum before and a product
+// behind.
 #include <algorithm>
 #include <bit>
 

@@ -49,8 +49,8 @@ class Lowering {
 
   // A kernel without an epilogue.
   void add(const Call& call);
-  // A kernel that includes epilogue.glsl: clamps to [min, max] (op's own clamp), then the chain's steps. The steps' vectors are
-  // packed behind `region`, in the same binding. FERRY_UNSUPPORTED: there is no room for so many steps.
+  // A kernel that includes epilogue.glsl: clamps to [min, max] (op's own clamp), then the chain's steps. The steps'
+  // vectors are packed behind `region`, in the same binding. FERRY_UNSUPPORTED: there is no room for so many steps.
   Status add_with_epilogue(Call call, Region region = {}, float min = -INFINITY, float max = INFINITY);
 
   // Input `i` of the operator: the activation, or the constant packed in rows.
@@ -82,7 +82,7 @@ Status lower(const Problem& problem, int alternative, Lowering* out);
 // That an invocation may spend in its loops: lavapipe leaves them after 65535 rounds in all, and computes wrongly.
 inline constexpr uint64_t kMostRounds = 60000;
 
-// ---- pieces of weights --------------------------------------------------------------------------------------------------
+// ---- pieces of weights ----------------------------------------------------------------------------------------------
 
 // [rows][length] in rows of quads: biases, vectors. One element for a whole row where `repeat`.
 Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat = false);

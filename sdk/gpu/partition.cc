@@ -9,10 +9,6 @@
 namespace ferry::gpu {
 namespace {
 
-const fbs::Operator& operator_at(const Model& model, int index) {
-  return *model.graph().operators()->Get(static_cast<unsigned>(index));
-}
-
 int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
 
 std::vector<Shape> input_shapes(const fbs::Operator& op, const std::vector<Shape>& shapes) {
@@ -35,6 +31,8 @@ bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
 }
 
+constexpr ferry_status kDenied = FERRY_GPU_UNAVAILABLE;  // by the device or its driver
+
 Status fits_limits(const Step& step, const Program& program, const Limits& limits) {
   for (const Dispatch& dispatch : step.dispatches) {
     for (const Operand& operand : dispatch.bindings) {
@@ -42,20 +40,20 @@ Status fits_limits(const Step& step, const Program& program, const Limits& limit
       if (operand.kind == Operand::Kind::Weights)
         bytes = program.weights[static_cast<size_t>(operand.index)].quads() * quad_bytes(program.storage);
       if (bytes / quad_bytes(program.storage) >= uint64_t{1} << 29)
-        return unsupported("an operand of %llu bytes; kernels count 2^31 elements",
-                           static_cast<unsigned long long>(bytes));
+        return error(kDenied, "an operand of %llu bytes; kernels count 2^31 elements",
+                     static_cast<unsigned long long>(bytes));
       if (bytes > limits.storage_range)
-        return unsupported("an operand of %llu bytes; the device binds %llu", static_cast<unsigned long long>(bytes),
-                           static_cast<unsigned long long>(limits.storage_range));
+        return error(kDenied, "an operand of %llu bytes; the device binds %llu", static_cast<unsigned long long>(bytes),
+                     static_cast<unsigned long long>(limits.storage_range));
     }
     const auto& size = dispatch.variant.constants;
     if (size[0] > limits.workgroup_size[0] || size[1] > limits.workgroup_size[1] ||
         size[2] > limits.workgroup_size[2] || size[0] * size[1] * size[2] > limits.invocations)
-      return unsupported("a workgroup of %u x %u x %u; the device allows %u invocations", size[0], size[1], size[2],
-                         limits.invocations);
+      return error(kDenied, "a workgroup of %u x %u x %u; the device allows %u invocations", size[0], size[1], size[2],
+                   limits.invocations);
     for (size_t i = 0; i < 3; ++i)
       if (dispatch.groups[i] > limits.workgroup_count[i])
-        return unsupported("%u workgroups; the device allows %u", dispatch.groups[i], limits.workgroup_count[i]);
+        return error(kDenied, "%u workgroups; the device allows %u", dispatch.groups[i], limits.workgroup_count[i]);
   }
   return {};
 }
@@ -87,6 +85,18 @@ void list_inputs(const Model& model, const Chain& chain, const std::vector<Shape
 
 }  // namespace
 
+bool ride(const Model& model, const std::vector<Shape>& shapes, int next, Chain* chain) {
+  const int value = output_of(operator_at(model, chain->operators.back()));
+  const fbs::Operator& op = operator_at(model, next);
+  const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
+  const Shape& output = shapes[static_cast<size_t>(output_of(op))];
+  if (shapes[static_cast<size_t>(value)] != output ||
+      !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain->epilogue))
+    return false;
+  chain->operators.push_back(next);
+  return true;
+}
+
 std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept) {
   const auto& operators = *model.graph().operators();
   const int count = static_cast<int>(operators.size());
@@ -107,13 +117,7 @@ std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& sha
       const size_t value = static_cast<size_t>(output_of(operator_at(model, last)));
       const int next = reader[value];
       if (kept[value] || readers[value] != 1 || chain_of[static_cast<size_t>(next)] >= 0) break;
-      const fbs::Operator& op = operator_at(model, next);
-      const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == static_cast<int>(value) ? 1 : 0;
-      const Shape& output = shapes[static_cast<size_t>(output_of(op))];
-      if (shapes[value] != output ||
-          !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain.epilogue))
-        break;
-      chain.operators.push_back(next);
+      if (!ride(model, shapes, next, &chain)) break;
       last = next;
     }
     for (int index : chain.operators) chain_of[static_cast<size_t>(index)] = static_cast<int>(chains.size());
@@ -173,12 +177,12 @@ Status lower_chain(const Model& model, const Chain& chain, const std::vector<Sha
     Status status = lower_by(problem, alternative, program, step);
     for (const Dispatch& dispatch : step->dispatches) {
       if (!status.ok() || device.pipelines().verdict(dispatch.variant) != Pipelines::Verdict::Wrong) continue;
-      status = unsupported("this driver computes %s wrongly", to_string(dispatch.variant).c_str());
+      status = error(kDenied, "this driver computes %s wrongly", to_string(dispatch.variant).c_str());
     }
     if (status.ok()) return {};
     step->dispatches.clear();
     step->workspace = 0;
-    reason = std::move(status);
+    if (reason.code() != kDenied) reason = std::move(status);
   }
   return reason;
 }

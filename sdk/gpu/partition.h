@@ -11,25 +11,33 @@
 
 namespace ferry::gpu {
 
+inline const fbs::Operator& operator_at(const Model& model, int index) {
+  return *model.graph().operators()->Get(static_cast<unsigned>(index));
+}
+
 // Operators that run as one: the first, and elementwise ones that ride on it.
 struct Chain {
   std::vector<int> operators;  // in Model.operators, ascending
   Epilogue epilogue;           // of all but the first
 };
 
-// Every operator in exactly one chain, in an order that computes values before their use. `kept` is by tensor: must it exist
-// after a run (an output, a kept tap)? Such values, and those with a second reader, end a chain.
+// Lets operator `next`, which reads what the chain computes, ride on it. False: it cannot, and the chain is as it was.
+bool ride(const Model& model, const std::vector<Shape>& shapes, int next, Chain* chain);
+
+// Every operator in exactly one chain, in an order that computes values before their use. `kept` is by tensor: must it
+// exist after a run (an output, a kept tap)? Such values, and those with a second reader, end a chain.
 std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept);
 
 // The problem of a chain at the shapes of `shapes` (of every tensor).
 Problem problem_of(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage,
                    const Limits& limits);
 
-// Lowers a chain by its tuned alternative, else by the first that fits the problem, the device's limits, and of which no
-// variant is known to be wrong on this driver. FERRY_UNSUPPORTED with the last reason where there is none.
+// Lowers a chain by its tuned alternative, else by the first that fits the problem, the device's limits, and of which
+// no variant is known to be wrong on this driver. Where there is none: FERRY_GPU_UNAVAILABLE with what the device or
+// its driver lacks for one that fits the problem, or FERRY_UNSUPPORTED.
 Status lower_chain(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, const Device& device,
                    Program* program, Step* step);
-// By that alternative only.
+// By that alternative only. FERRY_UNSUPPORTED: it does not fit the problem; FERRY_GPU_UNAVAILABLE: the device's limits.
 Status lower_by(const Problem& problem, int alternative, Program* program, Step* step);
 
 // What names an operator, its parameters, its shapes and what rides on it, for tuned choices: "conv2d f16 ...".

@@ -42,7 +42,7 @@ class Pipelines {
   VkDescriptorSetLayout set_layout() const { return set_layout_; }
   VkPipelineLayout layout() const { return layout_; }
 
-  // Thread-safe; made at the first call. A failure is remembered like a failed canary.
+  // Thread-safe; made at the first call. A failure is not remembered: the next call tries again.
   Status get(const Variant& variant, VkPipeline* out);
 
   // Canary verdicts, kept on disk. Thread-safe.

@@ -1,5 +1,5 @@
-// What a session runs on a GPU for given shapes: pure data, no Vulkan handle. Made by lowering (op.h, partition.h), brought
-// to a device by recording.h.
+// What a session runs on a GPU for given shapes: pure data, no Vulkan handle. Made by lowering (op.h, partition.h),
+// brought to a device by recording.h.
 #pragma once
 
 #include <array>

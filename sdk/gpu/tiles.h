@@ -28,8 +28,8 @@ inline std::array<uint32_t, 3> tile_groups(uint32_t quad_tiles, uint32_t row_til
   return spread(groups, 1, limits);
 }
 
-// FERRY_UNSUPPORTED: an invocation would go through its loops more often than drivers allow: lavapipe leaves them after 65535
-// rounds in all.
+// FERRY_UNSUPPORTED: an invocation would go through its loops more often than drivers allow: lavapipe leaves them after
+// 65535 rounds in all.
 Status check_rounds(uint64_t rounds);
 
 // With fewer invocations a phone's GPU has idle lanes: smaller tiles are better then.

@@ -44,7 +44,7 @@ class Arena {
     uint64_t end = 0;
     const auto take = [&](uint64_t bytes) {
       const uint64_t begin = end;
-      end = (begin + bytes + alignment - 1) / alignment * alignment;
+      end = aligned(begin + bytes, alignment);
       return begin;
     };
     for (const Dispatch& dispatch : candidate.step().dispatches)
@@ -91,7 +91,7 @@ Status time(Device& device, const Candidate& candidate, const std::vector<Place>
   commands.timestamp();
   FERRY_TRY(commands.end());
   *nanoseconds = INFINITY;
-  std::vector<double> timestamps;
+  std::span<const double> timestamps;
   for (int run = 0; run < kRuns; ++run) {
     const auto start = std::chrono::steady_clock::now();
     FERRY_TRY(commands.submit());

@@ -9,10 +9,10 @@
 
 namespace ferry::gpu {
 
-// Times the alternatives of every chain of operators that has more than one, at these shapes of every tensor and with the
-// model's weights, and tells the device's pipelines the fastest; those that were timed before, on any run of the app, are left
-// as they are. `kept` as in make_chains(). *measured: chains timed by this call. Whether the fastest is right is for
-// canaries to find out. FERRY_GPU_LOST.
+// Times the alternatives of every chain of operators that has more than one, at these shapes of every tensor and with
+// the model's weights, and tells the device's pipelines the fastest; those that were timed before, on any run of the
+// app, are left as they are. `kept` as in make_chains(). *measured: chains timed by this call. Whether the fastest is
+// right is for canaries to find out. FERRY_GPU_LOST.
 Status tune(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept, Device& device,
             Storage storage, size_t* measured);
 

@@ -16,8 +16,6 @@ constexpr uint32_t kWorkgroup = 64;
 // Words of the push constants that pack kernels begin with.
 constexpr size_t kQuads = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
 
-uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
-
 // A run of a piece's outermost coordinate, small enough to be staged.
 struct Part {
   const Piece* piece;

@@ -42,8 +42,8 @@ class Weights {
   // Those of a model, whoever holds them already. They must not outlive it.
   static std::shared_ptr<Weights> of(const Model& model, Device& device, Storage storage);
 
-  // Packs the regions that are not here yet and gives the places of all. Reads constants where they lie (imported) where the
-  // device can, through a staging buffer otherwise. Thread-safe.
+  // Packs the regions that are not here yet and gives the places of all. Reads constants where they lie (imported)
+  // where the device can, through a staging buffer otherwise. Thread-safe.
   Status pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out);
 
   // Bytes on the device.

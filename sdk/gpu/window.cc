@@ -5,7 +5,7 @@ namespace {
 
 uint32_t word(int32_t value) { return static_cast<uint32_t>(value); }
 
-// `picture` is the side that is not cut.
+// No gather: what is shifted beyond an edge comes in at the other. `picture` is the side that is not cut.
 template <typename Params>
 Status add_window(const Params& p, const Shape& picture, bool reverse, Lowering* out) {
   const auto shift = [](int32_t by, int32_t size) { return word((by % size + size) % size); };

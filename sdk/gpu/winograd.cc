@@ -1,4 +1,5 @@
-// Winograd's minimal filtering: a transform of the input, a matrix product for each of the n*n points, a transform of those.
+// Winograd's minimal filtering: a transform of the input, a matrix product for each of the n*n points, a transform of
+// those.
 #include "sdk/gpu/convolution.h"
 #include "sdk/gpu/matmul.h"
 

@@ -16,8 +16,8 @@
 namespace ferry::testing {
 namespace {
 
-// Largest difference over the largest magnitude: sums of up to 2304 products in float32, through Winograd's transforms, and
-// what rides on them.
+// Largest difference over the largest magnitude: sums of up to 2304 products in float32, through Winograd's transforms,
+// and what rides on them.
 constexpr double kBound = 1e-5;
 // Mean squared error over the mean square.
 constexpr double kHalfBound = 1e-5;
@@ -211,6 +211,58 @@ fbs::Conv2dT conv(int stride, int pad, int groups = 1, int dilation = 1) {
   p.groups = groups;
   p.dilation_h = p.dilation_w = dilation;
   return p;
+}
+
+// The reason is the device's, not that of the last alternative tried, which was for other problems.
+TEST(Alternatives, AreRefusedForOperandsThatTheDeviceDoesNotBind) {
+  for (const std::string& gpu : test_gpus()) {
+    std::shared_ptr<gpu::Device> device;
+    ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
+    const uint64_t range = device->limits().storage_range;
+    const Shape shape{1, static_cast<int32_t>(range / 16 / 4096 + 1), 4096, 4};
+    Graph graph;
+    const Tensor x = graph.add_input("x", shape, fbs::Layout::Same);
+    const Tensor w = constant(graph, "w", {4, 3, 3, 4}, 1);
+    graph.add_output("y", graph.add_op("op", conv(1, 1), {x, w}), fbs::Layout::Same);
+    AlignedBytes blob(pack(graph));
+    std::shared_ptr<Model> model;
+    ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
+    gpu::Program program;
+    const std::vector<Shape> shapes = {shape, w.shape(), shape};
+    ASSERT_TRUE(gpu::make_program(*model, shapes, {false, false, true}, *device, gpu::Storage::Float32, &program).ok());
+    ASSERT_EQ(program.steps.size(), 1u);
+    EXPECT_FALSE(program.steps[0].on_gpu);
+    EXPECT_EQ(program.steps[0].reason, "an operand of " + std::to_string(shape.elements() * 4) +
+                                           " bytes; the device binds " + std::to_string(range));
+  }
+}
+
+// A profile has the time of operators that the GPU leaves to the CPU.
+TEST(Alternatives, OfTheCpuAreTimed) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {5, 250000}, fbs::Layout::Same);
+  const Tensor w = constant(graph, "w", {2, 250000}, 1);
+  const Tensor y = graph.add_op("long", fbs::LinearT(), {x, w});
+  graph.add_output("y", graph.add_op("act", unary(fbs::UnaryKind::Sigmoid), {y}), fbs::Layout::Same);
+  AlignedBytes blob(pack(graph));
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
+  for (const std::string& gpu : test_gpus()) {
+    SessionOptions options;
+    options.num_threads = 1;
+    options.profile = true;
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_required = true;
+    options.gpu_device = gpu.c_str();
+    std::unique_ptr<Session> session;
+    Status status = Session::create(model, options, &session);
+    ASSERT_TRUE(status.ok()) << status.message();
+    status = session->run();
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_STREQ(session->computing().backend_of(0), "cpu");
+    EXPECT_STREQ(session->computing().backend_of(1), "gpu");
+    EXPECT_GT(session->computing().microseconds()[0], 0) << gpu;
+  }
 }
 
 TEST(Alternatives, OfLinear) {

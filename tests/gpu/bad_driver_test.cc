@@ -17,8 +17,8 @@ void expect_right(const Graph& graph, ferry_model* model, ferry_session* session
     EXPECT_LE(relative_error(values, expected.at(name)), 1e-5) << name;
 }
 
-// A session that wants a GPU runs on the CPU, says why in one sentence that holds `words`, and gives the right numbers. One
-// that must have a GPU is refused with the same sentence.
+// A session that wants a GPU runs on the CPU, says why in one sentence that holds `words`, and gives the right numbers.
+// One that must have a GPU is refused with the same sentence.
 void expect_cpu_because(const std::string& words, const char* gpu = nullptr,
                         ferry_status status = FERRY_GPU_UNAVAILABLE) {
   const auto graph = small_classifier();

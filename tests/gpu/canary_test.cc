@@ -1,5 +1,5 @@
-// A driver that computes a kernel wrongly is found out before a model relies on it: faults planted in the shaders one by
-// one, each of which a canary must notice, and results that are right nevertheless.
+// A driver that computes a kernel wrongly is found out before a model relies on it: faults planted in the shaders one
+// by one, each of which a canary must notice, and results that are right nevertheless.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 constexpr double kBound = 1e-5;      // largest difference from the CPU's results over their largest magnitude
 constexpr double kHalfBound = 5e-3;  // likewise, of half precision
 
-// ---- networks of one operator, or of a chain ----------------------------------------------------------------------------
+// ---- networks of one operator, or of a chain ------------------------------------------------------------------------
 
 std::vector<float> some(const Shape& shape, uint32_t seed) {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
@@ -274,7 +274,7 @@ Tensor enlarged(Graph& graph) {
   return graph.add_op("op", p, {input(graph, "x", {2, 11, 13, 22})});
 }
 
-// ---- faults -------------------------------------------------------------------------------------------------------------
+// ---- faults ---------------------------------------------------------------------------------------------------------
 
 struct Fault {
   const char* kernel;
@@ -521,7 +521,7 @@ std::vector<uint32_t> compile(const Fault& fault, const std::filesystem::path& f
   return code;
 }
 
-// ---- sessions -----------------------------------------------------------------------------------------------------------
+// ---- sessions -------------------------------------------------------------------------------------------------------
 
 class Case {
  public:

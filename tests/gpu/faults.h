@@ -12,8 +12,8 @@
 
 namespace ferry::testing {
 
-// Instances that are made in the lifetime of this object have the layer in them. The program has one instance at a time,
-// which goes with its last session: make this first.
+// Instances that are made in the lifetime of this object have the layer in them. The program has one instance at a
+// time, which goes with its last session: make this first.
 class Faults {
  public:
   Faults() : folder_("VK_ADD_LAYER_PATH", FERRY_FAULT_LAYER_FOLDER), layers_("VK_INSTANCE_LAYERS", layers()) {

@@ -1,5 +1,5 @@
-// Whatever call to Vulkan fails, and however: every run gives the right numbers and returns success, the report says what
-// happened, and nothing is left behind.
+// Whatever call to Vulkan fails, and however: every run gives the right numbers and returns success, the report says
+// what happened, and nothing is left behind.
 #include <ferry/ferry.h>
 
 #include <functional>

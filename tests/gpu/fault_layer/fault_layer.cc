@@ -16,7 +16,7 @@
 
 namespace {
 
-// ---- what the test asks for, and what is seen -------------------------------------------------------------------------
+// ---- what the test asks for, and what is seen -----------------------------------------------------------------------
 
 // The loader's table: an instance, a device and all that comes from it begin with the address of one.
 using Key = const void*;
@@ -67,8 +67,8 @@ Function next(Key key, const char* name) {
 
 void add_chain(Chain chain);
 
-// Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or no
-// device.
+// Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or
+// no device.
 VkResult fault(Key key, const char* name) {
   State& s = state();
   VkDevice lost = VK_NULL_HANDLE;
@@ -94,7 +94,7 @@ void add_live(const char* type, int change) {
   state().live[type] += static_cast<uint32_t>(change);
 }
 
-// ---- generic wrappers ---------------------------------------------------------------------------------------------------
+// ---- generic wrappers -----------------------------------------------------------------------------------------------
 
 // A name as a template argument.
 template <size_t N>
@@ -139,7 +139,7 @@ struct Destroy<name, type, void (*)(VkDevice, Object, const VkAllocationCallback
   }
 };
 
-// ---- functions with something of their own ------------------------------------------------------------------------------
+// ---- functions with something of their own --------------------------------------------------------------------------
 
 template <typename CreateInfo, typename LayerInfo>
 LayerInfo* link_of(const CreateInfo* info, VkStructureType type) {
@@ -283,7 +283,7 @@ void queue_families(VkPhysicalDevice device, uint32_t* count, VkQueueFamilyPrope
   for (uint32_t i = 0; i < *count; ++i) out[i].queueFlags &= ~VkQueueFlags(VK_QUEUE_COMPUTE_BIT);
 }
 
-// ---- the layer's interface ----------------------------------------------------------------------------------------------
+// ---- the layer's interface ------------------------------------------------------------------------------------------
 
 PFN_vkVoidFunction get_instance_function(VkInstance instance, const char* name);
 PFN_vkVoidFunction get_device_function(VkDevice device, const char* name);

@@ -1,6 +1,6 @@
-// A Vulkan layer for tests: fails the n-th call, counts what is alive, and lets a driver look worse than it is. The library
-// is loaded by the Vulkan loader (as layer VK_LAYER_FERRY_fault) and by the test (tests/gpu/faults.h): one and the same.
-// It lies nearest to the program, so that the validation layer sees what reaches the driver and nothing else.
+// A Vulkan layer for tests: fails the n-th call, counts what is alive, and lets a driver look worse than it is. The
+// library is loaded by the Vulkan loader (as layer VK_LAYER_FERRY_fault) and by the test (tests/gpu/faults.h): one and
+// the same. It lies nearest to the program, so that the validation layer sees what reaches the driver and nothing else.
 #pragma once
 
 #include <vulkan/vulkan_core.h>

@@ -1,0 +1,110 @@
+#include "sdk/gpu/canary_values.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "sdk/gpu/partition.h"
+
+namespace ferry::gpu {
+namespace {
+
+// On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, so exact in half precision.
+float noise(int tensor, size_t i) {
+  uint32_t hash = static_cast<uint32_t>(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
+  hash = (hash ^ hash >> 16) * 0x7feb352du;
+  hash = (hash ^ hash >> 15) * 0x846ca68bu;
+  hash ^= hash >> 16;
+  const float magnitude = static_cast<float>(256 + (hash >> 1) % 769) / 1024;
+  return hash % 2 == 0 ? magnitude : -magnitude;
+}
+
+// To half precision's eleven bits, exponents left as they are.
+float rounded(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return std::bit_cast<float>((bits + 0xfff + (bits >> 13 & 1)) & 0xffffe000u);
+}
+
+uint16_t to_half(float exact) {
+  const uint32_t bits = std::bit_cast<uint32_t>(exact);
+  return static_cast<uint16_t>((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
+}
+
+}  // namespace
+
+bool wants_positive(const Model& model, const std::vector<int>& operators) {
+  int value = -1;
+  for (int index : operators) {
+    const fbs::Operator& op = operator_at(model, index);
+    const fbs::Unary* unary = op.params_as_Unary();
+    if (unary != nullptr && unary->kind() == fbs::UnaryKind::Sqrt) return true;
+    const fbs::Binary* binary = op.params_as_Binary();
+    if (binary != nullptr && binary->kind() == fbs::BinaryKind::Div && op.inputs()->Get(1) == value) return true;
+    value = op.outputs()->Get(0);
+  }
+  return false;
+}
+
+Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, bool positive) {
+  Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
+  const size_t length = static_cast<size_t>(rows_of(shape).channels);
+  const fbs::Pool2d* pool = op.params_as_Pool2d();
+  const fbs::Unary* unary = op.params_as_Unary();
+  const bool saturates =
+      unary != nullptr && (unary->kind() == fbs::UnaryKind::Sigmoid || unary->kind() == fbs::UnaryKind::Tanh);
+  for (size_t i = 0; i < out.values.size(); ++i) {
+    float& value = out.values[i];
+    value = noise(tensor, i);
+    if (positive) value = std::abs(value);
+    if (unary != nullptr) value *= saturates && i % 31 == 0 ? 96 : 4;
+    // Windows with nothing above zero.
+    if (pool != nullptr && pool->kind() == fbs::PoolKind::Max) value -= 0.75f;
+    // Groups of other means.
+    if (op.params_type() == fbs::OpParams::LayerNorm || op.params_type() == fbs::OpParams::GroupNorm)
+      value += 0.5f * static_cast<float>(i % length % 5);
+    // Rows whose exponentials overflow, and such that vanish.
+    if (op.params_type() == fbs::OpParams::Softmax) {
+      constexpr float kOffsets[] = {100, -200, 0};
+      value = 4 * value + kOffsets[i / length % 3];
+    }
+    value = rounded(value);
+  }
+  return out;
+}
+
+float MadeUpConstants::value(int tensor, size_t i) const {
+  const Entry& entry = entries_.at(tensor);
+  const float value = noise(tensor, i) * entry.scale;
+  return entry.positive ? std::abs(value) : value;
+}
+
+Array MadeUpConstants::array(int tensor, const Shape& shape) const {
+  Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
+  for (size_t i = 0; i < out.values.size(); ++i) out.values[i] = value(tensor, i);
+  return out;
+}
+
+Status MadeUpConstants::fill() {
+  uint64_t bytes = 0;
+  for (auto& [tensor, entry] : entries_) {
+    entry.offset = bytes;
+    bytes += aligned(entry.elements * dtype_size(dtype(tensor)) + kExtraBytes, kAlignment);
+  }
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment_, aligned(std::max<uint64_t>(bytes, 1), alignment_)) != 0)
+    return error(FERRY_OUT_OF_MEMORY, "cannot allocate %llu bytes for canaries",
+                 static_cast<unsigned long long>(bytes));
+  memory_.reset(static_cast<std::byte*>(memory));
+  std::memset(memory, 0, bytes);
+  for (const auto& [tensor, entry] : entries_)
+    for (size_t i = 0; i < entry.elements; ++i) {
+      const float number = value(tensor, i);
+      const uint16_t half = to_half(number);
+      std::byte* at = memory_.get() + entry.offset + i * dtype_size(dtype(tensor));
+      std::memcpy(at, dtype(tensor) == fbs::DType::Float16 ? static_cast<const void*>(&half) : &number,
+                  dtype_size(dtype(tensor)));
+    }
+  return {};
+}
+
+}  // namespace ferry::gpu

@@ -1,0 +1,62 @@
+// What canaries compute on: made-up inputs and constants, the same on every host.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "sdk/gpu/canary_reference.h"
+#include "sdk/gpu/weights.h"
+#include "sdk/model/dtype.h"
+#include "sdk/model/model.h"
+
+namespace ferry::gpu {
+
+// Does the chain divide by what it carries, or take its root? Sums near zero would have no digits then.
+bool wants_positive(const Model& model, const std::vector<int>& operators);
+
+// An input of a chain that begins with `op`, such that its mistakes show.
+Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, bool positive);
+
+// Constants of small sizes for a model's operators, of the model's types.
+class MadeUpConstants : public Constants {
+ public:
+  MadeUpConstants(const Model& model, uint64_t alignment)
+      : model_(model), alignment_(std::max<uint64_t>(alignment, 64)) {}
+
+  // At least so many elements of constant `tensor`. `scale`: a power of two.
+  void add(int tensor, int64_t elements, float scale, bool positive) {
+    Entry& entry = entries_.try_emplace(tensor, Entry{0, 0, scale, positive}).first->second;
+    entry.elements = std::max(entry.elements, static_cast<uint64_t>(elements));
+  }
+  float value(int tensor, size_t i) const;
+  Array array(int tensor, const Shape& shape) const;
+
+  // After the last add().
+  Status fill();
+
+  std::span<const std::byte> bytes(int tensor) const override {
+    const Entry& entry = entries_.at(tensor);
+    return {memory_.get() + entry.offset, entry.elements * dtype_size(dtype(tensor))};
+  }
+  fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
+
+ private:
+  struct Entry {
+    uint64_t offset, elements;
+    float scale;
+    bool positive;
+  };
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
+  const Model& model_;
+  const uint64_t alignment_;  // whole granules, for those devices that read them in place
+  std::map<int, Entry> entries_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+}  // namespace ferry::gpu

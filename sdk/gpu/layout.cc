@@ -1,0 +1,124 @@
+#include "sdk/gpu/layout.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+#include "sdk/gpu/partition.h"
+
+namespace ferry::gpu {
+namespace {
+
+// Inputs, outputs and kept taps.
+std::vector<int> ports_of(const Model& model, const std::vector<bool>& kept) {
+  std::vector<int> out;
+  for (const fbs::Port* port : *model.graph().inputs()) out.push_back(static_cast<int>(port->tensor()));
+  for (size_t t = 0; t < kept.size(); ++t)
+    if (kept[t] && std::find(out.begin(), out.end(), static_cast<int>(t)) == out.end() &&
+        !model.is_constant(static_cast<int>(t)))
+      out.push_back(static_cast<int>(t));
+  return out;
+}
+
+// workspaces: bytes of scratch memory, by step.
+Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std::vector<uint64_t>* workspaces) {
+  layout->cpu_ops.resize(model.graph().operators()->size());
+  workspaces->assign(layout->program.steps.size(), 0);
+  for (size_t s = 0; s < layout->program.steps.size(); ++s) {
+    const Step& step = layout->program.steps[s];
+    if (step.on_gpu) continue;
+    const fbs::Operator& op = operator_at(model, step.operators[0]);
+    std::unique_ptr<cpu::Op>& lowered = layout->cpu_ops[static_cast<size_t>(step.operators[0])];
+    FERRY_TRY(cpu::initialize());
+    FERRY_TRY(cpu::create_op(model, op, &lowered));
+    std::vector<Shape> inputs;
+    for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[static_cast<size_t>(tensor)]);
+    size_t workspace = 0;
+    FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[static_cast<size_t>(step.output)], pool, &workspace));
+    (*workspaces)[s] = workspace;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
+                   pthreadpool_t pool, Layout* layout) {
+  const Program& program = layout->program;
+  const size_t tensors = program.shapes.size();
+  std::vector<bool> on_device(tensors, false), on_host(tensors, false);
+  for (const Step& step : program.steps) {
+    std::vector<bool>& side = step.on_gpu ? on_device : on_host;
+    for (int tensor : step.inputs) side[static_cast<size_t>(tensor)] = true;
+    side[static_cast<size_t>(step.output)] = true;
+  }
+  const std::vector<int> ports = ports_of(model, kept);
+  for (int tensor : ports) on_host[static_cast<size_t>(tensor)] = true;
+
+  std::vector<uint64_t> workspaces;
+  FERRY_TRY(lower_cpu_ops(model, pool, layout, &workspaces));
+  PlanRequest device{.alignment = offset_alignment};
+  PlanRequest host{.alignment = std::max<uint64_t>(kAlignment, offset_alignment)};
+  for (size_t t = 0; t < tensors; ++t) {
+    const bool constant = model.is_constant(static_cast<int>(t));
+    device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], program.storage) : 0);
+    host.bytes.push_back(on_host[t] && !constant ? float_bytes(program.shapes[t]) : 0);
+  }
+  // A value that comes from the host has its place in the arena from its first reader on.
+  std::vector<bool> there(tensors, false);
+  std::vector<size_t> device_step;
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const Step& step = program.steps[s];
+    PlanRequest::Step planned{.inputs = step.inputs, .output = step.output};
+    for (int tensor : step.inputs) {
+      if (step.on_gpu && !there[static_cast<size_t>(tensor)]) device.steps.push_back({.output = tensor});
+      if (step.on_gpu) there[static_cast<size_t>(tensor)] = true;
+    }
+    if (step.on_gpu) there[static_cast<size_t>(step.output)] = true;
+    device_step.push_back(device.steps.size());
+    planned.reusable = step.reusable;
+    planned.view = step.view && step.on_gpu;
+    planned.workspace = step.on_gpu ? step.workspace : 0;
+    device.steps.push_back(planned);
+    planned.reusable.clear();
+    planned.view = false;
+    planned.workspace = step.on_gpu ? 0 : workspaces[s];
+    host.steps.push_back(std::move(planned));
+  }
+  for (const fbs::Port* port : *model.graph().inputs()) host.inputs.push_back(static_cast<int>(port->tensor()));
+  for (int tensor : ports) host.kept.push_back(tensor);
+  layout->device = make_plan(device);
+  for (size_t s : device_step) layout->device_workspaces.push_back(layout->device.workspaces[s]);
+  layout->host = make_plan(host);
+  uint64_t need = 0;
+  if (__builtin_add_overflow(layout->device.arena_bytes, layout->host.arena_bytes, &need)) need = UINT64_MAX;
+  if (need > memory_limit)
+    return error(FERRY_MEMORY_LIMIT, "activations need %" PRIu64 " bytes; the session's memory_limit is %" PRIu64, need,
+                 memory_limit);
+
+  layout->ports.assign(tensors, kNoOffset);
+  for (int tensor : ports) {
+    const size_t t = static_cast<size_t>(tensor);
+    layout->ports[t] = layout->port_bytes;
+    layout->port_bytes += aligned(host.bytes[t] + kExtraBytes, kAlignment);
+  }
+  return {};
+}
+
+Status setup_cpu_ops(const Model& model, const Layout& layout) {
+  const auto address = [&](int tensor) -> void* {
+    if (model.is_constant(tensor)) return const_cast<std::byte*>(model.constant(tensor).data());
+    return layout.transfer.mapped() + layout.host.offsets[static_cast<size_t>(tensor)];
+  };
+  for (size_t s = 0; s < layout.program.steps.size(); ++s) {
+    const Step& step = layout.program.steps[s];
+    if (step.on_gpu) continue;
+    std::vector<const void*> inputs;
+    for (int tensor : *operator_at(model, step.operators[0]).inputs()) inputs.push_back(address(tensor));
+    const uint64_t workspace = layout.host.workspaces[s];
+    void* scratch = workspace == kNoOffset ? nullptr : layout.transfer.mapped() + workspace;
+    FERRY_TRY(layout.cpu_ops[static_cast<size_t>(step.operators[0])]->setup(inputs, address(step.output), scratch));
+  }
+  return {};
+}
+
+}  // namespace ferry::gpu

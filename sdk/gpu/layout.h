@@ -1,0 +1,48 @@
+// All that shapes settle for the GPU engine: the program, where its values lie, and its operators on the CPU.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sdk/cpu/op.h"
+#include "sdk/gpu/commands.h"
+#include "sdk/gpu/program.h"
+#include "sdk/graph/plan.h"
+#include "sdk/model/model.h"
+
+namespace ferry::gpu {
+
+// A chain of steps that run on one side without a word to the other: one submission, or operators of the CPU.
+struct Segment {
+  bool on_gpu = true;
+  std::vector<size_t> steps;
+  std::unique_ptr<Commands> commands;
+  std::vector<size_t> timed;  // which step each timestamp but the first ends
+};
+
+struct Layout {
+  Program program;
+  Plan device, host;                        // the arena; values that the host sees, and scratch memory of CPU operators
+  std::vector<uint64_t> device_workspaces;  // of each step, in the arena
+  Buffer arena, transfer;
+  std::vector<Place> weights;  // of Program.weights
+  std::vector<Place> bound;    // by tensor: buffers of the app's, null where the session's own memory serves
+  std::vector<Segment> segments;
+  std::vector<std::unique_ptr<cpu::Op>> cpu_ops;  // by operator, null where it runs on the GPU
+  std::vector<uint64_t> ports;                    // offset in port_memory, by tensor; kNoOffset: no port
+  std::unique_ptr<std::byte[]> port_memory;
+  uint64_t port_bytes = 0;
+};
+
+inline uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
+
+// Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
+// values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for
+// make_program(). FERRY_MEMORY_LIMIT: both together exceed `memory_limit` bytes.
+Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
+                   pthreadpool_t pool, Layout* layout);
+
+// Tells the CPU's operators their addresses, once `transfer` is allocated.
+Status setup_cpu_ops(const Model& model, const Layout& layout);
+
+}  // namespace ferry::gpu
