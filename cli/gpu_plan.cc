@@ -16,7 +16,7 @@ GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Ste
   GpuStep out;
   out.last = static_cast<size_t>(step.operators.back());
   std::vector<std::string> ops, kernels;
-  for (int index : step.operators) ops.push_back(op_name(operator_at(model, index).params_type()));
+  for (int index : step.operators) ops.push_back(op_name(gpu::operator_at(model, index).params_type()));
   for (const gpu::Dispatch& dispatch : step.dispatches) {
     kernels.push_back(gpu::kernel_name(dispatch.variant.kernel));
     out.bytes += dispatch.work.read + dispatch.work.written;
@@ -24,7 +24,7 @@ GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Ste
   }
   out.op = join(ops, "+");
   out.kernels = join(kernels, "+");
-  const flatbuffers::String* name = operator_at(model, step.operators.front()).name();
+  const flatbuffers::String* name = gpu::operator_at(model, step.operators.front()).name();
   out.module = name != nullptr ? name->str() : "";
   out.output = program.shapes[static_cast<size_t>(step.output)];
   out.on_gpu = step.on_gpu;
