@@ -4,6 +4,7 @@
 
 #include "converter/onnx/op.h"
 #include "converter/onnx/patterns/patterns.h"
+#include "converter/passes/passes.h"
 
 namespace ferry::onnx {
 namespace {
@@ -18,6 +19,7 @@ class Importer {
  private:
   void add_input(const ValueInfo& input);
   void add_node(const Node& node);
+  void fold(Op* op);
   void add_outputs();
   void give_reason(const Node& node, const std::string& what) {
     reasons_.push_back({node.op, node.name, node.opset, what});
@@ -55,7 +57,7 @@ Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
       fail("dimension %zu%s%s is open: bind it with --shape %s=...", i, in_file.symbol.empty() ? "" : ", ",
            in_file.symbol.c_str(), input.name.c_str());
     }
-    if (dims.back() < 1) fail("dimension %zu is %lld, expected 1 or more", i, static_cast<long long>(dims.back()));
+    if (dims.back() < 0) fail("dimension %zu is %lld, expected 0 or more", i, static_cast<long long>(dims.back()));
   }
   if (rank > FERRY_MAX_RANK) fail("has %zu dimensions, at most %d can be run", rank, FERRY_MAX_RANK);
   count_elements(dims);
@@ -69,9 +71,13 @@ void Importer::add_input(const ValueInfo& input) {
     return;
   }
   try {
-    if (input.type != Type::Float32 && input.type != Type::Float16)
-      fail("is of type %s, expected float32 or float16", type_name(input.type).c_str());
+    if (!is_activation(input.type))
+      fail("is of type %s, expected float32, float16 or float64", type_name(input.type).c_str());
     const std::vector<int32_t> dims = to_int32(bound_shape(input, options_));
+    if (std::count(dims.begin(), dims.end(), 0) > 0) {  // nothing that anybody could give
+      value = make_array(input.type, Dims(dims.begin(), dims.end()), std::vector<double>{});
+      return;
+    }
     Shape shape;
     for (const int32_t d : dims) shape[shape.rank++] = d;
     if (shape.rank != 4) {
@@ -104,6 +110,7 @@ void Importer::add_node(const Node& node) {
   } catch (const Error& error) {
     return give_reason(node, error.what());
   }
+  if (op.known()) fold(&op);
   for (size_t i = before; i < graph_->model.operators.size(); ++i) {
     fbs::OperatorT& added = *graph_->model.operators[i];
     if (added.name.empty()) added.name = node.name;
@@ -113,6 +120,18 @@ void Importer::add_node(const Node& node) {
     values_[node.outputs[i]] = op.outputs()[i];
     if (std::holds_alternative<Unknown>(op.outputs()[i]))
       give_reason(node, "output " + std::to_string(i) + " '" + node.outputs[i] + "' is not supported");
+  }
+}
+
+// Where all inputs of a node are known, so is what its operators compute; it is of the first input's type.
+void Importer::fold(Op* op) {
+  fold_constants(*graph_, {});
+  for (size_t i = 0; i < op->outputs().size(); ++i) {
+    const Tensor* tensor = std::get_if<Tensor>(&op->outputs()[i]);
+    if (!tensor || !graph_->is_constant(tensor->index)) continue;
+    const Type type = op->known(0) ? op->array(0, "input").type : Type::Float32;
+    const std::vector<double> values = graph_->values(tensor->index);
+    op->set(i, make_array(type, dims_of(*tensor), values));
   }
 }
 

@@ -23,12 +23,18 @@ Tensor Op::tensor(size_t i) {
   if (!has(i)) refuse("input %zu is missing", i);
   if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) return *tensor;
   const Array& array = std::get<Array>(inputs_[i]);
-  if (!is_float(array.type))
+  // Where all is known, so is the result, which becomes integers again.
+  if (!is_float(array.type) && !known())
     refuse("'%s' is a constant of type %s, expected floating point", node_.inputs[i].c_str(),
            type_name(array.type).c_str());
-  const Tensor constant = add_constant(graph_, node_.inputs[i], array);
-  inputs_[i] = constant;
-  return constant;
+  const auto [made, fresh] = constants_.try_emplace(i);
+  if (fresh) made->second = add_constant(graph_, node_.inputs[i], array);
+  return made->second;
+}
+
+const Value& Op::value(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  return inputs_[i];
 }
 
 double Op::single(size_t i, const char* what) const {

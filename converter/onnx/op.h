@@ -33,8 +33,10 @@ class Op {
   bool known() const;
   // Input i as a constant; refuses, calling it `what` ("the weight"), where it depends on the graph's inputs.
   const Array& array(size_t i, const char* what) const;
-  // Input i as a value of the graph: an activation or a floating-point constant.
+  // Input i as a value of the graph: an activation or a floating-point constant; where all inputs are known, any constant.
   Tensor tensor(size_t i);
+  // Input i as it is.
+  const Value& value(size_t i) const;
   // The one number of a constant input.
   double single(size_t i, const char* what) const;
   Dims dims(size_t i) const;
@@ -53,8 +55,7 @@ class Op {
   int axis(int64_t axis, int rank) const;
   std::vector<int> axes(const std::vector<int64_t>& list, int rank) const;
 
-  void set(Tensor value) { set(0, value); }
-  void set(Array value) { set(0, std::move(value)); }
+  void set(Value value) { set(0, std::move(value)); }
   void set(size_t i, Value value);
   bool wants(size_t output) const { return output < outputs_.size() && !node_.outputs[output].empty(); }
   const std::vector<Value>& outputs() const { return outputs_; }
@@ -68,6 +69,7 @@ class Op {
   const Node& node_;
   Graph& graph_;
   std::vector<Value> inputs_, outputs_;
+  std::map<size_t, Tensor> constants_;  // that inputs became
 };
 
 using OpFunction = void (*)(Op&);

@@ -69,6 +69,7 @@ class Sinker {
   int emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<int>& inputs);
   int transposed(int tensor, const Perm& perm);
   int reshaped(int tensor, const Shape& shape);
+  int copied(int tensor, const Shape& shape);
   int transposed_constant(int tensor, const Shape& as, const Perm& perm);
 
   // Emits `op` on bases, its output a view. False where it cannot.
@@ -114,7 +115,10 @@ int Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params, cons
 }
 
 int Sinker::reshaped(int tensor, const Shape& shape) {
-  if (graph_.shape(tensor) == shape) return tensor;
+  return graph_.shape(tensor) == shape ? tensor : copied(tensor, shape);
+}
+
+int Sinker::copied(int tensor, const Shape& shape) {
   fbs::ReshapeT params;
   params.shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   fbs::OpParamsUnion reshape;
@@ -356,8 +360,16 @@ void Sinker::run() {
     for (int32_t& input : op->inputs) input = carried_out(input);
     graph_.model.operators.push_back(std::move(op));
   }
-  for (auto* ports : {&graph_.model.outputs, &graph_.model.taps})
-    for (auto& port : *ports) port->tensor = static_cast<uint32_t>(carried_out(static_cast<int>(port->tensor)));
+  for (auto& port : graph_.model.taps)
+    port->tensor = static_cast<uint32_t>(carried_out(static_cast<int>(port->tensor)));
+  for (auto& port : graph_.model.outputs) {
+    int value = carried_out(static_cast<int>(port->tensor));
+    // An output is computed: where all transposes cancelled, the input is copied.
+    const auto is_value = [&](const auto& input) { return static_cast<int>(input->tensor) == value; };
+    if (std::any_of(graph_.model.inputs.begin(), graph_.model.inputs.end(), is_value))
+      value = copied(value, graph_.shape(value));
+    port->tensor = static_cast<uint32_t>(value);
+  }
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ enum class Verdict {
 
 struct Outcome {
   Verdict verdict = Verdict::Refused;
-  std::string op;  // of the case's first node
+  std::string op;  // that the case is about
   int opset = 0;
   std::string reason;                    // of Refused and Wrong
   size_t transposes = 0, operators = 0;  // in the blob

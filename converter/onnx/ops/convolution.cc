@@ -1,182 +1,136 @@
-// Convolution and pooling in one and two dimensions.
-#include <algorithm>
-#include <cmath>
-
+// Convolutions. In three dimensions what the cells of the kernel see along the depth become channels of maps.
 #include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
+#include "converter/onnx/ops/window.h"
 
 namespace ferry::onnx {
 namespace {
 
-// What convolutions and pools share, for height and width; one dimension is a width of height 1.
-struct Window {
-  std::vector<int64_t> kernel, stride, dilation, before, after;
-};
-
-int spatial_rank(Op& op) {
-  const int spatial = op.rank(0) - 2;
-  if (spatial != 1 && spatial != 2) op.refuse("%d spatial dimensions, expected 1 or 2", spatial);
-  return spatial;
-}
-
-std::vector<int64_t> spatial_list(Op& op, const std::string& name, int spatial) {
-  std::vector<int64_t> list = op.integers(name, std::vector<int64_t>(static_cast<size_t>(spatial), 1));
-  if (list.size() != static_cast<size_t>(spatial))
-    op.refuse("attribute '%s' has %zu values, expected %d", name.c_str(), list.size(), spatial);
-  for (const int64_t v : list)
-    if (v < 1 || v > 1 << 20) op.refuse("attribute '%s' has a value of %lld", name.c_str(), static_cast<long long>(v));
-  return list;
-}
-
-Window read_window(Op& op, std::vector<int64_t> kernel, int spatial) {
-  Window w;
-  w.kernel = std::move(kernel);
-  w.stride = spatial_list(op, "strides", spatial);
-  w.dilation = spatial_list(op, "dilations", spatial);
-  const auto count = static_cast<size_t>(spatial);
-  const std::string pad = op.text("auto_pad", "NOTSET");
-  const std::vector<int64_t> pads = op.integers("pads", std::vector<int64_t>(2 * count, 0));
-  if (pads.size() != 2 * count) op.refuse("attribute 'pads' has %zu values, expected %zu", pads.size(), 2 * count);
-  const Dims dims = op.dims(0);
-  for (size_t i = 0; i < count; ++i) {
-    int64_t before = pads[i], after = pads[count + i];
-    if (pad == "VALID") {
-      before = after = 0;
-    } else if (pad == "SAME_UPPER" || pad == "SAME_LOWER") {
-      const int64_t outputs = (dims[2 + i] + w.stride[i] - 1) / w.stride[i];
-      const int64_t reach = (outputs - 1) * w.stride[i] + (w.kernel[i] - 1) * w.dilation[i] + 1;
-      const int64_t all = std::max<int64_t>(reach - dims[2 + i], 0);
-      before = pad == "SAME_UPPER" ? all / 2 : all - all / 2;
-      after = all - before;
-    } else if (pad != "NOTSET") {
-      op.refuse("attribute 'auto_pad' is '%s', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER", pad.c_str());
-    }
-    w.before.push_back(before);
-    w.after.push_back(after);
-  }
-  if (spatial == 1) {
-    for (auto* list : {&w.kernel, &w.stride, &w.dilation}) list->insert(list->begin(), 1);
-    for (auto* list : {&w.before, &w.after}) list->insert(list->begin(), 0);
-  }
-  return w;
-}
-
-template <typename Params>
-void set_window(const Window& w, Params* p) {
-  p->stride_h = to_int32(w.stride)[0];
-  p->stride_w = to_int32(w.stride)[1];
-  p->pad_top = to_int32(w.before)[0];
-  p->pad_left = to_int32(w.before)[1];
-  p->pad_bottom = to_int32(w.after)[0];
-  p->pad_right = to_int32(w.after)[1];
-}
-
-// [N,C,L] as [N,C,1,L], then channels last.
-Tensor enter(Tensor x) {
-  const Dims d = dims_of(x);
-  return to_channels_last(d.size() == 3 ? reshape_to(x, {d[0], d[1], 1, d[2]}) : x);
-}
-
-Tensor leave(Tensor y, int spatial) {
-  y = to_channels_first(y);
-  const Dims d = dims_of(y);
-  return spatial == 1 ? reshape_to(y, {d[0], d[1], d[3]}) : y;
-}
-
-// A convolution's weight with height and width.
-Array weight_2d(Op& op, int spatial) {
+std::vector<int64_t> kernel_of(Op& op) {
   const Array& w = op.array(1, "the weight");
-  if (static_cast<int>(w.dims.size()) != spatial + 2)
+  if (w.dims.size() < 3 || w.dims.size() != op.dims(0).size())
     op.refuse("the weight %s does not fit an input of %d dimensions", to_string(w.dims).c_str(), op.rank(0));
-  return spatial == 1 ? w.reshaped({w.dims[0], w.dims[1], 1, w.dims[2]}) : w;
+  return {w.dims.begin() + 2, w.dims.end()};
 }
 
-std::vector<int64_t> kernel_of(const Array& weight, int spatial) {
-  return spatial == 1 ? std::vector<int64_t>{weight.dims[3]} : std::vector<int64_t>{weight.dims[2], weight.dims[3]};
+std::vector<Tensor> with_weight(Op& op, Tensor x, const Array& weight) {
+  std::vector<Tensor> inputs = {x, add_constant(op.graph(), op.node().inputs[1], weight)};
+  if (op.has(2)) inputs.push_back(add_constant(op.graph(), op.node().inputs[2], op.array(2, "the bias")));
+  return inputs;
 }
 
-Tensor add_weight(Op& op, const Array& weight) { return add_constant(op.graph(), op.node().inputs[1], weight); }
+// [N,C,D,H,W] to [N,C*KD,D',H,W]: within a group, all channels for each cell of the depth's kernel.
+Tensor depth_as_channels(Op& op, Tensor x, const Side& depth, int64_t groups) {
+  const Dims d = dims_of(x);
+  const int64_t outputs = depth.outputs();
+  std::vector<Tensor> cells;
+  for (int64_t k = 0; k < depth.kernel; ++k)
+    cells.push_back(
+        reshape_to(seen_by_cell(op, x, 2, depth, outputs, k, 0), {d[0] * groups, d[1] / groups, outputs, d[3] * d[4]}));
+  return reshape_to(ferry::concat(cells, 1), {d[0], d[1] * depth.kernel, outputs, d[3], d[4]});
+}
+
+// O,I,KH,KW (or O,I,KW, or O,I,KD,KH,KW with the depth among the channels) as ferry has it.
+Array for_maps(const Array& w) {
+  const Dims& d = w.dims;
+  if (d.size() == 3) return transpose(w.reshaped({d[0], d[1], 1, d[2]}), {0, 2, 3, 1});
+  if (d.size() == 4) return transpose(w, {0, 2, 3, 1});
+  return transpose(w, {0, 3, 4, 2, 1}).reshaped({d[0], d[3], d[4], d[2] * d[1]});
+}
 
 }  // namespace
 
 void conv(Op& op) {
-  const int spatial = spatial_rank(op);
-  const Array weight = weight_2d(op, spatial);
-  const Window w = read_window(op, kernel_of(weight, spatial), spatial);
+  const std::vector<Side> sides = read_sides(op, kernel_of(op));
+  const int64_t groups = op.integer("group", 1);
+  if (groups < 1 || op.dims(0)[1] % groups != 0)
+    op.refuse("%lld groups do not divide the channels", static_cast<long long>(groups));
   fbs::Conv2dT params;
-  set_window(w, &params);
-  params.dilation_h = to_int32(w.dilation)[0];
-  params.dilation_w = to_int32(w.dilation)[1];
-  params.groups = to_int32({op.integer("group", 1)})[0];
-  std::vector<Tensor> inputs = {enter(op.tensor(0)), add_weight(op, transpose(weight, {0, 2, 3, 1}))};
-  if (op.has(2)) inputs.push_back(add_constant(op.graph(), op.node().inputs[2], op.array(2, "the bias")));
-  op.set(leave(op.graph().add_op("", params, inputs), spatial));
-}
-
-void conv_transpose(Op& op) {
-  const int spatial = spatial_rank(op);
-  const Array weight = weight_2d(op, spatial);  // I,O/groups,KH,KW
-  const std::string pad = op.text("auto_pad", "NOTSET");
-  Window w = read_window(op, kernel_of(weight, spatial), spatial);
-  const int64_t groups = op.integer("group", 1), in = weight.dims[0], out = weight.dims[1];
-  if (groups < 1 || in % groups != 0) op.refuse("%lld groups do not divide the weight", static_cast<long long>(groups));
-  std::vector<int64_t> extra = op.integers("output_padding", std::vector<int64_t>(static_cast<size_t>(spatial), 0));
-  if (extra.size() != static_cast<size_t>(spatial))
-    op.refuse("attribute 'output_padding' has %zu values", extra.size());
-  if (spatial == 1) extra.insert(extra.begin(), 0);
-  const std::vector<int64_t> shape = op.integers("output_shape");
-  const bool same = pad == "SAME_UPPER" || pad == "SAME_LOWER";
-  if (!shape.empty() && shape.size() != static_cast<size_t>(spatial))
-    op.refuse("attribute 'output_shape' has %zu values, expected %d", shape.size(), spatial);
-  for (size_t i = 0; i < static_cast<size_t>(spatial) && (same || !shape.empty()); ++i) {
-    // What is cut off follows from the size that comes out; an odd row falls at the end for SAME_UPPER only.
-    const size_t k = i + (spatial == 1 ? 1 : 0);
-    const int64_t size = op.dims(0)[2 + i], full = (size - 1) * w.stride[k] + (w.kernel[k] - 1) * w.dilation[k] + 1;
-    const int64_t cut = full + extra[k] - (shape.empty() ? size * w.stride[k] : shape[i]);
-    if (cut < 0) {
-      extra[k] -= cut;
-      w.before[k] = w.after[k] = 0;
-      continue;
-    }
-    w.before[k] = pad == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
-    w.after[k] = cut - w.before[k];
-  }
-  fbs::ConvTranspose2dT params;
-  set_window(w, &params);
-  params.dilation_h = to_int32(w.dilation)[0];
-  params.dilation_w = to_int32(w.dilation)[1];
-  params.output_padding_h = to_int32(extra)[0];
-  params.output_padding_w = to_int32(extra)[1];
+  set_window(sides, &params);
+  set_dilation(sides, &params);
   params.groups = to_int32({groups})[0];
-  const int64_t kh = weight.dims[2], kw = weight.dims[3];
-  const Array split = weight.reshaped({groups, in / groups, out, kh * kw});
-  const Array turned = transpose(split, {0, 2, 3, 1}).reshaped({groups * out, kh, kw, in / groups});
-  std::vector<Tensor> inputs = {enter(op.tensor(0)), add_weight(op, turned)};
-  if (op.has(2)) inputs.push_back(add_constant(op.graph(), op.node().inputs[2], op.array(2, "the bias")));
-  op.set(leave(op.graph().add_op("", params, inputs), spatial));
+  Tensor x = op.tensor(0);
+  if (sides.size() == 3) x = depth_as_channels(op, x, sides[0], groups);
+  const Tensor y = op.graph().add_op("", params, with_weight(op, to_maps(x), for_maps(op.array(1, "the weight"))));
+  op.set(from_maps(y, sides.size(), op.dims(0)[0]));
 }
 
 namespace {
 
-void pool(Op& op, fbs::PoolKind kind) {
-  const int spatial = spatial_rank(op);
-  const std::vector<int64_t> kernel = spatial_list(op, "kernel_shape", spatial);
-  if (!op.has_attribute("kernel_shape")) op.refuse("attribute 'kernel_shape' is missing");
-  const Window w = read_window(op, kernel, spatial);
-  if (std::any_of(w.dilation.begin(), w.dilation.end(), [](int64_t d) { return d != 1; }))
-    op.refuse("attribute 'dilations' is not 1");
-  fbs::Pool2dT params;
-  params.kind = kind;
-  params.kernel_h = to_int32(w.kernel)[0];
-  params.kernel_w = to_int32(w.kernel)[1];
-  set_window(w, &params);
-  params.ceil_mode = op.integer("ceil_mode", 0) != 0;
-  params.count_include_pad = op.integer("count_include_pad", 0) != 0;
-  op.set(leave(op.graph().add_op("", params, {enter(op.tensor(0))}), spatial));
+// How much of each side is cut off, and added at its end, from the attributes or the size that must come out.
+std::vector<int64_t> read_output_padding(Op& op, std::vector<Side>* sides) {
+  const std::string pad = op.text("auto_pad", "NOTSET");
+  std::vector<int64_t> extra = op.integers("output_padding", std::vector<int64_t>(sides->size(), 0));
+  if (extra.size() != sides->size()) op.refuse("attribute 'output_padding' has %zu values", extra.size());
+  const std::vector<int64_t> shape = op.integers("output_shape");
+  const bool same = pad == "SAME_UPPER" || pad == "SAME_LOWER";
+  if (!shape.empty() && shape.size() != sides->size())
+    op.refuse("attribute 'output_shape' has %zu values, expected %zu", shape.size(), sides->size());
+  for (size_t i = 0; i < sides->size() && (same || !shape.empty()); ++i) {
+    // An odd row falls at the end for SAME_UPPER only.
+    Side& s = (*sides)[i];
+    const int64_t cut = (s.size - 1) * s.stride + s.reach() + extra[i] - (shape.empty() ? s.size * s.stride : shape[i]);
+    if (cut < 0) {
+      extra[i] -= cut;
+      s.before = s.after = 0;
+      continue;
+    }
+    s.before = pad == "SAME_UPPER" ? cut / 2 : cut - cut / 2;
+    s.after = cut - s.before;
+  }
+  return extra;
+}
+
+// [N,C,D,H,W] with stride - 1 empty places between those of the depth.
+Tensor spread_depth(Op& op, Tensor x, int64_t stride) {
+  if (stride == 1) return x;
+  const Dims d = dims_of(x);
+  fbs::PadT pad;
+  pad.before = {0, 0, 0, 0};
+  pad.after = {0, 0, to_int32({stride - 1})[0], 0};
+  const Tensor spread = op.graph().add_op("", pad, {reshape_to(x, {d[0] * d[1], d[2], 1, d[3] * d[4]})});
+  const int64_t size = (d[2] - 1) * stride + 1;
+  return ferry::slice(reshape_to(spread, {d[0], d[1], d[2] * stride, d[3], d[4]}), 2, 0, static_cast<int>(size));
+}
+
+// I,O/groups,KH,KW (or less, or more) to O,KH,KW,I/groups; the depth's places, backwards, among the channels.
+Array transposed_for_maps(const Array& w, int64_t groups) {
+  const Dims& d = w.dims;
+  const int64_t kw = d.back(), kh = d.size() > 3 ? d[d.size() - 2] : 1, kd = d.size() > 4 ? d[2] : 1;
+  const int64_t in = d[0] / groups, out = d[1];
+  const Array split = w.reshaped({groups, in, out, kd, kh * kw});
+  std::vector<int64_t> backwards;
+  for (int64_t k = kd; k-- > 0;) backwards.push_back(k);
+  return transpose(pick(split, 3, backwards), {0, 2, 4, 3, 1}).reshaped({groups * out, kh, kw, kd * in});
 }
 
 }  // namespace
 
-void max_pool(Op& op) { pool(op, fbs::PoolKind::Max); }
-void average_pool(Op& op) { pool(op, fbs::PoolKind::Average); }
+void conv_transpose(Op& op) {
+  std::vector<Side> sides = read_sides(op, kernel_of(op));
+  const Array& weight = op.array(1, "the weight");
+  const int64_t groups = op.integer("group", 1);
+  if (groups < 1 || weight.dims[0] % groups != 0 || weight.dims[0] != op.dims(0)[1])
+    op.refuse("the weight %s does not fit %lld channels in %lld groups", to_string(weight.dims).c_str(),
+              static_cast<long long>(op.dims(0)[1]), static_cast<long long>(groups));
+  const std::vector<int64_t> extra = read_output_padding(op, &sides);
+  Tensor x = op.tensor(0);
+  if (sides.size() == 3) {
+    // Along the depth it is a convolution over what is spread.
+    const Side& s = sides[0];
+    const int64_t margin = s.reach() - 1;
+    x = spread_depth(op, x, s.stride);
+    x = depth_as_channels(
+        op, x, Side{dims_of(x)[2], s.kernel, 1, s.dilation, margin - s.before, margin - s.after + extra[0]}, groups);
+  }
+  fbs::ConvTranspose2dT params;
+  set_window(sides, &params);
+  set_dilation(sides, &params);
+  params.output_padding_h = sides.size() > 1 ? to_int32(extra)[sides.size() - 2] : 0;
+  params.output_padding_w = to_int32(extra).back();
+  params.groups = to_int32({groups})[0];
+  const Tensor y = op.graph().add_op("", params, with_weight(op, to_maps(x), transposed_for_maps(weight, groups)));
+  op.set(from_maps(y, sides.size(), op.dims(0)[0]));
+}
 
 }  // namespace ferry::onnx

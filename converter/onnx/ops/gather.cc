@@ -117,10 +117,11 @@ void gather(Op& op) {
   Dims to(dims.begin(), dims.begin() + axis);
   to.insert(to.end(), indices.dims.begin(), indices.dims.end());
   to.insert(to.end(), dims.begin() + axis + 1, dims.end());
-  if (op.known(0))
-    op.set(pick(op.array(0, "data"), axis, places).reshaped(to));
+  const Value picked = pick(op, op.value(0), axis, places);
+  if (const Array* array = std::get_if<Array>(&picked))
+    op.set(array->reshaped(to));
   else
-    op.set(reshape_to(pick(op, op.tensor(0), axis, places), to));
+    op.set(reshape_to(std::get<Tensor>(picked), to));
 }
 
 void gather_elements(Op& op) {

@@ -15,13 +15,6 @@ void set_reshaped(Op& op, const Dims& dims) {
     op.set(reshape_to(op.tensor(0), dims));
 }
 
-// Nothing along `axis` of `x`: a value without elements is known, whatever it is computed from.
-Array nothing(Tensor x, int axis) {
-  Dims dims = dims_of(x);
-  dims[static_cast<size_t>(axis)] = 0;
-  return make_array(Type::Float32, dims, std::vector<double>{});
-}
-
 std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < count; ++i) places.push_back(begin + i * step);
@@ -30,12 +23,7 @@ std::vector<int64_t> range(int64_t begin, int64_t count, int64_t step = 1) {
 
 }  // namespace
 
-void identity(Op& op) {
-  if (op.known(0))
-    op.set(op.array(0, "input"));
-  else
-    op.set(op.tensor(0));
-}
+void identity(Op& op) { op.set(op.value(0)); }
 
 // At inference nothing is dropped, in training mode nothing where the ratio is 0.
 void dropout(Op& op) {
@@ -164,12 +152,7 @@ void slice(Op& op) {
   if (op.has(4)) steps = op.array(4, "steps").ints();
   const std::vector<int> axes = op.axes(list, op.rank(0));
   if (axes.size() != begins->size() || steps.size() != axes.size()) op.refuse("starts, axes and steps do not fit");
-  std::optional<Array> known;
-  std::optional<Tensor> tensor;
-  if (op.known(0))
-    known = op.array(0, "data");
-  else
-    tensor = op.tensor(0);
+  Value x = op.value(0);
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t size = dims[static_cast<size_t>(axes[i])], step = steps[i];
     if (step == 0) op.refuse("a step is 0");
@@ -182,16 +165,9 @@ void slice(Op& op) {
     const int64_t stride = step > 0 ? step : step == std::numeric_limits<int64_t>::min() ? size + 1 : -step;
     const int64_t count = length <= 0 ? 0 : (length - 1) / stride + 1;
     const std::vector<int64_t> places = range(begin, count, count > 1 ? step : 1);
-    if (tensor && count == 0) known = nothing(*tensor, axes[i]);
-    if (known)
-      known = pick(*known, axes[i], places);
-    else
-      tensor = pick(op, *tensor, axes[i], places);
+    x = pick(op, x, axes[i], places);
   }
-  if (known)
-    op.set(*known);
-  else
-    op.set(*tensor);
+  op.set(x);
 }
 
 void split(Op& op) {
@@ -211,10 +187,7 @@ void split(Op& op) {
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); begin += sizes[i++]) {
     if (sizes[i] < 0) op.refuse("a part has a size below 0");
-    if (op.known(0))
-      op.set(i, pick(op.array(0, "input"), axis, range(begin, sizes[i])));
-    else
-      op.set(i, pick(op, op.tensor(0), axis, range(begin, sizes[i])));
+    op.set(i, pick(op, op.value(0), axis, range(begin, sizes[i])));
   }
 }
 
@@ -237,12 +210,7 @@ void tile(Op& op) {
   const Dims dims = op.dims(0);
   const std::vector<int64_t> repeats = op.array(1, "repeats").ints();
   if (repeats.size() != dims.size()) op.refuse("%zu repeats for %zu dimensions", repeats.size(), dims.size());
-  std::optional<Array> known;
-  std::optional<Tensor> tensor;
-  if (op.known(0))
-    known = op.array(0, "input");
-  else
-    tensor = op.tensor(0);
+  Value x = op.value(0);
   for (size_t i = 0; i < dims.size(); ++i) {
     if (repeats[i] == 1) continue;
     if (repeats[i] < 0 || dims[i] > int64_t{1} << 24 || repeats[i] > (int64_t{1} << 24) / std::max<int64_t>(dims[i], 1))
@@ -250,15 +218,9 @@ void tile(Op& op) {
     std::vector<int64_t> places;
     for (int64_t r = 0; r < repeats[i]; ++r)
       for (int64_t p = 0; p < dims[i]; ++p) places.push_back(p);
-    if (known)
-      known = pick(*known, static_cast<int>(i), places);
-    else
-      tensor = pick(op, *tensor, static_cast<int>(i), places);
+    x = pick(op, x, static_cast<int>(i), places);
   }
-  if (known)
-    op.set(*known);
-  else
-    op.set(*tensor);
+  op.set(x);
 }
 
 // Where the places along an axis come from under a padding that repeats what is there.

@@ -60,8 +60,17 @@ void swiglu(Op& op);
 // convolution.cc
 void conv(Op& op);
 void conv_transpose(Op& op);
+
+// deform_conv.cc
+void deform_conv(Op& op);
+
+// pool.cc
 void max_pool(Op& op);
 void average_pool(Op& op);
+void lp_pool(Op& op);
+
+// einsum.cc
+void einsum(Op& op);
 
 // matmul.cc
 // [...,M,K] times [...,K,N], both activations; refuses where that would be too many products to hold.

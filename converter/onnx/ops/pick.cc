@@ -59,6 +59,15 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
   return concat(pieces, axis);
 }
 
+Value pick(Op& op, const Value& x, int axis, const std::vector<int64_t>& places) {
+  if (const Array* array = std::get_if<Array>(&x)) return pick(*array, axis, places);
+  const Tensor tensor = std::get<Tensor>(x);
+  if (!places.empty()) return pick(op, tensor, axis, places);
+  Dims dims = dims_of(tensor);
+  dims[static_cast<size_t>(axis)] = 0;
+  return make_array(Type::Float32, dims, std::vector<double>{});
+}
+
 void set_picked(Op& op, size_t input, const Dims& dims, const std::vector<int64_t>& index) {
   if (op.known(input)) return op.set(gather_elements(op.array(input, "data"), dims, index));
   const Tensor x = op.tensor(input);

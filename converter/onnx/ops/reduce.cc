@@ -157,14 +157,21 @@ void reduce_log_sum_exp(Op& op) {
 }
 
 void reduce_l1(Op& op) {
+  if (fold(op, 0, [](auto a, auto b) { return a + (b < 0 ? -b : b); })) return;
   op.set(reduce(unary(op.tensor(0), fbs::UnaryKind::Abs), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)));
 }
 
 void reduce_sum_square(Op& op) {
+  if (fold(op, 0, [](auto a, auto b) { return a + b * b; })) return;
   op.set(reduce(unary(op.tensor(0), fbs::UnaryKind::Square), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)));
 }
 
 void reduce_l2(Op& op) {
+  if (op.known(0)) {
+    const Array& x = op.array(0, "data");
+    const auto add = [](double a, double b) { return a + b * b; };
+    return op.set(mapped(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, add), std::sqrt));
+  }
   const Tensor squares = unary(op.tensor(0), fbs::UnaryKind::Square);
   op.set(unary(reduce(squares, fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)), fbs::UnaryKind::Sqrt));
 }

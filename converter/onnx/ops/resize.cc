@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "converter/onnx/ops/evaluate.h"
 #include "converter/onnx/ops/ops.h"
 
 namespace ferry::onnx {
@@ -129,6 +130,25 @@ Tensor resized(Op& op, const Resize& r, const std::vector<Axis>& axes) {
   return x;
 }
 
+// What stands where the region of interest reaches outside the input, 0 elsewhere.
+Tensor outside(Op& op, const Resize& r, const std::vector<Axis>& axes) {
+  Array inside = make_array(Type::Float64, {}, std::vector<double>{1});
+  for (const Axis& a : axes) {
+    std::vector<double> side;
+    for (int64_t place = 0; place < a.out; ++place) {
+      const double x = source_place(r, a, place);
+      side.push_back(x >= 0 && x <= static_cast<double>(a.in - 1) ? 1 : 0);
+    }
+    if (std::count(side.begin(), side.end(), 1) == a.out) side = {1};
+    Dims column = inside.dims;
+    column.push_back(1);
+    inside = combine(inside.reshaped(column), make_array(Type::Float64, {static_cast<int64_t>(side.size())}, side),
+                     [](auto x, auto y) { return x * y; });
+  }
+  return add_constant(op.graph(), op.node().name + ".outside",
+                      map(inside, [&](double x) { return (1 - x) * r.outside_value; }));
+}
+
 std::vector<double> scales_of(Op& op, size_t input) {
   if (op.has(input)) return op.array(input, "scales").floats();
   return op.numbers("scales");
@@ -186,13 +206,9 @@ void resize(Op& op) {
     const bool sane = a.scale > 1e-6 && a.scale < 1e6 && std::fabs(a.start) < 1e3 && std::fabs(a.end) < 1e3;
     if (a.out < 1 || a.out > 1 << 20 || !sane) op.refuse("a side becomes %lld", static_cast<long long>(a.out));
   }
-  if (r.coordinates == "tf_crop_and_resize" && r.outside_value != 0) {
-    for (const Axis& a : axes)
-      for (int64_t place = 0; place < a.out; ++place)
-        if (const double x = source_place(r, a, place); x < 0 || x > static_cast<double>(a.in - 1))
-          op.refuse("the region of interest reaches outside, with an extrapolation value");
-  }
-  op.set(resized(op, r, axes));
+  const Tensor y = resized(op, r, axes);
+  const bool cropped = r.coordinates == "tf_crop_and_resize" && r.outside_value != 0;
+  op.set(cropped ? y + outside(op, r, axes) : y);
 }
 
 }  // namespace ferry::onnx

@@ -38,25 +38,28 @@ void shape(Op& op) {
 
 void size(Op& op) { op.set(make_array(Type::Int64, {}, std::vector{count_elements(op.dims(0))})); }
 
+namespace {
+
+// An activation is computed in float32, whatever floating point the file says.
+void set_cast(Op& op, Type to) {
+  if (!is_activation(to))
+    op.refuse("an activation is cast to %s, expected float32, float16 or float64", type_name(to).c_str());
+  op.set(op.tensor(0));
+}
+
+}  // namespace
+
 void cast(Op& op) {
   const Type to = static_cast<Type>(op.integer("to", 0));
   if (op.known(0)) return op.set(cast(op.array(0, "input"), to));
-  // Half precision is computed in float32.
-  if (to != Type::Float32 && to != Type::Float16)
-    op.refuse("an activation is cast to %s, expected float32 or float16", type_name(to).c_str());
-  op.set(op.tensor(0));
+  set_cast(op, to);
 }
 
 void cast_like(Op& op) {
   if (op.known(0) && op.known(1)) return op.set(cast(op.array(0, "input"), op.array(1, "target").type));
   // Activations are float32, and float16 is computed as such.
   if (op.known(0)) return op.set(cast(op.array(0, "input"), Type::Float32));
-  if (op.known(1)) {
-    const Type to = op.array(1, "target").type;
-    if (to != Type::Float32 && to != Type::Float16)
-      op.refuse("an activation is cast to %s, expected float32 or float16", type_name(to).c_str());
-  }
-  op.set(op.tensor(0));
+  set_cast(op, op.known(1) ? op.array(1, "target").type : Type::Float32);
 }
 
 void range(Op& op) {

@@ -1,0 +1,205 @@
+// Einsum: sums of products over named dimensions. Two factors at a time become one matrix product: dimensions that both
+// have and that stay are its samples, those that both have and that go are summed over.
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
+
+namespace ferry::onnx {
+namespace {
+
+using Labels = std::vector<int>;  // letters; dimensions of an ellipsis are numbered below zero, the last one -1
+
+struct Factor {
+  Tensor x;
+  Labels labels;
+
+  int64_t size(int label) const {
+    const auto at = std::find(labels.begin(), labels.end(), label);
+    return dims_of(x)[static_cast<size_t>(at - labels.begin())];
+  }
+};
+
+bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
+
+// "b...ij" for a factor of `rank` dimensions; -1: as many for the ellipsis as `ellipsis` says.
+Labels parse_term(Op& op, const std::string& term, int rank, int ellipsis) {
+  Labels labels;
+  for (size_t i = 0; i < term.size(); ++i) {
+    if (term.compare(i, 3, "...") == 0) {
+      const int count = rank < 0 ? ellipsis : rank - static_cast<int>(term.size() - 3);
+      for (int k = count; k > 0; --k) labels.push_back(-k);
+      i += 2;
+    } else if (std::isalpha(static_cast<unsigned char>(term[i]))) {
+      labels.push_back(term[i]);
+    } else {
+      op.refuse("attribute 'equation' has a term '%s'", term.c_str());
+    }
+  }
+  if (rank >= 0 && static_cast<int>(labels.size()) != rank)
+    op.refuse("term '%s' does not fit an input of %d dimensions", term.c_str(), rank);
+  return labels;
+}
+
+struct Equation {
+  std::vector<Labels> terms;
+  Labels output;
+};
+
+Equation parse(Op& op) {
+  std::string text = op.text("equation", "");
+  std::erase(text, ' ');
+  const size_t arrow = text.find("->");
+  Equation e;
+  int ellipsis = 0;
+  const std::string left = text.substr(0, arrow);
+  for (size_t begin = 0; begin <= left.size();) {
+    const size_t end = std::min(left.find(',', begin), left.size());
+    if (e.terms.size() == op.input_count()) op.refuse("attribute 'equation' has more terms than there are inputs");
+    e.terms.push_back(parse_term(op, left.substr(begin, end - begin), op.rank(e.terms.size()), 0));
+    for (const int label : e.terms.back()) ellipsis = std::max(ellipsis, -label);
+    begin = end + 1;
+  }
+  if (e.terms.size() != op.input_count())
+    op.refuse("attribute 'equation' has %zu terms for %zu inputs", e.terms.size(), op.input_count());
+  if (arrow != std::string::npos) {
+    e.output = parse_term(op, text.substr(arrow + 2), -1, ellipsis);
+    return e;
+  }
+  // Without an arrow: the ellipsis, then what is named once, by the alphabet.
+  std::map<int, int> counts;
+  for (const Labels& term : e.terms)
+    for (const int label : term) ++counts[label];
+  for (const auto& [label, count] : counts)
+    if (label < 0 || count == 1) e.output.push_back(label);
+  return e;
+}
+
+// Dimensions in the order of `labels`, all of which the factor has.
+Tensor ordered(const Factor& f, const Labels& labels) {
+  std::vector<int32_t> perm;
+  for (const int label : labels)
+    perm.push_back(static_cast<int32_t>(std::find(f.labels.begin(), f.labels.end(), label) - f.labels.begin()));
+  return std::is_sorted(perm.begin(), perm.end()) ? f.x : ferry::transpose(f.x, perm);
+}
+
+// A label that a term names twice: the places where both are equal.
+Factor without_repeats(Op& op, Factor f) {
+  for (size_t i = 0; i < f.labels.size(); ++i) {
+    const auto again = std::find(f.labels.begin() + static_cast<std::ptrdiff_t>(i) + 1, f.labels.end(), f.labels[i]);
+    if (again == f.labels.end()) continue;
+    const auto j = static_cast<size_t>(again - f.labels.begin());
+    Dims dims = dims_of(f.x);
+    const int64_t n = dims[i];
+    if (dims[j] != n) op.refuse("a diagonal of %s", to_string(dims).c_str());
+    std::vector<int32_t> perm;
+    Labels labels;
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (d == i || d == j) continue;
+      perm.push_back(static_cast<int32_t>(d));
+      labels.push_back(f.labels[d]);
+    }
+    perm.insert(perm.end(), {static_cast<int32_t>(i), static_cast<int32_t>(j)});
+    labels.push_back(f.labels[i]);
+    Dims flat = dims_of(ferry::transpose(f.x, perm));
+    flat.resize(flat.size() - 2);
+    flat.push_back(n * n);
+    std::vector<int64_t> places;
+    for (int64_t p = 0; p < n; ++p) places.push_back(p * (n + 1));
+    const Tensor squares = reshape_to(ferry::transpose(f.x, perm), flat);
+    return without_repeats(op, {pick(op, squares, static_cast<int>(flat.size()) - 1, places), labels});
+  }
+  return f;
+}
+
+// Sums over the labels that are not `needed`.
+Factor summed(Op& op, const Factor& f, const Labels& needed) {
+  fbs::ReduceT reduce;
+  reduce.kind = fbs::ReduceKind::Sum;
+  Labels left;
+  for (size_t i = 0; i < f.labels.size(); ++i) {
+    if (has(needed, f.labels[i]))
+      left.push_back(f.labels[i]);
+    else
+      reduce.axes.push_back(static_cast<int32_t>(i));
+  }
+  return reduce.axes.empty() ? f : Factor{op.graph().add_op("", reduce, {f.x}), left};
+}
+
+// Drops dimensions of 1 that broadcast against those of the other.
+Factor without_broadcast(const Factor& f, const Factor& other) {
+  Dims dims;
+  Labels labels;
+  for (const int label : f.labels) {
+    if (f.size(label) == 1 && has(other.labels, label) && other.size(label) != 1) continue;
+    dims.push_back(f.size(label));
+    labels.push_back(label);
+  }
+  return {reshape_to(f.x, dims), labels};
+}
+
+Labels joined(Labels a, const Labels& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+int64_t elements(const Factor& f, const Labels& labels) {
+  return std::accumulate(labels.begin(), labels.end(), int64_t{1},
+                         [&](int64_t n, int label) { return n * f.size(label); });
+}
+
+// The product of two, without the labels that are not `needed` any more.
+Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
+  if (op.graph().is_constant(a.x.index)) std::swap(a, b);  // a constant is the weight
+  a = summed(op, without_broadcast(a, b), joined(needed, b.labels));
+  b = summed(op, without_broadcast(b, a), joined(needed, a.labels));
+  Labels samples, rows, columns, inner;
+  for (const int label : a.labels)
+    (!has(b.labels, label) ? rows : has(needed, label) ? samples : inner).push_back(label);
+  for (const int label : b.labels)
+    if (!has(a.labels, label)) columns.push_back(label);
+  for (const int label : joined(samples, inner))
+    if (a.size(label) != b.size(label))
+      op.refuse("a dimension is both %lld and %lld", static_cast<long long>(a.size(label)),
+                static_cast<long long>(b.size(label)));
+  const int64_t n = elements(a, samples), r = elements(a, rows), c = elements(b, columns), k = elements(a, inner);
+  const Tensor left = ordered(a, joined(joined(samples, rows), inner));
+  Factor out;
+  out.labels = joined(joined(samples, rows), columns);
+  Dims dims;
+  for (const int label : out.labels) dims.push_back(has(a.labels, label) ? a.size(label) : b.size(label));
+  Tensor y;
+  if (samples.empty() && op.graph().is_constant(b.x.index)) {
+    const Tensor weight = reshape_to(ordered(b, joined(columns, inner)), {c, k});
+    y = op.graph().add_op("", fbs::LinearT{}, {reshape_to(left, {r, k}), weight});
+  } else if (inner.empty()) {
+    y = reshape_to(left, {n, r, 1}) * reshape_to(ordered(b, joined(samples, columns)), {n, 1, c});
+  } else {
+    const Tensor right = ordered(b, joined(joined(samples, inner), columns));
+    y = multiply(op, reshape_to(left, {n, r, k}), reshape_to(right, {n, k, c}));
+  }
+  out.x = reshape_to(y, dims);
+  return out;
+}
+
+}  // namespace
+
+void einsum(Op& op) {
+  const Equation e = parse(op);
+  std::vector<Factor> factors;
+  for (size_t i = 0; i < e.terms.size(); ++i) factors.push_back(without_repeats(op, {op.tensor(i), e.terms[i]}));
+  Factor all = factors[0];
+  for (size_t i = 1; i < factors.size(); ++i) {
+    Labels needed = e.output;
+    for (size_t k = i + 1; k < factors.size(); ++k) needed = joined(needed, factors[k].labels);
+    all = product(op, all, factors[i], needed);
+  }
+  all = summed(op, all, e.output);
+  for (const int label : e.output)
+    if (!has(all.labels, label)) op.refuse("the result of attribute 'equation' names what no input has");
+  op.set(ordered(all, e.output));
+}
+
+}  // namespace ferry::onnx
