@@ -166,6 +166,7 @@ Imported Importer::import() {
   for (const Node& node : apply_patterns(model_, options_.disabled_patterns)) add_node(node);
   add_outputs();
   if (!reasons_.empty()) throw Refused(model_.path.filename().string(), std::move(reasons_));
+  apply_patterns(*graph_, options_.disabled_patterns);
   return {std::move(graph_), std::move(known_outputs_)};
 }
 

@@ -71,7 +71,60 @@ def swin():
                                               window_size=[2, 2], num_classes=5)
 
 
-NETWORKS = {"cnn": Cnn, "detector": Detector, "convnext": convnext, "vit": vit, "swin": swin}
+class Upscaler(nn.Module):
+    """Group norm, a pixel shuffle, and one that is written out."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Conv2d(3, 8, 3, 1, 1)
+        self.norm = nn.GroupNorm(2, 8)
+        self.up = nn.Conv2d(8, 16, 1)
+        self.tail = nn.Conv2d(4, 12, 1)
+
+    def forward(self, x):
+        x = nn.functional.pixel_shuffle(self.up(torch.relu(self.norm(self.head(x)))), 2)
+        y = self.tail(x)
+        n, c, h, w = y.shape
+        y = y.reshape(n, 3, 2, 2, h, w).permute(0, 1, 4, 2, 5, 3)
+        return y.reshape(n, 3, 2 * h, 2 * w)
+
+
+class Rotary(nn.Module):
+    """Attention over rotated queries and keys, their scale before the product, a causal mask, RMS norm."""
+
+    def __init__(self, interleaved):
+        super().__init__()
+        self.interleaved = interleaved
+        self.patch = nn.Conv2d(3, 16, 8, 8)
+        self.weight = nn.Parameter(torch.ones(16))
+        self.qkv = nn.Linear(16, 48)
+        self.proj = nn.Linear(16, 5)
+        angles = torch.outer(torch.arange(4.0), 1 / 100 ** (torch.arange(4.0) / 4))
+        angles = angles.repeat_interleave(2, -1) if interleaved else torch.cat([angles, angles], -1)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+        self.register_buffer("mask", torch.ones(4, 4, dtype=torch.bool).tril().logical_not())
+
+    def rotate(self, x):
+        if self.interleaved:
+            turned = torch.stack([-x[..., 1::2], x[..., ::2]], -1).reshape(x.shape)
+        else:
+            a, b = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+            turned = torch.cat([-b, a], -1)
+        return x * self.cos + turned * self.sin
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+        b, n, c = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        scores = (self.rotate(q) * 8**-0.25) @ (self.rotate(k).transpose(-2, -1) * 8**-0.25)
+        y = scores.masked_fill(self.mask, float("-inf")).softmax(-1) @ v
+        return self.proj(y.transpose(1, 2).reshape(b, n, c))
+
+
+NETWORKS = {"cnn": Cnn, "detector": Detector, "convnext": convnext, "vit": vit, "swin": swin,
+            "upscaler": Upscaler, "rotary": lambda: Rotary(False), "rotary_pairs": lambda: Rotary(True)}
 
 
 def write_tensor(path, tensor, name):

@@ -76,7 +76,8 @@ onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, bool we
   for (size_t i = 0; i < model.inputs.size() && i < inputs.size(); ++i) {
     const onnx::ValueInfo& input = model.inputs[i];
     const bool activation = input.type == onnx::Type::Float32 || input.type == onnx::Type::Float16;
-    if (!activation || (weights && !first)) {
+    const bool number = inputs[i].elements() == 1;
+    if (!activation || (weights && (!first || number))) {
       options.constants[input.name] = inputs[i];
     } else {
       first = false;
@@ -121,8 +122,7 @@ Outcome run_imported(onnx::Imported imported, const onnx::Model& model, const fs
   if (graph.model.outputs.empty()) return outcome;
   sink_transposes(graph, {});
   run_passes(graph, {});
-  outcome.operators = graph.model.operators.size();
-  for (const auto& op : graph.model.operators) outcome.transposes += op->params.AsTranspose() != nullptr;
+  for (const auto& op : graph.model.operators) ++outcome.operators[fbs::EnumNameOpParams(op->params.type)];
   outcome.reason = compare_blob(graph, model, inputs, outputs, tolerance);
   outcome.verdict = outcome.reason.empty() ? Verdict::Passed : Verdict::Wrong;
   return outcome;
@@ -130,7 +130,7 @@ Outcome run_imported(onnx::Imported imported, const onnx::Model& model, const fs
 
 }  // namespace
 
-Outcome run_case(const fs::path& folder, const Tolerance& tolerance) {
+Outcome run_case(const fs::path& folder, const Tolerance& tolerance, const std::set<std::string>& disabled) {
   Outcome outcome;
   try {
     const onnx::Model model = onnx::read_model(folder / "model.onnx");
@@ -143,8 +143,9 @@ Outcome run_case(const fs::path& folder, const Tolerance& tolerance) {
     const Arrays inputs = read_arrays(folder / "test_data_set_0", "input");
     for (const bool weights : {false, true}) {
       try {
-        Outcome ran =
-            run_imported(onnx::import_model(model, bind(model, inputs, weights)), model, folder, inputs, tolerance);
+        onnx::ImportOptions options = bind(model, inputs, weights);
+        options.disabled_patterns = disabled;
+        Outcome ran = run_imported(onnx::import_model(model, options), model, folder, inputs, tolerance);
         ran.op = outcome.op;
         ran.opset = outcome.opset;
         return ran;

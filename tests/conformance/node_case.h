@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,8 @@ struct Outcome {
   Verdict verdict = Verdict::Refused;
   std::string op;  // that the case is about
   int opset = 0;
-  std::string reason;                    // of Refused and Wrong
-  size_t transposes = 0, operators = 0;  // in the blob
+  std::string reason;                       // of Refused and Wrong
+  std::map<std::string, size_t> operators;  // in the blob, by kind
 };
 
 struct Tolerance {
@@ -28,7 +30,9 @@ struct Tolerance {
 };
 
 // Inputs that are no floating point (shapes, axes, indices) are known at conversion, as they are in networks. Where the
-// converter wants more, so are all inputs but the first: weights, scales.
-Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {});
+// converter wants more, so are single numbers, and all inputs but the first: weights, scales.
+// `disabled`: recognisers that are left out.
+Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {},
+                 const std::set<std::string>& disabled = {});
 
 }  // namespace ferry::testing

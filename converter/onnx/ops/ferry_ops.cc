@@ -1,4 +1,6 @@
 // The operators that patterns put in place of what they recognise (converter/onnx/patterns).
+#include <limits>
+
 #include "converter/onnx/ops/ops.h"
 
 namespace ferry::onnx {
@@ -57,6 +59,15 @@ void ferry_attention(Op& op) {
   const Tensor y = reshape_to(op.graph().add_op("", params, inputs), {batch, length, heads, width});
   const Tensor turned = transpose(y, {0, 2, 1, 3});
   op.set(samples ? turned : reshape_to(turned, {heads, length, width}));
+}
+
+// -infinity where the condition is as attribute 'when' says, 0 elsewhere.
+void ferry_filled_places(Op& op) {
+  const Array& condition = op.array(0, "the condition");
+  std::vector<double> values;
+  for (const int64_t bit : condition.ints())
+    values.push_back((bit != 0) == (op.number("when", 1) != 0) ? -std::numeric_limits<double>::infinity() : 0);
+  op.set(make_array(Type::Float32, condition.dims, values));
 }
 
 void ferry_layer_norm(Op& op) {

@@ -93,6 +93,13 @@ void group_normalization(Op& op) {
   op.set(group_norm(op, groups, weight, bias, op.number("epsilon", 1e-5)));
 }
 
+void ferry_group_norm(Op& op) {
+  if (op.array(3, "the shape").ints() != op.dims(0))
+    op.refuse("what is normalised in groups gets another shape (--no-recognise group_norm imports it as it is)");
+  op.set(group_norm(op, static_cast<int64_t>(op.number("groups", 1)), op.array(1, "scale").floats(),
+                    op.array(2, "bias").floats(), op.number("epsilon", 1e-5)));
+}
+
 void layer_normalization(Op& op) {
   const Dims dims = op.dims(0);
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));

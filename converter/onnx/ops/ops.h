@@ -126,6 +126,7 @@ void layer_normalization(Op& op);
 void rms_normalization(Op& op);
 void mean_variance_normalization(Op& op);
 void lp_normalization(Op& op);
+void ferry_group_norm(Op& op);  // x, scale, bias, the shape that comes out
 
 // shape.cc
 void constant(Op& op);
@@ -157,6 +158,7 @@ void rnn(Op& op);
 
 // ferry_ops.cc
 void ferry_attention(Op& op);
+void ferry_filled_places(Op& op);
 void ferry_layer_norm(Op& op);
 void ferry_gelu(Op& op);
 void ferry_gelu_tanh(Op& op);

@@ -18,23 +18,28 @@ Array pick(const Array& from, int axis, const std::vector<int64_t>& places) {
 
 namespace {
 
-// One in `step` of the places along `axis`: rows of `step`, of which the first column stays.
+// One in `step` of the places along `axis`: rows of `step`, of which one column stays.
 Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
   const auto at = static_cast<size_t>(axis);
   Dims dims = dims_of(x);
-  const int64_t missing = begin + count * step - dims[at];
-  if (missing > 0) {
-    fbs::PadT pad;
-    pad.before.assign(dims.size(), 0);
-    pad.after.assign(dims.size(), 0);
-    pad.after[at] = static_cast<int32_t>(missing);
-    x = x.graph->add_op("", pad, {x});
+  int64_t column = 0;
+  if (begin < step && count * step == dims[at]) {
+    column = begin;
+  } else {
+    const int64_t missing = begin + count * step - dims[at];
+    if (missing > 0) {
+      fbs::PadT pad;
+      pad.before.assign(dims.size(), 0);
+      pad.after.assign(dims.size(), 0);
+      pad.after[at] = static_cast<int32_t>(missing);
+      x = x.graph->add_op("", pad, {x});
+    }
+    x = slice(x, axis, static_cast<int>(begin), static_cast<int>(count * step));
   }
-  x = slice(x, axis, static_cast<int>(begin), static_cast<int>(count * step));
   dims[at] = count;
   Dims rows = dims;
   rows.insert(rows.begin() + axis + 1, step);
-  return reshape_to(slice(reshape_to(x, rows), axis + 1, 0, 1), dims);
+  return reshape_to(slice(reshape_to(x, rows), axis + 1, static_cast<int>(column), 1), dims);
 }
 
 }  // namespace

@@ -137,8 +137,14 @@ constexpr Row kOps[] = {
 
 // What patterns recognise.
 constexpr Row kFerryOps[] = {
-    {"Attention", ferry_attention},  {"Gelu", ferry_gelu}, {"GeluTanh", ferry_gelu_tanh}, {"HardSwish", hard_swish},
-    {"LayerNorm", ferry_layer_norm}, {"Silu", ferry_silu},
+    {"Attention", ferry_attention},
+    {"FilledPlaces", ferry_filled_places},
+    {"Gelu", ferry_gelu},
+    {"GeluTanh", ferry_gelu_tanh},
+    {"GroupNorm", ferry_group_norm},
+    {"HardSwish", hard_swish},
+    {"LayerNorm", ferry_layer_norm},
+    {"Silu", ferry_silu},
 };
 
 OpFunction find(std::span<const Row> rows, std::string_view op) {

@@ -1,5 +1,8 @@
 // softmax(scale * q k^T + biases) v: two matrix products with a softmax between them. Between the first and the softmax
-// there may be factors and sums; window attention (Swin) adds its mask to the scores of windows grouped by a reshape.
+// there may be factors, sums and places filled with -infinity; queries and keys may have factors of their own. Window
+// attention (Swin) adds its mask to the scores of windows grouped by a reshape.
+#include <algorithm>
+
 #include "converter/onnx/patterns/matcher.h"
 
 namespace ferry::onnx {
@@ -10,16 +13,47 @@ struct Scores {
   double scale = 1;
   std::vector<std::string> biases;  // added to the scaled scores
   std::string group_shape, mask;    // the scores as the mask sees them, and the mask
+  std::string query, key;
+  std::vector<const Node*> filled;  // Where nodes, each of which becomes a bias
 };
+
+// Strips factors that are numbers from a value; they go into `scale`.
+std::string unscaled(const Matcher& m, std::string value, double* scale) {
+  while (const Node* node = m.producer(value)) {
+    if (!(is(*node, "Mul") || is(*node, "Div")) || node->inputs.size() != 2) break;
+    const std::optional<double> first = m.number(node->inputs[0]), second = m.number(node->inputs[1]);
+    if (node->op == "Div" ? !second : !first && !second) break;
+    *scale = node->op == "Div" ? *scale / *second : *scale * (second ? *second : *first);
+    value = node->inputs[second ? 0 : 1];
+  }
+  return value;
+}
+
+// The side of a Where that holds scores, where the other is as good as -infinity: added to a score it leaves nothing of it.
+std::optional<size_t> filled_side(const Matcher& m, const Node& where) {
+  for (const size_t side : {1, 2})
+    if (const auto fill = m.number(where.inputs[side]); fill && *fill <= -1e30) return 3 - side;
+  return {};
+}
 
 // Upwards from the softmax; false where something else stands in the way.
 bool read_scores(const Matcher& m, std::string value, Scores* scores) {
   bool grouped = false;
   for (int steps = 0; steps < 8; ++steps) {
     const Node* node = m.producer(value);
-    if (!node || !is(*node, node->op) || node->inputs.size() != 2) return false;
+    if (!node || !is(*node, node->op)) return false;
+    if (node->op == "Where" && !grouped && scores->scale == 1) {
+      const auto side = filled_side(m, *node);
+      if (!side) return false;
+      scores->filled.push_back(node);
+      value = node->inputs[*side];
+      continue;
+    }
+    if (node->inputs.size() != 2) return false;
     if (node->op == "MatMul") {
       scores->product = node;
+      scores->query = unscaled(m, node->inputs[0], &scores->scale);
+      scores->key = unscaled(m, node->inputs[1], &scores->scale);
       return !grouped;
     }
     if (node->op == "Reshape") {
@@ -41,7 +75,7 @@ bool read_scores(const Matcher& m, std::string value, Scores* scores) {
       // The side that leads to a product is the scores.
       const bool left = m.producer(node->inputs[0], "MatMul") || m.producer(node->inputs[0], "Div") ||
                         m.producer(node->inputs[0], "Mul") || m.producer(node->inputs[0], "Add") ||
-                        m.producer(node->inputs[0], "Reshape");
+                        m.producer(node->inputs[0], "Where") || m.producer(node->inputs[0], "Reshape");
       const std::string& bias = node->inputs[left ? 1 : 0];
       if (grouped && !scores->mask.empty()) return false;
       if (grouped)
@@ -72,9 +106,19 @@ void recognise_attention(Matcher& m) {
     if (!last || m.origin(last->inputs[0]) != softmax.outputs.front()) continue;
     Scores scores;
     if (!read_scores(m, softmax.inputs[0], &scores)) continue;
-    std::vector<std::string> inputs = {scores.product->inputs[0], scores.product->inputs[1], last->inputs[1],
-                                       scores.mask, scores.group_shape};
+    // What a Where gives is a bias from now on, so nothing else may read it.
+    const auto only_here = [&](const Node* where) {
+      return m.only_reader(where->outputs.front(), "Softmax") || m.only_reader(where->outputs.front(), "Where") ||
+             m.only_reader(where->outputs.front(), "Add") || m.only_reader(where->outputs.front(), "Cast");
+    };
+    if (!std::all_of(scores.filled.begin(), scores.filled.end(), only_here)) continue;
+    std::vector<std::string> inputs = {scores.query, scores.key, last->inputs[1], scores.mask, scores.group_shape};
     inputs.insert(inputs.end(), scores.biases.begin(), scores.biases.end());
+    for (const Node* where : scores.filled) {
+      inputs.push_back(where->outputs.front());
+      const bool when = filled_side(m, *where) == 2;  // filled where the condition holds
+      m.replace(where, "FilledPlaces", {where->inputs[0]}, {{"when", number_attribute(when)}});
+    }
     m.replace(last, "Attention", std::move(inputs), {{"scale", number_attribute(scores.scale)}});
   }
 }

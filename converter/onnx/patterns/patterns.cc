@@ -1,22 +1,37 @@
 #include "converter/onnx/patterns/patterns.h"
 
+#include "converter/onnx/patterns/graph_matcher.h"
 #include "converter/onnx/patterns/matcher.h"
 
 namespace ferry::onnx {
+namespace {
+
+struct Pattern {
+  const char* name;
+  void (*in_nodes)(Matcher&);
+  void (*in_graph)(GraphMatcher&);
+};
+
+constexpr Pattern kPatterns[] = {
+    {"gelu", recognise_gelu, nullptr},
+    {"gelu_tanh", recognise_gelu_tanh, nullptr},
+    {"silu", recognise_silu, nullptr},
+    {"hard_swish", recognise_hard_swish, nullptr},
+    {"layer_norm", recognise_layer_norm, nullptr},
+    {"group_norm", recognise_group_norm, nullptr},
+    {"attention", recognise_attention, nullptr},
+    {"rotary_embedding", nullptr, recognise_rotary_embedding},
+    {"pixel_shuffle", nullptr, recognise_pixel_shuffle},
+    {"windows", nullptr, recognise_windows},
+};
+
+bool enabled(const Pattern& pattern, const std::set<std::string>& disabled) {
+  return !disabled.contains("all") && !disabled.contains(pattern.name);
+}
+
+}  // namespace
 
 std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>& disabled) {
-  struct Pattern {
-    const char* name;
-    void (*recognise)(Matcher&);
-  };
-  constexpr Pattern kPatterns[] = {
-      {"gelu", recognise_gelu},
-      {"gelu_tanh", recognise_gelu_tanh},
-      {"silu", recognise_silu},
-      {"hard_swish", recognise_hard_swish},
-      {"layer_norm", recognise_layer_norm},
-      {"attention", recognise_attention},
-  };
   std::string names = "all";
   for (const Pattern& pattern : kPatterns) names += std::string(", ") + pattern.name;
   for (const std::string& name : disabled)
@@ -24,8 +39,14 @@ std::vector<Node> apply_patterns(const Model& model, const std::set<std::string>
       fail("no recogniser is called '%s': %s", name.c_str(), names.c_str());
   Matcher matcher(model);
   for (const Pattern& pattern : kPatterns)
-    if (!disabled.contains("all") && !disabled.contains(pattern.name)) pattern.recognise(matcher);
+    if (pattern.in_nodes && enabled(pattern, disabled)) pattern.in_nodes(matcher);
   return matcher.finish();
+}
+
+void apply_patterns(Graph& graph, const std::set<std::string>& disabled) {
+  GraphMatcher matcher(graph);
+  for (const Pattern& pattern : kPatterns)
+    if (pattern.in_graph && enabled(pattern, disabled)) pattern.in_graph(matcher);
 }
 
 }  // namespace ferry::onnx

@@ -1,0 +1,98 @@
+// x * cos + turned(x) * sin, where the channels of a head are turned by halves, (-second, first), or in pairs,
+// (-x1, x0, -x3, x2...); x is N,heads,L,D or N,L,heads,D, and cos and sin are known.
+#include "converter/graph/ops.h"
+#include "converter/onnx/patterns/graph_matcher.h"
+
+namespace ferry::onnx {
+namespace {
+
+struct Turned {
+  int x;
+  bool interleaved;
+};
+
+// `tensor` is the part of another from `begin` on along the last of `rank` dimensions, `size` long: that other one.
+std::optional<int> part(const GraphMatcher& m, int tensor, int begin, int size) {
+  const fbs::OperatorT* slice = m.producer(tensor, fbs::OpParams::Slice);
+  if (!slice) return {};
+  const Shape from = m.shape(slice->inputs.front()), to = m.shape(tensor);
+  const int last = from.rank - 1;
+  if (slice->params.AsSlice()->begin.back() != begin || to[last] != size) return {};
+  for (int i = 0; i < last; ++i)
+    if (from[i] != to[i]) return {};
+  return slice->inputs.front();
+}
+
+std::optional<Turned> turned(const GraphMatcher& m, int tensor) {
+  const Shape shape = m.shape(tensor);
+  const int size = shape[shape.rank - 1];
+  const fbs::OperatorT* concat = m.producer(m.before_reshapes(tensor), fbs::OpParams::Concat);
+  if (!concat || concat->inputs.size() != 2) return {};
+  const int rank = m.shape(concat->outputs.front()).rank;
+  if (concat->params.AsConcat()->axis != rank - 1 || size % 2 != 0) return {};
+  const fbs::OperatorT* neg = m.producer(m.before_reshapes(concat->inputs[0]), fbs::OpParams::Unary);
+  if (!neg || neg->params.AsUnary()->kind != fbs::UnaryKind::Neg) return {};
+  const int second = m.before_reshapes(neg->inputs.front()), first = m.before_reshapes(concat->inputs[1]);
+  const bool interleaved = rank == shape.rank + 1;
+  const int each = interleaved ? 1 : size / 2;
+  const auto a = part(m, first, 0, each), b = part(m, second, each, each);
+  if (!a || a != b) {
+    // Pairs are looked at through a reshape of their own each.
+    if (!interleaved || !a || !b || m.before_reshapes(*a) != m.before_reshapes(*b)) return {};
+  }
+  const auto x = m.reshaped_from(*a, shape);
+  if (!x || (interleaved && m.shape(*a)[shape.rank] != 2)) return {};
+  return Turned{*x, interleaved};
+}
+
+// The operands of a product with a constant: the value, then the constant; nothing where `tensor` is something else.
+std::optional<std::pair<int, int>> scaled(GraphMatcher& m, int tensor) {
+  const fbs::OperatorT* op = m.producer(tensor, fbs::OpParams::Binary);
+  if (!op || op->params.AsBinary()->kind != fbs::BinaryKind::Mul) return {};
+  const bool second = m.graph().is_constant(op->inputs[1]);
+  if (!second && !m.graph().is_constant(op->inputs[0])) return {};
+  return std::pair(op->inputs[second ? 0 : 1], op->inputs[second ? 1 : 0]);
+}
+
+// `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of 4.
+std::optional<Tensor> table(GraphMatcher& m, int constant, int axis, int length, int channels) {
+  Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
+  wanted[axis] = length;
+  for (int i = 0; i < given.rank; ++i)
+    if (given[given.rank - 1 - i] != wanted[3 - i]) return {};
+  if (given.elements() != int64_t{length} * channels) return {};
+  return m.graph().add_constant(m.graph().at(constant).name, Shape{length, channels}, m.graph().values(constant));
+}
+
+}  // namespace
+
+void recognise_rotary_embedding(GraphMatcher& m) {
+  for (size_t i = 0; i < m.size(); ++i) {
+    const auto* sum = m.at(i).params.AsBinary();
+    if (!sum || sum->kind != fbs::BinaryKind::Add) continue;
+    for (const size_t side : {0, 1}) {
+      const auto plain = scaled(m, m.at(i).inputs[side]), other = scaled(m, m.at(i).inputs[1 - side]);
+      const auto turn = other ? turned(m, other->first) : std::nullopt;
+      if (!plain || !turn || turn->x != plain->first || m.shape(turn->x).rank != 4) continue;
+      const Shape d = m.shape(turn->x);
+      // Places are dimension 2 or 1: whichever the tables fit.
+      for (const int axis : {2, 1}) {
+        const auto cos = table(m, plain->second, axis, d[axis], d[3]),
+                   sin = table(m, other->second, axis, d[axis], d[3]);
+        if (!cos || !sin) continue;
+        const Tensor x = m.tensor(turn->x);
+        const int heads = d[3 - axis];
+        const Tensor rows = reshape(axis == 2 ? transpose(x, {0, 2, 1, 3}) : x, {d[0], d[axis], heads * d[3]});
+        const Tensor y =
+            reshape(rotary_embedding(rows, *cos, *sin, heads, turn->interleaved), {d[0], d[axis], heads, d[3]});
+        fbs::TransposeT back;
+        back.perm = axis == 2 ? std::vector<int32_t>{0, 2, 1, 3} : std::vector<int32_t>{0, 1, 2, 3};
+        i = m.rewrite(i, back, {y});
+        break;
+      }
+      break;
+    }
+  }
+}
+
+}  // namespace ferry::onnx
