@@ -184,6 +184,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
     step(options, "folding", 0.4);
     if (options.passes) {
       sink_transposes(*graph, {});
+      slice_before_reshape(*graph, {});
       run_passes(*graph, {});
     }
     return graph;

@@ -19,6 +19,9 @@ void run_passes(Graph& graph, const PassOptions& options);
 // N,C,H,W computes channels last. Not among run_passes(), because reshapes that it moves hold fixed sizes; for graphs whose
 // builder inserts transposes (ONNX).
 void sink_transposes(Graph& graph, const PassOptions& options);
+// A slice of a dimension that a reshape made of the channels cuts the channels, and the reshape follows: queries, keys and
+// values from one linear layer, which are then split_linear's. As sink_transposes, for graphs whose sizes are fixed.
+void slice_before_reshape(Graph& graph, const PassOptions& options);
 // Operators on constants only are computed by the oracle.
 void fold_constants(Graph& graph, const PassOptions& options);
 // Convolutions (or linear layers) of one input that are added up, the input itself and its scaled copies among them,

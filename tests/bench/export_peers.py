@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the same random torchvision network twice: NAME.onnx for the peer, NAME.safetensors for ferry.
+"""Writes the same random torchvision network twice: NAME.onnx and, where ferry knows it by name, NAME.safetensors.
 
     export_peers.py OUT_DIR [NAME ...]      (default: resnet50 mobilenet_v2)
 
-Needs Debian's python3-torch, python3-torchvision and python3-onnx. BatchNorm statistics are made non-trivial, so that
-folding is not a no-op. Exports with opset 17 (the first with LayerNormalization), batch 1, 3x224x224, constants folded,
-as an application would. Where ferry knows the network by timm's names only, the weights are written under those.
+Needs Debian's python3-torch, python3-torchvision and python3-onnx. Exports with opset 17 (the first with
+LayerNormalization), batch 1, constants folded, as an application would. Where ferry knows the network by timm's names only,
+the weights are written under those.
 """
 import json
 import os
@@ -14,8 +14,9 @@ import sys
 
 import numpy as np
 import torch
-import torchvision
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
+from torchvision_networks import NETWORKS, build
 
 STAGES = {"1": "0", "3": "1", "5": "2", "7": "3"}  # torchvision counts stages and the steps between them through
 BEFORE = {"2": "1", "4": "2", "6": "3"}
@@ -71,15 +72,12 @@ def main():
     out, names = sys.argv[1], sys.argv[2:] or ["resnet50", "mobilenet_v2"]
     os.makedirs(out, exist_ok=True)
     for name in names:
-        torch.manual_seed(0)
-        model = getattr(torchvision.models, name)(weights=None).eval()
-        for module in model.modules():
-            if isinstance(module, torch.nn.BatchNorm2d):
-                module.running_mean.uniform_(-0.1, 0.1)
-                module.running_var.uniform_(0.5, 1.5)
-        write_safetensors(os.path.join(out, name + ".safetensors"), checkpoint_of(name, model))
-        torch.onnx.export(model, torch.zeros(1, 3, 224, 224), os.path.join(out, name + ".onnx"), opset_version=17,
-                          input_names=["input"], output_names=["logits"])
+        side = NETWORKS[name].side
+        model = build(name, side)
+        if side == 224:  # classifiers; ferry has the others as .onnx only
+            write_safetensors(os.path.join(out, name + ".safetensors"), checkpoint_of(name, model))
+        torch.onnx.export(model, torch.zeros(1, 3, side, side), os.path.join(out, name + ".onnx"), opset_version=17,
+                          input_names=["input"])
         print(name)
 
 

@@ -1,4 +1,4 @@
-// Runs the built `ferry` as its users do: a process, its exit code, its two outputs.
+// Runs the built `ferry`, or an example, as its users do: a process, its exit code, its two outputs.
 #pragma once
 
 #include <sys/wait.h>
@@ -23,12 +23,13 @@ inline std::string quoted(const std::string& word) {
 }
 
 // In `folder`, with these arguments.
-inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
+inline Result run_program(const std::string& program, const std::filesystem::path& folder,
+                          const std::vector<std::string>& arguments) {
   const ScratchFolder capture;
   const auto out = capture.path() / "out", err = capture.path() / "err";
   // What it keeps between runs is the test's, too.
   std::string line = "cd " + quoted(folder) + " && XDG_CACHE_HOME=" + quoted(folder / "cache") + " " + FERRY_EMULATOR +
-                     " " + quoted(FERRY_COMMAND);
+                     " " + quoted(program);
   for (const std::string& a : arguments) line += " " + quoted(a);
   line += " >" + quoted(out) + " 2>" + quoted(err) + " </dev/null";
   const int status = std::system(line.c_str());
@@ -36,6 +37,10 @@ inline Result ferry(const std::filesystem::path& folder, const std::vector<std::
   // The Vulkan validation layer writes to standard output, which ctest does not see here.
   EXPECT_EQ(result.out.find("Validation "), std::string::npos) << result.out;
   return result;
+}
+
+inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
+  return run_program(FERRY_COMMAND, folder, arguments);
 }
 
 inline std::vector<std::string> lines(const std::string& text) {

@@ -1,12 +1,15 @@
-// Small networks written by PyTorch's exporter (make_exported.py), with what PyTorch computed: they agree, and an ordinary
-// one has no transpose left inside. What is recognised in them is counted, and without the recognisers they agree as well.
+// Networks written by PyTorch's exporter, with what PyTorch computed: they agree, and an ordinary one has no transpose left
+// inside. Small ones that make_exported.py made: what is recognised in them is counted, and without the recognisers they
+// agree as well. torchvision's as export_torchvision.py exports them, and export_dinov3.py's.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/node_case.h"
+#include "tests/support/cache.h"
 
 namespace ferry::testing {
 namespace {
 
+namespace fs = std::filesystem;
 using Counts = std::map<std::string, size_t>;
 
 struct Exported {
@@ -14,19 +17,21 @@ struct Exported {
   Counts operators;  // that the blob has so many of
 };
 
-class ExportedNetwork : public ::testing::TestWithParam<Exported> {};
-
 constexpr Tolerance kTolerance{.relative = 0, .absolute = 1e-6, .of_largest = 1e-4};
 
-std::filesystem::path folder_of(const Exported& network) {
-  return std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / network.name;
+void expect_agreement(const fs::path& folder, const Exported& network) {
+  Outcome outcome = run_case(folder, kTolerance);
+  EXPECT_EQ(outcome.verdict, Verdict::Passed) << outcome.reason;
+  for (const auto& [op, count] : network.operators) EXPECT_EQ(outcome.operators[op], count) << op;
 }
 
-TEST_P(ExportedNetwork, AgreesWithItsFramework) {
-  Outcome outcome = run_case(folder_of(GetParam()), kTolerance);
-  EXPECT_EQ(outcome.verdict, Verdict::Passed) << outcome.reason;
-  for (const auto& [op, count] : GetParam().operators) EXPECT_EQ(outcome.operators[op], count) << op;
+class ExportedNetwork : public ::testing::TestWithParam<Exported> {};
+
+fs::path folder_of(const Exported& network) {
+  return fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / network.name;
 }
+
+TEST_P(ExportedNetwork, AgreesWithItsFramework) { expect_agreement(folder_of(GetParam()), GetParam()); }
 
 TEST_P(ExportedNetwork, AgreesWithoutRecognisers) {
   const Outcome outcome = run_case(folder_of(GetParam()), kTolerance, {"all"});
@@ -41,8 +46,38 @@ INSTANTIATE_TEST_SUITE_P(
                                {{"Transpose", 0}, {"Attention", 2}, {"WindowPartition", 2}, {"WindowReverse", 2}}},
                       Exported{"upscaler", {{"GroupNorm", 1}, {"PixelShuffle", 2}, {"Transpose", 0}}},
                       Exported{"rotary", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"Transpose", 0}}},
-                      Exported{"rotary_pairs", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"Transpose", 0}}}),
+                      Exported{"rotary_pairs", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"Transpose", 0}}},
+                      Exported{"lrn", {{"Transpose", 0}}}),
     [](const auto& network) { return std::string(network.param.name); });
+
+class TorchvisionNetwork : public ::testing::TestWithParam<Exported> {};
+
+TEST_P(TorchvisionNetwork, AgreesWithItsFramework) {
+  const char* named = std::getenv("FERRY_TORCHVISION");
+  const fs::path folder = (named ? fs::path(named) : cached_dir("torchvision")) / GetParam().name;
+  if (!fs::exists(folder / "model.onnx"))
+    GTEST_SKIP() << GetParam().name << " is not in the cache: run tests/conformance/export_torchvision.py";
+  expect_agreement(folder, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Nine, TorchvisionNetwork,
+    ::testing::Values(
+        Exported{"resnet50", {{"Transpose", 0}}}, Exported{"mobilenet_v3_small", {{"Transpose", 0}}},
+        Exported{"efficientnet_b0", {{"Transpose", 0}}}, Exported{"convnext_tiny", {{"Transpose", 0}}},
+        // A linear layer each for queries, keys, values, what becomes of them, two of the MLP; and the head.
+        Exported{"vit_b_16", {{"Transpose", 0}, {"Attention", 12}, {"Linear", 6 * 12 + 1}}},
+        Exported{"swin_t", {{"Transpose", 0}, {"Attention", 12}, {"Linear", 6 * 12 + 3 + 1}}},
+        Exported{"deeplabv3_mobilenet_v3_large", {{"Transpose", 0}}},
+        Exported{"lraspp_mobilenet_v3_large", {{"Transpose", 0}}},
+        Exported{"ssdlite320_mobilenet_v3_large", {{"Transpose", 0}}}),
+    [](const auto& network) { return std::string(network.param.name); });
+
+TEST(Dinov3, AgreesWithItsFixture) {
+  const fs::path folder = cached_dir("dinov3") / "hf_dinov3_vits16";
+  if (!fs::exists(folder)) GTEST_SKIP() << "the export is not in the cache: run tests/conformance/export_dinov3.py";
+  expect_agreement(folder, {"dinov3", {{"Transpose", 0}, {"Attention", 12}, {"Linear", 6 * 12}}});
+}
 
 }  // namespace
 }  // namespace ferry::testing

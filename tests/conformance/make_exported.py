@@ -9,6 +9,7 @@ model.onnx, test_data_set_0/input_0.pb and output_0.pb.
 import os
 import sys
 
+import numpy as np
 import onnx
 import onnx.numpy_helper
 import torch
@@ -54,6 +55,31 @@ class Detector(nn.Module):
         b = torch.relu(self.down(a))
         rows = [h(v).permute(0, 2, 3, 1).contiguous().view(x.size(0), -1, 2) for h, v in zip(self.heads, (a, b))]
         return torch.softmax(torch.cat(rows, 1), 2)
+
+
+class ResponseNorm(torch.autograd.Function):
+    """As ONNX says it; exporters of older frameworks write it."""
+
+    @staticmethod
+    def forward(ctx, x, size):
+        values = x.detach().numpy()  # out of the exporter's sight
+        squares = np.pad(values ** 2, ((0, 0), ((size - 1) // 2, size // 2), (0, 0), (0, 0)))
+        sums = sum(squares[:, i:i + values.shape[1]] for i in range(size))
+        return torch.from_numpy(values / (0.5 + 2.0 / size * sums) ** 0.75)
+
+    @staticmethod
+    def symbolic(g, x, size):
+        return g.op("LRN", x, size_i=size, alpha_f=2.0, beta_f=0.75, bias_f=0.5)
+
+
+class ResponseNorms(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Conv2d(3, 8, 3)
+        self.second = nn.Conv2d(8, 6, 3)
+
+    def forward(self, x):
+        return ResponseNorm.apply(self.second(ResponseNorm.apply(self.first(x), 5)), 4)
 
 
 def convnext():
@@ -123,7 +149,7 @@ class Rotary(nn.Module):
         return self.proj(y.transpose(1, 2).reshape(b, n, c))
 
 
-NETWORKS = {"cnn": Cnn, "detector": Detector, "convnext": convnext, "vit": vit, "swin": swin,
+NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
             "upscaler": Upscaler, "rotary": lambda: Rotary(False), "rotary_pairs": lambda: Rotary(True)}
 
 
@@ -132,24 +158,38 @@ def write_tensor(path, tensor, name):
         f.write(onnx.numpy_helper.from_array(tensor.numpy(), name).SerializeToString())
 
 
+def write_case(folder, model, x, outputs=None):
+    """The model as a file, the input `x` and its outputs: without them, what PyTorch computes."""
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data, exist_ok=True)
+    if outputs is None:
+        with torch.no_grad():
+            outputs = model(x)
+        outputs = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
+    names = ["output"] if len(outputs) == 1 else [f"output_{i}" for i in range(len(outputs))]
+    torch.onnx.export(model, x, os.path.join(folder, "model.onnx"), opset_version=17, input_names=["input"],
+                      output_names=names)
+    write_tensor(os.path.join(data, "input_0.pb"), x, "input")
+    for i, output in enumerate(outputs):
+        write_tensor(os.path.join(data, f"output_{i}.pb"), output, names[i])
+
+
+def spread_batch_norms(model):
+    """Statistics that make folding batch norms more than a no-op."""
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.uniform_(-0.1, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+
+
 def main():
     for name, build in NETWORKS.items():
         torch.manual_seed(0)
         model = build().eval()
-        for module in model.modules():
-            if isinstance(module, nn.BatchNorm2d):
-                module.running_mean.uniform_(-0.1, 0.1)
-                module.running_var.uniform_(0.5, 1.5)
+        spread_batch_norms(model)
         for parameter in model.parameters():  # far from zero, so that no branch is lost in rounding
             parameter.data += 0.1 * torch.randn_like(parameter)
-        data = os.path.join(sys.argv[1], name, "test_data_set_0")
-        os.makedirs(data, exist_ok=True)
-        x = torch.randn(1, 3, 16, 16)
-        torch.onnx.export(model, x, os.path.join(sys.argv[1], name, "model.onnx"), opset_version=17,
-                          input_names=["input"], output_names=["output"])
-        write_tensor(os.path.join(data, "input_0.pb"), x, "input")
-        with torch.no_grad():
-            write_tensor(os.path.join(data, "output_0.pb"), model(x), "output")
+        write_case(os.path.join(sys.argv[1], name), model, torch.randn(1, 3, 16, 16))
 
 
 if __name__ == "__main__":

@@ -121,6 +121,7 @@ Outcome run_imported(onnx::Imported imported, const onnx::Model& model, const fs
   Graph& graph = *imported.graph;
   if (graph.model.outputs.empty()) return outcome;
   sink_transposes(graph, {});
+  slice_before_reshape(graph, {});
   run_passes(graph, {});
   for (const auto& op : graph.model.operators) ++outcome.operators[fbs::EnumNameOpParams(op->params.type)];
   outcome.reason = compare_blob(graph, model, inputs, outputs, tolerance);

@@ -166,16 +166,17 @@ TEST(Patterns, LayerNorm) {
 
 struct AttentionParts {
   int64_t axis = -1;
-  bool scores_are_output = false, scaled_by_y = false;
+  bool scores_are_output = false, scaled_by_y = false, scaled_before = false;
 };
 
-// softmax(x y^T / 2) y.
+// softmax(x y^T / 2) y; scaled_before: (x / 2) y^T.
 Ops attention(const AttentionParts& parts) {
   Net net;
   const std::string turned = net.add("Transpose", {"y"});
   auto* perm = net.attribute("perm", ::onnx::AttributeProto::INTS);
   for (const int64_t p : {0, 2, 1}) perm->add_ints(p);
-  const std::string scores = net.add("MatMul", {"x", turned});
+  const std::string query = parts.scaled_before ? net.add("Div", {"x", net.number(2)}) : "x";
+  const std::string scores = net.add("MatMul", {query, turned});
   const std::string scale = parts.scaled_by_y ? net.add("ReduceMean", {"y"}) : net.number(2);
   const std::string softmax = net.add("Softmax", {net.add("Div", {scores, scale})});
   net.attribute("axis", ::onnx::AttributeProto::INT)->set_i(parts.axis);
@@ -188,6 +189,7 @@ Ops attention(const AttentionParts& parts) {
 TEST(Patterns, Attention) {
   EXPECT_EQ(attention({}).count("Attention"), 1u);
   EXPECT_EQ(attention({}).count("Softmax"), 0u);
+  EXPECT_EQ(attention({.scaled_before = true}), attention({}));
   EXPECT_EQ(attention({.axis = 1}).count("Attention"), 0u);
   EXPECT_EQ(attention({.scores_are_output = true}).count("Attention"), 0u);
   EXPECT_EQ(attention({.scaled_by_y = true}).count("Attention"), 0u);

@@ -83,6 +83,7 @@ inline constexpr auto kUnary = fbs::OpParams::Unary;
 inline constexpr auto kPad = fbs::OpParams::Pad;
 inline constexpr auto kPool = fbs::OpParams::Pool2d;
 inline constexpr auto kReshape = fbs::OpParams::Reshape;
+inline constexpr auto kSlice = fbs::OpParams::Slice;
 inline constexpr auto kTranspose = fbs::OpParams::Transpose;
 inline constexpr auto kShuffle = fbs::OpParams::PixelShuffle;
 

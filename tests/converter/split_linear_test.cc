@@ -21,6 +21,44 @@ TEST(SplitLinear, LeavesALinearThatIsReadWhole) {
   EXPECT_EQ(n.ops().size(), 5u);
 }
 
+// As exporters write it: the channels become three times heads and widths, and each of the three is cut out.
+TEST(SliceBeforeReshape, PartsOfSplitChannelsAreCutBefore) {
+  Network n;
+  const Tensor all = reshape(n.linear(n.input({2, 7, 6}), 24), {2, 7, 3, 2, 4});
+  const Tensor q = slice(all, 2, 0, 1), k = slice(all, 2, 1, 1), v = slice(all, 2, 2, 1);
+  n.output(q * k + v);
+  n.expect_same_after(slice_before_reshape);
+  EXPECT_EQ(n.ops(), (Ops{kLinear, kSlice, kReshape, kSlice, kReshape, kSlice, kReshape, kBinary, kBinary}));
+  n.expect_same_after(split_linear);
+  EXPECT_EQ(n.ops(), (Ops{kLinear, kReshape, kLinear, kReshape, kLinear, kReshape, kBinary, kBinary}));
+}
+
+TEST(SliceBeforeReshape, LeavesPartsThatLieApart) {
+  Network n;
+  const Tensor x = reshape(n.linear(n.input({2, 7, 6}), 24), {2, 7, 6, 4});
+  n.output(slice(x, 3, 1, 2));
+  const Ops before = n.ops();
+  n.expect_same_after(slice_before_reshape);
+  EXPECT_EQ(n.ops(), before);
+}
+
+TEST(SliceBeforeReshape, LeavesPartsOfJoinedDimensions) {
+  Network n;
+  n.output(slice(reshape(n.input({2, 7, 6}), {2, 42}), 1, 6, 12));
+  const Ops before = n.ops();
+  n.expect_same_after(slice_before_reshape);
+  EXPECT_EQ(n.ops(), before);
+}
+
+// What is left of a linear with its bias apart: the second round of split_linear sees them as one.
+TEST(SplitLinear, FollowsABiasThatIsFolded) {
+  Network n;
+  const Tensor all = n.linear(n.input({2, 7, 6}), 10) + n.constant({10}, 8);
+  n.output(slice(all, -1, 0, 5) * slice(all, -1, 5, 5));
+  n.expect_same_after(run_passes);
+  EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear, kBinary}));
+}
+
 TEST(SplitLinear, LeavesPartsOfOtherDimensions) {
   Network n;
   n.output(slice(n.linear(n.input({2, 7, 6}), 4), 1, 0, 3));

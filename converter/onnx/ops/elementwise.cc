@@ -56,7 +56,8 @@ void activation(Op& op, double (*function)(double), Unary kind) {
 
 void only_constants(Op& op, double (*function)(double)) { op.set(map(op.array(0, "X"), function)); }
 
-// x to the power of a constant that multiplications and roots make; refuses others.
+}  // namespace
+
 Tensor power(Op& op, Tensor x, double exponent) {
   if (exponent < 0) return binary(Binary::Div, scalar(op.graph(), 1), power(op, x, -exponent));
   const double whole = std::floor(exponent), rest = exponent - whole;
@@ -76,8 +77,6 @@ Tensor power(Op& op, Tensor x, double exponent) {
   }
   return result ? *result : x * 0.0 + 1.0;
 }
-
-}  // namespace
 
 void add(Op& op) {
   arithmetic(op, Binary::Add, [](auto a, auto b) { return a + b; });

@@ -1,4 +1,5 @@
 // Normalisations.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -155,6 +156,25 @@ void lp_normalization(Op& op) {
   // Where all is zero, the quotient is zero.
   const Tensor norm = p == 1 ? sum : unary(sum, fbs::UnaryKind::Sqrt);
   op.set(binary(fbs::BinaryKind::Div, x, binary(fbs::BinaryKind::Max, norm, scalar(op.graph(), 1e-35))));
+}
+
+// x / (bias + alpha * mean of the squares of `size` channels around)^beta; the sum is a linear layer over the channels.
+void local_response_normalization(Op& op) {
+  const int64_t size = op.integer("size", 0);
+  if (op.rank(0) != 4) op.refuse("an input of %d dimensions, expected 4", op.rank(0));
+  const int64_t channels = op.dims(0)[1];
+  if (size < 1) op.refuse("attribute 'size' is %lld, expected 1 or more", static_cast<long long>(size));
+  if (channels > 1 << 12) op.refuse("%lld channels, at most 4096", static_cast<long long>(channels));
+  std::vector<double> band(static_cast<size_t>(channels * channels), 0.0);
+  for (int64_t to = 0; to < channels; ++to)
+    for (int64_t from = std::max<int64_t>(to - (size - 1) / 2, 0); from <= std::min(to + size / 2, channels - 1);
+         ++from)
+      band[static_cast<size_t>(to * channels + from)] = op.number("alpha", 1e-4) / static_cast<double>(size);
+  const Tensor weight = add_values(op.graph(), op.node().name + ".band", {channels, channels}, band);
+  const Tensor x = to_channels_last(op.tensor(0));
+  const Tensor sums = op.graph().add_op("", fbs::LinearT{}, {unary(x, fbs::UnaryKind::Square), weight});
+  const Tensor scale = power(op, sums + op.number("bias", 1), op.number("beta", 0.75));
+  op.set(to_channels_first(binary(fbs::BinaryKind::Div, x, scale)));
 }
 
 }  // namespace ferry::onnx

@@ -6,6 +6,8 @@
 namespace ferry::onnx {
 
 // elementwise.cc
+// x to the power of a constant that multiplications and roots make; refuses others.
+Tensor power(Op& op, Tensor x, double exponent);
 void add(Op& op);
 void sub(Op& op);
 void mul(Op& op);
@@ -127,6 +129,7 @@ void rms_normalization(Op& op);
 void mean_variance_normalization(Op& op);
 void lp_normalization(Op& op);
 void ferry_group_norm(Op& op);  // x, scale, bias, the shape that comes out
+void local_response_normalization(Op& op);
 
 // shape.cc
 void constant(Op& op);

@@ -61,6 +61,7 @@ constexpr Row kOps[] = {
     {"HardSwish", hard_swish},
     {"Identity", identity},
     {"InstanceNormalization", instance_normalization},
+    {"LRN", local_response_normalization},
     {"LSTM", lstm},
     {"LayerNormalization", layer_normalization},
     {"LeakyRelu", leaky_relu},

