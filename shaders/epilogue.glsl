@@ -9,7 +9,7 @@ layout(constant_id = 6) const uint kStep3 = 0;
 
 const uint kNone = 0, kClamp = 1, kLeakyRelu = 2, kSigmoid = 3, kTanh = 4, kHardSwish = 5, kSilu = 6, kGelu = 7,
            kAbs = 8, kNeg = 9, kExp = 10, kSqrt = 11, kSquare = 12, kHardSigmoid = 13,
-           kGeluTanh = 14, kAdd = 32, kSub = 33, kMul = 34, kDiv = 35, kMax = 36,
+           kGeluTanh = 14, kLog = 15, kErf = 20, kAdd = 32, kSub = 33, kMul = 34, kDiv = 35, kMax = 36,
            kMin = 37, kPRelu = 38, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
 const uint kScalar = 0, kVector = 1, kTensor = 2;
 
@@ -48,6 +48,8 @@ vec4 epilogue_step(uint step, vec4 x, vec4 operand, vec2 args) {
     case kSquare: return x * x;
     case kHardSigmoid: return clamp(x / 6 + 0.5, 0, 1);
     case kGeluTanh: return x * sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));  // (1 + tanh(y)) / 2
+    case kLog: return log(x);
+    case kErf: return erf_approximation(x);
     case kAdd: return x + operand;
     case kSub: return x - operand;
     case kMul: return x * operand;

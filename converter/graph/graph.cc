@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sdk/graph/shape_rules.h"
+#include "sdk/graph/type_rules.h"
 #include "sdk/model/dtype.h"
 
 namespace ferry {
@@ -25,9 +26,21 @@ std::vector<double> widen(std::span<const std::byte> bytes) {
   return out;
 }
 
+// What values of a framework's type are held as.
+fbs::DType held_as(fbs::DType source) {
+  switch (source) {
+    case fbs::DType::Float16:
+    case fbs::DType::BFloat16:
+    case fbs::DType::Float32:
+    case fbs::DType::Float64: return fbs::DType::Float32;
+    default: return fbs::DType::Int32;
+  }
+}
+
 }  // namespace
 
 Shape Tensor::shape() const { return graph->shape(index); }
+fbs::DType Tensor::dtype() const { return graph->dtype(index); }
 
 Graph::Graph() { constants_.emplace_back(); }
 
@@ -41,21 +54,23 @@ int Graph::add_tensor(const std::string& name, fbs::DType dtype, const Shape& sh
   return static_cast<int>(model.tensors.size()) - 1;
 }
 
-Tensor Graph::add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout) {
-  const int index = add_tensor(name, fbs::DType::Float32, shape, 0);
+Tensor Graph::add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout, fbs::DType source) {
+  const int index = add_tensor(name, held_as(source), shape, 0);
   auto port = std::make_unique<fbs::PortT>();
   port->name = name;
   port->tensor = static_cast<uint32_t>(index);
   port->source_layout = source_layout;
+  port->source_dtype = source;
   model.inputs.push_back(std::move(port));
   return {this, index};
 }
 
-void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source_layout) {
+void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source_layout, fbs::DType source) {
   auto port = std::make_unique<fbs::PortT>();
   port->name = name;
   port->tensor = static_cast<uint32_t>(value.index);
   port->source_layout = source_layout;
+  port->source_dtype = source;
   model.outputs.push_back(std::move(port));
 }
 
@@ -92,21 +107,35 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
 }
 
 Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
-  std::vector<Shape> inputs;
-  for (int input : op->inputs) inputs.push_back(shape(input));
+  std::vector<Shape> shapes;
+  std::vector<fbs::DType> types;
+  for (int input : op->inputs) {
+    shapes.push_back(shape(input));
+    types.push_back(dtype(input));
+  }
   Shape output;
+  fbs::DType type{};
   const SerializedOp serialized(*op);
-  if (Status status = infer_shape(*serialized, inputs, &output); !status.ok())
-    fail("'%s': %s", op->name.c_str(), status.message().c_str());
-  const int index = add_tensor(op->name, fbs::DType::Float32, output, 0);
+  Status status = infer_shape(*serialized, shapes, &output);
+  if (status.ok()) status = infer_dtype(*serialized, types, &type);
+  if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().c_str());
+  const int index = add_tensor(op->name, type, output, 0);
   op->outputs.push_back(index);
   model.operators.push_back(std::move(op));
   return {this, index};
 }
 
+Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values) {
+  return add_constant(name, fbs::DType::Int32, shape, hold(std::move(values)));
+}
+
 void Graph::make_constant(int tensor, std::vector<double> values) {
-  constants_.push_back(hold(std::move(values)));
-  at(tensor).dtype = fbs::DType::Float64;
+  if (at(tensor).dtype == fbs::DType::Int32) {
+    constants_.push_back(hold(std::vector<int32_t>(values.begin(), values.end())));
+  } else {
+    constants_.push_back(hold(std::move(values)));
+    at(tensor).dtype = fbs::DType::Float64;
+  }
   at(tensor).buffer = static_cast<uint32_t>(constants_.size() - 1);
 }
 
@@ -140,6 +169,8 @@ Shape Graph::shape(int tensor) const {
   for (int32_t d : at(tensor).shape) shape[shape.rank++] = d;
   return shape;
 }
+
+fbs::DType Graph::dtype(int tensor) const { return held_as(at(tensor).dtype); }
 
 const Constant& Graph::constant(int tensor) const { return constants_[at(tensor).buffer]; }
 

@@ -22,6 +22,8 @@ struct Tensor {
   int index = -1;
 
   Shape shape() const;
+  // Float32 or Int32.
+  fbs::DType dtype() const;
 };
 
 // A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector). During conversion constants may be
@@ -39,9 +41,11 @@ class Graph {
 
   fbs::ModelT model;  // tensors, operators, inputs, outputs, taps, recipes
 
-  // A graph input of float32, channels last.
-  Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout);
-  void add_output(const std::string& name, Tensor value, fbs::Layout source_layout);
+  // A graph input, channels last. `source`: its type in the framework; integers and truth values are Int32 here.
+  Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout,
+                   fbs::DType source = fbs::DType::Float32);
+  void add_output(const std::string& name, Tensor value, fbs::Layout source_layout,
+                  fbs::DType source = fbs::DType::Float32);
 
   // Names a value that parity can look at. A value may have several names; one name for two values is an Error.
   // `block`: the output of a block, which fusion keeps in every blob.
@@ -50,9 +54,10 @@ class Graph {
   Tensor add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<double> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
+  Tensor add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values);
 
-  // Appends an operator whose output shape follows from its rule (sdk/graph/shape_rules.h); throws Error, naming the
-  // operator, where the inputs do not fit.
+  // Appends an operator whose output's shape and type follow from its rules (sdk/graph/shape_rules.h, type_rules.h);
+  // throws Error, naming the operator, where the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
     auto op = std::make_unique<fbs::OperatorT>();
@@ -70,6 +75,8 @@ class Graph {
   void compact(const std::vector<bool>& keep);
 
   Shape shape(int tensor) const;
+  // Int32, or Float32, which constants of any precision count as.
+  fbs::DType dtype(int tensor) const;
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
   const Constant& constant(int tensor) const;
   // A constant's elements, widened to double.

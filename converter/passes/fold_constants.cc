@@ -16,7 +16,7 @@ void fold_constants(Graph& graph, const PassOptions&) {
     std::vector<reference::Array> values;
     for (int input : op->inputs) {
       if (!graph.is_constant(input)) return false;
-      values.push_back({graph.shape(input), graph.values(input)});
+      values.push_back({graph.shape(input), graph.values(input), graph.dtype(input)});
     }
     std::vector<const reference::Array*> inputs;
     for (const reference::Array& value : values) inputs.push_back(&value);

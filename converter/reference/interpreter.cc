@@ -18,7 +18,7 @@ std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inp
     std::vector<const Array*> arguments;
     for (int input : op->inputs) {
       if (graph.is_constant(input) && !values.contains(input))
-        values[input] = {graph.shape(input), graph.values(input)};
+        values[input] = {graph.shape(input), graph.values(input), graph.dtype(input)};
       arguments.push_back(&values.at(input));
     }
     const SerializedOp serialized(*op);

@@ -32,6 +32,12 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output);
 void rotary_embedding(const fbs::Operator& op, Inputs inputs, Array& output);
 void window_partition(const fbs::Operator& op, Inputs inputs, Array& output);
 void window_reverse(const fbs::Operator& op, Inputs inputs, Array& output);
+void cast(const fbs::Operator& op, Inputs inputs, Array& output);
+void select(const fbs::Operator& op, Inputs inputs, Array& output);
+void top_k(const fbs::Operator& op, Inputs inputs, Array& output);
+void gather(const fbs::Operator& op, Inputs inputs, Array& output);
+void scatter(const fbs::Operator& op, Inputs inputs, Array& output);
+void non_max_suppression(const fbs::Operator& op, Inputs inputs, Array& output);
 
 // ---- places in an array ---------------------------------------------------------------------------------------------
 
@@ -58,6 +64,20 @@ void for_each_place(const Shape& shape, const Visit& visit) {
     }
   }
 }
+
+// The element of a smaller array that NumPy's broadcasting puts at `at` of `output`.
+inline double broadcast(const Array& array, const Shape& output, const Place& at) {
+  Place place{};
+  for (int i = 0; i < array.shape.rank; ++i)
+    if (array.shape[i] > 1) place[static_cast<size_t>(i)] = at[static_cast<size_t>(i + output.rank - array.shape.rank)];
+  return array.values[index_of(array.shape, place)];
+}
+
+// What is left of a whole number in 32 bits.
+inline double wrapped(int64_t value) { return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(value))); }
+
+// Of two whole numbers of 32 bits.
+inline double wrapped_product(double a, double b) { return wrapped(static_cast<int64_t>(a) * static_cast<int64_t>(b)); }
 
 inline double clamp(double value, float low, float high) {
   if (value < static_cast<double>(low)) return static_cast<double>(low);

@@ -3,6 +3,7 @@
 #include "converter/error.h"
 #include "converter/reference/ops.h"
 #include "sdk/graph/shape_rules.h"
+#include "sdk/graph/type_rules.h"
 
 namespace ferry::reference {
 namespace {
@@ -35,20 +36,30 @@ constexpr Entry kOps[] = {
     {fbs::OpParams::RotaryEmbedding, rotary_embedding},
     {fbs::OpParams::WindowPartition, window_partition},
     {fbs::OpParams::WindowReverse, window_reverse},
+    {fbs::OpParams::Cast, cast},
+    {fbs::OpParams::Select, select},
+    {fbs::OpParams::TopK, top_k},
+    {fbs::OpParams::Gather, gather},
+    {fbs::OpParams::Scatter, scatter},
+    {fbs::OpParams::NonMaxSuppression, non_max_suppression},
 };
 
 }  // namespace
 
 Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
   std::vector<Shape> shapes;
+  std::vector<fbs::DType> types;
   for (const Array* input : inputs) {
     if (input->values.size() != static_cast<size_t>(input->shape.elements()))
       fail("%s: input %zu has %zu values for shape %s", op_name(op.params_type()), shapes.size(), input->values.size(),
            to_string(input->shape).c_str());
     shapes.push_back(input->shape);
+    types.push_back(input->dtype);
   }
   Array output;
-  if (const Status status = infer_shape(op, shapes, &output.shape); !status.ok()) fail("%s", status.message().c_str());
+  Status status = infer_shape(op, shapes, &output.shape);
+  if (status.ok()) status = infer_dtype(op, types, &output.dtype);
+  if (!status.ok()) fail("%s", status.message().c_str());
   output.values.resize(static_cast<size_t>(output.shape.elements()));
   for (const Entry& entry : kOps) {
     if (entry.type != op.params_type()) continue;

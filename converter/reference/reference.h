@@ -11,7 +11,8 @@ namespace ferry::reference {
 
 struct Array {
   Shape shape;
-  std::vector<double> values;  // row-major, channels last
+  std::vector<double> values;  // row-major, channels last; of Int32 whole numbers
+  fbs::DType dtype = fbs::DType::Float32;
 };
 
 // The output of `op` for these inputs. Throws Error where they do not fit.

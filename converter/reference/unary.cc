@@ -23,6 +23,18 @@ double apply(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::Exp: return std::exp(x);
     case fbs::UnaryKind::Sqrt: return std::sqrt(x);
     case fbs::UnaryKind::Square: return x * x;
+    case fbs::UnaryKind::Log: return std::log(x);
+    case fbs::UnaryKind::Floor: return std::floor(x);
+    case fbs::UnaryKind::Ceil: return std::ceil(x);
+    case fbs::UnaryKind::Round: return std::nearbyint(x);
+    case fbs::UnaryKind::Sign: return x > 0 ? 1 : x < 0 ? -1 : x;
+    case fbs::UnaryKind::Erf: return std::erf(x);
+    case fbs::UnaryKind::Sin: return std::sin(x);
+    case fbs::UnaryKind::Cos: return std::cos(x);
+    case fbs::UnaryKind::Tan: return std::tan(x);
+    case fbs::UnaryKind::Not: return x == 0;
+    case fbs::UnaryKind::IsNaN: return std::isnan(x);
+    case fbs::UnaryKind::IsInf: return std::isinf(x) && (x > 0 ? p.alpha() : p.beta()) != 0;
   }
   return 0.0;
 }
@@ -31,7 +43,11 @@ double apply(const fbs::Unary& p, double x) {
 
 void unary(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Unary& p = *op.params_as_Unary();
-  for (size_t i = 0; i < output.values.size(); ++i) output.values[i] = apply(p, inputs[0]->values[i]);
+  const bool whole = inputs[0]->dtype == fbs::DType::Int32;
+  for (size_t i = 0; i < output.values.size(); ++i) {
+    const double value = apply(p, inputs[0]->values[i]);
+    output.values[i] = whole ? wrapped(static_cast<int64_t>(value)) : value;
+  }
 }
 
 }  // namespace ferry::reference

@@ -13,11 +13,8 @@ ferry_dtype public_dtype(fbs::DType dtype) {
     case fbs::DType::UInt8: return FERRY_UINT8;
     case fbs::DType::Int32: return FERRY_INT32;
     case fbs::DType::Int64: return FERRY_INT64;
-    case fbs::DType::Float32:
-    case fbs::DType::Float64:  // refused in blobs: packing narrows it
-      break;
+    default: return FERRY_FLOAT32;  // no blob holds the others
   }
-  return FERRY_FLOAT32;
 }
 
 // A tensor [N, spatial..., C] here is [N, C, spatial...] in a framework that puts channels first.

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "sdk/cpu/binary_kernels.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/rows.h"
@@ -32,11 +33,8 @@ struct PRelu {
   static float apply(float a, float b) { return a > 0 ? a : a * b; }
 };
 
-// A row of the output. A step is 1, or 0 for a value that repeats.
-using Kernel = void (*)(const float* a, const float* b, float* out, size_t count, float low, float high);
-
 template <typename Function, size_t kStepA, size_t kStepB>
-FERRY_KERNEL void row(const float* a, const float* b, float* out, size_t count, float low, float high) {
+FERRY_KERNEL void row(const float* a, size_t, const float* b, size_t, float* out, size_t count, float low, float high) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     float value = Function::apply(a[i * kStepA], b[i * kStepB]);
@@ -46,12 +44,12 @@ FERRY_KERNEL void row(const float* a, const float* b, float* out, size_t count, 
 }
 
 template <typename Function>
-Kernel choose(bool a_repeats, bool b_repeats) {
+BinaryKernel choose(bool a_repeats, bool b_repeats) {
   if (a_repeats) return row<Function, 0, 1>;
   return b_repeats ? row<Function, 1, 0> : row<Function, 1, 1>;
 }
 
-Kernel choose(fbs::BinaryKind kind, bool a_repeats, bool b_repeats) {
+BinaryKernel choose(fbs::BinaryKind kind, bool a_repeats, bool b_repeats) {
   switch (kind) {
     case fbs::BinaryKind::Add: return choose<Add>(a_repeats, b_repeats);
     case fbs::BinaryKind::Sub: return choose<Sub>(a_repeats, b_repeats);
@@ -60,8 +58,8 @@ Kernel choose(fbs::BinaryKind kind, bool a_repeats, bool b_repeats) {
     case fbs::BinaryKind::Max: return choose<Max>(a_repeats, b_repeats);
     case fbs::BinaryKind::Min: return choose<Min>(a_repeats, b_repeats);
     case fbs::BinaryKind::PRelu: return choose<PRelu>(a_repeats, b_repeats);
+    default: return nullptr;
   }
-  return nullptr;
 }
 
 class Binary : public Op {
@@ -69,8 +67,10 @@ class Binary : public Op {
   explicit Binary(const fbs::Binary& params) : params_(params) {}
 
   Status create(const Model& model, const fbs::Operator& op) {
+    plain_ = plain_binary(params_.kind(), model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32);
     for (unsigned i = 0; i < 2; ++i) {
       const int tensor = op.inputs()->Get(i);
+      if (model.tensor(tensor).dtype() == fbs::DType::Int32) continue;
       if (model.is_constant(tensor)) FERRY_TRY(constant_input(model, op, i, &constants_[i]));
     }
     return {};
@@ -114,7 +114,7 @@ class Binary : public Op {
     row_ = dims[0].size;
     step_a_ = stride_a[0];
     step_b_ = stride_b[0];
-    kernel_ = choose(params_.kind(), dims[0].a_repeats, dims[0].b_repeats);
+    kernel_ = plain_ != nullptr ? plain_ : choose(params_.kind(), dims[0].a_repeats, dims[0].b_repeats);
     return {};
   }
 
@@ -132,8 +132,8 @@ class Binary : public Op {
     parallel_rows(pool, rows_a_.count() * pieces, piece, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         const size_t index = i / pieces, first = i % pieces * piece;
-        kernel_(a_ + rows_a_.offset(index) + first * step_a_, b_ + rows_b_.offset(index) + first * step_b_,
-                output_ + index * row_ + first, std::min(piece, row_ - first), params_.output_min(),
+        kernel_(a_ + rows_a_.offset(index) + first * step_a_, step_a_, b_ + rows_b_.offset(index) + first * step_b_,
+                step_b_, output_ + index * row_ + first, std::min(piece, row_ - first), params_.output_min(),
                 params_.output_max());
       }
     });
@@ -143,7 +143,7 @@ class Binary : public Op {
  private:
   const fbs::Binary& params_;
   std::array<FloatConstant, 2> constants_;
-  Kernel kernel_ = nullptr;
+  BinaryKernel plain_ = nullptr, kernel_ = nullptr;
   Rows rows_a_, rows_b_;
   size_t row_ = 0, step_a_ = 0, step_b_ = 0;
   const float *a_ = nullptr, *b_ = nullptr;

@@ -27,5 +27,11 @@ Status create_attention(const Model& model, const fbs::Operator& op, std::unique
 Status create_rotary_embedding(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_window_partition(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 Status create_window_reverse(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_cast(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_select(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_top_k(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_gather(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_scatter(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_non_max_suppression(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
 }  // namespace ferry::cpu

@@ -34,6 +34,12 @@ constexpr Lowering kLowerings[] = {
     {fbs::OpParams::RotaryEmbedding, create_rotary_embedding},
     {fbs::OpParams::WindowPartition, create_window_partition},
     {fbs::OpParams::WindowReverse, create_window_reverse},
+    {fbs::OpParams::Cast, create_cast},
+    {fbs::OpParams::Select, create_select},
+    {fbs::OpParams::TopK, create_top_k},
+    {fbs::OpParams::Gather, create_gather},
+    {fbs::OpParams::Scatter, create_scatter},
+    {fbs::OpParams::NonMaxSuppression, create_non_max_suppression},
 };
 
 }  // namespace
@@ -49,11 +55,14 @@ Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op
 bool may_run_in_place(const fbs::Operator& op, int index) {
   switch (op.params_type()) {
     case fbs::OpParams::Unary:
+    case fbs::OpParams::Cast:
+    case fbs::OpParams::Scatter:
     case fbs::OpParams::LayerNorm:
     case fbs::OpParams::GroupNorm:
     case fbs::OpParams::Grn:
     case fbs::OpParams::RotaryEmbedding:
     case fbs::OpParams::Reshape: return index == 0;
+    case fbs::OpParams::Select:
     case fbs::OpParams::Binary: return true;  // of the output's size: not the one that broadcasts
     default: return false;
   }

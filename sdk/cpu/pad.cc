@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
@@ -11,7 +13,7 @@ namespace {
 
 class Pad : public Op {
  public:
-  explicit Pad(const fbs::Pad& params) : params_(params) {}
+  Pad(const fbs::Pad& params, float value) : params_(params), value_(value) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -61,18 +63,19 @@ class Pad : public Op {
       const size_t at = index % dims_[i].padded();
       index /= dims_[i].padded();
       if (at < dims_[i].before || at >= dims_[i].before + dims_[i].size) {
-        std::fill_n(to, inner.padded(), params_.value());
+        std::fill_n(to, inner.padded(), value_);
         return;
       }
       source += (at - dims_[i].before) * stride;
       stride *= dims_[i].size;
     }
-    to = std::fill_n(to, inner.before, params_.value());
+    to = std::fill_n(to, inner.before, value_);
     std::memcpy(to, input_ + source * inner.size, inner.size * sizeof(float));
-    std::fill_n(to + inner.size, inner.after, params_.value());
+    std::fill_n(to + inner.size, inner.after, value_);
   }
 
   const fbs::Pad& params_;
+  const float value_;                             // the bits of an int32_t where such are padded
   std::array<Dimension, FERRY_MAX_RANK> dims_{};  // innermost first
   size_t rank_ = 0;
   size_t rows_ = 0;
@@ -82,8 +85,10 @@ class Pad : public Op {
 
 }  // namespace
 
-Status create_pad(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Pad>(*op.params_as_Pad());
+Status create_pad(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const fbs::Pad& p = *op.params_as_Pad();
+  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  *out = std::make_unique<Pad>(p, whole ? std::bit_cast<float>(static_cast<int32_t>(p.value())) : p.value());
   return {};
 }
 

@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <limits>
 
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
@@ -40,9 +43,54 @@ FERRY_KERNEL double sum(const float* x, size_t count) {
   return sums[0];
 }
 
+// ---- those that are rarer: plain loops ------------------------------------------------------------------------------
+
+struct Add {
+  static double apply(double a, double b) { return a + b; }
+};
+struct Max {
+  static double apply(double a, double b) { return b > a ? b : a; }
+};
+struct Min {
+  static double apply(double a, double b) { return b < a ? b : a; }
+};
+struct Multiply {
+  static double apply(double a, double b) { return a * b; }
+};
+struct MultiplyWhole {  // of 32 bits, as the result has
+  static double apply(double a, double b) {
+    return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(a)) *
+                                static_cast<uint32_t>(static_cast<int32_t>(b)));
+  }
+};
+
+template <typename T, typename Function>
+void fold_rows(const float* x, size_t rows, size_t stride, size_t count, double* values) {
+  const T* from = reinterpret_cast<const T*>(x);
+  for (size_t row = 0; row < rows; ++row, from += stride)
+    for (size_t i = 0; i < count; ++i) values[i] = Function::apply(values[i], static_cast<double>(from[i]));
+}
+
+struct Folding {
+  double first;  // of no elements
+  // Folds each of `rows` rows into `values`; a row of one element after another is folded as `count` rows of one.
+  void (*rows)(const float* x, size_t rows, size_t stride, size_t count, double* values);
+};
+
+Folding folding(fbs::ReduceKind kind, bool whole) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  switch (kind) {
+    case fbs::ReduceKind::Max: return {-kInfinity, whole ? fold_rows<int32_t, Max> : fold_rows<float, Max>};
+    case fbs::ReduceKind::Min: return {kInfinity, whole ? fold_rows<int32_t, Min> : fold_rows<float, Min>};
+    case fbs::ReduceKind::Prod: return {1, whole ? fold_rows<int32_t, MultiplyWhole> : fold_rows<float, Multiply>};
+    default: return {0, whole ? fold_rows<int32_t, Add> : add_rows};
+  }
+}
+
 class Reduce : public Op {
  public:
-  explicit Reduce(const fbs::Reduce& params) : params_(params) {}
+  Reduce(const fbs::Reduce& params, bool whole)
+      : params_(params), whole_(whole), folding_(folding(params.kind(), whole)), sums_(folding_.rows == add_rows) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -94,7 +142,7 @@ class Reduce : public Op {
   Status run(pthreadpool_t pool) override {
     if (row_is_reduced_) {
       parallel_rows(pool, kept_.count(), row_ * runs_.count(), [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) output_[i] = static_cast<float>(total(i) * scale_);
+        for (size_t i = begin; i < end; ++i) store(i, total(i));
       });
       return {};
     }
@@ -108,21 +156,39 @@ class Reduce : public Op {
 
  private:
   double total(size_t index) const {
-    double total = 0;
-    for (size_t k = 0; k < runs_.count(); ++k) total += sum(input_ + kept_.offset(index) + runs_.offset(k), row_);
+    double total = folding_.first;
+    for (size_t k = 0; k < runs_.count(); ++k) {
+      const float* x = input_ + kept_.offset(index) + runs_.offset(k);
+      if (sums_) {
+        total += sum(x, row_);
+      } else {
+        folding_.rows(x, row_, 1, 1, &total);
+      }
+    }
     return total;
   }
 
   void block(size_t index, size_t first) {
-    double sums[kBlock] = {};
+    double sums[kBlock];
+    std::fill_n(sums, kBlock, folding_.first);
     const size_t count = std::min(kBlock, row_ - first);
     for (size_t k = 0; k < runs_.count(); ++k)
-      add_rows(input_ + kept_.offset(index) + runs_.offset(k) + first, run_, row_, count, sums);
-    float* out = output_ + index * row_ + first;
-    for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(sums[i] * scale_);
+      folding_.rows(input_ + kept_.offset(index) + runs_.offset(k) + first, run_, row_, count, sums);
+    for (size_t i = 0; i < count; ++i) store(index * row_ + first + i, sums[i]);
+  }
+
+  void store(size_t index, double value) {
+    if (whole_) {
+      reinterpret_cast<int32_t*>(output_)[index] = static_cast<int32_t>(static_cast<int64_t>(value));
+    } else {
+      output_[index] = static_cast<float>(value * scale_);
+    }
   }
 
   const fbs::Reduce& params_;
+  const bool whole_;
+  const Folding folding_;
+  const bool sums_;  // of Float32
   double scale_ = 1;
   size_t row_ = 0, run_ = 0;
   bool row_is_reduced_ = false;
@@ -133,8 +199,9 @@ class Reduce : public Op {
 
 }  // namespace
 
-Status create_reduce(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce());
+Status create_reduce(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), whole);
   return {};
 }
 

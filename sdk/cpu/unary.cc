@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "sdk/cpu/exponential.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
@@ -44,6 +46,90 @@ FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float
   for (size_t i = 0; i < count; ++i) {
     const float value = x[i];
     y[i] = value * sigmoid(1.5957691216057308f * (value + 0.044715f * value * value * value));
+  }
+}
+
+// ---- those without vectors ------------------------------------------------------------------------------------------
+
+template <typename T, typename Result, typename Function>
+void each(const float* x, float* y, size_t count, Function function) {
+  const T* from = reinterpret_cast<const T*>(x);
+  Result* to = reinterpret_cast<Result*>(y);
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<Result>(function(from[i]));
+}
+
+void erf(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::erf(v); });
+}
+void sin(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::sin(v); });
+}
+void cos(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::cos(v); });
+}
+void tan(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::tan(v); });
+}
+void log(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::log(v); });
+}
+void round(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::nearbyint(v); });
+}
+void floor(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::floor(v); });
+}
+void ceil(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return std::ceil(v); });
+}
+void sign(const float* x, float* y, size_t count, float, float) {
+  each<float, float>(x, y, count, [](float v) { return v > 0 ? 1.0f : v < 0 ? -1.0f : v; });
+}
+void is_nan(const float* x, float* y, size_t count, float, float) {
+  each<float, int32_t>(x, y, count, [](float v) { return v != v; });
+}
+void is_inf(const float* x, float* y, size_t count, float above, float below) {
+  each<float, int32_t>(x, y, count, [=](float v) { return std::isinf(v) && (v > 0 ? above : below) != 0; });
+}
+void float_not(const float* x, float* y, size_t count, float, float) {
+  each<float, int32_t>(x, y, count, [](float v) { return v == 0; });
+}
+void int_not(const float* x, float* y, size_t count, float, float) {
+  each<int32_t, int32_t>(x, y, count, [](int32_t v) { return v == 0; });
+}
+void int_sign(const float* x, float* y, size_t count, float, float) {
+  each<int32_t, int32_t>(x, y, count, [](int32_t v) { return (v > 0) - (v < 0); });
+}
+// In unsigned arithmetic the least number is its own opposite.
+void int_neg(const float* x, float* y, size_t count, float, float) {
+  each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return 0 - v; });
+}
+void int_abs(const float* x, float* y, size_t count, float, float) {
+  each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return static_cast<int32_t>(v) < 0 ? 0 - v : v; });
+}
+
+Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
+  switch (kind) {
+    case fbs::UnaryKind::Clamp: return clamp;
+    case fbs::UnaryKind::LeakyRelu: return leaky_relu;
+    case fbs::UnaryKind::Silu: return silu;
+    case fbs::UnaryKind::HardSigmoid: return hard_sigmoid;
+    case fbs::UnaryKind::GeluTanh: return gelu_tanh;
+    case fbs::UnaryKind::Log: return log;
+    case fbs::UnaryKind::Floor: return floor;
+    case fbs::UnaryKind::Ceil: return ceil;
+    case fbs::UnaryKind::Round: return round;
+    case fbs::UnaryKind::Erf: return erf;
+    case fbs::UnaryKind::Sin: return sin;
+    case fbs::UnaryKind::Cos: return cos;
+    case fbs::UnaryKind::Tan: return tan;
+    case fbs::UnaryKind::IsNaN: return is_nan;
+    case fbs::UnaryKind::IsInf: return is_inf;
+    case fbs::UnaryKind::Not: return whole ? int_not : float_not;
+    case fbs::UnaryKind::Sign: return whole ? int_sign : sign;
+    case fbs::UnaryKind::Neg: return whole ? int_neg : nullptr;
+    case fbs::UnaryKind::Abs: return whole ? int_abs : nullptr;
+    default: return nullptr;
   }
 }
 
@@ -119,15 +205,12 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
 
 }  // namespace
 
-Status create_unary(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
-  switch (p.kind()) {
-    case fbs::UnaryKind::Clamp: *out = std::make_unique<Own>(clamp, p.alpha(), p.beta()); return {};
-    case fbs::UnaryKind::LeakyRelu: *out = std::make_unique<Own>(leaky_relu, p.alpha(), 0.0f); return {};
-    case fbs::UnaryKind::Silu: *out = std::make_unique<Own>(silu, 0.0f, 0.0f); return {};
-    case fbs::UnaryKind::HardSigmoid: *out = std::make_unique<Own>(hard_sigmoid, 0.0f, 0.0f); return {};
-    case fbs::UnaryKind::GeluTanh: *out = std::make_unique<Own>(gelu_tanh, 0.0f, 0.0f); return {};
-    default: break;
+  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  if (const Kernel kernel = own_kernel(p.kind(), whole); kernel != nullptr) {
+    *out = std::make_unique<Own>(kernel, p.alpha(), p.beta());
+    return {};
   }
   auto unary = std::make_unique<Unary>();
   FERRY_TRY(unary->create(xnn_kind(p.kind())));

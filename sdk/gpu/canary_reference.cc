@@ -296,8 +296,10 @@ double unary(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::Square: return x * x;
     case fbs::UnaryKind::HardSigmoid: return std::clamp(x / 6 + 0.5, 0.0, 1.0);
     case fbs::UnaryKind::GeluTanh: return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
+    case fbs::UnaryKind::Log: return std::log(x);
+    case fbs::UnaryKind::Erf: return std::erf(x);
+    default: return x;  // the others run on the CPU
   }
-  return x;
 }
 
 double binary(fbs::BinaryKind kind, double a, double b) {
@@ -309,8 +311,8 @@ double binary(fbs::BinaryKind kind, double a, double b) {
     case fbs::BinaryKind::Max: return std::max(a, b);
     case fbs::BinaryKind::Min: return std::min(a, b);
     case fbs::BinaryKind::PRelu: return a > 0 ? a : a * b;
+    default: return a;  // the others run on the CPU
   }
-  return a;
 }
 
 void binary(const fbs::Binary& p, Inputs inputs, Array* out) {
@@ -375,7 +377,6 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
   Array out{output, std::vector<float>(static_cast<size_t>(output.elements()))};
   const Array& x = *inputs[0];
   switch (op.params_type()) {
-    case fbs::OpParams::NONE: break;
     case fbs::OpParams::Conv2d: convolve(*op.params_as_Conv2d(), false, inputs, &out); break;
     case fbs::OpParams::Linear: linear(*op.params_as_Linear(), inputs, &out); break;
     case fbs::OpParams::Pool2d: pool2d(*op.params_as_Pool2d(), x, &out); break;
@@ -412,6 +413,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
       for_each_in_windows(*op.params_as_WindowReverse(), output, x.shape,
                           [&](size_t place, size_t cell) { out.values[place] = x.values[cell]; });
       break;
+    default: break;  // the others run on the CPU
   }
   return out;
 }

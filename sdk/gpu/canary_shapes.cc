@@ -109,7 +109,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
   Shape& x = (*inputs)[0];
   const auto all = [&](const Limit& limit) { std::transform(inputs->begin(), inputs->end(), inputs->begin(), limit); };
   switch (op.params_type()) {
-    case fbs::OpParams::NONE: return false;
+    default: return false;  // they run on the CPU
     case fbs::OpParams::Conv2d: shrink_convolution(*op.params_as_Conv2d(), false, size, inputs); break;
     case fbs::OpParams::ConvTranspose2d: shrink_convolution(*op.params_as_ConvTranspose2d(), true, size, inputs); break;
     case fbs::OpParams::Linear: shrink_linear(size, inputs); break;

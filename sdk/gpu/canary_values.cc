@@ -37,7 +37,8 @@ bool wants_positive(const Model& model, const std::vector<int>& operators) {
   for (int index : operators) {
     const fbs::Operator& op = operator_at(model, index);
     const fbs::Unary* unary = op.params_as_Unary();
-    if (unary != nullptr && unary->kind() == fbs::UnaryKind::Sqrt) return true;
+    if (unary != nullptr && (unary->kind() == fbs::UnaryKind::Sqrt || unary->kind() == fbs::UnaryKind::Log))
+      return true;
     const fbs::Binary* binary = op.params_as_Binary();
     if (binary != nullptr && binary->kind() == fbs::BinaryKind::Div && op.inputs()->Get(1) == value) return true;
     value = op.outputs()->Get(0);

@@ -10,7 +10,7 @@
 namespace ferry::gpu {
 
 struct EpilogueStep {
-  // As in epilogue.glsl: 1 + UnaryKind; 32 + BinaryKind, and three with the sides exchanged.
+  // As in epilogue.glsl: 1 + UnaryKind; 32 + BinaryKind of those up to PRelu, and three with the sides exchanged.
   static constexpr uint8_t kUnary = 1, kBinary = 32, kReverseSub = 39, kReverseDiv = 40, kReversePRelu = 41;
   enum class Source : uint8_t {
     Scalar,  // `alpha`

@@ -31,6 +31,24 @@ bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
 }
 
+// Has the GPU an operator of that table and kind? It holds no integers. What jumps (Floor, Sign...) it leaves to the CPU,
+// because a known answer says nothing beside a jump; sines are inexact by Vulkan's own rules.
+Status serves(const Model& model, const fbs::Operator& op) {
+  const char* name = op_name(op.params_type());
+  const auto whole = [&](int tensor) { return model.tensor(tensor).dtype() == fbs::DType::Int32; };
+  if (whole(output_of(op)) || std::any_of(op.inputs()->begin(), op.inputs()->end(), whole))
+    return unsupported("the GPU backend holds no integers for a %s", name);
+  const fbs::Unary* unary = op.params_as_Unary();
+  const fbs::Binary* binary = op.params_as_Binary();
+  const fbs::Reduce* reduce = op.params_as_Reduce();
+  const bool has = unary != nullptr    ? unary->kind() <= fbs::UnaryKind::Log || unary->kind() == fbs::UnaryKind::Erf
+                   : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
+                   : reduce != nullptr
+                       ? reduce->kind() <= fbs::ReduceKind::Sum
+                       : alternatives(op.params_type()) > 0 || op.params_type() == fbs::OpParams::Reshape;
+  return has ? Status() : unsupported("the GPU backend has no %s of this kind", name);
+}
+
 constexpr ferry_status kDenied = FERRY_GPU_UNAVAILABLE;  // by the device or its driver
 
 Status fits_limits(const Step& step, const Program& program, const Limits& limits) {
@@ -90,7 +108,7 @@ bool ride(const Model& model, const std::vector<Shape>& shapes, int next, Chain*
   const fbs::Operator& op = operator_at(model, next);
   const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
   const Shape& output = shapes[static_cast<size_t>(output_of(op))];
-  if (shapes[static_cast<size_t>(value)] != output ||
+  if (shapes[static_cast<size_t>(value)] != output || !serves(model, op).ok() ||
       !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain->epilogue))
     return false;
   chain->operators.push_back(next);
@@ -164,12 +182,13 @@ Status lower_chain(const Model& model, const Chain& chain, const std::vector<Sha
   step->operators = chain.operators;
   step->output = problem.output_tensor;
   list_inputs(model, chain, shapes, step);
+  FERRY_TRY(serves(model, problem.op));
   if (is_view(problem.op, shapes)) {
     step->view = true;
     return {};
   }
   const int count = alternatives(problem.op.params_type());
-  Status reason = unsupported("the GPU backend has no %s", op_name(problem.op.params_type()));
+  Status reason;
   const int tuned = device.pipelines().tuned(signature(model, chain, shapes, program->storage));
   for (int i = -1; i < count; ++i) {
     const int alternative = i < 0 ? tuned : i;
@@ -182,7 +201,7 @@ Status lower_chain(const Model& model, const Chain& chain, const std::vector<Sha
     if (status.ok()) return {};
     step->dispatches.clear();
     step->workspace = 0;
-    if (reason.code() != kDenied) reason = std::move(status);
+    if (reason.ok() || reason.code() != kDenied) reason = std::move(status);
   }
   return reason;
 }

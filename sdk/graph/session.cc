@@ -215,7 +215,9 @@ Status Session::resize(size_t input, const Shape& shape) {
 Status Session::compute() {
   if (stand_in_ == nullptr) {
     Status status = engine_->run(progress_);
-    if (status.ok() || status.code() == FERRY_CANCELLED || !on_gpu() || engine_->bound()) return status;
+    // Inputs that an operator refuses, an index that is outside, are no fault of the GPU's.
+    const bool refused = status.code() == FERRY_INVALID_ARGUMENT;
+    if (status.ok() || refused || status.code() == FERRY_CANCELLED || !on_gpu() || engine_->bound()) return status;
     FERRY_TRY(make_stand_in(&stand_in_));
     gpu_status_ = std::move(status);
   } else {

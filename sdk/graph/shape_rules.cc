@@ -54,6 +54,12 @@ Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape
       FERRY_RULE(RotaryEmbedding);
       FERRY_RULE(WindowPartition);
       FERRY_RULE(WindowReverse);
+      FERRY_RULE(Cast);
+      FERRY_RULE(Select);
+      FERRY_RULE(TopK);
+      FERRY_RULE(Gather);
+      FERRY_RULE(Scatter);
+      FERRY_RULE(NonMaxSuppression);
 #undef FERRY_RULE
   }
   FERRY_TRY(check_size(name, "output", shape));
@@ -86,6 +92,12 @@ const char* op_name(fbs::OpParams type) {
     case fbs::OpParams::RotaryEmbedding: return "rotary_embedding";
     case fbs::OpParams::WindowPartition: return "window_partition";
     case fbs::OpParams::WindowReverse: return "window_reverse";
+    case fbs::OpParams::Cast: return "cast";
+    case fbs::OpParams::Select: return "select";
+    case fbs::OpParams::TopK: return "top_k";
+    case fbs::OpParams::Gather: return "gather";
+    case fbs::OpParams::Scatter: return "scatter";
+    case fbs::OpParams::NonMaxSuppression: return "non_max_suppression";
   }
   return "unknown";
 }

@@ -7,7 +7,7 @@
 
 namespace ferry {
 
-// Bytes of one element; 0 for a type that this version does not know.
+// Bytes of one element; 0 for a type that no blob holds, or that this version does not know.
 inline size_t dtype_size(fbs::DType dtype) {
   switch (dtype) {
     case fbs::DType::Float64:
@@ -17,8 +17,8 @@ inline size_t dtype_size(fbs::DType dtype) {
     case fbs::DType::Float16: return 2;
     case fbs::DType::Int8:
     case fbs::DType::UInt8: return 1;
+    default: return 0;
   }
-  return 0;
 }
 
 }  // namespace ferry

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sdk/graph/shape_rules.h"
+#include "sdk/graph/type_rules.h"
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 
@@ -33,7 +34,8 @@ class Meaning {
     for (uint32_t i = 0; i < count(graph_.tensors()); ++i) FERRY_TRY(check_tensor(i));
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
-    if (!state_ || !shapes_)
+    types_.reset(new (std::nothrow) fbs::DType[kMaxOperatorInputs]);
+    if (!state_ || !shapes_ || !types_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
@@ -52,7 +54,7 @@ class Meaning {
   Status check_segment(uint32_t index, int64_t elements) const;
   Status check_inputs();
   Status check_operator(uint32_t index);
-  Status check_operand(uint32_t op, uint32_t place) const;
+  Status check_operand(uint32_t op, uint32_t place);
   Status check_ports(const char* kind, const Ports* ports) const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
   Status check_unique_names(const char* kind, const Ports* ports) const;
@@ -65,7 +67,8 @@ class Meaning {
   const uint64_t data_bytes_;
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
-  uint32_t operands_ = 0;            // of all operators so far
+  std::unique_ptr<fbs::DType[]> types_;
+  uint32_t operands_ = 0;  // of all operators so far
 };
 
 Status Meaning::check_presence() const {
@@ -121,8 +124,8 @@ Status Meaning::check_tensor(uint32_t index) const {
     return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': type %u is unknown to this version", index, text(t.name()),
                  static_cast<unsigned>(t.dtype()));
   if (t.buffer() != 0) return check_segment(index, elements);
-  if (t.dtype() != fbs::DType::Float32)
-    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': an activation of type %s, expected Float32", index,
+  if (t.dtype() != fbs::DType::Float32 && t.dtype() != fbs::DType::Int32)
+    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': an activation of type %s, expected Float32 or Int32", index,
                  text(t.name()), EnumNameDType(t.dtype()));
   return {};
 }
@@ -181,18 +184,23 @@ Status Meaning::check_operator(uint32_t index) {
   state_[out] = State::Produced;
 
   Shape shape;
-  const Status status = infer_shape(op, {shapes_.get(), inputs}, &shape);
+  fbs::DType dtype{};
+  Status status = infer_shape(op, {shapes_.get(), inputs}, &shape);
+  if (status.ok()) status = infer_dtype(op, {types_.get(), inputs}, &dtype);
   if (!status.ok())
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
                  index, name, status.message().c_str());
   if (shape != declared_shape(tensor(out)))
     return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                  to_string(shape).c_str(), out, to_string(declared_shape(tensor(out))).c_str());
+  if (dtype != tensor(out).dtype())
+    return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
+                 EnumNameDType(dtype), out, EnumNameDType(tensor(out).dtype()));
   return {};
 }
 
-// Input `place` of operator `op`: there, computed before, of a type and kind that the operator reads.
-Status Meaning::check_operand(uint32_t index, uint32_t place) const {
+// Input `place` of operator `op`: there, computed before, of a kind that the operator reads. Notes its type.
+Status Meaning::check_operand(uint32_t index, uint32_t place) {
   const fbs::Operator& op = *graph_.operators()->Get(index);
   const uint32_t in = static_cast<uint32_t>(op.inputs()->Get(place));
   if (in >= count(graph_.tensors()))
@@ -209,9 +217,7 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) const {
                  place, op_name(op.params_type()));
   // Weights and arithmetic's constants may be stored in half precision; backends widen them.
   const bool may_be_half = constant && (weighted ? place > 0 : op.params_type() == fbs::OpParams::Binary);
-  if (t.dtype() != fbs::DType::Float32 && !(may_be_half && t.dtype() == fbs::DType::Float16))
-    return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u is of type %s, expected Float32", index,
-                 text(op.name()), place, EnumNameDType(t.dtype()));
+  types_[place] = may_be_half && t.dtype() == fbs::DType::Float16 ? fbs::DType::Float32 : t.dtype();
   return {};
 }
 

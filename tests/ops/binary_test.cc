@@ -16,11 +16,48 @@ fbs::BinaryT binary(fbs::BinaryKind kind) {
 TEST(Binary, EveryKindMatchesTheOracle) {
   for (const fbs::BinaryKind kind : fbs::EnumValuesBinaryKind()) {
     SCOPED_TRACE(fbs::EnumNameBinaryKind(kind));
-    expect_like_oracle(binary(kind), {input({1, 7, 9, 13}), input({1, 7, 9, 13}, 0.25, 2)}, kBound);
-    expect_like_oracle(binary(kind), {input({1, 7, 9, 13}), constant({13}, 0.25, 2)}, kBound);
-    expect_like_oracle(binary(kind), {input({1}), input({5, 4, 3}, 0.25, 2)}, kBound);
-    expect_like_oracle(binary(kind), {input({5, 4, 3}), constant({1}, -2, -0.25)}, kBound);
+    if (kind >= fbs::BinaryKind::And) continue;  // of integers
+    const double low = kind == fbs::BinaryKind::Pow ? 0.25 : -1;
+    const bool on_cpu = kind > fbs::BinaryKind::PRelu;
+    const auto expect = [&](const Operand& a, const Operand& b) {
+      expect_like_oracle(binary(kind), {a, b}, kBound, {}, on_cpu);
+    };
+    expect(input({1, 7, 9, 13}, low), input({1, 7, 9, 13}, 0.25, 2));
+    expect(input({1, 7, 9, 13}, low), constant({13}, 0.25, 2));
+    expect(input({1}, low), input({5, 4, 3}, 0.25, 2));
+    expect(input({5, 4, 3}, low), constant({1}, -2, -0.25));
   }
+}
+
+TEST(Binary, EveryKindTakesIntegers) {
+  for (const fbs::BinaryKind kind : fbs::EnumValuesBinaryKind()) {
+    SCOPED_TRACE(fbs::EnumNameBinaryKind(kind));
+    if (kind == fbs::BinaryKind::PRelu) continue;
+    expect_like_oracle(binary(kind), {ints({1, 7, 9, 13}, -3, 4), ints({1, 7, 9, 13}, -3, 4)}, 0);
+    expect_like_oracle(binary(kind), {ints({3, 5, 1, 4}, -9, 10), int_constant({3, 4}, -3, 4)}, 0);
+    expect_like_oracle(binary(kind), {ints({1}, 2, 3), ints({5, 4, 3}, -9, 10)}, 0);
+    if (kind == fbs::BinaryKind::Pow) continue;
+    expect_like_oracle(binary(kind), {ints({3, 8193}, -0x1p31, 0x1p31), ints({3, 1}, -0x1p31, 0x1p31)}, 0);
+    expect_like_oracle(binary(kind),
+                       {given({2}, {-0x1p31, 5}, fbs::DType::Int32), given({2}, {-1, 0}, fbs::DType::Int32)}, 0);
+  }
+}
+
+TEST(Binary, RemaindersHaveTheSignThatTheyShould) {
+  const Operand a = given({4}, {7, -7, 7, -7}, fbs::DType::Int32), b = given({4}, {3, 3, -3, -3}, fbs::DType::Int32);
+  EXPECT_EQ(expect_like_oracle(binary(fbs::BinaryKind::Mod), {a, b}, 0), (std::vector<float>{1, 2, -2, -1}));
+  EXPECT_EQ(expect_like_oracle(binary(fbs::BinaryKind::FMod), {a, b}, 0), (std::vector<float>{1, -1, 1, -1}));
+  const Operand c = given({4}, {7.5, -7.5, 7.5, -7.5}), d = given({4}, {3, 3, -3, -3});
+  EXPECT_EQ(expect_like_oracle(binary(fbs::BinaryKind::Mod), {c, d}, 0, {}, true),
+            (std::vector<float>{1.5, 1.5, -1.5, -1.5}));
+  EXPECT_EQ(expect_like_oracle(binary(fbs::BinaryKind::FMod), {c, d}, 0, {}, true),
+            (std::vector<float>{1.5, -1.5, 1.5, -1.5}));
+}
+
+TEST(Binary, PowersOfIntegersWrapAround) {
+  const Operand a = given({6}, {2, -2, 3, 0, -1, 7}, fbs::DType::Int32);
+  const Operand b = given({6}, {30, 31, 21, 0, -3, -1}, fbs::DType::Int32);
+  expect_like_oracle(binary(fbs::BinaryKind::Pow), {a, b}, 0);
 }
 
 TEST(Binary, BroadcastsAsNumPyDoes) {

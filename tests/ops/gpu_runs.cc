@@ -79,11 +79,11 @@ class Run {
 
 }  // namespace
 
-double normalised_squared_error(const std::vector<float>& got, const std::vector<double>& expected) {
+double normalised_squared_error(const std::vector<double>& got, const std::vector<double>& expected) {
   constexpr double kHalfStep = 0x1p-25;
   double error = 0, square = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
-    const double difference = static_cast<double>(got[i]) - expected[i];
+    const double difference = got[i] == expected[i] ? 0 : got[i] - expected[i];
     if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
     const double counted = std::max(std::fabs(difference) - kHalfStep, 0.0);
     error += counted * counted;
@@ -116,8 +116,9 @@ void expect_on_gpus(const std::shared_ptr<Model>& model, const std::vector<std::
     status = run.run(&first);
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_EQ(first.size(), expected.values.size());
-    const double error = precision == FERRY_PRECISION_FLOAT16 ? normalised_squared_error(first, expected.values)
-                                                              : normalised_error(first, expected.values);
+    const std::vector<double> got = numbers(first, expected.dtype);
+    const double error = precision == FERRY_PRECISION_FLOAT16 ? normalised_squared_error(got, expected.values)
+                                                              : normalised_error(got, expected.values);
     EXPECT_LE(error, bound);
     for (const char* how : {"second run", "resized"}) {
       if (how[0] == 'r') status = run.resize();

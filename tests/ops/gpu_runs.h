@@ -13,7 +13,7 @@ namespace ferry::testing {
 // Mean squared error over the mean square of `expected`: what half precision is held to. Half the distance of the numbers next to
 // zero in half precision, 2^-25, is no error.
 inline constexpr double kHalfBound = 1e-5;
-double normalised_squared_error(const std::vector<float>& got, const std::vector<double>& expected);
+double normalised_squared_error(const std::vector<double>& got, const std::vector<double>& expected);
 
 // On every GPU under test: runs the blob twice, and after a resize and back; expects the same bits each time, the operator left
 // to the CPU or not, and values within `bound` of `expected`: normalised_error in float32, normalised_squared_error in half.

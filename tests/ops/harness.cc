@@ -2,6 +2,7 @@
 
 #include <pthreadpool.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -57,7 +58,7 @@ double half_value(uint16_t half) {
 }
 
 struct Data {
-  std::vector<float> floats;     // as the op sees it
+  std::vector<float> floats;     // as the op sees it, of Int32 the bits
   reference::Array array;        // as the oracle does
   std::vector<uint16_t> halves;  // as the blob stores it, where it is half precision
 };
@@ -65,9 +66,19 @@ struct Data {
 Data generate(const Operand& operand, bool halves, std::mt19937& random) {
   Data data;
   data.array.shape = operand.shape;
+  if (operand.dtype == fbs::DType::Int32) data.array.dtype = fbs::DType::Int32;
   for (int64_t i = 0; i < operand.shape.elements(); ++i) {
     // Not std::uniform_real_distribution, whose numbers differ between libraries.
     const double unit = static_cast<double>(random()) / 4294967296.0;
+    const bool given = !operand.values.empty();
+    if (given || operand.dtype == fbs::DType::Int32) {
+      const double value = given ? operand.values[static_cast<size_t>(i)]
+                                 : std::floor(operand.low + (operand.high - operand.low) * unit);
+      data.array.values.push_back(value);
+      data.floats.push_back(operand.dtype == fbs::DType::Int32 ? std::bit_cast<float>(static_cast<int32_t>(value))
+                                                               : static_cast<float>(value));
+      continue;
+    }
     float value = static_cast<float>(operand.low + (operand.high - operand.low) * unit);
     if (halves || operand.dtype == fbs::DType::Float16) {
       data.halves.push_back(std::fabs(value) < 1e-3f ? uint16_t{0} : to_half(static_cast<double>(value)));
@@ -171,11 +182,14 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
     constant.push_back(operands[i].constant);
     const std::string name = "operand" + std::to_string(i);
     if (!operands[i].constant) {
-      tensors.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same).index);
+      tensors.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same, operands[i].dtype).index);
     } else if (operands[i].dtype == fbs::DType::Float16) {
       auto owner = std::make_shared<const std::vector<uint16_t>>(data[i].halves);
       const Constant packed{owner, std::as_bytes(std::span(*owner))};
       tensors.push_back(graph.add_constant(name, fbs::DType::Float16, operands[i].shape, packed).index);
+    } else if (operands[i].dtype == fbs::DType::Int32) {
+      std::vector<int32_t> values(data[i].array.values.begin(), data[i].array.values.end());
+      tensors.push_back(graph.add_constant(name, operands[i].shape, std::move(values)).index);
     } else {
       tensors.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
     }
@@ -190,6 +204,7 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
 
   auto tensor = std::make_unique<fbs::TensorT>();
   tensor->name = "output";
+  tensor->dtype = expected.dtype;
   tensor->shape.assign(expected.shape.dims.begin(), expected.shape.dims.begin() + expected.shape.rank);
   graph.model.tensors.push_back(std::move(tensor));
   const int output = static_cast<int>(graph.model.tensors.size()) - 1;
@@ -217,11 +232,18 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-double normalised_error(const std::vector<float>& got, const std::vector<double>& expected) {
+std::vector<double> numbers(const std::vector<float>& memory, fbs::DType dtype) {
+  std::vector<double> values(memory.begin(), memory.end());
+  if (dtype != fbs::DType::Int32) return values;
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::bit_cast<int32_t>(memory[i]);
+  return values;
+}
+
+double normalised_error(const std::vector<double>& got, const std::vector<double>& expected) {
   double largest = 0, error = 0;
   for (size_t i = 0; i < expected.size(); ++i) {
     largest = std::max(largest, std::fabs(expected[i]));
-    const double difference = std::fabs(static_cast<double>(got[i]) - expected[i]);
+    const double difference = got[i] == expected[i] ? 0 : std::fabs(got[i] - expected[i]);
     if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
     error = std::max(error, difference);
   }
@@ -250,15 +272,19 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
     if (!operands[i].constant && operands[i].shape.elements() == made.expected.shape.elements() &&
         cpu::may_run_in_place(*made.model->graph().operators()->Get(0), static_cast<int>(i)))
       run_again({.name = "in place", .threads = 3, .in_place = static_cast<int>(i)});
-  EXPECT_LE(normalised_error(first, made.expected.values), bound)
+  const std::vector<double> got = numbers(first, made.expected.dtype);
+  EXPECT_LE(normalised_error(got, made.expected.values), bound)
       << EnumNameOpParams(params.type) << " with input " << to_string(operands[0].shape);
+  for (const Data& d : made.data) left_to_cpu = left_to_cpu || d.array.dtype == fbs::DType::Int32;
+  left_to_cpu = left_to_cpu || made.expected.dtype == fbs::DType::Int32;
 
-  if (test_gpus().empty()) return first;
+  const std::vector<float> result(got.begin(), got.end());
+  if (test_gpus().empty()) return result;
   expect_on_gpus(made.model, made.inputs(), made.expected, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),
                  left_to_cpu);
   const Case halves(params, operands, true);
   expect_on_gpus(halves.model, halves.inputs(), halves.expected, FERRY_PRECISION_FLOAT16, kHalfBound, left_to_cpu);
-  return first;
+  return result;
 }
 
 std::vector<double> counting(size_t count) {

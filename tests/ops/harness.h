@@ -13,12 +13,13 @@
 
 namespace ferry::testing {
 
-// An input of the operator under test, with values on [low, high) that are the same in every run.
+// An input of the operator under test, with values on [low, high) that are the same in every run; whole ones for Int32.
 struct Operand {
   Shape shape;
   bool constant = false;
   fbs::DType dtype = fbs::DType::Float32;  // Float16: constants only
   double low = -1, high = 1;
+  std::vector<double> values = {};  // instead, where there are any
 };
 
 inline Operand input(Shape shape, double low = -1, double high = 1) {
@@ -27,17 +28,29 @@ inline Operand input(Shape shape, double low = -1, double high = 1) {
 inline Operand constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Float32, low, high};
 }
+inline Operand ints(Shape shape, double low, double high) { return {shape, false, fbs::DType::Int32, low, high}; }
+inline Operand int_constant(Shape shape, double low, double high) {
+  return {shape, true, fbs::DType::Int32, low, high};
+}
+// Float32, or Int32, that is written out.
+inline Operand given(Shape shape, std::vector<double> values, fbs::DType dtype = fbs::DType::Float32) {
+  return {shape, false, dtype, 0, 0, std::move(values)};
+}
 inline Operand half_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Float16, low, high};
 }
 
+// What an output of the library holds, as numbers; Int32 lies in the bits of its floats.
+std::vector<double> numbers(const std::vector<float>& memory, fbs::DType dtype);
+
 // Largest |got - expected| over the largest |expected|. Anything that is not a number counts as infinite.
-double normalised_error(const std::vector<float>& got, const std::vector<double>& expected);
+double normalised_error(const std::vector<double>& got, const std::vector<double>& expected);
 
 // Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
 // operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
 // within `bound` of the oracle (normalised_error). Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` where
-// one is given, where they leave the operator to the CPU if `left_to_cpu` says so. Gives the CPU's output for further checks; empty where something failed.
+// one is given, where they leave the operator to the CPU if `left_to_cpu` says so or there is an Int32 at it. Gives the
+// CPU's output for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
                                       double bound, std::optional<double> gpu_bound = {}, bool left_to_cpu = false);
 

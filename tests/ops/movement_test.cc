@@ -161,5 +161,15 @@ TEST(SliceOracle, CountsByHand) {
   EXPECT_EQ(y.values, (std::vector<double>{3, 4}));
 }
 
+TEST(Movement, MovesIntegers) {
+  const Operand x = ints({2, 3, 5, 8}, -0x1p31, 0x1p31);
+  expect_like_oracle(concat(1), {x, int_constant({2, 1, 5, 8}, 0, 9)}, 0);
+  expect_like_oracle(pixel_shuffle(2), {x}, 0);
+  expect_like_oracle(pad({0, 1, 2, 0}, {1, 0, 0, 3}, -7), {x}, 0);
+  expect_like_oracle(reshape({0, -1}), {x}, 0);
+  expect_like_oracle(transpose({3, 0, 2, 1}), {x}, 0);
+  expect_like_oracle(slice({0, 1, 0, 3}, {1, 2, -1, 4}), {x}, 0);
+}
+
 }  // namespace
 }  // namespace ferry::testing

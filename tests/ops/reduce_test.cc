@@ -46,6 +46,34 @@ TEST(Reduce, StaysExactOverManyTerms) {
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kBound, kGpuBound);
 }
 
+constexpr fbs::ReduceKind kFolds[] = {fbs::ReduceKind::Max, fbs::ReduceKind::Min, fbs::ReduceKind::Prod};
+
+TEST(Reduce, FindsLargestAndMultiplies) {
+  for (const fbs::ReduceKind kind : kFolds) {
+    SCOPED_TRACE(fbs::EnumNameReduceKind(kind));
+    const auto expect = [&](std::vector<int> axes, bool keep_dims, Shape shape) {
+      expect_like_oracle(reduce(kind, std::move(axes), keep_dims), {input(shape, 0.5, 1.5)}, kBound, {}, true);
+      expect_like_oracle(reduce(kind, {0}), {input(shape, -1, 1)}, kBound, {}, true);
+    };
+    expect({1, 2}, false, {3, 7, 5, 13});
+    expect({3}, true, {3, 7, 5, 13});
+    expect({0, 2}, true, {3, 7, 5, 130});
+    expect({0, 1, 2, 3}, false, {1, 1, 1, 1});
+    expect({1, 3, 5}, false, {2, 3, 4, 5, 2, 3});
+  }
+}
+
+TEST(Reduce, TakesIntegers) {
+  for (const fbs::ReduceKind kind : fbs::EnumValuesReduceKind()) {
+    SCOPED_TRACE(fbs::EnumNameReduceKind(kind));
+    if (kind == fbs::ReduceKind::Mean) continue;
+    expect_like_oracle(reduce(kind, {1, 2}), {ints({3, 7, 5, 13}, -3, 4)}, 0);
+    expect_like_oracle(reduce(kind, {3}, true), {ints({3, 7, 5, 13}, -0x1p31, 0x1p31)}, 0);
+    expect_like_oracle(reduce(kind, {0, 2}), {ints({3, 7, 5, 130}, -0x1p31, 0x1p31)}, 0);
+    expect_like_oracle(reduce(kind, {0}), {ints({1}, -3, 4)}, 0);
+  }
+}
+
 TEST(ReduceOracle, CountsByHand) {
   const reference::Array x{{2, 3}, counting(6)};
   EXPECT_EQ(oracle(reduce(fbs::ReduceKind::Sum, {0}), {x}).values, (std::vector<double>{3, 5, 7}));

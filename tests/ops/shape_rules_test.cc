@@ -1,5 +1,6 @@
 // What shape follows, and which parameters and inputs are refused with which sentence.
 #include "sdk/graph/shape_rules.h"
+#include "sdk/graph/type_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -199,8 +200,8 @@ TEST(ShapeRules, Binary) {
   expect_refusal(P(), {{1 << 20, 1}, {1, kHuge}}, FERRY_SHAPE_MISMATCH,
                  "binary: output [1048576,2147483647] has more than 2^40 elements");
   expect_refusal(P(), {{2}}, FERRY_CORRUPT, "binary: takes 2 inputs, got 1");
-  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::BinaryKind>(7); }), {{2}, {2}}, FERRY_UNSUPPORTED,
-                 "binary: unknown kind 7");
+  expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::BinaryKind>(99); }), {{2}, {2}}, FERRY_UNSUPPORTED,
+                 "binary: unknown kind 99");
   expect_refusal(with<P>([](P& p) { p.output_min = kNan; }), {{2}, {2}}, FERRY_CORRUPT,
                  "binary: clamps to [nan, inf], expected a minimum not above the maximum");
 }
@@ -347,6 +348,90 @@ TEST(ShapeRules, Softmax) {
                  "softmax: the input is a scalar, expected at least one dimension");
 }
 
+TEST(ShapeRules, CastAndSelect) {
+  expect_shape(fbs::CastT(), {{2, 3}}, {2, 3});
+  expect_refusal(with<fbs::CastT>([](auto& p) { p.to = static_cast<fbs::DType>(99); }), {{2}}, FERRY_UNSUPPORTED,
+                 "cast: unknown type 99");
+  expect_shape(fbs::SelectT(), {{2, 1, 1}, {3, 1}, {4}}, {2, 3, 4});
+  expect_refusal(fbs::SelectT(), {{2}, {2}, {3}}, FERRY_SHAPE_MISMATCH, "select: [2] and [3] do not broadcast");
+}
+
+TEST(ShapeRules, TopK) {
+  using P = fbs::TopKT;
+  expect_shape(with<P>([](P& p) { p.k = 3; }), {{2, 5}}, {2, 3});
+  expect_refusal(P(), {{}}, FERRY_SHAPE_MISMATCH, "top_k: the input is a scalar, expected at least one dimension");
+  expect_refusal(with<P>([](P& p) { p.k = 6; }), {{2, 5}}, FERRY_SHAPE_MISMATCH, "top_k: 6 elements of 5");
+  expect_refusal(with<P>([](P& p) { p.k = 0; }), {{2, 5}}, FERRY_CORRUPT, "top_k: k is 0, expected 1 or more");
+}
+
+TEST(ShapeRules, GatherAndScatter) {
+  using P = fbs::GatherT;
+  const auto gather = [](fbs::GatherKind kind, int axis) {
+    return with<P>([=](P& p) { p.kind = kind, p.axis = axis; });
+  };
+  expect_shape(gather(fbs::GatherKind::Slices, 1), {{2, 5, 7}, {3, 4}}, {2, 3, 4, 7});
+  expect_shape(gather(fbs::GatherKind::Elements, 1), {{2, 5, 7}, {2, 9, 3}}, {2, 9, 3});
+  expect_shape(gather(fbs::GatherKind::Tuples, 1), {{2, 5, 7, 8}, {2, 9, 2}}, {2, 9, 8});
+  expect_refusal(gather(fbs::GatherKind::Slices, -1), {{2}, {2}}, FERRY_CORRUPT,
+                 "gather: axis is -1, expected 0 or more");
+  expect_refusal(gather(fbs::GatherKind::Slices, 1), {{2}, {2}}, FERRY_SHAPE_MISMATCH,
+                 "gather: axis 1 is outside input [2]");
+  expect_refusal(gather(fbs::GatherKind::Elements, 1), {{2, 5}, {3, 1}}, FERRY_SHAPE_MISMATCH,
+                 "gather: indices [3,1] do not fit input [2,5]");
+  expect_refusal(gather(fbs::GatherKind::Tuples, 1), {{2, 5}, {3, 1}}, FERRY_SHAPE_MISMATCH,
+                 "gather: indices [3,1] do not fit input [2,5]");
+  expect_refusal(gather(fbs::GatherKind::Tuples, 0), {{2, 5}, {3, 3}}, FERRY_SHAPE_MISMATCH,
+                 "gather: indices [3,3] do not fit input [2,5]");
+  expect_refusal(gather(static_cast<fbs::GatherKind>(9), 0), {{2}, {2}}, FERRY_UNSUPPORTED, "gather: unknown kind 9");
+  expect_shape(fbs::ScatterT(), {{2, 5}, {1, 5}, {1, 5}}, {2, 5});
+  expect_refusal(fbs::ScatterT(), {{2, 5}, {1, 5}, {5}}, FERRY_SHAPE_MISMATCH, "scatter: updates [5], expected [1,5]");
+}
+
+TEST(ShapeRules, NonMaxSuppression) {
+  using P = fbs::NonMaxSuppressionT;
+  expect_shape(with<P>([](P& p) { p.max_boxes = 5; }), {{2, 9, 4}, {2, 3, 9}}, {30, 3});
+  expect_shape(with<P>([](P& p) { p.max_boxes = 50; }), {{2, 9, 4}, {2, 3, 9}}, {54, 3});
+  expect_refusal(P(), {{2, 9, 4}, {2, 3, 8}}, FERRY_SHAPE_MISMATCH,
+                 "non_max_suppression: boxes [2,9,4] and scores [2,3,8], expected [N,B,4] and [N,C,B]");
+  expect_refusal(with<P>([](P& p) { p.max_boxes = 0; }), {{2, 9, 4}, {2, 3, 9}}, FERRY_CORRUPT,
+                 "non_max_suppression: max_boxes is 0, expected 1 or more");
+  expect_refusal(with<P>([](P& p) { p.iou_threshold = -1; }), {{2, 9, 4}, {2, 3, 9}}, FERRY_CORRUPT,
+                 "non_max_suppression: thresholds are -1 and -inf, expected 0 or more and a number");
+}
+
+TEST(TypeRules, SayWhatAnOperatorTakes) {
+  using fbs::DType;
+  const auto expect = [](auto params, const std::vector<DType>& inputs, DType gives, const char* refusal = "") {
+    fbs::OperatorT op;
+    op.params.Set(std::move(params));
+    const SerializedOp serialized(op);
+    DType dtype{};
+    const Status status = infer_dtype(*serialized, inputs, &dtype);
+    EXPECT_EQ(status.message(), refusal);
+    EXPECT_TRUE(!status.ok() || dtype == gives) << EnumNameDType(dtype);
+  };
+  constexpr DType kReal = DType::Float32, kWhole = DType::Int32;
+  expect(fbs::SoftmaxT(), {kReal}, kReal);
+  expect(fbs::SoftmaxT(), {kWhole}, kReal, "softmax: input 0 is of type Int32, expected Float32");
+  expect(fbs::TransposeT(), {kWhole}, kWhole);
+  expect(fbs::TransposeT(), {DType::Int64}, kWhole, "transpose: input 0 is of type Int64, expected Float32 or Int32");
+  expect(fbs::BinaryT(), {kWhole, kReal}, kReal, "binary: input 1 is of type Float32, expected Int32");
+  expect(with<fbs::BinaryT>([](auto& p) { p.kind = fbs::BinaryKind::Less; }), {kReal, kReal}, kWhole);
+  expect(with<fbs::BinaryT>([](auto& p) { p.kind = fbs::BinaryKind::And; }), {kReal, kReal}, kWhole,
+         "binary: input 0 is of type Float32, expected Int32");
+  expect(with<fbs::BinaryT>([](auto& p) { p.output_min = 0; }), {kWhole, kWhole}, kWhole,
+         "binary: clamps Int32, expected an addition or the like of Float32");
+  expect(with<fbs::PadT>([](auto& p) { p.value = 0.5f; }), {kWhole}, kWhole,
+         "pad: pads Int32 with 0.5, expected a whole number within 2^30");
+  expect(with<fbs::CastT>([](auto& p) { p.to = DType::Bool; }), {kReal}, kWhole);
+  expect(with<fbs::CastT>([](auto& p) { p.to = DType::Float16; }), {kWhole}, kReal);
+  expect(fbs::SelectT(), {kWhole, kReal, kReal}, kReal);
+  expect(fbs::SelectT(), {kReal, kReal, kReal}, kReal, "select: input 0 is of type Float32, expected Int32");
+  expect(fbs::GatherT(), {kReal, kWhole}, kReal);
+  expect(fbs::GatherT(), {kReal, kReal}, kReal, "gather: input 1 is of type Float32, expected Int32");
+  expect(fbs::TopKT(), {kReal}, kWhole);
+}
+
 TEST(ShapeRules, RefusesOperatorsWithoutParameters) {
   Shape output;
   const SerializedOp none{fbs::OperatorT()};
@@ -363,7 +448,7 @@ TEST(ShapeRules, RefusesOperatorsOfALaterVersion) {
   Shape output;
   const Status status = infer_shape(*flatbuffers::GetRoot<fbs::Operator>(builder.GetBufferPointer()), {}, &output);
   EXPECT_EQ(status.code(), FERRY_UNSUPPORTED);
-  EXPECT_EQ(status.message(), "operator type 23 is unknown to this version");
+  EXPECT_EQ(status.message(), "operator type 29 is unknown to this version");
 }
 
 TEST(ShapeRules, EveryOperatorHasAName) {

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "tests/ops/harness.h"
 
@@ -11,6 +12,8 @@ struct Case {
   float alpha, beta;
   double low, high;  // inputs
   double bound;
+  std::optional<double> gpu_bound = {};
+  bool left_to_cpu = false;
 };
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -18,18 +21,45 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // What Vulkan asks of exp(x): 3 + 2 |x| units in the last place, here for x up to 5.
 constexpr double kVulkanExp = 8e-7;
 
+// And of log(x): 2^-21 between 0.5 and 2, 3 units in the last place elsewhere; the largest here is 4.6.
+constexpr double kVulkanLog = 4e-7;
+// Twice what its approximation is said to be off by.
+constexpr double kErfOfShaders = 3e-7;
+
 // XNNPACK's approximations are good to a few units in the last place; the rest is exact but for rounding.
 const Case kCases[] = {
-    {fbs::UnaryKind::Clamp, 0, 6, -10, 10, 0},         {fbs::UnaryKind::Clamp, 0, kInfinity, -10, 10, 0},
-    {fbs::UnaryKind::Clamp, -1.5f, -1.5f, -10, 10, 0}, {fbs::UnaryKind::LeakyRelu, 0.2f, 0, -10, 10, 1e-7},
-    {fbs::UnaryKind::LeakyRelu, 0, 0, -10, 10, 1e-7},  {fbs::UnaryKind::LeakyRelu, -1.5f, 0, -10, 10, 1e-7},
-    {fbs::UnaryKind::Sigmoid, 0, 0, -12, 12, 3e-7},    {fbs::UnaryKind::Tanh, 0, 0, -6, 6, 3e-7},
-    {fbs::UnaryKind::HardSwish, 0, 0, -6, 6, 3e-7},    {fbs::UnaryKind::Silu, 0, 0, -12, 12, 3e-7},
-    {fbs::UnaryKind::Silu, 0, 0, -1, 1, 3e-7},         {fbs::UnaryKind::Silu, 0, 0, -80, 0, 3e-7},
-    {fbs::UnaryKind::HardSigmoid, 0, 0, -6, 6, 2e-7},  {fbs::UnaryKind::GeluTanh, 0, 0, -12, 12, 3e-7},
-    {fbs::UnaryKind::Gelu, 0, 0, -6, 6, 3e-7},         {fbs::UnaryKind::Abs, 0, 0, -10, 10, 0},
-    {fbs::UnaryKind::Neg, 0, 0, -10, 10, 0},           {fbs::UnaryKind::Exp, 0, 0, -20, 5, 3e-7},
-    {fbs::UnaryKind::Sqrt, 0, 0, 0, 100, 3e-7},        {fbs::UnaryKind::Square, 0, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::Clamp, 0, 6, -10, 10, 0},
+    {fbs::UnaryKind::Clamp, 0, kInfinity, -10, 10, 0},
+    {fbs::UnaryKind::Clamp, -1.5f, -1.5f, -10, 10, 0},
+    {fbs::UnaryKind::LeakyRelu, 0.2f, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::LeakyRelu, 0, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::LeakyRelu, -1.5f, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::Sigmoid, 0, 0, -12, 12, 3e-7},
+    {fbs::UnaryKind::Tanh, 0, 0, -6, 6, 3e-7},
+    {fbs::UnaryKind::HardSwish, 0, 0, -6, 6, 3e-7},
+    {fbs::UnaryKind::Silu, 0, 0, -12, 12, 3e-7},
+    {fbs::UnaryKind::Silu, 0, 0, -1, 1, 3e-7},
+    {fbs::UnaryKind::Silu, 0, 0, -80, 0, 3e-7},
+    {fbs::UnaryKind::HardSigmoid, 0, 0, -6, 6, 2e-7},
+    {fbs::UnaryKind::GeluTanh, 0, 0, -12, 12, 3e-7},
+    {fbs::UnaryKind::Gelu, 0, 0, -6, 6, 3e-7},
+    {fbs::UnaryKind::Abs, 0, 0, -10, 10, 0},
+    {fbs::UnaryKind::Neg, 0, 0, -10, 10, 0},
+    {fbs::UnaryKind::Exp, 0, 0, -20, 5, 3e-7, kVulkanExp},
+    {fbs::UnaryKind::Sqrt, 0, 0, 0, 100, 3e-7},
+    {fbs::UnaryKind::Square, 0, 0, -10, 10, 1e-7},
+    {fbs::UnaryKind::Log, 0, 0, 0.01, 10, 1e-7, kVulkanLog},
+    {fbs::UnaryKind::Erf, 0, 0, -4, 4, 1e-7, kErfOfShaders},
+    {fbs::UnaryKind::Floor, 0, 0, -10, 10, 0, {}, true},
+    {fbs::UnaryKind::Ceil, 0, 0, -10, 10, 0, {}, true},
+    {fbs::UnaryKind::Round, 0, 0, -10, 10, 0, {}, true},
+    {fbs::UnaryKind::Sign, 0, 0, -10, 10, 0, {}, true},
+    {fbs::UnaryKind::Sin, 0, 0, -30, 30, 1e-7, {}, true},
+    {fbs::UnaryKind::Cos, 0, 0, -30, 30, 1e-7, {}, true},
+    {fbs::UnaryKind::Tan, 0, 0, -1.5, 1.5, 1e-7, {}, true},
+    {fbs::UnaryKind::Not, 0, 0, -1, 1, 0, {}, true},
+    {fbs::UnaryKind::IsNaN, 0, 0, -1, 1, 0, {}, true},
+    {fbs::UnaryKind::IsInf, 1, 1, -1, 1, 0, {}, true},
 };
 
 TEST(Unary, EveryKindMatchesTheOracle) {
@@ -39,10 +69,9 @@ TEST(Unary, EveryKindMatchesTheOracle) {
     p.kind = c.kind;
     p.alpha = c.alpha;
     p.beta = c.beta;
-    const double gpu_bound = c.kind == fbs::UnaryKind::Exp ? kVulkanExp : c.bound;
-    expect_like_oracle(p, {input({1, 7, 5, 13}, c.low, c.high)}, c.bound, gpu_bound);
-    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound, gpu_bound);  // cut among threads
-    expect_like_oracle(p, {input({1}, c.low, c.high)}, c.bound == 0 ? 0 : 1e-5);
+    expect_like_oracle(p, {input({1, 7, 5, 13}, c.low, c.high)}, c.bound, c.gpu_bound, c.left_to_cpu);
+    expect_like_oracle(p, {input({3, 8193}, c.low, c.high)}, c.bound, c.gpu_bound, c.left_to_cpu);  // among threads
+    expect_like_oracle(p, {input({1}, c.low, c.high)}, c.bound == 0 ? 0 : 1e-5, {}, c.left_to_cpu);
   }
 }
 
@@ -52,6 +81,41 @@ TEST(Unary, EveryKindOfTheSchemaIsTested) {
     for (const Case& c : kCases) found = found || c.kind == kind;
     EXPECT_TRUE(found) << fbs::EnumNameUnaryKind(kind);
   }
+}
+
+TEST(Unary, TakesIntegers) {
+  for (const fbs::UnaryKind kind :
+       {fbs::UnaryKind::Abs, fbs::UnaryKind::Neg, fbs::UnaryKind::Sign, fbs::UnaryKind::Not}) {
+    SCOPED_TRACE(fbs::EnumNameUnaryKind(kind));
+    fbs::UnaryT p;
+    p.kind = kind;
+    expect_like_oracle(p, {ints({3, 7, 5, 13}, -3, 4)}, 0);
+    expect_like_oracle(p, {ints({3, 8193}, -0x1p31, 0x1p31)}, 0);
+    expect_like_oracle(p, {given({1}, {-0x1p31}, fbs::DType::Int32)}, 0);
+  }
+}
+
+TEST(Unary, KnowsWhatIsNoNumber) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  const auto at = [&](fbs::UnaryKind kind, float alpha, float beta) {
+    fbs::UnaryT p;
+    p.kind = kind;
+    p.alpha = alpha;
+    p.beta = beta;
+    return expect_like_oracle(p, {given({5}, {kNaN, kInfinity, -kInfinity, 0, -2.5})}, 0);
+  };
+  EXPECT_EQ(at(fbs::UnaryKind::IsNaN, 0, 0), (std::vector<float>{1, 0, 0, 0, 0}));
+  EXPECT_EQ(at(fbs::UnaryKind::IsInf, 1, 1), (std::vector<float>{0, 1, 1, 0, 0}));
+  EXPECT_EQ(at(fbs::UnaryKind::IsInf, 1, 0), (std::vector<float>{0, 1, 0, 0, 0}));
+  EXPECT_EQ(at(fbs::UnaryKind::IsInf, 0, 1), (std::vector<float>{0, 0, 1, 0, 0}));
+  EXPECT_EQ(at(fbs::UnaryKind::Not, 0, 0), (std::vector<float>{0, 0, 0, 1, 0}));
+}
+
+TEST(Unary, RoundsHalvesToEven) {
+  fbs::UnaryT p;
+  p.kind = fbs::UnaryKind::Round;
+  EXPECT_EQ(expect_like_oracle(p, {given({5}, {0.5, 1.5, 2.5, -0.5, -1.5})}, 0, {}, true),
+            (std::vector<float>{0, 2, 2, 0, -2}));
 }
 
 TEST(Unary, SiluVanishesFarBelowZero) {

@@ -291,7 +291,7 @@ const GraphCase kGraphCases[] = {
      "an activation of type Int8"},
     {"constant_float64", [](Parts& p) { tensor(p, "fc.bias").dtype = fbs::DType::Float64; }, FERRY_CORRUPT, "Float64"},
     {"constant_int8", [](Parts& p) { tensor(p, "fc.bias").dtype = fbs::DType::Int32; }, FERRY_UNSUPPORTED,
-     "'fc': input 2 is of type Int32"},
+     "'fc': linear: input 2 is of type Int32"},
     {"buffer_missing", [](Parts& p) { tensor(p, "fc.bias").buffer = 99; }, FERRY_CORRUPT, "buffer 99 of"},
     {"buffer_of_another", [](Parts& p) { tensor(p, "fc.bias").buffer = tensor(p, "fc.weight").buffer; }, FERRY_CORRUPT,
      "takes 20 bytes"},

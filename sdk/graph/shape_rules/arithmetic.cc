@@ -38,17 +38,7 @@ Status rule(const char* op, const fbs::Binary& p, Shapes inputs, Shape* output) 
   if (p.kind() > fbs::BinaryKind::MAX)
     return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(p.kind()));
   FERRY_TRY(check_clamp(op, p.output_min(), p.output_max()));
-  const Shape &a = inputs[0], &b = inputs[1];
-  const int rank = std::max(a.rank, b.rank);
-  for (int i = 0; i < rank; ++i) {
-    const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
-    const int32_t da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
-    if (da != db && da != 1 && db != 1)
-      return error(FERRY_SHAPE_MISMATCH, "%s: %s and %s do not broadcast", op, to_string(a).c_str(),
-                   to_string(b).c_str());
-    FERRY_TRY(append(op, std::max(da, db), output));
-  }
-  return {};
+  return broadcast(op, inputs[0], inputs[1], output);
 }
 
 Status rule(const char* op, const fbs::Reduce& p, Shapes inputs, Shape* output) {

@@ -1,5 +1,6 @@
 #include "sdk/graph/shape_rules/rules.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace ferry::shape_rules {
@@ -46,6 +47,19 @@ Status append(const char* op, int64_t dimension, Shape* shape) {
   if (shape->rank == FERRY_MAX_RANK)
     return error(FERRY_SHAPE_MISMATCH, "%s: the output has more than %d dimensions", op, FERRY_MAX_RANK);
   (*shape)[shape->rank++] = static_cast<int32_t>(dimension);
+  return {};
+}
+
+Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output) {
+  const int rank = std::max(a.rank, b.rank);
+  for (int i = 0; i < rank; ++i) {
+    const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
+    const int32_t da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
+    if (da != db && da != 1 && db != 1)
+      return error(FERRY_SHAPE_MISMATCH, "%s: %s and %s do not broadcast", op, to_string(a).c_str(),
+                   to_string(b).c_str());
+    FERRY_TRY(append(op, std::max(da, db), output));
+  }
   return {};
 }
 

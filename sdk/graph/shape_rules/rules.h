@@ -1,5 +1,5 @@
-// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, attention.cc and
-// movement.cc hold them.
+// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, attention.cc,
+// movement.cc and indices.cc hold them.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,8 @@ Status append(const char* op, int64_t dimension, Shape* shape);
 // The length of a parameter list; 0 where it is missing.
 int length(const flatbuffers::Vector<int32_t>* list);
 int32_t at(const flatbuffers::Vector<int32_t>* list, int i);
+// As NumPy broadcasts them; *output comes empty.
+Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output);
 Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape);
 
 // `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the output's shape.
@@ -54,5 +56,11 @@ Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* outpu
 Status rule(const char* op, const fbs::RotaryEmbedding& p, Shapes inputs, Shape* output);
 Status rule(const char* op, const fbs::WindowPartition& p, Shapes inputs, Shape* output);
 Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Cast& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Select& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::TopK& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Gather& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Scatter& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::NonMaxSuppression& p, Shapes inputs, Shape* output);
 
 }  // namespace ferry::shape_rules

@@ -1,0 +1,67 @@
+// TopK and NonMaxSuppression.
+#include <limits>
+
+#include "tests/ops/harness.h"
+
+namespace ferry::testing {
+namespace {
+
+fbs::TopKT top_k(int k, bool smallest = false, bool later = false) {
+  fbs::TopKT p;
+  p.k = k;
+  p.smallest = smallest;
+  p.later = later;
+  return p;
+}
+
+TEST(TopK, MatchesTheOracle) {
+  for (const bool smallest : {false, true}) {
+    for (const bool later : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << smallest << later);
+      for (const int k : {1, 2, 7}) {
+        expect_like_oracle(top_k(k, smallest, later), {input({3, 5, 7})}, 0, {}, true);
+        expect_like_oracle(top_k(k, smallest, later), {ints({3, 5, 7}, -2, 3)}, 0);  // many are equal
+      }
+      expect_like_oracle(top_k(5, smallest, later), {input({3, 20000})}, 0, {}, true);
+      expect_like_oracle(top_k(1, smallest, later), {ints({1}, -0x1p31, 0x1p31)}, 0);
+    }
+  }
+}
+
+TEST(TopK, PutsNaNAboveAllElse) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Operand x = given({6}, {1, kInfinity, std::numeric_limits<double>::quiet_NaN(), -kInfinity, 0.0, -0.0});
+  EXPECT_EQ(expect_like_oracle(top_k(6), {x}, 0, {}, true), (std::vector<float>{2, 1, 0, 4, 5, 3}));
+  EXPECT_EQ(expect_like_oracle(top_k(6, true), {x}, 0, {}, true), (std::vector<float>{3, 4, 5, 0, 1, 2}));
+}
+
+fbs::NonMaxSuppressionT suppression(int max_boxes, float iou, float score, bool centers = false) {
+  fbs::NonMaxSuppressionT p;
+  p.max_boxes = max_boxes;
+  p.iou_threshold = iou;
+  p.score_threshold = score;
+  p.centers = centers;
+  return p;
+}
+
+TEST(NonMaxSuppression, MatchesTheOracle) {
+  for (const bool centers : {false, true}) {
+    SCOPED_TRACE(centers);
+    expect_like_oracle(suppression(3, 0.5f, 0.1f, centers), {input({2, 40, 4}), input({2, 3, 40})}, 0, {}, true);
+    expect_like_oracle(suppression(100, 0.3f, -2, centers), {input({3, 57, 4}), input({3, 1, 57})}, 0, {}, true);
+    expect_like_oracle(suppression(1, 0, 0, centers), {input({1, 1, 4}), input({1, 1, 1})}, 0, {}, true);
+  }
+}
+
+// Of two boxes that overlap by a half the better one stays; where none is good enough there are only rows of -1.
+TEST(NonMaxSuppression, CountsByHand) {
+  const Operand boxes = given({1, 3, 4}, {0, 0, 2, 2, 2, 3, 0, 0, 5, 5, 6, 6});
+  EXPECT_EQ(
+      expect_like_oracle(suppression(3, 0.5f, 0), {boxes, given({1, 2, 3}, {0.7, 0.9, 0.8, -1, 0.2, -1})}, 0, {}, true),
+      (std::vector<float>{0, 0, 1, 0, 0, 2, 0, 1, 1, -1, -1, -1, -1, -1, -1, -1, -1, -1}));
+  EXPECT_EQ(expect_like_oracle(suppression(1, 0.5f, 1), {boxes, given({1, 1, 3}, {0.7, 0.9, 0.8})}, 0, {}, true),
+            (std::vector<float>{-1, -1, -1}));
+}
+
+}  // namespace
+}  // namespace ferry::testing
