@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "sdk/cpu/op.h"
+#include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/weights_cache.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/shape_rules.h"
@@ -16,8 +16,6 @@ namespace ferry::cpu {
 namespace {
 
 int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
-
-bool is_view(const fbs::Operator& op) { return op.params_type() == fbs::OpParams::Reshape; }
 
 // Inputs whose memory the output may take over: a tensor that is read twice must allow it at both places.
 std::vector<int> reusable_inputs(const fbs::Operator& op) {
@@ -64,6 +62,7 @@ class CpuEngine : public Engine {
   const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
   uint64_t bytes(const Layout& layout, int tensor) const;
   void* address(const Layout& layout, int tensor) const;
+  Status lower(unsigned index, const std::vector<int>& readers);
   Status plan(const std::vector<uint64_t>& workspaces, Layout* layout) const;
   Status reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces);
   Status setup_ops(const Layout& layout);
@@ -75,6 +74,7 @@ class CpuEngine : public Engine {
   pthreadpool_t pool_;
   std::vector<int> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<bool> views_;  // operators that leave their input's bytes as they are
   Layout layout_;
   bool usable_ = false;  // the operators fit layout_
   std::vector<double> microseconds_;
@@ -88,13 +88,30 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>&
   for (size_t i = 0; i < kept_taps.size(); ++i) {
     if (kept_taps[i]) kept_.push_back(static_cast<int>(graph.taps()->Get(static_cast<unsigned>(i))->tensor()));
   }
+  std::vector<int> readers(graph.tensors()->size());  // of each tensor, the app among them
   for (const fbs::Operator* op : *graph.operators()) {
-    std::unique_ptr<Op> lowered;
-    if (Status status = create_op(model_, *op, &lowered); !status.ok()) return at_operator(status, *op);
-    ops_.push_back(std::move(lowered));
+    for (const int tensor : *op->inputs()) ++readers[static_cast<size_t>(tensor)];
+  }
+  for (const int tensor : kept_) ++readers[static_cast<size_t>(tensor)];
+  for (unsigned i = 0; i < graph.operators()->size(); ++i) {
+    if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
   }
   if (options.profile) microseconds_.resize(ops_.size());
   report_.cpu_operators = ops_.size();
+  return {};
+}
+
+Status CpuEngine::lower(unsigned index, const std::vector<int>& readers) {
+  const fbs::Operator& next = op(index);
+  std::unique_ptr<Op> lowered;
+  if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && index > 0) {
+    const int input = next.inputs()->Get(0);
+    const bool only_reader = input == output_of(op(index - 1)) && readers[static_cast<size_t>(input)] == 1;
+    if (only_reader && ops_.back()->fuse(*unary)) FERRY_TRY(create_reshape(model_, next, &lowered));
+  }
+  views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
+  if (lowered == nullptr) FERRY_TRY(create_op(model_, next, &lowered));
+  ops_.push_back(std::move(lowered));
   return {};
 }
 
@@ -123,7 +140,7 @@ Status CpuEngine::plan(const std::vector<uint64_t>& workspaces, Layout* layout) 
     step.reusable = reusable_inputs(op(i));
     step.output = output_of(op(i));
     step.workspace = workspaces[i];
-    step.view = is_view(op(i));
+    step.view = views_[i];
     request.steps.push_back(std::move(step));
   }
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(static_cast<int>(port->tensor()));

@@ -8,90 +8,81 @@
 #include <algorithm>
 #include <utility>
 
-#include "sdk/cpu/weights_cache.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/unary.h"
 
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kRows = 12, kColumns = 32;  // of a tile: 24 of the 32 registers add up
-constexpr size_t kPanelBytes = 256 << 10;    // weights that stay in the L2 cache while all rows pass
-constexpr size_t kTasks = 16;                // enough to share out among a phone's or a laptop's cores
+constexpr size_t kLanes = 16;
+constexpr size_t kRows = 12, kColumns = 2 * kLanes;  // of a tile: 24 of the 32 registers add up
+constexpr size_t kPanelBytes = 256 << 10;            // weights that stay in the L2 cache while all rows pass
+constexpr size_t kTasks = 16;                        // enough to share out among a phone's or a laptop's cores
 
-// Rows of x times a slab: 32 biases, then 32 weights for each input. `columns`: how many of them y has.
-template <size_t R>
-[[gnu::target("avx512f")]] void tile(const float* x, size_t inputs, const float* slab, float* y, size_t stride,
-                                     size_t columns, float low, float high) {
-  __m512 sum[R][2];
+struct Tile {
+  const float* x;  // rows, `x_stride` apart
+  size_t x_stride, inputs;
+  const float* slab;  // biases, then weights for each input
+  float* y;
+  size_t y_stride, columns;  // columns: how many of the slab's y has
+  float low, high;
+};
+
+template <size_t R, size_t V>
+[[gnu::target("avx512f")]] void compute(const Tile& tile) {
+  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
+  __m512 sum[R][V], w[V];
   for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < 2; ++j) sum[i][j] = _mm512_load_ps(slab + 16 * j);
-  const float* w = slab + kColumns;
-  for (size_t k = 0; k < inputs; ++k, w += kColumns) {
-    _mm_prefetch(reinterpret_cast<const char*>(w + 8 * kColumns), _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(w + 8 * kColumns + 16), _MM_HINT_T0);
-    const __m512 w0 = _mm512_load_ps(w), w1 = _mm512_load_ps(w + 16);
+    for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_load_ps(tile.slab + kLanes * j);
+  const float *weights = tile.slab + V * kLanes, *x = tile.x;
+  const size_t stride = tile.x_stride;
+  for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes) {
+    for (size_t j = 0; j < V; ++j) {
+      _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
+      w[j] = _mm512_load_ps(weights + kLanes * j);
+    }
 #pragma GCC unroll 12
     for (size_t i = 0; i < R; ++i) {
-      const __m512 value = _mm512_set1_ps(x[i * inputs + k]);
-      sum[i][0] = _mm512_fmadd_ps(value, w0, sum[i][0]);
-      sum[i][1] = _mm512_fmadd_ps(value, w1, sum[i][1]);
+      const __m512 value = _mm512_set1_ps(x[i * stride + k]);
+      for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
     }
   }
-  const __m512 least = _mm512_set1_ps(low), most = _mm512_set1_ps(high);
-  for (size_t j = 0; j < 2 && columns > 16 * j; ++j) {
-    const size_t left = std::min<size_t>(columns - 16 * j, 16);
+  const __m512 least = _mm512_set1_ps(tile.low), most = _mm512_set1_ps(tile.high);
+  for (size_t j = 0; j < V; ++j) {
+    const size_t left = std::min(tile.columns - kLanes * j, kLanes);
     const auto mask = static_cast<__mmask16>((1u << left) - 1);
-    for (size_t i = 0; i < R; ++i) {
-      const __m512 raised = sum[i][j] < least ? least : sum[i][j];
-      _mm512_mask_storeu_ps(y + i * stride + 16 * j, mask, raised > most ? most : raised);
-    }
+    for (size_t i = 0; i < R; ++i)  // a NaN passes
+      _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask,
+                            _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, sum[i][j])));
   }
 }
 
-using Tile = void (*)(const float*, size_t, const float*, float*, size_t, size_t, float, float);
-constexpr auto kTiles = []<size_t... R>(std::index_sequence<R...>) {
-  return std::array<Tile, sizeof...(R)>{tile<R + 1>...};
+using Compute = void (*)(const Tile&);
+template <size_t V>
+constexpr auto kCompute = []<size_t... R>(std::index_sequence<R...>) {
+  return std::array<Compute, sizeof...(R)>{compute<R + 1, V>...};
 }
 (std::make_index_sequence<kRows>());
 
-size_t slabs_of(const Gemm& gemm) { return (gemm.outputs + kColumns - 1) / kColumns; }
-size_t slab_size(size_t inputs) { return (inputs + 1) * kColumns; }
-
-void pack(const Gemm& gemm, const float* weight, const float* bias, float* to) {
-  for (size_t slab = 0; slab < slabs_of(gemm); ++slab, to += slab_size(gemm.inputs)) {
-    for (size_t j = 0; j < kColumns; ++j) {
-      const size_t o = slab * kColumns + j;
-      const bool exists = o < gemm.outputs;
-      to[j] = exists && bias != nullptr ? bias[o] : 0.0f;
-      for (size_t k = 0; k < gemm.inputs; ++k) to[(k + 1) * kColumns + j] = exists ? weight[o * gemm.inputs + k] : 0.0f;
-    }
-  }
-}
-
 class GemmAvx512 : public Op {
  public:
-  explicit GemmAvx512(const Gemm& gemm) : gemm_(gemm) {}
+  explicit GemmAvx512(const Gemm& gemm) : gemm_(gemm) {
+    panel_ = std::max<size_t>(kPanelBytes / (slab_size() * sizeof(float)), 1);
+    panels_ = (slabs() + panel_ - 1) / panel_;
+  }
 
-  Status create(const Model& model, const fbs::Operator& op) {
-    FloatConstant weight, bias;
-    FERRY_TRY(constant_input(model, op, 1, &weight));
-    FERRY_TRY(constant_input(model, op, 2, &bias));
-    WeightsCache::Creation creation(model.weights_cache(), &op);
+  Status create(const float* weight, const float* bias, WeightsCache::Creation& creation) {
     bool fresh = false;
-    float* memory =
-        static_cast<float*>(creation.own(slabs_of(gemm_) * slab_size(gemm_.inputs) * sizeof(float), &fresh));
+    float* memory = static_cast<float*>(creation.own(packed_bytes(), &fresh));
     if (memory == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for packed weights");
-    if (fresh) pack(gemm_, weight.data, bias.data, memory);
     packed_ = memory;
+    if (fresh) pack(weight, bias, memory);
     return {};
   }
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
-    panel_ = std::max<size_t>(kPanelBytes / (slab_size(gemm_.inputs) * sizeof(float)), 1);
-    const size_t panels = (slabs_of(gemm_) + panel_ - 1) / panel_;
-    const size_t blocks = (kTasks + panels - 1) / panels;
-    block_ = ((rows_ + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
     return {};
   }
 
@@ -102,45 +93,191 @@ class GemmAvx512 : public Op {
   }
 
   Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t slab, size_t row, size_t slabs, size_t rows) {
-      static_cast<GemmAvx512*>(self)->compute(slab, row, slabs, rows);
+    const size_t products = gemm_.groups * panels_, blocks = (kTasks + products - 1) / products;
+    const size_t block = ((rows_ + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
+    const auto task = [](void* self, size_t panel, size_t row, size_t rows) {
+      const auto* op = static_cast<const GemmAvx512*>(self);
+      const size_t group = panel / op->panels_;
+      op->multiply(group, panel % op->panels_, op->x_ + row * op->x_stride() + group * op->gemm_.inputs,
+                   op->y_ + row * op->y_stride() + group * op->gemm_.outputs, rows);
     };
-    pthreadpool_parallelize_2d_tile_2d(pool, task, this, slabs_of(gemm_), std::max<size_t>(rows_, 1), panel_, block_,
-                                       PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    pthreadpool_parallelize_2d_tile_1d(pool, task, this, products, rows_, block, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
     return {};
   }
 
- private:
-  void compute(size_t first_slab, size_t first_row, size_t slabs, size_t rows) const {
-    for (size_t row = first_row; row < first_row + rows; row += kRows) {
-      const size_t height = std::min(kRows, first_row + rows - row);
-      for (size_t slab = first_slab; slab < first_slab + slabs; ++slab) {
-        const size_t column = slab * kColumns;
-        kTiles[height - 1](x_ + row * gemm_.inputs, gemm_.inputs, packed_ + slab * slab_size(gemm_.inputs),
-                           y_ + row * gemm_.outputs + column, gemm_.outputs, std::min(kColumns, gemm_.outputs - column),
-                           gemm_.output_min, gemm_.output_max);
+  bool fuse(const fbs::Unary& next) override {
+    after_ = elementwise(next);
+    return static_cast<bool>(after_);
+  }
+
+ protected:
+  size_t slabs() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
+  size_t packed_bytes() const { return gemm_.groups * group_size() * sizeof(float); }
+  size_t x_stride() const { return gemm_.groups * gemm_.inputs; }
+  size_t y_stride() const { return gemm_.groups * gemm_.outputs; }
+
+  // A panel's outputs for rows of a group.
+  void multiply(size_t group, size_t panel, const float* x, float* y, size_t rows) const {
+    const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
+    const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
+    const size_t blocks = (rows + kRows - 1) / kRows;  // alike in height, as small ones are slow
+    for (size_t block = 0; block < blocks; ++block) {
+      const size_t row = rows * block / blocks, height = rows * (block + 1) / blocks - row;
+      for (size_t slab = begin; slab < end; ++slab) {
+        const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
+        const Tile tile{.x = x + row * x_stride(),
+                        .x_stride = x_stride(),
+                        .inputs = gemm_.inputs,
+                        .slab = packed_ + group * group_size() + slab * slab_size(),
+                        .y = y + row * y_stride() + column,
+                        .y_stride = y_stride(),
+                        .columns = columns,
+                        .low = gemm_.output_min,
+                        .high = gemm_.output_max};
+        (columns > kLanes ? kCompute<2> : kCompute<1>)[height - 1](tile);
       }
+      for (size_t i = row; after_ && i < row + height; ++i)
+        after_(y + i * y_stride() + first, y + i * y_stride() + first, last - first);
     }
   }
 
   Gemm gemm_;
-  const float* packed_ = nullptr;
-  size_t rows_ = 0, panel_ = 1, block_ = kRows;  // a task: slabs and rows
+  size_t panel_ = 1, panels_ = 1;  // slabs that stay in the cache while rows pass
   const float* x_ = nullptr;
   float* y_ = nullptr;
+
+ private:
+  // Weights are cut into slabs of kColumns outputs; the last of a group may have kLanes.
+  size_t slab_size() const { return (gemm_.inputs + 1) * kColumns; }
+  size_t group_size() const { return (gemm_.inputs + 1) * ((gemm_.outputs + kLanes - 1) / kLanes * kLanes); }
+
+  void pack(const float* weight, const float* bias, float* to) const {
+    for (size_t group = 0; group < gemm_.groups; ++group) {
+      for (size_t begin = 0; begin < gemm_.outputs; begin += kColumns) {
+        const size_t columns = gemm_.outputs - begin > kLanes ? kColumns : kLanes;
+        for (size_t j = 0; j < columns; ++j) {
+          const bool exists = begin + j < gemm_.outputs;
+          const size_t o = group * gemm_.outputs + begin + j;
+          to[j] = exists && bias != nullptr ? bias[o] : 0.0f;
+          for (size_t k = 0; k < gemm_.inputs; ++k)
+            to[(k + 1) * columns + j] = exists ? weight[o * gemm_.inputs + k] : 0.0f;
+        }
+        to += (gemm_.inputs + 1) * columns;
+      }
+    }
+  }
+
+  Elementwise after_;
+  const float* packed_ = nullptr;
+  size_t rows_ = 0;
 };
+
+[[gnu::target("avx512f")]] inline void copy(const float* from, size_t count, float* to) {
+  for (; count >= kLanes; count -= kLanes, from += kLanes, to += kLanes) _mm512_storeu_ps(to, _mm512_loadu_ps(from));
+  const auto mask = static_cast<__mmask16>((1u << count) - 1);
+  _mm512_mask_storeu_ps(to, mask, _mm512_maskz_loadu_ps(mask, from));
+}
+
+// A task copies the windows under the kernel at some pixels into rows of its thread's own memory and multiplies these.
+class ConvAvx512 : public GemmAvx512 {
+ public:
+  ConvAvx512(const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
+      : GemmAvx512(gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+    // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs, too.
+    const bool large = packed_bytes() > kLargeBytes;
+    input_shape_ = inputs[0];
+    output_shape_ = output;
+    windows_ = elements(output, 0, 3);
+    const size_t most = large ? 5 * kRows : 2 * kRows, blocks = (windows_ + most - 1) / most;
+    block_ = (windows_ + blocks - 1) / blocks;
+    share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
+    *workspace = pthreadpool_get_threads_count(pool) * block_ * gemm_.inputs * sizeof(float);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    x_ = floats(inputs[0]);
+    y_ = floats(output);
+    copies_ = floats(workspace);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    const auto task = [](void* self, size_t thread, size_t share, size_t block) {
+      static_cast<const ConvAvx512*>(self)->compute(thread, share, block);
+    };
+    pthreadpool_parallelize_2d_with_thread(pool, task, this, (panels_ + share_ - 1) / share_,
+                                           (windows_ + block_ - 1) / block_, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    return {};
+  }
+
+ private:
+  static constexpr size_t kLargeBytes = 512 << 10, kNarrowest = 4;  // slabs that a task has at least
+
+  void compute(size_t thread, size_t share, size_t block) const {
+    const size_t first = block * block_, count = std::min(block_, windows_ - first);
+    float* copies = copies_ + thread * block_ * gemm_.inputs;
+    read_windows(first, count, copies);
+    for (size_t panel = share * share_; panel < std::min((share + 1) * share_, panels_); ++panel)
+      multiply(0, panel, copies, y_ + first * gemm_.outputs, count);
+  }
+
+  // The windows of `count` output pixels, zeros outside the picture.
+  [[gnu::target("avx512f")]] void read_windows(size_t first, size_t count, float* to) const {
+    const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
+    const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
+    const auto pixel = static_cast<int64_t>(first);
+    int64_t out_x = pixel % out_w, out_y = pixel / out_w % out_h, image = pixel / (out_w * out_h);
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t left = out_x * params_.stride_w() - params_.pad_left();
+      const int64_t top = out_y * params_.stride_h() - params_.pad_top();
+      const int64_t begin = std::clamp<int64_t>(-left, 0, kernel_w_);  // of the kernel's columns: those in the picture
+      const int64_t end = std::clamp<int64_t>(width - left, begin, kernel_w_);
+      for (int64_t y = top; y < top + kernel_h_; ++y, to += kernel_w_ * channels) {
+        const bool inside = y >= 0 && y < height;
+        if (!inside || end - begin < kernel_w_) std::fill_n(to, kernel_w_ * channels, 0.0f);
+        if (inside)
+          copy(x_ + ((image * height + y) * width + left + begin) * channels,
+               static_cast<size_t>((end - begin) * channels), to + begin * channels);
+      }
+      if (++out_x == out_w) {
+        out_x = 0;
+        if (++out_y == out_h) out_y = 0, ++image;
+      }
+    }
+  }
+
+  const fbs::Conv2d& params_;
+  int64_t kernel_h_, kernel_w_;
+  Shape input_shape_, output_shape_;
+  size_t windows_ = 0, block_ = 1, share_ = 1;  // a task: windows and panels
+  float* copies_ = nullptr;
+};
+
+template <typename Gemm512>
+Status create(std::unique_ptr<Gemm512> op, const float* weight, const float* bias, WeightsCache::Creation& creation,
+              std::unique_ptr<Op>* out) {
+  FERRY_TRY(op->create(weight, bias, creation));
+  *out = std::move(op);
+  return {};
+}
 
 }  // namespace
 
 bool gemm_avx512_pays(size_t rows, const Gemm& gemm) {
-  return rows >= 2 * kRows && gemm.outputs >= kColumns && __builtin_cpu_supports("avx512f");
+  return rows >= 2 * kRows && gemm.outputs >= kLanes && __builtin_cpu_supports("avx512f");
 }
 
-Status create_gemm_avx512(const Model& model, const fbs::Operator& op, const Gemm& gemm, std::unique_ptr<Op>* out) {
-  auto created = std::make_unique<GemmAvx512>(gemm);
-  FERRY_TRY(created->create(model, op));
-  *out = std::move(created);
-  return {};
+Status create_gemm_avx512(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation,
+                          std::unique_ptr<Op>* out) {
+  return create(std::make_unique<GemmAvx512>(gemm), weight, bias, creation, out);
+}
+
+Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm, const float* weight,
+                          const float* bias, WeightsCache::Creation& creation, std::unique_ptr<Op>* out) {
+  return create(std::make_unique<ConvAvx512>(gemm, params, weight_shape), weight, bias, creation, out);
 }
 
 }  // namespace ferry::cpu
@@ -150,7 +287,13 @@ Status create_gemm_avx512(const Model& model, const fbs::Operator& op, const Gem
 namespace ferry::cpu {
 
 bool gemm_avx512_pays(size_t, const Gemm&) { return false; }
-Status create_gemm_avx512(const Model&, const fbs::Operator&, const Gemm&, std::unique_ptr<Op>*) { return {}; }
+Status create_gemm_avx512(const Gemm&, const float*, const float*, WeightsCache::Creation&, std::unique_ptr<Op>*) {
+  return {};
+}
+Status create_conv_avx512(const fbs::Conv2d&, const Shape&, const Gemm&, const float*, const float*,
+                          WeightsCache::Creation&, std::unique_ptr<Op>*) {
+  return {};
+}
 
 }  // namespace ferry::cpu
 

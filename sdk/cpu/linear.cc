@@ -12,20 +12,17 @@ class Linear : public PanelOp {
  public:
   Linear() : PanelOp(fbs::OpParams::Linear) {}
 
-  Status create(const Model& model, const fbs::Operator& op) {
-    FloatConstant weight, bias;
-    FERRY_TRY(constant_input(model, op, 1, &weight));
-    FERRY_TRY(constant_input(model, op, 2, &bias));
+  Status create(const Model& model, const fbs::Operator& op, const float* weight, const float* bias,
+                WeightsCache::Creation& creation) {
     const fbs::Linear& p = *op.params_as_Linear();
     const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
     const size_t outputs = static_cast<size_t>(w[0]), inputs = static_cast<size_t>(w[1]);
     width_ = panel_width(elements(x, 0, x.rank - 1), inputs * sizeof(float), outputs);
-    WeightsCache::Creation creation(model.weights_cache(), &op);
     for (size_t begin = 0; begin < outputs; begin += width_) {
       xnn_operator_t created = nullptr;
       const xnn_status status = xnn_create_fully_connected_nc_f32(
-          inputs, std::min(width_, outputs - begin), inputs, outputs, weight.data + begin * inputs,
-          bias.data != nullptr ? bias.data + begin : nullptr, p.output_min(), p.output_max(), /*flags=*/0,
+          inputs, std::min(width_, outputs - begin), inputs, outputs, weight + begin * inputs,
+          bias != nullptr ? bias + begin : nullptr, p.output_min(), p.output_max(), /*flags=*/0,
           /*code_cache=*/nullptr, creation.next(), &created);
       FERRY_TRY(add(status, created));
     }
@@ -57,10 +54,15 @@ class Linear : public PanelOp {
 Status create_linear(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
   const fbs::Linear& p = *op.params_as_Linear();
-  const Gemm gemm{static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
-  if (gemm_avx512_pays(elements(x, 0, x.rank - 1), gemm)) return create_gemm_avx512(model, op, gemm, out);
+  const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
+  FloatConstant weight, bias;
+  FERRY_TRY(constant_input(model, op, 1, &weight));
+  FERRY_TRY(constant_input(model, op, 2, &bias));
+  WeightsCache::Creation creation(model.weights_cache(), &op);
+  if (gemm_avx512_pays(elements(x, 0, x.rank - 1), gemm))
+    return create_gemm_avx512(gemm, weight.data, bias.data, creation, out);
   auto linear = std::make_unique<Linear>();
-  FERRY_TRY(linear->create(model, op));
+  FERRY_TRY(linear->create(model, op, weight.data, bias.data, creation));
   *out = std::move(linear);
   return {};
 }

@@ -23,6 +23,9 @@ class Op {
   virtual Status setup(std::span<const void* const> inputs, void* output, void* workspace) = 0;
   // Allocates nothing. Gives the same bits for every pool.
   virtual Status run(pthreadpool_t pool) = 0;
+  // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called
+  // before reshape().
+  virtual bool fuse(const fbs::Unary&) { return false; }
 };
 
 // May the output share the memory of input `index` (equal sizes, that input not needed afterwards)?

@@ -1,3 +1,9 @@
+#include "sdk/cpu/unary.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <cmath>
 
 #include "sdk/cpu/exponential.h"
@@ -10,7 +16,7 @@ namespace {
 
 // ---- those that XNNPACK lacks, or refuses for some parameters -------------------------------------------------------
 
-using Kernel = void (*)(const float* x, float* y, size_t count, float alpha, float beta);
+using Kernel = decltype(Elementwise::kernel);
 
 FERRY_KERNEL void clamp(const float* x, float* y, size_t count, float low, float high) {
   FERRY_INDEPENDENT
@@ -34,11 +40,43 @@ FERRY_KERNEL void hard_sigmoid(const float* x, float* y, size_t count, float, fl
   }
 }
 
+FERRY_KERNEL void hard_swish(const float* x, float* y, size_t count, float, float) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float low = x[i] + 3.0f < 0.0f ? 0.0f : x[i] + 3.0f;
+    y[i] = x[i] * (low > 6.0f ? 6.0f : low) * (1.0f / 6.0f);
+  }
+}
+
 // Below -87 the result is 0 to within 2e-36.
 FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) y[i] = (x[i] < -87.0f ? -87.0f : x[i]) * sigmoid(x[i]);
 }
+
+#if defined(__x86_64__) && defined(__gnu_linux__)
+// As below, to 4e-7 of the result, without a division, which takes longer than all the rest: an estimate of the reciprocal to
+// 2^-14 and a step of Newton's. The polynomial is e^r's best of degree 5 by relative error (9e-8).
+[[gnu::target("avx512f")]] void silu_avx512(const float* from, float* to, size_t count, float, float) {
+  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
+  constexpr float kRound = 0x1.8p23f;
+  const __m512 low = __m512{} - 87.0f, high = __m512{} + 87.0f;
+  for (size_t i = 0; i < count; i += 16) {
+    const auto mask = static_cast<__mmask16>(count - i < 16 ? (1u << (count - i)) - 1 : kAll);
+    const __m512 x = _mm512_maskz_max_ps(kAll, low, _mm512_maskz_loadu_ps(mask, from + i));
+    const __m512 minus = _mm512_maskz_min_ps(kAll, high, x);
+    const __m512 shifted = minus * -0x1.715476p+0f + kRound, n = shifted - kRound;
+    const __m512 r = -minus - n * 0x1.62e430p-1f;
+    __m512 p = r * 0x1.0fa822p-7f + 0x1.573a6cp-5f;
+    p = p * r + 0x1.555a6cp-3f;
+    p = p * r + 0x1.fffdc6p-2f;
+    p = p * r + 0x1.fffff6p-1f;
+    p = p * r + 1.0f;
+    const __m512 d = _mm512_maskz_scalef_ps(kAll, p, n) + 1.0f, estimate = _mm512_maskz_rcp14_ps(kAll, d);
+    _mm512_mask_storeu_ps(to + i, mask, x * (estimate + estimate * (1.0f - d * estimate)));
+  }
+}
+#endif
 
 // x / 2 * (1 + tanh(y)) is x * sigmoid(2y).
 FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float) {
@@ -112,7 +150,12 @@ Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
   switch (kind) {
     case fbs::UnaryKind::Clamp: return clamp;
     case fbs::UnaryKind::LeakyRelu: return leaky_relu;
+#if defined(__x86_64__) && defined(__gnu_linux__)
+    case fbs::UnaryKind::Silu: return __builtin_cpu_supports("avx512f") ? silu_avx512 : silu;
+#else
     case fbs::UnaryKind::Silu: return silu;
+#endif
+    case fbs::UnaryKind::HardSwish: return hard_swish;
     case fbs::UnaryKind::HardSigmoid: return hard_sigmoid;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;
     case fbs::UnaryKind::Log: return log;
@@ -135,7 +178,7 @@ Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
 
 class Own : public Op {
  public:
-  Own(Kernel kernel, float alpha, float beta) : kernel_(kernel), alpha_(alpha), beta_(beta) {}
+  explicit Own(const Elementwise& function) : function_(function) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -151,14 +194,13 @@ class Own : public Op {
 
   Status run(pthreadpool_t pool) override {
     parallel_for(pool, count_, kGrain, [&](size_t begin, size_t end) {
-      kernel_(input_ + begin, output_ + begin, end - begin, alpha_, beta_);
+      function_(input_ + begin, output_ + begin, end - begin);
     });
     return {};
   }
 
  private:
-  Kernel kernel_;
-  float alpha_, beta_;
+  Elementwise function_;
   size_t count_ = 0;
   const float* input_ = nullptr;
   float* output_ = nullptr;
@@ -192,7 +234,6 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
   switch (kind) {
     case fbs::UnaryKind::Sigmoid: return xnn_unary_sigmoid;
     case fbs::UnaryKind::Tanh: return xnn_unary_tanh;
-    case fbs::UnaryKind::HardSwish: return xnn_unary_hardswish;
     case fbs::UnaryKind::Gelu: return xnn_unary_gelu;
     case fbs::UnaryKind::Abs: return xnn_unary_abs;
     case fbs::UnaryKind::Neg: return xnn_unary_negate;
@@ -205,11 +246,15 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
 
 }  // namespace
 
+Elementwise elementwise(const fbs::Unary& params, bool whole) {
+  return {own_kernel(params.kind(), whole), params.alpha(), params.beta()};
+}
+
 Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  if (const Kernel kernel = own_kernel(p.kind(), whole); kernel != nullptr) {
-    *out = std::make_unique<Own>(kernel, p.alpha(), p.beta());
+  if (const Elementwise own = elementwise(p, whole)) {
+    *out = std::make_unique<Own>(own);
     return {};
   }
   auto unary = std::make_unique<Unary>();

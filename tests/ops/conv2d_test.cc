@@ -108,6 +108,37 @@ TEST(Conv2d, MatchesTheOracleInPanels) {
   expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kBound);
 }
 
+// Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm_avx512.h), a last vector of any width.
+TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
+  for (const int outputs : {16, 24, 33, 64}) {
+    SCOPED_TRACE(::testing::Message() << outputs << " outputs");
+    expect_like_oracle(conv(2, 1), {input({2, 17, 22, 3}), constant({outputs, 3, 3, 3}), constant({outputs})}, kBound);
+    expect_like_oracle(conv(4), {input({1, 24, 32, 3}), constant({outputs, 4, 4, 3}), constant({outputs})}, kBound);
+    expect_like_oracle(conv(3, 6), {input({1, 14, 16, 20}), constant({outputs, 7, 5, 20})}, kBound);
+    expect_like_oracle(conv(), {input({2, 9, 7, 11}), constant({outputs, 1, 1, 11}), constant({outputs})}, kBound);
+  }
+}
+
+// Pictures wide enough to be read where they lie (sdk/cpu/depthwise_avx512.cc).
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
+  for (const int kernel : {3, 4, 5})
+    for (const int channels : {16, 48, 64}) {
+      SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", " << channels << " channels");
+      fbs::Conv2dT p = conv(1, 1, channels);
+      p.pad_right = 2;
+      const Operand weight = constant({channels, kernel, kernel, 1});
+      expect_like_oracle(p, {input({2, 7, 61, channels}), weight, constant({channels})}, kBound);
+      p.stride_h = p.stride_w = 2;
+      expect_like_oracle(p, {input({2, 13, 122, channels}), weight, constant({channels})}, kBound);
+    }
+}
+
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWiderThanThePicture) {
+  fbs::Conv2dT p = conv(2, 0, 16);
+  p.pad_right = 1;
+  expect_like_oracle(p, {input({1, 9, 4, 16}), constant({16, 5, 5, 1}), constant({16})}, kBound);
+}
+
 TEST(Conv2d, WorksWithoutBias) {
   expect_like_oracle(conv(1, 1), {input({1, 6, 6, 4}), constant({8, 3, 3, 4})}, kBound);
   expect_like_oracle(conv(1, 1, 8), {input({1, 6, 6, 8}), constant({8, 3, 3, 1})}, kBound);
