@@ -78,7 +78,7 @@ Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_pt
   FERRY_TRY(constant_input(model, op, 2, &bias));
   WeightsCache::Creation creation(model.weights_cache(), &op);
   const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
-  if (p.groups() == 1 && p.dilation_h() == 1 && p.dilation_w() == 1 && gemm_avx512_pays(elements(y, 0, 3), gemm)) {
+  if (p.groups() == 1 && gemm_avx512_pays(elements(y, 0, 3), gemm)) {
     const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && p.pad_top() == 0 &&
                            p.pad_left() == 0 && p.pad_bottom() == 0 && p.pad_right() == 0;
     return pointwise ? create_gemm_avx512(gemm, weight.data, bias.data, creation, out)

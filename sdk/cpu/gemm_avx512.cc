@@ -21,7 +21,8 @@ constexpr size_t kTasks = 16;                        // enough to share out amon
 
 struct Tile {
   const float* x;  // rows, `x_stride` apart
-  size_t x_stride, inputs;
+  size_t x_stride;
+  size_t begin, end;  // of the inputs: those that are no zeros
   const float* slab;  // biases, then weights for each input
   float* y;
   size_t y_stride, columns;  // columns: how many of the slab's y has
@@ -34,9 +35,9 @@ template <size_t R, size_t V>
   __m512 sum[R][V], w[V];
   for (size_t i = 0; i < R; ++i)
     for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_load_ps(tile.slab + kLanes * j);
-  const float *weights = tile.slab + V * kLanes, *x = tile.x;
+  const float *weights = tile.slab + (1 + tile.begin) * V * kLanes, *x = tile.x;
   const size_t stride = tile.x_stride;
-  for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes) {
+  for (size_t k = tile.begin; k < tile.end; ++k, weights += V * kLanes) {
     for (size_t j = 0; j < V; ++j) {
       _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
       w[j] = _mm512_load_ps(weights + kLanes * j);
@@ -99,7 +100,7 @@ class GemmAvx512 : public Op {
       const auto* op = static_cast<const GemmAvx512*>(self);
       const size_t group = panel / op->panels_;
       op->multiply(group, panel % op->panels_, op->x_ + row * op->x_stride() + group * op->gemm_.inputs,
-                   op->y_ + row * op->y_stride() + group * op->gemm_.outputs, rows);
+                   op->y_ + row * op->y_stride() + group * op->gemm_.outputs, rows, 0, op->gemm_.inputs);
     };
     pthreadpool_parallelize_2d_tile_1d(pool, task, this, products, rows_, block, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
     return {};
@@ -116,8 +117,8 @@ class GemmAvx512 : public Op {
   size_t x_stride() const { return gemm_.groups * gemm_.inputs; }
   size_t y_stride() const { return gemm_.groups * gemm_.outputs; }
 
-  // A panel's outputs for rows of a group.
-  void multiply(size_t group, size_t panel, const float* x, float* y, size_t rows) const {
+  // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to).
+  void multiply(size_t group, size_t panel, const float* x, float* y, size_t rows, size_t from, size_t to) const {
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
     const size_t blocks = (rows + kRows - 1) / kRows;  // alike in height, as small ones are slow
@@ -127,7 +128,8 @@ class GemmAvx512 : public Op {
         const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
         const Tile tile{.x = x + row * x_stride(),
                         .x_stride = x_stride(),
-                        .inputs = gemm_.inputs,
+                        .begin = from,
+                        .end = to,
                         .slab = packed_ + group * group_size() + slab * slab_size(),
                         .y = y + row * y_stride() + column,
                         .y_stride = y_stride(),
@@ -219,28 +221,51 @@ class ConvAvx512 : public GemmAvx512 {
   void compute(size_t thread, size_t share, size_t block) const {
     const size_t first = block * block_, count = std::min(block_, windows_ - first);
     float* copies = copies_ + thread * block_ * gemm_.inputs;
-    read_windows(first, count, copies);
+    const auto [begin, end] = kernel_rows(first, count);
+    read_windows(first, count, begin, end, copies);
+    const auto row = static_cast<size_t>(kernel_w_ * input_shape_[3]);
     for (size_t panel = share * share_; panel < std::min((share + 1) * share_, panels_); ++panel)
-      multiply(0, panel, copies, y_ + first * gemm_.outputs, count);
+      multiply(0, panel, copies, y_ + first * gemm_.outputs, count, static_cast<size_t>(begin) * row,
+               static_cast<size_t>(end) * row);
   }
 
-  // The windows of `count` output pixels, zeros outside the picture.
-  [[gnu::target("avx512f")]] void read_windows(size_t first, size_t count, float* to) const {
+  // Of `size` places that are `step` apart, the first of them at `from`: those inside [0, limit).
+  static std::pair<int64_t, int64_t> inside(int64_t from, int64_t step, int64_t size, int64_t limit) {
+    const int64_t begin = std::clamp<int64_t>((step - 1 - from) / step, 0, size);
+    return {begin, std::clamp<int64_t>((limit - from + step - 1) / step, begin, size)};
+  }
+  int64_t top(int64_t out_y) const { return out_y * params_.stride_h() - params_.pad_top(); }
+
+  // The kernel's rows that lie in the picture for any of `count` output pixels.
+  std::pair<int64_t, int64_t> kernel_rows(size_t first, size_t count) const {
+    const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
+    const int64_t low = static_cast<int64_t>(first) / out_w, high = static_cast<int64_t>(first + count - 1) / out_w;
+    if (low / out_h != high / out_h) return {0, kernel_h_};  // of two pictures
+    const int64_t step = params_.dilation_h(), height = input_shape_[1];
+    const int64_t begin = inside(top(high % out_h), step, kernel_h_, height).first;
+    return {begin, std::max(begin, inside(top(low % out_h), step, kernel_h_, height).second)};
+  }
+
+  // The windows of `count` output pixels, zeros outside the picture; only rows [from, until) of the kernel.
+  [[gnu::target("avx512f")]] void read_windows(size_t first, size_t count, int64_t from, int64_t until,
+                                               float* to) const {
     const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
+    const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h();
     const auto pixel = static_cast<int64_t>(first);
     int64_t out_x = pixel % out_w, out_y = pixel / out_w % out_h, image = pixel / (out_w * out_h);
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i, to += gemm_.inputs) {
       const int64_t left = out_x * params_.stride_w() - params_.pad_left();
-      const int64_t top = out_y * params_.stride_h() - params_.pad_top();
-      const int64_t begin = std::clamp<int64_t>(-left, 0, kernel_w_);  // of the kernel's columns: those in the picture
-      const int64_t end = std::clamp<int64_t>(width - left, begin, kernel_w_);
-      for (int64_t y = top; y < top + kernel_h_; ++y, to += kernel_w_ * channels) {
-        const bool inside = y >= 0 && y < height;
-        if (!inside || end - begin < kernel_w_) std::fill_n(to, kernel_w_ * channels, 0.0f);
-        if (inside)
-          copy(x_ + ((image * height + y) * width + left + begin) * channels,
-               static_cast<size_t>((end - begin) * channels), to + begin * channels);
+      const auto [begin, end] = inside(left, step_x, kernel_w_, width);
+      const int64_t together = step_x == 1 ? end - begin : 1;  // of the kernel's columns: neighbours
+      for (int64_t k = from; k < until; ++k) {
+        const int64_t y = top(out_y) + k * step_y;
+        float* row = to + k * kernel_w_ * channels;
+        const bool seen = y >= 0 && y < height;
+        if (!seen || end - begin < kernel_w_) std::fill_n(row, kernel_w_ * channels, 0.0f);
+        for (int64_t x = begin; seen && x < end; x += together)
+          copy(x_ + ((image * height + y) * width + left + x * step_x) * channels,
+               static_cast<size_t>(together * channels), row + x * channels);
       }
       if (++out_x == out_w) {
         out_x = 0;

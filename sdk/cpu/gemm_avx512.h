@@ -21,7 +21,7 @@ bool gemm_avx512_pays(size_t rows, const Gemm& gemm);
 Status create_gemm_avx512(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation,
                           std::unique_ptr<Op>* out);
 
-// A convolution of one group without dilation as a product of the windows under its kernel, `gemm.inputs` numbers each.
+// A convolution of one group as a product of the windows under its kernel, `gemm.inputs` numbers each.
 Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm, const float* weight,
                           const float* bias, WeightsCache::Creation& creation, std::unique_ptr<Op>* out);
 

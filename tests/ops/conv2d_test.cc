@@ -50,6 +50,20 @@ TEST(Conv2d, MatchesTheOracleForRectangularKernelsAndStrides) {
   expect_like_oracle(p, {input({1, 12, 14, 4}), constant({6, 3, 2, 4}), constant({6})}, kBound);
 }
 
+// As segmentation heads have them: parts of the kernel lie outside the picture for some pixels, or for all.
+TEST(Conv2d, MatchesTheOracleForDilatedKernels) {
+  for (const int dilation : {2, 3, 6, 11, 12, 30})
+    for (const int batch : {1, 2}) {
+      SCOPED_TRACE(::testing::Message() << "dilation " << dilation << ", batch " << batch);
+      expect_like_oracle(conv(1, dilation, 1, dilation),
+                         {input({batch, 12, 9, 20}), constant({40, 3, 3, 20}), constant({40})}, kBound);
+    }
+  fbs::Conv2dT p = conv(2, 4, 1, 4);
+  p.pad_top = 0;
+  p.dilation_w = 1;
+  expect_like_oracle(p, {input({1, 17, 16, 8}), constant({16, 3, 3, 8}), constant({16})}, kBound);
+}
+
 TEST(Conv2d, PadsEachSideByItself) {
   fbs::Conv2dT p = conv(2);
   p.pad_top = 0;
