@@ -47,10 +47,10 @@ class Embeddings(nn.Module):
 def rotary_tables(pixels):
     """Cosines and sines [patches, width of a head]: of the row's place, then the column's, in both halves."""
     def places(size):
-        return 2 * (torch.arange(size // PATCH) + 0.5) / (size // PATCH) - 1
+        return 2 * torch.arange(0.5, size // PATCH, dtype=torch.float32) / (size // PATCH) - 1
 
     rows, columns = torch.meshgrid(places(pixels.shape[-2]), places(pixels.shape[-1]), indexing="ij")
-    frequencies = THETA ** -torch.arange(0, 1, 4 * HEADS / WIDTH)
+    frequencies = torch.exp(-math.log(THETA) * torch.arange(0, 1, 4 * HEADS / WIDTH))
     angles = 2 * math.pi * torch.stack([rows.flatten(), columns.flatten()], 1)[:, :, None] * frequencies
     angles = angles.flatten(1).repeat(1, 2)
     return angles.cos(), angles.sin()
