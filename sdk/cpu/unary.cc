@@ -193,9 +193,8 @@ class Own : public Op {
   }
 
   Status run(pthreadpool_t pool) override {
-    parallel_for(pool, count_, kGrain, [&](size_t begin, size_t end) {
-      function_(input_ + begin, output_ + begin, end - begin);
-    });
+    parallel_for(pool, count_, kGrain,
+                 [&](size_t begin, size_t end) { function_(input_ + begin, output_ + begin, end - begin); });
     return {};
   }
 
