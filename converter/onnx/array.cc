@@ -173,8 +173,6 @@ bool is_float(Type type) {
   return type == Type::Float32 || type == Type::Float64 || type == Type::Float16 || type == Type::BFloat16;
 }
 
-bool is_activation(Type type) { return is_float(type) && type != Type::BFloat16; }
-
 std::string to_string(const Dims& dims) {
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);

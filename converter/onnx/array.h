@@ -32,8 +32,6 @@ std::string type_name(Type type);
 // Bytes of an element; 0 where an Array cannot hold the type (strings, complex numbers, 8-bit floats...).
 size_t type_size(Type type);
 bool is_float(Type type);
-// What activations may be in a file; ferry computes them in float32.
-bool is_activation(Type type);
 
 using Dims = std::vector<int64_t>;
 

@@ -29,6 +29,7 @@ class Importer {
   const ImportOptions& options_;
   std::unique_ptr<Graph> graph_;
   std::map<std::string, Value> values_;
+  std::map<std::string, Type> types_;  // of values that the graph computes, in the file
   std::map<std::string, Array> known_outputs_;
   std::vector<Reason> reasons_;
 };
@@ -71,8 +72,8 @@ void Importer::add_input(const ValueInfo& input) {
     return;
   }
   try {
-    if (!is_activation(input.type))
-      fail("is of type %s, expected float32, float16 or float64", type_name(input.type).c_str());
+    const fbs::DType type = to_dtype(input.type);
+    types_[input.name] = input.type;
     const std::vector<int32_t> dims = to_int32(bound_shape(input, options_));
     if (std::count(dims.begin(), dims.end(), 0) > 0) {  // nothing that anybody could give
       value = make_array(input.type, Dims(dims.begin(), dims.end()), std::vector<double>{});
@@ -80,11 +81,11 @@ void Importer::add_input(const ValueInfo& input) {
     }
     Shape shape;
     for (const int32_t d : dims) shape[shape.rank++] = d;
-    if (shape.rank != 4) {
-      value = graph_->add_input(input.name, shape, fbs::Layout::Same);
+    if (shape.rank != 4 || !is_float(input.type)) {
+      value = graph_->add_input(input.name, shape, fbs::Layout::Same, type);
     } else {
       const Shape last{shape[0], shape[2], shape[3], shape[1]};
-      value = to_channels_first(graph_->add_input(input.name, last, fbs::Layout::NCHW));
+      value = to_channels_first(graph_->add_input(input.name, last, fbs::Layout::NCHW, type));
     }
   } catch (const Error& error) {
     reasons_.push_back({"", input.name, 0, "input '" + input.name + "' " + error.what()});
@@ -93,9 +94,12 @@ void Importer::add_input(const ValueInfo& input) {
 
 void Importer::add_node(const Node& node) {
   std::vector<Value> inputs;
+  std::vector<Type> types;
   bool unknown = false;
   for (const std::string& name : node.inputs) {
     inputs.push_back(name.empty() ? Value() : values_.at(name));
+    const Array* array = std::get_if<Array>(&inputs.back());
+    types.push_back(array ? array->type : types_[name]);
     unknown = unknown || (!name.empty() && std::holds_alternative<Unknown>(inputs.back()));
   }
   const OpFunction function = find_op(node);
@@ -104,13 +108,13 @@ void Importer::add_node(const Node& node) {
   if (!function) return give_reason(node, "the operator is not supported");
   if (unknown) return;  // the reason was given where the value should have come from
   const size_t before = graph_->model.operators.size();
-  Op op(node, *graph_, std::move(inputs));
+  Op op(node, *graph_, std::move(inputs), std::move(types));
   try {
     function(op);
   } catch (const Error& error) {
     return give_reason(node, error.what());
   }
-  if (op.known()) fold(&op);
+  if (op.known() && graph_->model.operators.size() > before) fold(&op);
   for (size_t i = before; i < graph_->model.operators.size(); ++i) {
     fbs::OperatorT& added = *graph_->model.operators[i];
     if (added.name.empty()) added.name = node.name;
@@ -118,20 +122,19 @@ void Importer::add_node(const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.outputs[i].empty()) continue;
     values_[node.outputs[i]] = op.outputs()[i];
+    types_[node.outputs[i]] = op.output_type(i);
     if (std::holds_alternative<Unknown>(op.outputs()[i]))
       give_reason(node, "output " + std::to_string(i) + " '" + node.outputs[i] + "' is not supported");
   }
 }
 
-// Where all inputs of a node are known, so is what its operators compute; it is of the first input's type.
+// Where all inputs of a node are known, so is what its operators compute.
 void Importer::fold(Op* op) {
   fold_constants(*graph_, {});
   for (size_t i = 0; i < op->outputs().size(); ++i) {
     const Tensor* tensor = std::get_if<Tensor>(&op->outputs()[i]);
     if (!tensor || !graph_->is_constant(tensor->index)) continue;
-    const Type type = op->known(0) ? op->array(0, "input").type : Type::Float32;
-    const std::vector<double> values = graph_->values(tensor->index);
-    op->set(i, make_array(type, dims_of(*tensor), values));
+    op->set(i, make_array(op->output_type(i), dims_of(*tensor), graph_->values(tensor->index)));
   }
 }
 
@@ -145,15 +148,17 @@ void Importer::add_outputs() {
     if (const Array* array = std::get_if<Array>(&found->second)) known_outputs_[output.name] = *array;
     const Tensor* tensor = std::get_if<Tensor>(&found->second);
     if (!tensor) continue;
-    const bool map = tensor->shape().rank == 4;
+    const bool map = tensor->shape().rank == 4 && tensor->dtype() == fbs::DType::Float32;
     Tensor value = *tensor;
+    if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
     // A blob's output is computed; what comes straight from a constant or an input is copied.
     const auto is_input = [&](const auto& port) { return static_cast<int>(port->tensor) == value.index; };
     if (map) value = to_channels_last(value);
     if (graph_->is_constant(value.index) ||
         std::any_of(graph_->model.inputs.begin(), graph_->model.inputs.end(), is_input))
       value = reshape(value, to_int32(dims_of(value)));
-    graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same);
+    graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same,
+                       to_dtype(types_.at(output.name)));
   }
 }
 

@@ -23,14 +23,12 @@ Tensor Op::tensor(size_t i) {
   if (!has(i)) refuse("input %zu is missing", i);
   if (const Tensor* tensor = std::get_if<Tensor>(&inputs_[i])) return *tensor;
   const Array& array = std::get<Array>(inputs_[i]);
-  // Where all is known, so is the result, which becomes integers again.
-  if (!is_float(array.type) && !known())
-    refuse("'%s' is a constant of type %s, expected floating point", node_.inputs[i].c_str(),
-           type_name(array.type).c_str());
   const auto [made, fresh] = constants_.try_emplace(i);
-  if (fresh) made->second = add_constant(graph_, node_.inputs[i], array);
+  if (fresh) made->second = add_constant(graph_, node_.inputs[i], known() ? cast(array, Type::Float64) : array);
   return made->second;
 }
+
+Tensor Op::real(size_t i) { return cast_to(tensor(i), fbs::DType::Float32); }
 
 const Value& Op::value(size_t i) const {
   if (!has(i)) refuse("input %zu is missing", i);
@@ -108,8 +106,20 @@ std::vector<int> Op::axes(const std::vector<int64_t>& list, int rank) const {
   return axes;
 }
 
-void Op::set(size_t i, Value value) {
-  if (wants(i)) outputs_[i] = std::move(value);
+void Op::set(size_t i, Value value, Type type) {
+  if (!wants(i)) return;
+  outputs_[i] = std::move(value);
+  output_types_[i] = type;
+}
+
+Type Op::output_type(size_t i) const {
+  if (const Array* array = std::get_if<Array>(&outputs_[i])) return array->type;
+  if (output_types_[i] != Type::Undefined || std::holds_alternative<Unknown>(outputs_[i])) return output_types_[i];
+  if (known()) return has(0) ? types_[0] : Type::Float32;
+  const bool real = std::get<Tensor>(outputs_[i]).dtype() == fbs::DType::Float32;
+  for (size_t k = 0; k < inputs_.size(); ++k)
+    if (has(k) && is_float(types_[k]) == real) return types_[k];
+  return real ? Type::Float32 : Type::Int64;
 }
 
 void Op::refuse(const char* format, ...) const {
@@ -157,7 +167,57 @@ Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
   return a.graph->add_op("", params, {a, b});
 }
 
-Tensor scalar(Graph& graph, double value) { return graph.add_constant("", Shape{1}, std::vector<double>{value}); }
+Tensor scalar(Tensor like, double value) {
+  if (like.dtype() == fbs::DType::Int32)
+    return like.graph->add_constant("", Shape{1}, std::vector<int32_t>{static_cast<int32_t>(value)});
+  return like.graph->add_constant("", Shape{1}, std::vector<double>{value});
+}
+
+Tensor cast_to(Tensor x, fbs::DType type) {
+  if (x.dtype() == type) return x;
+  fbs::CastT params;
+  params.to = type;
+  return x.graph->add_op("", params, {x});
+}
+
+fbs::DType to_dtype(Type type) {
+  switch (type) {
+    case Type::Float32: return fbs::DType::Float32;
+    case Type::Float16: return fbs::DType::Float16;
+    case Type::Float64: return fbs::DType::Float64;
+    case Type::BFloat16: return fbs::DType::BFloat16;
+    case Type::Int8: return fbs::DType::Int8;
+    case Type::Int16: return fbs::DType::Int16;
+    case Type::Int32: return fbs::DType::Int32;
+    case Type::Int64: return fbs::DType::Int64;
+    case Type::UInt8: return fbs::DType::UInt8;
+    case Type::UInt16: return fbs::DType::UInt16;
+    case Type::UInt32: return fbs::DType::UInt32;
+    case Type::UInt64: return fbs::DType::UInt64;
+    case Type::Bool: return fbs::DType::Bool;
+    case Type::Undefined:
+    case Type::String: break;
+  }
+  fail("activations of type %s are not supported", type_name(type).c_str());
+}
+
+Tensor wrapped(Tensor x, Type type) {
+  const bool narrow = !is_float(type) && type != Type::Bool && type_size(type) < 4;
+  return narrow && x.dtype() == fbs::DType::Int32 ? cast_to(x, to_dtype(type)) : x;
+}
+
+Tensor select(Tensor condition, Tensor a, Tensor b) {
+  return a.graph->add_op("", fbs::SelectT{}, {condition, a, b});
+}
+
+Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool keep) {
+  if (axes.empty()) return x;
+  fbs::ReduceT params;
+  params.kind = kind;
+  params.axes.assign(axes.begin(), axes.end());
+  params.keep_dims = keep;
+  return x.graph->add_op("", params, {x});
+}
 
 Tensor to_channels_last(Tensor x) { return transpose(x, {0, 2, 3, 1}); }
 Tensor to_channels_first(Tensor x) { return transpose(x, {0, 3, 1, 2}); }
@@ -180,7 +240,8 @@ Tensor add_constant(Graph& graph, const std::string& name, const Array& array) {
   Shape shape;
   for (const int32_t d : dims) shape[shape.rank++] = d;
   if (array.type == Type::Float32) return graph.add_constant(name, fbs::DType::Float32, shape, array.data);
-  return graph.add_constant(name, shape, array.floats());
+  if (is_float(array.type)) return graph.add_constant(name, shape, array.floats());
+  return graph.add_constant(name, shape, to_int32(array.ints()));
 }
 
 }  // namespace ferry::onnx

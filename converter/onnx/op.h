@@ -19,8 +19,14 @@ namespace ferry::onnx {
 
 class Op {
  public:
-  Op(const Node& node, Graph& graph, std::vector<Value> inputs)
-      : node_(node), graph_(graph), inputs_(std::move(inputs)), outputs_(node.outputs.size()) {}
+  // `types`: of the inputs, in the file.
+  Op(const Node& node, Graph& graph, std::vector<Value> inputs, std::vector<Type> types)
+      : node_(node),
+        graph_(graph),
+        inputs_(std::move(inputs)),
+        types_(std::move(types)),
+        outputs_(node.outputs.size()),
+        output_types_(node.outputs.size(), Type::Undefined) {}
 
   const Node& node() const { return node_; }
   Graph& graph() const { return graph_; }
@@ -33,13 +39,18 @@ class Op {
   bool known() const;
   // Input i as a constant; refuses, calling it `what` ("the weight"), where it depends on the graph's inputs.
   const Array& array(size_t i, const char* what) const;
-  // Input i as a value of the graph: an activation or a floating-point constant; where all inputs are known, any constant.
+  // Input i as a value of the graph, Float32, or Int32 where the file says an integer or a truth value. Where all inputs
+  // are known, constants are floating point, and the result becomes what it is in the file.
   Tensor tensor(size_t i);
+  // Input i as Float32, whatever it is.
+  Tensor real(size_t i);
   // Input i as it is.
   const Value& value(size_t i) const;
   // The one number of a constant input.
   double single(size_t i, const char* what) const;
   Dims dims(size_t i) const;
+  // Of input i, in the file.
+  Type type(size_t i) const { return types_[i]; }
   int rank(size_t i) const { return static_cast<int>(dims(i).size()); }
 
   bool has_attribute(const std::string& name) const { return node_.attributes.contains(name); }
@@ -55,8 +66,11 @@ class Op {
   int axis(int64_t axis, int rank) const;
   std::vector<int> axes(const std::vector<int64_t>& list, int rank) const;
 
-  void set(Value value) { set(0, std::move(value)); }
-  void set(size_t i, Value value);
+  // The type of an output in the file is that of the first input which is floating point, or is not, as the output, unless
+  // `type` says otherwise.
+  void set(Value value, Type type = Type::Undefined) { set(0, std::move(value), type); }
+  void set(size_t i, Value value, Type type = Type::Undefined);
+  Type output_type(size_t i) const;
   bool wants(size_t output) const { return output < outputs_.size() && !node_.outputs[output].empty(); }
   const std::vector<Value>& outputs() const { return outputs_; }
 
@@ -68,8 +82,11 @@ class Op {
 
   const Node& node_;
   Graph& graph_;
-  std::vector<Value> inputs_, outputs_;
+  std::vector<Value> inputs_;
+  std::vector<Type> types_;
   std::map<size_t, Tensor> constants_;  // that inputs became
+  std::vector<Value> outputs_;
+  std::vector<Type> output_types_;
 };
 
 using OpFunction = void (*)(Op&);
@@ -85,13 +102,22 @@ std::vector<int32_t> to_int32(const std::vector<int64_t>& list);
 Tensor reshape_to(Tensor x, const Dims& dims);
 Tensor unary(Tensor x, fbs::UnaryKind kind, double alpha = 0, double beta = 0);
 Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b);
-Tensor scalar(Graph& graph, double value);
+// One number, of the type of `like`: Float32 or Int32.
+Tensor scalar(Tensor like, double value);
+Tensor cast_to(Tensor x, fbs::DType type);
+// What ferry calls a type of the file.
+fbs::DType to_dtype(Type type);
+// As integers of fewer than 32 bits wrap around; others as they are.
+Tensor wrapped(Tensor x, Type type);
+// a where the condition (Int32) is not 0, else b.
+Tensor select(Tensor condition, Tensor a, Tensor b);
+Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool keep);
 // N,C,H,W to N,H,W,C and back.
 Tensor to_channels_last(Tensor x);
 Tensor to_channels_first(Tensor x);
 // As an operator over the last dimension needs it: `axis` swapped with the last dimension; its own inverse.
 Tensor swap_with_last(Tensor x, int axis);
-// A floating-point constant as it is, without a copy where the graph holds its type.
+// A constant as it is, without a copy where the graph holds its type; integers and truth values as Int32.
 Tensor add_constant(Graph& graph, const std::string& name, const Array& array);
 
 }  // namespace ferry::onnx

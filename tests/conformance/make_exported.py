@@ -149,8 +149,27 @@ class Rotary(nn.Module):
         return self.proj(y.transpose(1, 2).reshape(b, n, c))
 
 
+class Quantized(nn.Module):
+    """As after training for 8 bits: weights and activations are quantised and dequantised."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, 2, 1)
+        self.register_buffer("scale", torch.linspace(0.01, 0.02, 8))
+        self.register_buffer("zero", torch.zeros(8, dtype=torch.int32))
+        self.head = nn.Linear(8 * 8 * 8, 5)
+
+    def forward(self, x):
+        x = torch.fake_quantize_per_tensor_affine(x, 0.03, 117, 0, 255)
+        weight = torch.fake_quantize_per_channel_affine(self.conv.weight, self.scale, self.zero, 0, -128, 127)
+        x = torch.relu(nn.functional.conv2d(x, weight, self.conv.bias, 2, 1))
+        x = torch.fake_quantize_per_tensor_affine(x, 0.02, 0, 0, 255)
+        return self.head(x.flatten(1))
+
+
 NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
-            "upscaler": Upscaler, "rotary": lambda: Rotary(False), "rotary_pairs": lambda: Rotary(True)}
+            "upscaler": Upscaler, "quantized": Quantized, "rotary": lambda: Rotary(False),
+            "rotary_pairs": lambda: Rotary(True)}
 
 
 def write_tensor(path, tensor, name):

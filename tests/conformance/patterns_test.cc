@@ -43,6 +43,20 @@ class Net {
     for (const double v : values) tensor->add_float_data(static_cast<float>(v));
     return tensor->name();
   }
+  std::string integers(const std::vector<int64_t>& values) {
+    auto* tensor = graph().add_initializer();
+    tensor->set_name("c" + std::to_string(graph().initializer_size()));
+    tensor->set_data_type(::onnx::TensorProto::INT64);
+    tensor->add_dims(static_cast<int64_t>(values.size()));
+    for (const int64_t v : values) tensor->add_int64_data(v);
+    return tensor->name();
+  }
+  std::string transpose(const std::string& x, const std::vector<int64_t>& perm) {
+    const std::string value = add("Transpose", {x});
+    auto* attribute_of = attribute("perm", ::onnx::AttributeProto::INTS);
+    for (const int64_t p : perm) attribute_of->add_ints(p);
+    return value;
+  }
   ::onnx::AttributeProto* attribute(const std::string& name, ::onnx::AttributeProto::AttributeType type) {
     auto* a = graph().mutable_node(graph().node_size() - 1)->add_attribute();
     a->set_name(name);
@@ -94,7 +108,7 @@ Ops gelu(const GeluParts& parts, const std::set<std::string>& disabled = {}) {
 }
 
 TEST(Patterns, Gelu) {
-  const Ops found = {{"Gelu", 1}}, left = {{"refused: Erf", 1}};
+  const Ops found = {{"Gelu", 1}}, left = {{"Erf", 1}, {"Binary", 4}};
   EXPECT_EQ(gelu({}), found);
   EXPECT_EQ(gelu({.root = 1.5}), left);
   EXPECT_EQ(gelu({.one = 2}), left);
@@ -193,6 +207,105 @@ TEST(Patterns, Attention) {
   EXPECT_EQ(attention({.axis = 1}).count("Attention"), 0u);
   EXPECT_EQ(attention({.scores_are_output = true}).count("Attention"), 0u);
   EXPECT_EQ(attention({.scaled_by_y = true}).count("Attention"), 0u);
+}
+
+// softmax(x y^T with places filled) y.
+Ops filled_attention(double fill) {
+  Net net;
+  const std::string scores = net.add("MatMul", {"x", net.transpose("y", {0, 2, 1})});
+  const std::string condition = net.add("Less", {net.constant({4}, {1, 2, 3, 4}), net.number(2.5)});
+  const std::string filled = net.add("Where", {condition, scores, net.number(fill)});
+  net.add("MatMul", {net.add("Softmax", {filled}), "y"});
+  return net.imported();
+}
+
+TEST(Patterns, AttentionWithFilledPlaces) {
+  EXPECT_EQ(filled_attention(-INFINITY).count("Attention"), 1u);
+  EXPECT_EQ(filled_attention(-5).count("Attention"), 0u);
+}
+
+Ops quantized(double second_scale) {
+  Net net;
+  const std::string whole = net.add("QuantizeLinear", {"x", net.number(0.5)});
+  net.add("DequantizeLinear", {whole, net.number(second_scale)});
+  return net.imported();
+}
+
+TEST(Patterns, QuantizeDequantize) {
+  EXPECT_EQ(quantized(0.5).count("Cast"), 0u);
+  EXPECT_EQ(quantized(0.25)["Cast"], 2);  // to uint8 and back
+}
+
+Ops group_norm(double scale) {
+  Net net;
+  const std::string groups = net.add("Reshape", {"x", net.integers({0, 2, -1})});
+  const std::string norm =
+      net.add("InstanceNormalization", {groups, net.constant({2}, {scale, 1}), net.constant({2}, {0, 0})});
+  const std::string back = net.add("Reshape", {norm, net.add("Shape", {"x"})});
+  const std::string scaled = net.add("Mul", {back, net.constant({4, 1}, {1, 2, 3, 4})});
+  net.add("Add", {scaled, net.constant({4, 1}, {1, 2, 3, 4})});
+  return net.imported();
+}
+
+TEST(Patterns, GroupNorm) {
+  EXPECT_EQ(group_norm(1).count("Binary"), 0u);
+  EXPECT_EQ(group_norm(2)["Binary"], 2);
+}
+
+// x as a map [1,4,4,2] cut into windows of 2 x 2, rolled by `shift` before.
+Ops windows(int64_t shift, const std::vector<int64_t>& perm, const std::set<std::string>& disabled = {}) {
+  Net net;
+  std::string map = net.add("Reshape", {"x", net.integers({1, 4, 4, 2})});
+  const std::string axis = net.integers({1});
+  const std::string first = net.add("Slice", {map, net.integers({shift}), net.integers({4}), axis});
+  const std::string second = net.add("Slice", {map, net.integers({0}), net.integers({shift}), axis});
+  map = net.add("Concat", {first, second});
+  net.attribute("axis", ::onnx::AttributeProto::INT)->set_i(1);
+  const std::string cells = net.add("Reshape", {map, net.integers({1, 2, 2, 2, 2, 2})});
+  net.add("Reshape", {net.transpose(cells, perm), net.integers({4, 4, 2})});
+  return net.imported(disabled);
+}
+
+TEST(Patterns, Windows) {
+  // What only a recognised operator read goes with the passes.
+  EXPECT_EQ(windows(1, {0, 1, 3, 2, 4, 5}).count("WindowPartition"), 1u);
+  EXPECT_EQ(windows(1, {0, 3, 1, 2, 4, 5}).count("WindowPartition"), 0u);
+  EXPECT_EQ(windows(1, {0, 1, 3, 2, 4, 5}, {"windows"}).count("WindowPartition"), 0u);
+}
+
+// x as [1,2,4,4] turned by halves of 2.
+Ops rotary(bool first_is_negative) {
+  Net net;
+  const std::string x = net.add("Reshape", {"x", net.integers({1, 2, 4, 4})});
+  const auto half = [&](int64_t begin) {
+    return net.add("Slice", {x, net.integers({begin}), net.integers({begin + 2}), net.integers({3})});
+  };
+  std::string first = half(0), second = half(2);
+  (first_is_negative ? first : second) = net.add("Neg", {first_is_negative ? first : second});
+  const std::string turned = net.add("Concat", {second, first});
+  net.attribute("axis", ::onnx::AttributeProto::INT)->set_i(3);
+  const std::vector<double> table(16, 0.5);
+  net.add("Add",
+          {net.add("Mul", {x, net.constant({4, 4}, table)}), net.add("Mul", {turned, net.constant({4, 4}, table)})});
+  return net.imported();
+}
+
+TEST(Patterns, RotaryEmbedding) {
+  EXPECT_EQ(rotary(false).count("RotaryEmbedding"), 1u);
+  EXPECT_EQ(rotary(true).count("RotaryEmbedding"), 0u);
+}
+
+Ops pixel_shuffle(const std::vector<int64_t>& perm) {
+  Net net;
+  const std::string map = net.add("Reshape", {"x", net.integers({1, 8, 2, 2})});
+  const std::string cells = net.add("Reshape", {map, net.integers({1, 2, 2, 2, 2, 2})});
+  net.add("Reshape", {net.transpose(cells, perm), net.integers({1, 2, 4, 4})});
+  return net.imported();
+}
+
+TEST(Patterns, PixelShuffle) {
+  EXPECT_EQ(pixel_shuffle({0, 1, 4, 2, 5, 3}).count("PixelShuffle"), 1u);
+  EXPECT_EQ(pixel_shuffle({0, 1, 4, 3, 5, 2}).count("PixelShuffle"), 0u);
 }
 
 }  // namespace

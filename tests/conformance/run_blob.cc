@@ -2,8 +2,32 @@
 
 #include <ferry/ferry.hpp>
 
+#include <algorithm>
+
 namespace ferry::testing {
 namespace {
+
+// Integers lie in the source framework's order.
+std::string write(const Tensor& tensor, const std::vector<double>& values) {
+  if (tensor.dtype == FERRY_INT32) {
+    std::copy(values.begin(), values.end(), static_cast<int32_t*>(tensor.data));
+    return "";
+  }
+  const Status set = tensor.write_source(std::vector<float>(values.begin(), values.end()));
+  return set ? "" : set.error();
+}
+
+std::string read(const Tensor& tensor, std::vector<double>* values) {
+  if (tensor.dtype == FERRY_INT32) {
+    const auto* data = static_cast<const int32_t*>(tensor.data);
+    values->assign(data, data + tensor.bytes / sizeof(int32_t));
+    return "";
+  }
+  Result<std::vector<float>> floats = tensor.read_source();
+  if (!floats) return floats.error();
+  values->assign(floats->begin(), floats->end());
+  return "";
+}
 
 std::vector<int64_t> source_dims(const Tensor& t) {
   std::vector<int64_t> dims(t.shape, t.shape + t.rank);
@@ -20,14 +44,14 @@ std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inpu
   if (!session) return session.error();
   for (size_t i = 0; i < model->inputs().size(); ++i) {
     const Tensor input = session->input(i);
-    if (const Status set = input.write_source(inputs.at(input.name).values); !set) return set.error();
+    if (const std::string problem = write(input, inputs.at(input.name).values); !problem.empty()) return problem;
   }
   if (const Status run = session->run(); !run) return run.error();
   for (size_t i = 0; i < model->outputs().size(); ++i) {
     const Tensor output = session->output(i);
-    Result<std::vector<float>> values = output.read_source();
-    if (!values) return values.error();
-    (*outputs)[output.name] = {source_dims(output), *values};
+    BlobTensor& blob_tensor = (*outputs)[output.name];
+    blob_tensor.dims = source_dims(output);
+    if (const std::string problem = read(output, &blob_tensor.values); !problem.empty()) return problem;
   }
   return "";
 }

@@ -13,7 +13,7 @@ namespace ferry::testing {
 // In the source framework's layout.
 struct BlobTensor {
   std::vector<int64_t> dims;
-  std::vector<float> values;
+  std::vector<double> values;
 };
 using BlobTensors = std::map<std::string, BlobTensor>;
 

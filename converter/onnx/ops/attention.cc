@@ -91,7 +91,9 @@ Tensor constant(Op& op, const char* name, const Dims& dims, const std::vector<do
 }
 
 // With the scores as a value of the graph, where they are capped or an output. All [B,H,S,D].
-Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optional<Tensor> bias) {
+// `seen`: 0 for queries that see no key.
+Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optional<Tensor> bias,
+                std::optional<Tensor> seen) {
   const int64_t heads = dims_of(q)[1], groups = dims_of(k)[1], mode = op.integer("qk_matmul_output_mode", 0);
   const double cap = op.number("softcap", 0);
   std::vector<int64_t> shared;  // query head i reads key head i / (heads / groups)
@@ -105,8 +107,10 @@ Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optiona
   if (cap != 0) scores = unary(scores * (1 / cap), fbs::UnaryKind::Tanh) * cap;
   if (mode == 1) op.set(3, scores);
   if (bias) scores = scores + *bias;
+  if (mode == 2 && seen) op.refuse("a query sees no key, and the masked scores are an output");
   if (mode == 2) op.set(3, scores);
   scores = ferry::softmax(scores);
+  if (seen) scores = scores * *seen;
   if (mode == 3) op.set(3, scores);
   return multiply(op, scores, v);
 }
@@ -137,7 +141,8 @@ void attention(Op& op) {
     op.refuse("the mask has %lld heads", static_cast<long long>(mask.dims[1]));
   std::optional<Tensor> bias;
   if (mask.any()) bias = constant(op, ".mask", mask.dims, mask.bias);
-  if (mask.blind() && op.wants(3)) op.refuse("a query sees no key, and the scores are an output");
+  std::optional<Tensor> seen;
+  if (mask.blind()) seen = constant(op, ".seen", {mask.dims[0], mask.dims[1], queries, 1}, mask.seen);
   const bool plain = op.number("softcap", 0) == 0 && !op.wants(3);
   std::optional<Tensor> y;  // [B,L,H,E]
   if (plain) {
@@ -149,12 +154,9 @@ void attention(Op& op) {
     if (bias) inputs.push_back(*bias);
     y = reshape_to(op.graph().add_op("", params, inputs), {batch, queries, heads, vd[3]});
   } else {
-    y = heads_first(composed(op, heads_first(q), heads_first(k), heads_first(v), scale, bias));
+    y = heads_first(composed(op, heads_first(q), heads_first(k), heads_first(v), scale, bias, seen));
   }
-  if (mask.blind()) {
-    const Tensor seen = constant(op, ".seen", {mask.dims[0], mask.dims[1], queries, 1}, mask.seen);
-    y = *y * heads_first(seen);
-  }
+  if (plain && seen) y = *y * heads_first(*seen);
   op.set(op.rank(0) == 4 ? heads_first(*y) : joined_heads(*y));
 }
 

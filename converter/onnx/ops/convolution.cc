@@ -6,16 +6,15 @@
 namespace ferry::onnx {
 namespace {
 
-std::vector<int64_t> kernel_of(Op& op) {
-  const Array& w = op.array(1, "the weight");
+std::vector<int64_t> kernel_of(Op& op, const Array& w) {
   if (w.dims.size() < 3 || w.dims.size() != op.dims(0).size())
     op.refuse("the weight %s does not fit an input of %d dimensions", to_string(w.dims).c_str(), op.rank(0));
   return {w.dims.begin() + 2, w.dims.end()};
 }
 
-std::vector<Tensor> with_weight(Op& op, Tensor x, const Array& weight) {
+std::vector<Tensor> with_weight(Op& op, Tensor x, const Array& weight, bool bias) {
   std::vector<Tensor> inputs = {x, add_constant(op.graph(), op.node().inputs[1], weight)};
-  if (op.has(2)) inputs.push_back(add_constant(op.graph(), op.node().inputs[2], op.array(2, "the bias")));
+  if (bias) inputs.push_back(add_constant(op.graph(), op.node().inputs[2], op.array(2, "the bias")));
   return inputs;
 }
 
@@ -40,8 +39,8 @@ Array for_maps(const Array& w) {
 
 }  // namespace
 
-void conv(Op& op) {
-  const std::vector<Side> sides = read_sides(op, kernel_of(op));
+Tensor convolve(Op& op, Tensor x, const Array& weight, bool bias) {
+  const std::vector<Side> sides = read_sides(op, kernel_of(op, weight));
   const int64_t groups = op.integer("group", 1);
   if (groups < 1 || op.dims(0)[1] % groups != 0)
     op.refuse("%lld groups do not divide the channels", static_cast<long long>(groups));
@@ -49,11 +48,12 @@ void conv(Op& op) {
   set_window(sides, &params);
   set_dilation(sides, &params);
   params.groups = to_int32({groups})[0];
-  Tensor x = op.tensor(0);
   if (sides.size() == 3) x = depth_as_channels(op, x, sides[0], groups);
-  const Tensor y = op.graph().add_op("", params, with_weight(op, to_maps(x), for_maps(op.array(1, "the weight"))));
-  op.set(from_maps(y, sides.size(), op.dims(0)[0]));
+  const Tensor y = op.graph().add_op("", params, with_weight(op, to_maps(x), for_maps(weight), bias));
+  return from_maps(y, sides.size(), op.dims(0)[0]);
 }
+
+void conv(Op& op) { op.set(convolve(op, op.tensor(0), op.array(1, "the weight"), op.has(2))); }
 
 namespace {
 
@@ -107,8 +107,8 @@ Array transposed_for_maps(const Array& w, int64_t groups) {
 }  // namespace
 
 void conv_transpose(Op& op) {
-  std::vector<Side> sides = read_sides(op, kernel_of(op));
   const Array& weight = op.array(1, "the weight");
+  std::vector<Side> sides = read_sides(op, kernel_of(op, weight));
   const int64_t groups = op.integer("group", 1);
   if (groups < 1 || weight.dims[0] % groups != 0 || weight.dims[0] != op.dims(0)[1])
     op.refuse("the weight %s does not fit %lld channels in %lld groups", to_string(weight.dims).c_str(),
@@ -129,7 +129,8 @@ void conv_transpose(Op& op) {
   params.output_padding_h = sides.size() > 1 ? to_int32(extra)[sides.size() - 2] : 0;
   params.output_padding_w = to_int32(extra).back();
   params.groups = to_int32({groups})[0];
-  const Tensor y = op.graph().add_op("", params, with_weight(op, to_maps(x), transposed_for_maps(weight, groups)));
+  const Tensor y =
+      op.graph().add_op("", params, with_weight(op, to_maps(x), transposed_for_maps(weight, groups), op.has(2)));
   op.set(from_maps(y, sides.size(), op.dims(0)[0]));
 }
 

@@ -115,17 +115,16 @@ Factor without_repeats(Op& op, Factor f) {
 }
 
 // Sums over the labels that are not `needed`.
-Factor summed(Op& op, const Factor& f, const Labels& needed) {
-  fbs::ReduceT reduce;
-  reduce.kind = fbs::ReduceKind::Sum;
+Factor summed(const Factor& f, const Labels& needed) {
+  std::vector<int> axes;
   Labels left;
   for (size_t i = 0; i < f.labels.size(); ++i) {
     if (has(needed, f.labels[i]))
       left.push_back(f.labels[i]);
     else
-      reduce.axes.push_back(static_cast<int32_t>(i));
+      axes.push_back(static_cast<int>(i));
   }
-  return reduce.axes.empty() ? f : Factor{op.graph().add_op("", reduce, {f.x}), left};
+  return {reduce(f.x, fbs::ReduceKind::Sum, axes, false), left};
 }
 
 // Drops dimensions of 1 that broadcast against those of the other.
@@ -153,8 +152,8 @@ int64_t elements(const Factor& f, const Labels& labels) {
 // The product of two, without the labels that are not `needed` any more.
 Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
   if (op.graph().is_constant(a.x.index)) std::swap(a, b);  // a constant is the weight
-  a = summed(op, without_broadcast(a, b), joined(needed, b.labels));
-  b = summed(op, without_broadcast(b, a), joined(needed, a.labels));
+  a = summed(without_broadcast(a, b), joined(needed, b.labels));
+  b = summed(without_broadcast(b, a), joined(needed, a.labels));
   Labels samples, rows, columns, inner;
   for (const int label : a.labels)
     (!has(b.labels, label) ? rows : has(needed, label) ? samples : inner).push_back(label);
@@ -196,7 +195,7 @@ void einsum(Op& op) {
     for (size_t k = i + 1; k < factors.size(); ++k) needed = joined(needed, factors[k].labels);
     all = product(op, all, factors[i], needed);
   }
-  all = summed(op, all, e.output);
+  all = summed(all, e.output);
   for (const int label : e.output)
     if (!has(all.labels, label)) op.refuse("the result of attribute 'equation' names what no input has");
   op.set(ordered(all, e.output));

@@ -63,6 +63,11 @@ void ferry_attention(Op& op) {
 
 // -infinity where the condition is as attribute 'when' says, 0 elsewhere.
 void ferry_filled_places(Op& op) {
+  if (!op.known(0)) {
+    const Tensor when = op.number("when", 1) != 0 ? op.tensor(0) : unary(op.tensor(0), fbs::UnaryKind::Not);
+    const Tensor none = op.graph().add_constant("", Shape{1}, std::vector<double>{0});
+    return op.set(select(when, scalar(none, -std::numeric_limits<double>::infinity()), none), Type::Float32);
+  }
   const Array& condition = op.array(0, "the condition");
   std::vector<double> values;
   for (const int64_t bit : condition.ints())

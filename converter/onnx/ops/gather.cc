@@ -1,4 +1,4 @@
-// Gathers and scatters, by indices that are known at conversion.
+// Gathers and scatters. By indices that are known at conversion constants are picked, and activations in the graph.
 #include <algorithm>
 #include <numeric>
 
@@ -73,44 +73,59 @@ Array scattered(const Array& data, std::vector<T> values, const std::vector<T>& 
   return make_array(data.type, data.dims, values);
 }
 
-// Update i goes to element to[i] of the data.
-void scatter(Op& op, const std::vector<int64_t>& to) {
-  const Dims dims = op.dims(0);
-  const int64_t count = count_elements(dims);
-  if (count_elements(op.dims(2)) != static_cast<int64_t>(to.size())) op.refuse("updates do not fit the indices");
-  const std::string how = op.text("reduction", "none");
-  if (how != "none") {
-    if (how != "add" && how != "mul" && how != "max" && how != "min")
-      op.refuse("attribute 'reduction' is '%s'", how.c_str());
-    const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
-    op.set(is_float(data.type) ? scattered(data, data.floats(), updates.floats(), to, how)
-                               : scattered(data, data.ints(), updates.ints(), to, how));
-    return;
-  }
-  // The updates lie behind the data: where each element comes from.
-  std::vector<int64_t> source(static_cast<size_t>(count_computed(dims)));
-  std::iota(source.begin(), source.end(), 0);
-  for (size_t i = 0; i < to.size(); ++i) source[static_cast<size_t>(to[i])] = count + static_cast<int64_t>(i);
-  if (!op.known(0) || !op.known(2)) {
-    const auto updates = static_cast<int64_t>(to.size());
-    if (updates == 0) return op.set(op.tensor(0));
-    const Tensor both = ferry::concat({reshape_to(op.tensor(0), {count}), reshape_to(op.tensor(2), {updates})}, 0);
-    return op.set(reshape_to(pick(op, both, 0, source), dims));
-  }
+// Update i goes to element to[i] of the data; all is known.
+void scatter_known(Op& op, const std::vector<int64_t>& to) {
   const Array &data = op.array(0, "data"), &updates = op.array(2, "updates");
+  if (updates.elements() != static_cast<int64_t>(to.size())) op.refuse("updates do not fit the indices");
+  const std::string how = op.text("reduction", "none");
+  if (how != "none")
+    return op.set(is_float(data.type) ? scattered(data, data.floats(), updates.floats(), to, how)
+                                      : scattered(data, data.ints(), updates.ints(), to, how));
+  // The updates lie behind the data: where each element comes from.
+  std::vector<int64_t> source(static_cast<size_t>(count_computed(data.dims)));
+  std::iota(source.begin(), source.end(), 0);
+  for (size_t i = 0; i < to.size(); ++i) source[static_cast<size_t>(to[i])] = data.elements() + static_cast<int64_t>(i);
   if (data.type != updates.type) op.refuse("data and updates are of different types");
   auto bytes = std::make_shared<std::vector<std::byte>>(data.data.bytes.begin(), data.data.bytes.end());
   bytes->insert(bytes->end(), updates.data.bytes.begin(), updates.data.bytes.end());
   const std::span<const std::byte> all(*bytes);
-  op.set(gather_elements(Array{data.type, {count + updates.elements()}, {std::move(bytes), all}}, dims, source));
+  op.set(gather_elements(Array{data.type, {data.elements() + updates.elements()}, {std::move(bytes), all}}, data.dims,
+                         source));
+}
+
+fbs::ScatterKind scatter_kind(const Op& op) {
+  const std::string how = op.text("reduction", "none");
+  if (how == "none") return fbs::ScatterKind::Set;
+  if (how == "add") return fbs::ScatterKind::Add;
+  if (how == "mul") return fbs::ScatterKind::Mul;
+  if (how == "max") return fbs::ScatterKind::Max;
+  if (how == "min") return fbs::ScatterKind::Min;
+  op.refuse("attribute 'reduction' is '%s', expected none, add, mul, max or min", how.c_str());
+}
+
+void scatter(Op& op, fbs::GatherKind where, int axis) {
+  fbs::ScatterT params;
+  params.where = where;
+  params.axis = axis;
+  params.kind = scatter_kind(op);
+  if (op.known(1) && op.array(1, "indices").elements() == 0) return op.set(op.value(0));
+  op.set(wrapped(op.graph().add_op("", params, {op.tensor(0), op.tensor(1), op.tensor(2)}), op.type(0)), op.type(0));
+}
+
+void gather_at_run_time(Op& op, fbs::GatherKind kind, int axis) {
+  fbs::GatherT params;
+  params.kind = kind;
+  params.axis = axis;
+  op.set(op.graph().add_op("", params, {op.tensor(0), op.tensor(1)}), op.type(0));
 }
 
 }  // namespace
 
 void gather(Op& op) {
   const Dims dims = op.dims(0);
-  const Array& indices = op.array(1, "indices");
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
+  if (!op.known(1)) return gather_at_run_time(op, fbs::GatherKind::Slices, axis);
+  const Array& indices = op.array(1, "indices");
   const int64_t size = dims[static_cast<size_t>(axis)];
   std::vector<int64_t> places = indices.ints();
   for (int64_t& place : places) place = place_of(op, place, size);
@@ -125,15 +140,19 @@ void gather(Op& op) {
 }
 
 void gather_elements(Op& op) {
-  const Array& indices = op.array(1, "indices");
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
-  set_picked(op, 0, indices.dims, elements_along(op, op.dims(0), indices, axis));
+  if (!op.known(1)) return gather_at_run_time(op, fbs::GatherKind::Elements, axis);
+  const Array& indices = op.array(1, "indices");
+  const std::vector<int64_t> elements = elements_along(op, op.dims(0), indices, axis);
+  if (!op.known(0)) return gather_at_run_time(op, fbs::GatherKind::Elements, axis);
+  op.set(gather_elements(op.array(0, "data"), indices.dims, elements));
 }
 
 void gather_nd(Op& op) {
-  const Array& indices = op.array(1, "indices");
   const Dims dims = op.dims(0);
   const int64_t batch = op.integer("batch_dims", 0);
+  if (!op.known()) return gather_at_run_time(op, fbs::GatherKind::Tuples, to_int32({batch})[0]);
+  const Array& indices = op.array(1, "indices");
   if (batch < 0 || batch >= std::min(op.rank(0), op.rank(1)))
     op.refuse("attribute 'batch_dims' is %lld", static_cast<long long>(batch));
   const std::vector<int64_t> starts = row_starts(op, dims, indices, static_cast<size_t>(batch));
@@ -151,15 +170,17 @@ void gather_nd(Op& op) {
     const int64_t of = static_cast<int64_t>(r) / (static_cast<int64_t>(starts.size()) / samples);
     for (int64_t i = 0; i < row; ++i) index.push_back(of * sample + starts[r] + i);
   }
-  set_picked(op, 0, to, index);
+  op.set(gather_elements(op.array(0, "data"), to, index));
 }
 
 void scatter_elements(Op& op) {
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
-  scatter(op, elements_along(op, op.dims(0), op.array(1, "indices"), axis));
+  if (!op.known()) return scatter(op, fbs::GatherKind::Elements, axis);
+  scatter_known(op, elements_along(op, op.dims(0), op.array(1, "indices"), axis));
 }
 
 void scatter_nd(Op& op) {
+  if (!op.known()) return scatter(op, fbs::GatherKind::Tuples, 0);
   const Dims dims = op.dims(0);
   const Array& indices = op.array(1, "indices");
   const std::vector<int64_t> starts = row_starts(op, dims, indices, 0);
@@ -167,7 +188,7 @@ void scatter_nd(Op& op) {
   std::vector<int64_t> to;
   for (const int64_t start : starts)
     for (int64_t i = 0; i < row; ++i) to.push_back(start + i);
-  scatter(op, to);
+  scatter_known(op, to);
 }
 
 }  // namespace ferry::onnx

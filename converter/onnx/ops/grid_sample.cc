@@ -1,8 +1,10 @@
-// GridSample over a grid that is known at conversion: like Resize linear in the input, so it becomes a linear layer.
+// GridSample. Over a grid that is known at conversion it is linear in the input, like Resize, so it becomes a linear layer;
+// over one that is computed places are gathered.
 #include <algorithm>
 #include <cmath>
 
 #include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/sample.h"
 
 namespace ferry::onnx {
 namespace {
@@ -74,6 +76,33 @@ struct Sampler {
   }
 };
 
+// A grid's coordinates along a side of `size`, -1 to 1, in places.
+Tensor places(Tensor grid, const Sampler& s, int64_t size) {
+  const auto n = static_cast<double>(size);
+  Tensor at = s.align_corners ? (grid + 1.0) * ((n - 1) / 2) : (grid + 1.0) * (n / 2) + -0.5;
+  if (s.padding == "reflection") {
+    const double low = s.align_corners ? 0 : -0.5, period = std::max(s.align_corners ? 2 * (n - 1) : 2 * n, 1e-6);
+    const Tensor turn = binary(fbs::BinaryKind::Mod, at + -low, scalar(at, period));
+    at = binary(fbs::BinaryKind::Min, turn, scalar(at, period) - turn) + low;
+  }
+  if (s.padding != "zeros") at = unary(at, fbs::UnaryKind::Clamp, 0, n - 1);
+  return s.mode == "nearest" ? unary(at, fbs::UnaryKind::Round) : at;
+}
+
+Tensor sampled_at_run_time(Op& op, const Sampler& s) {
+  const Dims dims = op.dims(0), grid = op.dims(1);
+  if (dims.size() != 4 || grid.size() != 4 || grid[0] != dims[0] || grid[3] != 2)
+    op.refuse("a grid %s that is computed for %s, expected maps and their coordinates", to_string(grid).c_str(),
+              to_string(dims).c_str());
+  if (s.mode == "cubic") op.refuse("attribute 'mode' is 'cubic', and the grid is computed: expected nearest or linear");
+  const auto side = [&](int last, int64_t size) {
+    return places(reshape_to(ferry::slice(op.tensor(1), 3, last, 1), {grid[0], grid[1] * grid[2]}), s, size);
+  };
+  const Tensor found =
+      sample(op, to_channels_last(op.tensor(0)), side(1, dims[2]), side(0, dims[3]), s.mode == "nearest");
+  return to_channels_first(reshape_to(found, {dims[0], grid[1], grid[2], dims[1]}));
+}
+
 }  // namespace
 
 void grid_sample(Op& op) {
@@ -83,6 +112,7 @@ void grid_sample(Op& op) {
     op.refuse("attribute 'mode' is '%s', expected nearest, linear or cubic", sampler.mode.c_str());
   if (sampler.padding != "zeros" && sampler.padding != "border" && sampler.padding != "reflection")
     op.refuse("attribute 'padding_mode' is '%s', expected zeros, border or reflection", sampler.padding.c_str());
+  if (!op.known(1)) return op.set(sampled_at_run_time(op, sampler));
   const Dims dims = op.dims(0);
   const Array& grid = op.array(1, "the grid");
   const size_t sides = dims.size() - 2;

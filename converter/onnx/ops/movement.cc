@@ -198,11 +198,11 @@ void expand(Op& op) {
   Dims from(dims.size() - op.dims(0).size(), 1);
   for (const int64_t d : op.dims(0)) from.push_back(d);
   Tensor x = reshape_to(op.tensor(0), from);
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (from[i] != dims[i] && dims[i] > static_cast<int64_t>(kMaxPieces))
-      op.refuse("an activation is repeated %lld times", static_cast<long long>(dims[i]));
-  for (size_t i = 0; i < dims.size(); ++i)
-    if (from[i] != dims[i]) x = pick(op, x, static_cast<int>(i), std::vector<int64_t>(static_cast<size_t>(dims[i]), 0));
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (from[i] == dims[i]) continue;
+    if (dims[i] > 1 << 24) op.refuse("an activation is repeated %lld times", static_cast<long long>(dims[i]));
+    x = pick(op, x, static_cast<int>(i), std::vector<int64_t>(static_cast<size_t>(dims[i]), 0));
+  }
   op.set(x);
 }
 

@@ -42,13 +42,7 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
   return reshape_to(to_channels_first(y), dims);
 }
 
-Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) {
-  fbs::ReduceT params;
-  params.kind = kind;
-  params.axes.assign(axes.begin(), axes.end());
-  params.keep_dims = true;
-  return x.graph->add_op("", params, {x});
-}
+Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) { return reduce(x, kind, axes, true); }
 
 }  // namespace
 
@@ -124,7 +118,7 @@ void layer_normalization(Op& op) {
   const Tensor mean = reduced(x, fbs::ReduceKind::Mean, axes);
   const Tensor variance = reduced(unary(x - mean, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
   op.set(1, mean);
-  op.set(2, binary(fbs::BinaryKind::Div, scalar(op.graph(), 1),
+  op.set(2, binary(fbs::BinaryKind::Div, scalar(x, 1),
                    unary(variance + static_cast<double>(params.epsilon), fbs::UnaryKind::Sqrt)));
 }
 
@@ -155,7 +149,7 @@ void lp_normalization(Op& op) {
   const Tensor sum = reduced(powers, fbs::ReduceKind::Sum, {axis});
   // Where all is zero, the quotient is zero.
   const Tensor norm = p == 1 ? sum : unary(sum, fbs::UnaryKind::Sqrt);
-  op.set(binary(fbs::BinaryKind::Div, x, binary(fbs::BinaryKind::Max, norm, scalar(op.graph(), 1e-35))));
+  op.set(binary(fbs::BinaryKind::Div, x, binary(fbs::BinaryKind::Max, norm, scalar(x, 1e-35))));
 }
 
 // x / (bias + alpha * mean of the squares of `size` channels around)^beta; the sum is a linear layer over the channels.

@@ -5,8 +5,8 @@
 
 namespace ferry::onnx {
 
-// elementwise.cc
-// x to the power of a constant that multiplications and roots make; refuses others.
+// arithmetic.cc
+// x to the power of a constant.
 Tensor power(Op& op, Tensor x, double exponent);
 void add(Op& op);
 void sub(Op& op);
@@ -26,8 +26,10 @@ void greater_or_equal(Op& op);
 void logical_and(Op& op);
 void logical_or(Op& op);
 void logical_xor(Op& op);
-void logical_not(Op& op);
 void where(Op& op);
+void clip(Op& op);
+
+// elementwise.cc
 void abs(Op& op);
 void neg(Op& op);
 void exp(Op& op);
@@ -45,21 +47,30 @@ void cos(Op& op);
 void tan(Op& op);
 void sign(Op& op);
 void reciprocal(Op& op);
+void logical_not(Op& op);
+void is_nan(Op& op);
+void is_inf(Op& op);
+
+// activation.cc
 void relu(Op& op);
 void leaky_relu(Op& op);
 void prelu(Op& op);
 void hard_sigmoid(Op& op);
-void clip(Op& op);
 void elu(Op& op);
 void selu(Op& op);
 void celu(Op& op);
 void softsign(Op& op);
+void softplus(Op& op);
+void thresholded_relu(Op& op);
+void shrink(Op& op);
 void mish(Op& op);
 void gelu(Op& op);
 void swish(Op& op);
 void swiglu(Op& op);
 
 // convolution.cc
+// By the attributes of a convolution, with O,I/groups,... as in the file; `bias`: input 2 is added.
+Tensor convolve(Op& op, Tensor x, const Array& weight, bool bias = false);
 void conv(Op& op);
 void conv_transpose(Op& op);
 
@@ -116,6 +127,7 @@ void reduce_l2(Op& op);
 void global_average_pool(Op& op);
 void global_max_pool(Op& op);
 void softmax(Op& op);
+void log_softmax(Op& op);
 void cum_sum(Op& op);
 void reduce_log_sum(Op& op);
 void reduce_log_sum_exp(Op& op);
@@ -142,7 +154,23 @@ void range(Op& op);
 void eye_like(Op& op);
 void non_zero(Op& op);
 void trilu(Op& op);
+
+// search.cc
+void arg_max(Op& op);
+void arg_min(Op& op);
+void top_k(Op& op);
 void one_hot(Op& op);
+void non_max_suppression(Op& op);
+
+// quantize.cc
+void quantize_linear(Op& op);
+void dequantize_linear(Op& op);
+void dynamic_quantize_linear(Op& op);
+void matmul_integer(Op& op);
+void conv_integer(Op& op);
+void qlinear_matmul(Op& op);
+void qlinear_conv(Op& op);
+void ferry_quantize_dequantize(Op& op);  // x, scale, zero point
 
 // resize.cc
 void resize(Op& op);

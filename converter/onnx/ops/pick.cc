@@ -18,6 +18,9 @@ Array pick(const Array& from, int axis, const std::vector<int64_t>& places) {
 
 namespace {
 
+// Slices that an irregular order of places may become.
+constexpr size_t kMaxPieces = 16;
+
 // One in `step` of the places along `axis`: rows of `step`, of which one column stays.
 Tensor strided(Tensor x, int axis, int64_t begin, int64_t count, int64_t step) {
   const auto at = static_cast<size_t>(axis);
@@ -53,14 +56,22 @@ Tensor pick(Op& op, Tensor x, int axis, const std::vector<int64_t>& places) {
   if (regular && count == dims_of(x)[static_cast<size_t>(axis)]) return x;
   if (regular && step == 1) return slice(x, axis, static_cast<int>(places[0]), static_cast<int>(count));
   if (regular && x.shape().rank < FERRY_MAX_RANK) return strided(x, axis, places[0], count, step);
-  if (places.size() > kMaxPieces) op.refuse("%zu places are gathered in an irregular order", places.size());
-  std::vector<Tensor> pieces;
-  for (size_t i = 0; i < places.size();) {
-    size_t end = i + 1;
-    while (end < places.size() && places[end] == places[end - 1] + 1) ++end;
-    pieces.push_back(slice(x, axis, static_cast<int>(places[i]), static_cast<int>(end - i)));
-    i = end;
+  std::vector<std::pair<int64_t, int64_t>> runs;  // the first place and how many
+  for (const int64_t place : places) {
+    if (runs.empty() || place != runs.back().first + runs.back().second)
+      runs.emplace_back(place, 1);
+    else
+      ++runs.back().second;
   }
+  if (runs.size() > kMaxPieces) {
+    fbs::GatherT gather;
+    gather.axis = axis;
+    return op.graph().add_op("", gather,
+                             {x, add_constant(op.graph(), op.node().name + ".places", make_vector(places))});
+  }
+  std::vector<Tensor> pieces;
+  for (const auto& [first, size] : runs)
+    pieces.push_back(slice(x, axis, static_cast<int>(first), static_cast<int>(size)));
   return concat(pieces, axis);
 }
 
@@ -70,13 +81,7 @@ Value pick(Op& op, const Value& x, int axis, const std::vector<int64_t>& places)
   if (!places.empty()) return pick(op, tensor, axis, places);
   Dims dims = dims_of(tensor);
   dims[static_cast<size_t>(axis)] = 0;
-  return make_array(Type::Float32, dims, std::vector<double>{});
-}
-
-void set_picked(Op& op, size_t input, const Dims& dims, const std::vector<int64_t>& index) {
-  if (op.known(input)) return op.set(gather_elements(op.array(input, "data"), dims, index));
-  const Tensor x = op.tensor(input);
-  op.set(reshape_to(pick(op, reshape_to(x, {count_elements(dims_of(x))}), 0, index), dims));
+  return make_array(op.type(0), dims, std::vector<double>{});
 }
 
 }  // namespace ferry::onnx

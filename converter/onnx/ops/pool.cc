@@ -72,10 +72,62 @@ Tensor pooled(Op& op, Tensor x, std::vector<Side> sides, const Pool& pool) {
   return from_maps(op.graph().add_op("", params, {to_maps(x)}), sides.size(), op.dims(0)[0]);
 }
 
+// Where in the input what a window's largest element is lies, counted over all of it: the cell that it is in, by a table
+// of how far the cells are from the window's corner.
+Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
+  const Dims in = op.dims(0), strides = strides_of(in);
+  const bool by_columns = op.integer("storage_order", 0) != 0;
+  const auto step = [&](size_t side) {  // how much a place along a side counts
+    if (!by_columns) return strides[2 + side];
+    return count_elements(Dims(in.begin() + 2, in.begin() + 2 + static_cast<std::ptrdiff_t>(side)));
+  };
+  int64_t cells = 1;
+  Dims corners(in.begin(), in.begin() + 2);
+  for (const Side& s : sides) {
+    cells *= s.kernel;
+    corners.push_back(s.outputs(ceil_mode));
+  }
+  if (cells > 256) op.refuse("places in a kernel of %lld cells, at most 256", static_cast<long long>(cells));
+  Dims column = corners;
+  column.push_back(1);
+  std::vector<Tensor> seen;
+  std::vector<int64_t> distances;
+  for (int64_t cell = 0; cell < cells; ++cell) {
+    Tensor x = op.real(0);
+    int64_t distance = 0, left = cell;
+    for (size_t i = sides.size(); i-- > 0; left /= sides[i].kernel) {
+      const int64_t k = left % sides[i].kernel;
+      x = seen_by_cell(op, x, static_cast<int>(2 + i), sides[i], corners[2 + i], k, -kInfinity);
+      distance += k * sides[i].dilation * step(i);
+    }
+    seen.push_back(reshape_to(x, column));
+    distances.push_back(distance);
+  }
+  const int last = static_cast<int>(corners.size());
+  if (last >= FERRY_MAX_RANK) op.refuse("places in %zu spatial dimensions", sides.size());
+  if (count_elements(corners) > 1 << 24) op.refuse("places of %s largest elements", to_string(corners).c_str());
+  std::vector<int64_t> base(static_cast<size_t>(count_elements(corners)));
+  const Dims walk = strides_of(corners);
+  for (size_t i = 0; i < base.size(); ++i) {
+    base[i] = static_cast<int64_t>(i) / walk[1] * strides[1];
+    for (size_t d = 0; d < sides.size(); ++d) {
+      const int64_t at = static_cast<int64_t>(i) / walk[2 + d] % corners[2 + d];
+      base[i] += (at * sides[d].stride - sides[d].before) * step(d);
+    }
+  }
+  const Tensor best = op.graph().add_op("", fbs::TopKT{}, {ferry::concat(seen, last)});
+  const Tensor table = add_constant(op.graph(), op.node().name + ".cells", make_vector(distances));
+  const Tensor distance = op.graph().add_op("", fbs::GatherT{}, {table, reshape_to(best, corners)});
+  return distance + add_constant(op.graph(), op.node().name + ".corners", make_array(Type::Int64, corners, base));
+}
+
 }  // namespace
 
 void max_pool(Op& op) {
-  op.set(pooled(op, op.tensor(0), pool_sides(op), {fbs::PoolKind::Max, op.integer("ceil_mode", 0) != 0, false}));
+  const std::vector<Side> sides = pool_sides(op);
+  const Pool pool{fbs::PoolKind::Max, op.integer("ceil_mode", 0) != 0, false};
+  op.set(0, cast_to(pooled(op, op.real(0), sides, pool), op.tensor(0).dtype()), op.type(0));
+  if (op.wants(1)) op.set(1, largest_places(op, sides, pool.ceil_mode), Type::Int64);
 }
 
 void average_pool(Op& op) {

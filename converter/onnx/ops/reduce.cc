@@ -5,12 +5,12 @@
 #include <limits>
 #include <numeric>
 
+#include "converter/onnx/ops/evaluate.h"
 #include "converter/onnx/ops/ops.h"
 
 namespace ferry::onnx {
 namespace {
 
-constexpr int kMaxFactors = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The axes that a reduction removes; none: it is the identity.
@@ -27,40 +27,16 @@ std::vector<int> reduced_axes(Op& op) {
   return axes;
 }
 
-Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool keep) {
-  if (axes.empty()) return x;
-  fbs::ReduceT params;
-  params.kind = kind;
-  params.axes.assign(axes.begin(), axes.end());
-  params.keep_dims = keep;
-  return x.graph->add_op("", params, {x});
-}
-
 bool keeps(const Op& op) { return op.integer("keepdims", 1) != 0; }
 
-void reduce(Op& op, fbs::ReduceKind kind) { op.set(reduce(op.tensor(0), kind, reduced_axes(op), keeps(op))); }
-
-// The largest along `axes`: a pool over rows that hold them.
-Tensor largest(Tensor x, const std::vector<int>& axes, bool keep) {
-  if (axes.empty()) return x;
-  const Dims dims = dims_of(x);
-  std::vector<int32_t> perm;
-  Dims left, kept;
-  int64_t rows = 1, columns = 1;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const bool reduced = std::find(axes.begin(), axes.end(), static_cast<int>(i)) != axes.end();
-    if (!reduced) perm.push_back(static_cast<int32_t>(i));
-    if (!reduced) left.push_back(dims[i]);
-    kept.push_back(reduced ? 1 : dims[i]);
-    (reduced ? rows : columns) *= dims[i];
-  }
-  perm.insert(perm.begin(), axes.begin(), axes.end());
-  fbs::Pool2dT pool;
-  pool.kernel_h = to_int32({rows})[0];
-  pool.stride_h = pool.kernel_h;
-  const Tensor table = reshape_to(transpose(x, perm), {1, rows, 1, columns});
-  return reshape_to(x.graph->add_op("", pool, {table}), keep ? kept : left);
+// Of an activation, or of what it became.
+void set_reduced(Op& op, Tensor x, fbs::ReduceKind kind) {
+  op.set(wrapped(reduce(x, kind, reduced_axes(op), keeps(op)), op.type(0)));
 }
+
+void set_reduced(Op& op, fbs::ReduceKind kind) { set_reduced(op, op.tensor(0), kind); }
+
+Tensor square(Tensor x) { return x.dtype() == fbs::DType::Float32 ? unary(x, fbs::UnaryKind::Square) : x * x; }
 
 // A constant's elements that fall on one of the result's: `first` of none, then function(so far, element).
 template <typename T, typename Function>
@@ -99,81 +75,68 @@ bool fold(Op& op, double first, Function function) {
   return true;
 }
 
-Array mapped(const Array& x, double (*function)(double)) {
-  std::vector<double> values = x.floats();
-  for (double& v : values) v = function(v);
-  return make_array(x.type, x.dims, values);
-}
+double logarithm(double x) { return std::log(x); }
+double squareroot(double x) { return std::sqrt(x); }
 
 }  // namespace
 
-void reduce_mean(Op& op) { reduce(op, fbs::ReduceKind::Mean); }
+void reduce_mean(Op& op) { set_reduced(op, fbs::ReduceKind::Mean); }
 
 void reduce_sum(Op& op) {
-  if (!fold(op, 0, [](auto a, auto b) { return a + b; })) reduce(op, fbs::ReduceKind::Sum);
+  if (!fold(op, 0, [](auto a, auto b) { return a + b; })) set_reduced(op, fbs::ReduceKind::Sum);
 }
 
 void reduce_max(Op& op) {
-  if (!fold(op, -kInfinity, [](auto a, auto b) { return std::max(a, b); }))
-    op.set(largest(op.tensor(0), reduced_axes(op), keeps(op)));
+  if (!fold(op, -kInfinity, [](auto a, auto b) { return std::max(a, b); })) set_reduced(op, fbs::ReduceKind::Max);
 }
 
 void reduce_min(Op& op) {
-  if (fold(op, kInfinity, [](auto a, auto b) { return std::min(a, b); })) return;
-  const Tensor negative = unary(op.tensor(0), fbs::UnaryKind::Neg);
-  op.set(unary(largest(negative, reduced_axes(op), keeps(op)), fbs::UnaryKind::Neg));
+  if (!fold(op, kInfinity, [](auto a, auto b) { return std::min(a, b); })) set_reduced(op, fbs::ReduceKind::Min);
 }
 
 void reduce_prod(Op& op) {
-  if (fold(op, 1, [](auto a, auto b) { return a * b; })) return;
-  Tensor x = op.tensor(0);
-  Dims left;
-  const std::vector<int> axes = reduced_axes(op);
-  for (size_t i = 0; i < op.dims(0).size(); ++i) {
-    const int axis = static_cast<int>(i);
-    const bool gone = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    if (!gone || keeps(op)) left.push_back(gone ? 1 : op.dims(0)[i]);
-    if (!gone) continue;
-    const int size = x.shape()[axis];
-    if (size > kMaxFactors) op.refuse("%d factors, at most %d are multiplied", size, kMaxFactors);
-    const Tensor all = x;
-    x = ferry::slice(all, axis, 0, 1);
-    for (int k = 1; k < size; ++k) x = x * ferry::slice(all, axis, k, 1);
-  }
-  op.set(reshape_to(x, left));
+  if (!fold(op, 1, [](auto a, auto b) { return a * b; })) set_reduced(op, fbs::ReduceKind::Prod);
 }
 
 void reduce_log_sum(Op& op) {
+  if (!op.known(0))
+    return op.set(unary(reduce(op.tensor(0), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)), fbs::UnaryKind::Log));
   const Array& x = op.array(0, "data");
-  op.set(mapped(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, std::plus<>()), std::log));
+  op.set(map(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, std::plus<>()), logarithm));
 }
 
 void reduce_log_sum_exp(Op& op) {
-  const Array& x = op.array(0, "data");
   const std::vector<int> axes = reduced_axes(op);
-  std::vector<double> values = x.floats();
-  for (double& v : values) v = std::exp(v);
-  op.set(mapped(folded(x, values, axes, keeps(op), 0.0, std::plus<>()), std::log));
+  if (op.known(0)) {
+    const Array& x = op.array(0, "data");
+    std::vector<double> values = x.floats();
+    for (double& v : values) v = std::exp(v);
+    return op.set(map(folded(x, values, axes, keeps(op), 0.0, std::plus<>()), logarithm));
+  }
+  // The largest comes out of the sum, so that no power is beyond float32.
+  const Tensor x = op.tensor(0), largest = reduce(x, fbs::ReduceKind::Max, axes, true);
+  const Tensor sum = reduce(unary(x - largest, fbs::UnaryKind::Exp), fbs::ReduceKind::Sum, axes, keeps(op));
+  op.set(unary(sum, fbs::UnaryKind::Log) + reshape_to(largest, dims_of(sum)));
 }
 
 void reduce_l1(Op& op) {
   if (fold(op, 0, [](auto a, auto b) { return a + (b < 0 ? -b : b); })) return;
-  op.set(reduce(unary(op.tensor(0), fbs::UnaryKind::Abs), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)));
+  set_reduced(op, unary(op.tensor(0), fbs::UnaryKind::Abs), fbs::ReduceKind::Sum);
 }
 
 void reduce_sum_square(Op& op) {
   if (fold(op, 0, [](auto a, auto b) { return a + b * b; })) return;
-  op.set(reduce(unary(op.tensor(0), fbs::UnaryKind::Square), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)));
+  set_reduced(op, square(op.tensor(0)), fbs::ReduceKind::Sum);
 }
 
 void reduce_l2(Op& op) {
   if (op.known(0)) {
     const Array& x = op.array(0, "data");
     const auto add = [](double a, double b) { return a + b * b; };
-    return op.set(mapped(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, add), std::sqrt));
+    return op.set(map(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, add), squareroot));
   }
-  const Tensor squares = unary(op.tensor(0), fbs::UnaryKind::Square);
-  op.set(unary(reduce(squares, fbs::ReduceKind::Sum, reduced_axes(op), keeps(op)), fbs::UnaryKind::Sqrt));
+  const Tensor sum = reduce(square(op.real(0)), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op));
+  op.set(cast_to(unary(sum, fbs::UnaryKind::Sqrt), op.tensor(0).dtype()));
 }
 
 // Sums of all elements up to each, along an axis: a product with a triangular matrix.
@@ -203,7 +166,8 @@ void cum_sum(Op& op) {
       if (adds(to, from)) weight[static_cast<size_t>(to * size + from)] = 1;
   const Tensor ones = op.graph().add_constant(op.node().name + ".ones",
                                               Shape{static_cast<int32_t>(size), static_cast<int32_t>(size)}, weight);
-  op.set(swap_with_last(op.graph().add_op("", fbs::LinearT{}, {swap_with_last(op.tensor(0), axis), ones}), axis));
+  const Tensor sums = op.graph().add_op("", fbs::LinearT{}, {swap_with_last(op.real(0), axis), ones});
+  op.set(cast_to(swap_with_last(sums, axis), op.tensor(0).dtype()));
 }
 
 namespace {
@@ -218,21 +182,32 @@ std::vector<int> spatial_axes(Op& op) {
 }  // namespace
 
 void global_average_pool(Op& op) { op.set(reduce(op.tensor(0), fbs::ReduceKind::Mean, spatial_axes(op), true)); }
-void global_max_pool(Op& op) { op.set(largest(op.tensor(0), spatial_axes(op), true)); }
+void global_max_pool(Op& op) { op.set(reduce(op.tensor(0), fbs::ReduceKind::Max, spatial_axes(op), true)); }
 
-void softmax(Op& op) {
+namespace {
+
+// A function over the last dimension, along the node's axis; before opset 13 over all dimensions from there on.
+void over_axis(Op& op, Tensor (*function)(Tensor)) {
   const Dims dims = op.dims(0);
   const Tensor x = op.tensor(0);
-  if (op.opset() >= 13) {
-    const int axis = op.axis(op.integer("axis", -1), op.rank(0));
-    return op.set(swap_with_last(softmax(swap_with_last(x, axis)), axis));
-  }
-  // Before opset 13 over all dimensions from `axis` on.
-  const int axis = op.axis(op.integer("axis", 1), op.rank(0));
+  const int axis = op.axis(op.integer("axis", op.opset() >= 13 ? -1 : 1), op.rank(0));
   const int64_t columns = count_elements(Dims(dims.begin() + axis, dims.end()));
-  if (columns == dims.back()) return op.set(softmax(x));
-  if (columns == dims[static_cast<size_t>(axis)]) return op.set(swap_with_last(softmax(swap_with_last(x, axis)), axis));
-  op.set(reshape_to(softmax(reshape_to(x, {count_elements(dims) / columns, columns})), dims));
+  if (op.opset() >= 13 || columns == dims[static_cast<size_t>(axis)])
+    return op.set(swap_with_last(function(swap_with_last(x, axis)), axis));
+  if (columns == dims.back()) return op.set(function(x));
+  op.set(reshape_to(function(reshape_to(x, {count_elements(dims) / columns, columns})), dims));
 }
+
+Tensor log_softmax(Tensor x) {
+  const std::vector<int> last = {x.shape().rank - 1};
+  const Tensor below = x - reduce(x, fbs::ReduceKind::Max, last, true);
+  const Tensor sum = reduce(unary(below, fbs::UnaryKind::Exp), fbs::ReduceKind::Sum, last, true);
+  return below - unary(sum, fbs::UnaryKind::Log);
+}
+
+}  // namespace
+
+void softmax(Op& op) { over_axis(op, ferry::softmax); }
+void log_softmax(Op& op) { over_axis(op, log_softmax); }
 
 }  // namespace ferry::onnx

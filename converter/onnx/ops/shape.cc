@@ -40,11 +40,22 @@ void size(Op& op) { op.set(make_array(Type::Int64, {}, std::vector{count_element
 
 namespace {
 
-// An activation is computed in float32, whatever floating point the file says.
+// Float16 and float64 are computed in float32, integers in 32 bits; what narrows is done.
 void set_cast(Op& op, Type to) {
-  if (!is_activation(to))
-    op.refuse("an activation is cast to %s, expected float32, float16 or float64", type_name(to).c_str());
-  op.set(op.tensor(0));
+  const Tensor x = op.tensor(0);
+  const Type from = op.type(0);
+  const bool widens = to == from || (from == Type::Bool && to != Type::Bool && !is_float(to));
+  const bool same = is_float(to) ? is_float(from) && to != Type::BFloat16 : widens;
+  const bool wide = to == Type::Int64 || to == Type::Int32;
+  op.set(same || (wide && !is_float(from)) ? x
+                                           : op.graph().add_op("",
+                                                               [&] {
+                                                                 fbs::CastT params;
+                                                                 params.to = to_dtype(to);
+                                                                 return params;
+                                                               }(),
+                                                               {x}),
+         to);
 }
 
 }  // namespace
@@ -56,15 +67,12 @@ void cast(Op& op) {
 }
 
 void cast_like(Op& op) {
-  if (op.known(0) && op.known(1)) return op.set(cast(op.array(0, "input"), op.array(1, "target").type));
-  // Activations are float32, and float16 is computed as such.
-  if (op.known(0)) return op.set(cast(op.array(0, "input"), Type::Float32));
-  set_cast(op, op.known(1) ? op.array(1, "target").type : Type::Float32);
+  if (op.known(0)) return op.set(cast(op.array(0, "input"), op.type(1)));
+  set_cast(op, op.type(1));
 }
 
 void range(Op& op) {
-  const Array& start = op.array(0, "start");
-  const Type type = start.type;
+  const Type type = op.type(0);
   const double first = op.single(0, "start"), limit = op.single(1, "limit"), step = op.single(2, "delta");
   const double count = step == 0 ? -1 : std::ceil((limit - first) / step);
   if (!(step != 0 && count <= 1 << 24)) op.refuse("it has too many elements");
@@ -100,41 +108,26 @@ void non_zero(Op& op) {
 }
 
 void trilu(Op& op) {
-  const Array& x = op.array(0, "input");
-  if (x.dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", x.dims.size());
-  const int64_t k = op.has(1) ? static_cast<int64_t>(op.single(1, "k")) : 0, columns = x.dims.back(),
-                rows = x.dims[x.dims.size() - 2];
+  const Dims dims = op.dims(0);
+  if (dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", dims.size());
+  const int64_t k = op.has(1) ? static_cast<int64_t>(op.single(1, "k")) : 0, columns = dims.back(),
+                rows = dims[dims.size() - 2];
   const bool upper = op.integer("upper", 1) != 0;
+  std::vector<int64_t> stays(static_cast<size_t>(count_computed({rows, columns})));
+  for (size_t i = 0; i < stays.size(); ++i) {
+    const int64_t place = static_cast<int64_t>(i) % columns - static_cast<int64_t>(i) / columns;
+    stays[i] = upper ? place >= k : place <= k;
+  }
+  if (!op.known(0)) {
+    const Tensor x = op.tensor(0);
+    const Array triangle = make_array(Type::Bool, {rows, columns}, stays);
+    return op.set(select(add_constant(op.graph(), op.node().name + ".triangle", triangle), x, scalar(x, 0)));
+  }
+  const Array& x = op.array(0, "input");
   std::vector<double> values = x.floats();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const int64_t row = static_cast<int64_t>(i) / columns % rows, column = static_cast<int64_t>(i) % columns;
-    if (upper ? column - row < k : column - row > k) values[i] = 0;
-  }
+  for (size_t i = 0; i < values.size(); ++i)
+    if (stays[i % stays.size()] == 0) values[i] = 0;
   op.set(make_array(x.type, x.dims, values));
-}
-
-void one_hot(Op& op) {
-  const Array &indices = op.array(0, "indices"), &values = op.array(2, "values");
-  const std::vector<double> depths = op.array(1, "depth").floats();
-  if (depths.size() != 1 || values.elements() != 2 || depths[0] < 1 || depths[0] > 1 << 24)
-    op.refuse("depth and values are not one and two numbers");
-  const auto depth = static_cast<int64_t>(depths[0]);
-  const int axis = op.axis(op.integer("axis", -1), static_cast<int>(indices.dims.size()) + 1);
-  Dims dims = indices.dims;
-  dims.insert(dims.begin() + axis, depth);
-  const int64_t inner = count_elements(Dims(indices.dims.begin() + axis, indices.dims.end()));
-  const std::vector<double> hot = indices.floats();
-  const int64_t count = count_elements(dims);
-  if (count > int64_t{1} << 24) op.refuse("it has too many elements");
-  std::vector<int64_t> source(static_cast<size_t>(count));
-  for (size_t i = 0; i < source.size(); ++i) {
-    const auto at = static_cast<int64_t>(i);
-    const int64_t outer = at / (inner * depth), place = at / inner % depth;
-    double index = hot[static_cast<size_t>(outer * inner + at % inner)];
-    if (index < 0) index += static_cast<double>(depth);
-    source[i] = index == static_cast<double>(place);
-  }
-  op.set(gather_elements(values, dims, source));
 }
 
 }  // namespace ferry::onnx

@@ -5,6 +5,11 @@
 #include "converter/onnx/ops/pick.h"
 
 namespace ferry::onnx {
+namespace {
+
+constexpr int64_t kMaxPlaces = int64_t{1} << 24;  // along a side
+
+}  // namespace
 
 int64_t Side::outputs(bool ceil_mode) const {
   const int64_t room = before + size + after - reach();
@@ -45,12 +50,16 @@ std::vector<Side> read_sides(Op& op, const std::vector<int64_t>& kernel) {
     } else if (pad != "NOTSET") {
       op.refuse("attribute 'auto_pad' is '%s', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER", pad.c_str());
     }
+    if (std::abs(s.before) > kMaxPlaces || std::abs(s.after) > kMaxPlaces || s.outputs(true) > kMaxPlaces)
+      op.refuse("side %zu of %lld is padded by %lld and %lld", i, static_cast<long long>(s.size),
+                static_cast<long long>(s.before), static_cast<long long>(s.after));
     sides.push_back(s);
   }
   return sides;
 }
 
 Tensor seen_by_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill) {
+  if (outputs > kMaxPlaces) op.refuse("%lld places along a side", static_cast<long long>(outputs));
   if (outputs < 1) op.refuse("a window of %lld fits nowhere", static_cast<long long>(side.reach()));
   // Place p of the input is place p + before of the padded one.
   const int64_t first = cell * side.dilation, last = first + (outputs - 1) * side.stride;

@@ -42,7 +42,7 @@ bool read_scores(const Matcher& m, std::string value, Scores* scores) {
   for (int steps = 0; steps < 8; ++steps) {
     const Node* node = m.producer(value);
     if (!node || !is(*node, node->op)) return false;
-    if (node->op == "Where" && !grouped && scores->scale == 1) {
+    if (node->op == "Where" && node->inputs.size() == 3 && !grouped && scores->scale == 1) {
       const auto side = filled_side(m, *node);
       if (!side) return false;
       scores->filled.push_back(node);

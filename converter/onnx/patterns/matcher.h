@@ -62,5 +62,6 @@ void recognise_hard_swish(Matcher& matcher);
 void recognise_layer_norm(Matcher& matcher);
 void recognise_group_norm(Matcher& matcher);
 void recognise_attention(Matcher& matcher);
+void recognise_quantize_dequantize(Matcher& matcher);
 
 }  // namespace ferry::onnx

@@ -20,6 +20,7 @@ constexpr Pattern kPatterns[] = {
     {"layer_norm", recognise_layer_norm, nullptr},
     {"group_norm", recognise_group_norm, nullptr},
     {"attention", recognise_attention, nullptr},
+    {"quantize_dequantize", recognise_quantize_dequantize, nullptr},
     {"rotary_embedding", nullptr, recognise_rotary_embedding},
     {"pixel_shuffle", nullptr, recognise_pixel_shuffle},
     {"windows", nullptr, recognise_windows},

@@ -1,0 +1,237 @@
+// Quantised numbers: real = (whole - zero point) * scale. Sums of products of 8-bit numbers are exact: they are computed in
+// float32, of as many bits at a time as its 24 hold, and added as integers.
+#include <algorithm>
+#include <cmath>
+
+#include "converter/onnx/ops/evaluate.h"
+#include "converter/onnx/ops/ops.h"
+#include "converter/onnx/ops/pick.h"
+
+namespace ferry::onnx {
+namespace {
+
+using Binary = fbs::BinaryKind;
+using Unary = fbs::UnaryKind;
+
+struct Range {
+  double low, high;
+};
+
+Range range_of(Op& op, Type type) {
+  switch (type) {
+    case Type::UInt8: return {0, 255};
+    case Type::Int8: return {-128, 127};
+    case Type::UInt16: return {0, 65535};
+    case Type::Int16: return {-32768, 32767};
+    default: op.refuse("it quantises to %s, expected integers of 8 or 16 bits", type_name(type).c_str());
+  }
+}
+
+// A scale or zero point as it broadcasts to input 0: of all, of each place along `axis`, or of each block of places there.
+Value spread(Op& op, size_t input, int axis) {
+  const Dims dims = op.dims(0), own = op.dims(input);
+  const auto at = static_cast<size_t>(axis);
+  Dims to(dims.size(), 1);
+  Value value = op.value(input);
+  if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
+    const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
+    std::vector<int64_t> places;
+    for (int64_t p = 0; p < dims[at]; ++p) places.push_back(std::min(p / block, own[at] - 1));
+    to = own;
+    to[at] = dims[at];
+    value = block == 1 ? value : pick(op, value, axis, places);
+  } else if (count_elements(own) != 1) {
+    to[at] = dims[at];
+  }
+  if (const Array* array = std::get_if<Array>(&value)) return array->reshaped(to);
+  return reshape_to(std::get<Tensor>(value), to);
+}
+
+Tensor as_real(Op& op, const Value& value) {
+  const Tensor* tensor = std::get_if<Tensor>(&value);
+  if (!tensor) return add_constant(op.graph(), "", cast(std::get<Array>(value), Type::Float32));
+  return cast_to(*tensor, fbs::DType::Float32);
+}
+
+int quantised_axis(Op& op) {
+  const int rank = op.rank(0);
+  return rank < 2 ? 0 : op.axis(op.integer("axis", 1), rank);
+}
+
+// Of what was rounded and moved by the zero point.
+Tensor saturated(Op& op, Tensor x, Type type) {
+  const Range range = range_of(op, type);
+  return cast_to(unary(x, Unary::Clamp, range.low, range.high), to_dtype(type));
+}
+
+Type quantised_type(Op& op, size_t zero_point) {
+  if (op.has(zero_point)) return op.type(zero_point);
+  const auto said = static_cast<Type>(op.integer("output_dtype", 0));
+  return said == Type::Undefined ? Type::UInt8 : said;
+}
+
+// round(x * factor) + zero point, as `type`.
+void set_requantised(Op& op, Tensor x, Tensor factor, size_t zero_point) {
+  const Type type = quantised_type(op, zero_point);
+  Tensor y = unary(x * factor, Unary::Round);
+  if (op.has(zero_point)) y = y + op.real(zero_point);
+  op.set(saturated(op, y, type), type);
+}
+
+}  // namespace
+
+void quantize_linear(Op& op) {
+  const int axis = quantised_axis(op);
+  const Type type = quantised_type(op, 2);
+  const Range range = range_of(op, type);
+  const Value scale = spread(op, 1, axis);
+  const Value zero = op.has(2) ? spread(op, 2, axis) : Value(make_array(Type::Int32, {}, std::vector<int64_t>{0}));
+  if (op.known()) {
+    // Quotients are rounded to float32 before they are rounded to whole numbers.
+    const Array quotients = combine(
+        cast(op.array(0, "x"), Type::Float32), std::get<Array>(scale),
+        [](auto x, auto s) { return std::nearbyint(static_cast<float>(x) / static_cast<float>(s)); }, Type::Float64);
+    const auto move = [&](auto q, auto z) {
+      return std::clamp(static_cast<double>(q) + static_cast<double>(z), range.low, range.high);
+    };
+    return op.set(combine(quotients, std::get<Array>(zero), move, type));
+  }
+  const Tensor whole = unary(binary(Binary::Div, op.real(0), as_real(op, scale)), Unary::Round);
+  op.set(saturated(op, whole + as_real(op, zero), type), type);
+}
+
+void dequantize_linear(Op& op) {
+  const int axis = quantised_axis(op);
+  Tensor x = op.real(0);
+  if (op.has(2)) x = x - as_real(op, spread(op, 2, axis));
+  op.set(x * as_real(op, spread(op, 1, axis)), op.type(1));
+}
+
+// To the range of 8 bits that holds 0 and what is there.
+void dynamic_quantize_linear(Op& op) {
+  const Tensor x = op.tensor(0), zero = scalar(x, 0);
+  std::vector<int> all;
+  for (int i = 0; i < op.rank(0); ++i) all.push_back(i);
+  const Tensor low = binary(Binary::Min, reduce(x, fbs::ReduceKind::Min, all, false), zero);
+  const Tensor high = binary(Binary::Max, reduce(x, fbs::ReduceKind::Max, all, false), zero);
+  const Tensor scale = (high - low) * (1.0 / 255);
+  const Tensor zero_point = unary(unary(binary(Binary::Div, zero - low, scale), Unary::Clamp, 0, 255), Unary::Round);
+  const Tensor whole = unary(binary(Binary::Div, x, scale), Unary::Round) + zero_point;
+  op.set(0, saturated(op, whole, Type::UInt8), Type::UInt8);
+  op.set(1, reshape_to(scale, {}), Type::Float32);
+  op.set(2, reshape_to(cast_to(zero_point, fbs::DType::UInt8), {}), Type::UInt8);
+}
+
+namespace {
+
+// Numbers of -255 to 255 as a sum of parts, each a power of two times few bits, so that sums of `terms` products with
+// numbers of that range are exact in float32.
+struct Part {
+  Array values;
+  int32_t factor;
+};
+
+std::vector<Part> exact_parts(Op& op, const Array& whole, int64_t terms) {
+  int bits = 8;
+  while (bits > 0 && 255 * ((int64_t{1} << bits) - 1) * terms > int64_t{1} << 24) bits /= 2;
+  if (bits == 0) op.refuse("sums of %lld products of integers are not exact", static_cast<long long>(terms));
+  const std::vector<int64_t> values = whole.ints();
+  std::vector<Part> parts;
+  for (int shift = 0; shift < 8; shift += bits) {
+    std::vector<int64_t> part;
+    for (const int64_t v : values) {
+      const int64_t magnitude = (std::abs(v) >> shift) & ((int64_t{1} << bits) - 1);
+      part.push_back(v < 0 ? -magnitude : magnitude);
+    }
+    parts.push_back({cast(make_array(Type::Int64, whole.dims, part), Type::Float32), int32_t{1} << shift});
+  }
+  return parts;
+}
+
+// A constant weight less its zero point, which is one for all or one for each place along `axis`.
+Array centred(Op& op, size_t weight, size_t zero_point, size_t axis) {
+  const Array& w = op.array(weight, "the weight");
+  if (!op.has(zero_point)) return cast(w, Type::Int32);
+  const Array& zero = op.array(zero_point, "the zero point");
+  Dims to(w.dims.size(), 1);
+  if (zero.elements() != 1) to[axis] = zero.elements();
+  return combine_integers(cast(w, Type::Int32), cast(zero, Type::Int32).reshaped(to),
+                          [](int64_t a, int64_t b) { return a - b; });
+}
+
+template <typename Product>
+Tensor exact_sum(Op& op, const Array& weight, int64_t terms, Product product) {
+  std::optional<Tensor> sum;
+  for (const Part& part : exact_parts(op, weight, terms)) {
+    Tensor y = cast_to(product(part.values), fbs::DType::Int32);
+    if (part.factor != 1) y = y * scalar(y, part.factor);
+    sum = sum ? *sum + y : y;
+  }
+  return *sum;
+}
+
+// Int32 [...,M,N] of a [...,M,K] and b [...,K,N], less their zero points.
+Tensor whole_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
+  Tensor left = op.real(a);
+  if (op.has(a_zero)) {
+    const Dims zero = op.dims(a_zero);
+    left = left - (zero.size() == 1 && zero[0] > 1 ? reshape_to(op.real(a_zero), {zero[0], 1}) : op.real(a_zero));
+  }
+  const int64_t terms = dims_of(left).back();
+  const bool matrix = op.known(b) && op.dims(b).size() == 2 && (!op.has(b_zero) || op.known(b_zero));
+  if (matrix && !op.known()) {
+    return exact_sum(op, centred(op, b, b_zero, 1), terms, [&](const Array& part) {
+      const Tensor weight = add_constant(op.graph(), op.node().inputs[b], transpose(part, {1, 0}));
+      return op.graph().add_op("", fbs::LinearT{}, {left, weight});
+    });
+  }
+  if (255 * 255 * terms > 1 << 24)
+    op.refuse("sums of %lld products of integers, at most 258 where neither is a constant matrix",
+              static_cast<long long>(terms));
+  Tensor right = op.real(b);
+  if (op.has(b_zero)) right = right - op.real(b_zero);
+  return cast_to(multiply(op, left, right), fbs::DType::Int32);
+}
+
+Tensor whole_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
+  Tensor x = op.real(0);
+  if (op.has(x_zero)) x = x - op.real(x_zero);
+  const Array w = centred(op, weight, w_zero, 0);
+  const int64_t terms = w.dims.empty() ? 0 : w.elements() / std::max<int64_t>(w.dims[0], 1);
+  return exact_sum(op, w, terms, [&](const Array& part) { return convolve(op, x, part); });
+}
+
+}  // namespace
+
+void matmul_integer(Op& op) { op.set(whole_matmul(op, 0, 2, 1, 3), Type::Int32); }
+void conv_integer(Op& op) { op.set(whole_conv(op, 2, 1, 3), Type::Int32); }
+
+void qlinear_matmul(Op& op) {
+  const Tensor sums = cast_to(whole_matmul(op, 0, 2, 3, 5), fbs::DType::Float32);
+  set_requantised(op, sums, binary(Binary::Div, op.real(1) * op.real(4), op.real(6)), 7);
+}
+
+void qlinear_conv(Op& op) {
+  Tensor sums = whole_conv(op, 2, 3, 5);
+  const auto per_channel = [&](Tensor v) {
+    Dims to(dims_of(sums).size() - 1, 1);
+    to[0] = count_elements(dims_of(v));
+    return reshape_to(v, to);
+  };
+  if (op.has(8)) sums = sums + per_channel(op.tensor(8));
+  const Tensor factor = binary(Binary::Div, op.real(1) * op.real(4), op.real(6));
+  set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(factor), 7);
+}
+
+// x as it is after being quantised and back.
+void ferry_quantize_dequantize(Op& op) {
+  const int axis = quantised_axis(op);
+  const Range range = range_of(op, quantised_type(op, 2));
+  const Tensor scale = as_real(op, spread(op, 1, axis));
+  Tensor whole = unary(binary(Binary::Div, op.real(0), scale), Unary::Round);
+  if (!op.has(2)) return op.set(unary(whole, Unary::Clamp, range.low, range.high) * scale);
+  const Tensor zero = as_real(op, spread(op, 2, axis));
+  op.set((unary(whole + zero, Unary::Clamp, range.low, range.high) - zero) * scale);
+}
+
+}  // namespace ferry::onnx

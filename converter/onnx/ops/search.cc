@@ -1,0 +1,85 @@
+// Where something is: the largest elements, the place of a one, the boxes that stay.
+#include <algorithm>
+#include <numeric>
+
+#include "converter/onnx/ops/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+Tensor top_places(Tensor x, int64_t k, bool smallest, bool later) {
+  fbs::TopKT params;
+  params.k = to_int32({k})[0];
+  params.smallest = smallest;
+  params.later = later;
+  return x.graph->add_op("", params, {x});
+}
+
+void best_place(Op& op, bool smallest) {
+  const int axis = op.axis(op.integer("axis", 0), op.rank(0));
+  const Tensor rows = swap_with_last(op.tensor(0), axis);
+  const Tensor place = swap_with_last(top_places(rows, 1, smallest, op.integer("select_last_index", 0) != 0), axis);
+  Dims dims = dims_of(place);
+  if (op.integer("keepdims", 1) == 0) dims.erase(dims.begin() + axis);
+  op.set(reshape_to(place, dims), Type::Int64);
+}
+
+}  // namespace
+
+void arg_max(Op& op) { best_place(op, false); }
+void arg_min(Op& op) { best_place(op, true); }
+
+void top_k(Op& op) {
+  const int axis = op.axis(op.integer("axis", -1), op.rank(0));
+  const int64_t k = op.opset() < 10 ? op.integer("k", 0) : static_cast<int64_t>(op.single(1, "k"));
+  if (k < 1 || k > op.dims(0)[static_cast<size_t>(axis)])
+    op.refuse("the %lld best of %lld", static_cast<long long>(k),
+              static_cast<long long>(op.dims(0)[static_cast<size_t>(axis)]));
+  const Tensor rows = swap_with_last(op.tensor(0), axis);
+  const Tensor places = top_places(rows, k, op.integer("largest", 1) == 0, false);
+  fbs::GatherT gather;
+  gather.kind = fbs::GatherKind::Elements;
+  gather.axis = rows.shape().rank - 1;
+  op.set(0, swap_with_last(op.graph().add_op("", gather, {rows, places}), axis), op.type(0));
+  op.set(1, swap_with_last(places, axis), Type::Int64);
+}
+
+// A one where the index stands, below zero counted from the end; nothing where it lies outside.
+void one_hot(Op& op) {
+  const auto depth = static_cast<int64_t>(op.single(1, "depth"));
+  if (depth < 1 || depth > 1 << 24) op.refuse("depth is %lld", static_cast<long long>(depth));
+  if (count_elements(op.dims(2)) != 2) op.refuse("values are not two");
+  Dims dims = op.dims(0);
+  const int axis = op.axis(op.integer("axis", -1), static_cast<int>(dims.size()) + 1);
+  dims.insert(dims.begin() + axis, 1);
+  Dims column(dims.size() - static_cast<size_t>(axis), 1);
+  column[0] = depth;
+  std::vector<int64_t> places(static_cast<size_t>(depth));
+  std::iota(places.begin(), places.end(), 0);
+  Tensor index = op.tensor(0);
+  if (!is_float(op.type(0)) || op.known()) index = cast_to(index, fbs::DType::Int32);
+  index = reshape_to(index, dims);
+  const Type type = index.dtype() == fbs::DType::Int32 ? Type::Int64 : Type::Float32;
+  const Tensor row = add_constant(op.graph(), op.node().name + ".places", make_array(type, column, places));
+  const Tensor below = binary(fbs::BinaryKind::Less, index, scalar(index, 0));
+  const Tensor counted = select(below, index + scalar(index, static_cast<double>(depth)), index);
+  const Tensor hit = binary(fbs::BinaryKind::Equal, counted, row), values = op.tensor(2);
+  op.set(select(hit, ferry::slice(values, 0, 1, 1), ferry::slice(values, 0, 0, 1)), op.type(2));
+}
+
+// As many rows as there can be; those after the last box that stays hold -1.
+void non_max_suppression(Op& op) {
+  const auto limit = [&](size_t i, const char* what, double otherwise) {
+    return op.has(i) ? op.single(i, what) : otherwise;
+  };
+  fbs::NonMaxSuppressionT params;
+  const double boxes = limit(2, "max_output_boxes_per_class", 0);
+  if (boxes < 1) op.refuse("max_output_boxes_per_class is %g, expected 1 or more", boxes);
+  params.max_boxes = static_cast<int32_t>(std::min<double>(boxes, static_cast<double>(op.dims(0).at(1))));
+  params.iou_threshold = static_cast<float>(limit(3, "iou_threshold", 0));
+  if (op.has(4)) params.score_threshold = static_cast<float>(op.single(4, "score_threshold"));
+  params.centers = op.integer("center_point_box", 0) != 0;
+  op.set(op.graph().add_op("", params, {op.tensor(0), op.tensor(1)}), Type::Int64);
+}
+
+}  // namespace ferry::onnx
