@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/weights_cache.h"
 
@@ -135,10 +136,37 @@ void transform_kernels(const float* from, size_t outputs, size_t inputs, float* 
   }
 }
 
-template <int M>
-class Winograd : public XnnOp {
+// A matrix product for each of `points`: [tiles,points*inputs] to [tiles,points*outputs].
+class Products : public XnnOp {
  public:
-  explicit Winograd(const fbs::Conv2d& params) : XnnOp(fbs::OpParams::Conv2d), params_(params) {}
+  Products() : XnnOp(fbs::OpParams::Conv2d) {}
+
+  Status create(const Gemm& gemm, const float* kernels, WeightsCache::Creation& creation) {
+    xnn_operator_t created = nullptr;
+    const xnn_status status = xnn_create_convolution2d_nhwc_f32(
+        0, 0, 0, 0, 1, 1, 1, 1, 1, 1, static_cast<uint32_t>(gemm.groups), gemm.inputs, gemm.outputs,
+        gemm.groups * gemm.inputs, gemm.groups * gemm.outputs, kernels, /*bias=*/nullptr, gemm.output_min,
+        gemm.output_max, /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
+    return own(status, created);
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+    size_t alignment = 0, rows = 0, columns = 0;
+    return check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, static_cast<size_t>(inputs[0][0]), workspace,
+                                                    &alignment, &rows, &columns, pool),
+                 "reshaping");
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    return check(xnn_setup_convolution2d_nhwc_f32(xnn_.get(), /*workspace=*/nullptr, floats(inputs[0]), floats(output)),
+                 "setting up");
+  }
+};
+
+template <int M>
+class Winograd : public Op {
+ public:
+  explicit Winograd(const fbs::Conv2d& params) : params_(params) {}
 
   Status create(const Model& model, const fbs::Operator& op) {
     FloatConstant weight, bias;
@@ -156,12 +184,14 @@ class Winograd : public XnnOp {
       kernels.resize(kPoints * outputs_ * inputs_);
       transform_kernels<M>(weight.data, outputs_, inputs_, kernels.data());
     }
-    xnn_operator_t created = nullptr;
     const float infinity = std::numeric_limits<float>::infinity();
-    const xnn_status status = xnn_create_convolution2d_nhwc_f32(
-        0, 0, 0, 0, 1, 1, 1, 1, 1, 1, kPoints, inputs_, outputs_, kPoints * inputs_, kPoints * outputs_, kernels.data(),
-        /*bias=*/nullptr, -infinity, infinity, /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
-    return own(status, created);
+    const Gemm gemm{kPoints, inputs_, outputs_, -infinity, infinity};
+    if (gemm_avx512_pays(tiles(model.shape(op.outputs()->Get(0))), gemm))
+      return create_gemm_avx512(gemm, kernels.data(), /*bias=*/nullptr, creation, &products_);
+    auto products = std::make_unique<Products>();
+    FERRY_TRY(products->create(gemm, kernels.data(), creation));
+    products_ = std::move(products);
+    return {};
   }
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
@@ -171,17 +201,16 @@ class Winograd : public XnnOp {
     out_width_ = output[2];
     tiles_y_ = (out_height_ + M - 1) / M;
     tiles_x_ = (out_width_ + M - 1) / M;
-    tiles_ = static_cast<size_t>(output[0] * tiles_y_ * tiles_x_);
+    tiles_ = tiles(output);
     // As many tiles at once as stay in the cache between the three steps, in blocks of one size.
     constexpr size_t kBlockBytes = 4 << 20;
     const size_t tile_bytes = kPoints * (inputs_ + outputs_) * sizeof(float);
     const size_t most = std::max<size_t>(kBlockBytes / tile_bytes, 16);
     blocks_ = (tiles_ + most - 1) / most;
     block_ = (tiles_ + blocks_ - 1) / blocks_;
-    size_t bytes = 0, alignment = 0, rows = 0, columns = 0;
-    FERRY_TRY(
-        check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, block_, &bytes, &alignment, &rows, &columns, pool),
-              "reshaping"));
+    size_t none = 0;
+    const Shape rows{static_cast<int32_t>(block_), static_cast<int32_t>(kPoints * inputs_)};
+    FERRY_TRY(products_->reshape({&rows, 1}, output, pool, &none));
     transformed_bytes_ =
         (block_ * kPoints * inputs_ * sizeof(float) + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
     *workspace = transformed_bytes_ + block_ * kPoints * outputs_ * sizeof(float) + kExtraBytes;
@@ -192,9 +221,9 @@ class Winograd : public XnnOp {
     input_ = floats(inputs[0]);
     output_ = floats(output);
     transformed_ = floats(workspace);
-    products_ = floats(static_cast<void*>(static_cast<std::byte*>(workspace) + transformed_bytes_));
-    return check(xnn_setup_convolution2d_nhwc_f32(xnn_.get(), /*workspace=*/nullptr, transformed_, products_),
-                 "setting up");
+    multiplied_ = floats(static_cast<void*>(static_cast<std::byte*>(workspace) + transformed_bytes_));
+    const void* from = transformed_;
+    return products_->setup({&from, 1}, multiplied_, /*workspace=*/nullptr);
   }
 
   Status run(pthreadpool_t pool) override {
@@ -203,10 +232,10 @@ class Winograd : public XnnOp {
       parallel_rows(pool, block_, kPoints * inputs_, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) read_tile(first + i, transformed_ + i * kPoints * inputs_);
       });
-      FERRY_TRY(XnnOp::run(pool));
+      FERRY_TRY(products_->run(pool));
       parallel_rows(pool, std::min(block_, tiles_ - std::min(first, tiles_)), kPoints * outputs_,
                     [&](size_t begin, size_t end) {
-                      for (size_t i = begin; i < end; ++i) write_tile(first + i, products_ + i * kPoints * outputs_);
+                      for (size_t i = begin; i < end; ++i) write_tile(first + i, multiplied_ + i * kPoints * outputs_);
                     });
     }
     return {};
@@ -247,13 +276,18 @@ class Winograd : public XnnOp {
     transform_output<M>(from, outputs_, bias_.data(), params_.output_min(), params_.output_max(), pixels);
   }
 
+  static size_t tiles(const Shape& output) {
+    return static_cast<size_t>(output[0] * ((output[1] + M - 1) / M) * ((output[2] + M - 1) / M));
+  }
+
   const fbs::Conv2d& params_;
+  std::unique_ptr<Op> products_;
   size_t inputs_ = 0, outputs_ = 0;
   std::vector<float> zeros_, bias_;
   int64_t height_ = 0, width_ = 0, out_height_ = 0, out_width_ = 0, tiles_y_ = 0, tiles_x_ = 0;
   size_t tiles_ = 0, blocks_ = 0, block_ = 0, transformed_bytes_ = 0;
   const float* input_ = nullptr;
-  float *output_ = nullptr, *transformed_ = nullptr, *products_ = nullptr;
+  float *output_ = nullptr, *transformed_ = nullptr, *multiplied_ = nullptr;
 };
 
 template <int M>

@@ -2,8 +2,8 @@
 //
 // A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016. An output tile of m x m (2 or 4)
 // takes an input tile of n x n, n = m + 2. Input tiles and kernels are transformed to n*n numbers a channel; each of
-// the n*n is a matrix product over channels of its own (one XNNPACK convolution in n*n groups); the products are
-// transformed back. Rounding errors are a few times those of the plain sum.
+// the n*n is a matrix product over channels of its own; the products are transformed back. Rounding errors are a few
+// times those of the plain sum.
 #pragma once
 
 #include "sdk/cpu/xnn.h"
