@@ -223,10 +223,13 @@ class ConvAvx512 : public GemmAvx512 {
     float* copies = copies_ + thread * block_ * gemm_.inputs;
     const auto [begin, end] = kernel_rows(first, count);
     read_windows(first, count, begin, end, copies);
-    const auto row = static_cast<size_t>(kernel_w_ * input_shape_[3]);
+    // The columns of a single row, too.
+    const auto [left, right] = end - begin == 1 ? kernel_columns() : std::pair<int64_t, int64_t>(0, kernel_w_);
+    const int64_t from = begin * kernel_w_ + left, to = std::max(from, (end - 1) * kernel_w_ + right);
+    const auto channels = static_cast<size_t>(input_shape_[3]);
     for (size_t panel = share * share_; panel < std::min((share + 1) * share_, panels_); ++panel)
-      multiply(0, panel, copies, y_ + first * gemm_.outputs, count, static_cast<size_t>(begin) * row,
-               static_cast<size_t>(end) * row);
+      multiply(0, panel, copies, y_ + first * gemm_.outputs, count, static_cast<size_t>(from) * channels,
+               static_cast<size_t>(to) * channels);
   }
 
   // Of `size` places that are `step` apart, the first of them at `from`: those inside [0, limit).
@@ -244,6 +247,14 @@ class ConvAvx512 : public GemmAvx512 {
     const int64_t step = params_.dilation_h(), height = input_shape_[1];
     const int64_t begin = inside(top(high % out_h), step, kernel_h_, height).first;
     return {begin, std::max(begin, inside(top(low % out_h), step, kernel_h_, height).second)};
+  }
+
+  // The kernel's columns that lie in the picture for any output pixel.
+  std::pair<int64_t, int64_t> kernel_columns() const {
+    const int64_t step = params_.dilation_w(), width = input_shape_[2], first = -params_.pad_left();
+    const int64_t last = (output_shape_[2] - 1) * params_.stride_w() + first;
+    const int64_t begin = inside(last, step, kernel_w_, width).first;
+    return {begin, std::max(begin, inside(first, step, kernel_w_, width).second)};
   }
 
   // The windows of `count` output pixels, zeros outside the picture; only rows [from, until) of the kernel.
