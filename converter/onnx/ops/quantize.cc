@@ -33,6 +33,7 @@ Value spread(Op& op, size_t input, int axis) {
   const auto at = static_cast<size_t>(axis);
   Dims to(dims.size(), 1);
   Value value = op.value(input);
+  if (dims.empty() && count_elements(own) != 1) op.refuse("several scales of one number");
   if (own.size() == dims.size() && own.size() > 0 && own != to && own[at] > 0) {
     const int64_t block = op.integer("block_size", 0) > 0 ? op.integer("block_size", 0) : 1;
     std::vector<int64_t> places;
@@ -170,8 +171,17 @@ Tensor exact_sum(Op& op, const Array& weight, int64_t terms, Product product) {
   return *sum;
 }
 
+// Other integers than those of 8 bits have no exact sums here.
+void check_bytes(Op& op, size_t input) {
+  if (op.type(input) != Type::UInt8 && op.type(input) != Type::Int8)
+    op.refuse("input %zu is of type %s, expected integers of 8 bits", input, type_name(op.type(input)).c_str());
+}
+
 // Int32 [...,M,N] of a [...,M,K] and b [...,K,N], less their zero points.
 Tensor whole_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
+  check_bytes(op, a);
+  check_bytes(op, b);
+  if (op.rank(a) < 2 || op.rank(b) < 2) op.refuse("expected matrices");
   Tensor left = op.real(a);
   if (op.has(a_zero)) {
     const Dims zero = op.dims(a_zero);
@@ -194,6 +204,8 @@ Tensor whole_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
 }
 
 Tensor whole_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
+  check_bytes(op, 0);
+  check_bytes(op, weight);
   Tensor x = op.real(0);
   if (op.has(x_zero)) x = x - op.real(x_zero);
   const Array w = centred(op, weight, w_zero, 0);

@@ -46,8 +46,9 @@ void top_k(Op& op) {
 
 // A one where the index stands, below zero counted from the end; nothing where it lies outside.
 void one_hot(Op& op) {
-  const auto depth = static_cast<int64_t>(op.single(1, "depth"));
-  if (depth < 1 || depth > 1 << 24) op.refuse("depth is %lld", static_cast<long long>(depth));
+  const double depth_given = op.single(1, "depth");
+  if (!(depth_given >= 1 && depth_given <= 1 << 24)) op.refuse("depth is %g", depth_given);
+  const auto depth = static_cast<int64_t>(depth_given);
   if (count_elements(op.dims(2)) != 2) op.refuse("values are not two");
   Dims dims = op.dims(0);
   const int axis = op.axis(op.integer("axis", -1), static_cast<int>(dims.size()) + 1);
@@ -73,9 +74,10 @@ void non_max_suppression(Op& op) {
     return op.has(i) ? op.single(i, what) : otherwise;
   };
   fbs::NonMaxSuppressionT params;
+  if (op.rank(0) != 3 || op.rank(1) != 3) op.refuse("boxes and scores have three dimensions");
   const double boxes = limit(2, "max_output_boxes_per_class", 0);
-  if (boxes < 1) op.refuse("max_output_boxes_per_class is %g, expected 1 or more", boxes);
-  params.max_boxes = static_cast<int32_t>(std::min<double>(boxes, static_cast<double>(op.dims(0).at(1))));
+  if (!(boxes >= 1)) op.refuse("max_output_boxes_per_class is %g, expected 1 or more", boxes);
+  params.max_boxes = static_cast<int32_t>(std::min<double>(boxes, static_cast<double>(op.dims(0)[1])));
   params.iou_threshold = static_cast<float>(limit(3, "iou_threshold", 0));
   if (op.has(4)) params.score_threshold = static_cast<float>(op.single(4, "score_threshold"));
   params.centers = op.integer("center_point_box", 0) != 0;

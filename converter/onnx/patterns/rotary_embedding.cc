@@ -57,6 +57,7 @@ std::optional<std::pair<int, int>> scaled(GraphMatcher& m, int tensor) {
 // `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of 4.
 std::optional<Tensor> table(GraphMatcher& m, int constant, int axis, int length, int channels) {
   Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
+  if (given.rank > 4) return {};
   wanted[axis] = length;
   for (int i = 0; i < given.rank; ++i)
     if (given[given.rank - 1 - i] != wanted[3 - i]) return {};
