@@ -1,6 +1,9 @@
 #include "sdk/cpu/panels.h"
 
 #include <algorithm>
+#include <atomic>
+
+#include "sdk/cpu/parallel.h"
 
 namespace ferry::cpu {
 namespace {
@@ -26,14 +29,14 @@ Status PanelOp::add(xnn_status status, xnn_operator_t op) {
 
 Status PanelOp::run(pthreadpool_t pool) {
   if (panels_.size() == 1) return check(xnn_run_operator(panels_[0].get(), pool), "running");
-  status_ = xnn_status_success;
-  const auto run_panel = [](void* self, size_t index) {
-    PanelOp& op = *static_cast<PanelOp*>(self);
-    const xnn_status status = xnn_run_operator(op.panels_[index].get(), nullptr);
-    if (status != xnn_status_success) op.status_ = status;
-  };
-  pthreadpool_parallelize_1d(pool, run_panel, this, panels_.size(), PTHREADPOOL_FLAG_DISABLE_DENORMALS);
-  return check(status_, "running");
+  std::atomic<xnn_status> status = xnn_status_success;
+  parallel_for(pool, panels_.size(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const xnn_status here = xnn_run_operator(panels_[i].get(), nullptr);
+      if (here != xnn_status_success) status = here;
+    }
+  });
+  return check(status, "running");
 }
 
 }  // namespace ferry::cpu

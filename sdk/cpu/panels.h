@@ -7,7 +7,6 @@
 
 #include <pthreadpool.h>
 
-#include <atomic>
 #include <vector>
 
 #include "sdk/cpu/xnn.h"
@@ -35,7 +34,6 @@ class PanelOp : public Op {
 
  private:
   fbs::OpParams type_;
-  std::atomic<xnn_status> status_ = xnn_status_success;
 };
 
 }  // namespace ferry::cpu
