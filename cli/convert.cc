@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 struct Options {
   std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels;
   std::string weights = "f32", report = "text";
-  std::vector<std::string> shapes, without;
+  std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;
   int num_classes = 0, in_chans = 3;
   bool has_classes = false, has_chans = false, keep_taps = false, unit_length = false;
@@ -109,6 +109,7 @@ int convert_checkpoint(const Options& o) {
   if (!o.input_size.empty()) read_size(o.input_size, &options);
   options.features = o.features;
   options.shapes = o.shapes;
+  options.dynamic = o.dynamic;
   options.without = o.without;
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
@@ -183,6 +184,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
+      "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
   app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
@@ -206,6 +208,11 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.add_option("--shape", o->shapes,
                  "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
       .type_name("NAME=SIZES");
+  app.add_option(
+         "--dynamic", o->dynamic,
+         "A dimension of an ONNX file's inputs that the blob leaves open, by the file's name for it (batch) or by "
+         "input and place (input:0); once a dimension")
+      .type_name("NAME");
   app.add_option("--no-recognise", o->without,
                  "Leave an ONNX file's operators as they are where this recogniser would put one for many (gelu, "
                  "attention... or all), to compare; once a name")

@@ -112,6 +112,7 @@ std::vector<std::string> option_strings(const ConvertOptions& o) {
   if (o.keep_taps) out.push_back("--keep-taps");
   if (!o.labels.empty()) out.push_back("--labels");
   for (const std::string& shape : o.shapes) out.push_back("--shape " + shape);
+  for (const std::string& open : o.dynamic) out.push_back("--dynamic " + open);
   if (!o.state_dict.empty()) out.push_back("--state-dict " + o.state_dict);
   if (o.unit_length) out.push_back("--unit-length");
   if (o.weights != "f32") out.push_back("--weights " + o.weights);
@@ -181,15 +182,10 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   if (onnx::is_onnx_file(options.checkpoint)) {
     std::unique_ptr<Graph> graph = onnx::build_graph(options);
     graph->model.provenance->options = option_strings(options);
-    step(options, "folding", 0.4);
-    if (options.passes) {
-      sink_transposes(*graph, {});
-      slice_before_reshape(*graph, {});
-      run_passes(*graph, {});
-    }
     return graph;
   }
   if (!options.shapes.empty()) fail("--shape %s: is for ONNX files only", options.shapes.front().c_str());
+  if (!options.dynamic.empty()) fail("--dynamic %s: is for ONNX files only", options.dynamic.front().c_str());
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
   const Identified network = options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
   const nlohmann::json config = config_of(*checkpoint, network);

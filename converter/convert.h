@@ -32,6 +32,8 @@ struct ConvertOptions {
   std::optional<int> height, width;  // input size; absent: the variant's
   std::vector<int> features;         // not empty: these maps of the pyramid are the outputs, "feat/0", and nothing else
   std::vector<std::string> shapes;   // of an ONNX file's inputs: "input=1x3x224x224"
+  std::vector<std::string>
+      dynamic;  // dimensions of an ONNX file's inputs that the blob leaves open: "batch", "input:0"
   std::vector<std::string> without;  // recognisers to leave out of an ONNX file's conversion: "gelu", "all"
   std::string weights = "f32";       // storage of weights: "f32", "f16"
   bool unit_length = false;          // an embedding's recipe divides it by its Euclidean length

@@ -5,7 +5,9 @@
 #if defined(FERRY_HAS_ONNX)
 #include "converter/checkpoint/mapped_file.h"
 #include "converter/checkpoint/sha256.h"
+#include "converter/onnx/dynamic.h"
 #include "converter/onnx/importer.h"
+#include "converter/passes/passes.h"
 #endif
 
 namespace ferry::onnx {
@@ -66,14 +68,25 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
 std::unique_ptr<Graph> build_graph(const ConvertOptions& options) {
   refuse_checkpoint_options(options);
   const Model model = read_model(options.checkpoint);
-  Imported imported = import_model(model, {.shapes = parse_shapes(options.shapes),
-                                           .disabled_patterns = {options.without.begin(), options.without.end()}});
-  if (!imported.known.empty())
-    fail("%s: output '%s' is the same for every input: nothing is left to run", model.path.filename().string().c_str(),
-         imported.known.begin()->first.c_str());
-  imported.graph->model.name = model.path.stem().string();
-  imported.graph->model.provenance = provenance(options, model);
-  return std::move(imported.graph);
+  const auto import_at = [&](const std::map<std::string, Dims>& shapes) {
+    Imported imported =
+        import_model(model, {.shapes = shapes, .disabled_patterns = {options.without.begin(), options.without.end()}});
+    if (!imported.known.empty())
+      fail("%s: output '%s' is the same for every input: nothing is left to run",
+           model.path.filename().string().c_str(), imported.known.begin()->first.c_str());
+    if (options.passes) {
+      sink_transposes(*imported.graph, {});
+      slice_before_reshape(*imported.graph, {});
+      run_passes(*imported.graph, {});
+    }
+    return std::move(imported.graph);
+  };
+  const std::map<std::string, Dims> shapes = parse_shapes(options.shapes);
+  std::unique_ptr<Graph> graph =
+      options.dynamic.empty() ? import_at(shapes) : import_dynamic(model, options.dynamic, shapes, import_at);
+  graph->model.name = model.path.stem().string();
+  graph->model.provenance = provenance(options, model);
+  return graph;
 }
 #else
 std::unique_ptr<Graph> build_graph(const ConvertOptions& options) {

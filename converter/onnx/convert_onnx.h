@@ -14,8 +14,8 @@ namespace ferry::onnx {
 // By its name: a file that ends with ".onnx".
 bool is_onnx_file(const std::filesystem::path& path);
 
-// The graph of options.checkpoint before any pass, with a name and its provenance. Throws Error, or Refused with every
-// reason, where the file cannot be converted or an option is for checkpoints only.
+// The finished graph of options.checkpoint, with a name and its provenance. Throws Error, or Refused with every reason,
+// where the file cannot be converted or an option is for checkpoints only.
 std::unique_ptr<Graph> build_graph(const ConvertOptions& options);
 
 // "input=1x3x224x224" for each: sizes by the input's name. Throws Error where one is written otherwise.

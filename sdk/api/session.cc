@@ -26,6 +26,15 @@ ferry_status port_of_session(const ferry_session* session, const char* kind,
   return FERRY_OK;
 }
 
+Status read_shape(const char* function, const int32_t* dims, int32_t rank, ferry::Shape* shape) {
+  if (rank < 1 || rank > FERRY_MAX_RANK) {
+    return error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between 1 and %d", function, rank, FERRY_MAX_RANK);
+  }
+  shape->rank = rank;
+  std::copy_n(dims, rank, shape->dims.begin());
+  return {};
+}
+
 }  // namespace
 
 ferry::Status ferry::read_options(const ferry_session_options* given, ferry_session_options* options) {
@@ -104,14 +113,23 @@ void ferry_session_close(ferry_session* session) { delete session; }
 ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape, int32_t rank) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(shape);
-  if (rank < 1 || rank > FERRY_MAX_RANK) {
-    return report(
-        error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between 1 and %d", __func__, rank, FERRY_MAX_RANK));
-  }
   ferry::Shape wanted;
-  wanted.rank = rank;
-  std::copy_n(shape, rank, wanted.dims.begin());
+  if (const Status status = read_shape(__func__, shape, rank, &wanted); !status.ok()) return report(status);
   return report(session->idle().resize(index, wanted));
+}
+
+ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs, size_t count) {
+  FERRY_REQUIRE(session);
+  FERRY_REQUIRE(inputs);
+  const size_t wants = session->idle().model().graph().inputs()->size();
+  if (count != wants)
+    return report(error(FERRY_INVALID_ARGUMENT, "%s: count is %zu: the model has %zu inputs", __func__, count, wants));
+  std::vector<ferry::Shape> wanted(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Status status = read_shape(__func__, inputs[i].shape, inputs[i].rank, &wanted[i]);
+    if (!status.ok()) return report(status);
+  }
+  return report(session->idle().resize(wanted));
 }
 
 ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out) {

@@ -181,31 +181,43 @@ Status Session::resize(size_t input, const Shape& shape) {
     return error(FERRY_INVALID_ARGUMENT, "input %zu does not exist: the model has %zu", input,
                  static_cast<size_t>(ports.size()));
   }
-  const fbs::Port& port = *ports.Get(static_cast<unsigned>(input));
-  const size_t resized = port.tensor();
-  const Shape& former = shapes_[resized];
-  if (shape == former && !resize_failed_) return {};
-  bool fits = shape.rank == former.rank;
-  int64_t elements = 1;
-  for (int i = 0; fits && i < shape.rank; ++i) {
-    fits = shape[i] >= 1 && elements <= (int64_t{1} << 40) / shape[i];
-    elements *= fits ? shape[i] : 1;
-  }
-  if (!fits) {
-    return error(FERRY_SHAPE_MISMATCH,
-                 "input '%s' cannot have shape %s: it has %d dimensions of at least 1 and at most 2^40 elements",
-                 port.name()->c_str(), to_string(shape).c_str(), former.rank);
-  }
+  std::vector<Shape> wanted;
+  for (const fbs::Port* port : ports) wanted.push_back(shapes_[port->tensor()]);
+  wanted[input] = shape;
+  return resize(wanted);
+}
 
+Status Session::resize(std::span<const Shape> wanted) {
+  const auto& ports = *model_->graph().inputs();
   std::vector<Shape> shapes = shapes_;
-  shapes[resized] = shape;
+  std::string changed;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const fbs::Port& port = *ports.Get(i);
+    const Shape& shape = wanted[i];
+    Shape& former = shapes[port.tensor()];
+    if (shape == former) continue;
+    bool fits = shape.rank == former.rank;
+    int64_t elements = 1;
+    for (int d = 0; fits && d < shape.rank; ++d) {
+      fits = shape[d] >= 1 && elements <= (int64_t{1} << 40) / shape[d];
+      elements *= fits ? shape[d] : 1;
+    }
+    changed += (changed.empty() ? "input '" : ", nor '") + port.name()->str() +
+               (changed.empty() ? "' cannot have shape " : "' ") + to_string(shape);
+    if (!fits) {
+      return error(FERRY_SHAPE_MISMATCH, "%s: it has %d dimensions of at least 1 and at most 2^40 elements",
+                   changed.c_str(), former.rank);
+    }
+    former = shape;
+  }
+  if (changed.empty() && !resize_failed_) return {};
   Status status = infer_shapes(*model_, &shapes);
   if (status.ok()) {
     status = prepare(shapes);
     resize_failed_ = !status.ok();
   }
   if (!status.ok()) {
-    return error(status.code(), "input '%s' cannot have shape %s: %s", port.name()->c_str(), to_string(shape).c_str(),
+    return error(status.code(), "%s: %s", changed.empty() ? "the present shapes" : changed.c_str(),
                  status.message().c_str());
   }
   shapes_ = std::move(shapes);

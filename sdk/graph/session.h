@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Session {
   // Plans anew for another shape of graph input `input`. The other inputs keep their contents. On failure everything
   // stays as it was: shapes, addresses, contents. A GPU that cannot follow is left for the CPU, unless it is required.
   Status resize(size_t input, const Shape& shape);
+  // The same for all graph inputs at once: one shape each, in their order.
+  Status resize(std::span<const Shape> shapes);
 
   // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by an
   // engine of the CPU, made there and then, which serves all later runs. FERRY_CANCELLED: cancel() was called meanwhile.

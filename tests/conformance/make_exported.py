@@ -167,6 +167,61 @@ class Quantized(nn.Module):
         return self.head(x.flatten(1))
 
 
+class Segmenter(nn.Module):
+    """Halved, gated by its mean, enlarged to the size of the map before, joined."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 2, 1)
+        self.down = nn.Conv2d(8, 8, 3, 2, 1)
+        self.gate = nn.Conv2d(8, 8, 1)
+        self.head = nn.Conv2d(16, 2, 1)
+
+    def forward(self, x):
+        a = torch.relu(self.stem(x))
+        b = self.down(a)
+        b = b * torch.sigmoid(self.gate(b.mean((2, 3), keepdim=True)))
+        b = nn.functional.interpolate(b, size=a.shape[2:], mode="bilinear", align_corners=False)
+        return self.head(torch.cat([a, b], 1))
+
+
+class Encoder(nn.Module):
+    """Attention with a mask over tokens, of which the first is learnt."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Parameter(torch.randn(1, 1, 8))
+        self.qkv = nn.Linear(8, 24)
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, tokens, mask):
+        batch, sequence, width = tokens.shape
+        q, k, v = self.qkv(tokens).reshape(batch, sequence, 3, 2, width // 2).permute(2, 0, 3, 1, 4).unbind(0)
+        weights = torch.softmax(q @ k.transpose(-2, -1) / 2 + mask[:, None, None, :], -1)
+        y = (weights @ v).transpose(1, 2).reshape(batch, sequence, width)
+        return torch.cat([self.first.expand(batch, -1, -1), self.out(y)], 1)
+
+
+class Positions(nn.Module):
+    """A learnt vector for each place."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(16, 8))
+        self.out = nn.Linear(8, 8)
+
+    def forward(self, tokens):
+        return self.out(tokens + self.table[:tokens.shape[1]])
+
+
+# Built, the dimensions that stay open, the sizes of the inputs.
+DYNAMIC = {
+    "vit_batch": (vit, {"input": {0: "batch"}}, {"input": (3, 3, 16, 16)}),
+    "segmenter": (Segmenter, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 24, 40)}),
+    "encoder": (Encoder, {"tokens": {0: "batch", 1: "sequence"}, "mask": {0: "batch", 1: "sequence"}},
+                {"tokens": (3, 7, 8), "mask": (3, 7)}),
+    "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),
+}
 NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
             "upscaler": Upscaler, "quantized": Quantized, "rotary": lambda: Rotary(False),
             "rotary_pairs": lambda: Rotary(True)}
@@ -177,18 +232,20 @@ def write_tensor(path, tensor, name):
         f.write(onnx.numpy_helper.from_array(tensor.numpy(), name).SerializeToString())
 
 
-def write_case(folder, model, x, outputs=None):
-    """The model as a file, the input `x` and its outputs: without them, what PyTorch computes."""
+def write_case(folder, model, x, outputs=None, open_dimensions=None):
+    """The model as a file, its inputs `x` (one, or by name) and its outputs: without them, what PyTorch computes."""
     data = os.path.join(folder, "test_data_set_0")
     os.makedirs(data, exist_ok=True)
+    inputs = x if isinstance(x, dict) else {"input": x}
     if outputs is None:
         with torch.no_grad():
-            outputs = model(x)
+            outputs = model(*inputs.values())
         outputs = [outputs] if isinstance(outputs, torch.Tensor) else list(outputs)
     names = ["output"] if len(outputs) == 1 else [f"output_{i}" for i in range(len(outputs))]
-    torch.onnx.export(model, x, os.path.join(folder, "model.onnx"), opset_version=17, input_names=["input"],
-                      output_names=names)
-    write_tensor(os.path.join(data, "input_0.pb"), x, "input")
+    torch.onnx.export(model, tuple(inputs.values()), os.path.join(folder, "model.onnx"), opset_version=17,
+                      input_names=list(inputs), output_names=names, dynamic_axes=open_dimensions)
+    for i, (name, value) in enumerate(inputs.items()):
+        write_tensor(os.path.join(data, f"input_{i}.pb"), value, name)
     for i, output in enumerate(outputs):
         write_tensor(os.path.join(data, f"output_{i}.pb"), output, names[i])
 
@@ -201,14 +258,23 @@ def spread_batch_norms(model):
             module.running_var.uniform_(0.5, 1.5)
 
 
+def build_varied(build):
+    torch.manual_seed(0)
+    model = build().eval()
+    spread_batch_norms(model)
+    for parameter in model.parameters():  # far from zero, so that no branch is lost in rounding
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return model
+
+
 def main():
     for name, build in NETWORKS.items():
-        torch.manual_seed(0)
-        model = build().eval()
-        spread_batch_norms(model)
-        for parameter in model.parameters():  # far from zero, so that no branch is lost in rounding
-            parameter.data += 0.1 * torch.randn_like(parameter)
+        model = build_varied(build)
         write_case(os.path.join(sys.argv[1], name), model, torch.randn(1, 3, 16, 16))
+    for name, (build, open_dimensions, sizes) in DYNAMIC.items():
+        model = build_varied(build)
+        inputs = {key: torch.randn(*size) for key, size in sizes.items()}
+        write_case(os.path.join(sys.argv[1], name), model, inputs, open_dimensions=open_dimensions)
 
 
 if __name__ == "__main__":

@@ -175,4 +175,10 @@ Outcome run_case(const fs::path& folder, const Tolerance& tolerance, const std::
   return outcome;
 }
 
+std::string compare_at_sizes(const Graph& graph, const fs::path& folder, const Tolerance& tolerance) {
+  const fs::path data = folder / "test_data_set_0";
+  return compare_blob(graph, onnx::read_model(folder / "model.onnx"), read_arrays(data, "input"),
+                      read_arrays(data, "output"), tolerance);
+}
+
 }  // namespace ferry::testing

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "converter/graph/graph.h"
+
 namespace ferry::testing {
 
 enum class Verdict {
@@ -35,5 +37,8 @@ struct Tolerance {
 // `disabled`: recognisers that are left out.
 Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {},
                  const std::set<std::string>& disabled = {});
+
+// What the blob of `graph` computes at the sizes of the folder's inputs, against what is expected; "" where they agree.
+std::string compare_at_sizes(const Graph& graph, const std::filesystem::path& folder, const Tolerance& tolerance);
 
 }  // namespace ferry::testing

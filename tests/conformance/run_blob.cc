@@ -1,5 +1,6 @@
 #include "tests/conformance/run_blob.h"
 
+#include <algorithm>
 #include <ferry/ferry.hpp>
 
 #include <algorithm>
@@ -35,6 +36,11 @@ std::vector<int64_t> source_dims(const Tensor& t) {
   return dims;
 }
 
+void set_source_dims(std::vector<int64_t> dims, Tensor* t) {
+  if (t->source_layout == FERRY_LAYOUT_NCHW) dims = {dims[0], dims[2], dims[3], dims[1]};
+  std::copy(dims.begin(), dims.end(), t->shape);
+}
+
 }  // namespace
 
 std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inputs, BlobTensors* outputs) {
@@ -42,6 +48,9 @@ std::string run_blob(const std::byte* blob, size_t size, const BlobTensors& inpu
   if (!model) return model.error();
   Result<Session> session = model->session();
   if (!session) return session.error();
+  std::vector<Tensor> sizes = model->inputs();
+  for (Tensor& input : sizes) set_source_dims(inputs.at(input.name).dims, &input);
+  if (const Status resized = session->resize(sizes); !resized) return resized.error();
   for (size_t i = 0; i < model->inputs().size(); ++i) {
     const Tensor input = session->input(i);
     if (const std::string problem = write(input, inputs.at(input.name).values); !problem.empty()) return problem;

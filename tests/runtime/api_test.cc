@@ -81,6 +81,11 @@ TEST_F(Api, IndicesOutOfRangeAreRefused) {
               "ferry_session_resize: rank is 7: it must be between 1 and 6");
   EXPECT_SAYS(ferry_session_resize(session_.get(), 0, shape, 0), FERRY_INVALID_ARGUMENT,
               "ferry_session_resize: rank is 0: it must be between 1 and 6");
+  EXPECT_SAYS(ferry_session_resize_inputs(session_.get(), &tensor_, 2), FERRY_INVALID_ARGUMENT,
+              "ferry_session_resize_inputs: count is 2: the model has 1 inputs");
+  tensor_.rank = 9;
+  EXPECT_SAYS(ferry_session_resize_inputs(session_.get(), &tensor_, 1), FERRY_INVALID_ARGUMENT,
+              "ferry_session_resize_inputs: rank is 9: it must be between 1 and 6");
 }
 
 TEST_F(Api, FailureClearsOutParameters) {
@@ -122,6 +127,10 @@ TEST_F(Api, NullIsRefusedEverywhere) {
               "ferry_session_resize: session is NULL");
   EXPECT_SAYS(ferry_session_resize(session_.get(), 0, nullptr, 4), FERRY_INVALID_ARGUMENT,
               "ferry_session_resize: shape is NULL");
+  EXPECT_SAYS(ferry_session_resize_inputs(nullptr, &tensor_, 1), FERRY_INVALID_ARGUMENT,
+              "ferry_session_resize_inputs: session is NULL");
+  EXPECT_SAYS(ferry_session_resize_inputs(session_.get(), nullptr, 1), FERRY_INVALID_ARGUMENT,
+              "ferry_session_resize_inputs: inputs is NULL");
   EXPECT_SAYS(ferry_session_input(nullptr, 0, &tensor_), FERRY_INVALID_ARGUMENT,
               "ferry_session_input: session is NULL");
   EXPECT_SAYS(ferry_session_output(session_.get(), 0, nullptr), FERRY_INVALID_ARGUMENT,
@@ -264,6 +273,7 @@ TEST_F(Api, LastErrorBelongsToItsThread) {
   std::thread([] {
     EXPECT_STREQ(ferry_last_error(), "");
     EXPECT_EQ(ferry_session_resize(nullptr, 0, nullptr, 0), FERRY_INVALID_ARGUMENT);
+    EXPECT_EQ(ferry_session_resize_inputs(nullptr, nullptr, 0), FERRY_INVALID_ARGUMENT);
     EXPECT_STREQ(ferry_last_error(), "ferry_session_resize: session is NULL");
   }).join();
   EXPECT_STREQ(ferry_last_error(), "ferry_session_run: session is NULL");

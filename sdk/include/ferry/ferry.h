@@ -181,6 +181,10 @@ FERRY_API void ferry_session_close(ferry_session* session);
 /* Plans the session anew for another shape of input `index` (channels last). On failure it keeps its former shape. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape,
                                                             int32_t rank);
+/* The same for all inputs at once, where their shapes must agree: of each tensor, in the inputs' order, shape and rank are
+ * read and nothing else. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs,
+                                                                   size_t count);
 /* Tensors to write before a run and to read after it. Inputs keep their contents from run to run. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out);

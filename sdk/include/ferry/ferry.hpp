@@ -156,6 +156,11 @@ class Session {
   Status resize(size_t index, std::initializer_list<int32_t> shape) {
     return ferry_session_resize(session_, index, shape.begin(), static_cast<int32_t>(shape.size()));
   }
+  // All inputs at once, in their order: of each tensor, shape and rank are read.
+  Status resize(const std::vector<Tensor>& inputs) {
+    const std::vector<ferry_tensor> shapes(inputs.begin(), inputs.end());
+    return ferry_session_resize_inputs(session_, shapes.data(), shapes.size());
+  }
   // An empty Tensor where there is no such input or output: ferry_last_error() says why.
   Tensor input(size_t index) const { return find(ferry_session_input, index); }
   Tensor output(size_t index) const { return find(ferry_session_output, index); }

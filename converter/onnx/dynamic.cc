@@ -1,0 +1,101 @@
+#include "converter/onnx/dynamic.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "converter/onnx/generalise.h"
+
+namespace ferry::onnx {
+namespace {
+
+struct Place {
+  std::string input;
+  size_t dim;
+};
+
+const ValueInfo* find_input(const Model& model, const std::string& name) {
+  const auto found =
+      std::find_if(model.inputs.begin(), model.inputs.end(), [&](const auto& input) { return input.name == name; });
+  return found == model.inputs.end() ? nullptr : &*found;
+}
+
+// Every dimension that the file calls by this name, or the one of "input:0".
+std::vector<Place> places_of(const Model& model, const std::string& name) {
+  std::vector<Place> places;
+  std::string open;
+  for (const ValueInfo& input : model.inputs) {
+    for (size_t i = 0; i < input.shape.size(); ++i) {
+      if (input.shape[i].size >= 0) continue;
+      open += (open.empty() ? "" : ", ") +
+              (input.shape[i].symbol.empty() ? input.name + ":" + std::to_string(i) : input.shape[i].symbol);
+      if (input.shape[i].symbol == name) places.push_back({input.name, i});
+    }
+  }
+  if (!places.empty()) return places;
+  const size_t colon = name.rfind(':');
+  size_t dim = 0;
+  if (colon != std::string::npos &&
+      std::from_chars(name.data() + colon + 1, name.data() + name.size(), dim).ptr == name.data() + name.size()) {
+    const ValueInfo* input = find_input(model, name.substr(0, colon));
+    if (input && dim < input->shape.size() && input->shape[dim].size < 0) return {{input->name, dim}};
+    if (input && dim < input->shape.size())
+      fail("--dynamic %s: the file says that it is %lld", name.c_str(), static_cast<long long>(input->shape[dim].size));
+  }
+  fail("--dynamic %s: no dimension is called so; open in the file: %s", name.c_str(),
+       open.empty() ? "none" : open.c_str());
+}
+
+// The sizes of every open input in the blob as it is written; dimensions that stay open are 1 unless --shape binds them.
+std::map<std::string, Dims> default_shapes(const Model& model, const std::vector<std::vector<Place>>& open,
+                                           const std::map<std::string, Dims>& shapes) {
+  std::map<std::string, Dims> out = shapes;
+  for (const auto& places : open) {
+    for (const Place& place : places) {
+      if (out.contains(place.input)) continue;
+      Dims& dims = out[place.input];
+      for (const Dimension& d : find_input(model, place.input)->shape) dims.push_back(d.size < 0 ? 1 : d.size);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std::string>& open,
+                                      const std::map<std::string, Dims>& shapes, const ImportAt& import_at) {
+  std::vector<std::vector<Place>> places;
+  for (const std::string& name : open) places.push_back(places_of(model, name));
+  const std::map<std::string, Dims> written = default_shapes(model, places, shapes);
+  // Open dimension i is `times` + i times as large as it is written, and `more` on top.
+  const auto at = [&](int64_t times, int64_t more) {
+    std::map<std::string, Dims> sizes = written;
+    for (size_t i = 0; i < places.size(); ++i)
+      for (const Place& place : places[i]) {
+        int64_t& size = sizes.at(place.input).at(place.dim);
+        size = size * (times + static_cast<int64_t>(i)) + more;
+      }
+    return import_at(sizes);
+  };
+  std::vector<Shape> inputs;
+  {
+    const std::unique_ptr<Graph> as_written = import_at(written);
+    for (const auto& port : as_written->model.inputs)
+      inputs.push_back(as_written->shape(static_cast<int>(port->tensor)));
+  }
+
+  std::unique_ptr<Graph> graph = at(2, 0);
+  Generaliser generaliser(*graph, model.opset);
+  generaliser.include(*at(3, 0));
+  // Padding may go by what is left over when a size is divided, which an odd size shows, where the network takes one.
+  std::unique_ptr<Graph> odd;
+  try {
+    odd = at(2, 1);
+  } catch (const Error&) {
+  }
+  if (odd && generaliser.reasons().empty()) generaliser.check(*odd);
+  if (!generaliser.reasons().empty()) throw Refused(model.path.filename().string(), generaliser.reasons());
+  generaliser.finish(inputs);
+  return graph;
+}
+
+}  // namespace ferry::onnx
