@@ -1,7 +1,6 @@
 // Files that differ from good ones in a few fields: imported and packed, or refused in a sentence; never a crash, nor
 // memory without bound. The suite tries a few; FERRY_MUTATIONS=100000 conformance_tests --gtest_filter='Mutations*' in a
 // sanitizer build tries many.
-#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +16,6 @@ namespace ferry::testing {
 namespace {
 
 namespace fs = std::filesystem;
-namespace pb = google::protobuf;
 
 class Random {
  public:
@@ -32,38 +30,12 @@ class Random {
   uint64_t state_;
 };
 
-// A field of a message in the file that has a value.
-struct Slot {
-  pb::Message* message;
-  const pb::FieldDescriptor* field;
-};
-
-void collect(pb::Message* message, std::vector<Slot>* slots, std::vector<std::string>* names) {
-  const pb::Reflection& reflection = *message->GetReflection();
-  std::vector<const pb::FieldDescriptor*> fields;
-  reflection.ListFields(*message, &fields);
-  for (const pb::FieldDescriptor* field : fields) {
-    slots->push_back({message, field});
-    if (field->cpp_type() == pb::FieldDescriptor::CPPTYPE_MESSAGE) {
-      const int count = field->is_repeated() ? reflection.FieldSize(*message, field) : 1;
-      for (int i = 0; i < count; ++i)
-        collect(field->is_repeated() ? reflection.MutableRepeatedMessage(message, field, i)
-                                     : reflection.MutableMessage(message, field),
-                slots, names);
-    } else if (field->type() == pb::FieldDescriptor::TYPE_STRING) {
-      if (!field->is_repeated()) names->push_back(reflection.GetString(*message, field));
-      for (int i = 0; field->is_repeated() && i < reflection.FieldSize(*message, field); ++i)
-        names->push_back(reflection.GetRepeatedString(*message, field, i));
-    }
-  }
-}
-
 int64_t odd_integer(Random& random) {
-  constexpr int64_t kOdd[] = {0,       -1,       1,        2,
-                              3,       4,        5,        7,
-                              16,      64,       255,      999,
-                              1 << 20, 1l << 31, 1l << 40, std::numeric_limits<int64_t>::max(),
-                              -2,      -5,       -99,      std::numeric_limits<int64_t>::min()};
+  constexpr int64_t kOdd[] = {0,       -1,        1,         2,
+                              3,       4,         5,         7,
+                              16,      64,        255,       999,
+                              1 << 20, 1ll << 31, 1ll << 40, std::numeric_limits<int64_t>::max(),
+                              -2,      -5,        -99,       std::numeric_limits<int64_t>::min()};
   return kOdd[random.below(std::size(kOdd))];
 }
 
@@ -81,71 +53,94 @@ float odd_float(Random& random) {
   return kOdd[random.below(std::size(kOdd))];
 }
 
-std::string odd_string(const std::string& former, const std::vector<std::string>& names, bool bytes, Random& random) {
-  if (!bytes) return names[random.below(names.size())];
-  std::string changed = former.substr(0, random.below(former.size() + 1));
-  if (random.below(2) == 0) changed = former;
-  if (!changed.empty()) changed[random.below(changed.size())] = static_cast<char>(random.below(256));
-  return changed;
+template <typename Repeated>
+auto* pick(Repeated* list, Random& random) {
+  return list->Mutable(static_cast<int>(random.below(static_cast<size_t>(list->size()))));
 }
 
-// Sets, clears, drops, doubles or exchanges.
-void mutate_slot(const Slot& slot, const std::vector<std::string>& names, Random& random) {
-  const pb::Reflection& reflection = *slot.message->GetReflection();
-  const bool repeated = slot.field->is_repeated();
-  const int size = repeated ? reflection.FieldSize(*slot.message, slot.field) : 0;
-  const int place = repeated ? static_cast<int>(random.below(static_cast<size_t>(size))) : 0;
-  const size_t way = random.below(6);
-  if (way == 0 && !repeated) return reflection.ClearField(slot.message, slot.field);
-  if (way == 0) return reflection.RemoveLast(slot.message, slot.field);
-  if (way == 1 && repeated) return reflection.SwapElements(slot.message, slot.field, place, 0);
-  const bool bytes = slot.field->type() == pb::FieldDescriptor::TYPE_BYTES;
-  std::string scratch;
-  switch (slot.field->cpp_type()) {
-    case pb::FieldDescriptor::CPPTYPE_INT32: {
-      const int32_t value = static_cast<int32_t>(odd_integer(random));
-      if (!repeated) return reflection.SetInt32(slot.message, slot.field, value);
-      return reflection.SetRepeatedInt32(slot.message, slot.field, place, value);
-    }
-    case pb::FieldDescriptor::CPPTYPE_INT64: {
-      const int64_t value = odd_integer(random);
-      if (!repeated) return reflection.SetInt64(slot.message, slot.field, value);
-      if (way == 2) return reflection.AddInt64(slot.message, slot.field, value);
-      return reflection.SetRepeatedInt64(slot.message, slot.field, place, value);
-    }
-    case pb::FieldDescriptor::CPPTYPE_FLOAT:
-      if (!repeated) return reflection.SetFloat(slot.message, slot.field, odd_float(random));
-      return reflection.SetRepeatedFloat(slot.message, slot.field, place, odd_float(random));
-    case pb::FieldDescriptor::CPPTYPE_ENUM: {
-      const int value = static_cast<int>(random.below(24));
-      if (!repeated) return reflection.SetEnumValue(slot.message, slot.field, value);
-      return reflection.SetRepeatedEnumValue(slot.message, slot.field, place, value);
-    }
-    case pb::FieldDescriptor::CPPTYPE_STRING: {
-      if (!repeated)
-        return reflection.SetString(slot.message, slot.field,
-                                    odd_string(reflection.GetString(*slot.message, slot.field), names, bytes, random));
-      if (way == 2) return reflection.AddString(slot.message, slot.field, names[random.below(names.size())]);
-      return reflection.SetRepeatedString(slot.message, slot.field, place, names[random.below(names.size())]);
-    }
-    case pb::FieldDescriptor::CPPTYPE_MESSAGE: {
-      if (!repeated) return reflection.ClearField(slot.message, slot.field);
-      const std::unique_ptr<pb::Message> copy(reflection.GetRepeatedMessage(*slot.message, slot.field, place).New());
-      copy->CopyFrom(reflection.GetRepeatedMessage(*slot.message, slot.field, place));
-      return reflection.AddMessage(slot.message, slot.field)->CopyFrom(*copy);
-    }
-    default: return;
+// The name of some value of the graph, or of none.
+std::string some_value(const ::onnx::GraphProto& graph, Random& random) {
+  const ::onnx::NodeProto& node = graph.node(static_cast<int>(random.below(static_cast<size_t>(graph.node_size()))));
+  if (random.below(8) == 0 || node.input_size() == 0) return "";
+  return random.below(2) == 0 ? node.output(0) : node.input(0);
+}
+
+void mutate_attribute(::onnx::AttributeProto* attribute, Random& random) {
+  const size_t way = random.below(4);
+  if (way == 0) return attribute->set_type(static_cast<::onnx::AttributeProto::AttributeType>(1 + random.below(8)));
+  if (way == 1 && attribute->ints_size() > 0) return attribute->mutable_ints()->RemoveLast();
+  if (way == 2) return attribute->add_ints(odd_integer(random));
+  if (attribute->has_s()) return attribute->set_s(random.below(2) == 0 ? "SAME_UPPER" : "cubic");
+  if (attribute->has_f()) return attribute->set_f(odd_float(random));
+  if (attribute->ints_size() == 0) return attribute->set_i(odd_integer(random));
+  attribute->set_ints(static_cast<int>(random.below(static_cast<size_t>(attribute->ints_size()))), odd_integer(random));
+}
+
+void mutate_node(::onnx::GraphProto* graph, Random& random) {
+  ::onnx::NodeProto* node = pick(graph->mutable_node(), random);
+  switch (random.below(8)) {
+    case 0: return node->set_op_type(pick(graph->mutable_node(), random)->op_type());
+    case 1: return node->add_input(some_value(*graph, random));
+    case 2: return node->add_output(some_value(*graph, random));
+    case 3: return graph->add_node()->CopyFrom(::onnx::NodeProto(*node));
+    case 4: return node->clear_attribute();
+    case 5:
+      if (node->input_size() > 0) node->mutable_input()->RemoveLast();
+      return;
+    case 6:
+      if (node->input_size() > 0) *pick(node->mutable_input(), random) = some_value(*graph, random);
+      return;
+    default:
+      if (node->attribute_size() > 0) mutate_attribute(pick(node->mutable_attribute(), random), random);
   }
+}
+
+void mutate_constant(::onnx::TensorProto* tensor, Random& random) {
+  std::string* bytes = tensor->mutable_raw_data();
+  switch (random.below(5)) {
+    case 0: return tensor->set_data_type(static_cast<int>(random.below(24)));
+    case 1: return tensor->add_dims(odd_integer(random));
+    case 2:
+      if (tensor->dims_size() > 0)
+        tensor->set_dims(static_cast<int>(random.below(static_cast<size_t>(tensor->dims_size()))), odd_integer(random));
+      return;
+    case 3: return bytes->resize(random.below(bytes->size() + 1));
+    default:
+      // The integers of shapes, axes and sizes among them.
+      const int64_t value = odd_integer(random);
+      const size_t at = bytes->size() < sizeof value ? 0 : random.below(bytes->size() / sizeof value) * sizeof value;
+      for (size_t i = 0; at + i < bytes->size() && i < sizeof value; ++i)
+        (*bytes)[at + i] = static_cast<char>(static_cast<uint64_t>(value) >> (8 * i));
+  }
+}
+
+::onnx::TensorProto* some_constant(::onnx::GraphProto* graph, Random& random) {
+  ::onnx::NodeProto* node = pick(graph->mutable_node(), random);
+  if (node->op_type() == "Constant" && node->attribute_size() > 0) return node->mutable_attribute(0)->mutable_t();
+  return graph->initializer_size() > 0 ? pick(graph->mutable_initializer(), random) : graph->add_initializer();
 }
 
 ::onnx::ModelProto mutated(const ::onnx::ModelProto& good, Random& random) {
   ::onnx::ModelProto model = good;
+  ::onnx::GraphProto* graph = model.mutable_graph();
   for (size_t n = random.below(3) + 1; n > 0; --n) {
-    std::vector<Slot> slots;
-    std::vector<std::string> names = {"", "x", "SAME_UPPER", "linear"};
-    collect(&model, &slots, &names);
-    if (slots.empty()) return model;
-    mutate_slot(slots[random.below(slots.size())], names, random);
+    switch (random.below(8)) {
+      case 0: {
+        auto* type = pick(graph->mutable_input(), random)->mutable_type()->mutable_tensor_type();
+        if (random.below(3) == 0)
+          type->set_elem_type(static_cast<int>(random.below(24)));
+        else if (type->shape().dim_size() > 0)
+          pick(type->mutable_shape()->mutable_dim(), random)->set_dim_value(odd_integer(random));
+        break;
+      }
+      case 1:
+      case 2:
+      case 3: mutate_constant(some_constant(graph, random), random); break;
+      case 4:
+        if (random.below(4) == 0) pick(model.mutable_opset_import(), random)->set_version(odd_integer(random));
+        break;
+      default: mutate_node(graph, random);
+    }
   }
   return model;
 }
