@@ -285,6 +285,8 @@ Array transpose(const Array& from, const std::vector<int>& perm) {
 
 Array expand(const Array& from, const Dims& dims) {
   if (from.dims == dims) return from;
+  if (broadcast(from.dims, dims) != dims)
+    fail("%s does not expand to %s", to_string(from.dims).c_str(), to_string(dims).c_str());
   const Dims strides = strides_of(from.dims);
   Dims walked(dims.size(), 0);
   const size_t lead = dims.size() - from.dims.size();

@@ -97,7 +97,11 @@ void Importer::add_node(const Node& node) {
   std::vector<Type> types;
   bool unknown = false;
   for (const std::string& name : node.inputs) {
-    inputs.push_back(name.empty() ? Value() : values_.at(name));
+    const auto found = values_.find(name);
+    if (!name.empty() && found == values_.end())  // a recogniser's node in the place of some that another one reads
+      return give_reason(node,
+                         "it reads '" + name + "' before that is computed: leave recognisers out (--no-recognise)");
+    inputs.push_back(name.empty() ? Value() : found->second);
     const Array* array = std::get_if<Array>(&inputs.back());
     types.push_back(array ? array->type : types_[name]);
     unknown = unknown || (!name.empty() && std::holds_alternative<Unknown>(inputs.back()));

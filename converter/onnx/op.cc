@@ -206,9 +206,7 @@ Tensor wrapped(Tensor x, Type type) {
   return narrow && x.dtype() == fbs::DType::Int32 ? cast_to(x, to_dtype(type)) : x;
 }
 
-Tensor select(Tensor condition, Tensor a, Tensor b) {
-  return a.graph->add_op("", fbs::SelectT{}, {condition, a, b});
-}
+Tensor select(Tensor condition, Tensor a, Tensor b) { return a.graph->add_op("", fbs::SelectT{}, {condition, a, b}); }
 
 Tensor reduce(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes, bool keep) {
   if (axes.empty()) return x;

@@ -36,8 +36,6 @@ void expect_agreement(const ConvertOptions& options) {
       "");
 }
 
-TEST(Dynamic, ATransformerTakesAnyBatch) { expect_agreement(options_for("vit_batch", {"batch"})); }
-
 TEST(Dynamic, AConvolutionalNetworkTakesAnySize) {
   expect_agreement(options_for("segmenter", {"batch", "height", "width"}, {"input=1x3x16x16"}));
 }
@@ -56,6 +54,9 @@ TEST(Dynamic, WhatCannotStayOpenIsSaid) {
       << why;
   const std::string fixed = refusal(options_for("vit_batch", {"input:2"}));
   EXPECT_NE(fixed.find("the file says that it is 16"), std::string::npos) << fixed;
+  // torch's attention module takes samples and heads together.
+  const std::string heads = refusal(options_for("vit_batch", {"batch"}));
+  EXPECT_NE(heads.find("its parameters depend on an open size"), std::string::npos) << heads;
   // A position for each token, and no rule for more.
   const std::string positions = refusal(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
   EXPECT_NE(positions.find("depends on an open size"), std::string::npos) << positions;

@@ -37,7 +37,9 @@ void dropout(Op& op) {
 }
 
 void reshape(Op& op) {
-  Dims to = *op.input_or_attribute(1, "shape");
+  const auto given = op.input_or_attribute(1, "shape");
+  if (!given) op.refuse("it has no shape");
+  Dims to = *given;
   const Dims from = op.dims(0);
   const bool copy_zero = op.integer("allowzero", 0) == 0;
   int64_t known = 1;
