@@ -64,11 +64,26 @@ std::vector<ferry_tensor> ports(const ModelHandle& model, size_t count, Getter g
 
 std::string own_text(const ferry_tensor& t) { return shape_text(std::vector<int64_t>(t.shape, t.shape + t.rank)); }
 
-void print_ports(const char* title, const std::vector<ferry_tensor>& list) {
+// A port's type in its framework, where that says more than the type that the library computes with; else "".
+using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
+std::string source_type(const Ports& ports, const ferry_tensor& t) {
+  for (const fbs::Port* port : ports) {
+    const std::string name = fbs::EnumNameDType(port->source_dtype());
+    const bool same = port->source_dtype() == fbs::DType::Float32 || port->source_dtype() == fbs::DType::Int32;
+    if (port->name()->str() == t.name && !same) return name;
+  }
+  return "";
+}
+
+void print_ports(const char* title, const Ports& ports, const std::vector<ferry_tensor>& list) {
   for (size_t i = 0; i < list.size(); ++i) {
     const ferry_tensor& t = list[i];
     std::printf("%-12s  %s %s %s", i == 0 ? title : "", t.name, dtype_name(t.dtype), own_text(t).c_str());
-    if (t.source_layout == FERRY_LAYOUT_NCHW) std::printf(", in its framework %s", shape_text(source_shape(t)).c_str());
+    const std::string type = source_type(ports, t);
+    const bool turned = t.source_layout == FERRY_LAYOUT_NCHW;
+    if (turned || !type.empty()) std::printf(", in its framework");
+    if (!type.empty()) std::printf(" %s", type.c_str());
+    if (turned) std::printf(" %s", shape_text(source_shape(t)).c_str());
     std::printf("\n");
   }
 }
@@ -192,8 +207,8 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
               bytes_text(s.weight_bytes).c_str());
   std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
               scaled(static_cast<double>(s.macs)).c_str());
-  print_ports("input", ports(model, ferry_model_input_count(model.get()), ferry_model_input));
-  print_ports("output", ports(model, ferry_model_output_count(model.get()), ferry_model_output));
+  print_ports("input", *graph.inputs(), ports(model, ferry_model_input_count(model.get()), ferry_model_input));
+  print_ports("output", *graph.outputs(), ports(model, ferry_model_output_count(model.get()), ferry_model_output));
   std::printf("%-12s  %s\n", "preprocess", preprocess_text(graph.preprocess()).c_str());
   std::printf("%-12s  %s\n", "task", task_text(graph).c_str());
   if (plan.problem.empty()) {

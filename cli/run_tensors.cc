@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 
@@ -42,8 +43,6 @@ void write_input(const RunOptions& o, const SessionHandle& session, size_t index
     fail("%s: input '%s' is %s, the model takes %s%s", o.tensors.c_str(), input.name, shape_text(given.shape).c_str(),
          shape_text(wanted).c_str(), why.c_str());
   };
-  if (input.dtype != FERRY_FLOAT32)
-    fail("input '%s' takes %s; only float32 is read yet", input.name, dtype_name(input.dtype));
   if (given.shape.size() != wanted.size()) mismatch("");
   for (int64_t d : given.shape) {
     if (d < 1 || d > INT32_MAX) mismatch("");
@@ -55,36 +54,47 @@ void write_input(const RunOptions& o, const SessionHandle& session, size_t index
     }
     check(ferry_session_input(session.get(), index, &input));
   }
-  const std::vector<float> values = given.to_floats();
-  check(ferry_tensor_write_source(&input, values.data(), values.size()));
+  if (input.dtype != FERRY_INT32) {
+    const std::vector<float> values = given.to_floats();
+    return check(ferry_tensor_write_source(&input, values.data(), values.size()));
+  }
+  std::vector<int32_t> values;
+  for (const double value : given.to_doubles()) {
+    if (value != std::trunc(value) || std::fabs(value) >= 0x1p31)
+      fail("%s: input '%s' has an element of %g, the model takes whole numbers of 32 bits", o.tensors.c_str(),
+           input.name, value);
+    values.push_back(static_cast<int32_t>(value));
+  }
+  check(ferry_tensor_write_source_int32(&input, values.data(), values.size()));
 }
 
 // The tensors to be written, and their values.
 class Results {
  public:
   void add(const std::string& name, const ferry_tensor& tensor) {
-    if (tensor.dtype != FERRY_FLOAT32)
-      fail("'%s' is %s; only float32 is saved yet", name.c_str(), dtype_name(tensor.dtype));
-    values_.emplace_back(tensor.bytes / sizeof(float));
-    std::vector<float>& values = values_.back();
+    if (tensor.dtype == FERRY_INT32) {
+      std::vector<int32_t>& ints = ints_.emplace_back(tensor.bytes / sizeof(int32_t));
+      check(ferry_tensor_read_source_int32(&tensor, ints.data(), ints.size()));
+      return put(name, source_shape(tensor), ElementType::I32, std::as_bytes(std::span(ints)));
+    }
+    std::vector<float>& values = values_.emplace_back(tensor.bytes / sizeof(float));
     check(ferry_tensor_read_source(&tensor, values.data(), values.size()));
-    put(name, source_shape(tensor));
+    put(name, source_shape(tensor), ElementType::F32, std::as_bytes(std::span(values)));
   }
   void add(const std::string& name, std::vector<float> values) {
     values_.push_back(std::move(values));
-    put(name, {static_cast<int64_t>(values_.back().size())});
+    put(name, {static_cast<int64_t>(values_.back().size())}, ElementType::F32,
+        std::as_bytes(std::span(values_.back())));
   }
   const Tensors& tensors() const { return tensors_; }
 
  private:
-  void put(const std::string& name, std::vector<int64_t> shape) {
-    CheckpointTensor& t = tensors_[name];
-    t.type = ElementType::F32;
-    t.shape = std::move(shape);
-    t.bytes = std::as_bytes(std::span(values_.back()));
+  void put(const std::string& name, std::vector<int64_t> shape, ElementType type, std::span<const std::byte> bytes) {
+    tensors_[name] = {type, std::move(shape), bytes};
   }
 
   std::vector<std::vector<float>> values_;  // moving a vector leaves its elements where they are
+  std::vector<std::vector<int32_t>> ints_;
   Tensors tensors_;
 };
 

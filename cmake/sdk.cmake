@@ -42,6 +42,9 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "
   list(APPEND kernel_options -mprefer-vector-width=512) # where a kernel's AVX-512 clone runs; gcc would take half
 endif()
 set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${kernel_options}>")
+# Those of integers and indices are rarely where the time goes.
+list(FILTER kernel_sources INCLUDE REGEX "/(binary_kernels|cast|gather|non_max_suppression|select|top_k)[.]cc$")
+set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-Os>")
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
 

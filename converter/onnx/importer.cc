@@ -81,7 +81,7 @@ void Importer::add_input(const ValueInfo& input) {
     }
     Shape shape;
     for (const int32_t d : dims) shape[shape.rank++] = d;
-    if (shape.rank != 4 || !is_float(input.type)) {
+    if (shape.rank != 4) {
       value = graph_->add_input(input.name, shape, fbs::Layout::Same, type);
     } else {
       const Shape last{shape[0], shape[2], shape[3], shape[1]};
@@ -152,7 +152,7 @@ void Importer::add_outputs() {
     if (const Array* array = std::get_if<Array>(&found->second)) known_outputs_[output.name] = *array;
     const Tensor* tensor = std::get_if<Tensor>(&found->second);
     if (!tensor) continue;
-    const bool map = tensor->shape().rank == 4 && tensor->dtype() == fbs::DType::Float32;
+    const bool map = tensor->shape().rank == 4;
     Tensor value = *tensor;
     if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
     // A blob's output is computed; what comes straight from a constant or an input is copied.

@@ -97,12 +97,14 @@ int Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params, cons
 #define FERRY_EMIT(Type) \
   case fbs::OpParams::Type: out = graph_.add_op(name, *params.As##Type(), tensors); break
     FERRY_EMIT(Binary);
+    FERRY_EMIT(Cast);
     FERRY_EMIT(Concat);
     FERRY_EMIT(LayerNorm);
     FERRY_EMIT(Linear);
     FERRY_EMIT(Pad);
     FERRY_EMIT(Reduce);
     FERRY_EMIT(Reshape);
+    FERRY_EMIT(Select);
     FERRY_EMIT(Slice);
     FERRY_EMIT(Softmax);
     FERRY_EMIT(Transpose);
@@ -167,7 +169,10 @@ int Sinker::transposed_constant(int tensor, const Shape& as, const Perm& perm) {
       at += left % to[d] * strides[static_cast<size_t>(perm[static_cast<size_t>(d)])];
     values[i] = from[static_cast<size_t>(at)];
   }
-  return graph_.add_constant(graph_.at(tensor).name, to, std::move(values)).index;
+  const std::string& name = graph_.at(tensor).name;
+  if (graph_.dtype(tensor) == fbs::DType::Int32)
+    return graph_.add_constant(name, to, std::vector<int32_t>(values.begin(), values.end())).index;
+  return graph_.add_constant(name, to, std::move(values)).index;
 }
 
 int Sinker::brought_under(int tensor, const Perm& perm) {
@@ -328,11 +333,11 @@ bool Sinker::sink(const Op& op) {
     views_[output] = {v.base, compose(v.perm, transpose->perm)};
     return true;
   }
-  if (op->params.AsBinary()) return sink_elementwise(op);
+  if (op->params.AsBinary() || op->params.AsSelect()) return sink_elementwise(op);
   if (op->params.AsConcat()) return sink_concat(op);
   const View& v = view(op->inputs.front());
   if (is_identity(v.perm)) return false;
-  if (op->params.AsUnary()) return sink_elementwise(op);
+  if (op->params.AsUnary() || op->params.AsCast()) return sink_elementwise(op);
   if (op->params.AsReduce()) return sink_reduce(op);
   if (op->params.AsReshape()) return sink_reshape(op);
   fbs::OpParamsUnion params = op->params;

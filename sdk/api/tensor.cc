@@ -35,7 +35,9 @@ Extent extent(const ferry_tensor& tensor) {
 }
 
 // [batch][rows][columns] -> [batch][columns][rows]
-void transpose(const float* from, float* to, int64_t batch, int64_t rows, int64_t columns) {
+void transpose(const void* source, void* destination, int64_t batch, int64_t rows, int64_t columns) {
+  const uint32_t* from = static_cast<const uint32_t*>(source);  // elements of four bytes, whatever they mean
+  uint32_t* to = static_cast<uint32_t*>(destination);
   for (int64_t b = 0; b < batch; ++b, from += rows * columns, to += rows * columns) {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
@@ -43,14 +45,14 @@ void transpose(const float* from, float* to, int64_t batch, int64_t rows, int64_
   }
 }
 
-Status check_copy(const char* function, const ferry_tensor& tensor, size_t count) {
+Status check_copy(const char* function, const ferry_tensor& tensor, size_t count, ferry_dtype dtype) {
   if (tensor.data == nullptr) {
     return error(FERRY_INVALID_ARGUMENT, "%s: tensor '%s' is a description without data", function,
                  tensor.name != nullptr ? tensor.name : "");
   }
-  if (tensor.dtype != FERRY_FLOAT32) {
-    return error(FERRY_INVALID_ARGUMENT, "%s: tensor '%s' is not float32", function,
-                 tensor.name != nullptr ? tensor.name : "");
+  if (tensor.dtype != dtype) {
+    return error(FERRY_INVALID_ARGUMENT, "%s: tensor '%s' is not %s", function,
+                 tensor.name != nullptr ? tensor.name : "", dtype == FERRY_INT32 ? "int32" : "float32");
   }
   if (tensor.rank < 0 || tensor.rank > FERRY_MAX_RANK) {
     return error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between 0 and %d", function, tensor.rank,
@@ -58,10 +60,26 @@ Status check_copy(const char* function, const ferry_tensor& tensor, size_t count
   }
   const Extent e = extent(tensor);
   const size_t elements = static_cast<size_t>(e.batch * e.pixels * e.channels);
-  if (count != elements || count != tensor.bytes / sizeof(float)) {
+  if (count != elements || count != tensor.bytes / sizeof(uint32_t)) {
     return error(FERRY_INVALID_ARGUMENT, "%s: tensor '%s' has %zu elements, not %zu", function,
                  tensor.name != nullptr ? tensor.name : "", elements, count);
   }
+  return {};
+}
+
+Status write_source(const char* function, const ferry_tensor* tensor, const void* source, size_t count,
+                    ferry_dtype dtype) {
+  FERRY_TRY(check_copy(function, *tensor, count, dtype));
+  const Extent e = extent(*tensor);
+  transpose(source, tensor->data, e.batch, e.channels, e.pixels);
+  return {};
+}
+
+Status read_source(const char* function, const ferry_tensor* tensor, void* destination, size_t count,
+                   ferry_dtype dtype) {
+  FERRY_TRY(check_copy(function, *tensor, count, dtype));
+  const Extent e = extent(*tensor);
+  transpose(tensor->data, destination, e.batch, e.pixels, e.channels);
   return {};
 }
 
@@ -85,21 +103,23 @@ ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& sh
 ferry_status ferry_tensor_write_source(const ferry_tensor* tensor, const float* source, size_t count) {
   FERRY_REQUIRE(tensor);
   FERRY_REQUIRE(source);
-  if (const ferry::Status status = ferry::check_copy(__func__, *tensor, count); !status.ok()) {
-    return ferry::report(status);
-  }
-  const ferry::Extent e = ferry::extent(*tensor);
-  ferry::transpose(source, static_cast<float*>(tensor->data), e.batch, e.channels, e.pixels);
-  return FERRY_OK;
+  return ferry::report(ferry::write_source(__func__, tensor, source, count, FERRY_FLOAT32));
 }
 
 ferry_status ferry_tensor_read_source(const ferry_tensor* tensor, float* destination, size_t count) {
   FERRY_REQUIRE(tensor);
   FERRY_REQUIRE(destination);
-  if (const ferry::Status status = ferry::check_copy(__func__, *tensor, count); !status.ok()) {
-    return ferry::report(status);
-  }
-  const ferry::Extent e = ferry::extent(*tensor);
-  ferry::transpose(static_cast<const float*>(tensor->data), destination, e.batch, e.pixels, e.channels);
-  return FERRY_OK;
+  return ferry::report(ferry::read_source(__func__, tensor, destination, count, FERRY_FLOAT32));
+}
+
+ferry_status ferry_tensor_write_source_int32(const ferry_tensor* tensor, const int32_t* source, size_t count) {
+  FERRY_REQUIRE(tensor);
+  FERRY_REQUIRE(source);
+  return ferry::report(ferry::write_source(__func__, tensor, source, count, FERRY_INT32));
+}
+
+ferry_status ferry_tensor_read_source_int32(const ferry_tensor* tensor, int32_t* destination, size_t count) {
+  FERRY_REQUIRE(tensor);
+  FERRY_REQUIRE(destination);
+  return ferry::report(ferry::read_source(__func__, tensor, destination, count, FERRY_INT32));
 }

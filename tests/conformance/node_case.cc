@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
+#include <map>
 
 #include "converter/onnx/importer.h"
 #include "converter/onnx/tensor_proto.h"
@@ -76,8 +78,52 @@ std::string compare_blob(const Graph& graph, const onnx::Model& model, const Arr
   return "";
 }
 
-// Which inputs are known at conversion.
-enum class Known { None, Integers, Weights };
+// The inputs of an operator that say how its outputs are shaped, by what its specification calls them: shapes, axes,
+// sizes, pads, repeats, lengths, k, depth... All others are data.
+std::set<size_t> shaping_inputs(const onnx::Node& node) {
+  static const std::map<std::string, std::set<size_t>> kShaping = {
+      {"Attention", {6}},
+      {"CenterCropPad", {1}},
+      {"ConstantOfShape", {0}},
+      {"CumSum", {1}},
+      {"Dropout", {1, 2}},
+      {"Expand", {1}},
+      {"GRU", {4}},
+      {"LSTM", {4}},
+      {"NonMaxSuppression", {2, 3, 4}},
+      {"OneHot", {1}},
+      {"Pad", {1, 2, 3}},
+      {"RNN", {4}},
+      {"Range", {0, 1, 2}},
+      {"Reshape", {1}},
+      {"Resize", {1, 2, 3}},
+      {"Slice", {1, 2, 3, 4}},
+      {"Split", {1}},
+      {"Squeeze", {1}},
+      {"Tile", {1}},
+      {"TopK", {1}},
+      {"Trilu", {1}},
+      {"Unsqueeze", {1}},
+      {"Upsample", {1}},
+  };
+  if (node.op.starts_with("Reduce")) return {1};
+  const auto found = kShaping.find(node.op);
+  return found == kShaping.end() ? std::set<size_t>{} : found->second;
+}
+
+// The graph's values that a shape follows from.
+std::set<std::string> shaping_values(const onnx::Model& model) {
+  std::set<std::string> values;
+  for (auto node = model.nodes.rbegin(); node != model.nodes.rend(); ++node) {
+    const bool all = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                 [&](const std::string& output) { return values.contains(output); });
+    if (node->op == "Shape" || node->op == "Size") continue;
+    const std::set<size_t> some = shaping_inputs(*node);
+    for (size_t i = 0; i < node->inputs.size(); ++i)
+      if (all || some.contains(i)) values.insert(node->inputs[i]);
+  }
+  return values;
+}
 
 // Are these whole numbers of 32 bits, as activations are?
 bool fit(const Array& array) {
@@ -86,13 +132,16 @@ bool fit(const Array& array) {
          std::all_of(values.begin(), values.end(), [](double v) { return std::fabs(v) < 0x1p31; });
 }
 
-onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, Known known) {
+// What shapes follow from is known at conversion, as it is in networks. `weights`: so are single numbers and all inputs but
+// the first.
+onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, bool weights) {
   onnx::ImportOptions options;
+  const std::set<std::string> shaping = shaping_values(model);
   bool first = true;
   for (size_t i = 0; i < model.inputs.size() && i < inputs.size(); ++i) {
     const onnx::ValueInfo& input = model.inputs[i];
-    const bool weight = known == Known::Weights && (!first || inputs[i].elements() == 1);
-    if (!fit(inputs[i]) || (known != Known::None && !onnx::is_float(input.type)) || weight) {
+    const bool weight = weights && (!first || inputs[i].elements() == 1);
+    if (shaping.contains(input.name) || !fit(inputs[i]) || weight) {
       options.constants[input.name] = inputs[i];
     } else {
       first = false;
@@ -157,9 +206,9 @@ Outcome run_case(const fs::path& folder, const Tolerance& tolerance, const std::
       return outcome;
     }
     const Arrays inputs = read_arrays(folder / "test_data_set_0", "input");
-    for (const Known known : {Known::None, Known::Integers, Known::Weights}) {
+    for (const bool weights : {false, true}) {
       try {
-        onnx::ImportOptions options = bind(model, inputs, known);
+        onnx::ImportOptions options = bind(model, inputs, weights);
         options.disabled_patterns = disabled;
         Outcome ran = run_imported(onnx::import_model(model, options), model, folder, inputs, tolerance);
         ran.op = outcome.op;

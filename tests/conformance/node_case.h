@@ -31,9 +31,8 @@ struct Tolerance {
   double of_largest = 0;                    // and of the expected output's largest magnitude
 };
 
-// At first all inputs are the blob's. Where the converter wants more, those that are no floating point (shapes, axes,
-// indices) are known at conversion, as they are in networks; then single numbers and all inputs but the first: weights,
-// scales.
+// Inputs that shapes follow from are known at conversion, as they are in networks, all others are the blob's. Where the
+// converter wants more, so are single numbers and all inputs but the first: weights, scales.
 // `disabled`: recognisers that are left out.
 Outcome run_case(const std::filesystem::path& folder, const Tolerance& tolerance = {},
                  const std::set<std::string>& disabled = {});

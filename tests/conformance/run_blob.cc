@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <ferry/ferry.hpp>
 
-#include <algorithm>
-
 namespace ferry::testing {
 namespace {
 
-// Integers lie in the source framework's order.
 std::string write(const Tensor& tensor, const std::vector<double>& values) {
   if (tensor.dtype == FERRY_INT32) {
-    std::copy(values.begin(), values.end(), static_cast<int32_t*>(tensor.data));
-    return "";
+    const Status set = tensor.write_source_int32(std::vector<int32_t>(values.begin(), values.end()));
+    return set ? "" : set.error();
   }
   const Status set = tensor.write_source(std::vector<float>(values.begin(), values.end()));
   return set ? "" : set.error();
@@ -20,8 +17,9 @@ std::string write(const Tensor& tensor, const std::vector<double>& values) {
 
 std::string read(const Tensor& tensor, std::vector<double>* values) {
   if (tensor.dtype == FERRY_INT32) {
-    const auto* data = static_cast<const int32_t*>(tensor.data);
-    values->assign(data, data + tensor.bytes / sizeof(int32_t));
+    Result<std::vector<int32_t>> ints = tensor.read_source_int32();
+    if (!ints) return ints.error();
+    values->assign(ints->begin(), ints->end());
     return "";
   }
   Result<std::vector<float>> floats = tensor.read_source();

@@ -63,7 +63,7 @@ class Run {
       if (!session_.resize(i, larger).ok()) break;  // two inputs must agree, or the shape is the operator's parameter
     }
     if (declared.size() == 1) FERRY_TRY(session_.run());
-    for (size_t i = 0; i < declared.size(); ++i) FERRY_TRY(session_.resize(i, declared[i]));
+    for (size_t i = declared.size(); i-- > 0;) FERRY_TRY(session_.resize(i, declared[i]));
     return {};
   }
 

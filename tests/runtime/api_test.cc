@@ -337,6 +337,48 @@ TEST_F(Api, CopiesMustFitTheTensor) {
               "ferry_tensor_read_source: tensor 'input' is not float32");
 }
 
+TEST_F(Api, CopiesAreOfTheTensorsType) {
+  int32_t values[192] = {};
+  ASSERT_OK(ferry_session_input(session_.get(), 0, &tensor_));
+  EXPECT_SAYS(ferry_tensor_write_source_int32(&tensor_, values, 192), FERRY_INVALID_ARGUMENT,
+              "ferry_tensor_write_source_int32: tensor 'input' is not int32");
+  EXPECT_SAYS(ferry_tensor_read_source_int32(&tensor_, nullptr, 192), FERRY_INVALID_ARGUMENT,
+              "ferry_tensor_read_source_int32: destination is NULL");
+}
+
+// Places 0 to 5 of a table [1,2,3,1] by the framework's order of it, and by indices that an app gives.
+TEST(Integers, TravelThroughANetwork) {
+  Graph graph;
+  const Tensor table = graph.add_input("table", {1, 3, 1, 2}, fbs::Layout::NCHW, fbs::DType::Int64);
+  const Tensor indices = graph.add_input("indices", {2}, fbs::Layout::Same, fbs::DType::Int64);
+  fbs::GatherT gather;
+  gather.axis = 3;
+  graph.add_output("picked", graph.add_op("gather", gather, {table, indices}), fbs::Layout::NCHW, fbs::DType::Int64);
+  const Opened opened(graph);
+  const SessionPtr session = make_session(opened.model, 1);
+  ferry_tensor t{};
+  ASSERT_OK(ferry_session_input(session.get(), 0, &t));
+  EXPECT_EQ(t.dtype, FERRY_INT32);
+  const int32_t values[] = {1, 2, 3, -4, 1 << 30, -(1 << 30)};  // [1,2,3,1]
+  ASSERT_OK(ferry_tensor_write_source_int32(&t, values, 6));
+  ASSERT_OK(ferry_session_input(session.get(), 1, &t));
+  const int32_t swap[] = {1, -2}, outside[] = {0, 2};
+  ASSERT_OK(ferry_tensor_write_source_int32(&t, swap, 2));
+  ASSERT_OK(ferry_session_run(session.get()));
+  ASSERT_OK(ferry_session_output(session.get(), 0, &t));
+  std::vector<int32_t> picked(6);
+  ASSERT_OK(ferry_tensor_read_source_int32(&t, picked.data(), 6));
+  EXPECT_EQ(picked, (std::vector<int32_t>{-4, 1 << 30, -(1 << 30), 1, 2, 3}));
+
+  ASSERT_OK(ferry_session_input(session.get(), 1, &t));
+  ASSERT_OK(ferry_tensor_write_source_int32(&t, outside, 2));
+  EXPECT_SAYS(ferry_session_run(session.get()), FERRY_INVALID_ARGUMENT,
+              "gather: index 2 is outside a dimension of 2, expected -2 to 1");
+  ASSERT_OK(ferry_session_input(session.get(), 1, &t));
+  ASSERT_OK(ferry_tensor_write_source_int32(&t, swap, 2));
+  ASSERT_OK(ferry_session_run(session.get()));
+}
+
 TEST_F(Api, OpensAFileAndAPartOfAFile) {
   const std::filesystem::path path =
       std::filesystem::temp_directory_path() / ("ferry-api-" + std::to_string(::getpid()));

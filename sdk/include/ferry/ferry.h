@@ -109,7 +109,7 @@ typedef struct ferry_tensor {
   const char* name; /* the framework's name: "input", "logits", "layer1.0" */
   void* data;
   size_t bytes;
-  ferry_dtype dtype;
+  ferry_dtype dtype; /* of what a network takes and gives: float32 or int32 */
   ferry_layout source_layout;
   int32_t rank;
   int32_t shape[FERRY_MAX_RANK];
@@ -311,6 +311,11 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_write_source(const ferry_ten
 /* Copies tensor->data out in the framework's layout, float32 only. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_read_source(const ferry_tensor* tensor, float* destination,
                                                                 size_t count);
+/* The same for int32 tensors, which hold whatever integers the network has; a truth value is 0 or 1. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_write_source_int32(const ferry_tensor* tensor,
+                                                                       const int32_t* source, size_t count);
+FERRY_NODISCARD FERRY_API ferry_status ferry_tensor_read_source_int32(const ferry_tensor* tensor, int32_t* destination,
+                                                                      size_t count);
 
 #if defined(__cplusplus)
 }

@@ -97,6 +97,16 @@ struct Tensor : ferry_tensor {
     if (!status) return status;
     return destination;
   }
+  // The same of int32 tensors.
+  Status write_source_int32(const std::vector<int32_t>& source) const {
+    return ferry_tensor_write_source_int32(this, source.data(), source.size());
+  }
+  Result<std::vector<int32_t>> read_source_int32() const {
+    std::vector<int32_t> destination(data != nullptr ? bytes / sizeof(int32_t) : 0);
+    Status status = ferry_tensor_read_source_int32(this, destination.data(), destination.size());
+    if (!status) return status;
+    return destination;
+  }
 };
 
 // An 8-bit RGB picture that owns its pixels.
