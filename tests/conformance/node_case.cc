@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <set>
 #include <map>
+#include <set>
 
 #include "converter/onnx/importer.h"
 #include "converter/onnx/tensor_proto.h"
