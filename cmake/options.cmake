@@ -11,7 +11,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(ferry_options INTERFACE -Wno-restrict) # gcc bug 105329: false alarms on "text" + string
 endif()
 # For what never computes long, the command line and its tests: they take longer to compile than to run.
-set(FERRY_COLD $<$<NOT:$<CONFIG:Debug>>:-O1> $<$<CONFIG:RelWithDebInfo>:-g1>)
+set(FERRY_COLD $<$<NOT:$<CONFIG:Debug>>:-O1>)
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/graph/shape.h", "converter/error.h"...
 
 # Dead code goes away in every program: an app pays for the operators that it links, not for the library.

@@ -26,9 +26,10 @@ ferry_status port_of_session(const ferry_session* session, const char* kind,
   return FERRY_OK;
 }
 
-Status read_shape(const char* function, const int32_t* dims, int32_t rank, ferry::Shape* shape) {
-  if (rank < 1 || rank > FERRY_MAX_RANK) {
-    return error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between 1 and %d", function, rank, FERRY_MAX_RANK);
+Status read_shape(const char* function, const int32_t* dims, int32_t rank, int32_t least, ferry::Shape* shape) {
+  if (rank < least || rank > FERRY_MAX_RANK) {
+    return error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between %d and %d", function, rank, least,
+                 FERRY_MAX_RANK);
   }
   shape->rank = rank;
   std::copy_n(dims, rank, shape->dims.begin());
@@ -114,7 +115,7 @@ ferry_status ferry_session_resize(ferry_session* session, size_t index, const in
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(shape);
   ferry::Shape wanted;
-  if (const Status status = read_shape(__func__, shape, rank, &wanted); !status.ok()) return report(status);
+  if (const Status status = read_shape(__func__, shape, rank, 1, &wanted); !status.ok()) return report(status);
   return report(session->idle().resize(index, wanted));
 }
 
@@ -126,7 +127,7 @@ ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_ten
     return report(error(FERRY_INVALID_ARGUMENT, "%s: count is %zu: the model has %zu inputs", __func__, count, wants));
   std::vector<ferry::Shape> wanted(count);
   for (size_t i = 0; i < count; ++i) {
-    const Status status = read_shape(__func__, inputs[i].shape, inputs[i].rank, &wanted[i]);
+    const Status status = read_shape(__func__, inputs[i].shape, inputs[i].rank, 0, &wanted[i]);
     if (!status.ok()) return report(status);
   }
   return report(session->idle().resize(wanted));

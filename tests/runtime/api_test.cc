@@ -85,7 +85,7 @@ TEST_F(Api, IndicesOutOfRangeAreRefused) {
               "ferry_session_resize_inputs: count is 2: the model has 1 inputs");
   tensor_.rank = 9;
   EXPECT_SAYS(ferry_session_resize_inputs(session_.get(), &tensor_, 1), FERRY_INVALID_ARGUMENT,
-              "ferry_session_resize_inputs: rank is 9: it must be between 1 and 6");
+              "ferry_session_resize_inputs: rank is 9: it must be between 0 and 6");
 }
 
 TEST_F(Api, FailureClearsOutParameters) {
@@ -273,7 +273,6 @@ TEST_F(Api, LastErrorBelongsToItsThread) {
   std::thread([] {
     EXPECT_STREQ(ferry_last_error(), "");
     EXPECT_EQ(ferry_session_resize(nullptr, 0, nullptr, 0), FERRY_INVALID_ARGUMENT);
-    EXPECT_EQ(ferry_session_resize_inputs(nullptr, nullptr, 0), FERRY_INVALID_ARGUMENT);
     EXPECT_STREQ(ferry_last_error(), "ferry_session_resize: session is NULL");
   }).join();
   EXPECT_STREQ(ferry_last_error(), "ferry_session_run: session is NULL");
