@@ -45,7 +45,8 @@ std::vector<Place> places_of(const Model& model, const std::string& name) {
        open.empty() ? "none" : open.c_str());
 }
 
-// The sizes of every open input in the blob as it is written; dimensions that stay open are 1 unless --shape binds them.
+// The sizes of every open input in the blob as it is written: unless --shape binds them, dimensions that stay open are 1, and
+// so is a batch.
 std::map<std::string, Dims> default_shapes(const Model& model, const std::vector<std::vector<Place>>& open,
                                            const std::map<std::string, Dims>& shapes) {
   std::map<std::string, Dims> out = shapes;
@@ -53,7 +54,17 @@ std::map<std::string, Dims> default_shapes(const Model& model, const std::vector
     for (const Place& place : places) {
       if (out.contains(place.input)) continue;
       Dims& dims = out[place.input];
-      for (const Dimension& d : find_input(model, place.input)->shape) dims.push_back(d.size < 0 ? 1 : d.size);
+      const std::vector<Dimension>& shape = find_input(model, place.input)->shape;
+      for (size_t i = 0; i < shape.size(); ++i) {
+        const auto is_named = [&](const Place& p) { return p.input == place.input && p.dim == i; };
+        const bool stays = std::any_of(open.begin(), open.end(), [&](const auto& of_name) {
+          return std::any_of(of_name.begin(), of_name.end(), is_named);
+        });
+        if (shape[i].size < 0 && i > 0 && !stays)
+          fail("input '%s' dimension %zu%s%s is open, too: bind it with --shape, or name it with --dynamic",
+               place.input.c_str(), i, shape[i].symbol.empty() ? "" : ", ", shape[i].symbol.c_str());
+        dims.push_back(shape[i].size < 0 ? 1 : shape[i].size);
+      }
     }
   }
   return out;

@@ -57,6 +57,9 @@ TEST(Dynamic, WhatCannotStayOpenIsSaid) {
   // torch's attention module takes samples and heads together.
   const std::string heads = refusal(options_for("vit_batch", {"batch"}));
   EXPECT_NE(heads.find("its parameters depend on an open size"), std::string::npos) << heads;
+  // One is left out: it is not taken for 1 in silence.
+  const std::string unbound = refusal(options_for("segmenter", {"batch"}));
+  EXPECT_NE(unbound.find("dimension 2, height is open, too"), std::string::npos) << unbound;
   // A position for each token, and no rule for more.
   const std::string positions = refusal(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
   EXPECT_NE(positions.find("depends on an open size"), std::string::npos) << positions;
