@@ -191,7 +191,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* sessi
 /* FERRY_NOT_FOUND where the model has no such tap or the session was not asked to keep it. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out);
 
-/* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. Where the GPU is lost or fails
+/* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. FERRY_INVALID_ARGUMENT: an input
+ * holds an index that lies outside what it points into; outputs hold no result. Where the GPU is lost or fails
  * meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this session. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
 
