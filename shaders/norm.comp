@@ -7,7 +7,9 @@
 
 layout(constant_id = 7) const uint kShares = 1;    // X, a power of two
 layout(constant_id = 8) const uint kBundles = 1;   // Y
-layout(constant_id = 9) const uint kResponse = 0;  // 1: 1 + weight * x / (mean + epsilon), as GRN does
+layout(constant_id = 9) const uint kKind = 0;
+const uint kResponse = 1;    // 1 + weight * x / (mean + epsilon), as GRN does
+const uint kUncentered = 2;  // the mean counts as 0, as in RMSNorm
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -51,7 +53,7 @@ void main() {
       barrier();
       const float mean = dot(partial[me - share], vec4(1)) / float(push.rows * push.group_size);
       barrier();
-      if (squares == 0) means[g] = mean;
+      if (squares == 0) means[g] = kKind == kUncentered ? 0 : mean;
       else factors[g] = 1 / sqrt(mean + push.epsilon);
     }
   }
@@ -62,7 +64,7 @@ void main() {
     const uint row = first_row + i / quads, quad = first + i % quads;
     vec4 value = LOAD_INPUT(row * push.row_quads + quad);
     const vec4 weight = LOAD_WEIGHT(quad);
-    if (kResponse == 1) {
+    if (kKind == kResponse) {
       value = 1 + weight * value / (means.x + push.epsilon);
     } else {
       const uvec4 group = min((uvec4(quad * 4) + uvec4(0, 1, 2, 3)) / push.group_size - first_group, push.bundle - 1);

@@ -61,7 +61,8 @@ std::string parameters_text(const fbs::OperatorT& op) {
   if (const auto* p = params.AsReshape()) return list_text("shape", p->shape);
   if (const auto* p = params.AsTranspose()) return list_text("perm", p->perm);
   if (const auto* p = params.AsSlice()) return list_text("begin", p->begin) + list_text(", size", p->size);
-  if (const auto* p = params.AsLayerNorm()) return format("epsilon %g", static_cast<double>(p->epsilon));
+  if (const auto* p = params.AsLayerNorm())
+    return format("epsilon %g%s", static_cast<double>(p->epsilon), p->centered ? "" : ", not centered");
   if (const auto* p = params.AsGroupNorm())
     return format("groups %d, epsilon %g", p->groups, static_cast<double>(p->epsilon));
   if (const auto* p = params.AsGrn()) return format("epsilon %g", static_cast<double>(p->epsilon));

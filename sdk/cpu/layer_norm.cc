@@ -17,11 +17,11 @@ float total(float* sums) {
 }
 
 // (x - mean) / sqrt(variance + epsilon) * weight + bias. The variance is of deviations from the mean, never a difference
-// of large numbers.
+// of large numbers. Not centered, the mean counts as 0.
 FERRY_KERNEL void normalize(const float* x, const float* weight, const float* bias, size_t count, float epsilon,
-                            float* y) {
+                            bool centered, float* y) {
   float sums[kLanes] = {};
-  size_t i = 0;
+  size_t i = centered ? 0 : count;
   for (; i + kLanes <= count; i += kLanes) {
     for (size_t k = 0; k < kLanes; ++k) sums[k] += x[i + k];
   }
@@ -41,7 +41,7 @@ FERRY_KERNEL void normalize(const float* x, const float* weight, const float* bi
 
 class LayerNorm : public Op {
  public:
-  explicit LayerNorm(float epsilon) : epsilon_(epsilon) {}
+  explicit LayerNorm(const fbs::LayerNorm& params) : epsilon_(params.epsilon()), centered_(params.centered()) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -60,13 +60,15 @@ class LayerNorm : public Op {
   Status run(pthreadpool_t pool) override {
     parallel_rows(pool, rows_, channels_, [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row)
-        normalize(inputs_[0] + row * channels_, inputs_[1], inputs_[2], channels_, epsilon_, output_ + row * channels_);
+        normalize(inputs_[0] + row * channels_, inputs_[1], inputs_[2], channels_, epsilon_, centered_,
+                  output_ + row * channels_);
     });
     return {};
   }
 
  private:
   float epsilon_;
+  bool centered_;
   size_t rows_ = 0, channels_ = 0;
   std::array<const float*, 3> inputs_{};
   float* output_ = nullptr;
@@ -75,7 +77,7 @@ class LayerNorm : public Op {
 }  // namespace
 
 Status create_layer_norm(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<LayerNorm>(op.params_as_LayerNorm()->epsilon());
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm());
   return {};
 }
 

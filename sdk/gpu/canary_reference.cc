@@ -163,7 +163,7 @@ void resize2d(const fbs::Resize2d& p, const Array& x, Array* out) {
 }
 
 // Groups of channels over `rows` rows each.
-void normalize(float epsilon, size_t groups, size_t rows, Inputs inputs, Array* out) {
+void normalize(float epsilon, bool centered, size_t groups, size_t rows, Inputs inputs, Array* out) {
   const std::vector<float>& x = inputs[0]->values;
   const size_t channels = inputs[1]->values.size(), size = channels / groups;
   for (size_t sample = 0; sample < x.size(); sample += rows * channels)
@@ -177,7 +177,8 @@ void normalize(float epsilon, size_t groups, size_t rows, Inputs inputs, Array* 
         return total;
       };
       const double count = static_cast<double>(rows * size);
-      const double mean = sum([&](size_t at, size_t, double* total) { *total += static_cast<double>(x[at]); }) / count;
+      const double mean =
+          centered ? sum([&](size_t at, size_t, double* total) { *total += static_cast<double>(x[at]); }) / count : 0;
       const double squares = sum([&](size_t at, size_t, double* total) {
         *total += (static_cast<double>(x[at]) - mean) * (static_cast<double>(x[at]) - mean);
       });
@@ -395,11 +396,15 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
     case fbs::OpParams::Slice: slice(*op.params_as_Slice(), x, &out); break;
     case fbs::OpParams::Softmax: softmax(x, &out); break;
     case fbs::OpParams::ConvTranspose2d: convolve(*op.params_as_ConvTranspose2d(), true, inputs, &out); break;
-    case fbs::OpParams::LayerNorm: normalize(op.params_as_LayerNorm()->epsilon(), 1, 1, inputs, &out); break;
+    case fbs::OpParams::LayerNorm: {
+      const fbs::LayerNorm& p = *op.params_as_LayerNorm();
+      normalize(p.epsilon(), p.centered(), 1, 1, inputs, &out);
+      break;
+    }
     case fbs::OpParams::GroupNorm: {
       const fbs::GroupNorm& p = *op.params_as_GroupNorm();
       const int64_t rows = x.shape.elements() / x.shape[0] / x.shape[x.shape.rank - 1];
-      normalize(p.epsilon(), static_cast<size_t>(p.groups()), static_cast<size_t>(rows), inputs, &out);
+      normalize(p.epsilon(), true, static_cast<size_t>(p.groups()), static_cast<size_t>(rows), inputs, &out);
       break;
     }
     case fbs::OpParams::Grn: grn(*op.params_as_Grn(), inputs, &out); break;

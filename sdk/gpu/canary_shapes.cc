@@ -107,6 +107,12 @@ Shape fewer_windows(const Params& p, const Shape& picture) {
 // Inputs and, where the operator's parameters are for the real shapes, the output: lowerings take it from there.
 bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs, Shape* output) {
   Shape& x = (*inputs)[0];
+  // Of what only says a size no element is read.
+  const Shape real = *output;
+  const auto shrink_sizes = [&] {
+    if (inputs->size() > 1) (*inputs)[1] = (*inputs)[1] == real ? *output : Shape{1};
+    return true;
+  };
   const auto all = [&](const Limit& limit) { std::transform(inputs->begin(), inputs->end(), inputs->begin(), limit); };
   switch (op.params_type()) {
     default: return false;  // they run on the CPU
@@ -145,13 +151,13 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       const fbs::WindowReverse& p = *op.params_as_WindowReverse();
       *output = fewer_windows(p, *output);
       x = {(*output)[0] * ((*output)[1] / p.window_h()) * ((*output)[2] / p.window_w()), x[1], (*output)[3]};
-      return true;
+      return shrink_sizes();
     }
     case fbs::OpParams::Resize2d: {  // by about the same factor
-      const Shape real = x, &to = *output;
+      const Shape from = x;
       x = Limit{20, 9, 7, 2}(x);
-      *output = {x[0], std::clamp(to[1] * x[1] / real[1], 1, 30), std::clamp(to[2] * x[2] / real[2], 1, 30), x[3]};
-      return true;
+      *output = {x[0], std::clamp(real[1] * x[1] / from[1], 1, 30), std::clamp(real[2] * x[2] / from[2], 1, 30), x[3]};
+      return shrink_sizes();
     }
     case fbs::OpParams::PixelShuffle: {
       const int32_t cell = op.params_as_PixelShuffle()->factor() * op.params_as_PixelShuffle()->factor();
@@ -168,7 +174,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       for (int d = 0; d < x.rank; ++d)
         x[d] = std::min(x[d], op.params_as_Slice()->begin()->Get(static_cast<unsigned>(d)) + small[d] + 2);
       *output = small;
-      return true;
+      return shrink_sizes();
     }
     case fbs::OpParams::Reshape: {  // rows of one length to rows of another
       const auto row = [](const Shape& shape) { return shape.rank == 0 ? 1 : fewer(shape[shape.rank - 1], 20); };

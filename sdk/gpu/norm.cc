@@ -12,7 +12,7 @@ namespace {
 struct Norm {
   uint32_t samples, rows, groups;
   float epsilon;
-  bool response = false;  // norm.comp: kResponse
+  enum Kind : uint32_t { Centered, Response, Uncentered } kind = Centered;  // norm.comp: kKind
 };
 
 uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
@@ -30,7 +30,7 @@ Status add_norm(const Norm& norm, Call call, Region region, Lowering* out) {
   call.workgroup = {shares, bundles, 1};
   const uint64_t count = uint64_t{norm.samples} * ((norm.groups + bundle - 1) / bundle);
   call.groups = spread(count, bundles, problem.limits);
-  call.constants = {shares, bundles, norm.response ? 1u : 0u};
+  call.constants = {shares, bundles, norm.kind};
   call.push = {norm.samples, norm.rows, norm.groups, group_size, bundle, std::bit_cast<uint32_t>(norm.epsilon)};
   call.flops = uint64_t{rows.rows} * rows.channels * 8;
   return out->add_with_epilogue(std::move(call), std::move(region));
@@ -47,7 +47,10 @@ Status add_norm(const Norm& norm, Lowering* out) {
 }  // namespace
 
 Status lower_layer_norm(const Problem& problem, int, Lowering* out) {
-  return add_norm({rows_of(problem.output).rows, 1, 1, problem.op.params_as_LayerNorm()->epsilon()}, out);
+  const fbs::LayerNorm& p = *problem.op.params_as_LayerNorm();
+  return add_norm(
+      {rows_of(problem.output).rows, 1, 1, p.epsilon(), p.centered() ? Norm::Kind::Centered : Norm::Kind::Uncentered},
+      out);
 }
 
 Status lower_group_norm(const Problem& problem, int, Lowering* out) {
@@ -80,7 +83,7 @@ Status lower_grn(const Problem& problem, int, Lowering* out) {
 
   inner.epilogue = {};
   Lowering normalize = out->with(inner);
-  FERRY_TRY(add_norm({samples, 1, 1, problem.op.params_as_Grn()->epsilon(), true},
+  FERRY_TRY(add_norm({samples, 1, 1, problem.op.params_as_Grn()->epsilon(), Norm::Kind::Response},
                      {.output = factors, .input = lengths}, {{pack_rows(problem.input_tensor(1), 1, rows.channels)}},
                      &normalize));
 

@@ -47,8 +47,9 @@ INSTANTIATE_TEST_SUITE_P(
                  {{"Transpose", 0}, {"Slice", 0}, {"Attention", 2}, {"WindowPartition", 2}, {"WindowReverse", 2}}},
         Exported{"quantized", {{"Cast", 0}, {"Conv2d", 1}, {"Linear", 1}}},
         Exported{"upscaler", {{"GroupNorm", 1}, {"PixelShuffle", 2}, {"Transpose", 0}}},
-        Exported{"rotary", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"Transpose", 0}}},
+        Exported{"rotary", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"LayerNorm", 1}, {"Transpose", 0}}},
         Exported{"rotary_pairs", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"Transpose", 0}}},
+        Exported{"rms", {{"LayerNorm", 4}, {"Reduce", 0}, {"Cast", 0}, {"Transpose", 0}}},
         Exported{"lrn", {{"Transpose", 0}}}),
     [](const auto& network) { return std::string(network.param.name); });
 

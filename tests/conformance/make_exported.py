@@ -149,6 +149,25 @@ class Rotary(nn.Module):
         return self.proj(y.transpose(1, 2).reshape(b, n, c))
 
 
+class RmsNorms(nn.Module):
+    """RMS norm as networks write it: in a wider type, as a quotient, as a power, without a weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.patch = nn.Conv2d(3, 12, 8, 8)
+        self.weights = nn.ParameterList([nn.Parameter(torch.ones(12)) for _ in range(3)])
+        self.layers = nn.ModuleList([nn.Linear(12, 12) for _ in range(4)])
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        wide = x.to(torch.float64)
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
+        x = x + self.layers[0](self.weights[0] * wide.to(x.dtype))
+        x = x + self.layers[1](x / torch.sqrt((x * x).mean(-1, keepdim=True) + 0.1) * self.weights[1])
+        x = x + self.layers[2](self.weights[2] * (x * (x.pow(2).mean(-1, keepdim=True) + 1e-5).pow(-0.5)))
+        return self.layers[3](torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5) * x)
+
+
 class Quantized(nn.Module):
     """As after training for 8 bits: weights and activations are quantised and dequantised."""
 
@@ -224,7 +243,7 @@ DYNAMIC = {
 }
 NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
             "upscaler": Upscaler, "quantized": Quantized, "rotary": lambda: Rotary(False),
-            "rotary_pairs": lambda: Rotary(True)}
+            "rotary_pairs": lambda: Rotary(True), "rms": RmsNorms}
 
 
 def write_tensor(path, tensor, name):

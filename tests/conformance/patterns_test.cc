@@ -178,6 +178,23 @@ TEST(Patterns, LayerNorm) {
   EXPECT_EQ(layer_norm(-1, 2, "y").count("LayerNorm"), 0u);
 }
 
+Ops rms_norm(int64_t axis, double power, const char* square_of) {
+  Net net;
+  const std::string mean = net.add("ReduceMean", {net.add("Pow", {square_of, net.number(power)})});
+  net.attribute("axes", ::onnx::AttributeProto::INTS)->add_ints(axis);
+  const std::string root = net.add("Sqrt", {net.add("Add", {net.number(1e-6), mean})});
+  net.add("Mul",
+          {net.constant({8}, std::vector<double>(8, 2.0)), net.add("Mul", {net.add("Reciprocal", {root}), "x"})});
+  return net.imported();
+}
+
+TEST(Patterns, RmsNorm) {
+  EXPECT_EQ(rms_norm(-1, 2, "x"), (Ops{{"LayerNorm", 1}}));
+  EXPECT_EQ(rms_norm(-2, 2, "x").count("LayerNorm"), 0u);
+  EXPECT_EQ(rms_norm(-1, 4, "x").count("LayerNorm"), 0u);
+  EXPECT_EQ(rms_norm(-1, 2, "y").count("LayerNorm"), 0u);
+}
+
 struct AttentionParts {
   int64_t axis = -1;
   bool scores_are_output = false, scaled_by_y = false, scaled_before = false;

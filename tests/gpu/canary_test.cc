@@ -218,6 +218,12 @@ Tensor normalized(Graph& graph, const Params& params, const Shape& x) {
 
 Tensor layer_norm(Graph& graph) { return normalized(graph, fbs::LayerNormT(), {2, 30, 303}); }
 
+Tensor rms_norm(Graph& graph) {
+  fbs::LayerNormT p;
+  p.centered = false;
+  return normalized(graph, p, {2, 30, 303});
+}
+
 Tensor grn(Graph& graph) { return normalized(graph, fbs::GrnT(), {2, 12, 25, 30}); }
 
 Tensor group_norm(Graph& graph) {
@@ -323,6 +329,7 @@ constexpr Fault kNone[] = {
     {"norm", "", "", "", layer_norm, true},
     {"norm", "", "", "", group_norm},
     {"norm", "", "", "", grn, true},
+    {"norm", "", "", "", rms_norm},
     {"reduce_rows", "", "", "", grn},
     {"attention", "", "", "", attention},
     {"attention", "", "", "", attention, true},
@@ -460,6 +467,7 @@ constexpr Fault kFaults[] = {
     {"norm", "norm.comp", "number / bundles * push.rows", "number / bundles", group_norm},
     {"norm", "norm.comp", "means[group.w]", "means[group.x]", group_norm, true},
     {"norm", "norm.comp", "means.x + push.epsilon", "1", grn},
+    {"norm", "norm.comp", "kKind == kUncentered ? 0 : mean", "mean", rms_norm},
     {"reduce_rows", "reduce_rows.comp", "kSquares == 1", "kSquares == 2", grn},
     {"attention", "attention.comp", "head / push.shared_heads) * push.keys", "head) * push.keys", attention},
     {"attention", "attention.comp", "n % bias.y", "n / bias.y", attention},

@@ -155,6 +155,13 @@ TEST(Slice, MatchesTheOracle) {
   expect_like_oracle(slice({0, 0, 0, 16}, {-1, -1, -1, 1}), {input({3, 3, 5, 17})}, 0);
 }
 
+TEST(Slice, TakesSizesFromAnotherTensor) {
+  // A table of positions, cut to the length of what is added to it, or of token numbers.
+  expect_like_oracle(slice({0, 0, 0}, {-1, -3, -1}), {constant({1, 16, 12}), input({2, 7, 12})}, 0);
+  expect_like_oracle(slice({2, 0}, {-3, -1}), {constant({16, 12}), ints({2, 7}, 0, 9)}, 0);
+  expect_like_oracle(slice({0, 1, 0, 0}, {-1, -3, -4, -1}), {input({2, 9, 8, 5}), input({1, 3, 4, 2})}, 0);
+}
+
 TEST(SliceOracle, CountsByHand) {
   const reference::Array y = oracle(slice({1, 0}, {1, 2}), {{{2, 3}, counting(6)}});
   EXPECT_EQ(y.shape, (Shape{1, 2}));

@@ -40,6 +40,21 @@ TEST(LayerNorm, TakesItsEpsilon) {
   expect_like_oracle(p, operands({2, 9, 12}), kBound);
 }
 
+TEST(RmsNorm, MatchesTheOracle) {
+  fbs::LayerNormT p;
+  p.centered = false;
+  for (const int channels : {1, 2, 3, 4, 13, 96, 257, 768, 1030}) {
+    SCOPED_TRACE(channels);
+    expect_like_oracle(p, operands({3, 5, channels}), kBound);
+  }
+  expect_like_oracle(p, operands({3, 7, 9, 40}), kBound);
+  expect_like_oracle(p, operands({23}), kBound);
+  expect_like_oracle(p, operands({2, 5000}), kBound);
+  expect_like_oracle(p, operands({2, 9, 60}, 99, 101), kBound);
+  p.epsilon = 0.5f;
+  expect_like_oracle(p, operands({2, 9, 12}), kBound);
+}
+
 TEST(GroupNorm, MatchesTheOracle) {
   for (const int groups : {1, 2, 3, 6}) {  // groups of 18, 9, 6 and 3 channels: some share quads
     SCOPED_TRACE(groups);
@@ -68,6 +83,8 @@ TEST(NormOracle, CountsByHand) {
   EXPECT_EQ(oracle(layer, {{{1, 2}, {3, 5}}, weight, bias}).values, (std::vector<double>{-1, 3}));
   EXPECT_EQ(oracle(group_norm(2, 0), {{{1, 2, 2}, {3, 7, 5, 1}}, weight, bias}).values,
             (std::vector<double>{-1, 3, 1, -1}));
+  layer.centered = false;  // a mean square of 25
+  EXPECT_EQ(oracle(layer, {{{1, 2}, {1, 7}}, weight, bias}).values, (std::vector<double>{0.2, 3.8}));
   fbs::GrnT grn;
   grn.epsilon = 0;  // lengths 5 and 15, mean 10
   EXPECT_EQ(oracle(grn, {{{1, 1, 2, 2}, {3, 9, 4, 12}}, weight, bias}).values, (std::vector<double>{4.5, 37, 6, 49}));

@@ -41,6 +41,14 @@ fbs::Resize2dT resize_to(fbs::ResizeKind kind, int height, int width, bool align
   return p;
 }
 
+TEST(Resize2d, TakesItsSidesFromAnotherTensor) {
+  for (const auto kind : {fbs::ResizeKind::Nearest, fbs::ResizeKind::Bilinear, fbs::ResizeKind::Bicubic}) {
+    const double bound = kind == fbs::ResizeKind::Nearest ? 0 : 5e-7;
+    expect_like_oracle(resize_to(kind, -3, -4, false), {input({2, 5, 7, 19}), input({2, 11, 13, 19})}, bound);
+    expect_like_oracle(resize_to(kind, -4, 9, false), {input({2, 5, 7, 3}), input({1, 4, 13})}, bound);
+  }
+}
+
 TEST(Resize2d, ReachesAnySizeWithBothCornerConventions) {
   for (const auto kind : {fbs::ResizeKind::Nearest, fbs::ResizeKind::Bilinear, fbs::ResizeKind::Bicubic}) {
     for (const bool align : {false, true}) {

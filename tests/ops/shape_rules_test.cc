@@ -331,9 +331,16 @@ TEST(ShapeRules, Slice) {
   expect_refusal(slice({1}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
                  "slice: begin has 1 entries for input [4,5], expected 2");
   expect_refusal(slice({-1, 0}, {2, -1}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: dimension 0 begins at -1 with size 2, expected 0 or more and -1 or above 0");
+                 "slice: dimension 0 begins at -1 with size 2, expected 0 or more and not 0");
   expect_refusal(slice({0, 0}, {2, 0}), {{4, 5}}, FERRY_CORRUPT,
-                 "slice: dimension 1 begins at 0 with size 0, expected 0 or more and -1 or above 0");
+                 "slice: dimension 1 begins at 0 with size 0, expected 0 or more and not 0");
+  expect_shape(slice({1, 0}, {-3, -2}), {{4, 5}, {1, 3}}, {3, 1});
+  expect_refusal(slice({1, 0}, {-4, -1}), {{4, 5}, {1, 3}}, FERRY_CORRUPT,
+                 "slice: a size stands for dimension 2 of a second input, which is not there");
+  expect_refusal(slice({1, 0}, {2, -kHuge}), {{4, 5}}, FERRY_CORRUPT,
+                 "slice: a size stands for dimension 2147483645 of a second input, which is not there");
+  expect_refusal(slice({2, 0}, {-3, -1}), {{4, 5}, {1, 3}}, FERRY_SHAPE_MISMATCH,
+                 "slice: elements 2 to 5 of dimension 0 are outside input [4,5]");
   expect_refusal(slice({3, 0}, {2, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,
                  "slice: elements 3 to 5 of dimension 0 are outside input [4,5]");
   expect_refusal(slice({4, 0}, {-1, -1}), {{4, 5}}, FERRY_SHAPE_MISMATCH,

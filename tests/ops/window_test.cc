@@ -39,6 +39,15 @@ TEST(Window, ReverseMatchesTheOracle) {
   for (const Windows& c : kCases) expect_like_oracle(c.reverse(), {input(c.windows())}, 0);
 }
 
+TEST(Window, ReverseTakesItsSidesFromAnotherTensor) {
+  for (const Windows& c : kCases) {
+    auto params = c.reverse();
+    params.height = -3;
+    params.width = -4;
+    expect_like_oracle(params, {input(c.windows()), input({1, c.height, c.width, 2})}, 0);
+  }
+}
+
 TEST(WindowOracle, CountsByHand) {
   const Windows c{1, 2, 4, 1, 2, 2, 1, 1};
   // Rolled: 5 6 7 4 above 1 2 3 0.

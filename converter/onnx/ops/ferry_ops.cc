@@ -75,12 +75,6 @@ void ferry_filled_places(Op& op) {
   op.set(make_array(Type::Float32, condition.dims, values));
 }
 
-void ferry_layer_norm(Op& op) {
-  fbs::LayerNormT params;
-  params.epsilon = static_cast<float>(op.number("epsilon", 1e-5));
-  op.set(op.graph().add_op("", params, {op.tensor(0), op.tensor(1), op.tensor(2)}));
-}
-
 void ferry_gelu(Op& op) { op.set(unary(op.tensor(0), fbs::UnaryKind::Gelu)); }
 void ferry_gelu_tanh(Op& op) { op.set(unary(op.tensor(0), fbs::UnaryKind::GeluTanh)); }
 void ferry_silu(Op& op) { op.set(unary(op.tensor(0), fbs::UnaryKind::Silu)); }

@@ -42,6 +42,28 @@ Tensor group_norm(Op& op, int64_t groups, const std::vector<double>& weight, con
   return reshape_to(to_channels_first(y), dims);
 }
 
+// A constant that an input holds, or as many times `otherwise`, for the dimensions that are normalised.
+Tensor per_column(Op& op, size_t input, const char* what, const Dims& normalized, double otherwise) {
+  const int64_t columns = count_elements(normalized);
+  if (op.has(input))
+    return add_constant(op.graph(), op.node().inputs[input],
+                        expand(op.array(input, what), normalized).reshaped({columns}));
+  return add_values(op.graph(), op.node().name + "." + what, {columns},
+                    std::vector<double>(static_cast<size_t>(columns), otherwise));
+}
+
+// Inputs x, weight, bias; over the dimensions from `axis` on.
+Tensor layer_norm(Op& op, int axis, bool centered) {
+  const Dims dims = op.dims(0), normalized(dims.begin() + axis, dims.end());
+  fbs::LayerNormT params;
+  params.epsilon = static_cast<float>(op.number("epsilon", 1e-5));
+  params.centered = centered;
+  Dims flat(dims.begin(), dims.begin() + axis);
+  flat.push_back(count_elements(normalized));
+  const Tensor weight = per_column(op, 1, "Scale", normalized, 1), bias = per_column(op, 2, "B", normalized, 0);
+  return reshape_to(op.graph().add_op("", params, {reshape_to(op.tensor(0), flat), weight, bias}), dims);
+}
+
 Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) { return reduce(x, kind, axes, true); }
 
 }  // namespace
@@ -96,35 +118,23 @@ void ferry_group_norm(Op& op) {
 }
 
 void layer_normalization(Op& op) {
-  const Dims dims = op.dims(0);
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
-  const Dims normalized(dims.begin() + axis, dims.end());
-  const int64_t columns = count_elements(normalized);
-  const Array scale = expand(op.array(1, "Scale"), normalized);
-  const Tensor weight = add_constant(op.graph(), op.node().inputs[1], scale.reshaped({columns}));
-  const Tensor bias = op.has(2) ? add_constant(op.graph(), op.node().inputs[2],
-                                               expand(op.array(2, "B"), normalized).reshaped({columns}))
-                                : add_values(op.graph(), op.node().name + ".bias", {columns},
-                                             std::vector<double>(static_cast<size_t>(columns), 0.0));
-  fbs::LayerNormT params;
-  params.epsilon = static_cast<float>(op.number("epsilon", 1e-5));
-  Dims flat(dims.begin(), dims.begin() + axis);
-  flat.push_back(columns);
-  const Tensor x = op.tensor(0);
-  op.set(reshape_to(op.graph().add_op("", params, {reshape_to(x, flat), weight, bias}), dims));
+  op.set(layer_norm(op, axis, true));
   if (!op.wants(1) && !op.wants(2)) return;
+  const Tensor x = op.tensor(0);
   std::vector<int> axes(static_cast<size_t>(op.rank(0) - axis));
   std::iota(axes.begin(), axes.end(), axis);
   const Tensor mean = reduced(x, fbs::ReduceKind::Mean, axes);
   const Tensor variance = reduced(unary(x - mean, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
   op.set(1, mean);
   op.set(2, binary(fbs::BinaryKind::Div, scalar(x, 1),
-                   unary(variance + static_cast<double>(params.epsilon), fbs::UnaryKind::Sqrt)));
+                   unary(variance + op.number("epsilon", 1e-5), fbs::UnaryKind::Sqrt)));
 }
 
 // x / sqrt(mean(x^2) + epsilon) * scale.
 void rms_normalization(Op& op) {
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
+  if (op.known(1)) return op.set(layer_norm(op, axis, false));
   std::vector<int> axes(static_cast<size_t>(op.rank(0) - axis));
   std::iota(axes.begin(), axes.end(), axis);
   const Tensor x = op.tensor(0);
@@ -132,6 +142,9 @@ void rms_normalization(Op& op) {
   const Tensor root = unary(squares + op.number("epsilon", 1e-5), fbs::UnaryKind::Sqrt);
   op.set(binary(fbs::BinaryKind::Div, x, root) * op.tensor(1));
 }
+
+void ferry_layer_norm(Op& op) { op.set(layer_norm(op, op.rank(0) - 1, true)); }
+void ferry_rms_norm(Op& op) { op.set(layer_norm(op, op.rank(0) - 1, false)); }
 
 void mean_variance_normalization(Op& op) {
   const std::vector<int> axes = op.axes(op.integers("axes", {0, 2, 3}), op.rank(0));

@@ -191,6 +191,7 @@ void rnn(Op& op);
 void ferry_attention(Op& op);
 void ferry_filled_places(Op& op);
 void ferry_layer_norm(Op& op);
+void ferry_rms_norm(Op& op);
 void ferry_gelu(Op& op);
 void ferry_gelu_tanh(Op& op);
 void ferry_silu(Op& op);

@@ -126,6 +126,7 @@ constexpr Row kOps[] = {
     {"Shrink", shrink},
     {"Sigmoid", sigmoid},
     {"Sign", sign},
+    {"SimplifiedLayerNormalization", rms_normalization},  // what ONNX Runtime calls it
     {"Sin", sin},
     {"Size", size},
     {"Slice", slice},
@@ -163,6 +164,7 @@ constexpr Row kFerryOps[] = {
     {"HardSwish", hard_swish},
     {"LayerNorm", ferry_layer_norm},
     {"QuantizeDequantize", ferry_quantize_dequantize},
+    {"RmsNorm", ferry_rms_norm},
     {"Silu", ferry_silu},
 };
 

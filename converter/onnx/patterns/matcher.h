@@ -60,6 +60,7 @@ void recognise_gelu_tanh(Matcher& matcher);
 void recognise_silu(Matcher& matcher);
 void recognise_hard_swish(Matcher& matcher);
 void recognise_layer_norm(Matcher& matcher);
+void recognise_rms_norm(Matcher& matcher);
 void recognise_group_norm(Matcher& matcher);
 void recognise_attention(Matcher& matcher);
 void recognise_quantize_dequantize(Matcher& matcher);

@@ -18,6 +18,7 @@ constexpr Pattern kPatterns[] = {
     {"silu", recognise_silu, nullptr},
     {"hard_swish", recognise_hard_swish, nullptr},
     {"layer_norm", recognise_layer_norm, nullptr},
+    {"rms_norm", recognise_rms_norm, nullptr},
     {"group_norm", recognise_group_norm, nullptr},
     {"attention", recognise_attention, nullptr},
     {"quantize_dequantize", recognise_quantize_dequantize, nullptr},

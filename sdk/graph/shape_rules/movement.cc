@@ -38,18 +38,36 @@ Status rule(const char* op, const fbs::PixelShuffle& p, Shapes inputs, Shape* ou
   return append(op, x[3] / (factor * factor), output);
 }
 
+namespace {
+
+// What a size says that may stand for a dimension of the second input, which is there for that alone.
+Status resolve_size(const char* op, Shapes inputs, int32_t* size) {
+  FERRY_TRY(check_count(op, inputs, 1, 2));
+  if (*size >= -1) return {};
+  const int32_t dim = -(*size + 2);
+  if (inputs.size() < 2 || dim >= inputs[1].rank)
+    return error(FERRY_CORRUPT, "%s: a size stands for dimension %d of a second input, which is not there", op, dim);
+  *size = inputs[1][dim];
+  return {};
+}
+
+}  // namespace
+
 Status rule(const char* op, const fbs::Resize2d& p, Shapes inputs, Shape* output) {
   if (p.kind() > fbs::ResizeKind::MAX)
     return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(p.kind()));
   FERRY_TRY(check_parameter(op, "scale_h", p.scale_h(), 1));
   FERRY_TRY(check_parameter(op, "scale_w", p.scale_w(), 1));
-  FERRY_TRY(check_parameter(op, "height", p.height(), 0));
-  FERRY_TRY(check_parameter(op, "width", p.width(), 0));
-  FERRY_TRY(check_image(op, inputs));
+  int32_t height = p.height(), width = p.width();
+  FERRY_TRY(resolve_size(op, inputs, &height));
+  FERRY_TRY(resolve_size(op, inputs, &width));
+  FERRY_TRY(check_parameter(op, "height", height, 0));
+  FERRY_TRY(check_parameter(op, "width", width, 0));
+  FERRY_TRY(check_rank(op, "input", inputs[0], 4));
   const Shape& x = inputs[0];
   FERRY_TRY(append(op, x[0], output));
-  FERRY_TRY(append(op, p.height() > 0 ? p.height() : int64_t{x[1]} * p.scale_h(), output));
-  FERRY_TRY(append(op, p.width() > 0 ? p.width() : int64_t{x[2]} * p.scale_w(), output));
+  FERRY_TRY(append(op, height > 0 ? int64_t{height} : int64_t{x[1]} * p.scale_h(), output));
+  FERRY_TRY(append(op, width > 0 ? int64_t{width} : int64_t{x[2]} * p.scale_w(), output));
   return append(op, x[3], output);
 }
 
@@ -119,16 +137,17 @@ Status rule(const char* op, const fbs::Transpose& p, Shapes inputs, Shape* outpu
 }
 
 Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output) {
-  FERRY_TRY(check_count(op, inputs, 1, 1));
+  FERRY_TRY(check_count(op, inputs, 1, 2));
   const Shape& x = inputs[0];
   FERRY_TRY(check_length(op, "begin", p.begin(), x));
   FERRY_TRY(check_length(op, "size", p.size(), x));
   for (int i = 0; i < x.rank; ++i) {
+    int32_t given = at(p.size(), i);
+    FERRY_TRY(resolve_size(op, inputs, &given));
     const int64_t begin = at(p.begin(), i);
-    int64_t size = at(p.size(), i);
-    if (begin < 0 || size < -1 || size == 0)
-      return error(FERRY_CORRUPT,
-                   "%s: dimension %d begins at %lld with size %lld, expected 0 or more and -1 or above 0", op, i,
+    int64_t size = given;
+    if (begin < 0 || size == 0)
+      return error(FERRY_CORRUPT, "%s: dimension %d begins at %lld with size %lld, expected 0 or more and not 0", op, i,
                    static_cast<long long>(begin), static_cast<long long>(size));
     if (size == -1) size = x[i] - begin;
     if (size < 1 || begin + size > x[i])
@@ -168,19 +187,21 @@ Status rule(const char* op, const fbs::WindowPartition& p, Shapes inputs, Shape*
 }
 
 Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* output) {
-  FERRY_TRY(check_count(op, inputs, 1, 1));
-  FERRY_TRY(check_parameter(op, "height", p.height(), 1));
-  FERRY_TRY(check_parameter(op, "width", p.width(), 1));
-  FERRY_TRY(check_windows(op, p, p.height(), p.width()));
+  int32_t height = p.height(), width = p.width();
+  FERRY_TRY(resolve_size(op, inputs, &height));
+  FERRY_TRY(resolve_size(op, inputs, &width));
+  FERRY_TRY(check_parameter(op, "height", height, 1));
+  FERRY_TRY(check_parameter(op, "width", width, 1));
+  FERRY_TRY(check_windows(op, p, height, width));
   const Shape& x = inputs[0];
   FERRY_TRY(check_rank(op, "input", x, 3));
-  const int64_t windows = int64_t{p.height() / p.window_h()} * (p.width() / p.window_w());
+  const int64_t windows = int64_t{height / p.window_h()} * (width / p.window_w());
   if (x[0] % windows != 0 || x[1] != int64_t{p.window_h()} * p.window_w())
     return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold pictures of %dx%d in windows of %dx%d", op,
-                 to_string(x).c_str(), p.height(), p.width(), p.window_h(), p.window_w());
+                 to_string(x).c_str(), height, width, p.window_h(), p.window_w());
   FERRY_TRY(append(op, x[0] / windows, output));
-  FERRY_TRY(append(op, p.height(), output));
-  FERRY_TRY(append(op, p.width(), output));
+  FERRY_TRY(append(op, height, output));
+  FERRY_TRY(append(op, width, output));
   return append(op, x[2], output);
 }
 
