@@ -70,6 +70,37 @@ std::map<std::string, Dims> default_shapes(const Model& model, const std::vector
   return out;
 }
 
+// Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes; but
+// where there is none, as positions may be computed, kLongest or twice what it has in `sizes`.
+void enlarge(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<Place>& places,
+             const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest) {
+  constexpr int64_t kLongest = 2048;
+  const auto set = [&](std::map<std::string, Dims>* of, int64_t size) {
+    for (const Place& place : places) of->at(place.input).at(place.dim) = size;
+  };
+  std::vector<Shape> tables;
+  const auto imports = [&](int64_t size) {
+    std::map<std::string, Dims> tried = sizes;
+    set(&tried, size);
+    try {
+      tables = generaliser.table_shapes(*import_at(tried));
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  };
+  int64_t good = sizes.at(places.front().input).at(places.front().dim), bad = std::max(kLongest, 2 * good);
+  if (!imports(good)) return;
+  const std::vector<Shape> before = tables;
+  if (imports(2 * good) && tables == before) return;
+  if (imports(bad)) good = bad;
+  while (bad - good > 1) {
+    const int64_t middle = good + (bad - good) / 2;
+    (imports(middle) ? good : bad) = middle;
+  }
+  set(largest, good);
+}
+
 }  // namespace
 
 std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std::string>& open,
@@ -78,15 +109,16 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
   for (const std::string& name : open) places.push_back(places_of(model, name));
   const std::map<std::string, Dims> written = default_shapes(model, places, shapes);
   // Open dimension i is `times` + i times as large as it is written, and `more` on top.
-  const auto at = [&](int64_t times, int64_t more) {
+  const auto sizes_at = [&](int64_t times, int64_t more) {
     std::map<std::string, Dims> sizes = written;
     for (size_t i = 0; i < places.size(); ++i)
       for (const Place& place : places[i]) {
         int64_t& size = sizes.at(place.input).at(place.dim);
         size = size * (times + static_cast<int64_t>(i)) + more;
       }
-    return import_at(sizes);
+    return sizes;
   };
+  const auto at = [&](int64_t times, int64_t more) { return import_at(sizes_at(times, more)); };
   std::vector<Shape> inputs;
   {
     const std::unique_ptr<Graph> as_written = import_at(written);
@@ -96,14 +128,19 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
 
   std::unique_ptr<Graph> graph = at(2, 0);
   Generaliser generaliser(*graph, model.opset);
-  generaliser.include(*at(3, 0));
   // Padding may go by what is left over when a size is divided, which an odd size shows, where the network takes one.
   std::unique_ptr<Graph> odd;
   try {
     odd = at(2, 1);
   } catch (const Error&) {
   }
+  generaliser.include(*at(3, 0), odd.get());
   if (odd && generaliser.reasons().empty()) generaliser.check(*odd);
+  if (generaliser.reasons().empty() && generaliser.has_tables()) {
+    std::map<std::string, Dims> largest = sizes_at(2, 0);
+    for (const std::vector<Place>& of_name : places) enlarge(generaliser, import_at, of_name, sizes_at(2, 0), &largest);
+    generaliser.lengthen_tables(*import_at(largest));
+  }
   if (!generaliser.reasons().empty()) throw Refused(model.path.filename().string(), generaliser.reasons());
   generaliser.finish(inputs);
   return graph;

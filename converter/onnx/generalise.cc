@@ -11,11 +11,17 @@ namespace {
 
 std::unique_ptr<fbs::OperatorT> copy_of(const fbs::OperatorT& op) { return std::make_unique<fbs::OperatorT>(op); }
 
-// Parameters that only say how large the output is.
+bool has_sizes(const fbs::OperatorT& op) {
+  return op.params.AsReshape() || op.params.AsSlice() || op.params.AsResize2d() || op.params.AsWindowReverse();
+}
+
+// Parameters that only say how large the output is, and an input that is there for that.
 void forget_sizes(fbs::OperatorT& op) {
+  if (has_sizes(op)) op.inputs.resize(1);
   if (auto* reshape = op.params.AsReshape()) reshape->shape.clear();
   if (auto* slice = op.params.AsSlice()) slice->size.clear();
   if (auto* resize = op.params.AsResize2d()) resize->scale_h = resize->scale_w = resize->height = resize->width = 1;
+  if (auto* reverse = op.params.AsWindowReverse()) reverse->height = reverse->width = 1;
 }
 
 std::vector<uint8_t> bytes_of(const fbs::OperatorT& op) {
@@ -53,44 +59,6 @@ bool copies(const fbs::OperatorT& op, int i, const Graph& a, const Graph& b) {
   return true;
 }
 
-// How often the input's dimension fits into the output's, in both graphs; 0 where that differs.
-int32_t scale_of(const fbs::OperatorT& op, int dim, const Graph& a, const Graph& b) {
-  int32_t scale = 0;
-  for (const Graph* graph : {&a, &b}) {
-    const int32_t in = graph->shape(op.inputs.front())[dim], out = graph->shape(op.outputs.front())[dim];
-    if (out % in != 0 || (scale != 0 && scale != out / in)) return 0;
-    scale = out / in;
-  }
-  return scale;
-}
-
-// Sizes of `op`, which has them for graph `a`, are written so that they hold for `b`, too, where that can be.
-void open_sizes(fbs::OperatorT& op, const Graph& a, const Graph& b) {
-  const Shape in_a = a.shape(op.inputs.front()), out_a = a.shape(op.outputs.front());
-  const Shape in_b = b.shape(op.inputs.front()), out_b = b.shape(op.outputs.front());
-  if (auto* reshape = op.params.AsReshape()) {
-    for (int i = 0; i < out_a.rank; ++i) {
-      int32_t& size = reshape->shape[static_cast<size_t>(i)];
-      if (out_a[i] != out_b[i]) size = copies(op, i, a, b) ? 0 : -1;
-    }
-  } else if (auto* slice = op.params.AsSlice()) {
-    for (int i = 0; i < out_a.rank; ++i) {
-      const int32_t begin = slice->begin[static_cast<size_t>(i)];
-      if (out_a[i] != out_b[i] && begin + out_a[i] == in_a[i] && begin + out_b[i] == in_b[i])
-        slice->size[static_cast<size_t>(i)] = -1;
-    }
-  } else if (auto* resize = op.params.AsResize2d()) {
-    const auto open = [&](int dim, int32_t* size, int32_t* scale) {
-      const int32_t factor = scale_of(op, dim, a, b);
-      if (out_a[dim] == out_b[dim] || factor == 0) return;
-      *size = 0;
-      *scale = factor;
-    };
-    open(1, &resize->height, &resize->scale_h);
-    open(2, &resize->width, &resize->scale_w);
-  }
-}
-
 // An array whose places along some dimensions are alike, with those dimensions of size 1.
 struct Once {
   Shape shape;
@@ -125,6 +93,31 @@ bool same_constant(const Graph& a, const Graph& b, int tensor) {
   return a.at(tensor).dtype == b.at(tensor).dtype && a.shape(tensor) == b.shape(tensor) && std::ranges::equal(x, y);
 }
 
+// Whether the values of `part` are the first of `whole` along every dimension.
+bool begins(const Graph& whole_graph, const Graph& part_graph, int tensor) {
+  const Shape whole = whole_graph.shape(tensor), part = part_graph.shape(tensor);
+  if (whole.rank != part.rank || whole_graph.at(tensor).dtype != part_graph.at(tensor).dtype) return false;
+  for (int i = 0; i < part.rank; ++i)
+    if (part[i] > whole[i]) return false;
+  const std::vector<double> values = whole_graph.values(tensor), first = part_graph.values(tensor);
+  for (size_t element = 0; element < first.size(); ++element) {
+    size_t rest = element, place = 0, stride = 1;
+    for (int i = part.rank - 1; i >= 0; --i) {
+      place += rest % static_cast<size_t>(part[i]) * stride;
+      rest /= static_cast<size_t>(part[i]);
+      stride *= static_cast<size_t>(whole[i]);
+    }
+    if (values[place] != first[element]) return false;
+  }
+  return true;
+}
+
+// Whether an input may be computed where it is a constant now.
+bool takes_computed(const fbs::OperatorT& op, size_t input) {
+  return op.params.AsBinary() || op.params.AsConcat() || op.params.AsSelect() || op.params.AsGather() ||
+         (op.params.AsRotaryEmbedding() && input > 0) || (op.params.AsAttention() && input >= 3);
+}
+
 // Whether an input that repeats itself along these dimensions may have size 1 there.
 bool takes_once(const fbs::OperatorT& op, size_t input, const std::vector<int>& along) {
   if (op.params.AsBinary()) return true;
@@ -149,40 +142,185 @@ bool Generaliser::same_operators(const Graph& other) {
   return false;
 }
 
-void Generaliser::include(const Graph& other) {
+void Generaliser::include(const Graph& other, const Graph* third) {
   if (!same_operators(other)) return;
-  for (size_t i = 0; i < graph_.model.operators.size(); ++i)
-    include_operator(*graph_.model.operators[i], *other.model.operators[i], other);
+  const bool alike = third && third->model.operators.size() == graph_.model.operators.size() &&
+                     third->model.tensors.size() == graph_.model.tensors.size();
+  third_ = alike ? third : nullptr;
+  for (size_t i = 0; i < graph_.model.operators.size(); ++i) include_operator(i, other);
+  third_ = nullptr;
 }
 
-void Generaliser::include_operator(fbs::OperatorT& op, const fbs::OperatorT& same, const Graph& other) {
+// How often the input's dimension fits into the output's, in every graph; 0 where that differs.
+int32_t Generaliser::scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const {
+  int32_t scale = 0;
+  for (const Graph* graph : {const_cast<const Graph*>(&graph_), &other, third_}) {
+    if (!graph) continue;
+    const int32_t in = graph->shape(op.inputs.front())[dim], out = graph->shape(op.outputs.front())[dim];
+    if (out % in != 0 || (scale != 0 && scale != out / in)) return 0;
+    scale = out / in;
+  }
+  return scale;
+}
+
+// A value that is there before operator `i` and has dimensions as large as these of `tensor`, in every graph. Inputs come
+// first, which are held anyway, then what is nearest.
+std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor, const std::vector<int>& dims,
+                                                            const Graph& other) const {
+  const auto has = [&](int value, int d, int wanted) {
+    return graph_.shape(value)[d] == graph_.shape(tensor)[wanted] &&
+           other.shape(value)[d] == other.shape(tensor)[wanted] &&
+           (!third_ || third_->shape(value)[d] == third_->shape(tensor)[wanted]);
+  };
+  std::vector<int> values;
+  for (const auto& port : graph_.model.inputs) values.push_back(static_cast<int>(port->tensor));
+  for (const int input : graph_.model.operators[i]->inputs)
+    if (!graph_.is_constant(input)) values.push_back(input);
+  for (size_t k = i; k-- > 0;) values.push_back(graph_.model.operators[k]->outputs.front());
+  for (const int value : values) {
+    Source source{value, {}};
+    for (const int wanted : dims)
+      for (int d = 0; d < graph_.shape(value).rank; ++d)
+        if (has(value, d, wanted)) {
+          source.dims.push_back(d);
+          break;
+        }
+    if (source.dims.size() == dims.size()) return source;
+  }
+  return {};
+}
+
+// Sizes of operator `i`, which has them for the graph, are written so that they hold for `other`, too, where that can be.
+void Generaliser::open_sizes(size_t i, const Graph& other) {
+  fbs::OperatorT& op = *graph_.model.operators[i];
+  const int output = op.outputs.front();
+  const Shape in_a = graph_.shape(op.inputs.front()), out_a = graph_.shape(output);
+  const Shape in_b = other.shape(op.inputs.front()), out_b = other.shape(output);
+  std::vector<int> dims;        // of the output, whose sizes another tensor has
+  std::vector<int32_t*> sizes;  // of them
+  if (auto* reshape = op.params.AsReshape()) {
+    for (int d = 0; d < out_a.rank; ++d) {
+      int32_t& size = reshape->shape[static_cast<size_t>(d)];
+      if (out_a[d] == out_b[d]) continue;
+      size = copies(op, d, graph_, other) ? 0 : -1;
+      if (size == 0) continue;
+      dims.push_back(d);
+      sizes.push_back(&size);
+    }
+    if (!dims.empty()) {  // one is inferred
+      dims.pop_back();
+      sizes.pop_back();
+    }
+  } else if (auto* slice = op.params.AsSlice()) {
+    for (int d = 0; d < out_a.rank; ++d) {
+      const int32_t begin = slice->begin[static_cast<size_t>(d)];
+      int32_t& size = slice->size[static_cast<size_t>(d)];
+      if (out_a[d] == out_b[d]) continue;
+      if (begin + out_a[d] == in_a[d] && begin + out_b[d] == in_b[d]) {
+        size = -1;
+      } else {
+        dims.push_back(d);
+        sizes.push_back(&size);
+      }
+    }
+  } else if (auto* resize = op.params.AsResize2d()) {
+    const auto open = [&](int d, int32_t* size, int32_t* scale) {
+      if (out_a[d] == out_b[d]) return;
+      if (const int32_t factor = scale_of(op, d, other)) {
+        *size = 0;
+        *scale = factor;
+      } else {
+        dims.push_back(d);
+        sizes.push_back(size);
+      }
+    };
+    open(1, &resize->height, &resize->scale_h);
+    open(2, &resize->width, &resize->scale_w);
+  } else if (auto* reverse = op.params.AsWindowReverse()) {
+    dims = {1, 2};
+    sizes = {&reverse->height, &reverse->width};
+  }
+  const std::optional<Source> source = dims.empty() ? std::nullopt : find_source(i, output, dims, other);
+  if (!source) return;
+  op.inputs.push_back(source->tensor);
+  for (size_t k = 0; k < sizes.size(); ++k) *sizes[k] = -2 - source->dims[k];
+}
+
+void Generaliser::include_operator(size_t i, const Graph& other) {
+  fbs::OperatorT& op = *graph_.model.operators[i];
+  const fbs::OperatorT& same = *other.model.operators[i];
   if (!alike_but_for_sizes(op, same)) return give_reason(op, "its parameters depend on an open size");
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const bool constant = graph_.is_constant(op.inputs[i]);
-    if (constant != other.is_constant(op.inputs[i])) return give_reason(op, "it is computed for one size only");
-    if (constant && !same_constant(graph_, other, op.inputs[i])) include_constant(op, i, other);
+  for (size_t k = 0; k < op.inputs.size(); ++k) {
+    const bool constant = graph_.is_constant(op.inputs[k]);
+    if (constant != other.is_constant(op.inputs[k])) return give_reason(op, "it is computed for one size only");
+    if (constant && !same_constant(graph_, other, op.inputs[k])) include_constant(i, k, other);
   }
   if (gives(op, other)) return;
-  open_sizes(op, graph_, other);
+  open_sizes(i, other);
   const int output = op.outputs.front();
   if (!gives(op, other) || !gives(op, graph_))
     give_reason(op, "it gives " + to_string(graph_.shape(output)) + " for one size, " + to_string(other.shape(output)) +
                         " for another, which its parameters cannot say at once");
 }
 
-void Generaliser::include_constant(const fbs::OperatorT& op, size_t input, const Graph& other) {
+void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
+  const fbs::OperatorT& op = *graph_.model.operators[i];
   const int tensor = op.inputs[input];
   const Shape a = graph_.shape(tensor), b = other.shape(tensor);
   std::vector<int> along = repeat_[tensor];
-  for (int i = 0; i < a.rank && a.rank == b.rank; ++i)
-    if (a[i] != b[i] && std::find(along.begin(), along.end(), i) == along.end()) along.push_back(i);
+  for (int d = 0; d < a.rank && a.rank == b.rank; ++d)
+    if (a[d] != b[d] && std::find(along.begin(), along.end(), d) == along.end()) along.push_back(d);
   std::sort(along.begin(), along.end());
   const Once mine = hold_once(graph_.values(tensor), a, along), theirs = hold_once(other.values(tensor), b, along);
-  if (!mine.alike || !theirs.alike || mine.shape != theirs.shape || mine.values != theirs.values ||
-      !takes_once(op, input, along))
-    return give_reason(
-        op, "its constant '" + graph_.at(tensor).name + "' of shape " + to_string(a) + " depends on an open size");
-  repeat_[tensor] = along;
+  const bool repeats = mine.alike && theirs.alike && mine.shape == theirs.shape && mine.values == theirs.values;
+  if (repeats && takes_once(op, input, along)) {
+    repeat_[tensor] = along;
+    return;
+  }
+  repeat_.erase(tensor);
+  if (!takes_computed(op, input) || !include_table(i, tensor, along, other))
+    give_reason(op,
+                "its constant '" + graph_.at(tensor).name + "' of shape " + to_string(a) + " depends on an open size");
+}
+
+bool Generaliser::include_table(size_t i, int tensor, const std::vector<int>& growing, const Graph& other) {
+  if (growing.empty() || !begins(other, graph_, tensor)) return false;
+  const std::optional<Source> source = find_source(i, tensor, growing, other);
+  if (source) tables_[tensor] = {growing, *source, -1};
+  return source.has_value();
+}
+
+std::vector<Shape> Generaliser::table_shapes(const Graph& other) const {
+  std::vector<Shape> shapes;
+  for (const auto& entry : tables_) shapes.push_back(other.shape(entry.first));
+  return shapes;
+}
+
+void Generaliser::lengthen_tables(const Graph& largest) {
+  if (!same_operators(largest)) return;
+  for (auto& [tensor, table] : tables_) {
+    const auto reads = [&, wanted = tensor](const auto& op) {
+      return std::find(op->inputs.begin(), op->inputs.end(), wanted) != op->inputs.end();
+    };
+    const auto& ops = graph_.model.operators;
+    if (!largest.is_constant(tensor) || !begins(largest, graph_, tensor))
+      give_reason(**std::find_if(ops.begin(), ops.end(), reads),
+                  "its constant '" + graph_.at(tensor).name + "' is of another kind for a large open size");
+    else
+      table.whole = add_alike(tensor, largest.shape(tensor), largest.values(tensor));
+  }
+}
+
+// The part of a table that is as long as its source.
+Tensor Generaliser::cut(const std::string& name, int tensor) {
+  const Table& table = tables_.at(tensor);
+  const Tensor whole{&graph_, table.whole};
+  fbs::SliceT slice;
+  slice.begin.assign(static_cast<size_t>(whole.shape().rank), 0);
+  slice.size.assign(slice.begin.size(), -1);
+  for (size_t k = 0; k < table.growing.size(); ++k)
+    slice.size[static_cast<size_t>(table.growing[k])] = -2 - table.source.dims[k];
+  return graph_.add_op(name, slice, {whole, {&graph_, table.source.tensor}});
 }
 
 void Generaliser::check(const Graph& other) {
@@ -207,11 +345,18 @@ void Generaliser::check(const Graph& other) {
   }
 }
 
+// A constant of the name and type of another one.
+int Generaliser::add_alike(int tensor, const Shape& shape, const std::vector<double>& values) {
+  const std::string name = graph_.at(tensor).name;
+  if (graph_.at(tensor).dtype != fbs::DType::Int32) return graph_.add_constant(name, shape, values).index;
+  return graph_.add_constant(name, shape, std::vector<int32_t>(values.begin(), values.end())).index;
+}
+
 // The constant without its repetitions.
 Tensor Generaliser::once(int tensor) {
   if (!once_.contains(tensor)) {
     const Once held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
-    once_[tensor] = graph_.add_constant(graph_.at(tensor).name, held.shape, held.values).index;
+    once_[tensor] = add_alike(tensor, held.shape, held.values);
   }
   return {&graph_, once_.at(tensor)};
 }
@@ -240,6 +385,7 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
         std::find_if(op->inputs.begin(), op->inputs.end(), [&](int input) { return !graph_.is_constant(input); });
     const Tensor like{&graph_, activation == op->inputs.end() ? -1 : *activation};
     for (int& input : op->inputs) {
+      if (tables_.contains(input)) input = cut(op->name, input).index;
       if (!repeat_.contains(input)) continue;
       const auto* concat = op->params.AsConcat();
       input = concat ? repeated(op->name, input, like, concat->axis).index : once(input).index;

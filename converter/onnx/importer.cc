@@ -19,6 +19,7 @@ class Importer {
  private:
   void add_input(const ValueInfo& input);
   void add_node(const Node& node);
+  void add_branch(const Node& node);
   void fold(Op* op);
   void add_outputs();
   void give_reason(const Node& node, const std::string& what) {
@@ -92,7 +93,28 @@ void Importer::add_input(const ValueInfo& input) {
   }
 }
 
+// The branch that is taken, where that is known, is imported in the place of the If.
+void Importer::add_branch(const Node& node) {
+  for (const std::string& output : node.outputs) values_[output] = Unknown{};
+  const Value& value = values_[node.inputs.front()];
+  if (std::holds_alternative<Unknown>(value)) return;
+  const Array* condition = std::get_if<Array>(&value);
+  if (!condition || condition->elements() != 1)
+    return give_reason(node, "its condition '" + node.inputs.front() + "' depends on the graph's inputs");
+  const Branch& branch = node.branches[condition->floats().front() != 0 ? 0 : 1];
+  if (branch.outputs.size() != node.outputs.size())
+    return give_reason(node, "its branches have " + std::to_string(branch.outputs.size()) + " outputs, expected " +
+                                 std::to_string(node.outputs.size()));
+  for (const auto& [name, array] : branch.constants) values_[name] = array;
+  for (const Node& inner : branch.nodes) add_node(inner);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    values_[node.outputs[i]] = values_[branch.outputs[i]];
+    types_[node.outputs[i]] = types_[branch.outputs[i]];
+  }
+}
+
 void Importer::add_node(const Node& node) {
+  if (node.branches.size() == 2 && !node.inputs.empty()) return add_branch(node);
   std::vector<Value> inputs;
   std::vector<Type> types;
   bool unknown = false;

@@ -31,13 +31,23 @@ struct Attribute {
   Array tensor;
 };
 
+struct Node;
+
+// What an If computes in one of its cases.
+struct Branch {
+  std::vector<Node> nodes;
+  std::map<std::string, Array> constants;
+  std::vector<std::string> outputs;
+};
+
 struct Node {
   std::string op, domain, name;
   int opset = 0;                     // version of the domain's operators
-  std::vector<std::string> inputs;   // "" where an optional one is left out
+  std::vector<std::string> inputs;   // "" where an optional one is left out; an If's branches' follow its condition
   std::vector<std::string> outputs;  // the same
   std::map<std::string, Attribute> attributes;
-  std::string problem;  // not empty: why the node cannot be imported, whatever its operator
+  std::vector<Branch> branches;  // of an If: where its condition holds, where it does not
+  std::string problem;           // not empty: why the node cannot be imported, whatever its operator
 };
 
 struct Dimension {

@@ -1,4 +1,5 @@
 // Protobuf's messages become a Model: types are checked, functions inlined.
+#include <algorithm>
 #include <set>
 
 #include "converter/onnx/model.h"
@@ -43,6 +44,7 @@ class Reader {
 
   void add(const ::onnx::NodeProto& proto, const Scope& scope);
   void inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope);
+  void read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node);
   Attribute read_attribute(const ::onnx::AttributeProto& proto);
   ValueInfo read_value(const ::onnx::ValueInfoProto& proto);
 
@@ -50,6 +52,7 @@ class Reader {
   std::map<std::pair<std::string, std::string>, const ::onnx::FunctionProto*> functions_;
   std::map<const ::onnx::FunctionProto*, Opsets> function_opsets_;
   Opsets opsets_;
+  size_t count_ = 0;  // of nodes
   Model model_;
 };
 
@@ -105,8 +108,38 @@ void Reader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
     inline_function(*function->second, node, scope);
     return;
   }
-  if (model_.nodes.size() == kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
+  if (node.op == "If" && node.domain.empty())
+    for (const char* name : {"then_branch", "else_branch"})
+      for (const auto& attribute : proto.attribute())
+        if (attribute.name() == name && attribute.has_g()) read_branch(attribute.g(), scope, &node);
+  if (++count_ > kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
   model_.nodes.push_back(std::move(node));
+}
+
+void Reader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node) {
+  Branch branch;
+  std::vector<Node> outer;
+  std::swap(outer, model_.nodes);
+  for (const auto& inner : graph.node()) add(inner, scope);
+  std::swap(outer, model_.nodes);
+  branch.nodes = std::move(outer);
+  for (const auto& tensor : graph.initializer())
+    branch.constants[scope.name(tensor.name())] = read_tensor(tensor, model_.path.parent_path(), proto_);
+  for (const auto& output : graph.output()) branch.outputs.push_back(scope.name(output.name()));
+
+  std::set<std::string> inside, seen(node->inputs.begin(), node->inputs.end());
+  for (const auto& constant : branch.constants) inside.insert(constant.first);
+  std::vector<std::string> given(inside.begin(), inside.end());
+  for (const Node& inner : branch.nodes) inside.insert(inner.outputs.begin(), inner.outputs.end());
+  const auto read = [&](const std::string& value) {
+    if (value.empty() || inside.contains(value)) return;
+    given.push_back(value);
+    if (seen.insert(value).second) node->inputs.push_back(value);
+  };
+  for (const Node& inner : branch.nodes) std::for_each(inner.inputs.begin(), inner.inputs.end(), read);
+  std::for_each(branch.outputs.begin(), branch.outputs.end(), read);
+  sort_nodes(&branch.nodes, given);
+  node->branches.push_back(std::move(branch));
 }
 
 void Reader::inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope) {

@@ -181,7 +181,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       const int32_t from = row(x), to = row(*output) + (row(*output) == from ? 4 : 0);
       x = {to, from};
       *output = {from, to};
-      return true;
+      return shrink_sizes();
     }
   }
   return infer_shape(op, *inputs, output).ok();

@@ -3,6 +3,7 @@
 namespace ferry::gpu {
 
 Status lower_rotary_embedding(const Problem& problem, int, Lowering* out) {
+  if (!problem.is_constant[1] || !problem.is_constant[2]) return unsupported("cos and sin are computed");
   const fbs::RotaryEmbedding& p = *problem.op.params_as_RotaryEmbedding();
   const Rows rows = rows_of(problem.output), table = rows_of(problem.inputs[1]);
   const uint32_t head = rows.channels / static_cast<uint32_t>(p.heads());

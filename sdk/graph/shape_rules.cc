@@ -113,7 +113,7 @@ bool has_weight(fbs::OpParams type) {
 
 bool takes_constants(fbs::OpParams type) {
   return has_weight(type) || type == fbs::OpParams::LayerNorm || type == fbs::OpParams::GroupNorm ||
-         type == fbs::OpParams::Grn || type == fbs::OpParams::RotaryEmbedding;
+         type == fbs::OpParams::Grn;
 }
 
 }  // namespace ferry

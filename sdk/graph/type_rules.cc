@@ -85,8 +85,8 @@ Status check_parameters(const fbs::Operator& op) {
 Status infer_dtype(const fbs::Operator& op, std::span<const DType> inputs, DType* output) {
   const Types types = types_of(op);
   // A second input of these says nothing but sizes.
-  const bool sized = op.params_type() == fbs::OpParams::Slice || op.params_type() == fbs::OpParams::Resize2d ||
-                     op.params_type() == fbs::OpParams::WindowReverse;
+  const bool sized = op.params_type() == fbs::OpParams::Slice || op.params_type() == fbs::OpParams::Reshape ||
+                     op.params_type() == fbs::OpParams::Resize2d || op.params_type() == fbs::OpParams::WindowReverse;
   if (sized) inputs = inputs.first(1);
   const unsigned first = types.indices == 0 ? 1 : 0;
   const DType main = inputs[first];

@@ -3,7 +3,10 @@
 
 #include "converter/convert.h"
 #include "converter/onnx/importer.h"
+#include "converter/pack/pack.h"
 #include "tests/conformance/node_case.h"
+#include "tests/conformance/run_blob.h"
+#include "tests/support/blobs.h"
 
 namespace ferry::testing {
 namespace {
@@ -29,11 +32,19 @@ std::string refusal(const ConvertOptions& options) {
   return "";
 }
 
-void expect_agreement(const ConvertOptions& options) {
+// `other`: another folder that holds inputs and outputs of the same network.
+void expect_agreement(const ConvertOptions& options, const std::string& other = "") {
   const std::unique_ptr<Graph> graph = convert_to_graph(options);
-  EXPECT_EQ(
-      compare_at_sizes(*graph, options.checkpoint.parent_path(), {.relative = 0, .absolute = 1e-6, .of_largest = 1e-4}),
-      "");
+  constexpr Tolerance kTolerance{.relative = 0, .absolute = 1e-6, .of_largest = 1e-4};
+  const std::filesystem::path folder = options.checkpoint.parent_path();
+  EXPECT_EQ(compare_at_sizes(*graph, folder, kTolerance), "");
+  if (other.empty()) return;
+  EXPECT_EQ(compare_at_sizes(*graph, folder.parent_path() / other, kTolerance), "");
+}
+
+TEST(Dynamic, ATransformerTakesAnyBatch) {
+  expect_agreement(options_for("vit_batch", {"batch"}), "vit");  // of three samples, and of one
+  expect_agreement(options_for("decoder", {"batch"}, {"tokens=1x5x8"}));
 }
 
 TEST(Dynamic, AConvolutionalNetworkTakesAnySize) {
@@ -42,6 +53,38 @@ TEST(Dynamic, AConvolutionalNetworkTakesAnySize) {
 
 TEST(Dynamic, InputsThatMustAgreeChangeTogether) {
   expect_agreement(options_for("encoder", {"batch", "sequence"}, {"tokens=1x4x8", "mask=1x4"}));
+}
+
+TEST(Dynamic, MapsAreEnlargedToTheSizeOfOthers) {
+  expect_agreement(options_for("pyramid", {"batch", "height", "width"}, {"input=1x3x32x32"}));
+}
+
+TEST(Dynamic, TokensBecomeMapsOfOpenSides) {
+  expect_agreement(options_for("map_of_tokens", {"batch", "height", "width"}, {"input=1x3x16x16"}));
+}
+
+// Tables of positions, of rotations and of what a token may see are cut to the length.
+TEST(Dynamic, TextsAreOfAnyLength) {
+  expect_agreement(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
+  expect_agreement(options_for("text", {"batch", "sequence"}));
+  expect_agreement(options_for("rotary_text", {"batch", "sequence"}, {"tokens=1x4x16"}));
+  ConvertOptions plain = options_for("rotary_text", {"batch", "sequence"}, {"tokens=1x4x16"});
+  plain.without = {"all"};
+  expect_agreement(plain);
+}
+
+// A table has as many places as the network was made for.
+TEST(Dynamic, ALengthBeyondTheTableIsRefused) {
+  const std::unique_ptr<Graph> graph = convert_to_graph(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
+  const std::vector<std::byte> packed = pack(*graph);
+  AlignedBytes blob(packed);
+  BlobTensors outputs;
+  const auto run = [&](int64_t length) {
+    const BlobTensor tokens{{1, length, 8}, std::vector<double>(static_cast<size_t>(length * 8), 0.5)};
+    return run_blob(blob.data(), blob.size(), {{"tokens", tokens}}, &outputs);
+  };
+  EXPECT_EQ(run(16), "");
+  EXPECT_NE(run(17).find("slice: elements 0 to 17 of dimension 0 are outside input [16,8]"), std::string::npos);
 }
 
 TEST(Dynamic, ADimensionMayBeNamedByItsPlace) {
@@ -54,15 +97,12 @@ TEST(Dynamic, WhatCannotStayOpenIsSaid) {
       << why;
   const std::string fixed = refusal(options_for("vit_batch", {"input:2"}));
   EXPECT_NE(fixed.find("the file says that it is 16"), std::string::npos) << fixed;
-  // torch's attention module takes samples and heads together.
-  const std::string heads = refusal(options_for("vit_batch", {"batch"}));
-  EXPECT_NE(heads.find("its parameters depend on an open size"), std::string::npos) << heads;
   // One is left out: it is not taken for 1 in silence.
   const std::string unbound = refusal(options_for("segmenter", {"batch"}));
   EXPECT_NE(unbound.find("dimension 2, height is open, too"), std::string::npos) << unbound;
-  // A position for each token, and no rule for more.
-  const std::string positions = refusal(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
-  EXPECT_NE(positions.find("depends on an open size"), std::string::npos) << positions;
+  // A sum over all places before is a matrix for one length.
+  const std::string sums = refusal(options_for("sums", {"sequence"}, {"tokens=1x4"}));
+  EXPECT_NE(sums.find("depends on an open size"), std::string::npos) << sums;
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
         Exported{"rotary", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"LayerNorm", 1}, {"Transpose", 0}}},
         Exported{"rotary_pairs", {{"RotaryEmbedding", 2}, {"Attention", 1}, {"Transpose", 0}}},
         Exported{"rms", {{"LayerNorm", 4}, {"Reduce", 0}, {"Cast", 0}, {"Transpose", 0}}},
-        Exported{"lrn", {{"Transpose", 0}}}),
+        Exported{"squeeze", {{"Linear", 1}}}, Exported{"lrn", {{"Transpose", 0}}}),
     [](const auto& network) { return std::string(network.param.name); });
 
 class TorchvisionNetwork : public ::testing::TestWithParam<Exported> {};

@@ -233,12 +233,144 @@ class Positions(nn.Module):
         return self.out(tokens + self.table[:tokens.shape[1]])
 
 
+class Text(nn.Module):
+    """Tokens to vectors as BERT does it: tables of positions and of kinds, cut to the length, and a mask over tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(20, 16)
+        self.kinds = nn.Embedding(2, 16)
+        self.places = nn.Embedding(12, 16)
+        self.register_buffer("numbers", torch.arange(12)[None])
+        self.register_buffer("kind", torch.zeros(1, 12, dtype=torch.long))
+        self.norm = nn.LayerNorm(16)
+        self.q, self.k, self.v, self.out = (nn.Linear(16, 16) for _ in range(4))
+
+    def split(self, x):
+        return x.view(*x.shape[:2], 2, 8).permute(0, 2, 1, 3)
+
+    def forward(self, tokens, mask):
+        batch, length = tokens.shape
+        kind = self.kind[:, :length].expand(batch, length)
+        x = self.words(tokens) + self.kinds(kind) + self.places(self.numbers[:, :length])
+        x = self.norm(x)
+        bias = (1.0 - mask[:, None, None, :].to(x.dtype)) * torch.finfo(x.dtype).min
+        scores = self.split(self.q(x)) @ self.split(self.k(x)).transpose(-1, -2) / 8 ** 0.5 + bias
+        y = torch.softmax(scores, -1) @ self.split(self.v(x))
+        return x + self.out(y.permute(0, 2, 1, 3).contiguous().view(batch, length, 16))
+
+
+class Decoder(nn.Module):
+    """torch's own attention under a causal mask."""
+
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2)
+        self.out = nn.Linear(8, 5)
+        self.register_buffer("mask", torch.full((5, 5), float("-inf")).triu(1))
+
+    def forward(self, tokens):
+        x = tokens.transpose(0, 1)
+        return self.out(x + self.attention(x, x, x, attn_mask=self.mask)[0]).transpose(0, 1)
+
+
+class RotaryText(nn.Module):
+    """Attention over rotated queries and keys under a causal mask, for any length up to the tables'."""
+
+    def __init__(self):
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+        self.proj = nn.Linear(16, 5)
+        angles = torch.outer(torch.arange(24.0), 1 / 100 ** (torch.arange(4.0) / 4))
+        angles = torch.cat([angles, angles], -1)
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+        self.register_buffer("mask", torch.ones(24, 24).tril()[None, None])
+
+    def rotate(self, x):
+        turned = torch.cat([-x[..., x.shape[-1] // 2 :], x[..., : x.shape[-1] // 2]], -1)
+        return x * self.cos[: x.shape[2]] + turned * self.sin[: x.shape[2]]
+
+    def forward(self, x):
+        b, n, c = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, 2, 8).permute(2, 0, 3, 1, 4).unbind(0)
+        scores = self.rotate(q) @ self.rotate(k).transpose(-2, -1) / 8 ** 0.5
+        scores = torch.where(self.mask[:, :, :n, :n] == 0, torch.tensor(-1e30), scores)
+        y = scores.softmax(-1) @ v
+        return self.proj(y.transpose(1, 2).reshape(b, n, c))
+
+
+class Pyramid(nn.Module):
+    """Maps of three sizes, the smaller enlarged to the larger's, and the result to the picture's: at any size, odd ones too."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList([nn.Conv2d(3, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 2, 1)])
+        self.lateral = nn.ModuleList([nn.Conv2d(8, 6, 1) for _ in range(3)])
+        self.pool = nn.Conv2d(8, 6, 1)
+        self.head = nn.Conv2d(6, 2, 3, 1, 1)
+
+    def forward(self, x):
+        a = torch.relu(self.down[0](x))
+        b = torch.relu(self.down[1](a))
+        c = torch.relu(self.down[2](b))
+        whole = nn.functional.adaptive_avg_pool2d(c, 1)
+        c = self.lateral[2](c) + nn.functional.interpolate(self.pool(whole), size=c.shape[2:], mode="bilinear",
+                                                           align_corners=False)
+        b = self.lateral[1](b) + nn.functional.interpolate(c, size=b.shape[2:], mode="nearest")
+        a = self.lateral[0](a) + nn.functional.interpolate(b, size=a.shape[2:], mode="bilinear", align_corners=False)
+        return nn.functional.interpolate(self.head(a), size=x.shape[2:], mode="bilinear", align_corners=False)
+
+
+class Tokens(nn.Module):
+    """A map becomes tokens and a map again, as in SegFormer."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 8, 3, 2, 1)
+        self.norm = nn.LayerNorm(8)
+        self.linear = nn.Linear(8, 8)
+        self.head = nn.Conv2d(8, 2, 3, 1, 1)
+
+    def forward(self, x):
+        x = self.stem(x)
+        n, c, h, w = x.shape
+        y = self.linear(self.norm(x.flatten(2).transpose(1, 2)))
+        return self.head(y.transpose(1, 2).reshape(n, c, h, w))
+
+
+class Squeeze(nn.Module):
+    """Dimensions that are dropped where they are 1, which the exporter leaves to the file's reader."""
+
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(8, 5)
+
+    def forward(self, x):
+        return self.out(x.squeeze(0)).squeeze(1)
+
+
+class Sums(nn.Module):
+    """Each place gets the sum of all up to it."""
+
+    def forward(self, tokens):
+        return tokens.cumsum(1)
+
+
 # Built, the dimensions that stay open, the sizes of the inputs.
 DYNAMIC = {
     "vit_batch": (vit, {"input": {0: "batch"}}, {"input": (3, 3, 16, 16)}),
     "segmenter": (Segmenter, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 24, 40)}),
     "encoder": (Encoder, {"tokens": {0: "batch", 1: "sequence"}, "mask": {0: "batch", 1: "sequence"}},
                 {"tokens": (3, 7, 8), "mask": (3, 7)}),
+    "decoder": (Decoder, {"tokens": {0: "batch"}}, {"tokens": (3, 5, 8)}),
+    "text": (Text, {"tokens": {0: "batch", 1: "sequence"}, "mask": {0: "batch", 1: "sequence"}},
+             {"tokens": (3, 7), "mask": (3, 7)}),
+    "rotary_text": (RotaryText, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 11, 16)}),
+    "pyramid": (Pyramid, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 37, 54)}),
+    "map_of_tokens": (Tokens, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 23, 18)}),
+    "squeeze": (Squeeze, {"x": {0: "batch", 1: "frames"}}, {"x": (2, 1, 8)}),
+    "sums": (Sums, {"tokens": {1: "sequence"}}, {"tokens": (1, 7)}),
     "positions": (Positions, {"tokens": {1: "sequence"}}, {"tokens": (1, 7, 8)}),
 }
 NETWORKS = {"cnn": Cnn, "detector": Detector, "lrn": ResponseNorms, "convnext": convnext, "vit": vit, "swin": swin,
@@ -286,13 +418,19 @@ def build_varied(build):
     return model
 
 
+def random_input(name, size, text):
+    if not text:
+        return torch.randn(*size)
+    return torch.randint(0, 20, size) if name == "tokens" else (torch.rand(size) > 0.3).long()
+
+
 def main():
     for name, build in NETWORKS.items():
         model = build_varied(build)
         write_case(os.path.join(sys.argv[1], name), model, torch.randn(1, 3, 16, 16))
     for name, (build, open_dimensions, sizes) in DYNAMIC.items():
         model = build_varied(build)
-        inputs = {key: torch.randn(*size) for key, size in sizes.items()}
+        inputs = {key: random_input(key, size, name == "text") for key, size in sizes.items()}
         write_case(os.path.join(sys.argv[1], name), model, inputs, open_dimensions=open_dimensions)
 
 

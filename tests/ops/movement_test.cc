@@ -162,6 +162,14 @@ TEST(Slice, TakesSizesFromAnotherTensor) {
   expect_like_oracle(slice({0, 1, 0, 0}, {-1, -3, -4, -1}), {input({2, 9, 8, 5}), input({1, 3, 4, 2})}, 0);
 }
 
+TEST(Reshape, TakesSizesFromAnotherTensor) {
+  fbs::ReshapeT p;
+  p.shape = {0, -3, -1, 10};
+  expect_like_oracle(p, {input({2, 12, 10}), input({1, 3, 4, 7})}, 0);
+  p.shape = {0, -3, -4, 5};
+  expect_like_oracle(p, {input({2, 6, 10}), input({1, 3, 4, 7})}, 0);
+}
+
 TEST(SliceOracle, CountsByHand) {
   const reference::Array y = oracle(slice({1, 0}, {1, 2}), {{{2, 3}, counting(6)}});
   EXPECT_EQ(y.shape, (Shape{1, 2}));

@@ -290,7 +290,9 @@ TEST(ShapeRules, Reshape) {
   expect_shape(reshape({}), {{1, 1}}, {});
   expect_refusal(reshape({-1, -1}), {{2, 3}}, FERRY_CORRUPT,
                  "reshape: dimensions 0 and 1 are both -1, expected at most one");
-  expect_refusal(reshape({-2}), {{2, 3}}, FERRY_CORRUPT, "reshape: dimension 0 is -2, expected -1 or more");
+  expect_shape(reshape({0, -3, -4, 5}), {{2, 12, 5}, {1, 3, 4, 7}}, {2, 3, 4, 5});
+  expect_refusal(reshape({-2}), {{2, 3}}, FERRY_CORRUPT,
+                 "reshape: a size stands for dimension 0 of a second input, which is not there");
   expect_refusal(reshape({5, -1}), {{2, 3}}, FERRY_SHAPE_MISMATCH,
                  "reshape: [5,1] does not hold the 6 elements of [2,3]");
   expect_refusal(reshape({5}), {{2, 3}}, FERRY_SHAPE_MISMATCH, "reshape: [5] does not hold the 6 elements of [2,3]");

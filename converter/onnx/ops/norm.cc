@@ -66,10 +66,32 @@ Tensor layer_norm(Op& op, int axis, bool centered) {
 
 Tensor reduced(Tensor x, fbs::ReduceKind kind, const std::vector<int>& axes) { return reduce(x, kind, axes, true); }
 
+// With the statistics of the samples at hand, which the running ones take in.
+void normalize_batch(Op& op) {
+  const int rank = op.rank(0);
+  if (rank < 2) op.refuse("an input of %d dimensions, expected 2 or more", rank);
+  std::vector<int> axes(static_cast<size_t>(rank) - 1);
+  std::iota(axes.begin() + 1, axes.end(), 2);  // and 0
+  const int64_t channels = op.dims(0)[1];
+  const Tensor x = op.tensor(0), mean = reduced(x, fbs::ReduceKind::Mean, axes), centred = x - mean;
+  const Tensor variance = reduced(unary(centred, fbs::UnaryKind::Square), fbs::ReduceKind::Mean, axes);
+  const Tensor normal =
+      binary(fbs::BinaryKind::Div, centred, unary(variance + op.number("epsilon", 1e-5), fbs::UnaryKind::Sqrt));
+  const Dims shape = per_channel(channels, rank - 2);
+  op.set(normal * reshape_to(op.tensor(1), shape) + reshape_to(op.tensor(2), shape));
+  const double momentum = op.number("momentum", 0.9);
+  const auto run = [&](size_t output, Tensor former, Tensor batch) {
+    const Tensor vector = reshape_to(batch, {channels});
+    op.set(output, former * scalar(former, momentum) + vector * scalar(vector, 1 - momentum));
+  };
+  if (op.wants(1)) run(1, op.tensor(3), mean);
+  if (op.wants(2)) run(2, op.tensor(4), variance);
+}
+
 }  // namespace
 
 void batch_normalization(Op& op) {
-  if (op.integer("training_mode", 0) != 0) op.refuse("it is in training mode");
+  if (op.integer("training_mode", 0) != 0) return normalize_batch(op);
   const std::vector<double> gamma = op.array(1, "scale").floats(), beta = op.array(2, "B").floats();
   const std::vector<double> mean = op.array(3, "mean").floats(), var = op.array(4, "var").floats();
   const Dims dims = op.dims(0);

@@ -43,6 +43,7 @@ class GraphMatcher {
   std::unordered_map<int, fbs::OperatorT*> producers_;
 };
 
+void recognise_batched_attention(GraphMatcher& m);
 void recognise_windows(GraphMatcher& m);
 void recognise_rotary_embedding(GraphMatcher& m);
 void recognise_pixel_shuffle(GraphMatcher& m);

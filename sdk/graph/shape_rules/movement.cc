@@ -85,13 +85,13 @@ Status rule(const char* op, const fbs::Pad& p, Shapes inputs, Shape* output) {
 }
 
 Status rule(const char* op, const fbs::Reshape& p, Shapes inputs, Shape* output) {
-  FERRY_TRY(check_count(op, inputs, 1, 1));
+  FERRY_TRY(check_count(op, inputs, 1, 2));
   const Shape& x = inputs[0];
   int inferred = -1;
   int64_t known = 1;  // never above kMaxElements + 1
   for (int i = 0; i < length(p.shape()); ++i) {
     int32_t d = at(p.shape(), i);
-    if (d < -1) return error(FERRY_CORRUPT, "%s: dimension %d is %d, expected -1 or more", op, i, d);
+    FERRY_TRY(resolve_size(op, inputs, &d));
     if (d == -1 && inferred >= 0)
       return error(FERRY_CORRUPT, "%s: dimensions %d and %d are both -1, expected at most one", op, inferred, i);
     if (d == 0) {

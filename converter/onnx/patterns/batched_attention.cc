@@ -1,0 +1,60 @@
+// torch's MultiheadAttention makes samples heads of one sample: values [L,B,H*D] become [L,B*H,D] before the attention and
+// [L,B,H*D] after it.
+#include <algorithm>
+
+#include "converter/graph/ops.h"
+#include "converter/onnx/patterns/graph_matcher.h"
+
+namespace ferry::onnx {
+namespace {
+
+// The value [L,B,C] whose channels attention reads as [1,L,B*C], nothing but reshapes and transposes that cancel between.
+std::optional<int> samples_of(const GraphMatcher& m, int tensor) {
+  const Shape merged = m.shape(tensor);
+  tensor = m.before_reshapes(tensor);
+  std::vector<int32_t> order(static_cast<size_t>(m.shape(tensor).rank));
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+  const std::vector<int32_t> unchanged = order;
+  while (const fbs::OperatorT* turn = m.producer(tensor, fbs::OpParams::Transpose)) {
+    for (int32_t& dim : order) dim = turn->params.AsTranspose()->perm[static_cast<size_t>(dim)];
+    tensor = turn->inputs.front();
+  }
+  if (order != unchanged) return {};
+  tensor = m.before_reshapes(tensor);
+  const Shape shape = m.shape(tensor);
+  if (merged[0] != 1 || shape.rank != 3 || shape[0] != merged[1] || shape[1] < 2) return {};
+  return tensor;
+}
+
+}  // namespace
+
+void recognise_batched_attention(GraphMatcher& m) {
+  for (size_t i = 0; i < m.size(); ++i) {
+    const fbs::OperatorT& op = m.at(i);
+    if (!op.params.AsAttention()) continue;
+    fbs::AttentionT params = *op.params.AsAttention();
+    std::vector<int> samples;
+    for (size_t k = 0; k < 3; ++k)
+      if (const auto found = samples_of(m, op.inputs[k])) samples.push_back(*found);
+    const std::vector<int> biases(op.inputs.begin() + 3, op.inputs.end());
+    const auto has_samples = [&](int bias) { return m.shape(bias)[0] != 1; };
+    if (samples.size() != 3 || std::any_of(biases.begin(), biases.end(), has_samples)) continue;
+    const int32_t batch = m.shape(samples[0])[1];
+    if (m.shape(samples[1])[1] != batch || m.shape(samples[2])[1] != batch || params.heads != params.kv_heads ||
+        params.heads % batch != 0)
+      continue;
+    params.heads = params.kv_heads = params.heads / batch;
+    const Shape output = m.shape(op.outputs.front());
+    std::vector<Tensor> inputs;
+    for (const int value : samples) inputs.push_back(transpose(m.tensor(value), {1, 0, 2}));
+    for (const int bias : biases) {
+      const Shape s = m.shape(bias);
+      inputs.push_back(s[1] == 1 ? m.tensor(bias) : reshape(m.tensor(bias), {batch, params.heads, s[2], s[3]}));
+    }
+    fbs::ReshapeT merge;
+    merge.shape.assign(output.dims.begin(), output.dims.begin() + output.rank);
+    i = m.rewrite(i, merge, {transpose(m.graph().add_op(op.name, params, inputs), {1, 0, 2})});
+  }
+}
+
+}  // namespace ferry::onnx
