@@ -121,3 +121,9 @@ if(CMAKE_CROSSCOMPILING AND TARGET ferry_cli)
             $<TARGET_FILE:ferry_cli> ${CMAKE_CROSSCOMPILING_EMULATOR})
   set_tests_properties(parity/fixture PROPERTIES LABELS parity SKIP_RETURN_CODE 77 TIMEOUT 1800)
 endif()
+
+# Tables for docs/performance.md, made by hand on a quiet machine: built by name only.
+if(FERRY_BUILD_CONVERTER)
+  add_executable(kernel_limits EXCLUDE_FROM_ALL tests/bench/kernel_limits.cc)
+  target_link_libraries(kernel_limits PRIVATE ferry_options ferry_test_support)
+endif()

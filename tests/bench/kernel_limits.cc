@@ -1,0 +1,203 @@
+// How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory needs to
+// stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are measured
+// here, the stream by copies of the same size. Run it on a quiet machine; prints a table for docs/performance.md.
+#include <ferry/ferry.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
+#include "tests/support/blobs.h"
+
+namespace {
+
+using ferry::Graph;
+using ferry::Shape;
+
+// The fastest of many runs, in seconds.
+double least_seconds(const std::function<void()>& run) {
+  using Clock = std::chrono::steady_clock;
+  double least = 1e9;
+  const Clock::time_point end = Clock::now() + std::chrono::milliseconds(400);
+  for (int i = 0; i < 5 || Clock::now() < end; ++i) {
+    const Clock::time_point start = Clock::now();
+    run();
+    least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return least;
+}
+
+using Vector = float __attribute__((vector_size(64)));
+
+[[gnu::noinline, gnu::target_clones("avx512f", "avx2,fma", "default")]] float multiply_add(int count) {
+  Vector sums[12] = {};
+  Vector factor = Vector{} + 0.5f, term = Vector{} + 1.0f;
+  asm volatile("" : "+m"(factor), "+m"(term));
+  for (int i = 0; i < count; ++i)
+#pragma GCC unroll 12
+    for (Vector& sum : sums) sum = sum * factor + term;
+  float total = 0;
+  for (const Vector& sum : sums) total += sum[0];
+  return total;
+}
+
+// Multiplications and additions a second.
+double arithmetic_rate() {
+  constexpr int kCount = 200000;
+  volatile float result = 0;
+  return 2.0 * 12 * 16 * kCount / least_seconds([&] { result = multiply_add(kCount); });
+}
+
+// Seconds to read `in` and write `out` bytes, at the rate of copies within as much memory.
+double stream_seconds(size_t in, size_t out) {
+  const size_t half = (in + out) / 2;
+  std::vector<char> from(half, 1), to(half);
+  return least_seconds([&] {
+    std::memcpy(to.data(), from.data(), half);
+    asm volatile("" : : "r"(to.data()) : "memory");
+  });
+}
+
+struct Case {
+  std::string name;
+  std::string sizes;
+  double operations;  // multiplications, additions, comparisons
+  std::function<ferry::Tensor(Graph&)> build;
+};
+
+ferry::Tensor input(Graph& graph, const Shape& shape) {
+  return graph.add_input("x" + std::to_string(graph.model.inputs.size()), shape, ferry::fbs::Layout::Same);
+}
+
+ferry::Tensor constant(Graph& graph, const Shape& shape) {
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = ferry::testing::noise(1, static_cast<uint32_t>(i));
+  return graph.add_constant("c", shape, std::move(values));
+}
+
+// An operator of one activation and constants.
+template <typename Params>
+Case one(const std::string& name, const Shape& x, double operations, Params params,
+         const std::vector<Shape>& constants = {}) {
+  return {name, to_string(x), operations, [=](Graph& graph) {
+            std::vector<ferry::Tensor> inputs = {input(graph, x)};
+            for (const Shape& shape : constants) inputs.push_back(constant(graph, shape));
+            return graph.add_op("op", params, inputs);
+          }};
+}
+
+ferry::fbs::UnaryT unary(ferry::fbs::UnaryKind kind) {
+  ferry::fbs::UnaryT params;
+  params.kind = kind;
+  return params;
+}
+
+ferry::fbs::Conv2dT depthwise(int kernel, int channels) {
+  ferry::fbs::Conv2dT params;
+  params.groups = channels;
+  params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = kernel / 2;
+  return params;
+}
+
+ferry::fbs::Resize2dT resize(ferry::fbs::ResizeKind kind) {
+  ferry::fbs::Resize2dT params;
+  params.kind = kind;
+  return params;
+}
+
+std::vector<Case> cases() {
+  using namespace ferry::fbs;
+  std::vector<Case> list;
+  const Shape map{1, 56, 56, 96}, tokens{1, 197, 768};
+  const double pixels = 56 * 56 * 96, numbers = 197 * 768;
+  list.push_back(one("layer_norm", tokens, 8 * numbers, LayerNormT(), {{768}, {768}}));
+  GroupNormT group;
+  group.groups = 32;
+  list.push_back(one("group_norm", map, 8 * pixels, group, {{96}, {96}}));
+  list.push_back(one("grn", map, 6 * pixels, GrnT(), {{96}, {96}}));
+  list.push_back(one("gelu", {1, 197, 3072}, 30 * 4 * numbers, unary(UnaryKind::Gelu)));
+  list.push_back(one("gelu_tanh", {1, 197, 3072}, 30 * 4 * numbers, unary(UnaryKind::GeluTanh)));
+  list.push_back(one("silu", map, 24 * pixels, unary(UnaryKind::Silu)));
+  list.push_back(one("softmax", {12, 197, 197}, 24.0 * 12 * 197 * 197, SoftmaxT()));
+  list.push_back(
+      {"attention", "12 heads of 64, [1,197,768]", 12.0 * 197 * 197 * (4 * 64 + 24), [=](Graph& graph) {
+         AttentionT params;
+         params.heads = params.kv_heads = 12;
+         params.scale = 0.125f;
+         return graph.add_op("op", params, {input(graph, tokens), input(graph, tokens), input(graph, tokens)});
+       }});
+  WindowPartitionT windows;
+  windows.window_h = windows.window_w = 7;
+  windows.shift_h = windows.shift_w = 3;
+  list.push_back(one("window_partition", map, 0, windows));
+  list.push_back(one("resize2d nearest", {1, 28, 28, 96}, 0, resize(ResizeKind::Nearest)));
+  list.push_back(one("resize2d bilinear", {1, 28, 28, 96}, 6 * pixels, resize(ResizeKind::Bilinear)));
+  list.push_back(one("resize2d bicubic", {1, 28, 28, 96}, 32 * pixels, resize(ResizeKind::Bicubic)));
+  for (const int k : {3, 5, 7, 9})
+    list.push_back(one("depthwise " + std::to_string(k) + "x" + std::to_string(k), map, 2.0 * k * k * pixels,
+                       depthwise(k, 96), {{96, k, k, 1}, {96}}));
+  Pool2dT pool;
+  pool.kind = PoolKind::Average;
+  pool.kernel_h = pool.kernel_w = 3;
+  pool.pad_top = pool.pad_left = pool.pad_bottom = pool.pad_right = 1;
+  pool.count_include_pad = false;
+  list.push_back(one("pool2d average 3x3", map, 10 * pixels, pool));
+  ConvTranspose2dT enlarge;
+  enlarge.stride_h = enlarge.stride_w = 2;
+  list.push_back(
+      one("conv_transpose2d 2x2", {1, 28, 28, 96}, 2.0 * 4 * 28 * 28 * 96 * 96, enlarge, {{96, 2, 2, 96}, {96}}));
+  TransposeT turn;
+  turn.perm = {0, 3, 1, 2};
+  list.push_back(one("transpose", map, 0, turn));
+  return list;
+}
+
+int measure() {
+  const double rate = arithmetic_rate();
+  std::printf("multiply-adds: %.0f GFLOP/s on one core\n\n", rate / 1e9);
+  std::printf("| kernel | sizes | us | stream, us | arithmetic, us | over the limit |\n|---|---|---|---|---|---|\n");
+  for (const Case& c : cases()) {
+    Graph graph;
+    const ferry::Tensor output = c.build(graph);
+    graph.add_output("y", output, ferry::fbs::Layout::Same);
+    const std::vector<std::byte> packed = pack(graph);
+    ferry::testing::AlignedBytes blob(packed);
+    ferry_model* model = nullptr;
+    ferry_session* session = nullptr;
+    ferry_session_options options;
+    ferry_session_options_init(&options);
+    options.num_threads = 1;
+    if (ferry_model_open_memory(blob.data(), blob.size(), &model) != FERRY_OK ||
+        ferry_session_create(model, &options, &session) != FERRY_OK) {
+      std::fprintf(stderr, "%s: %s\n", c.name.c_str(), ferry_last_error());
+      return 1;
+    }
+    size_t in = 0;
+    for (size_t i = 0; i < ferry_model_input_count(model); ++i) {
+      ferry_tensor x;
+      if (ferry_session_input(session, i, &x) != FERRY_OK) return 1;
+      for (size_t k = 0; k < x.bytes / sizeof(float); ++k)
+        static_cast<float*>(x.data)[k] = ferry::testing::noise(2, static_cast<uint32_t>(k));
+      in += x.bytes;
+    }
+    const double took = least_seconds([&] { static_cast<void>(ferry_session_run(session)); });
+    const double stream = stream_seconds(in, static_cast<size_t>(output.shape().elements()) * sizeof(float));
+    const double arithmetic = c.operations / rate;
+    std::printf("| %s | %s | %.0f | %.0f | %.0f | %.2f |\n", c.name.c_str(), c.sizes.c_str(), took * 1e6, stream * 1e6,
+                arithmetic * 1e6, took / std::max(stream, arithmetic));
+    ferry_session_close(session);
+    ferry_model_close(model);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main() { return measure(); }
