@@ -10,6 +10,7 @@
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
 #include "converter/timm_config.h"
+#include "converter/transformers_config.h"
 
 namespace ferry {
 namespace {
@@ -35,32 +36,6 @@ std::vector<std::string> read_labels(const std::filesystem::path& path) {
     labels.push_back(line);
   }
   return labels;
-}
-
-// transformers' id2label, in the order of the ids; empty where the names are only "LABEL_<id>".
-std::vector<std::string> config_labels(const nlohmann::json& config) {
-  std::vector<std::string> labels;
-  if (!config.is_object() || !config.contains("id2label")) return labels;
-  const nlohmann::json& names = config["id2label"];
-  bool telling = false;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const auto name = names.find(std::to_string(i));
-    if (name == names.end() || !name->is_string())
-      fail("config.json: id2label has %zu names but none for class %zu", names.size(), i);
-    labels.push_back(name->get<std::string>());
-    telling = telling || labels.back() != "LABEL_" + std::to_string(i);
-  }
-  return telling ? labels : std::vector<std::string>{};
-}
-
-std::optional<int> config_classes(const nlohmann::json& config) {
-  if (!config.is_object() || !config.contains("id2label")) return {};
-  return static_cast<int>(config["id2label"].size());
-}
-
-std::optional<int> config_channels(const nlohmann::json& config) {
-  if (!config.is_object() || !config.contains("num_channels") || !config["num_channels"].is_number_integer()) return {};
-  return config["num_channels"].get<int>();
 }
 
 // The config.json beside the checkpoint, where it is about this network; null otherwise.
@@ -142,7 +117,8 @@ std::vector<std::string> labels_for(const ConvertOptions& options, const nlohman
       fail("%s has %zu lines, but the network has %d classes", options.labels.string().c_str(), labels.size(), classes);
     return labels;
   }
-  std::vector<std::string> labels = is_timm_config(config) ? timm_labels(config) : config_labels(config);
+  std::vector<std::string> labels;
+  if (config.is_object()) labels = is_timm_config(config) ? timm_labels(config) : transformers_labels(config);
   if (labels.empty() && variant.imagenet_labels) labels = imagenet_labels();
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
 }
@@ -189,7 +165,15 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
   const Identified network = options.model.empty() ? identify(checkpoint) : identify(*checkpoint, options.model);
   const nlohmann::json config = config_of(*checkpoint, network);
-  Variant variant = is_timm_config(config) ? with_timm_config(*network.variant, config) : *network.variant;
+  Variant variant = *network.variant;
+  std::optional<int> classes = variant.num_classes;
+  if (is_timm_config(config)) {
+    variant = with_timm_config(variant, config);
+    classes = variant.num_classes;
+  } else if (config.is_object()) {
+    variant = with_transformers_config(variant, config);
+    classes = transformers_classes(config, variant);
+  }
   // transformers says beside the checkpoint how pictures are prepared.
   std::optional<fbs::PreprocessT> recipe;
   if (network.naming->framework == "transformers") {
@@ -199,8 +183,8 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
     }
   }
   BuildOptions build{.variant = variant, .input_name = network.naming->input};
-  build.num_classes = options.num_classes ? *options.num_classes : config_classes(config).value_or(variant.num_classes);
-  build.in_chans = options.in_chans ? *options.in_chans : config_channels(config).value_or(variant.in_chans);
+  build.num_classes = options.num_classes ? options.num_classes : classes;
+  build.in_chans = options.in_chans.value_or(variant.in_chans);
   build.height = options.height.value_or(variant.height);
   build.width = options.width.value_or(variant.width);
   if (recipe) {

@@ -60,13 +60,16 @@ Identified with_naming(const Family& family, const Variant& variant, const Check
        checkpoint.path().filename().string().c_str(), family.name, frameworks.c_str(), example.c_str());
 }
 
-// Does the variant's network use exactly the checkpoint's keys, with their shapes? Its class count is the checkpoint's.
+// Does the variant's network use exactly the checkpoint's keys, with their shapes? Its class count is the checkpoint's,
+// if it has any.
 bool holds(const std::shared_ptr<const Checkpoint>& checkpoint, const Family& family, const Variant& variant,
            const Naming& naming, std::string* why_not) {
   try {
     Graph graph;
     Ledger ledger(checkpoint, naming, Ledger::Mode::Try);
-    family.build(graph, Weights(graph, ledger), {.variant = variant});
+    BuildOptions options{.variant = variant, .height = variant.height, .width = variant.width};
+    if (variant.num_classes == 0) options.num_classes = 0;
+    family.build(graph, Weights(graph, ledger), options);
     ledger.finish();
     return true;
   } catch (const Error& error) {

@@ -27,6 +27,8 @@ struct Variant {
   int height = 224, width = 224;
   PictureRecipe picture;
   bool imagenet_labels = true;
+  // transformers' setting of this name, of those norms that its module takes it for; absent: the architecture's.
+  std::optional<double> layer_norm_eps = {};
 
   // "resnet50.a1_in1k"
   std::string name() const { return tag.empty() ? architecture : architecture + "." + tag; }

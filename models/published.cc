@@ -49,6 +49,15 @@ Variant timm(const std::string& architecture, const std::string& tag, const Trai
   return published("timm", architecture, tag, training, fbs::Filter::Bicubic);
 }
 
+Variant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
+                     const Training& training) {
+  Training settings = training;
+  settings.num_classes = training.num_classes.value_or(1000);
+  Variant variant = published("transformers", architecture, tag, settings, fbs::Filter::Bicubic);
+  variant.hub = hub;
+  return variant;
+}
+
 Variant torchvision(const std::string& architecture, const std::string& tag, const Training& training) {
   return published("torchvision", architecture, tag, training, fbs::Filter::Bilinear);
 }

@@ -1,4 +1,5 @@
-// Rows for the tables of variants: what timm and torchvision published, in the conventions of each.
+// Rows for the tables of variants: what timm, torchvision and users of transformers published, in the conventions of
+// each.
 #pragma once
 
 #include <optional>
@@ -28,6 +29,10 @@ struct Training {
 
 // timm's `architecture.tag`. Without a tag it was never published with weights.
 Variant timm(const std::string& architecture, const std::string& tag, const Training& training = {});
+
+// A repository `hub` of transformers' ("google/vit-base-patch16-224"). Absent settings are timm's, 1000 classes.
+Variant transformers(const std::string& architecture, const std::string& tag, const std::string& hub,
+                     const Training& training = {});
 
 // torchvision's weights `tag` ("v1").
 Variant torchvision(const std::string& architecture, const std::string& tag, const Training& training = {});

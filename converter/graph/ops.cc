@@ -163,7 +163,12 @@ Tensor group_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), int gro
 Tensor grn(Tensor x, const Weights& w, double eps) {
   fbs::GrnT params;
   params.epsilon = static_cast<float>(eps);
-  return tap(norm(x, w, params), w);
+  // transformers stores [1,1,1,C].
+  const int width = channels(x), rank = w.stored_shape("weight").rank;
+  const auto vector = [&](const char* leaf) {
+    return rank == 4 ? reshape(w(leaf, {1, 1, 1, width}), {width}) : w(leaf, {width});
+  };
+  return tap(x.graph->add_op(w.name(), params, {x, vector("weight"), vector("bias")}), w);
 }
 
 Tensor prelu(Tensor x, const Weights& w) {

@@ -7,10 +7,6 @@ namespace {
 
 using Bias = SelfAttentionOptions::Bias;
 
-struct Projected {
-  Tensor q, k, v;
-};
-
 // Query, key and value, with nothing for the key.
 std::vector<double> query_value_bias(const Weights& w, int width) {
   const size_t count = static_cast<size_t>(width);
@@ -29,20 +25,6 @@ std::vector<double> query_value_bias(const Weights& w, int width) {
   return bias;
 }
 
-Projected project(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
-  const int width = channels(x);
-  if (!w["qkv"].has("weight") && w["q_proj"].has("weight")) {
-    const bool biased = o.bias != Bias::None;
-    return {linear(x, w["q_proj"], {.out = width, .bias = biased}),
-            linear(x, w["k_proj"], {.out = width, .bias = o.bias == Bias::QueryKeyValue}),
-            linear(x, w["v_proj"], {.out = width, .bias = biased})};
-  }
-  Tensor qkv = linear(x, w["qkv"], {.out = 3 * width, .bias = o.bias == Bias::QueryKeyValue});
-  if (o.bias == Bias::QueryValue)
-    qkv = qkv + w.graph().add_constant(w.name() + ".qkv_bias", Shape{3 * width}, query_value_bias(w, width));
-  return {slice(qkv, 2, 0, width), slice(qkv, 2, width, width), slice(qkv, 2, 2 * width, width)};
-}
-
 Tensor norm_heads(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
   if (!w.has("weight")) return x;
   const int width = channels(x);
@@ -52,8 +34,22 @@ Tensor norm_heads(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
 
 }  // namespace
 
+Projected project(Tensor x, const Weights& w, SelfAttentionOptions::Bias bias) {
+  const int width = channels(x);
+  if (!w["qkv"].has("weight") && w["q_proj"].has("weight")) {
+    const bool biased = bias != Bias::None;
+    return {linear(x, w["q_proj"], {.out = width, .bias = biased}),
+            linear(x, w["k_proj"], {.out = width, .bias = bias == Bias::QueryKeyValue}),
+            linear(x, w["v_proj"], {.out = width, .bias = biased})};
+  }
+  Tensor qkv = linear(x, w["qkv"], {.out = 3 * width, .bias = bias == Bias::QueryKeyValue});
+  if (bias == Bias::QueryValue)
+    qkv = qkv + w.graph().add_constant(w.name() + ".qkv_bias", Shape{3 * width}, query_value_bias(w, width));
+  return {slice(qkv, -1, 0, width), slice(qkv, -1, width, width), slice(qkv, -1, 2 * width, width)};
+}
+
 Tensor self_attention(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
-  auto [q, k, v] = project(x, w, o);
+  auto [q, k, v] = project(x, w, o.bias);
   q = norm_heads(q, w["q_norm"], o);
   k = norm_heads(k, w["k_norm"], o);
   if (o.rotary) {

@@ -26,8 +26,15 @@ struct SelfAttentionOptions {
   std::vector<Tensor> biases = {};  // as in attention()
 };
 
-// x N,L,C to N,L,C. The checkpoint says whether queries, keys and values are one product, "qkv", or three: "q_proj",
+struct Projected {
+  Tensor q, k, v;
+};
+
+// Queries, keys and values of x [...,C]. The checkpoint says whether they are one product, "qkv", or three: "q_proj",
 // "k_proj" and "v_proj".
+Projected project(Tensor x, const Weights& w, SelfAttentionOptions::Bias bias);
+
+// x N,L,C to N,L,C.
 Tensor self_attention(Tensor x, const Weights& w, const SelfAttentionOptions& options);
 
 }  // namespace ferry

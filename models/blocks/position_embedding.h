@@ -9,11 +9,13 @@
 namespace ferry {
 
 // `table` (`from` x channels) at the places of `to`, as PyTorch's interpolate(mode="bicubic", align_corners=False) does
-// with antialias False: cubic convolution with a = -0.75 over the four nearest, those outside taken from the edge.
-std::vector<double> resample_bicubic(std::span<const double> table, int channels, Grid from, Grid to);
+// does: cubic convolution with a = -0.75 over the four nearest, those outside taken from the edge. `antialias`: with a =
+// -0.5, stretched over as many as become one place where the axis shrinks, those outside left out.
+std::vector<double> resample_bicubic(std::span<const double> table, int channels, Grid from, Grid to,
+                                     bool antialias = false);
 
-// A learned table `leaf` of `w`, stored as 1,prefix+places,C for a square grid, for the grid `to`: resampled where its
-// size is another. Entries of the `prefix` tokens stay as they are.
-Tensor position_table(const Weights& w, std::string_view leaf, int channels, int prefix, Grid to);
+// The learned table `w`, stored as 1,prefix+places,C for a square grid, for the grid `to`: resampled where its size is
+// another. Entries of the `prefix` tokens stay as they are.
+Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool antialias = false);
 
 }  // namespace ferry

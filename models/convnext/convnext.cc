@@ -25,17 +25,19 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
 
 Tensor block(Tensor x, const Weights& w, const Config& config) {
   const int width = channels(x);
-  const Weights inner = config.conv_mlp ? w : w.channels_last();
+  // Convolutions of 1x1 or, on N,H,W,C, linear layers.
+  const bool conv_mlp = w["mlp.fc1"].stored_shape("weight").rank == 4;
+  const Weights inner = conv_mlp ? w : w.channels_last();
   Tensor y = conv2d(x, w["conv_dw"], {.out = width, .kernel = 7, .padding = 3, .groups = width});
   y = layer_norm(y, inner["norm"], config.epsilon);
-  y = mlp(y, inner["mlp"], {.hidden = 4 * width, .conv = config.conv_mlp, .grn = config.v2});
-  if (!config.v2) y = y * w("gamma", {width});
+  y = mlp(y, inner["mlp"], {.hidden = 4 * width, .conv = conv_mlp, .grn = config.v2});
+  if (!config.v2) y = y * w["gamma"].parameter({width});
   return tap(y + x, w, kBlock);
 }
 
-Tensor head(Tensor x, const Weights& w, const Config& config) {
+Tensor head(Tensor x, const Weights& w, const Config& config, double epsilon) {
   x = tap(global_avg_pool(x), w["global_pool"]);
-  if (!config.norm_first) x = layer_norm(x, w["norm"], config.epsilon);
+  if (!config.norm_first) x = layer_norm(x, w["norm"], epsilon);
   x = tap(flatten(x), w["flatten"]);
   if (config.head_hidden > 0) {
     x = linear(x, w["pre_logits"]["fc"], {.out = config.head_hidden});
@@ -72,7 +74,11 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options, const Co
     graph.add_output("last_hidden_state", x, fbs::Layout::Same);
     return;
   }
-  classify(head(x, w["head"], config), w["head"]["fc"], options);
+  // transformers' setting is for this norm alone.
+  const double epsilon = options.variant.layer_norm_eps.value_or(config.epsilon);
+  classify(head(x, w["head"], config, epsilon), w["head"]["fc"], options);
+  if (options.num_classes == 0 && options.variant.framework == "transformers")
+    graph.add_output("last_hidden_state", x, fbs::Layout::NCHW);
 }
 
 }  // namespace ferry::convnext

@@ -1,5 +1,5 @@
 // ConvNeXt (Liu et al., arXiv:2201.03545), ConvNeXt V2 (Woo et al., arXiv:2301.00808) and the ConvNeXts of DINOv3
-// (Siméoni et al., arXiv:2508.10104), in timm's names.
+// (Siméoni et al., arXiv:2508.10104), in timm's names. Naming tables read transformers' checkpoints of all three.
 #pragma once
 
 #include "models/families.h"
@@ -16,8 +16,7 @@ struct Config {
   const char* architecture;
   int depths[4];
   int widths[4];
-  bool conv_mlp = false;  // the MLP is made of 1x1 convolutions; else of linear layers on N,H,W,C
-  bool v2 = false;        // global response normalization in the MLP, no LayerScale
+  bool v2 = false;  // global response normalization in the MLP, no LayerScale
   Stem stem = Stem::Patch;
   bool norm_first = false;  // the head normalizes before it pools
   int head_hidden = 0;      // above 0: the head has a further layer of this width

@@ -42,7 +42,7 @@ Naming torchvision() {
       naming.keys.push_back({block + module, {block_source + source}});
       naming.taps.push_back({block + module, {}});
     }
-    for (const char* module : {".attn.softmax", ".drop_path1", ".drop_path2", ".mlp", ".mlp.act"})
+    for (const char* module : {".attn.softmax", ".drop_path1", ".drop_path2", ".mlp", ".mlp.act", ".tokens"})
       naming.taps.push_back({block + module, {}});
     if (s == 0) continue;
     const std::string merging = stage + ".downsample", merging_source = "features." + std::to_string(2 * s);
@@ -52,10 +52,61 @@ Naming torchvision() {
   return naming;
 }
 
+// transformers' SwinModel, `root` where a classifier holds it ("swin."). It merges patches at the end of a stage, and
+// computes on tokens what timm computes on maps: of those taps only the blocks' are left.
+Naming transformers(const std::string& root) {
+  const std::string layers = root + "encoder.layers.";
+  Naming naming{
+      .framework = "transformers",
+      .probes = {root + "embeddings.norm.weight", layers + "0.blocks.1.attention.self.relative_position_bias_table"},
+      .input = "pixel_values"};
+  naming.keys = {{"patch_embed.proj", {root + "embeddings.patch_embeddings.projection"}},
+                 {"patch_embed.norm", {root + "embeddings.norm"}},
+                 {"norm", {root + "layernorm"}},
+                 {"head.fc", {"classifier"}}};
+  naming.taps = {{"patch_embed", {}},
+                 {"patch_embed.norm", {}},
+                 {"layers.{s}", {}},
+                 {"layers.{s}.downsample", {}},
+                 {"layers.{s}.downsample.norm", {}},
+                 {"layers.{s}.downsample.reduction", {}},
+                 {"norm", {}},
+                 {"head.global_pool", {"pooler_output"}}};
+  const std::string block = "layers.{s}.blocks.{b}", source = layers + "{s}.blocks.{b}";
+  for (const auto& [module, name] : std::initializer_list<std::pair<std::string, std::string>>{
+           {".norm1", ".layernorm_before"},
+           {".norm2", ".layernorm_after"},
+           {".attn", ".attention.self"},
+           {".attn.q_proj", ".attention.self.query"},
+           {".attn.k_proj", ".attention.self.key"},
+           {".attn.v_proj", ".attention.self.value"},
+           {".attn.relative_position_index", ".attention.self.relative_position_index"},
+           {".attn.proj", ".attention.output.dense"},
+           {".mlp.fc1", ".intermediate.dense"},
+           {".mlp.fc2", ".output.dense"}})
+    naming.keys.push_back({block + module, {source + name}});
+  for (int s = 1; s < 4; ++s) {
+    const std::string merging = "layers." + std::to_string(s) + ".downsample";
+    const std::string merging_source = layers + std::to_string(s - 1) + ".downsample";
+    for (const char* module : {".norm", ".reduction"})
+      naming.keys.push_back({merging + module, {merging_source + module}});
+  }
+  naming.taps.insert(naming.taps.end(), {{block, {}},
+                                         {block + ".tokens", {source}},
+                                         {block + ".norm1", {}},
+                                         {block + ".attn", {source + ".attention", source + ".attention.output"}},
+                                         {block + ".attn.softmax", {}},
+                                         {block + ".drop_path1", {}},
+                                         {block + ".drop_path2", {}},
+                                         {block + ".mlp", {source + ".output"}},
+                                         {block + ".mlp.act", {source + ".intermediate"}}});
+  return naming;
+}
+
 }  // namespace
 
 std::span<const Naming> namings() {
-  static const Naming table[] = {timm(), torchvision()};
+  static const Naming table[] = {timm(), torchvision(), transformers(""), transformers("swin.")};
   return table;
 }
 

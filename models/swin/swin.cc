@@ -1,6 +1,8 @@
 #include "models/swin/swin.h"
 
+#include "models/blocks/attention.h"
 #include "models/blocks/mlp.h"
+#include "models/blocks/patch_embed.h"
 #include "models/blocks/window_attention.h"
 #include "models/classifier.h"
 
@@ -29,22 +31,22 @@ Windows odd_windows(Tensor map, int side) {
 
 Tensor window_attention(Tensor x, const Weights& w, const Windows& windows, int heads) {
   const int width = channels(x);
-  const Tensor qkv = linear(x, w["qkv"], {.out = 3 * width});
-  const Tensor q = slice(qkv, -1, 0, width), k = slice(qkv, -1, width, width), v = slice(qkv, -1, 2 * width, width);
+  const auto [q, k, v] = project(x, w, SelfAttentionOptions::Bias::QueryKeyValue);
   std::vector<Tensor> biases = {relative_position_bias(w, heads, windows.side, windows.side)};
   if (windows.shifted()) biases.push_back(windows.mask);
   tap(attention_weights(q, k, {.heads = heads}, biases), w["softmax"]);
   return tap(linear(attention(q, k, v, {.heads = heads}, biases), w["proj"], {.out = width}), w);
 }
 
-Tensor block(Tensor x, const Weights& w, const Windows& windows, int heads) {
+Tensor block(Tensor x, const Weights& w, const Windows& windows, int heads, double epsilon) {
   const Shape map = x.shape();
-  Tensor y = window_partition(layer_norm(x, w["norm1"]), windows.side, windows.shift_h, windows.shift_w);
+  Tensor y = window_partition(layer_norm(x, w["norm1"], epsilon), windows.side, windows.shift_h, windows.shift_w);
   y = window_attention(y, w["attn"], windows, heads);
   y = window_reverse(y, windows.side, windows.shift_h, windows.shift_w, map[1], map[2]);
   w["attn_mask"].discard();
   x = reshape(x + tap(y, w["drop_path1"]), {0, -1, map[3]});
-  x = x + tap(mlp(layer_norm(x, w["norm2"]), w["mlp"], {.hidden = 4 * map[3]}), w["drop_path2"]);
+  x = x + tap(mlp(layer_norm(x, w["norm2"], epsilon), w["mlp"], {.hidden = 4 * map[3]}), w["drop_path2"]);
+  tap(x, w["tokens"], kBlock);
   return tap(reshape(x, {0, map[1], map[2], map[3]}), w, kBlock);
 }
 
@@ -78,6 +80,7 @@ void check_map(Tensor x, int side, int stage, const BuildOptions& options) {
 
 void build(Graph& graph, const Weights& w, const BuildOptions& options) {
   const Config& config = config_of(options.variant.architecture);
+  const double epsilon = options.variant.layer_norm_eps.value_or(1e-5);  // of blocks and of the last norm
   const Weights embed = w["patch_embed"].channels_last();
   Tensor x = conv2d(picture_input(graph, options), w["patch_embed.proj"],
                     {.out = config.width, .kernel = 4, .stride = 4, .adapt_input = true});
@@ -87,14 +90,17 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
     x = s == 0 ? tap(x, stage["downsample"]) : patch_merging(x, stage["downsample"]);
     check_map(x, config.windows[s], s, options);
     const Windows windows[] = {even_windows(config.windows[s]), odd_windows(x, config.windows[s])};
-    for (int b = 0; b < config.depths[s]; ++b) x = block(x, stage["blocks"][b], windows[b % 2], config.heads << s);
+    for (int b = 0; b < config.depths[s]; ++b)
+      x = block(x, stage["blocks"][b], windows[b % 2], config.heads << s, epsilon);
     tap(x, stage, kBlock);
     graph.add_tap("feat/" + std::to_string(s), x, fbs::Layout::Same, kBlock);
   }
-  x = tap(layer_norm(x, w["norm"].channels_last()), w["norm"].channels_last(), kBlock);
+  x = tap(layer_norm(x, w["norm"].channels_last(), epsilon), w["norm"].channels_last(), kBlock);
   graph.add_tap("features", x, fbs::Layout::Same, kBlock);
-  x = tap(flatten(global_avg_pool(x)), w["head.global_pool"], kBlock);
-  classify(x, w["head.fc"], options);
+  const Tensor pooled = tap(flatten(global_avg_pool(x)), w["head.global_pool"], kBlock);
+  classify(pooled, w["head.fc"], options);
+  if (options.num_classes == 0 && options.variant.framework == "transformers")
+    graph.add_output("last_hidden_state", to_tokens(x), fbs::Layout::Same);
 }
 
 }  // namespace ferry::swin

@@ -1,5 +1,5 @@
 // Swin Transformer (Liu et al., arXiv:2103.14030) and its searched windows S3 (Chen et al., arXiv:2111.14725), in
-// timm's names; torchvision's checkpoints are read too.
+// timm's names; torchvision's and transformers' checkpoints are read too.
 #pragma once
 
 #include "models/families.h"
@@ -18,5 +18,6 @@ const Config& config_of(const std::string& architecture);
 std::span<const Variant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const BuildOptions& options);
+std::string architecture_of(const nlohmann::json& config);
 
 }  // namespace ferry::swin

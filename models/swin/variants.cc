@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
 #include "converter/error.h"
 #include "models/published.h"
 #include "models/swin/swin.h"
@@ -27,6 +30,16 @@ Variant timm(const char* architecture, const char* tag, int size = 224) {
 // crop_pct: shorter edge 232, 246 or 238.
 Variant torchvision(const char* architecture, double crop_pct) {
   return ferry::torchvision(architecture, "v1", {.crop_pct = crop_pct, .filter = fbs::Filter::Bicubic});
+}
+
+// "microsoft/swin-tiny-patch4-window7-224", pictures as its preprocessor_config.json has them.
+Variant transformers(const std::string& size, int window, const char* tag = "", int num_classes = 1000) {
+  const int side = 32 * window;
+  const std::string ending = "_patch4_window" + std::to_string(window) + "_" + std::to_string(side);
+  std::string hub = "microsoft/swin-" + size + "-patch4-window" + std::to_string(window) + "-" + std::to_string(side);
+  if (*tag != '\0') hub += std::string("-") + tag;
+  return ferry::transformers("swin_" + size + ending, tag, hub,
+                             {.num_classes = num_classes, .size = side, .crop_pct = 1, .squash = true});
 }
 
 }  // namespace
@@ -62,8 +75,39 @@ std::span<const Variant> variants() {
       torchvision("swin_t", 0.965),
       torchvision("swin_s", 0.91),
       torchvision("swin_b", 0.94),
+      transformers("tiny", 7),
+      transformers("small", 7),
+      transformers("base", 7),
+      transformers("base", 12),
+      transformers("large", 7),
+      transformers("large", 12),
+      transformers("base", 7, "in22k", 21841),
+      transformers("base", 12, "in22k", 21841),
+      transformers("large", 7, "in22k", 21841),
+      transformers("large", 12, "in22k", 21841),
   };
   return table;
+}
+
+std::string architecture_of(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "swin") return "";
+  const auto depths = config.value("depths", std::vector<int>{2, 2, 6, 2});
+  const auto heads = config.value("num_heads", std::vector<int>{3, 6, 12, 24});
+  const int window = config.value("window_size", 7);
+  const bool plain = config.value("patch_size", 4) == 4 && config.value("mlp_ratio", 4.0) == 4 &&
+                     config.value("qkv_bias", true) && !config.value("use_absolute_embeddings", false) &&
+                     config.value("hidden_act", "gelu") == "gelu";
+  for (const Variant& variant : variants()) {
+    if (!plain || variant.framework != "transformers") continue;
+    const Config& known = config_of(variant.architecture);
+    const int h = known.heads;
+    if (known.width == config.value("embed_dim", 96) && std::ranges::equal(depths, known.depths) &&
+        heads == std::vector<int>{h, 2 * h, 4 * h, 8 * h} && known.windows[0] == window)
+      return known.architecture;
+  }
+  fail(
+      "config.json describes a Swin Transformer that is none of those known here (embed_dim, depths, num_heads, "
+      "window_size, patch_size, mlp_ratio, qkv_bias, use_absolute_embeddings or hidden_act differs)");
 }
 
 }  // namespace ferry::swin

@@ -27,7 +27,16 @@ constexpr Config dinov2(const char* architecture, Size size, int registers = 0) 
           .layer_scale = true,
           .swiglu = size.width == kGiant.width,
           .registers = registers,
-          .embed_prefix = registers == 0};
+          .entries = registers == 0 ? Entries::All : Entries::Patches};
+}
+
+// transformers' and the authors' own.
+constexpr Config own_dinov2(const char* architecture, Size size, int registers = 0) {
+  Config config = dinov2(architecture, size, registers);
+  config.entries = Entries::ClassToken;
+  config.antialias = registers > 0;
+  config.class_and_mean = true;
+  return config;
 }
 
 // Patches alone are pooled, between norm and classifier.
@@ -49,7 +58,7 @@ constexpr Config registers(const char* architecture, Size size, int count, bool 
           .layer_scale = layer_scale,
           .class_token = false,
           .registers = count,
-          .embed_prefix = false,
+          .entries = Entries::Patches,
           .pool = Pool::Average};
 }
 
@@ -102,6 +111,14 @@ constexpr Config kConfigs[] = {
     dinov2("vit_base_patch14_reg4_dinov2", kBase, 4),
     dinov2("vit_large_patch14_reg4_dinov2", kLarge, 4),
     dinov2("vit_giant_patch14_reg4_dinov2", kGiant, 4),
+    own_dinov2("dinov2_small", kSmall),
+    own_dinov2("dinov2_base", kBase),
+    own_dinov2("dinov2_large", kLarge),
+    own_dinov2("dinov2_giant", kGiant),
+    own_dinov2("dinov2_with_registers_small", kSmall, 4),
+    own_dinov2("dinov2_with_registers_base", kBase, 4),
+    own_dinov2("dinov2_with_registers_large", kLarge, 4),
+    own_dinov2("dinov2_with_registers_giant", kGiant, 4),
     registers("vit_wee_patch16_reg1_gap_256", kWee, 1),
     registers("vit_little_patch16_reg1_gap_256", kLittle, 1),
     registers("vit_little_patch16_reg4_gap_256", kLittle, 4),

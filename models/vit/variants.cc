@@ -1,3 +1,6 @@
+#include <nlohmann/json.hpp>
+
+#include "converter/error.h"
 #include "models/published.h"
 #include "models/vit/vit.h"
 
@@ -17,11 +20,107 @@ Variant timm(const char* architecture, const char* tag, Training training = {}) 
   return variant;
 }
 
-}  // namespace
+// transformers' ViT, whose epsilon is no other network's.
+Variant transformers(const char* architecture, const char* tag, const char* hub, const Training& training) {
+  Variant variant = ferry::transformers(architecture, tag, hub, training);
+  variant.layer_norm_eps = 1e-12;
+  return variant;
+}
+
+// Google's and those made from timm's weights of the same training, on -1..1.
+Variant google(const char* architecture, const char* hub, int size = 224, const char* tag = "") {
+  return transformers(architecture, tag, hub,
+                      {.num_classes = *tag == '\0' ? 1000 : 0,
+                       .size = size,
+                       .crop_pct = 1.0,
+                       .squash = true,
+                       .filter = fbs::Filter::Bilinear,
+                       .pixels = Inception});
+}
+
+Variant dino(const char* architecture, const char* hub) {
+  return transformers(
+      architecture, "dino", hub,
+      {.num_classes = 0, .crop_pct = 1.0, .squash = true, .filter = fbs::Filter::Bilinear, .pixels = ImageNet});
+}
+
+// DINOv2 of transformers and of its authors: positions are stored for 518 pixels, pictures are prepared with 224 by the
+// preprocessor_config.json of the facebook/dinov2-* repositories.
+std::vector<Variant> own_dinov2(const std::string& architecture, const std::string& hub) {
+  const Variant own = ferry::transformers(architecture, "", "facebook/" + hub, {.num_classes = 0, .size = 518});
+  Variant classifier = own, authors = own;
+  classifier.tag = "imagenet1k_1_layer";
+  classifier.hub += "-imagenet1k-1-layer";
+  classifier.num_classes = 1000;
+  classifier.imagenet_labels = true;
+  authors.framework = "facebookresearch";
+  authors.hub.clear();
+  return {own, classifier, authors};
+}
+
+std::vector<Variant> timm_variants();
+
+std::vector<Variant> make_variants() {
+  std::vector<Variant> all = timm_variants();
+  for (const std::string size : {"small", "base", "large", "giant"}) {
+    for (const auto& [architecture, hub] :
+         {std::pair{"dinov2_" + size, "dinov2-" + size},
+          std::pair{"dinov2_with_registers_" + size, "dinov2-with-registers-" + size}})
+      for (Variant& variant : own_dinov2(architecture, hub)) all.push_back(std::move(variant));
+  }
+  const Variant rest[] = {
+      google("vit_tiny_patch16_224", "WinKawaks/vit-tiny-patch16-224"),
+      google("vit_small_patch16_224", "WinKawaks/vit-small-patch16-224"),
+      google("vit_base_patch16_224", "google/vit-base-patch16-224"),
+      google("vit_base_patch16_384", "google/vit-base-patch16-384", 384),
+      google("vit_base_patch32_384", "google/vit-base-patch32-384", 384),
+      google("vit_large_patch16_224", "google/vit-large-patch16-224"),
+      google("vit_large_patch16_384", "google/vit-large-patch16-384", 384),
+      google("vit_large_patch32_384", "google/vit-large-patch32-384", 384),
+      google("vit_base_patch16_224", "google/vit-base-patch16-224-in21k", 224, "in21k"),
+      google("vit_base_patch32_224", "google/vit-base-patch32-224-in21k", 224, "in21k"),
+      google("vit_large_patch16_224", "google/vit-large-patch16-224-in21k", 224, "in21k"),
+      google("vit_large_patch32_224", "google/vit-large-patch32-224-in21k", 224, "in21k"),
+      google("vit_huge_patch14_224", "google/vit-huge-patch14-224-in21k", 224, "in21k"),
+      dino("vit_small_patch16_224", "facebook/dino-vits16"),
+      dino("vit_small_patch8_224", "facebook/dino-vits8"),
+      dino("vit_base_patch16_224", "facebook/dino-vitb16"),
+      dino("vit_base_patch8_224", "facebook/dino-vitb8"),
+      transformers("vit_tiny_patch16_224", "deit", "facebook/deit-tiny-patch16-224", {.pixels = ImageNet}),
+      transformers("vit_small_patch16_224", "deit", "facebook/deit-small-patch16-224", {.pixels = ImageNet}),
+      transformers("vit_base_patch16_224", "deit", "facebook/deit-base-patch16-224", {.pixels = ImageNet}),
+  };
+  all.insert(all.end(), std::begin(rest), std::end(rest));
+  return all;
+}
+
+// The row of transformers' whose network the settings describe, that of their picture's size if there is one.
+const Variant* described(const nlohmann::json& config, bool dinov2) {
+  const int width = config.value("hidden_size", 768);
+  const bool swiglu = dinov2 && config.value("use_swiglu_ffn", false);
+  const int registers = config["model_type"] == "dinov2_with_registers" ? config.value("num_register_tokens", 4) : 0;
+  const int hidden = dinov2 ? width * config.value("mlp_ratio", 4) : config.value("intermediate_size", 3072);
+  const nlohmann::json size = config.value("image_size", nlohmann::json(224));
+  if (!config.value("qkv_bias", true) || (!swiglu && config.value("hidden_act", "gelu") != "gelu") ||
+      config.value("pooler_act", "tanh") != "tanh")
+    return nullptr;
+  const Variant* found = nullptr;
+  for (const Variant& variant : variants()) {
+    if (variant.framework != "transformers") continue;
+    const Config& known = config_of(variant.architecture);
+    if (known.layer_scale != dinov2 || known.swiglu != swiglu || known.registers != registers ||
+        known.patch != config.value("patch_size", 16) || known.size.width != width ||
+        known.size.depth != config.value("num_hidden_layers", 12) ||
+        known.size.heads != config.value("num_attention_heads", 12) || hidden != 4 * width)
+      continue;
+    if (!found || (size == variant.height && size != found->height)) found = &variant;
+  }
+  return found;
+}
 
 // Settings as in timm's pretrained configurations.
-std::span<const Variant> variants() {
-  static const std::vector<Variant> all = {
+std::vector<Variant> timm_variants() {
+  return {
       timm("vit_tiny_patch16_224", "augreg_in21k_ft_in1k"),
       timm("vit_tiny_patch16_224", "augreg_in21k"),
       timm("vit_tiny_patch16_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
@@ -206,7 +305,26 @@ std::span<const Variant> variants() {
       timm("vit_betwixt_patch16_reg4_gap_384", "sbb2_e200_in12k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
       timm("vit_base_patch16_reg4_gap_256", "", {.size = 256}),
   };
+}
+
+}  // namespace
+
+std::span<const Variant> variants() {
+  static const std::vector<Variant> all = make_variants();
   return all;
+}
+
+std::string architecture_of(const nlohmann::json& config) {
+  const std::string type = config.value("model_type", "");
+  const bool dinov2 = type == "dinov2" || type == "dinov2_with_registers";
+  if (type != "vit" && !dinov2) return "";
+  if (const Variant* found = described(config, dinov2)) return found->architecture;
+  fail(
+      "config.json describes a %s that is none of those known here: hidden_size, num_hidden_layers, "
+      "num_attention_heads, the MLP's size or kind, patch_size, num_register_tokens, qkv_bias, hidden_act or "
+      "pooler_act "
+      "differs",
+      dinov2 ? "DINOv2" : "ViT");
 }
 
 }  // namespace ferry::vit

@@ -1,5 +1,6 @@
 // Vision transformers (Dosovitskiy et al., arXiv:2010.11929): timm's VisionTransformer with class tokens or average
-// pooling, the image towers of CLIP, DINO and DINOv2 (Oquab et al., arXiv:2304.07193), in timm's names.
+// pooling, the image towers of CLIP, DINO and DINOv2 (Oquab et al., arXiv:2304.07193), in timm's names. Naming tables
+// read transformers' checkpoints of ViT and DINOv2 and the DINOv2 authors' own too.
 #pragma once
 
 #include "models/families.h"
@@ -10,6 +11,13 @@ enum class Pool {
   ClassToken,
   Average,       // of the patches, then normalized (fc_norm)
   NormThenMean,  // the other way round
+};
+
+// Which tokens have entries in the table of positions: the patches, and of those before them
+enum class Entries {
+  Patches,     // none
+  ClassToken,  // the class token, not the registers
+  All,
 };
 
 struct Size {
@@ -28,7 +36,9 @@ struct Config {
   bool swiglu = false;
   bool class_token = true;
   int registers = 0;
-  bool embed_prefix = true;  // the table of positions has entries for class token and registers, too
+  Entries entries = Entries::All;
+  bool antialias = false;       // where the table of positions is resampled
+  bool class_and_mean = false;  // the classifier's input: the class token and, behind it, the mean of the patches
   Pool pool = Pool::ClassToken;
 };
 const Config& config_of(const std::string& architecture);
@@ -38,5 +48,6 @@ std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const BuildOptions& options);
 // The same of any configuration.
 void build(Graph& graph, const Weights& weights, const BuildOptions& options, const Config& config);
+std::string architecture_of(const nlohmann::json& config);
 
 }  // namespace ferry::vit

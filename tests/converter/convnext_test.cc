@@ -19,7 +19,6 @@ class ConvNeXtOptions : public ::testing::TestWithParam<TorchCase> {};
 TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
   const std::string name = GetParam().name;
   Config config{.architecture = "tiny", .depths = {1, 1, 1, 1}, .widths = {16, 24, 32, 40}};
-  config.conv_mlp = name == "overlap" || name == "overlap_tiered" || name == "norm_first";
   if (name == "overlap") config.stem = Stem::Overlap;
   if (name == "overlap_tiered") config.stem = Stem::OverlapTiered;
   config.norm_first = name == "norm_first";
@@ -63,8 +62,17 @@ TEST(ConvNeXtConfig, TellsTheDinov3Architectures) {
   EXPECT_EQ(architecture_of(config), "dinov3_convnext_base");
   config["hidden_act"] = "relu";
   EXPECT_TRUE(complaint([&] { architecture_of(config); }).starts_with("config.json describes a DINOv3 ConvNeXt"));
-  config["model_type"] = "convnext";
+  config["model_type"] = "resnet";
   EXPECT_EQ(architecture_of(config), "");
+}
+
+TEST(ConvNeXtConfig, TellsTransformersOther) {
+  EXPECT_EQ(architecture_of({{"model_type", "convnext"}}), "convnext_tiny");  // transformers' defaults
+  nlohmann::json config = {
+      {"model_type", "convnextv2"}, {"depths", {2, 2, 8, 2}}, {"hidden_sizes", {80, 160, 320, 640}}};
+  EXPECT_EQ(architecture_of(config), "convnextv2_nano");
+  config["patch_size"] = 2;
+  EXPECT_TRUE(complaint([&] { architecture_of(config); }).starts_with("config.json describes a ConvNeXt V2"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-"""Writes bicubic_fixture.inc: what PyTorch's interpolate(mode="bicubic", align_corners=False) computes, for
-tests/converter/position_embedding_test.cc.
+"""Writes bicubic_fixture.inc: what PyTorch's interpolate(mode="bicubic", align_corners=False) computes, with
+and without antialias, for tests/converter/position_embedding_test.cc.
 
     python3 tests/converter/make_bicubic_fixture.py      (torch 1.13; any version will do)
 
@@ -19,16 +19,18 @@ CASES = [
 ]
 
 lines = [
-    "// torch %s's bicubic, by make_bicubic_fixture.py: {channels, height, width, new height, new width,"
+    "// torch %s's bicubic, by make_bicubic_fixture.py: {channels, height, width, new height, new width, antialias,"
     % torch.__version__.split("+")[0],
     "// {output, channels first}}.",
 ]
-for case in CASES:
-    channels, height, width, new_height, new_width = case
+for case in [size + (antialias,) for antialias in (0, 1) for size in CASES]:
+    channels, height, width, new_height, new_width, antialias = case
     count = channels * height * width
     x = torch.tensor([((i * 37 + 3) % 19 - 9) / 8 for i in range(count)], dtype=torch.float64)
     x = x.reshape(1, channels, height, width)
-    y = torch.nn.functional.interpolate(x, size=(new_height, new_width), mode="bicubic", align_corners=False)
+    y = torch.nn.functional.interpolate(
+        x, size=(new_height, new_width), mode="bicubic", align_corners=False, antialias=bool(antialias)
+    )
     numbers = ", ".join("%.15g" % v for v in y.flatten().tolist())
     lines.append("{%s, {%s}}," % (", ".join(map(str, case)), numbers))
 pathlib.Path(__file__).with_name("bicubic_fixture.inc").write_text("\n".join(lines) + "\n")

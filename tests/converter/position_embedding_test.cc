@@ -17,7 +17,7 @@ struct Table {
 
 TEST(PositionEmbedding, IsResampledAsPyTorchDoes) {
   struct Case {
-    int channels, height, width, new_height, new_width;
+    int channels, height, width, new_height, new_width, antialias;
     std::vector<double> output;
   };
   const Case cases[] = {
@@ -30,7 +30,7 @@ TEST(PositionEmbedding, IsResampledAsPyTorchDoes) {
     for (int i = 0; i < c.channels * places; ++i)
       table[static_cast<size_t>(i % places * c.channels + i / places)] = ((i * 37 + 3) % 19 - 9) / 8.0;
     const std::vector<double> resampled =
-        resample_bicubic(table, c.channels, {c.height, c.width}, {c.new_height, c.new_width});
+        resample_bicubic(table, c.channels, {c.height, c.width}, {c.new_height, c.new_width}, c.antialias != 0);
     ASSERT_EQ(resampled.size(), c.output.size());
     for (int i = 0; i < c.channels * new_places; ++i)
       EXPECT_NEAR(resampled[static_cast<size_t>(i % new_places * c.channels + i / new_places)],
@@ -42,7 +42,7 @@ TEST(PositionEmbedding, IsResampledAsPyTorchDoes) {
 TEST(PositionEmbedding, ATableThatFitsStaysAsItIs) {
   Table t;
   t.file->add("pos_embed", {1, 5, 3});
-  const Tensor table = position_table(t.w, "pos_embed", 3, 1, {2, 2});
+  const Tensor table = position_table(t.w["pos_embed"], 3, 1, {2, 2});
   EXPECT_EQ(table.shape(), (Shape{1, 5, 3}));
   EXPECT_EQ(t.graph.at(table.index).dtype, fbs::DType::Float32);  // the checkpoint's own bytes
 }
@@ -52,7 +52,7 @@ TEST(PositionEmbedding, EntriesOfThePrefixAreKept) {
   std::vector<float> values;
   for (int i = 0; i < 18; ++i) values.push_back(static_cast<float>(i * i % 7));
   t.file->add("pos_embed", {1, 2 + 4, 3}, values);
-  const Tensor table = position_table(t.w, "pos_embed", 3, 2, {4, 1});
+  const Tensor table = position_table(t.w["pos_embed"], 3, 2, {4, 1});
   EXPECT_EQ(table.shape(), (Shape{1, 2 + 4, 3}));
   const std::vector<double> stored(values.begin(), values.end());
   const std::vector<double> made = t.graph.values(table.index);
@@ -65,9 +65,9 @@ TEST(PositionEmbedding, ATableOfNoSquareGridMustFit) {
   Table t;
   t.file->add("pos_embed", {1, 7, 3});
   EXPECT_EQ(complaint([&] {
-              position_table(t.w, "pos_embed", 3, 1, {2, 2});
+              position_table(t.w["pos_embed"], 3, 1, {2, 2});
             }),
-            "'pos_embed' has shape [1,7,3], but module '' needs [1,5,3]");
+            "'pos_embed' has shape [1,7,3], but module 'pos_embed' needs [1,5,3]");
 }
 
 }  // namespace

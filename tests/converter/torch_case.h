@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "converter/error.h"
 #include "converter/reference/interpreter.h"
 #include "tests/converter/memory_checkpoint.h"
 
@@ -38,6 +41,17 @@ inline std::shared_ptr<MemoryCheckpoint> torch_checkpoint(const TorchCase& c) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const TorchCase::Parameter& p : c.parameters) file->add(p.key, p.shape, torch_values(p.key, p.shape));
   return file;
+}
+
+// The naming that the checkpoint bears.
+inline const Naming& naming_of(std::span<const Naming> namings, const Checkpoint& file) {
+  const auto fits = [&](const Naming& naming) {
+    return std::all_of(naming.probes.begin(), naming.probes.end(),
+                       [&](const std::string& key) { return file.tensors().contains(key); });
+  };
+  const auto found = std::find_if(namings.begin(), namings.end(), fits);
+  if (found == namings.end()) fail("the keys fit no naming");
+  return *found;
 }
 
 // The value of tensor `output` for the picture that the scripts call "input".
