@@ -34,6 +34,9 @@ if(FERRY_BUILD_CONVERTER)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})
+    set(models ${converter_sources})
+    list(FILTER models INCLUDE REGEX "/models/") # timm(), stage()...
+    set_source_files_properties(${models} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
     target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_CONVERTER=1)
     target_link_libraries(ferry_converter PUBLIC ferry_tools PRIVATE ferry_options)

@@ -28,8 +28,6 @@ constexpr double kExplained = 0.25;
 // Trying causes ends after so many seconds.
 constexpr double kPatience = 40;
 
-const char* text(const std::string& s) { return s.c_str(); }
-
 std::string probe_name(int tensor) { return "#" + std::to_string(tensor); }
 
 class Bisector {
@@ -42,8 +40,8 @@ class Bisector {
     graph->UnPackTo(&model_);
     checkpoint_ = open_checkpoint(convert.checkpoint);
     if (model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256())
-      fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s", text(model_.provenance->source_sha256),
-           convert.checkpoint.c_str(), text(checkpoint_->sha256()));
+      fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s", model_.provenance->source_sha256.c_str(),
+           convert.checkpoint.c_str(), checkpoint_->sha256().c_str());
     matching_ = match(model_, convert);
   }
 

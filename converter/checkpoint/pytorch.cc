@@ -29,7 +29,7 @@ constexpr std::string_view kGlobals[] = {
 constexpr struct {
   std::string_view storage, dtype;
   ElementType type;
-} kTypes[] = {
+} kStorageTypes[] = {
     {"torch.DoubleStorage", "torch.float64", ElementType::F64},
     {"torch.FloatStorage", "torch.float32", ElementType::F32},
     {"torch.HalfStorage", "torch.float16", ElementType::F16},
@@ -105,7 +105,7 @@ StorageName storage_name(const PickleValue& value, const std::string& where) {
     malformed(where, "storage");
   StorageName name{.key = id[2]->text, .count = static_cast<uint64_t>(id[4]->integer)};
   name.is_view = id.size() > 5 && id[5]->kind != Kind::None;
-  for (const auto& known : kTypes)
+  for (const auto& known : kStorageTypes)
     if (id[1]->text == known.storage) name.type = known.type;
   if (!name.type && id[1]->text != "torch.storage.UntypedStorage") malformed(where, "storage");
   return name;
@@ -125,7 +125,7 @@ CheckpointTensor Tensors::rebuild(const PickleValue& call, const std::string& wh
   const StorageName storage = storage_name(*a[0], where);
   std::optional<ElementType> type = storage.type;
   if (typed)
-    for (const auto& known : kTypes)
+    for (const auto& known : kStorageTypes)
       if (a[6]->text == known.dtype) type = known.type;
   if (!type) malformed(where, "dtype");
 

@@ -25,7 +25,7 @@ fbs::OperatorT* reader_of(const Graph& graph, const Rewriter& rewriter, const fb
 }
 
 // `op` is to read x instead of `affine` of it.
-void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
+void absorb_before(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
   const Shape shape = graph.shape(op->inputs[1]);
   const size_t outputs = static_cast<size_t>(shape[0]), columns = static_cast<size_t>(shape[shape.rank - 1]);
   const size_t groups = affine.scale.size() / columns;
@@ -60,7 +60,7 @@ void fold_input_scale_shift(Graph& graph, const PassOptions& options) {
     for (const size_t variable : {0u, 1u}) {
       const std::optional<Affine> affine = as_affine(graph, *op, variable);
       if (!affine) continue;
-      apply(graph, rewriter, reader, *affine);
+      absorb_before(graph, rewriter, reader, *affine);
       rewriter.set_input(rewriter.only_reader(op->outputs.front()), 0, {&graph, op->inputs[variable]});
       rewriter.remove(op);
       break;

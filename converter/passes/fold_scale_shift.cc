@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-void apply(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
+void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
   const int weight = op->inputs[1];
   const Shape shape = graph.shape(weight);
   const std::string weight_name = graph.at(weight).name;
@@ -42,7 +42,7 @@ void fold_scale_shift(Graph& graph, const PassOptions& options) {
         continue;
       const std::optional<Affine> affine = as_affine(graph, *op, variable);
       if (!affine) continue;
-      apply(graph, rewriter, producer, *affine);
+      absorb_after(graph, rewriter, producer, *affine);
       *clamp.low = op->params.AsBinary()->output_min;
       *clamp.high = op->params.AsBinary()->output_max;
       rewriter.take_over(producer, op.get());

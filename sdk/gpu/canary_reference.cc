@@ -8,12 +8,12 @@ namespace ferry::gpu {
 namespace {
 
 using Inputs = std::span<const Array* const>;
-using Place = std::array<int32_t, FERRY_MAX_RANK>;
+using Index = std::array<int32_t, FERRY_MAX_RANK>;
 
 // visit(index, place) for every element, in order.
 template <typename Visit>
 void for_each(const Shape& shape, Visit visit) {
-  Place place{};
+  Index place{};
   for (size_t index = 0, count = static_cast<size_t>(shape.elements()); index < count; ++index) {
     visit(index, place);
     for (int d = shape.rank - 1; d >= 0 && ++place[static_cast<size_t>(d)] == shape[d]; --d)
@@ -21,7 +21,7 @@ void for_each(const Shape& shape, Visit visit) {
   }
 }
 
-size_t index_of(const Shape& shape, const Place& place) {
+size_t index_of(const Shape& shape, const Index& place) {
   size_t index = 0;
   for (int d = 0; d < shape.rank; ++d)
     index = index * static_cast<size_t>(shape[d]) + static_cast<size_t>(place[static_cast<size_t>(d)]);
@@ -98,7 +98,7 @@ void linear(const fbs::Linear& p, Inputs inputs, Array* out) {
 
 void pool2d(const fbs::Pool2d& p, const Array& x, Array* out) {
   const bool max = p.kind() == fbs::PoolKind::Max;
-  for_each(out->shape, [&](size_t index, const Place& at) {
+  for_each(out->shape, [&](size_t index, const Index& at) {
     const int32_t top = at[1] * p.stride_h() - p.pad_top(), left = at[2] * p.stride_w() - p.pad_left();
     const int32_t bottom = std::min(top + p.kernel_h(), x.shape[1] + p.pad_bottom());
     const int32_t right = std::min(left + p.kernel_w(), x.shape[2] + p.pad_right());
@@ -118,7 +118,7 @@ void reduce(const fbs::Reduce& p, const Array& x, Array* out) {
   std::vector<double> sums(out->values.size(), 0);
   std::array<bool, FERRY_MAX_RANK> reduced{};
   for (int axis : *p.axes()) reduced[static_cast<size_t>(axis)] = true;
-  for_each(x.shape, [&](size_t index, const Place& at) {
+  for_each(x.shape, [&](size_t index, const Index& at) {
     size_t to = 0;
     for (int d = 0; d < x.shape.rank; ++d)
       if (!reduced[static_cast<size_t>(d)])
@@ -148,7 +148,7 @@ void resize2d(const fbs::Resize2d& p, const Array& x, Array* out) {
     *first = static_cast<int32_t>(std::floor(place)) - (cubic ? 1 : 0);
     return cell_weights(p.kind(), place - std::floor(place));
   };
-  for_each(out->shape, [&](size_t index, const Place& at) {
+  for_each(out->shape, [&](size_t index, const Index& at) {
     int32_t top = 0, left = 0;
     const std::vector<double> rows = cells(1, at[1], &top), columns = cells(2, at[2], &left);
     double value = 0;
@@ -258,7 +258,7 @@ void rotary_embedding(const fbs::RotaryEmbedding& p, Inputs inputs, Array* out) 
 // visit(index in the picture's, index in the windows' values)
 template <typename Params, typename Visit>
 void for_each_in_windows(const Params& p, const Shape& picture, const Shape& windows, Visit visit) {
-  for_each(picture, [&](size_t index, const Place& at) {
+  for_each(picture, [&](size_t index, const Index& at) {
     const int32_t y = (at[1] + picture[1] - p.shift_h()) % picture[1];
     const int32_t x = (at[2] + picture[2] - p.shift_w()) % picture[2];
     const int32_t window =
@@ -317,9 +317,9 @@ double binary(fbs::BinaryKind kind, double a, double b) {
 }
 
 void binary(const fbs::Binary& p, Inputs inputs, Array* out) {
-  for_each(out->shape, [&](size_t index, const Place& at) {
+  for_each(out->shape, [&](size_t index, const Index& at) {
     const auto side = [&](const Array& x) {
-      Place place{};
+      Index place{};
       const int missing = out->shape.rank - x.shape.rank;
       for (int d = 0; d < x.shape.rank; ++d)
         if (x.shape[d] > 1) place[static_cast<size_t>(d)] = at[static_cast<size_t>(d + missing)];
@@ -333,7 +333,7 @@ void concat(const fbs::Concat& p, Inputs inputs, Array* out) {
   const size_t axis = static_cast<size_t>(p.axis());
   int32_t begin = 0;
   for (const Array* x : inputs) {
-    for_each(x->shape, [&](size_t index, Place at) {
+    for_each(x->shape, [&](size_t index, Index at) {
       at[axis] += begin;
       out->values[index_of(out->shape, at)] = x->values[index];
     });
@@ -343,7 +343,7 @@ void concat(const fbs::Concat& p, Inputs inputs, Array* out) {
 
 void pixel_shuffle(const fbs::PixelShuffle& p, const Array& x, Array* out) {
   const int32_t r = p.factor();
-  for_each(out->shape, [&](size_t index, const Place& at) {
+  for_each(out->shape, [&](size_t index, const Index& at) {
     const int32_t channel = (at[1] % r * r + at[2] % r) * out->shape[3] + at[3];
     out->values[index] = x.values[index_of(x.shape, {at[0], at[1] / r, at[2] / r, channel})];
   });
@@ -351,22 +351,22 @@ void pixel_shuffle(const fbs::PixelShuffle& p, const Array& x, Array* out) {
 
 void pad(const fbs::Pad& p, const Array& x, Array* out) {
   std::fill(out->values.begin(), out->values.end(), p.value());
-  for_each(x.shape, [&](size_t index, Place at) {
+  for_each(x.shape, [&](size_t index, Index at) {
     for (unsigned d = 0; d < p.before()->size(); ++d) at[d] += p.before()->Get(d);
     out->values[index_of(out->shape, at)] = x.values[index];
   });
 }
 
 void transpose(const fbs::Transpose& p, const Array& x, Array* out) {
-  for_each(out->shape, [&](size_t index, const Place& at) {
-    Place from{};
+  for_each(out->shape, [&](size_t index, const Index& at) {
+    Index from{};
     for (unsigned d = 0; d < p.perm()->size(); ++d) from[static_cast<size_t>(p.perm()->Get(d))] = at[d];
     out->values[index] = x.values[index_of(x.shape, from)];
   });
 }
 
 void slice(const fbs::Slice& p, const Array& x, Array* out) {
-  for_each(out->shape, [&](size_t index, Place at) {
+  for_each(out->shape, [&](size_t index, Index at) {
     for (unsigned d = 0; d < p.begin()->size(); ++d) at[d] += p.begin()->Get(d);
     out->values[index] = x.values[index_of(x.shape, at)];
   });

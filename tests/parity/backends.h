@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,41 +39,49 @@ inline Entry as_reference(const std::string& name, const Computed& computed) {
 // float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: every stage adds a mean squared
 // error of at most 1e-5 (stages.h). At most `left_to_cpu` operators are left to the CPU.
 inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob,
-                                         const Fixture& fixture, size_t left_to_cpu) {
-  const Network cpu(blob, fixture, cli::session_options(2));
-  const ComputedTensors on_cpu = cpu.tensors();
-  for (const Precision precision : {Precision::Float32, Precision::Float16}) {
-    const bool half = precision == Precision::Float16;
-    SCOPED_TRACE(blob.filename().string() + " on " + gpu + (half ? ", float16" : ", float32"));
-    ferry_session_options options = cli::session_options(1);
-    options.backend = FERRY_BACKEND_GPU;
-    options.gpu_device = gpu.c_str();
-    options.gpu_required = true;
-    options.precision = half ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
-    const Network network(blob, fixture, options);
-    EXPECT_LE(network.report().cpu_operators, left_to_cpu);
-    const ComputedTensors on_gpu = network.tensors();
-    Comparison comparison = compare(fixture, on_gpu, precision);
-    if (half) judge_by_stage(blob, fixture, on_gpu, &comparison);
-    EXPECT_TRUE(comparison.passed()) << text(comparison);
-    for (const auto& [name, computed] : on_cpu) {
-      if (half) break;
-      const Row row = compare_entry(as_reference(name, computed), computed.shape, on_gpu.at(name).read());
-      EXPECT_TRUE(row.in_bounds) << name << ": " << row.relative_error << " from the CPU's result";
-    }
+                                         const Fixture& fixture, size_t left_to_cpu, Precision precision) {
+  const bool half = precision == Precision::Float16;
+  SCOPED_TRACE(blob.filename().string() + " on " + gpu + (half ? ", float16" : ", float32"));
+  ferry_session_options options = cli::session_options(1);  // of two processors, the next test has the other
+  std::optional<Network> cpu;
+  ComputedTensors on_cpu;
+  if (!half) on_cpu = cpu.emplace(blob, fixture, options).tensors();
+  options.backend = FERRY_BACKEND_GPU;
+  options.gpu_device = gpu.c_str();
+  options.gpu_required = true;
+  options.precision = half ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
+  const Network network(blob, fixture, options);
+  EXPECT_LE(network.report().cpu_operators, left_to_cpu);
+  const ComputedTensors on_gpu = network.tensors();
+  Comparison comparison = compare(fixture, on_gpu, precision);
+  if (half) judge_by_stage(blob, fixture, on_gpu, &comparison);
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  for (const auto& [name, computed] : on_cpu) {
+    const Row row = compare_entry(as_reference(name, computed), computed.shape, on_gpu.at(name).read());
+    EXPECT_TRUE(row.in_bounds) << name << ": " << row.relative_error << " from the CPU's result";
   }
 }
 
-// A blob with all its taps on one GPU, and one as it ships on another. A `variation` of a fixture (one channel, another seed)
-// runs no kernel that the fixture itself does not: as it ships alone.
+// On one GPU a blob with all its taps, and as it ships in float16; on the other as it ships in float32 (operators are tested
+// on both in both precisions). A `variation` of a fixture (one channel, another seed) runs no kernel that the fixture itself
+// does not: as it ships, on one.
 template <typename Convert>
 void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, bool variation = false,
                                         size_t left_to_cpu = 0) {
+  using enum Precision;
   const std::vector<std::string> gpus = ferry::testing::test_gpus();
   if (gpus.empty()) GTEST_SKIP() << "no Vulkan driver";
-  if (!variation) expect_gpu_computes_the_same(gpus.front(), convert_to_blob(/*keep_taps=*/true), fixture, left_to_cpu);
-  const std::string& other = variation ? gpus.front() : gpus.back();
-  expect_gpu_computes_the_same(other, convert_to_blob(/*keep_taps=*/false), fixture, left_to_cpu);
+  const auto expect_same = [&](const std::string& gpu, const std::filesystem::path& blob, Precision precision) {
+    expect_gpu_computes_the_same(gpu, blob, fixture, left_to_cpu, precision);
+  };
+  if (!variation) {
+    const std::filesystem::path with_taps = convert_to_blob(/*keep_taps=*/true);
+    expect_same(gpus.front(), with_taps, Float32);
+    expect_same(gpus.front(), with_taps, Float16);
+  }
+  const std::filesystem::path blob = convert_to_blob(/*keep_taps=*/false);
+  expect_same(variation ? gpus.front() : gpus.back(), blob, Float32);
+  expect_same(gpus.front(), blob, Float16);
 }
 
 }  // namespace ferry::parity

@@ -35,7 +35,7 @@ TEST_P(CoAtNet, EveryTapIsInBounds) {
   for (const bool keep_taps : {true, false}) {
     options.keep_taps = keep_taps;
     convert(options);
-    const Network network(options.output, fixture, cli::session_options(2));
+    const Network network(options.output, fixture, cli::session_options(1));
     const Comparison comparison = compare(fixture, network.tensors());
     EXPECT_TRUE(comparison.passed()) << text(comparison);
     std::set<std::string> compared;

@@ -42,7 +42,7 @@ struct Case {
 };
 
 Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
-  const Network network(blob, fixture, cli::session_options(2));
+  const Network network(blob, fixture, cli::session_options(1));
   return compare(fixture, network.tensors());
 }
 

@@ -129,7 +129,7 @@ class CommonMistake : public ::testing::TestWithParam<Mistake> {
       for (const auto& op : graph->model.operators) changed += mistake.in_graph(*op);
     EXPECT_GT(changed, 0) << "nothing was planted";
     const Fixture reference = read_fixture(fixture);
-    const Network network(pack(*graph), reference, cli::session_options(2));
+    const Network network(pack(*graph), reference, cli::session_options(1));
     return compare(reference, network.tensors());
   }
 

@@ -68,7 +68,7 @@ class SuperResolution : public ::testing::TestWithParam<Case> {
   Comparison compared(const fs::path& weights, bool keep_taps) const {
     const Fixture fixture = read_fixture(folder());
     const Network network(convert_to(scratch_.path() / "net.ferry", weights, keep_taps), fixture,
-                          cli::session_options(2));
+                          cli::session_options(1));
     EXPECT_EQ(network.model_name(), GetParam().fixture);
     return compare(fixture, network.tensors());
   }

@@ -1,5 +1,4 @@
 // Activation functions: what ferry has no operator for is composed.
-#include <limits>
 
 #include "converter/onnx/ops/ops.h"
 
@@ -8,8 +7,6 @@ namespace {
 
 using Binary = fbs::BinaryKind;
 using Unary = fbs::UnaryKind;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 }  // namespace
 

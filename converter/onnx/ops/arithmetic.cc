@@ -2,7 +2,6 @@
 // the graph.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "converter/onnx/ops/evaluate.h"
 #include "converter/onnx/ops/ops.h"
@@ -12,8 +11,6 @@ namespace {
 
 using Binary = fbs::BinaryKind;
 using Unary = fbs::UnaryKind;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 template <typename Function>
 void arithmetic(Op& op, Binary kind, Function function) {

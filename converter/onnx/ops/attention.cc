@@ -1,15 +1,12 @@
 // Attention and RotaryEmbedding, ONNX's own operators since opset 23.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/pick.h"
 
 namespace ferry::onnx {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // [B,H,S,D], or [B,S,H*D] with the attribute that says H, as [B,S,H,D].
 Tensor tokens(Op& op, size_t input, const char* heads) {

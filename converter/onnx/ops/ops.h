@@ -1,9 +1,13 @@
 // The functions that import ONNX's operators, by the file that holds them; table.cc says which operator each is for.
 #pragma once
 
+#include <limits>
+
 #include "converter/onnx/op.h"
 
 namespace ferry::onnx {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // arithmetic.cc
 // x to the power of a constant.

@@ -2,15 +2,12 @@
 // added one by one.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/window.h"
 
 namespace ferry::onnx {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 std::vector<Side> pool_sides(Op& op) {
   if (!op.has_attribute("kernel_shape")) op.refuse("attribute 'kernel_shape' is missing");

@@ -11,8 +11,6 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The axes that a reduction removes; none: it is the identity.
 std::vector<int> reduced_axes(Op& op) {
   const int rank = op.rank(0);
