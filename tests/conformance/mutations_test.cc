@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "converter/convert.h"
 #include "converter/onnx/importer.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
@@ -150,7 +151,36 @@ void mutate_constant(::onnx::TensorProto* tensor, Random& random) {
 std::map<std::string, onnx::Dims> shapes_of(const std::string& network) {
   if (network == "segmenter") return {{"input", {1, 3, 16, 16}}};
   if (network == "encoder") return {{"tokens", {1, 4, 8}}, {"mask", {1, 4}}};
+  if (network == "decoder") return {{"tokens", {2, 5, 8}}};
+  if (network == "squeeze") return {{"x", {2, 1, 8}}};
+  if (network == "text") return {{"tokens", {2, 4}}, {"mask", {2, 4}}};
+  if (network == "rotary_text") return {{"tokens", {2, 4, 16}}};
+  if (network == "pyramid") return {{"input", {1, 3, 16, 16}}};
   return {};
+}
+
+// Those that stay open as well as they are bound.
+std::vector<std::string> open_dimensions(const std::string& network) {
+  if (network == "decoder") return {"batch"};
+  if (network == "encoder" || network == "text" || network == "rotary_text") return {"batch", "sequence"};
+  if (network == "segmenter" || network == "pyramid") return {"batch", "height", "width"};
+  return {};
+}
+
+void convert_open(const fs::path& path, const std::string& network) {
+  ConvertOptions options;
+  options.checkpoint = path;
+  options.dynamic = open_dimensions(network);
+  for (const auto& [input, dims] : shapes_of(network)) {
+    std::string sizes;
+    for (const int64_t size : dims) sizes += (sizes.empty() ? "" : "x") + std::to_string(size);
+    options.shapes.push_back(input + "=" + sizes);
+  }
+  try {
+    pack(*convert_to_graph(options));
+  } catch (const Error& error) {
+    EXPECT_STRNE(error.what(), "");
+  }
 }
 
 void import_and_pack(const fs::path& path, const std::map<std::string, onnx::Dims>& shapes) {
@@ -178,11 +208,15 @@ TEST_P(Mutations, NeverCrash) {
     Random random(seed);
     const std::string bytes = mutated(good, random).SerializeAsString();
     SCOPED_TRACE("seed " + std::to_string(seed));
-    import_and_pack(folder.write("net.onnx", bytes), shapes_of(GetParam()));
+    const fs::path path = folder.write("net.onnx", bytes);
+    import_and_pack(path, shapes_of(GetParam()));
+    if (!open_dimensions(GetParam()).empty()) convert_open(path, GetParam());
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, Mutations, ::testing::Values("cnn", "detector", "vit", "segmenter", "encoder"),
+INSTANTIATE_TEST_SUITE_P(Of, Mutations,
+                         ::testing::Values("cnn", "detector", "vit", "rms", "squeeze", "segmenter", "encoder",
+                                           "decoder", "text", "rotary_text", "pyramid"),
                          [](const auto& network) { return std::string(network.param); });
 
 }  // namespace

@@ -55,4 +55,7 @@ def build(name, side):
     torch.manual_seed(0)
     model = NETWORKS[name].build(name, side).eval()
     spread_batch_norms(model)
+    for parameter in model.parameters():  # vit_b_16's head begins as zeros, and so would all that comes out of it
+        if parameter.dim() > 1 and not parameter.any():
+            nn.init.normal_(parameter, std=0.02)
     return model

@@ -56,9 +56,9 @@ void ferry_attention(Op& op) {
   fbs::AttentionT params;
   params.heads = params.kv_heads = static_cast<int32_t>(heads);
   params.scale = static_cast<float>(op.number("scale", 1));
-  const Tensor y = reshape_to(op.graph().add_op("", params, inputs), {batch, length, heads, width});
-  const Tensor turned = transpose(y, {0, 2, 1, 3});
-  op.set(samples ? turned : reshape_to(turned, {heads, length, width}));
+  const Tensor y = op.graph().add_op("", params, inputs);
+  op.set(samples ? transpose(reshape_to(y, {batch, length, heads, width}), {0, 2, 1, 3})
+                 : transpose(reshape_to(y, {length, heads, width}), {1, 0, 2}));
 }
 
 // -infinity where the condition is as attribute 'when' says, 0 elsewhere.

@@ -1,6 +1,7 @@
 // torch's MultiheadAttention makes samples heads of one sample: values [L,B,H*D] become [L,B*H,D] before the attention and
 // [L,B,H*D] after it.
 #include <algorithm>
+#include <numeric>
 
 #include "converter/graph/ops.h"
 #include "converter/onnx/patterns/graph_matcher.h"
@@ -8,22 +9,46 @@
 namespace ferry::onnx {
 namespace {
 
-// The value [L,B,C] whose channels attention reads as [1,L,B*C], nothing but reshapes and transposes that cancel between.
-std::optional<int> samples_of(const GraphMatcher& m, int tensor) {
-  const Shape merged = m.shape(tensor);
+// The first value upwards through reshapes and transposes that cancel; nothing where they do not.
+std::optional<int> before_turns(const GraphMatcher& m, int tensor) {
   tensor = m.before_reshapes(tensor);
   std::vector<int32_t> order(static_cast<size_t>(m.shape(tensor).rank));
-  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+  std::iota(order.begin(), order.end(), 0);
   const std::vector<int32_t> unchanged = order;
   while (const fbs::OperatorT* turn = m.producer(tensor, fbs::OpParams::Transpose)) {
     for (int32_t& dim : order) dim = turn->params.AsTranspose()->perm[static_cast<size_t>(dim)];
     tensor = turn->inputs.front();
+    if (order == unchanged) return tensor;
   }
-  if (order != unchanged) return {};
-  tensor = m.before_reshapes(tensor);
-  const Shape shape = m.shape(tensor);
+  return order == unchanged ? std::optional(tensor) : std::nullopt;
+}
+
+// The value [L,B,C] whose channels attention reads as [1,L,B*C].
+std::optional<int> samples_of(const GraphMatcher& m, int tensor) {
+  const Shape merged = m.shape(tensor);
+  const std::optional<int> source = before_turns(m, tensor);
+  if (!source) return {};
+  const int samples = m.before_reshapes(*source);
+  const Shape shape = m.shape(samples);
   if (merged[0] != 1 || shape.rank != 3 || shape[0] != merged[1] || shape[1] < 2) return {};
-  return tensor;
+  return samples;
+}
+
+// A linear layer of [L*B,C] between reshapes from and to [L,B,C] needs none of them, and lets the transposes around cancel.
+bool recognise_linear(GraphMatcher& m, size_t i) {
+  const fbs::OperatorT& op = m.at(i);
+  const fbs::OperatorT* linear = op.params.AsReshape() ? m.producer(op.inputs.front(), fbs::OpParams::Linear) : nullptr;
+  const Shape output = m.shape(op.outputs.front());
+  if (!linear || output.rank != 3 || m.shape(linear->outputs.front()) != Shape{output[0] * output[1], output[2]})
+    return false;
+  const Shape merged = m.shape(linear->inputs.front());
+  const std::optional<int> source = before_turns(m, linear->inputs.front());
+  const auto x = source ? m.reshaped_from(*source, Shape{output[0], output[1], merged[1]}) : std::nullopt;
+  if (!x || !m.producer(*x, fbs::OpParams::Transpose)) return false;
+  std::vector<Tensor> inputs = {m.tensor(*x)};
+  for (size_t k = 1; k < linear->inputs.size(); ++k) inputs.push_back(m.tensor(linear->inputs[k]));
+  m.rewrite(i, *linear->params.AsLinear(), inputs);
+  return true;
 }
 
 }  // namespace
@@ -31,7 +56,7 @@ std::optional<int> samples_of(const GraphMatcher& m, int tensor) {
 void recognise_batched_attention(GraphMatcher& m) {
   for (size_t i = 0; i < m.size(); ++i) {
     const fbs::OperatorT& op = m.at(i);
-    if (!op.params.AsAttention()) continue;
+    if (recognise_linear(m, i) || !op.params.AsAttention()) continue;
     fbs::AttentionT params = *op.params.AsAttention();
     std::vector<int> samples;
     for (size_t k = 0; k < 3; ++k)
