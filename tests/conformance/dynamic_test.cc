@@ -46,8 +46,8 @@ TEST(Dynamic, ATransformerTakesAnyBatch) {
   expect_agreement(options_for("vit_batch", {"batch"}), "vit");  // of three samples, and of one
   expect_agreement(options_for("decoder", {"batch"}, {"tokens=1x5x8"}));
   // Samples and tokens change places in the file, and not in the blob.
-  for (const auto& op : convert_to_graph(options_for("vit_batch", {"batch"}))->model.operators)
-    EXPECT_FALSE(op->params.AsTranspose()) << op->name;
+  const std::unique_ptr<Graph> graph = convert_to_graph(options_for("vit_batch", {"batch"}));
+  for (const auto& op : graph->model.operators) EXPECT_FALSE(op->params.AsTranspose()) << op->name;
 }
 
 TEST(Dynamic, AConvolutionalNetworkTakesAnySize) {
