@@ -2,10 +2,10 @@
 
 ferry_sources(sdk_sources sdk/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/graph/shape_rules/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
 
-# Kernels are compiled for speed. What prepares their work once counts by its size; stb's decoders, too large at -O3,
-# are as fast at -O2.
+# What works once an image or a session counts by its size; the CPU engine's kernels have their own options, below. stb's
+# decoders and the filters of pictures, too large at -O3, are as fast at -O2.
 set(preparing_sources ${sdk_sources})
-list(FILTER preparing_sources EXCLUDE REGEX "/sdk/(cpu|image)/")
+list(FILTER preparing_sources EXCLUDE REGEX "/sdk/(cpu/|image/(codec|resize))")
 
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
@@ -19,6 +19,8 @@ if(FERRY_GPU)
 endif()
 
 set(codec "${PROJECT_SOURCE_DIR}/sdk/image/codec.cc")
+set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/resize.cc" PROPERTIES COMPILE_OPTIONS
+  "$<$<NOT:$<CONFIG:Debug>>:-O2;-ftree-vectorize;-fvect-cost-model=dynamic>")
 if(FERRY_SANITIZE) # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
   set_source_files_properties("${codec}" PROPERTIES COMPILE_OPTIONS "-fno-sanitize=nonnull-attribute")
 else()
@@ -34,17 +36,25 @@ if(FERRY_GPU)
 endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-# Our own kernels are plain loops for the compiler to vectorise. GCC turns a comparison in a loop into a selection only
-# where floating-point traps may be ignored; no value changes.
-ferry_sources(kernel_sources sdk/cpu/*.cc)
+# The CPU engine's files that mark a kernel, FERRY_KERNEL or a target of its own, are compiled for speed, the rest of
+# them, which plan or hand rows to XNNPACK and memcpy, for size. Our own kernels are plain loops for the compiler to
+# vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no value
+# changes.
 set(kernel_options -O3 -fno-trapping-math)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND kernel_options -mprefer-vector-width=512) # where a kernel's AVX-512 clone runs; gcc would take half
 endif()
-set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${kernel_options}>")
-# Those of integers and indices are rarely where the time goes.
-list(FILTER kernel_sources INCLUDE REGEX "/(binary_kernels|cast|gather|non_max_suppression|select|top_k)[.]cc$")
-set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-Os>")
+ferry_sources(cpu_sources sdk/cpu/*.cc)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${cpu_sources})
+foreach(source IN LISTS cpu_sources)
+  file(STRINGS "${source}" kernels REGEX "FERRY_KERNEL|gnu::target" LIMIT_COUNT 1)
+  if(kernels)
+    set(options ${kernel_options})
+  else()
+    set(options -Os)
+  endif()
+  set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${options}>")
+endforeach()
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
 

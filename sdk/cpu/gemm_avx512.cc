@@ -6,6 +6,7 @@
 #include <pthreadpool.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "sdk/cpu/parallel.h"
@@ -16,46 +17,68 @@ namespace {
 
 constexpr size_t kLanes = 16;
 constexpr size_t kRows = 12, kColumns = 2 * kLanes;  // of a tile: 24 of the 32 registers add up
-constexpr size_t kPanelBytes = 256 << 10;            // weights that stay in the L2 cache while all rows pass
-constexpr size_t kTasks = 16;                        // enough to share out among a phone's or a laptop's cores
+constexpr size_t kDepth = 768;             // inputs that are multiplied at once: the L1 cache holds them for a tile
+constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
+constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
 struct Tile {
   const float* x;  // rows, `x_stride` apart
-  size_t x_stride;
-  size_t begin, end;  // of the inputs: those that are no zeros
-  const float* slab;  // biases, then weights for each input
+  size_t x_stride, inputs;
+  const float* start;  // what products are added to: for each row, `start_stride` apart
+  size_t start_stride;
+  const float* weights;
   float* y;
   size_t y_stride, columns;  // columns: how many of the slab's y has
   float low, high;
+  const char* next;  // what the L2 cache takes meanwhile, `next_step` bytes for each input
+  size_t next_step;
 };
 
 template <size_t R, size_t V>
 [[gnu::target("avx512f")]] void compute(const Tile& tile) {
   constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
   __m512 sum[R][V], w[V];
-  for (size_t i = 0; i < R; ++i)
-    for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_load_ps(tile.slab + kLanes * j);
-  const float *weights = tile.slab + (1 + tile.begin) * V * kLanes, *x = tile.x;
+  __mmask16 mask[V];
+#pragma GCC unroll 2
+  for (size_t j = 0; j < V; ++j) {
+    const size_t left = std::min(tile.columns - kLanes * j, kLanes);
+    mask[j] = static_cast<__mmask16>((1u << left) - 1);
+#pragma GCC unroll 12
+    for (size_t i = 0; i < R; ++i)
+      sum[i][j] = _mm512_maskz_loadu_ps(mask[j], tile.start + i * tile.start_stride + kLanes * j);
+  }
+  const float* weights = tile.weights;
+  const char* next = tile.next;
+  // Addresses of three rows each: gcc would keep those of all in too few registers.
+  constexpr size_t kBases = (R + 2) / 3;
   const size_t stride = tile.x_stride;
-  for (size_t k = tile.begin; k < tile.end; ++k, weights += V * kLanes) {
+  const float* x[kBases];
+#pragma GCC unroll 4
+  for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + 3 * i * stride;
+  for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes, next += tile.next_step) {
+    _mm_prefetch(next, _MM_HINT_T1);
     for (size_t j = 0; j < V; ++j) {
       _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
       w[j] = _mm512_load_ps(weights + kLanes * j);
     }
 #pragma GCC unroll 12
     for (size_t i = 0; i < R; ++i) {
-      const __m512 value = _mm512_set1_ps(x[i * stride + k]);
+      const __m512 value = _mm512_set1_ps(x[i / 3][i % 3 * stride]);
       for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < kBases; ++i) {
+      ++x[i];
+      asm volatile("" : "+r"(x[i]));
     }
   }
   const __m512 least = _mm512_set1_ps(tile.low), most = _mm512_set1_ps(tile.high);
-  for (size_t j = 0; j < V; ++j) {
-    const size_t left = std::min(tile.columns - kLanes * j, kLanes);
-    const auto mask = static_cast<__mmask16>((1u << left) - 1);
+#pragma GCC unroll 2
+  for (size_t j = 0; j < V; ++j)
+#pragma GCC unroll 12
     for (size_t i = 0; i < R; ++i)  // a NaN passes
-      _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask,
+      _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask[j],
                             _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, sum[i][j])));
-  }
 }
 
 using Compute = void (*)(const Tile&);
@@ -68,7 +91,10 @@ constexpr auto kCompute = []<size_t... R>(std::index_sequence<R...>) {
 class GemmAvx512 : public Op {
  public:
   explicit GemmAvx512(const Gemm& gemm) : gemm_(gemm) {
-    panel_ = std::max<size_t>(kPanelBytes / (slab_size() * sizeof(float)), 1);
+    const size_t inputs = std::min(gemm.inputs, kDepth);
+    const size_t fitting = std::max<size_t>(kPanelBytes / (inputs * kColumns * sizeof(float)), 1);
+    const size_t least = (slabs() + fitting - 1) / fitting;
+    panel_ = (slabs() + least - 1) / least;
     panels_ = (slabs() + panel_ - 1) / panel_;
   }
 
@@ -117,29 +143,48 @@ class GemmAvx512 : public Op {
   size_t x_stride() const { return gemm_.groups * gemm_.inputs; }
   size_t y_stride() const { return gemm_.groups * gemm_.outputs; }
 
-  // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to).
+  // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are multiplied
+  // in turns, which add to the outputs.
   void multiply(size_t group, size_t panel, const float* x, float* y, size_t rows, size_t from, size_t to) const {
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    const float* packed = packed_ + group * group_size();
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
     const size_t blocks = (rows + kRows - 1) / kRows;  // alike in height, as small ones are slow
-    for (size_t block = 0; block < blocks; ++block) {
-      const size_t row = rows * block / blocks, height = rows * (block + 1) / blocks - row;
-      for (size_t slab = begin; slab < end; ++slab) {
-        const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
-        const Tile tile{.x = x + row * x_stride(),
-                        .x_stride = x_stride(),
-                        .begin = from,
-                        .end = to,
-                        .slab = packed_ + group * group_size() + slab * slab_size(),
-                        .y = y + row * y_stride() + column,
-                        .y_stride = y_stride(),
-                        .columns = columns,
-                        .low = gemm_.output_min,
-                        .high = gemm_.output_max};
-        (columns > kLanes ? kCompute<2> : kCompute<1>)[height - 1](tile);
+    const size_t turns = std::max<size_t>((to - from + kDepth - 1) / kDepth, 1);
+    for (size_t turn = 0; turn < turns; ++turn) {
+      const size_t low = from + (to - from) * turn / turns, high = from + (to - from) * (turn + 1) / turns;
+      const bool initial = turn == 0, final = turn + 1 == turns;
+      for (size_t block = 0; block < blocks; ++block) {
+        const size_t row = rows * block / blocks, height = rows * (block + 1) / blocks - row;
+        for (size_t slab = begin; slab < end; ++slab) {
+          const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
+          const size_t width = columns > kLanes ? kColumns : kLanes;
+          const float* bias = packed + slab * slab_size();
+          float* to_y = y + row * y_stride() + column;
+          // What comes next, this slab's other inputs or a slab of the next panel: the blocks share out fetching it, as
+          // more at once would keep the L1 cache waiting.
+          const float* next = final ? bias + panel_ * slab_size() + (1 + from) * kColumns : bias + (1 + high) * width;
+          const bool fetch = !final || slab + panel_ < slabs();
+          const size_t step = fetch ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
+          const Tile tile{.x = x + row * x_stride() + low,
+                          .x_stride = x_stride(),
+                          .inputs = high - low,
+                          .start = initial ? bias : to_y,
+                          .start_stride = initial ? 0 : y_stride(),
+                          .weights = bias + (1 + low) * width,
+                          .y = to_y,
+                          .y_stride = y_stride(),
+                          .columns = columns,
+                          .low = final ? gemm_.output_min : -kNone,
+                          .high = final ? gemm_.output_max : kNone,
+                          .next = reinterpret_cast<const char*>(fetch ? next : bias) + block * (high - low) * step,
+                          .next_step = step};
+          (columns > kLanes ? kCompute<2> : kCompute<1>)[height - 1](tile);
+        }
+        for (size_t i = row; final && after_ && i < row + height; ++i)
+          after_(y + i * y_stride() + first, y + i * y_stride() + first, last - first);
       }
-      for (size_t i = row; after_ && i < row + height; ++i)
-        after_(y + i * y_stride() + first, y + i * y_stride() + first, last - first);
     }
   }
 

@@ -207,35 +207,6 @@ Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
   }
 }
 
-class Own : public Op {
- public:
-  explicit Own(const Elementwise& function) : function_(function) {}
-
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
-    *workspace = 0;
-    count_ = elements(inputs[0]);
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
-    return {};
-  }
-
-  Status run(pthreadpool_t pool) override {
-    parallel_for(pool, count_, kGrain,
-                 [&](size_t begin, size_t end) { function_(input_ + begin, output_ + begin, end - begin); });
-    return {};
-  }
-
- private:
-  Elementwise function_;
-  size_t count_ = 0;
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
-};
-
 // ---- XNNPACK's ------------------------------------------------------------------------------------------------------
 
 class Unary : public XnnOp {
@@ -280,11 +251,29 @@ Elementwise elementwise(const fbs::Unary& params, bool whole) {
   return {own_kernel(params.kind(), whole), params.alpha(), params.beta()};
 }
 
+Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) {
+  *workspace = 0;
+  count_ = elements(inputs[0]);
+  return {};
+}
+
+Status ElementwiseOp::setup(std::span<const void* const> inputs, void* output, void*) {
+  input_ = floats(inputs[0]);
+  output_ = floats(output);
+  return {};
+}
+
+Status ElementwiseOp::run(pthreadpool_t pool) {
+  parallel_for(pool, count_, kGrain,
+               [&](size_t begin, size_t end) { function_(input_ + begin, output_ + begin, end - begin); });
+  return {};
+}
+
 Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   if (const Elementwise own = elementwise(p, whole)) {
-    *out = std::make_unique<Own>(own);
+    *out = std::make_unique<ElementwiseOp>(own);
     return {};
   }
   auto unary = std::make_unique<Unary>();

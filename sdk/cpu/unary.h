@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "ferry_generated.h"
+#include "sdk/cpu/op.h"
 
 namespace ferry::cpu {
 
@@ -18,5 +18,22 @@ struct Elementwise {
 
 // Our own kernel; none where the function is left to XNNPACK. `whole`: of 32-bit integers.
 Elementwise elementwise(const fbs::Unary& params, bool whole = false);
+
+// An op that applies a function, which is there, to every number of its input.
+class ElementwiseOp : public Op {
+ public:
+  explicit ElementwiseOp(const Elementwise& function) : function_(function) {}
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override;
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
+  Status run(pthreadpool_t pool) override;
+
+ protected:
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
+
+ private:
+  Elementwise function_;
+  size_t count_ = 0;
+};
 
 }  // namespace ferry::cpu
