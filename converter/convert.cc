@@ -118,7 +118,9 @@ std::vector<std::string> labels_for(const ConvertOptions& options, const nlohman
     return labels;
   }
   std::vector<std::string> labels;
-  if (config.is_object()) labels = is_timm_config(config) ? timm_labels(config) : transformers_labels(config);
+  if (is_timm_config(config)) labels = timm_labels(config);
+  // transformers' TimmWrapper writes both forms in one.
+  if (labels.empty() && config.is_object()) labels = transformers_labels(config);
   if (labels.empty() && variant.imagenet_labels) labels = imagenet_labels();
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
 }

@@ -26,7 +26,7 @@ namespace ferry {
 std::span<const Family> families() {
   static constexpr Family kTable[] = {
       {"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of},
-      {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, nullptr},
+      {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, mobilenetv2::architecture_of},
       {"MobileNetV3", mobilenetv3::variants, mobilenetv3::namings, mobilenetv3::build, nullptr},
       {"MobileNetV4", mobilenetv4::variants, mobilenetv4::namings, mobilenetv4::build, nullptr},
       {"RepViT", repvit::variants, repvit::namings, repvit::build, nullptr},

@@ -82,11 +82,11 @@ const PickleValue& choose(const std::vector<Candidate>& candidates, const std::s
        list(candidates).c_str());
 }
 
-// Of the wrappers DataParallel and torch.compile.
+// Of the wrappers DataParallel, torch.compile and transformers' TimmWrapper.
 void strip_prefixes(std::vector<std::pair<std::string, const PickleValue*>>& tensors) {
   for (bool again = true; again;) {
     again = false;
-    for (const std::string_view prefix : {"module.", "_orig_mod."}) {
+    for (const std::string_view prefix : {"module.", "_orig_mod.", "timm_model."}) {
       if (!std::all_of(tensors.begin(), tensors.end(), [&](const auto& t) { return t.first.starts_with(prefix); }))
         continue;
       for (auto& [name, tensor] : tensors) name.erase(0, prefix.size());

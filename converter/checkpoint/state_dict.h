@@ -13,8 +13,8 @@ namespace ferry {
 // Is it what a tensor or a parameter is rebuilt by?
 bool is_tensor(const PickleValue& value);
 
-// The tensors of one dictionary, by their names there less the wrappers' prefixes ("module.", "_orig_mod.") that all of
-// them share. Entries that are no tensors are left out.
+// The tensors of one dictionary, by their names there less the wrappers' prefixes ("module.", "_orig_mod.",
+// "timm_model.") that all of them share. Entries that are no tensors are left out.
 //
 // Which dictionary: the one at `path` ("model", "model/ema"), if one is named. Else of those that hold tensors the only
 // one; else the only one whose path has a name of averaged weights (state_dict_ema, model_ema, ema_state_dict, ema,

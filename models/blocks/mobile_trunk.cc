@@ -131,8 +131,10 @@ void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, in
   x = mobile_conv(x, w["conv_head"], style, {.out = out, .kernel = 1});
   x = batch_norm_act(x, w["bn2"], style.act, style.eps);
   w.graph().add_tap("features", x, fbs::Layout::NCHW, kBlock);
-  x = tap(flatten(tap(global_avg_pool(x), w["global_pool.pool"])), w["global_pool"], kBlock);
-  classify(x, w["classifier"], options);
+  const Tensor pooled = tap(flatten(tap(global_avg_pool(x), w["global_pool.pool"])), w["global_pool"], kBlock);
+  classify(pooled, w["classifier"], options);
+  if (options.num_classes == 0 && options.variant.framework == "transformers")
+    w.graph().add_output("last_hidden_state", x, fbs::Layout::NCHW);
 }
 
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,

@@ -13,8 +13,9 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
       {{Inverted, 4, 3, 2, 6, 64}},  {{Inverted, 3, 3, 1, 6, 96}}, {{Inverted, 3, 3, 2, 6, 160}},
       {{Inverted, 1, 3, 1, 6, 320}},
   };
-  const MobileStyle style = {.act = relu6};
   const Config& config = config_of(options.variant.architecture);
+  const MobileStyle style = {
+      .act = relu6, .eps = options.variant.layer_norm_eps.value_or(1e-5), .same_padding = config.same_padding};
   const int head = config.fixed_ends ? 1280 : std::max(1280, round_channels(1280 * config.width));
 
   const MobileSize size = {

@@ -1,4 +1,5 @@
-// MobileNetV2 (Sandler et al., arXiv:1801.04381), in timm's names; a naming table reads torchvision's checkpoints.
+// MobileNetV2 (Sandler et al., arXiv:1801.04381), in timm's names; naming tables read torchvision's and
+// transformers' checkpoints.
 #pragma once
 
 #include "models/families.h"
@@ -7,14 +8,16 @@ namespace ferry::mobilenetv2 {
 
 struct Config {
   const char* architecture;
-  double width = 1;         // channel multiplier
-  double depth = 1;         // block multiplier, rounded up; first and last stage excepted
-  bool fixed_ends = false;  // stem and head keep their 32 and 1280 channels whatever the width
+  double width = 1;           // channel multiplier
+  double depth = 1;           // block multiplier, rounded up; first and last stage excepted
+  bool fixed_ends = false;    // stem and head keep their 32 and 1280 channels whatever the width
+  bool same_padding = false;  // as TensorFlow pads
 };
 const Config& config_of(const std::string& architecture);
 
 std::span<const Variant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const BuildOptions& options);
+std::string architecture_of(const nlohmann::json& config);
 
 }  // namespace ferry::mobilenetv2

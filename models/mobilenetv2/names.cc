@@ -52,10 +52,45 @@ Naming torchvision() {
   return naming;
 }
 
+// transformers' MobileNetV2Model, `root` where a classifier holds it ("mobilenet_v2."): all blocks but the first are
+// numbered through, and a convolution, its normalization and activation are one module.
+Naming transformers(const std::string& root) {
+  Naming naming{
+      .framework = "transformers",
+      .probes = {root + "conv_stem.first_conv.convolution.weight", root + "layer.15.conv_3x3.convolution.weight"},
+      .input = "pixel_values"};
+  // The layer of convolution `conv` and normalization `norm`, which has an activation or not.
+  const auto layer = [&](const std::string& conv, const std::string& norm, const std::string& source, bool act) {
+    const std::string whole = root + source, normalization = whole + ".normalization";
+    naming.keys.push_back({conv, {whole + ".convolution"}});
+    naming.keys.push_back({norm, {normalization}});
+    naming.taps.push_back({norm, {whole, act ? whole + ".activation" : normalization}});
+    if (act) naming.taps.push_back({norm + ".act", {}});
+  };
+  layer("conv_stem", "bn1", "conv_stem.first_conv", true);
+  layer("blocks.0.0.conv_dw", "blocks.0.0.bn1", "conv_stem.conv_3x3", true);
+  layer("blocks.0.0.conv_pw", "blocks.0.0.bn2", "conv_stem.reduce_1x1", false);
+  layer("conv_head", "bn2", "conv_1x1", true);
+  constexpr int kFirst[] = {0, 0, 2, 5, 9, 12, 15};  // where each stage begins
+  for (int s = 1; s < 7; ++s) {
+    const std::string canonical = "blocks." + std::to_string(s) + ".{b}";
+    const std::string block = "layer.{b+" + std::to_string(kFirst[s]) + "}";
+    layer(canonical + ".conv_pw", canonical + ".bn1", block + ".expand_1x1", true);
+    layer(canonical + ".conv_dw", canonical + ".bn2", block + ".conv_3x3", true);
+    layer(canonical + ".conv_pwl", canonical + ".bn3", block + ".reduce_1x1", false);
+    naming.taps.push_back({canonical, {root + block}});
+  }
+  naming.taps.insert(naming.taps.end(), {{"blocks.0.0", {root + "conv_stem"}},
+                                         {"blocks.{s}", {}},
+                                         {"global_pool.pool", {root + "pooler"}},
+                                         {"global_pool", {"pooler_output"}}});
+  return naming;
+}
+
 }  // namespace
 
 std::span<const Naming> namings() {
-  static const Naming table[] = {timm(), torchvision()};
+  static const Naming table[] = {timm(), torchvision(), transformers(""), transformers("mobilenet_v2.")};
   return table;
 }
 

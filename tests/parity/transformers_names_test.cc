@@ -332,6 +332,90 @@ TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
   }
 }
 
+// MobileNetV2. transformers pads as TensorFlow does: on sides of 2^n+1 pixels, halved by strides to 2^m+1, as timm does.
+TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+  const std::string root = "mobilenet_v2.";
+  constexpr int kFirst[] = {0, 0, 2, 5, 9, 12, 15};
+  // timm's blocks.{stage}.{block} to transformers' name, and the names of a block's three layers.
+  Rules modules = {{R"(conv_stem)", root + "conv_stem.first_conv.convolution"},
+                   {R"(bn1)", root + "conv_stem.first_conv.normalization"},
+                   {R"(blocks\.0\.0\.conv_dw)", root + "conv_stem.conv_3x3.convolution"},
+                   {R"(blocks\.0\.0\.bn1)", root + "conv_stem.conv_3x3.normalization"},
+                   {R"(blocks\.0\.0\.conv_pw)", root + "conv_stem.reduce_1x1.convolution"},
+                   {R"(blocks\.0\.0\.bn2)", root + "conv_stem.reduce_1x1.normalization"},
+                   {R"(conv_head)", root + "conv_1x1.convolution"},
+                   {R"(bn2)", root + "conv_1x1.normalization"},
+                   {"classifier", "classifier"}};
+  std::vector<std::pair<std::string, std::string>> blocks = {{"blocks.0.0", root + "conv_stem"}};
+  for (int s = 1; s < 7; ++s) {
+    for (int b = 0; b < 4; ++b) {
+      const std::string block = "blocks." + std::to_string(s) + "." + std::to_string(b);
+      const std::string layer = root + "layer." + std::to_string(kFirst[s] + b);
+      if (s == 6 ? b < 1 : kFirst[s] + b < kFirst[s + 1]) blocks.emplace_back(block, layer);
+      const std::string pattern = std::regex_replace(block, std::regex(R"(\.)"), R"(\.)");
+      modules.insert(modules.end(), {{pattern + R"(\.conv_pw\.)", layer + ".expand_1x1.convolution."},
+                                     {pattern + R"(\.bn1\.)", layer + ".expand_1x1.normalization."},
+                                     {pattern + R"(\.conv_dw\.)", layer + ".conv_3x3.convolution."},
+                                     {pattern + R"(\.bn2\.)", layer + ".conv_3x3.normalization."},
+                                     {pattern + R"(\.conv_pwl\.)", layer + ".reduce_1x1.convolution."},
+                                     {pattern + R"(\.bn3\.)", layer + ".reduce_1x1.normalization."}});
+    }
+  }
+  ASSERT_EQ(blocks.size(), 17u);
+
+  const ScratchFolder folder;
+  ConvertOptions options;
+  options.checkpoint = folder.path() / "timm.safetensors";
+  options.output = folder.path() / "timm.ferry";
+  options.model = "mobilenetv2_100";
+  options.height = options.width = 257;
+  make_checkpoint(shared_dir() / "fixtures" / "timm_mobilenetv2_100" / "manifest.json", options.checkpoint);
+  convert(options);
+  Fixture fixture;
+  fixture.inputs.push_back({.name = "input", .shape = {1, 3, 257, 257}, .values = {}});
+  for (int i = 0; i < 3 * 257 * 257; ++i) fixture.inputs[0].values.push_back(std::sin(static_cast<float>(i) * 0.37f));
+  for (const auto& [timm, transformers] : blocks)
+    fixture.entries.push_back({.name = timm, .module = timm, .shape = {}, .positions = {}, .values = {}});
+  fixture.entries.push_back(
+      {.name = "logits", .module = "logits", .kind = EntryKind::Output, .shape = {}, .positions = {}, .values = {}});
+  const Network timm(options.output, fixture, cli::session_options(2));
+  const ComputedTensors computed = timm.tensors();
+
+  Fixture expected;
+  expected.inputs = fixture.inputs;
+  expected.inputs[0].name = "pixel_values";
+  for (const auto& [from, to] : blocks) expected.entries.push_back(as_reference(to, computed.at(from)));
+  expected.entries.push_back(as_reference("logits", computed.at("logits")));
+  const auto checkpoint = open_checkpoint(options.checkpoint);
+  std::map<std::string, CheckpointTensor> tensors;
+  for (const auto& [key, tensor] : checkpoint->tensors()) {
+    ASSERT_NE(renamed(modules, key), "") << key;
+    tensors[renamed(modules, key)] = tensor;
+  }
+  ASSERT_EQ(tensors.size(), checkpoint->tensors().size());
+  options.checkpoint = folder.path() / "model.safetensors";
+  options.output = folder.path() / "model.ferry";
+  options.model = "";
+  write_safetensors(options.checkpoint, tensors);
+  // timm's epsilon.
+  std::ofstream(folder.path() / "config.json") << R"({"model_type": "mobilenet_v2", "depth_multiplier": 1.0,
+      "architectures": ["MobileNetV2ForImageClassification"], "image_size": 224, "layer_norm_eps": 1e-5})";
+  EXPECT_EQ(convert(options).variant, "mobilenet_v2_1.0");
+  const Network network(options.output, expected, cli::session_options(2));
+  const Comparison comparison = compare(expected, network.tensors());
+  EXPECT_EQ(comparison.rows.size(), 18u);
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  EXPECT_LT(comparison.worst()->relative_error, 1e-5);
+
+  // As published, with TensorFlow's epsilon: another network.
+  std::ofstream(folder.path() / "config.json") << R"({"model_type": "mobilenet_v2", "depth_multiplier": 1.0,
+      "architectures": ["MobileNetV2ForImageClassification"]})";
+  convert(options);
+  const Network published(options.output, expected, cli::session_options(2));
+  EXPECT_FALSE(compare(expected, published.tensors()).passed());
+}
+
 INSTANTIATE_TEST_SUITE_P(Fixtures, TransformersNames, ::testing::Values(kVit, kConvNext, kConvNextV2, kSwin),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
