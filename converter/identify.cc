@@ -149,15 +149,20 @@ Identified identify(const std::shared_ptr<const Checkpoint>& checkpoint) {
 
   std::map<std::string, Identified> found;  // by architecture
   std::string tried, why_not;
-  std::set<std::string> seen;
+  std::set<std::pair<std::string, bool>> seen;
   for (const Family& family : families()) {
     const Naming* naming = naming_of(family, *checkpoint, "");
     if (!naming) continue;
     tried = family.name;
-    for (const Variant& variant : family.variants()) {
-      if (variant.framework != naming->framework || !seen.insert(variant.architecture).second) continue;
-      if (holds(checkpoint, family, variant, *naming, &why_not))
-        found[variant.architecture] = {&family, &variant, naming};
+    // Those without a classifier leave one aside that the checkpoint has: they come last.
+    for (const bool classifies : {true, false}) {
+      for (const Variant& variant : family.variants()) {
+        if (variant.framework != naming->framework || (variant.num_classes > 0) != classifies ||
+            found.contains(variant.architecture) || !seen.insert({variant.architecture, classifies}).second)
+          continue;
+        if (holds(checkpoint, family, variant, *naming, &why_not))
+          found[variant.architecture] = {&family, &variant, naming};
+      }
     }
   }
   const std::string file = checkpoint->path().filename().string();

@@ -57,6 +57,13 @@ class TimmResNet18 : public testing::Test {
   std::map<std::string, CheckpointTensor> tensors_;
 };
 
+TEST_F(TimmResNet18, HasTheClassesOfTransformersWrapper) {
+  const auto graph = convert_to_graph(options(2, R"({"model_type": "timm_wrapper", "architecture": "resnet18",
+      "architectures": ["TimmWrapperForImageClassification"], "num_classes": 2, "id2label": {"0": "cat", "1": "dog"},
+      "pretrained_cfg": {"input_size": [3, 224, 224]}})"));
+  EXPECT_EQ(graph->model.labels, (std::vector<std::string>{"cat", "dog"}));
+}
+
 TEST_F(TimmResNet18, IsTheTrainingThatItsConfigNames) {
   const auto graph = convert_to_graph(
       options(1000, R"({"architecture": "resnet18", "num_classes": 1000, "pretrained_cfg": {"tag": "a2_in1k"}})"));
