@@ -39,8 +39,8 @@ target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-excepti
 # The CPU engine's files that mark a kernel, FERRY_KERNEL or a target of its own, are compiled for speed, the rest of
 # them, which plan or hand rows to XNNPACK and memcpy, for size. Our own kernels are plain loops for the compiler to
 # vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no value
-# changes.
-set(kernel_options -O3 -fno-trapping-math)
+# changes. First iterations of their own cost bytes only.
+set(kernel_options -O3 -fno-trapping-math -fno-peel-loops)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND kernel_options -mprefer-vector-width=512) # where a kernel's AVX-512 clone runs; gcc would take half
 endif()
