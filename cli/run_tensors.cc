@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -35,25 +36,29 @@ const CheckpointTensor& find_input(const std::string& file, const Tensors& tenso
        names_in(tensors).c_str());
 }
 
+// All inputs at once: their shapes may have to agree.
+void resize(const RunOptions& o, const SessionHandle& session, const std::vector<const CheckpointTensor*>& given) {
+  std::vector<ferry_tensor> inputs(given.size());
+  std::string mismatches;
+  for (size_t i = 0; i < given.size(); ++i) {
+    check(ferry_session_input(session.get(), i, &inputs[i]));
+    const std::vector<int64_t>&shape = given[i]->shape, wanted = source_shape(inputs[i]);
+    if (shape == wanted) continue;
+    mismatches += (mismatches.empty() ? "" : ", ") + ("input '" + std::string(inputs[i].name) + "' is ") +
+                  shape_text(shape) + ", the model takes " + shape_text(wanted);
+    const bool possible = shape.size() == wanted.size() &&
+                          std::all_of(shape.begin(), shape.end(), [](int64_t d) { return d >= 1 && d <= INT32_MAX; });
+    if (!possible) fail("%s: %s", o.tensors.c_str(), mismatches.c_str());
+    const std::vector<int32_t> own = own_shape(inputs[i], shape);
+    std::copy(own.begin(), own.end(), inputs[i].shape);
+  }
+  if (!mismatches.empty() && ferry_session_resize_inputs(session.get(), inputs.data(), inputs.size()) != FERRY_OK)
+    fail("%s: %s and cannot be planned for another: %s", o.tensors.c_str(), mismatches.c_str(), ferry_last_error());
+}
+
 void write_input(const RunOptions& o, const SessionHandle& session, size_t index, const CheckpointTensor& given) {
   ferry_tensor input;
   check(ferry_session_input(session.get(), index, &input));
-  const std::vector<int64_t> wanted = source_shape(input);
-  const auto mismatch = [&](const std::string& why) {
-    fail("%s: input '%s' is %s, the model takes %s%s", o.tensors.c_str(), input.name, shape_text(given.shape).c_str(),
-         shape_text(wanted).c_str(), why.c_str());
-  };
-  if (given.shape.size() != wanted.size()) mismatch("");
-  for (int64_t d : given.shape) {
-    if (d < 1 || d > INT32_MAX) mismatch("");
-  }
-  if (given.shape != wanted) {
-    const std::vector<int32_t> shape = own_shape(input, given.shape);
-    if (ferry_session_resize(session.get(), index, shape.data(), input.rank) != FERRY_OK) {
-      mismatch(std::string(" and cannot be planned for another: ") + ferry_last_error());
-    }
-    check(ferry_session_input(session.get(), index, &input));
-  }
   if (input.dtype != FERRY_INT32) {
     const std::vector<float> values = given.to_floats();
     return check(ferry_tensor_write_source(&input, values.data(), values.size()));
@@ -127,11 +132,14 @@ void save_results(const RunOptions& o, const ModelHandle& model, const SessionHa
 int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
   const std::shared_ptr<const Checkpoint> file = open_checkpoint(o.tensors);
   const size_t inputs = ferry_model_input_count(model.get());
+  std::vector<const CheckpointTensor*> given;
   for (size_t i = 0; i < inputs; ++i) {
     ferry_tensor input;
     check(ferry_model_input(model.get(), i, &input));
-    write_input(o, session, i, find_input(o.tensors, file->tensors(), input.name, inputs));
+    given.push_back(&find_input(o.tensors, file->tensors(), input.name, inputs));
   }
+  resize(o, session, given);
+  for (size_t i = 0; i < inputs; ++i) write_input(o, session, i, *given[i]);
   check(ferry_session_run(session.get()));
   save_results(o, model, session);
   return kDone;

@@ -108,13 +108,17 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
   std::vector<std::vector<Place>> places;
   for (const std::string& name : open) places.push_back(places_of(model, name));
   const std::map<std::string, Dims> written = default_shapes(model, places, shapes);
-  // Open dimension i is `times` + i times as large as it is written, and `more` on top.
+  // Open dimension i is `times` + i times as large as it is written, and `more` on top; or, where the network takes no
+  // such sizes, parts of what is written, the smaller for two times.
+  bool smaller = false;
   const auto sizes_at = [&](int64_t times, int64_t more) {
     std::map<std::string, Dims> sizes = written;
     for (size_t i = 0; i < places.size(); ++i)
       for (const Place& place : places[i]) {
         int64_t& size = sizes.at(place.input).at(place.dim);
-        size = size * (times + static_cast<int64_t>(i)) + more;
+        const auto place_of_name = static_cast<int64_t>(i);
+        const int64_t part = size / (5 - times + place_of_name);
+        size = (smaller && part > 1 ? part : size * (times + place_of_name)) + more;
       }
     return sizes;
   };
@@ -126,7 +130,15 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
       inputs.push_back(as_written->shape(static_cast<int>(port->tensor)));
   }
 
-  std::unique_ptr<Graph> graph = at(2, 0);
+  std::unique_ptr<Graph> graph, other;
+  try {
+    graph = at(2, 0);
+    other = at(3, 0);
+  } catch (const Error&) {
+    smaller = true;
+    graph = at(2, 0);
+    other = at(3, 0);
+  }
   Generaliser generaliser(*graph, model.opset);
   // Padding may go by what is left over when a size is divided, which an odd size shows, where the network takes one.
   std::unique_ptr<Graph> odd;
@@ -134,7 +146,7 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
     odd = at(2, 1);
   } catch (const Error&) {
   }
-  generaliser.include(*at(3, 0), odd.get());
+  generaliser.include(*other, odd.get());
   if (odd && generaliser.reasons().empty()) generaliser.check(*odd);
   if (generaliser.reasons().empty() && generaliser.has_tables()) {
     std::map<std::string, Dims> largest = sizes_at(2, 0);

@@ -94,20 +94,18 @@ bool same_constant(const Graph& a, const Graph& b, int tensor) {
 }
 
 // Whether the values of `part` are the first of `whole` along every dimension.
-bool begins(const Graph& whole_graph, const Graph& part_graph, int tensor) {
-  const Shape whole = whole_graph.shape(tensor), part = part_graph.shape(tensor);
-  if (whole.rank != part.rank || whole_graph.at(tensor).dtype != part_graph.at(tensor).dtype) return false;
-  for (int i = 0; i < part.rank; ++i)
-    if (part[i] > whole[i]) return false;
-  const std::vector<double> values = whole_graph.values(tensor), first = part_graph.values(tensor);
-  for (size_t element = 0; element < first.size(); ++element) {
+bool begins(const Once& whole, const Once& part) {
+  if (whole.shape.rank != part.shape.rank) return false;
+  for (int i = 0; i < part.shape.rank; ++i)
+    if (part.shape[i] > whole.shape[i]) return false;
+  for (size_t element = 0; element < part.values.size(); ++element) {
     size_t rest = element, place = 0, stride = 1;
-    for (int i = part.rank - 1; i >= 0; --i) {
-      place += rest % static_cast<size_t>(part[i]) * stride;
-      rest /= static_cast<size_t>(part[i]);
-      stride *= static_cast<size_t>(whole[i]);
+    for (int i = part.shape.rank - 1; i >= 0; --i) {
+      place += rest % static_cast<size_t>(part.shape[i]) * stride;
+      rest /= static_cast<size_t>(part.shape[i]);
+      stride *= static_cast<size_t>(whole.shape[i]);
     }
-    if (values[place] != first[element]) return false;
+    if (whole.values[place] != part.values[element]) return false;
   }
   return true;
 }
@@ -119,8 +117,14 @@ bool takes_computed(const fbs::OperatorT& op, size_t input) {
 }
 
 // Whether an input that repeats itself along these dimensions may have size 1 there.
-bool takes_once(const fbs::OperatorT& op, size_t input, const std::vector<int>& along) {
-  if (op.params.AsBinary()) return true;
+bool takes_once(const fbs::OperatorT& op, size_t input, const std::vector<int>& along, const Graph& graph) {
+  if (op.params.AsBinary() || op.params.AsSelect()) {  // where another input says the size
+    std::vector<Shape> shapes = input_shapes(op, graph);
+    for (const int i : along) shapes[input][i] = 1;
+    Shape shape;
+    const SerializedOp serialized(op);
+    return infer_shape(*serialized, shapes, &shape).ok() && shape == graph.shape(op.outputs.front());
+  }
   if (const auto* concat = op.params.AsConcat())
     return std::find(along.begin(), along.end(), concat->axis) == along.end();
   return op.params.AsAttention() && input >= 3 && along == std::vector<int>{0};
@@ -207,9 +211,14 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
       dims.push_back(d);
       sizes.push_back(&size);
     }
-    if (!dims.empty()) {  // one is inferred
-      dims.pop_back();
-      sizes.pop_back();
+    // One of them is inferred: one without which another tensor has the rest.
+    for (size_t inferred = dims.size(); inferred-- > 0;) {
+      std::vector<int> rest = dims;
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(inferred));
+      if (inferred > 0 && !find_source(i, output, rest, other)) continue;
+      sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(inferred));
+      dims = rest;
+      break;
     }
   } else if (auto* slice = op.params.AsSlice()) {
     for (int d = 0; d < out_a.rank; ++d) {
@@ -271,28 +280,35 @@ void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
   for (int d = 0; d < a.rank && a.rank == b.rank; ++d)
     if (a[d] != b[d] && std::find(along.begin(), along.end(), d) == along.end()) along.push_back(d);
   std::sort(along.begin(), along.end());
-  const Once mine = hold_once(graph_.values(tensor), a, along), theirs = hold_once(other.values(tensor), b, along);
-  const bool repeats = mine.alike && theirs.alike && mine.shape == theirs.shape && mine.values == theirs.values;
-  if (repeats && takes_once(op, input, along)) {
+  // Along some dimensions all places may be alike; along the others it grows.
+  std::vector<int> alike, growing;
+  for (const int d : along) {
+    const bool repeats =
+        hold_once(graph_.values(tensor), a, {d}).alike && hold_once(other.values(tensor), b, {d}).alike;
+    (repeats ? alike : growing).push_back(d);
+  }
+  const Once mine = hold_once(graph_.values(tensor), a, alike), theirs = hold_once(other.values(tensor), b, alike);
+  const bool once = takes_once(op, input, alike, graph_) && begins(theirs, mine);
+  if (once && !along.empty() && growing.empty()) {
     repeat_[tensor] = along;
     return;
   }
   repeat_.erase(tensor);
-  if (!takes_computed(op, input) || !include_table(i, tensor, along, other))
+  const std::optional<Source> source = find_source(i, tensor, growing, other);
+  const bool cuttable = alike.empty() ? begins(theirs, mine) : once;
+  if (cuttable && !growing.empty() && source && takes_computed(op, input))
+    tables_[tensor] = {alike, growing, *source, -1};
+  else
     give_reason(op,
                 "its constant '" + graph_.at(tensor).name + "' of shape " + to_string(a) + " depends on an open size");
 }
 
-bool Generaliser::include_table(size_t i, int tensor, const std::vector<int>& growing, const Graph& other) {
-  if (growing.empty() || !begins(other, graph_, tensor)) return false;
-  const std::optional<Source> source = find_source(i, tensor, growing, other);
-  if (source) tables_[tensor] = {growing, *source, -1};
-  return source.has_value();
-}
-
 std::vector<Shape> Generaliser::table_shapes(const Graph& other) const {
   std::vector<Shape> shapes;
-  for (const auto& entry : tables_) shapes.push_back(other.shape(entry.first));
+  for (const auto& [tensor, table] : tables_) {
+    shapes.push_back(other.shape(tensor));
+    for (const int d : table.alike) shapes.back()[d] = 1;
+  }
   return shapes;
 }
 
@@ -302,12 +318,16 @@ void Generaliser::lengthen_tables(const Graph& largest) {
     const auto reads = [&, wanted = tensor](const auto& op) {
       return std::find(op->inputs.begin(), op->inputs.end(), wanted) != op->inputs.end();
     };
+    const Once part = hold_once(graph_.values(tensor), graph_.shape(tensor), table.alike);
+    Once whole;
+    if (largest.is_constant(tensor) && largest.shape(tensor).rank == part.shape.rank)
+      whole = hold_once(largest.values(tensor), largest.shape(tensor), table.alike);
     const auto& ops = graph_.model.operators;
-    if (!largest.is_constant(tensor) || !begins(largest, graph_, tensor))
+    if (!whole.values.empty() && whole.alike && begins(whole, part))
+      table.whole = add_alike(tensor, whole.shape, whole.values);
+    else
       give_reason(**std::find_if(ops.begin(), ops.end(), reads),
                   "its constant '" + graph_.at(tensor).name + "' is of another kind for a large open size");
-    else
-      table.whole = add_alike(tensor, largest.shape(tensor), largest.values(tensor));
   }
 }
 

@@ -40,7 +40,8 @@ class Generaliser {
     std::vector<int> dims;
   };
   struct Table {
-    std::vector<int> growing;  // its dimensions
+    std::vector<int> alike;    // its dimensions along which all places are, held once
+    std::vector<int> growing;  // and those that are cut
     Source source;             // of their sizes
     int whole = -1;            // the longest
   };
@@ -48,7 +49,6 @@ class Generaliser {
   bool same_operators(const Graph& other);
   void include_operator(size_t i, const Graph& other);
   void include_constant(size_t i, size_t input, const Graph& other);
-  bool include_table(size_t i, int tensor, const std::vector<int>& growing, const Graph& other);
   void open_sizes(size_t i, const Graph& other);
   int32_t scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const;
   std::optional<Source> find_source(size_t i, int tensor, const std::vector<int>& dims, const Graph& other) const;

@@ -71,6 +71,8 @@ TEST(Dynamic, TextsAreOfAnyLength) {
   expect_agreement(options_for("positions", {"sequence"}, {"tokens=1x4x8"}));
   expect_agreement(options_for("text", {"batch", "sequence"}));
   expect_agreement(options_for("rotary_text", {"batch", "sequence"}, {"tokens=1x4x16"}));
+  expect_agreement(options_for("text", {"batch", "sequence"}, {"tokens=1x12", "mask=1x12"}));  // as long as the table
+  expect_agreement(options_for("padded", {"batch", "sequence"}, {"tokens=1x4x16", "mask=1x4"}));
   ConvertOptions plain = options_for("rotary_text", {"batch", "sequence"}, {"tokens=1x4x16"});
   plain.without = {"all"};
   expect_agreement(plain);

@@ -274,6 +274,19 @@ class Decoder(nn.Module):
         return self.out(x + self.attention(x, x, x, attn_mask=self.mask)[0]).transpose(0, 1)
 
 
+class Padded(nn.Module):
+    """torch's own layer, under a mask over tokens; positions are given to each sample."""
+
+    def __init__(self):
+        super().__init__()
+        self.places = nn.Embedding(24, 16)
+        self.layer = nn.TransformerEncoderLayer(16, 2, 24, batch_first=True)
+
+    def forward(self, tokens, mask):
+        places = torch.arange(tokens.shape[1])[None].expand(tokens.shape[0], -1)
+        return self.layer(tokens + self.places(places), src_key_padding_mask=mask)
+
+
 class RotaryText(nn.Module):
     """Attention over rotated queries and keys under a causal mask, for any length up to the tables'."""
 
@@ -366,6 +379,8 @@ DYNAMIC = {
     "decoder": (Decoder, {"tokens": {0: "batch"}}, {"tokens": (3, 5, 8)}),
     "text": (Text, {"tokens": {0: "batch", 1: "sequence"}, "mask": {0: "batch", 1: "sequence"}},
              {"tokens": (3, 7), "mask": (3, 7)}),
+    "padded": (Padded, {"tokens": {0: "batch", 1: "sequence"}, "mask": {0: "batch", 1: "sequence"}},
+               {"tokens": (3, 7, 16), "mask": (3, 7)}),
     "rotary_text": (RotaryText, {"tokens": {0: "batch", 1: "sequence"}}, {"tokens": (2, 11, 16)}),
     "pyramid": (Pyramid, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 37, 54)}),
     "map_of_tokens": (Tokens, {"input": {0: "batch", 2: "height", 3: "width"}}, {"input": (2, 3, 23, 18)}),
@@ -418,10 +433,13 @@ def build_varied(build):
     return model
 
 
-def random_input(name, size, text):
-    if not text:
-        return torch.randn(*size)
-    return torch.randint(0, 20, size) if name == "tokens" else (torch.rand(size) > 0.3).long()
+def random_input(network, name, size):
+    if network == "text" and name == "tokens":
+        return torch.randint(0, 20, size)
+    if network in ("text", "padded") and name == "mask":
+        keep = torch.rand(size) > 0.3
+        return keep.long() if network == "text" else ~keep
+    return torch.randn(*size)
 
 
 def main():
@@ -430,7 +448,7 @@ def main():
         write_case(os.path.join(sys.argv[1], name), model, torch.randn(1, 3, 16, 16))
     for name, (build, open_dimensions, sizes) in DYNAMIC.items():
         model = build_varied(build)
-        inputs = {key: random_input(key, size, name == "text") for key, size in sizes.items()}
+        inputs = {key: random_input(name, key, size) for key, size in sizes.items()}
         write_case(os.path.join(sys.argv[1], name), model, inputs, open_dimensions=open_dimensions)
 
 
