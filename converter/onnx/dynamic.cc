@@ -71,9 +71,11 @@ std::map<std::string, Dims> default_shapes(const Model& model, const std::vector
 }
 
 // Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes; but
-// where there is none, as positions may be computed, kLongest or twice what it has in `sizes`.
+// where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get as
+// large in each dimension as they are then.
 void enlarge(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<Place>& places,
-             const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest) {
+             const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest,
+             std::vector<Shape>* largest_tables) {
   constexpr int64_t kLongest = 2048;
   const auto set = [&](std::map<std::string, Dims>* of, int64_t size) {
     for (const Place& place : places) of->at(place.input).at(place.dim) = size;
@@ -99,6 +101,8 @@ void enlarge(const Generaliser& generaliser, const ImportAt& import_at, const st
     (imports(middle) ? good : bad) = middle;
   }
   set(largest, good);
+  for (size_t i = 0; i < tables.size(); ++i)
+    for (int d = 0; d < tables[i].rank; ++d) (*largest_tables)[i][d] = std::max((*largest_tables)[i][d], tables[i][d]);
 }
 
 }  // namespace
@@ -150,7 +154,14 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
   if (odd && generaliser.reasons().empty()) generaliser.check(*odd);
   if (generaliser.reasons().empty() && generaliser.has_tables()) {
     std::map<std::string, Dims> largest = sizes_at(2, 0);
-    for (const std::vector<Place>& of_name : places) enlarge(generaliser, import_at, of_name, sizes_at(2, 0), &largest);
+    std::vector<Shape> tables = generaliser.table_shapes(*graph);
+    for (const std::vector<Place>& of_name : places)
+      enlarge(generaliser, import_at, of_name, sizes_at(2, 0), &largest, &tables);
+    constexpr int64_t kMostElements = int64_t{1} << 26;
+    for (const Shape& table : tables)
+      if (table.elements() > kMostElements)
+        fail("%s: a constant that grows with the open sizes would be %s, more than a blob should hold",
+             model.path.filename().string().c_str(), to_string(table).c_str());
     generaliser.lengthen_tables(*import_at(largest));
   }
   if (!generaliser.reasons().empty()) throw Refused(model.path.filename().string(), generaliser.reasons());
