@@ -21,7 +21,7 @@ void print_table() {
     size_t name = 0;
     for (const Variant& v : family.variants()) name = std::max(name, v.name().size());
     for (const Variant& v : family.variants()) {
-      std::string classes = v.num_classes > 0 ? std::to_string(v.num_classes) + " classes" : "picture to picture";
+      std::string classes = v.num_classes > 0 ? std::to_string(v.num_classes) + " classes" : "no classes";
       std::printf("  %-*s  %-9s  %-18s  %-12s %s\n", static_cast<int>(name), v.name().c_str(), size_text(v).c_str(),
                   classes.c_str(), v.framework.c_str(), v.hub.c_str());
     }

@@ -34,4 +34,10 @@ inline void classify(Tensor pooled, const Weights& w, const BuildOptions& option
   graph.add_output("logits", logits, fbs::Layout::Same);
 }
 
+// transformers' models without a classifier give the last map or tokens, too.
+inline void add_last_hidden_state(Tensor x, fbs::Layout layout, const BuildOptions& options) {
+  if (options.num_classes == 0 && options.variant.framework == "transformers")
+    x.graph->add_output("last_hidden_state", x, layout);
+}
+
 }  // namespace ferry

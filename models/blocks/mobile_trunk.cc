@@ -133,8 +133,7 @@ void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, in
   w.graph().add_tap("features", x, fbs::Layout::NCHW, kBlock);
   const Tensor pooled = tap(flatten(tap(global_avg_pool(x), w["global_pool.pool"])), w["global_pool"], kBlock);
   classify(pooled, w["classifier"], options);
-  if (options.num_classes == 0 && options.variant.framework == "transformers")
-    w.graph().add_output("last_hidden_state", x, fbs::Layout::NCHW);
+  add_last_hidden_state(x, fbs::Layout::NCHW, options);
 }
 
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,

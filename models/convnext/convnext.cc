@@ -77,8 +77,7 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options, const Co
   // transformers' setting is for this norm alone.
   const double epsilon = options.variant.layer_norm_eps.value_or(config.epsilon);
   classify(head(x, w["head"], config, epsilon), w["head"]["fc"], options);
-  if (options.num_classes == 0 && options.variant.framework == "transformers")
-    graph.add_output("last_hidden_state", x, fbs::Layout::NCHW);
+  add_last_hidden_state(x, fbs::Layout::NCHW, options);
 }
 
 }  // namespace ferry::convnext

@@ -75,9 +75,9 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
     graph.add_tap("feat/" + std::to_string(stage + 1), x, fbs::Layout::NCHW, kBlock);
   }
   graph.add_tap("features", x, fbs::Layout::NCHW, kBlock);
-  x = tap(global_avg_pool(x), w["global_pool.pool"], kBlock);
-  x = tap(flatten(x), w["global_pool"], kBlock);
-  classify(x, w["fc"], options);
+  const Tensor pooled = tap(global_avg_pool(x), w["global_pool.pool"], kBlock);
+  classify(tap(flatten(pooled), w["global_pool"], kBlock), w["fc"], options);
+  add_last_hidden_state(x, fbs::Layout::NCHW, options);
 }
 
 }  // namespace ferry::resnet

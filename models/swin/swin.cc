@@ -99,8 +99,7 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options) {
   graph.add_tap("features", x, fbs::Layout::Same, kBlock);
   const Tensor pooled = tap(flatten(global_avg_pool(x)), w["head.global_pool"], kBlock);
   classify(pooled, w["head.fc"], options);
-  if (options.num_classes == 0 && options.variant.framework == "transformers")
-    graph.add_output("last_hidden_state", to_tokens(x), fbs::Layout::Same);
+  add_last_hidden_state(to_tokens(x), fbs::Layout::Same, options);
 }
 
 }  // namespace ferry::swin

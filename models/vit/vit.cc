@@ -100,7 +100,7 @@ void build(Graph& graph, const Weights& w, const BuildOptions& options, const Co
   if (w["pooler.dense"].has("weight"))
     pooled = tap(tanh(linear(pooled, w["pooler.dense"], {.out = config.size.width})), w["pooler"]);
   classify(pooled, w["head"], options);
-  if (options.variant.framework == "transformers") graph.add_output("last_hidden_state", x, fbs::Layout::Same);
+  add_last_hidden_state(x, fbs::Layout::Same, options);
 }
 
 }  // namespace ferry::vit

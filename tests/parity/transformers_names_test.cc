@@ -128,8 +128,6 @@ TEST_P(TransformersNames, ComputeWhatTimmDoes) {
                                     [](const Row& row) { return row.kind == EntryKind::Tap; });
     EXPECT_EQ(static_cast<size_t>(taps), GetParam().compared);
     RecordProperty("worst_relative_error", std::to_string(comparison.worst()->relative_error));
-    std::printf("%s: worst relative error %.1e (%s)\n", GetParam().name, comparison.worst()->relative_error,
-                comparison.worst()->name.c_str());
   }
 }
 
@@ -327,9 +325,39 @@ TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
     if (keep_taps) {
       EXPECT_EQ(comparison.rows.size(), 38u);
     }
-    std::printf("DINOv2: worst relative error %.1e (%s)\n", comparison.worst()->relative_error,
-                comparison.worst()->name.c_str());
+    RecordProperty("worst_relative_error", std::to_string(comparison.worst()->relative_error));
   }
+}
+
+// transformers' own fixture of a ResNet with a classifier, as the base model that lies in it.
+TEST(TransformersResNet, IsReadWithoutAClassifier) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+  const std::string root = "resnet.";
+  const fs::path fixture_folder = shared_dir() / "fixtures" / "hf_resnet50";
+  const ScratchFolder folder;
+  make_checkpoint(fixture_folder / "manifest.json", folder.path() / "whole.safetensors");
+  const auto checkpoint = open_checkpoint(folder.path() / "whole.safetensors");
+  std::map<std::string, CheckpointTensor> tensors;
+  for (const auto& [key, tensor] : checkpoint->tensors())
+    if (key.starts_with(root)) tensors[key.substr(root.size())] = tensor;
+  Fixture fixture = read_fixture(fixture_folder);
+  std::erase_if(fixture.entries, [&](Entry& entry) {
+    if (!entry.module.starts_with(root)) return entry.kind == EntryKind::Tap || entry.name == "logits";
+    entry.module.erase(0, root.size());
+    return false;
+  });
+  ConvertOptions options;
+  options.checkpoint = folder.path() / "model.safetensors";
+  options.output = folder.path() / "model.ferry";
+  write_safetensors(options.checkpoint, tensors);
+  std::ofstream(folder.path() / "config.json") << R"({"model_type": "resnet", "architectures": ["ResNetModel"]})";
+  EXPECT_EQ(convert(options).variant, "resnet50");
+  const Network network(options.output, fixture, cli::session_options(2));
+  const ComputedTensors computed = network.tensors();
+  const Comparison comparison = compare(fixture, computed);
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  EXPECT_GE(comparison.rows.size(), 20u);
+  EXPECT_EQ(computed.at("last_hidden_state").shape, (Dims{1, 2048, 7, 7}));
 }
 
 // MobileNetV2. transformers pads as TensorFlow does: on sides of 2^n+1 pixels, halved by strides to 2^m+1, as timm does.
