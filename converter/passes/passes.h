@@ -38,6 +38,9 @@ void fold_scale_shift(Graph& graph, const PassOptions& options);
 void fuse_activation(Graph& graph, const PassOptions& options);
 // A linear of which only parts of the channels are read (queries, keys and values from one weight) becomes a linear for each.
 void split_linear(Graph& graph, const PassOptions& options);
+// A linear or convolution whose weight is too large for some GPUs to bind becomes several, of some of its outputs each, that are
+// put side by side.
+void split_large_weight(Graph& graph, const PassOptions& options);
 // Padding into the convolution (zeros) or pool (zeros that count: average; -infinity: maximum) that reads it.
 void fold_padding(Graph& graph, const PassOptions& options);
 // PyTorch flattens channels first: a linear after such a flatten gets its columns reordered instead of its input.

@@ -69,6 +69,15 @@ void Rewriter::finish() {
   std::erase_if(graph_.model.operators, [](const auto& op) { return op->outputs.empty(); });
 }
 
+Tensor rows_of(Graph& graph, int constant, int begin, int count) {
+  Shape shape = graph.shape(constant);
+  Constant rows = graph.constant(constant);
+  const size_t row = rows.bytes.size() / static_cast<size_t>(shape[0]);
+  rows.bytes = rows.bytes.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(count) * row);
+  shape[0] = count;
+  return graph.add_constant(graph.at(constant).name, graph.at(constant).dtype, shape, std::move(rows));
+}
+
 Clamp clamp_of(fbs::OperatorT& op) {
   if (auto* conv = op.params.AsConv2d()) return {&conv->output_min, &conv->output_max};
   if (auto* conv = op.params.AsConvTranspose2d()) return {&conv->output_min, &conv->output_max};

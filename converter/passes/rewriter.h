@@ -43,6 +43,9 @@ class Rewriter {
   std::vector<Uses> uses_;
 };
 
+// Rows [begin, begin + count) of a constant, a row for each element of its first dimension; they share its bytes.
+Tensor rows_of(Graph& graph, int constant, int begin, int count);
+
 // Where `op` keeps a clamp of its result; null where it has none to offer.
 struct Clamp {
   float* low = nullptr;

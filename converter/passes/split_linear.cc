@@ -5,16 +5,6 @@
 namespace ferry {
 namespace {
 
-// Rows [begin, begin + count) of a constant, a row for each element of its first dimension.
-Tensor rows_of(Graph& graph, int constant, int begin, int count) {
-  Shape shape = graph.shape(constant);
-  const std::vector<double> all = graph.values(constant);
-  const auto row = static_cast<ptrdiff_t>(all.size()) / shape[0];
-  shape[0] = count;
-  const auto from = all.begin() + begin * row;
-  return graph.add_constant(graph.at(constant).name, shape, std::vector<double>(from, from + count * row));
-}
-
 // Does `op` cut a part out of the last dimension and nothing else?
 bool cuts_channels(const Graph& graph, const fbs::OperatorT& op) {
   const auto* slice = op.params.AsSlice();

@@ -37,9 +37,9 @@ inline Entry as_reference(const std::string& name, const Computed& computed) {
 }
 
 // float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: every stage adds a mean squared
-// error of at most 1e-5 (stages.h). At most `left_to_cpu` operators are left to the CPU.
+// error of at most 1e-5 (stages.h). No operator is left to the CPU.
 inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob,
-                                         const Fixture& fixture, size_t left_to_cpu, Precision precision) {
+                                         const Fixture& fixture, Precision precision) {
   const bool half = precision == Precision::Float16;
   SCOPED_TRACE(blob.filename().string() + " on " + gpu + (half ? ", float16" : ", float32"));
   ferry_session_options options = cli::session_options(1);  // of two processors, the next test has the other
@@ -51,7 +51,7 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   options.gpu_required = true;
   options.precision = half ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
   const Network network(blob, fixture, options);
-  EXPECT_LE(network.report().cpu_operators, left_to_cpu);
+  EXPECT_EQ(network.report().cpu_operators, 0u);
   const ComputedTensors on_gpu = network.tensors();
   Comparison comparison = compare(fixture, on_gpu, precision);
   if (half) judge_by_stage(blob, fixture, on_gpu, &comparison);
@@ -66,13 +66,12 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
 // on both in both precisions). A `variation` of a fixture (one channel, another seed) runs no kernel that the fixture itself
 // does not: as it ships, on one.
 template <typename Convert>
-void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, bool variation = false,
-                                        size_t left_to_cpu = 0) {
+void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, bool variation = false) {
   using enum Precision;
   const std::vector<std::string> gpus = ferry::testing::test_gpus();
   if (gpus.empty()) GTEST_SKIP() << "no Vulkan driver";
   const auto expect_same = [&](const std::string& gpu, const std::filesystem::path& blob, Precision precision) {
-    expect_gpu_computes_the_same(gpu, blob, fixture, left_to_cpu, precision);
+    expect_gpu_computes_the_same(gpu, blob, fixture, precision);
   };
   if (!variation) {
     const std::filesystem::path with_taps = convert_to_blob(/*keep_taps=*/true);

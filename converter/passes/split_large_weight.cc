@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include "converter/passes/rewriter.h"
+
+namespace ferry {
+namespace {
+
+// What every Vulkan device binds at once (maxStorageBufferRange is 2^27 or more), less room for biases and for what kernels
+// round up.
+constexpr int64_t kMostBytes = (int64_t{1} << 27) - (1 << 20);
+
+// Into how many an operator's weight is cut, a row for each output channel; 1 where it stays.
+int parts_of(const Graph& graph, const fbs::OperatorT& op) {
+  const auto* conv = op.params.AsConv2d();
+  if (!op.params.AsLinear() && !(conv && conv->groups == 1)) return 1;
+  if (!std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](int in) { return graph.is_constant(in); })) return 1;
+  const Shape weight = graph.shape(op.inputs[1]);
+  const int64_t bytes = weight.elements() * int64_t{sizeof(float)};
+  return static_cast<int>(std::min<int64_t>((bytes + kMostBytes - 1) / kMostBytes, weight[0]));
+}
+
+}  // namespace
+
+void split_large_weight(Graph& graph, const PassOptions& options) {
+  Rewriter rewriter(graph, options);
+  auto& ops = graph.model.operators;
+  for (size_t i = 0; i < ops.size(); ++i) {
+    fbs::OperatorT* const op = ops[i].get();
+    const int parts = parts_of(graph, *op);
+    if (parts == 1) continue;
+    const int outputs = graph.shape(op->inputs[1])[0];
+    const int most = ((outputs + parts - 1) / parts + 3) / 4 * 4;  // GPUs hold channels in fours
+    const size_t before = ops.size();
+    std::vector<Tensor> results;
+    for (int begin = 0; begin < outputs; begin += most) {
+      std::vector<Tensor> inputs = {{&graph, op->inputs.front()}};
+      for (size_t k = 1; k < op->inputs.size(); ++k)
+        inputs.push_back(rows_of(graph, op->inputs[k], begin, std::min(most, outputs - begin)));
+      const auto* linear = op->params.AsLinear();
+      results.push_back(linear ? graph.add_op(op->name, *linear, inputs)
+                               : graph.add_op(op->name, *op->params.AsConv2d(), inputs));
+    }
+    fbs::ConcatT concat;
+    concat.axis = graph.shape(op->outputs.front()).rank - 1;
+    fbs::OpParamsUnion params;
+    params.Set(std::move(concat));
+    rewriter.replace(op, std::move(params), results);
+    // The parts stand last; their place is before the operator that now reads them.
+    std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.begin() + static_cast<ptrdiff_t>(before), ops.end());
+    i += results.size();
+  }
+  rewriter.finish();
+}
+
+}  // namespace ferry

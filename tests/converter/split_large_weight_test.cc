@@ -1,0 +1,40 @@
+#include "tests/converter/pass_network.h"
+
+namespace ferry {
+namespace {
+
+// 140 MB of weights: more than the 2^27 bytes that a Vulkan device must be able to bind.
+Tensor large_weight(Network* n, const Shape& shape) {
+  std::vector<float> values(static_cast<size_t>(shape.elements()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7 % 101) - 50;
+  return n->graph.add_constant("large", shape, std::move(values));
+}
+
+TEST(SplitLargeWeight, ALinearBecomesSeveralOfSomeOfItsOutputs) {
+  Network n;
+  const Tensor x = n.input({1, 3500000});
+  n.output(n.graph.add_op("linear", fbs::LinearT{}, {x, large_weight(&n, {10, 3500000}), n.constant({10}, 4)}));
+  n.expect_same_after(split_large_weight);
+  EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear, fbs::OpParams::Concat}));
+  for (const auto& op : n.graph.model.operators) EXPECT_EQ(op->name, "linear");
+}
+
+TEST(SplitLargeWeight, SoDoesAConvolution) {
+  Network n;
+  const Tensor x = n.input({1, 7, 7, 80000});
+  fbs::Conv2dT params;
+  params.output_min = 0;
+  n.output(n.graph.add_op("conv", params, {x, large_weight(&n, {9, 7, 7, 80000}), n.constant({9}, 4)}));
+  n.expect_same_after(split_large_weight);
+  EXPECT_EQ(n.ops(), (Ops{kConv, kConv, fbs::OpParams::Concat}));
+}
+
+TEST(SplitLargeWeight, LeavesWhatFits) {
+  Network n;
+  n.output(n.linear(n.input({2, 6}), 9));
+  n.expect_same_after(split_large_weight);
+  EXPECT_EQ(n.ops(), Ops{kLinear});
+}
+
+}  // namespace
+}  // namespace ferry
