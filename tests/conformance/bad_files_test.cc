@@ -103,6 +103,43 @@ TEST(BadOnnxFiles, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
   }
 }
 
+// y = If(x) with branches of one node each, which reads x.
+::onnx::ModelProto branches(const std::string& op) {
+  ::onnx::ModelProto model = one_node("If");
+  for (const char* name : {"then_branch", "else_branch"}) {
+    auto* attribute = model.mutable_graph()->mutable_node(0)->add_attribute();
+    attribute->set_name(name);
+    attribute->set_type(::onnx::AttributeProto::GRAPH);
+    auto* node = attribute->mutable_g()->add_node();
+    node->set_op_type(op);
+    node->add_input("x");
+    node->add_output(std::string(name) + "_y");
+    attribute->mutable_g()->add_output()->set_name(node->output(0));
+  }
+  return model;
+}
+
+TEST(BadOnnxFiles, BranchesAreTakenAtConversionOnly) {
+  const ScratchFolder folder;
+  const auto error_of = [&](const ::onnx::ModelProto& model) {
+    return import_bytes(folder, model.SerializeAsString());
+  };
+  EXPECT_NE(error_of(branches("Relu")).find("its condition 'x' depends on the graph's inputs"), std::string::npos);
+  ::onnx::ModelProto known = branches("Relu");
+  add_shape(&known, {1});
+  known.mutable_graph()->mutable_node(0)->set_input(0, "shape");
+  EXPECT_EQ(error_of(known), "");
+  ::onnx::ModelProto foreign = known;
+  foreign.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g()->mutable_node(0)->set_op_type("Foreign");
+  EXPECT_NE(error_of(foreign).find("the operator is not supported"), std::string::npos);
+  ::onnx::ModelProto missing = known;
+  missing.mutable_graph()->mutable_node(0)->mutable_attribute(1)->mutable_g()->mutable_node(0)->set_input(0, "nowhere");
+  EXPECT_NE(error_of(missing).find("nothing computes"), std::string::npos);
+  ::onnx::ModelProto more = known;
+  more.mutable_graph()->mutable_node(0)->mutable_attribute(0)->mutable_g()->add_output()->set_name("x");
+  EXPECT_NE(error_of(more).find("its branches have 2 outputs, expected 1"), std::string::npos);
+}
+
 TEST(BadOnnxFiles, ExternalDataStaysInTheFolder) {
   const ScratchFolder folder;
   folder.write("weights.bin", std::string(8, '\0'));
