@@ -165,8 +165,8 @@ void rms_normalization(Op& op) {
   op.set(binary(fbs::BinaryKind::Div, x, root) * op.tensor(1));
 }
 
-void ferry_layer_norm(Op& op) { op.set(layer_norm(op, op.rank(0) - 1, true)); }
-void ferry_rms_norm(Op& op) { op.set(layer_norm(op, op.rank(0) - 1, false)); }
+void ferry_layer_norm(Op& op) { op.set(layer_norm(op, op.axis(-1, op.rank(0)), true)); }
+void ferry_rms_norm(Op& op) { op.set(layer_norm(op, op.axis(-1, op.rank(0)), false)); }
 
 void mean_variance_normalization(Op& op) {
   const std::vector<int> axes = op.axes(op.integers("axes", {0, 2, 3}), op.rank(0));
