@@ -142,16 +142,6 @@ Tensor layer_norm(Tensor x, const Weights& w, double eps) {
   return tap(norm(x, w, params), w);
 }
 
-Tensor rms_norm(Tensor x, const Weights& w, double eps) {
-  fbs::LayerNormT params;
-  params.epsilon = static_cast<float>(eps);
-  params.centered = false;
-  const Shape width{channels(x)};
-  const Tensor none =
-      x.graph->add_constant(w.name() + ".bias", width, std::vector<double>(static_cast<size_t>(width[0])));
-  return tap(x.graph->add_op(w.name(), params, {x, w("weight", width), none}), w);
-}
-
 Tensor group_norm(Tensor x, const Weights& w, int groups, double eps) {
   return tap(norm(x, w, group_norm_params(groups, eps)), w);
 }

@@ -66,8 +66,6 @@ Tensor batch_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), double 
 
 // Over channels.
 Tensor layer_norm(Tensor x, const Weights& w, double eps = 1e-5);
-// Over channels, without mean and bias: x / sqrt(mean of x * x + eps) * weight.
-Tensor rms_norm(Tensor x, const Weights& w, double eps = 1e-6);
 // Over all places and the channels of a group.
 Tensor group_norm(Tensor x, const Weights& w, int groups = 32, double eps = 1e-5);
 // GroupNorm and activation as one module (timm's GroupNormAct): taps "norm1.act" and "norm1" are both after `act`.
