@@ -25,5 +25,7 @@ target_link_libraries(ferry_onnx_schema PUBLIC ${Protobuf_LITE_LIBRARIES})
 ferry_sources(onnx_sources converter/onnx/*.cc converter/onnx/*/*.cc)
 list(REMOVE_ITEM onnx_sources "${PROJECT_SOURCE_DIR}/converter/onnx/convert_onnx.cc") # in ferry_converter: says in any build what is missing
 add_library(ferry_onnx STATIC ${onnx_sources})
+# Its rows are functions by name, next to which no file's own may lie.
+set_source_files_properties(converter/onnx/ops/table.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_options(ferry_onnx PRIVATE -ffp-contract=off)
 target_link_libraries(ferry_onnx PUBLIC ferry_tools PRIVATE ferry_onnx_schema ferry_options)

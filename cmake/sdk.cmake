@@ -10,6 +10,7 @@ list(FILTER preparing_sources EXCLUDE REGEX "/sdk/(cpu/|image/(codec|resize))")
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
   ferry_sources(gpu_sources sdk/gpu/*.cc)
+  set_source_files_properties(${gpu_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # word(), kAlternatives...
   list(APPEND sdk_sources ${gpu_sources})
   list(APPEND preparing_sources ${gpu_sources})
   # volk finds Vulkan's functions at run time. It is one C file, compiled as its authors wrote it.

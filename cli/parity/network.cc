@@ -6,6 +6,7 @@
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 #include "sdk/api/handles.h"
+#include "sdk/model/model.h"
 
 namespace ferry::parity {
 
@@ -28,8 +29,6 @@ std::vector<float> read(const ferry_tensor& tensor) {
   check(ferry_tensor_read_source(&tensor, out.data(), out.size()), tensor.name);
   return out;
 }
-
-std::string text(const flatbuffers::String* s) { return s == nullptr ? std::string() : s->str(); }
 
 }  // namespace
 
@@ -91,7 +90,7 @@ void Network::list_ports(const Fixture& fixture) {
   outputs_ = list(graph.outputs(), true);
   taps_ = list(graph.taps(), false);
   if (const fbs::Provenance* p = graph.provenance(); p != nullptr)
-    provenance_ = text(p->framework()) + " " + text(p->variant()) + ", " + text(p->converter());
+    provenance_ = std::string(text(p->framework())) + " " + text(p->variant()) + ", " + text(p->converter());
 }
 
 void Network::write_input(const FixtureInput& input, size_t count) {

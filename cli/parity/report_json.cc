@@ -5,7 +5,7 @@
 
 namespace ferry::parity {
 
-using json = nlohmann::ordered_json;
+using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -18,8 +18,8 @@ const char* kind_name(EntryKind kind) {
   return "";
 }
 
-json row_json(const Row& row) {
-  json out;
+Json row_json(const Row& row) {
+  Json out;
   out["name"] = row.name;
   out["module"] = row.module;
   out["kind"] = kind_name(row.kind);
@@ -29,7 +29,7 @@ json row_json(const Row& row) {
   out["relative_error"] = row.relative_error;
   out["squared_error"] = row.squared_error;
   out["reference_absmax"] = row.absmax;
-  out["floor"] = row.floor < 0 ? json(nullptr) : json(row.floor);
+  out["floor"] = row.floor < 0 ? Json(nullptr) : Json(row.floor);
   out["bound"] = row.bound;
   constexpr const char* kFigures[] = {"max_abs_error", "relative_error", "squared_error"};
   out["bound_of"] = kFigures[static_cast<size_t>(row.measure)];
@@ -41,9 +41,9 @@ json row_json(const Row& row) {
   return out;
 }
 
-json report_object(const Report& report) {
+Json report_object(const Report& report) {
   const Comparison& c = report.comparison;
-  json out;
+  Json out;
   out["format"] = "ferry-parity/1";
   out["blob"] = report.blob;
   out["model"] = report.model;
@@ -57,30 +57,30 @@ json report_object(const Report& report) {
   if (!report.problem.empty()) out["problem"] = report.problem;
   out["summary"] = summary(report);
   const Row* first = c.first_out_of_bounds();
-  out["first_out_of_bounds"] = first == nullptr ? json(nullptr) : json(first->name);
+  out["first_out_of_bounds"] = first == nullptr ? Json(nullptr) : Json(first->name);
   const Row* worst = c.worst();
-  out["worst"] = worst == nullptr ? json(nullptr) : json(worst->name);
-  out["worst_relative_error"] = worst == nullptr ? json(nullptr) : json(worst->relative_error);
-  out["rows"] = json::array();
+  out["worst"] = worst == nullptr ? Json(nullptr) : Json(worst->name);
+  out["worst_relative_error"] = worst == nullptr ? Json(nullptr) : Json(worst->relative_error);
+  out["rows"] = Json::array();
   for (const Row& row : c.rows) out["rows"].push_back(row_json(row));
   out["missing"] = c.missing;
   out["not_in_blob"] = c.not_in_blob;
   return out;
 }
 
-std::string text(const json& object) { return object.dump(1, ' ', false, json::error_handler_t::replace) + "\n"; }
+std::string dumped(const Json& object) { return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 }  // namespace
 
-std::string json_report(const Report& report) { return text(report_object(report)); }
+std::string json_report(const Report& report) { return dumped(report_object(report)); }
 
 std::string json_report(const std::vector<Report>& reports) {
-  json out;
+  Json out;
   out["format"] = "ferry-parity-table/1";
   out["passed"] = std::all_of(reports.begin(), reports.end(), passed);
-  out["reports"] = json::array();
+  out["reports"] = Json::array();
   for (const Report& report : reports) out["reports"].push_back(report_object(report));
-  return text(out);
+  return dumped(out);
 }
 
 }  // namespace ferry::parity

@@ -15,8 +15,6 @@
 namespace ferry::parity {
 namespace {
 
-std::string text(const flatbuffers::String* s) { return s == nullptr ? std::string() : s->str(); }
-
 // A network cut out of another: the operators between some of its tensors.
 class Slicer {
  public:
@@ -79,7 +77,7 @@ class Slicer {
       std::vector<Shape> inputs;
       for (int tensor : *op->inputs()) inputs.push_back(shapes_[static_cast<size_t>(tensor)]);
       const Status status = infer_shape(*op, inputs, &shapes_[static_cast<size_t>(op->outputs()->Get(0))]);
-      if (!status.ok()) fail("operator '%s': %s", text(op->name()).c_str(), status.message().c_str());
+      if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().c_str());
     }
   }
 

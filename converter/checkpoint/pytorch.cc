@@ -63,9 +63,9 @@ struct StorageName {
 
 using Storages = std::map<std::string, std::string_view, std::less<>>;  // bytes by key
 
-class Tensors {
+class TensorReader {
  public:
-  Tensors(Storages storages, size_t file_size, std::deque<std::vector<std::byte>>& owned)
+  TensorReader(Storages storages, size_t file_size, std::deque<std::vector<std::byte>>& owned)
       : storages_(std::move(storages)), copies_left_(kMaxCopies * file_size), owned_(owned) {}
 
   CheckpointTensor rebuild(const PickleValue& call, const std::string& where);
@@ -111,7 +111,7 @@ StorageName storage_name(const PickleValue& value, const std::string& where) {
   return name;
 }
 
-CheckpointTensor Tensors::rebuild(const PickleValue& call, const std::string& where) {
+CheckpointTensor TensorReader::rebuild(const PickleValue& call, const std::string& where) {
   const std::string_view function = call.text.substr(std::string_view("torch._utils._rebuild_").size());
   const auto& a = call.items;
   if (function.starts_with("parameter")) {  // (tensor, requires_grad, ...)
@@ -164,9 +164,9 @@ CheckpointTensor Tensors::rebuild(const PickleValue& call, const std::string& wh
   return tensor;
 }
 
-std::span<const std::byte> Tensors::contiguous(std::span<const std::byte> from, const std::vector<int64_t>& shape,
-                                               const std::vector<int64_t>& strides, size_t element, size_t size,
-                                               const std::string& where) {
+std::span<const std::byte> TensorReader::contiguous(std::span<const std::byte> from, const std::vector<int64_t>& shape,
+                                                    const std::vector<int64_t>& strides, size_t element, size_t size,
+                                                    const std::string& where) {
   if (size > copies_left_)
     fail("%s: shape %s is expanded from so little that its copy would outgrow the file", where.c_str(),
          shape_text(shape).c_str());
@@ -187,7 +187,7 @@ std::span<const std::byte> Tensors::contiguous(std::span<const std::byte> from, 
 }
 
 std::map<std::string, CheckpointTensor> rebuild_all(const Pickle& pickle, const std::string& state_dict,
-                                                    const std::string& path, Tensors& tensors) {
+                                                    const std::string& path, TensorReader& tensors) {
   std::map<std::string, CheckpointTensor> out;
   for (const auto& [name, call] : find_state_dict(*pickle.root, state_dict, path)) {
     const std::string where = path + ": tensor " + in_quotes(name);
@@ -224,7 +224,7 @@ std::map<std::string, CheckpointTensor> read_zip(const MappedFile& file, const s
   const std::string data = root + "data/";
   for (const auto& [name, entry] : entries)
     if (name.starts_with(data)) storages.emplace(name.substr(data.size()), read(name, entry));
-  Tensors tensors(std::move(storages), file.bytes().size(), owned);
+  TensorReader tensors(std::move(storages), file.bytes().size(), owned);
   return rebuild_all(pickle, state_dict, path, tensors);
 }
 
@@ -270,7 +270,7 @@ std::map<std::string, CheckpointTensor> read_legacy(const MappedFile& file, cons
     storages.emplace(key->text, rest.substr(8, bytes));
     rest.remove_prefix(8 + bytes);
   }
-  Tensors tensors(std::move(storages), file.bytes().size(), owned);
+  TensorReader tensors(std::move(storages), file.bytes().size(), owned);
   return rebuild_all(pickle, state_dict, path, tensors);
 }
 

@@ -118,7 +118,7 @@ class Group {
   size_t size_ = 0;
 };
 
-struct Reader {
+struct LayersReader {
   std::string path;
   std::vector<std::shared_ptr<const MappedFile>> files;
   std::map<std::string, CheckpointTensor> tensors;
@@ -129,7 +129,7 @@ struct Reader {
 };
 
 // Returns the offset behind the tensor.
-size_t Reader::read_tensor(const json& weight, const Group& group, size_t offset) {
+size_t LayersReader::read_tensor(const json& weight, const Group& group, size_t offset) {
   const std::string& name = text_member(weight, "name", path + ": a weight");
   const std::string where = path + ": tensor " + in_quotes(name);
   CheckpointTensor tensor;
@@ -166,7 +166,7 @@ size_t Reader::read_tensor(const json& weight, const Group& group, size_t offset
   return offset + *bytes;
 }
 
-void Reader::read_group(const json& entry) {
+void LayersReader::read_group(const json& entry) {
   const std::string where = path + ": a group of the weightsManifest";
   std::vector<std::shared_ptr<const MappedFile>> shards;
   for (const json& name : list_member(entry, "paths", where)) {
@@ -184,7 +184,7 @@ void Reader::read_group(const json& entry) {
 }  // namespace
 
 std::shared_ptr<const Checkpoint> open_tensorflowjs(std::shared_ptr<const MappedFile> model_json) {
-  Reader reader;
+  LayersReader reader;
   reader.path = model_json->path().string();
   reader.files.push_back(model_json);
   const json root = parse_json(text_of(*model_json), reader.path);

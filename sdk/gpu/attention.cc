@@ -3,12 +3,12 @@
 
 #include "sdk/gpu/gather.h"
 #include "sdk/gpu/lowerings.h"
+#include "sdk/gpu/tiles.h"
 
 namespace ferry::gpu {
 namespace {
 
 uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
-uint32_t ceil_div(uint32_t n, uint32_t by) { return (n + by - 1) / by; }
 
 // One binding for what lies from `first` to `last`, workspaces of one step.
 Operand both(const Operand& first, const Operand& last) {
