@@ -10,8 +10,13 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(ferry_options INTERFACE -Wno-restrict) # gcc bug 105329: false alarms on "text" + string
 endif()
-# For what never computes long, the command line and its tests: they take longer to compile than to run.
-set(FERRY_COLD $<$<NOT:$<CONFIG:Debug>>:-O1>)
+# For what never computes long, the command line and the tests: they take longer to compile than to run, instrumented even
+# longer.
+if(FERRY_SANITIZE)
+  set(FERRY_COLD -O0)
+else()
+  set(FERRY_COLD $<$<NOT:$<CONFIG:Debug>>:-O1>)
+endif()
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/graph/shape.h", "converter/error.h"...
 
 # The asan and arm64 presets compile eight files at once (CMAKE_UNITY_BUILD), in half the time. dev compiles each alone, so
