@@ -12,113 +12,126 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kQueries = 6;  // with kWide keys or values: twelve vectors of sums
-constexpr size_t kWide = 16;
-constexpr size_t kKeys = 256;  // scores on the stack, for each query
+constexpr size_t kTileRows = 6;             // of a product: with two vectors of values, twelve of sums
+constexpr size_t kQueries = 2 * kTileRows;  // at once: keys and values come from the L2 cache for two tiles
+constexpr size_t kKeys = 256;               // scores on the stack, for each query
+constexpr size_t kParts = 16;  // of a row of scores: partial sums, so that additions do not wait for each other
 
-typedef float Vector __attribute__((vector_size(32)));
-typedef float Unaligned __attribute__((vector_size(32), aligned(4), may_alias));
-constexpr size_t kLanes = sizeof(Vector) / sizeof(float);
-
-[[gnu::always_inline]] inline const Unaligned& vector(const float* at) {
-  return *reinterpret_cast<const Unaligned*>(at);
-}
-[[gnu::always_inline]] inline Unaligned& vector(float* at) { return *reinterpret_cast<Unaligned*>(at); }
-
-// rows[i][0..kWide) = sum over k of a[i][k] * b[k * stride + 0..kWide), for kQueries rows.
+// y[i][0..width) = y[i] * keep[i] + sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows. Where keep is 0, y
+// is not read. Of a, rows up to a multiple of kTileRows are read.
 struct Product {
-  const float* a[kQueries];
+  const float* const* a;
   const float* b;
-  size_t stride, count;
+  size_t b_stride, count;
+  const float* keep;
+  float* y;
+  size_t y_stride, width, rows;
 };
-[[gnu::always_inline]] inline void multiply(const Product& p, Vector (&sums)[kQueries][2]) {
-  for (auto& sum : sums) sum[0] = sum[1] = Vector{};
-  const float* b = p.b;
-  for (size_t k = 0; k < p.count; ++k, b += p.stride) {
-    const Vector left = vector(b), right = vector(b + kLanes);
-    for (size_t i = 0; i < kQueries; ++i) {
-      sums[i][0] += p.a[i][k] * left;
-      sums[i][1] += p.a[i][k] * right;
-    }
+
+// A tile of kTileRows rows from `first` on, `kCount` vectors from `x` on. All loops over sums are unrolled: only then are
+// the sums in registers.
+template <size_t kBytes, size_t kCount>
+[[gnu::always_inline]] inline void multiply_tile(const Product& p, size_t first, size_t x) {
+  typedef float Vector __attribute__((vector_size(kBytes)));
+  typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
+  const float* a[kTileRows];
+  std::copy_n(p.a + first, kTileRows, a);
+  Vector sums[kTileRows][kCount];
+#pragma GCC unroll 6
+  for (size_t i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kCount; ++j) sums[i][j] = Vector{};
+  const float* b = p.b + x;
+  for (size_t k = 0; k < p.count; ++k, b += p.b_stride)
+#pragma GCC unroll 6
+    for (size_t i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 4
+      for (size_t j = 0; j < kCount; ++j) sums[i][j] += a[i][k] * reinterpret_cast<const Unaligned*>(b)[j];
+#pragma GCC unroll 6
+  for (size_t i = 0; i < kTileRows; ++i) {
+    if (first + i >= p.rows) return;
+    Unaligned* y = reinterpret_cast<Unaligned*>(p.y + (first + i) * p.y_stride + x);
+    const float keep = p.keep[first + i];
+#pragma GCC unroll 4
+    for (size_t j = 0; j < kCount; ++j) y[j] = keep != 0 ? sums[i][j] + y[j] * keep : sums[i][j];
   }
 }
 
-// scores[i][s] = q[i] . key s, for a multiple of kWide keys; `keys` is transposed, [D, stride].
-FERRY_KERNEL void score(const float* const* q, size_t size, const float* keys, size_t stride, size_t count,
-                        float (*scores)[kKeys]) {
-  for (size_t s = 0; s < count; s += kWide) {
-    Product p{.b = keys + s, .stride = stride, .count = size};
-    std::copy_n(q, kQueries, p.a);
-    Vector sums[kQueries][2];
-    multiply(p, sums);
-    for (size_t i = 0; i < kQueries; ++i) {
-      vector(scores[i] + s) = sums[i][0];
-      vector(scores[i] + s + kLanes) = sums[i][1];
-    }
-  }
-}
-
-// y[i][0..size) = y[i] * keep[i] + sum over s of weights[i][s] * values[s * stride...], for the first `rows` of kQueries.
-FERRY_KERNEL void weigh(const float (*weights)[kKeys], size_t count, const float* values, size_t stride, size_t size,
-                        const float* keep, float* y, size_t y_stride, size_t rows) {
-  size_t e = 0;
-  for (; e + kWide <= size; e += kWide) {
-    Product p{.b = values + e, .stride = stride, .count = count};
-    for (size_t i = 0; i < kQueries; ++i) p.a[i] = weights[i];
-    Vector sums[kQueries][2];
-    multiply(p, sums);
-    for (size_t i = 0; i < rows; ++i) {
-      float* to = y + i * y_stride + e;
-      if (keep[i] != 0) {
-        sums[i][0] += vector(to) * keep[i];
-        sums[i][1] += vector(to + kLanes) * keep[i];
+// From column `x` on: in tiles of `kCount` vectors, what is left in narrower ones.
+template <size_t kBytes, size_t kCount>
+[[gnu::always_inline]] inline void multiply_with(const Product& p, size_t x = 0) {
+  constexpr size_t kWidth = kCount * kBytes / sizeof(float);
+  for (; x + kWidth <= p.width; x += kWidth)
+    for (size_t first = 0; first < p.rows; first += kTileRows) multiply_tile<kBytes, kCount>(p, first, x);
+  if constexpr (kCount > 1) {
+    multiply_with<kBytes, kCount / 2>(p, x);
+  } else if constexpr (kBytes > 16) {
+    multiply_with<kBytes / 2, 1>(p, x);
+  } else {
+    for (; x < p.width; ++x) {
+      for (size_t i = 0; i < p.rows; ++i) {
+        float sum = p.keep[i] != 0 ? p.y[i * p.y_stride + x] * p.keep[i] : 0.0f;
+        for (size_t k = 0; k < p.count; ++k) sum += p.a[i][k] * p.b[k * p.b_stride + x];
+        p.y[i * p.y_stride + x] = sum;
       }
-      vector(to) = sums[i][0];
-      vector(to + kLanes) = sums[i][1];
-    }
-  }
-  for (; e < size; ++e) {
-    for (size_t i = 0; i < rows; ++i) {
-      float sum = keep[i] != 0 ? y[i * y_stride + e] * keep[i] : 0.0f;
-      for (size_t s = 0; s < count; ++s) sum += weights[i][s] * values[s * stride + e];
-      y[i * y_stride + e] = sum;
     }
   }
 }
 
+// A clone of one kernel would not do: how wide vectors are is in the text.
+void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
+#if defined(__x86_64__) && defined(__gnu_linux__)
+[[gnu::target("avx2,fma")]] void multiply_256(const Product& p) { multiply_with<32, 2>(p); }
+[[gnu::target("avx512f")]] void multiply_512(const Product& p) { multiply_with<64, 4>(p); }
+#endif
+
+using Multiply = void (*)(const Product&);
+Multiply widest_multiply() {
+#if defined(__x86_64__) && defined(__gnu_linux__)
+  if (__builtin_cpu_supports("avx512f")) return multiply_512;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_256;
+#endif
+  return multiply_128;
+}
+
+// row = row * scale + bias + mask; the greatest of it. The row has numbers up to a multiple of kParts; behind `count` it is
+// filled with what weighs nothing.
 FERRY_KERNEL float scale_and_add(float* row, size_t count, float scale, const float* bias, const float* mask) {
-  constexpr size_t kParts = 8;
-  for (size_t s = 0; s < count; ++s) row[s] *= scale;
+  const size_t parts = (count + kParts - 1) / kParts;
+  for (size_t s = 0; s < parts * kParts; ++s) row[s] *= scale;
   if (bias != nullptr) {
     for (size_t s = 0; s < count; ++s) row[s] += bias[s];
   }
   if (mask != nullptr) {
     for (size_t s = 0; s < count; ++s) row[s] += mask[s];
   }
+  for (size_t s = count; s < parts * kParts; ++s) row[s] = std::numeric_limits<float>::lowest();
   float most[kParts];
-  std::fill_n(most, kParts, row[0]);
-  size_t s = 0;
-  for (; s + kParts <= count; s += kParts) {
+  std::copy_n(row, kParts, most);
+  for (size_t s = kParts; s < parts * kParts; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) most[k] = row[s + k] > most[k] ? row[s + k] : most[k];
   }
-  for (; s < count; ++s) most[0] = row[s] > most[0] ? row[s] : most[0];
-  return *std::max_element(most, most + kParts);
+#pragma GCC unroll 4
+  for (size_t step = kParts / 2; step > 0; step /= 2) {
+#pragma GCC unroll 8
+    for (size_t k = 0; k < step; ++k) most[k] = most[k + step] > most[k] ? most[k + step] : most[k];
+  }
+  return most[0];
 }
 
-// row = e^(row - most); the sum of it.
+// row = e^(row - most), up to a multiple of kParts; the sum of it.
 FERRY_KERNEL float exponentiate(float* row, size_t count, float most) {
-  constexpr size_t kParts = 8;
-  for (size_t s = 0; s < count; ++s) {
-    const float x = row[s] - most;
-    row[s] = exponential(x < -87.0f ? -87.0f : x);
-  }
   float sums[kParts] = {};
-  size_t s = 0;
-  for (; s + kParts <= count; s += kParts) {
-    for (size_t k = 0; k < kParts; ++k) sums[k] += row[s + k];
+  for (size_t s = 0; s < count; s += kParts) {
+    for (size_t k = 0; k < kParts; ++k) {
+      const float x = row[s + k] - most;
+      row[s + k] = exponential(x < -87.0f ? -87.0f : x);
+      sums[k] += row[s + k];
+    }
   }
-  for (; s < count; ++s) sums[s % kParts] += row[s];
+#pragma GCC unroll 4
   for (size_t step = kParts / 2; step > 0; step /= 2) {
+#pragma GCC unroll 8
     for (size_t k = 0; k < step; ++k) sums[k] += sums[k + step];
   }
   return sums[0];
@@ -180,7 +193,7 @@ class Attention : public Op {
   }
 
  private:
-  size_t padded_keys() const { return (keys_ + kWide - 1) / kWide * kWide; }
+  size_t padded_keys() const { return (keys_ + kParts - 1) / kParts * kParts; }
   float* transposed(size_t n, size_t kv_head) const {
     return transposed_ + (n * kv_heads_ + kv_head) * key_size_ * padded_keys();
   }
@@ -207,11 +220,15 @@ class Attention : public Op {
     float most[kQueries], sums[kQueries] = {}, keep[kQueries] = {};
     std::fill_n(most, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
     float scores[kQueries][kKeys];
+    const float* weights[kQueries];
+    for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
     for (size_t begin = 0; begin < keys_; begin += kKeys) {
       const size_t count = std::min(kKeys, keys_ - begin);
-      score(q, key_size_, keys + begin, padded_keys(), (count + kWide - 1) / kWide * kWide, scores);
-      for (size_t i = 0; i < kQueries; ++i) {
-        const size_t query = first + std::min(i, rows - 1);
+      const size_t padded = (count + kParts - 1) / kParts * kParts;
+      std::fill_n(keep, rows, 0.0f);
+      multiply_({q, keys + begin, padded_keys(), key_size_, keep, scores[0], kKeys, padded, rows});
+      for (size_t i = 0; i < rows; ++i) {
+        const size_t query = first + i;
         const float *bias = biases_[0].row(n, head, query, keys_), *mask = biases_[1].row(n, head, query, keys_);
         const float here =
             scale_and_add(scores[i], count, scale_, bias ? bias + begin : nullptr, mask ? mask + begin : nullptr);
@@ -220,12 +237,13 @@ class Attention : public Op {
         most[i] = new_most;
         sums[i] = sums[i] * keep[i] + exponentiate(scores[i], count, new_most);
       }
-      weigh(scores, count, values + begin * kv_heads_ * value_size_, kv_heads_ * value_size_, value_size_, keep, y,
-            heads_ * value_size_, rows);
+      multiply_({weights, values + begin * kv_heads_ * value_size_, kv_heads_ * value_size_, count, keep, y,
+                 heads_ * value_size_, value_size_, rows});
     }
     for (size_t i = 0; i < rows; ++i) multiply_row(y + i * heads_ * value_size_, value_size_, 1.0f / sums[i]);
   }
 
+  const Multiply multiply_ = widest_multiply();
   size_t heads_, kv_heads_;
   float scale_;
   size_t samples_ = 0, queries_ = 0, keys_ = 0, key_size_ = 0, value_size_ = 0;

@@ -8,15 +8,30 @@
 namespace ferry::cpu {
 namespace {
 
+constexpr size_t kChunk = 16;  // channels whose sums are kept in registers
+
 FERRY_KERNEL void add_up(const float* x, size_t rows, size_t channels, double* sums, double* squares) {
-  std::fill_n(sums, channels, 0.0);
-  std::fill_n(squares, channels, 0.0);
-  for (size_t row = 0; row < rows; ++row, x += channels) {
+  size_t c = 0;
+  for (; c + kChunk <= channels; c += kChunk) {
+    double sum[kChunk] = {}, square[kChunk] = {};
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t k = 0; k < kChunk; ++k) {
+        const double value = static_cast<double>(x[row * channels + c + k]);
+        sum[k] += value;
+        square[k] += value * value;
+      }
+    }
+    std::copy_n(sum, kChunk, sums + c);
+    std::copy_n(square, kChunk, squares + c);
+  }
+  std::fill(sums + c, sums + channels, 0.0);
+  std::fill(squares + c, squares + channels, 0.0);
+  for (size_t row = 0; row < rows; ++row) {
     FERRY_INDEPENDENT
-    for (size_t c = 0; c < channels; ++c) {
-      const double value = static_cast<double>(x[c]);
-      sums[c] += value;
-      squares[c] += value * value;
+    for (size_t k = c; k < channels; ++k) {
+      const double value = static_cast<double>(x[row * channels + k]);
+      sums[k] += value;
+      squares[k] += value * value;
     }
   }
 }

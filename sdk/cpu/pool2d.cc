@@ -7,30 +7,37 @@
 namespace ferry::cpu {
 namespace {
 
-// out = (acc op cell 0 op ... cell N-1) * scale, for one pixel's channels; max ignores scale. out may be acc.
-// XNNPACK's pooling would do for some windows, but not for partial ones that count their padding, and it keeps a table
-// of pointers for all windows.
-template <bool kMax, int N>
-FERRY_KERNEL void fold(const float* acc, const float* cells, size_t channels, float scale, float* out) {
-  FERRY_INDEPENDENT
-  for (size_t c = 0; c < channels; ++c) {
-    float value = acc[c];
-    for (int i = 0; i < N; ++i) {
-      const float cell = cells[static_cast<size_t>(i) * channels + c];
-      value = kMax ? (cell > value ? cell : value) : value + cell;
+// A window's cells inside the input.
+struct Window {
+  const float* cells;
+  size_t rows, columns;  // at least one each
+  size_t row, channels;  // numbers from row to row, and from column to column
+  float scale;           // of a sum
+};
+
+// kCount channels from `c` on, kept in registers. XNNPACK's pooling would do for some windows, but not for partial ones that
+// count their padding, and it keeps a table of pointers for all windows.
+template <bool kMax, size_t kCount>
+[[gnu::always_inline]] inline void fold(const Window& w, size_t c, float* out) {
+  float values[kCount];
+  for (size_t k = 0; k < kCount; ++k) values[k] = kMax ? w.cells[c + k] : 0.0f;
+  const float* row = w.cells + c;
+  for (size_t i = w.rows; i > 0; --i, row += w.row) {
+    const float* cell = row;
+    for (size_t j = w.columns; j > 0; --j, cell += w.channels) {
+      for (size_t k = 0; k < kCount; ++k)
+        values[k] = kMax ? (cell[k] > values[k] ? cell[k] : values[k]) : values[k] + cell[k];
     }
-    out[c] = kMax ? value : value * scale;
   }
+  for (size_t k = 0; k < kCount; ++k) out[c + k] = kMax ? values[k] : values[k] * w.scale;
 }
 
 template <bool kMax>
-void fold(size_t n, const float* acc, const float* cells, size_t channels, float scale, float* out) {
-  switch (n) {
-    case 0: return fold<kMax, 0>(acc, cells, channels, scale, out);
-    case 1: return fold<kMax, 1>(acc, cells, channels, scale, out);
-    case 2: return fold<kMax, 2>(acc, cells, channels, scale, out);
-    default: return fold<kMax, 3>(acc, cells, channels, scale, out);
-  }
+FERRY_KERNEL void fold(const Window& window, float* out) {
+  size_t c = 0;
+  for (; c + 32 <= window.channels; c += 32) fold<kMax, 32>(window, c, out);
+  for (; c + 8 <= window.channels; c += 8) fold<kMax, 8>(window, c, out);
+  for (; c < window.channels; ++c) fold<kMax, 1>(window, c, out);
 }
 
 // The window's cells inside the input, of one side.
@@ -64,48 +71,35 @@ class Pool2d : public Op {
   Status run(pthreadpool_t pool) override {
     const auto window =
         static_cast<size_t>(std::min<int64_t>(int64_t{params_.kernel_h()} * params_.kernel_w(), kGrain));
-    parallel_rows(pool, elements(output_shape_, 0, 3), elements(output_shape_, 3, 4) * window,
+    parallel_rows(pool, elements(output_shape_, 0, 2), elements(output_shape_, 2, 4) * window,
                   [&](size_t begin, size_t end) {
-                    if (params_.kind() == fbs::PoolKind::Max) {
-                      for (size_t i = begin; i < end; ++i) pixel<true>(static_cast<int64_t>(i));
-                    } else {
-                      for (size_t i = begin; i < end; ++i) pixel<false>(static_cast<int64_t>(i));
-                    }
+                    for (size_t i = begin; i < end; ++i)
+                      params_.kind() == fbs::PoolKind::Max ? pool_row<true>(i) : pool_row<false>(i);
                   });
     return {};
   }
 
  private:
+  // Of the output.
   template <bool kMax>
-  void pixel(int64_t index) {
+  void pool_row(size_t index) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
     const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
-    const Range y = range(index / out_w % out_h, params_.stride_h(), params_.kernel_h(), params_.pad_top(), height,
-                          params_.pad_bottom());
-    const Range x =
-        range(index % out_w, params_.stride_w(), params_.kernel_w(), params_.pad_left(), width, params_.pad_right());
-    const int64_t count = params_.count_include_pad() ? y.counted * x.counted : (y.end - y.begin) * (x.end - x.begin);
-    const float scale = 1.0f / static_cast<float>(count);
-
-    float* out = output_ + index * channels;
-    const float* image = input_ + index / (out_w * out_h) * height * width * channels;
-    const float* acc = nullptr;
-    for (int64_t row = y.begin; row < y.end; ++row) {
-      const float* cells = image + (row * width + x.begin) * channels;
-      int64_t left = x.end - x.begin;
-      while (left > 0) {
-        if (acc == nullptr) {  // begins with the window's first cell
-          acc = cells;
-          cells += channels;
-          --left;
-        }
-        const int64_t n = std::min<int64_t>(left, 3);
-        left -= n;
-        const bool last = left == 0 && row + 1 == y.end;
-        fold<kMax>(static_cast<size_t>(n), acc, cells, static_cast<size_t>(channels), last ? scale : 1.0f, out);
-        cells += n * channels;
-        acc = out;
-      }
+    const int64_t row = static_cast<int64_t>(index);
+    const Range y =
+        range(row % out_h, params_.stride_h(), params_.kernel_h(), params_.pad_top(), height, params_.pad_bottom());
+    const float* from = input_ + (row / out_h * height + y.begin) * width * channels;
+    float* out = output_ + row * out_w * channels;
+    for (int64_t i = 0; i < out_w; ++i, out += channels) {
+      const Range x = range(i, params_.stride_w(), params_.kernel_w(), params_.pad_left(), width, params_.pad_right());
+      const int64_t count = params_.count_include_pad() ? y.counted * x.counted : (y.end - y.begin) * (x.end - x.begin);
+      fold<kMax>({.cells = from + x.begin * channels,
+                  .rows = static_cast<size_t>(y.end - y.begin),
+                  .columns = static_cast<size_t>(x.end - x.begin),
+                  .row = static_cast<size_t>(width * channels),
+                  .channels = static_cast<size_t>(channels),
+                  .scale = 1.0f / static_cast<float>(count)},
+                 out);
     }
   }
 

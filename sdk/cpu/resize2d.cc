@@ -44,26 +44,28 @@ Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
   return out;
 }
 
-FERRY_KERNEL void blend2(const float* row, const Taps& x, size_t channels, float weight, float* out) {
-  const float *left = row + x.cells[0] * channels, *right = row + x.cells[1] * channels;
-  const float l = x.weights[0] * weight, r = x.weights[1] * weight;
-  for (size_t c = 0; c < channels; ++c) out[c] += left[c] * l + right[c] * r;
-}
-
-FERRY_KERNEL void blend4(const float* row, const Taps& x, size_t channels, float weight, float* out) {
-  const float *a = row + x.cells[0] * channels, *b = row + x.cells[1] * channels;
-  const float *c = row + x.cells[2] * channels, *d = row + x.cells[3] * channels;
-  const float wa = x.weights[0] * weight, wb = x.weights[1] * weight;
-  const float wc = x.weights[2] * weight, wd = x.weights[3] * weight;
-  for (size_t i = 0; i < channels; ++i) out[i] += (a[i] * wa + b[i] * wb) + (c[i] * wc + d[i] * wd);
+// out = the sum of kTaps runs of numbers, each times its weight.
+template <size_t kTaps>
+FERRY_KERNEL void blend(const float* from, size_t stride, const Taps& taps, size_t count, float* out) {
+  const float* cells[kTaps];
+  float weights[kTaps];
+  for (size_t k = 0; k < kTaps; ++k) {
+    cells[k] = from + taps.cells[k] * stride;
+    weights[k] = taps.weights[k];
+  }
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    float sum = cells[0][i] * weights[0];
+    for (size_t k = 1; k < kTaps; ++k) sum += cells[k][i] * weights[k];
+    out[i] = sum;
+  }
 }
 
 class Resize2d : public Op {
  public:
   explicit Resize2d(const fbs::Resize2d& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
-    *workspace = 0;
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
     const Shape& x = inputs[0];
     rows_.clear();
     columns_.clear();
@@ -73,40 +75,50 @@ class Resize2d : public Op {
     height_ = static_cast<size_t>(x[1]);
     channels_ = static_cast<size_t>(x[3]);
     stride_ = static_cast<size_t>(x[2]) * channels_;
+    *workspace =
+        params_.kind() == fbs::ResizeKind::Nearest ? 0 : pthreadpool_get_threads_count(pool) * stride_ * sizeof(float);
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
+    lines_ = floats(workspace);
     return {};
   }
 
   Status run(pthreadpool_t pool) override {
-    const size_t row = columns_.size() * channels_;
-    parallel_rows(pool, batch_ * rows_.size(), row, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        const float* picture = input_ + i / rows_.size() * height_ * stride_;
-        resize_row(picture, rows_[i % rows_.size()], output_ + i * row);
-      }
-    });
+    const auto task = [](void* self, size_t thread, size_t row) {
+      const auto* op = static_cast<const Resize2d*>(self);
+      op->resize_row(row, op->lines_ + thread * op->stride_);
+    };
+    pthreadpool_parallelize_1d_with_thread(pool, task, this, batch_ * rows_.size(), PTHREADPOOL_FLAG_DISABLE_DENORMALS);
     return {};
   }
 
  private:
-  void resize_row(const float* picture, const Taps& y, float* out) const {
-    if (params_.kind() == fbs::ResizeKind::Nearest) {
-      for (const Taps& x : columns_) {
-        std::memcpy(out, picture + y.cells[0] * stride_ + x.cells[0] * channels_, channels_ * sizeof(float));
-        out += channels_;
-      }
-      return;
+  // Of the output. `line`: of the input's width, for the rows that it is made of, blended.
+  void resize_row(size_t row, float* line) const {
+    const float* picture = input_ + row / rows_.size() * height_ * stride_;
+    const Taps& y = rows_[row % rows_.size()];
+    float* out = output_ + row * columns_.size() * channels_;
+    switch (params_.kind()) {
+      case fbs::ResizeKind::Nearest:
+        for (const Taps& x : columns_) {
+          std::memcpy(out, picture + y.cells[0] * stride_ + x.cells[0] * channels_, channels_ * sizeof(float));
+          out += channels_;
+        }
+        return;
+      case fbs::ResizeKind::Bilinear: return blend_row<2>(picture, y, line, out);
+      case fbs::ResizeKind::Bicubic: return blend_row<4>(picture, y, line, out);
     }
-    const bool bilinear = params_.kind() == fbs::ResizeKind::Bilinear;
+  }
+
+  template <size_t kTaps>
+  void blend_row(const float* picture, const Taps& y, float* line, float* out) const {
+    blend<kTaps>(picture, stride_, y, stride_, line);
     for (const Taps& x : columns_) {
-      std::fill_n(out, channels_, 0.0f);
-      for (size_t k = 0; k < (bilinear ? 2 : kMostTaps); ++k)
-        (bilinear ? blend2 : blend4)(picture + y.cells[k] * stride_, x, channels_, y.weights[k], out);
+      blend<kTaps>(line, channels_, x, channels_, out);
       out += channels_;
     }
   }
@@ -115,7 +127,7 @@ class Resize2d : public Op {
   std::vector<Taps> rows_, columns_;
   size_t batch_ = 0, height_ = 0, channels_ = 0, stride_ = 0;
   const float* input_ = nullptr;
-  float* output_ = nullptr;
+  float *output_ = nullptr, *lines_ = nullptr;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // window_partition and window_reverse: the same walk, the other way.
+#include <algorithm>
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
@@ -35,12 +36,14 @@ class Windows : public Op {
         const size_t y = row % height, n = row / height;
         const size_t line = (n * height + (y + shift_h) % height) * width;
         const size_t windows = (n * height + y - y % window_h) / window_h * across;
-        for (size_t x = 0; x < width; ++x) {
-          const size_t pixel = (line + (x + shift_w) % width) * channels;
+        for (size_t x = 0, run; x < width; x += run) {  // pixels that lie together in both
+          const size_t column = (x + shift_w) % width;
+          run = std::min(window_w - x % window_w, width - column);
+          const size_t pixel = (line + column) * channels;
           const size_t place =
               (((windows + x / window_w) * window_h + y % window_h) * window_w + x % window_w) * channels;
           std::memcpy(output_ + (reverse_ ? pixel : place), input_ + (reverse_ ? place : pixel),
-                      channels * sizeof(float));
+                      run * channels * sizeof(float));
         }
       }
     });
