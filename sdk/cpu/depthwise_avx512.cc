@@ -14,51 +14,86 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kLanes = 16, kBlock = 2 * kLanes;  // channels
-constexpr size_t kPixels = 7;                       // at once; pictures for classifiers are multiples of 7 wide
-constexpr int64_t kTallest = 16;                    // kernel
+constexpr size_t kPixels = 6, kRows = 2;  // of a piece: with a block of channels, 24 of the 32 registers add up
+constexpr int64_t kTallest = 16, kMostStride = 2;  // of a kernel
+constexpr int64_t kBand = 4;                       // output rows for which what they read stays in the L1 cache
 
-// Neighbouring pixels of an output row, a block of channels.
+// The lines of the input that an output row is computed from: those of the kernel that are inside the picture.
+struct Window {
+  int64_t begin, end;
+  int64_t top;  // where the kernel's first would be
+};
+
+// Neighbouring pixels of one or two output rows, a block of channels.
 struct Piece {
-  std::array<const float*, kTallest> rows;  // of the input: the kernel's, but for those outside the picture
-  size_t row_count;
-  size_t cell, step;     // from cell to cell of a kernel's row, and from pixel to pixel
-  size_t columns, skip;  // of the kernel: those inside the picture; weights of those outside
+  const float* const* lines;
+  const Window* windows;  // one for each output row
+  size_t cell, step;      // from cell to cell of a kernel's row, and from pixel to pixel
+  size_t columns;         // of the kernel: those inside the picture
   const float *bias, *weights;
+  int64_t row_weights;  // from row to row of the kernel
   float low, high;
   float* y;
-  size_t y_stride;
+  size_t y_stride, y_row;
   __mmask16 last;  // of the block's last vector: its channels
 };
 
-template <size_t P, size_t V>
-[[gnu::target("avx512f")]] void compute(const Piece& piece, size_t offset) {
-  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
-  __m512 sum[P][V], w[V];
-  for (size_t i = 0; i < P; ++i)
-    for (size_t v = 0; v < V; ++v) sum[i][v] = _mm512_load_ps(piece.bias + v * kLanes);
-  const float* weights = piece.weights;
+// Adds lines [begin, end) to the sums of output rows [kFirst, kEnd).
+template <size_t kFirst, size_t kEnd, size_t R, size_t P, size_t V>
+[[gnu::target("avx512f"), gnu::always_inline]] inline void add(const Piece& piece, size_t offset, int64_t begin,
+                                                               int64_t end, __m512 (&sum)[R][P][V]) {
   const size_t step = piece.step;
-  for (size_t row = 0; row < piece.row_count; ++row, weights += piece.skip) {
-    const float* x = piece.rows[row] + offset;
-    for (size_t column = 0; column < piece.columns; ++column, x += piece.cell, weights += V * kLanes) {
-      for (size_t v = 0; v < V; ++v) w[v] = _mm512_load_ps(weights + v * kLanes);
-#pragma GCC unroll 7
-      for (size_t i = 0; i < P; ++i)
-        for (size_t v = 0; v < V; ++v)
-          sum[i][v] = _mm512_fmadd_ps(_mm512_loadu_ps(x + i * step + v * kLanes), w[v], sum[i][v]);
+  for (int64_t line = begin; line < end; ++line) {
+    const float *x = piece.lines[line] + offset, *weights[R];
+    for (size_t r = kFirst; r < kEnd; ++r)
+      weights[r] = piece.weights + (line - piece.windows[r].top) * piece.row_weights;
+    for (size_t column = 0; column < piece.columns; ++column, x += piece.cell) {
+      for (size_t v = 0; v < V; ++v) {
+        __m512 w[R];
+        for (size_t r = kFirst; r < kEnd; ++r, weights[r - 1] += kLanes) w[r] = _mm512_load_ps(weights[r]);
+#pragma GCC unroll 6
+        for (size_t i = 0; i < P; ++i) {
+          __m512 value = _mm512_loadu_ps(x + i * step + v * kLanes);
+          if constexpr (kEnd - kFirst > 1) asm("" : "+v"(value));  // gcc would load it for each multiply-add
+          for (size_t r = kFirst; r < kEnd; ++r) sum[r][i][v] = _mm512_fmadd_ps(value, w[r], sum[r][i][v]);
+        }
+      }
     }
   }
+}
+
+// What two output rows read both is loaded once: loads run out before multiply-adds do.
+template <size_t R, size_t P, size_t V>
+[[gnu::target("avx512f")]] void compute(const Piece& piece, size_t offset) {
+  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
+  __m512 sum[R][P][V];
+  for (size_t r = 0; r < R; ++r)
+#pragma GCC unroll 6
+    for (size_t i = 0; i < P; ++i)
+      for (size_t v = 0; v < V; ++v) sum[r][i][v] = _mm512_load_ps(piece.bias + v * kLanes);
+  const Window& first = piece.windows[0];
+  if constexpr (R == 1) {
+    add<0, 1>(piece, offset, first.begin, first.end, sum);
+  } else {
+    const Window& second = piece.windows[1];
+    add<0, 1>(piece, offset, first.begin, std::min(first.end, second.begin), sum);
+    add<0, 2>(piece, offset, second.begin, first.end, sum);
+    add<1, 2>(piece, offset, std::max(first.end, second.begin), second.end, sum);
+  }
   const __m512 least = _mm512_set1_ps(piece.low), most = _mm512_set1_ps(piece.high);
-  for (size_t i = 0; i < P; ++i)
-    for (size_t v = 0; v < V; ++v)  // a NaN passes
-      _mm512_mask_storeu_ps(piece.y + i * piece.y_stride + v * kLanes, v + 1 == V ? piece.last : kAll,
-                            _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, sum[i][v])));
+  for (size_t r = 0; r < R; ++r)
+#pragma GCC unroll 6
+    for (size_t i = 0; i < P; ++i)
+      for (size_t v = 0; v < V; ++v)  // a NaN passes
+        _mm512_mask_storeu_ps(piece.y + r * piece.y_row + i * piece.y_stride + v * kLanes,
+                              v + 1 == V ? piece.last : kAll,
+                              _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, sum[r][i][v])));
 }
 
 using Compute = void (*)(const Piece&, size_t);
-template <size_t V>
+template <size_t R, size_t V>
 constexpr auto kCompute = []<size_t... P>(std::index_sequence<P...>) {
-  return std::array<Compute, sizeof...(P)>{compute<P + 1, V>...};
+  return std::array<Compute, sizeof...(P)>{compute<R, P + 1, V>...};
 }
 (std::make_index_sequence<kPixels>());
 
@@ -73,7 +108,7 @@ constexpr auto kCompute = []<size_t... P>(std::index_sequence<P...>) {
   }
 }
 
-// A task computes a strip of output rows. Large pictures are read where they lie, all channels of a few pixels after each
+// A task computes a strip of output rows, a few rows of a few pixels at a time. Large pictures are read where they lie, all channels of a few pixels after each
 // other, as memory likes it. From small ones a task takes a block of channels and copies the rows that it needs, each
 // once, into a ring: there they are dense and have borders of zeros.
 class DepthwiseAvx512 : public Op {
@@ -107,10 +142,11 @@ class DepthwiseAvx512 : public Op {
     end_ = room < 0 ? begin_ : std::max(room / params_.stride_w() + 1, begin_);
     // Pixels at the borders are computed one by one where the picture lies, and vectors are read whole.
     direct_ = channels_ % kLanes == 0 && 8 * (end_ - begin_) >= 7 * output[2];
-    strip_ = std::min<int64_t>(direct_ ? 4 : 28, output[1]);  // a ring's first rows are read again for every strip
+    strip_ = std::min<int64_t>(direct_ ? kBand : 28, output[1]);  // a ring's first rows are read again for every strip
     strips_ = (output[1] + strip_ - 1) / strip_;
     padded_ = (output[2] - 1) * params_.stride_w() + kernel_w_;
-    ring_size_ = static_cast<size_t>(kernel_h_ * padded_) * kBlock;
+    ring_rows_ = kernel_h_ + (kBand - 1) * params_.stride_h();
+    ring_size_ = static_cast<size_t>(ring_rows_) * ring_row(kBlock);
     *workspace = direct_ ? 0 : pthreadpool_get_threads_count(pool) * ring_size_ * sizeof(float);
     return {};
   }
@@ -142,6 +178,8 @@ class DepthwiseAvx512 : public Op {
  private:
   size_t blocks() const { return (channels_ + kBlock - 1) / kBlock; }
   size_t block_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kBlock; }
+  // A line of the cache more than a row has: rows of 4096 bytes would take each other's places in the L1 cache.
+  size_t ring_row(size_t cell) const { return static_cast<size_t>(padded_) * cell + kLanes; }
   // The picture that a strip belongs to, and rows of the output.
   int64_t image_of(int64_t strip) const { return strip / strips_; }
   int64_t first_of(int64_t strip) const { return strip % strips_ * strip_; }
@@ -150,44 +188,52 @@ class DepthwiseAvx512 : public Op {
   void compute_block(int64_t strip, size_t block, float* ring) const {
     const int64_t height = input_shape_[1], width = input_shape_[2];
     const size_t channels = std::min(channels_ - block * kBlock, kBlock);
-    const size_t cell = channels > kLanes ? kBlock : kLanes, row_size = static_cast<size_t>(padded_) * cell;
+    const size_t cell = channels > kLanes ? kBlock : kLanes, row_size = ring_row(cell);
     const size_t left = static_cast<size_t>(std::min<int64_t>(params_.pad_left(), padded_));
     const size_t copied = std::min(static_cast<size_t>(width), static_cast<size_t>(padded_) - left);
-    std::fill_n(ring, static_cast<size_t>(kernel_h_) * row_size, 0.0f);
+    std::fill_n(ring, static_cast<size_t>(ring_rows_) * row_size, 0.0f);
     const float* image = input_ + static_cast<size_t>(image_of(strip) * height * width) * channels_ + block * kBlock;
-    Piece piece{.cell = cell};
+    const auto line = [&](int64_t row) { return ring + static_cast<size_t>(row % ring_rows_) * row_size; };
     int64_t next = 0;  // row to be copied
-    for (int64_t y = first_of(strip); y < end_of(strip); ++y) {
-      const int64_t top = y * params_.stride_h() - params_.pad_top(), bottom = std::min(top + kernel_h_, height);
-      next = std::max(next, top);
-      for (; next < bottom; ++next)
+    for (int64_t y = first_of(strip); y < end_of(strip); y += kBand) {
+      const int64_t last = std::min(y + kBand, end_of(strip)) - 1;
+      next = std::max(next, y * params_.stride_h() - params_.pad_top());
+      for (; next < std::min(last * params_.stride_h() - params_.pad_top() + kernel_h_, height); ++next)
         copy(image + static_cast<size_t>(next * width) * channels_, channels_, copied, channels,
-             ring + static_cast<size_t>(next % kernel_h_) * row_size + left * cell, cell);
-      piece.row_count = 0;
-      for (int64_t i = std::max<int64_t>(top, 0); i < bottom; ++i)
-        piece.rows[piece.row_count++] = ring + static_cast<size_t>(i % kernel_h_) * row_size;
-      compute_row(piece, strip, y, block, block + 1, 0, output_shape_[2]);
+             line(next) + left * cell, cell);
+      compute_band({.cell = cell}, strip, y, line, block, block + 1, 0, output_shape_[2]);
     }
   }
 
   void compute_directly(int64_t strip) const {
     const int64_t height = input_shape_[1], width = input_shape_[2];
     const float* image = input_ + static_cast<size_t>(image_of(strip) * height * width) * channels_;
-    Piece piece{.cell = channels_};
-    for (int64_t y = first_of(strip); y < end_of(strip); ++y) {
-      const int64_t top = y * params_.stride_h() - params_.pad_top(), bottom = std::min(top + kernel_h_, height);
-      piece.row_count = 0;
-      for (int64_t i = std::max<int64_t>(top, 0); i < bottom; ++i)
-        piece.rows[piece.row_count++] = image + (i * width - params_.pad_left()) * static_cast<int64_t>(channels_);
-      compute_row(piece, strip, y, 0, blocks(), begin_, end_);
-    }
+    const auto line = [&](int64_t row) {
+      return image + (row * width - params_.pad_left()) * static_cast<int64_t>(channels_);
+    };
+    for (int64_t y = first_of(strip); y < end_of(strip); y += kBand)
+      compute_band({.cell = channels_}, strip, y, line, 0, blocks(), begin_, end_);
   }
 
-  // `begin` and `end`: of the pixels whose windows have all columns.
-  void compute_row(Piece& piece, int64_t strip, int64_t y, size_t first_block, size_t end_block, int64_t begin,
-                   int64_t end) const {
+  // Output rows from `y` on. `line`: where a row of the input begins. `begin` and `end`: of the pixels whose windows have all
+  // columns.
+  template <typename Line>
+  void compute_band(Piece piece, int64_t strip, int64_t y, const Line& line, size_t first_block, size_t end_block,
+                    int64_t begin, int64_t end) const {
+    std::array<const float*, kTallest + (kBand - 1) * kMostStride> lines;
+    std::array<Window, kBand> windows{};
+    const int64_t rows = std::min(kBand, end_of(strip) - y), stride_h = params_.stride_h();
+    const int64_t from = std::max<int64_t>(y * stride_h - params_.pad_top(), 0);
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t top = (y + i) * stride_h - params_.pad_top();
+      windows[static_cast<size_t>(i)] = {std::max<int64_t>(top, 0) - from,
+                                         std::min<int64_t>(top + kernel_h_, input_shape_[1]) - from, top - from};
+    }
+    for (int64_t i = 0; i < windows[static_cast<size_t>(rows - 1)].end; ++i)
+      lines[static_cast<size_t>(i)] = line(from + i);
+    piece.lines = lines.data();
+
     const int64_t out_w = output_shape_[2], stride = params_.stride_w();
-    const int64_t above = std::max<int64_t>(params_.pad_top() - y * params_.stride_h(), 0);
     float* row = output_ + static_cast<size_t>((image_of(strip) * output_shape_[1] + y) * out_w) * channels_;
     piece.step = static_cast<size_t>(stride) * piece.cell;
     piece.low = params_.output_min();
@@ -205,25 +251,38 @@ class DepthwiseAvx512 : public Op {
       }
       piece.columns = static_cast<size_t>(columns);
       for (size_t block = first_block; block < end_block; ++block) {
-        const size_t channels = std::min(channels_ - block * kBlock, kBlock),
-                     lanes = channels > kLanes ? kBlock : kLanes;
-        alignas(64) float result[kPixels * kBlock];
-        float* to = row + static_cast<size_t>(x) * channels_ + block * kBlock;
-        piece.bias = weights_ + block * block_weights();
-        piece.weights = piece.bias + static_cast<size_t>(1 + above * kernel_w_ + skipped) * lanes;
-        piece.skip = static_cast<size_t>(kernel_w_ - columns) * lanes;
-        piece.y = after_ ? result : to;
-        piece.y_stride = after_ ? lanes : channels_;
-        piece.last = static_cast<__mmask16>(after_ ? 0xffff : (1u << ((channels - 1) % kLanes + 1)) - 1);
-        const auto& compute = lanes == kBlock ? kCompute<2> : kCompute<1>;
-        compute[static_cast<size_t>(count - 1)](piece, static_cast<size_t>(x) * piece.step +
-                                                           static_cast<size_t>(skipped) * piece.cell +
-                                                           (block - first_block) * kBlock);
-        if (after_) {
-          after_(result, result, static_cast<size_t>(count) * lanes);
-          copy(result, lanes, static_cast<size_t>(count), channels, to, channels_);
+        const size_t offset = static_cast<size_t>(x) * piece.step + static_cast<size_t>(skipped) * piece.cell +
+                              (block - first_block) * kBlock;
+        for (int64_t i = 0; i < rows; i += kRows) {
+          piece.windows = &windows[static_cast<size_t>(i)];
+          float* to = row + static_cast<size_t>(i * out_w + x) * channels_ + block * kBlock;
+          compute_piece(piece, block, static_cast<size_t>(std::min<int64_t>(rows - i, kRows)),
+                        static_cast<size_t>(count), static_cast<size_t>(skipped), offset, to);
         }
       }
+    }
+  }
+
+  // `count` pixels of each row, without the kernel's first `skipped` columns.
+  void compute_piece(Piece& piece, size_t block, size_t rows, size_t count, size_t skipped, size_t offset,
+                     float* to) const {
+    const size_t channels = std::min(channels_ - block * kBlock, kBlock), lanes = channels > kLanes ? kBlock : kLanes;
+    const size_t to_row = static_cast<size_t>(output_shape_[2]) * channels_;
+    alignas(64) float result[kRows * kPixels * kBlock];
+    piece.bias = weights_ + block * block_weights();
+    piece.weights = piece.bias + (1 + skipped) * lanes;
+    piece.row_weights = kernel_w_ * static_cast<int64_t>(lanes);
+    piece.y = after_ ? result : to;
+    piece.y_stride = after_ ? lanes : channels_;
+    piece.y_row = after_ ? count * lanes : to_row;
+    piece.last = static_cast<__mmask16>(after_ ? 0xffff : (1u << ((channels - 1) % kLanes + 1)) - 1);
+    const auto& compute = lanes == kBlock ? (rows == kRows ? kCompute<2, 2> : kCompute<1, 2>)
+                                          : (rows == kRows ? kCompute<2, 1> : kCompute<1, 1>);
+    compute[count - 1](piece, offset);
+    if (after_) {
+      after_(result, result, rows * count * lanes);
+      for (size_t r = 0; r < rows; ++r)
+        copy(result + r * piece.y_row, lanes, count, channels, to + r * to_row, channels_);
     }
   }
 
@@ -236,6 +295,7 @@ class DepthwiseAvx512 : public Op {
   int64_t begin_ = 0, end_ = 0;  // pixels whose windows are inside the picture's width
   int64_t padded_ = 0;           // width of a row with its borders
   int64_t strip_ = 1, strips_ = 1;
+  int64_t ring_rows_ = 1;
   size_t ring_size_ = 0;
   const float *weights_ = nullptr, *input_ = nullptr;
   float *output_ = nullptr, *rings_ = nullptr;
@@ -245,8 +305,8 @@ class DepthwiseAvx512 : public Op {
 
 bool depthwise_avx512_pays(const fbs::Conv2d& params, const Shape& weight) {
   return params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
-         params.dilation_h() == 1 && params.dilation_w() == 1 && params.stride_w() <= 2 &&
-         __builtin_cpu_supports("avx512f");
+         params.dilation_h() == 1 && params.dilation_w() == 1 && params.stride_h() <= kMostStride &&
+         params.stride_w() <= kMostStride && __builtin_cpu_supports("avx512f");
 }
 
 Status create_depthwise_avx512(const fbs::Conv2d& params, const Shape& shape, const float* weight, const float* bias,
