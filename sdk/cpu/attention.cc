@@ -97,18 +97,21 @@ Multiply widest_multiply() {
 // row = row * scale + bias + mask; the greatest of it. The row has numbers up to a multiple of kParts; behind `count` it is
 // filled with what weighs nothing.
 FERRY_KERNEL float scale_and_add(float* row, size_t count, float scale, const float* bias, const float* mask) {
-  const size_t parts = (count + kParts - 1) / kParts;
-  for (size_t s = 0; s < parts * kParts; ++s) row[s] *= scale;
+  const size_t last = (count - 1) / kParts * kParts;
+  for (size_t s = 0; s <= last; s += kParts) {
+    for (size_t k = 0; k < kParts; ++k) row[s + k] *= scale;
+  }
   if (bias != nullptr) {
     for (size_t s = 0; s < count; ++s) row[s] += bias[s];
   }
   if (mask != nullptr) {
     for (size_t s = 0; s < count; ++s) row[s] += mask[s];
   }
-  for (size_t s = count; s < parts * kParts; ++s) row[s] = std::numeric_limits<float>::lowest();
+  for (size_t k = 0; k < kParts; ++k)
+    row[last + k] = last + k < count ? row[last + k] : std::numeric_limits<float>::lowest();
   float most[kParts];
   std::copy_n(row, kParts, most);
-  for (size_t s = kParts; s < parts * kParts; s += kParts) {
+  for (size_t s = kParts; s <= last; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) most[k] = row[s + k] > most[k] ? row[s + k] : most[k];
   }
 #pragma GCC unroll 4
