@@ -114,9 +114,7 @@ FERRY_KERNEL float scale_and_add(float* row, size_t count, float scale, const fl
   for (size_t s = kParts; s <= last; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) most[k] = row[s + k] > most[k] ? row[s + k] : most[k];
   }
-#pragma GCC unroll 4
   for (size_t step = kParts / 2; step > 0; step /= 2) {
-#pragma GCC unroll 8
     for (size_t k = 0; k < step; ++k) most[k] = most[k + step] > most[k] ? most[k + step] : most[k];
   }
   return most[0];
@@ -222,7 +220,7 @@ class Attention : public Op {
 
     float most[kQueries], sums[kQueries] = {}, keep[kQueries] = {};
     std::fill_n(most, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
-    float scores[kQueries][kKeys];
+    alignas(64) float scores[kQueries][kKeys];
     const float* weights[kQueries];
     for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
     for (size_t begin = 0; begin < keys_; begin += kKeys) {
@@ -238,8 +236,9 @@ class Attention : public Op {
         const float new_most = std::max(most[i], here);
         keep[i] = begin == 0 ? 0.0f : std::exp(most[i] - new_most);
         most[i] = new_most;
-        sums[i] = sums[i] * keep[i] + exponentiate(scores[i], count, new_most);
       }
+      // A loop of its own: no row waits for its greatest.
+      for (size_t i = 0; i < rows; ++i) sums[i] = sums[i] * keep[i] + exponentiate(scores[i], count, most[i]);
       multiply_({weights, values + begin * kv_heads_ * value_size_, kv_heads_ * value_size_, count, keep, y,
                  heads_ * value_size_, value_size_, rows});
     }
