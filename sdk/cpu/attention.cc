@@ -112,6 +112,7 @@ FERRY_KERNEL float scale_and_add(float* row, size_t count, float scale, const fl
   float most[kParts];
   std::copy_n(row, kParts, most);
   for (size_t s = kParts; s <= last; s += kParts) {
+#pragma GCC unroll 1  // unrolled, gcc would compare numbers one by one
     for (size_t k = 0; k < kParts; ++k) most[k] = row[s + k] > most[k] ? row[s + k] : most[k];
   }
   for (size_t step = kParts / 2; step > 0; step /= 2) {
