@@ -5,19 +5,16 @@
 
 #include "converter/passes/passes.h"
 #include "sdk/graph/shape_rules.h"
+#include "sdk/graph/type_rules.h"
 
 namespace ferry::onnx {
 namespace {
 
 std::unique_ptr<fbs::OperatorT> copy_of(const fbs::OperatorT& op) { return std::make_unique<fbs::OperatorT>(op); }
 
-bool has_sizes(const fbs::OperatorT& op) {
-  return op.params.AsReshape() || op.params.AsSlice() || op.params.AsResize2d() || op.params.AsWindowReverse();
-}
-
 // Parameters that only say how large the output is, and an input that is there for that.
 void forget_sizes(fbs::OperatorT& op) {
-  if (has_sizes(op)) op.inputs.resize(1);
+  if (may_be_sized_by_input(op.params.type)) op.inputs.resize(1);
   if (auto* reshape = op.params.AsReshape()) reshape->shape.clear();
   if (auto* slice = op.params.AsSlice()) slice->size.clear();
   if (auto* resize = op.params.AsResize2d()) resize->scale_h = resize->scale_w = resize->height = resize->width = 1;

@@ -82,12 +82,14 @@ Status check_parameters(const fbs::Operator& op) {
 
 }  // namespace
 
+bool may_be_sized_by_input(fbs::OpParams op) {
+  return op == fbs::OpParams::Reshape || op == fbs::OpParams::Slice || op == fbs::OpParams::Resize2d ||
+         op == fbs::OpParams::WindowReverse;
+}
+
 Status infer_dtype(const fbs::Operator& op, std::span<const DType> inputs, DType* output) {
   const Types types = types_of(op);
-  // A second input of these says nothing but sizes.
-  const bool sized = op.params_type() == fbs::OpParams::Slice || op.params_type() == fbs::OpParams::Reshape ||
-                     op.params_type() == fbs::OpParams::Resize2d || op.params_type() == fbs::OpParams::WindowReverse;
-  if (sized) inputs = inputs.first(1);
+  if (may_be_sized_by_input(op.params_type())) inputs = inputs.first(1);
   const unsigned first = types.indices == 0 ? 1 : 0;
   const DType main = inputs[first];
   for (unsigned i = 0; i < inputs.size(); ++i) {
