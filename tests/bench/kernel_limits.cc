@@ -1,7 +1,6 @@
-// How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory
-// needs to stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are
-// measured here, the stream by copies of the same size. Run it on a quiet machine; prints a table for
-// docs/performance.md. `kernel_limits [NAME...]`: those alone whose names begin so.
+// How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory needs to
+// stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are measured
+// here, the stream by copies of the same size. Run it on a quiet machine; prints a table for docs/performance.md.
 #include <ferry/ferry.h>
 
 #include <algorithm>
@@ -160,13 +159,11 @@ std::vector<Case> cases() {
   return list;
 }
 
-int measure(const std::vector<std::string>& names) {
+int measure() {
   const double rate = arithmetic_rate();
   std::printf("multiply-adds: %.0f GFLOP/s on one core\n\n", rate / 1e9);
   std::printf("| kernel | sizes | us | stream, us | arithmetic, us | over the limit |\n|---|---|---|---|---|---|\n");
   for (const Case& c : cases()) {
-    const auto begins = [&](const std::string& name) { return c.name.starts_with(name); };
-    if (!names.empty() && std::none_of(names.begin(), names.end(), begins)) continue;
     Graph graph;
     const ferry::Tensor output = c.build(graph);
     graph.add_output("y", output, ferry::fbs::Layout::Same);
@@ -203,4 +200,4 @@ int measure(const std::vector<std::string>& names) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return measure({argv + 1, argv + argc}); }
+int main() { return measure(); }

@@ -54,13 +54,22 @@ net(torch.ones(1, 1, 2, 2)).sum().backward()
 optimizer.step()
 weights = net.state_dict()
 averaged = {name: value + 2 if value.is_floating_point() else value for name, value in weights.items()}
-wrapped = collections.OrderedDict(("module." + name, value) for name, value in weights.items())
+
+
+def under(prefix):
+    return collections.OrderedDict((prefix + name, value) for name, value in weights.items())
+
+
+wrapped = under("module.")
 save("training.pth", {
     "epoch": 3, "state_dict": wrapped, "state_dict_ema": averaged, "optimizer": optimizer.state_dict(),
     "best": numpy.float64(0.5), "precision": torch.float32, "device": torch.device("cpu"), "size": torch.Size([2, 3]),
     "seen": {1, 2}, "done": frozenset([3]), "note": b"bytes", "none": None, "rate": -1.5, "large": -(1 << 40),
 })
 save("wrapped.pth", {"model": wrapped})
+save("wrapped_compiled.pth", under("module._orig_mod."))
+save("wrapped_timm.pth", under("timm_model."))
+save("wrapped_timm_in_part.pth", under("timm_model.") | {"head.bias": weights["bn.bias"]})
 save("two_names.pth", {"model": weights, "net": averaged})
 save("no_names.pth", {"first": weights, "second": {"inner": averaged}})
 

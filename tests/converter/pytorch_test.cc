@@ -91,7 +91,16 @@ TEST(PyTorchStateDict, AveragedWeightsComeFirst) {
   EXPECT_EQ(floats(*checkpoint, "conv.weight")[0], floats(*plain, "conv.weight")[0] + 2);
 }
 
-TEST(PyTorchStateDict, WrappersLeaveTheNames) { EXPECT_EQ(names(*open("wrapped.pth")), kNet); }
+TEST(PyTorchStateDict, WrappersLeaveTheNames) {
+  for (const char* file : {"wrapped.pth", "wrapped_compiled.pth", "wrapped_timm.pth"})
+    EXPECT_EQ(names(*open(file)), kNet) << file;
+}
+
+TEST(PyTorchStateDict, APrefixOfSomeNamesStays) {
+  std::set<std::string> expected = {"head.bias"};
+  for (const std::string& name : kNet) expected.insert("timm_model." + name);
+  EXPECT_EQ(names(*open("wrapped_timm_in_part.pth")), expected);
+}
 
 TEST(PyTorchStateDict, SeveralAreAnErrorThatListsThem) {
   EXPECT_EQ(refused("two_names.pth"),
