@@ -8,32 +8,44 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kChunk = 16;  // channels whose sums are kept in registers
+constexpr size_t kChunk = 32, kTogether = 2;  // channels and rows whose sums are kept in registers
+constexpr size_t kRun = 128;                  // rows that are added up in float
 
-FERRY_KERNEL void add_up(const float* x, size_t rows, size_t channels, double* sums, double* squares) {
+// The variance is of deviations from the mean, never a difference of large numbers.
+template <bool kSquares>
+[[gnu::always_inline]] inline float term(float x, float mean) {
+  return kSquares ? (x - mean) * (x - mean) : x;
+}
+
+// Adds the terms of at most kRun rows to sums[channels].
+template <bool kSquares>
+[[gnu::always_inline]] inline void add_rows(const float* x, size_t rows, size_t channels, const float* means,
+                                            double* sums) {
   size_t c = 0;
   for (; c + kChunk <= channels; c += kChunk) {
-    double sum[kChunk] = {}, square[kChunk] = {};
-    for (size_t row = 0; row < rows; ++row) {
-      for (size_t k = 0; k < kChunk; ++k) {
-        const double value = static_cast<double>(x[row * channels + c + k]);
-        sum[k] += value;
-        square[k] += value * value;
-      }
+    float sum[kTogether][kChunk] = {}, mean[kChunk];
+    std::copy_n(means + c, kChunk, mean);
+    size_t row = 0;
+    for (; row + kTogether <= rows; row += kTogether) {
+      for (size_t i = 0; i < kTogether; ++i)
+        for (size_t k = 0; k < kChunk; ++k) sum[i][k] += term<kSquares>(x[(row + i) * channels + c + k], mean[k]);
     }
-    std::copy_n(sum, kChunk, sums + c);
-    std::copy_n(square, kChunk, squares + c);
+    for (; row < rows; ++row)
+      for (size_t k = 0; k < kChunk; ++k) sum[0][k] += term<kSquares>(x[row * channels + c + k], mean[k]);
+    for (size_t k = 0; k < kChunk; ++k) sums[c + k] += static_cast<double>(sum[0][k] + sum[1][k]);
   }
-  std::fill(sums + c, sums + channels, 0.0);
-  std::fill(squares + c, squares + channels, 0.0);
   for (size_t row = 0; row < rows; ++row) {
     FERRY_INDEPENDENT
-    for (size_t k = c; k < channels; ++k) {
-      const double value = static_cast<double>(x[row * channels + k]);
-      sums[k] += value;
-      squares[k] += value * value;
-    }
+    for (size_t k = c; k < channels; ++k)
+      sums[k] += static_cast<double>(term<kSquares>(x[row * channels + k], means[k]));
   }
+}
+
+template <bool kSquares>
+FERRY_KERNEL void add_tile(const float* x, size_t rows, size_t channels, const float* means, double* sums) {
+  std::fill_n(sums, channels, 0.0);
+  for (size_t row = 0; row < rows; row += kRun)
+    add_rows<kSquares>(x + row * channels, std::min(kRun, rows - row), channels, means, sums);
 }
 
 FERRY_KERNEL void apply(const float* x, size_t rows, size_t channels, const float* scale, const float* shift,
@@ -53,7 +65,7 @@ Status ChannelNorm::reshape(std::span<const Shape> inputs, const Shape&, pthread
   places_ = elements(x, 1, x.rank - 1);
   // At most 64 tiles a sample keep the partial sums few; each is at least a task's worth.
   tile_ = std::max({kGrain / channels_, (places_ + 63) / 64, size_t{1}});
-  *workspace = samples_ * channels_ * 2 * (tiles() * sizeof(double) + sizeof(float));
+  *workspace = samples_ * channels_ * (tiles() * sizeof(double) + 3 * sizeof(float));
   return {};
 }
 
@@ -61,34 +73,49 @@ Status ChannelNorm::setup(std::span<const void* const> inputs, void* output, voi
   for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
   output_ = floats(output);
   partial_ = static_cast<double*>(workspace);
-  factors_ = reinterpret_cast<float*>(partial_ + samples_ * tiles() * 2 * channels_);
+  factors_ = reinterpret_cast<float*>(partial_ + samples_ * tiles() * channels_);
   return {};
 }
 
-Status ChannelNorm::run(pthreadpool_t pool) {
-  const size_t sample = places_ * channels_;
-  const auto for_each_tile = [&](const auto& body) {
-    parallel_for(pool, samples_ * tiles(), 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        const size_t first = i % tiles() * tile_;
-        body(i, i / tiles(), i / tiles() * sample + first * channels_, std::min(tile_, places_ - first));
-      }
-    });
-  };
-  for_each_tile([&](size_t i, size_t, size_t offset, size_t rows) {
-    double* sums = partial_ + i * 2 * channels_;
-    add_up(inputs_[0] + offset, rows, channels_, sums, sums + channels_);
-  });
-  for (size_t n = 0; n < samples_; ++n) {
-    double* sums = partial_ + n * tiles() * 2 * channels_;
-    for (size_t tile = 1; tile < tiles(); ++tile) {
-      for (size_t c = 0; c < 2 * channels_; ++c) sums[c] += sums[tile * 2 * channels_ + c];
+// body(tile's number, sample, offset of its first number, rows)
+template <typename Body>
+void ChannelNorm::for_each_tile(pthreadpool_t pool, const Body& body) const {
+  parallel_for(pool, samples_ * tiles(), 1, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const size_t first = i % tiles() * tile_, n = i / tiles();
+      body(i, n, (n * places_ + first) * channels_, std::min(tile_, places_ - first));
     }
-    float* scale = factors_ + n * 2 * channels_;
-    scale_and_shift({sums, sums + channels_, places_, channels_}, inputs_[1], inputs_[2], scale, scale + channels_);
+  });
+}
+
+template <bool kSquares>
+void ChannelNorm::add_up(pthreadpool_t pool) const {
+  for_each_tile(pool, [&](size_t i, size_t n, size_t offset, size_t rows) {
+    add_tile<kSquares>(inputs_[0] + offset, rows, channels_, means(n), partial_ + i * channels_);
+  });
+}
+
+ChannelNorm::Sums ChannelNorm::sums(size_t sample) const {
+  double* sums = partial_ + sample * tiles() * channels_;
+  for (size_t tile = 1; tile < tiles(); ++tile) {
+    for (size_t c = 0; c < channels_; ++c) sums[c] += sums[tile * channels_ + c];
   }
-  for_each_tile([&](size_t, size_t n, size_t offset, size_t rows) {
-    const float* scale = factors_ + n * 2 * channels_;
+  return {sums, places_, channels_};
+}
+
+Status ChannelNorm::run(pthreadpool_t pool) {
+  for (size_t n = 0; n < samples_; ++n) std::fill_n(means(n), channels_, 0.0f);
+  if (centered_) {
+    add_up<false>(pool);
+    for (size_t n = 0; n < samples_; ++n) find_means(sums(n), means(n));
+  }
+  add_up<true>(pool);
+  for (size_t n = 0; n < samples_; ++n) {
+    float* scale = means(n) + channels_;
+    scale_and_shift(sums(n), means(n), inputs_[1], inputs_[2], scale, scale + channels_);
+  }
+  for_each_tile(pool, [&](size_t, size_t n, size_t offset, size_t rows) {
+    const float* scale = means(n) + channels_;
     apply(inputs_[0] + offset, rows, channels_, scale, scale + channels_, output_ + offset);
   });
   return {};

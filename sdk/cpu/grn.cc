@@ -8,16 +8,16 @@ namespace {
 
 class Grn : public ChannelNorm {
  public:
-  explicit Grn(double epsilon) : epsilon_(epsilon) {}
+  explicit Grn(double epsilon) : ChannelNorm(/*centered=*/false), epsilon_(epsilon) {}
 
  private:
-  void scale_and_shift(const Statistics& s, const float* weight, const float* bias, float* scale,
+  void scale_and_shift(const Sums& squares, const float*, const float* weight, const float* bias, float* scale,
                        float* shift) const override {
     double mean = 0;
-    for (size_t c = 0; c < s.channels; ++c) mean += std::sqrt(s.squares[c]);
-    mean = mean / static_cast<double>(s.channels) + epsilon_;
-    for (size_t c = 0; c < s.channels; ++c) {
-      scale[c] = static_cast<float>(1 + static_cast<double>(weight[c]) * std::sqrt(s.squares[c]) / mean);
+    for (size_t c = 0; c < squares.channels; ++c) mean += std::sqrt(squares.of[c]);
+    mean = mean / static_cast<double>(squares.channels) + epsilon_;
+    for (size_t c = 0; c < squares.channels; ++c) {
+      scale[c] = static_cast<float>(1 + static_cast<double>(weight[c]) * std::sqrt(squares.of[c]) / mean);
       shift[c] = bias[c];
     }
   }

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sdk/cpu/channel_norm.h"
 #include "sdk/cpu/lowerings.h"
@@ -8,27 +10,35 @@ namespace {
 
 class GroupNorm : public ChannelNorm {
  public:
-  explicit GroupNorm(const fbs::GroupNorm& params) : params_(params) {}
+  explicit GroupNorm(const fbs::GroupNorm& params) : ChannelNorm(/*centered=*/true), params_(params) {}
 
  private:
-  void scale_and_shift(const Statistics& s, const float* weight, const float* bias, float* scale,
-                       float* shift) const override {
-    const size_t width = s.channels / static_cast<size_t>(params_.groups());
-    const double count = static_cast<double>(s.places * width);
-    for (size_t first = 0; first < s.channels; first += width) {
-      double sum = 0, squares = 0;
-      for (size_t c = first; c < first + width; ++c) {
-        sum += s.sums[c];
-        squares += s.squares[c];
-      }
-      const double mean = sum / count;
-      const double variance = std::max(squares / count - mean * mean, 0.0);
-      const double factor = 1 / std::sqrt(variance + static_cast<double>(params_.epsilon()));
-      for (size_t c = first; c < first + width; ++c) {
-        scale[c] = static_cast<float>(factor * static_cast<double>(weight[c]));
-        shift[c] = static_cast<float>(static_cast<double>(bias[c]) - mean * factor * static_cast<double>(weight[c]));
-      }
+  // body(a group's first channel, its end, the mean of the group)
+  template <typename Body>
+  void for_each_group(const Sums& sums, const Body& body) const {
+    const size_t width = sums.channels / static_cast<size_t>(params_.groups());
+    for (size_t first = 0; first < sums.channels; first += width) {
+      const double sum = std::accumulate(sums.of + first, sums.of + first + width, 0.0);
+      body(first, first + width, sum / static_cast<double>(sums.places * width));
     }
+  }
+
+  void find_means(const Sums& sums, float* means) const override {
+    for_each_group(sums, [&](size_t first, size_t end, double mean) {
+      std::fill(means + first, means + end, static_cast<float>(mean));
+    });
+  }
+
+  void scale_and_shift(const Sums& squares, const float* means, const float* weight, const float* bias, float* scale,
+                       float* shift) const override {
+    for_each_group(squares, [&](size_t first, size_t end, double variance) {
+      const double factor = 1 / std::sqrt(variance + static_cast<double>(params_.epsilon()));
+      for (size_t c = first; c < end; ++c) {
+        const double times = factor * static_cast<double>(weight[c]);
+        scale[c] = static_cast<float>(times);
+        shift[c] = static_cast<float>(static_cast<double>(bias[c]) - static_cast<double>(means[c]) * times);
+      }
+    });
   }
 
   const fbs::GroupNorm& params_;

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
@@ -7,38 +8,76 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kLanes = 64;  // partial sums: several vectors, so that additions do not wait for each other
+constexpr size_t kLanes = 32;    // partial sums of a row: several vectors, so that additions do not wait for each other
+constexpr size_t kTogether = 2;  // rows: the one's sums are added up while the other's are being collected
 
-[[gnu::always_inline]] inline float total(float* sums) {
-#pragma GCC unroll 6
-  for (size_t step = kLanes / 2; step > 0; step /= 2) {
-#pragma GCC unroll 32
-    for (size_t k = 0; k < step; ++k) sums[k] += sums[k + step];
-  }
-  return sums[0];
+// In registers: a sum through memory waits for every store.
+[[gnu::always_inline]] inline float total(const float* sums) {
+  typedef float Sixteen __attribute__((vector_size(64)));
+  Sixteen sum, other;
+  static_assert(sizeof sum + sizeof other == kLanes * sizeof(float));
+  std::memcpy(&sum, sums, sizeof sum);
+  std::memcpy(&other, sums + kLanes / 2, sizeof other);
+  sum += other;
+  const auto eight = __builtin_shufflevector(sum, sum, 0, 1, 2, 3, 4, 5, 6, 7) +
+                     __builtin_shufflevector(sum, sum, 8, 9, 10, 11, 12, 13, 14, 15);
+  const auto four =
+      __builtin_shufflevector(eight, eight, 0, 1, 2, 3) + __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
-// (x - mean) / sqrt(variance + epsilon) * weight + bias. The variance is of deviations from the mean, never a difference
-// of large numbers. Not centered, the mean counts as 0.
-FERRY_KERNEL void normalize(const float* x, const float* weight, const float* bias, size_t count, float epsilon,
-                            bool centered, float* y) {
-  float sums[kLanes] = {};
-  size_t i = centered ? 0 : count;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t k = 0; k < kLanes; ++k) sums[k] += x[i + k];
-  }
-  for (; i < count; ++i) sums[i % kLanes] += x[i];
-  const float mean = total(sums) / static_cast<float>(count);
+struct Affine {
+  const float *weight, *bias;
+  size_t channels;
+  float epsilon;
+  bool centered;
+};
 
-  float squares[kLanes] = {};
-  for (i = 0; i + kLanes <= count; i += kLanes) {
-    for (size_t k = 0; k < kLanes; ++k) squares[k] += (x[i + k] - mean) * (x[i + k] - mean);
+// (x - mean) / sqrt(variance + epsilon) * weight + bias, of kRows rows. The variance is of deviations from the mean, never a
+// difference of large numbers. Not centered, the mean counts as 0.
+template <size_t kRows>
+[[gnu::always_inline]] inline void normalize(const float* x, const Affine& affine, float* y) {
+  const size_t count = affine.channels, whole = count / kLanes * kLanes;
+  float mean[kRows] = {}, scale[kRows];
+  if (affine.centered) {
+    float sums[kRows][kLanes] = {};
+    for (size_t i = 0; i < whole; i += kLanes) {
+      for (size_t row = 0; row < kRows; ++row)
+        for (size_t k = 0; k < kLanes; ++k) sums[row][k] += x[row * count + i + k];
+    }
+    for (size_t row = 0; row < kRows; ++row) {
+      for (size_t i = whole; i < count; ++i) sums[row][i - whole] += x[row * count + i];
+      mean[row] = total(sums[row]) / static_cast<float>(count);
+    }
   }
-  for (; i < count; ++i) squares[i % kLanes] += (x[i] - mean) * (x[i] - mean);
-  const float scale = 1.0f / std::sqrt(total(squares) / static_cast<float>(count) + epsilon);
-
+  float squares[kRows][kLanes] = {};
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t row = 0; row < kRows; ++row) {
+      const float* from = x + row * count + i;
+      for (size_t k = 0; k < kLanes; ++k) squares[row][k] += (from[k] - mean[row]) * (from[k] - mean[row]);
+      // The next rows, while these come from the L1 cache.
+      for (size_t k = 0; k < kLanes; k += 16) __builtin_prefetch(from + kRows * count + k);
+    }
+  }
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t i = whole; i < count; ++i) {
+      const float deviation = x[row * count + i] - mean[row];
+      squares[row][i - whole] += deviation * deviation;
+    }
+    scale[row] = 1.0f / std::sqrt(total(squares[row]) / static_cast<float>(count) + affine.epsilon);
+  }
   FERRY_INDEPENDENT
-  for (i = 0; i < count; ++i) y[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t row = 0; row < kRows; ++row)
+      y[row * count + i] = (x[row * count + i] - mean[row]) * scale[row] * affine.weight[i] + affine.bias[i];
+  }
+}
+
+FERRY_KERNEL void normalize_rows(const float* x, size_t rows, const Affine& affine, float* y) {
+  size_t row = 0;
+  for (; row + kTogether <= rows; row += kTogether)
+    normalize<kTogether>(x + row * affine.channels, affine, y + row * affine.channels);
+  for (; row < rows; ++row) normalize<1>(x + row * affine.channels, affine, y + row * affine.channels);
 }
 
 class LayerNorm : public Op {
@@ -61,9 +100,8 @@ class LayerNorm : public Op {
 
   Status run(pthreadpool_t pool) override {
     parallel_rows(pool, rows_, channels_, [&](size_t begin, size_t end) {
-      for (size_t row = begin; row < end; ++row)
-        normalize(inputs_[0] + row * channels_, inputs_[1], inputs_[2], channels_, epsilon_, centered_,
-                  output_ + row * channels_);
+      const Affine affine = {inputs_[1], inputs_[2], channels_, epsilon_, centered_};
+      normalize_rows(inputs_[0] + begin * channels_, end - begin, affine, output_ + begin * channels_);
     });
     return {};
   }

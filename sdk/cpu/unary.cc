@@ -62,36 +62,40 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
   return a * (estimate + estimate * (1.0f - b * estimate));
 }
 
-// As above, to 4e-7 of the result. The polynomial is e^r's best of degree 5 by relative error (9e-8).
-[[gnu::target("avx512f")]] void silu_avx512(const float* from, float* to, size_t count, float, float) {
-  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
+constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
+
+// a / (1 + e^-x) to 4e-7 of the result; below -87 as there. The polynomial is e^r's best of degree 5 by relative error (9e-8).
+[[gnu::target("avx512f"), gnu::always_inline]] inline __m512 times_sigmoid(__m512 a, __m512 x) {
   constexpr float kRound = 0x1.8p23f;
-  const __m512 low = __m512{} - 87.0f, high = __m512{} + 87.0f;
-  for (size_t i = 0; i < count; i += 16) {
-    const auto mask = static_cast<__mmask16>(count - i < 16 ? (1u << (count - i)) - 1 : kAll);
-    const __m512 x = _mm512_maskz_max_ps(kAll, low, _mm512_maskz_loadu_ps(mask, from + i));
-    const __m512 minus = _mm512_maskz_min_ps(kAll, high, x);
-    const __m512 shifted = minus * -0x1.715476p+0f + kRound, n = shifted - kRound;
-    const __m512 r = -minus - n * 0x1.62e430p-1f;
-    __m512 p = r * 0x1.0fa822p-7f + 0x1.573a6cp-5f;
-    p = p * r + 0x1.555a6cp-3f;
-    p = p * r + 0x1.fffdc6p-2f;
-    p = p * r + 0x1.fffff6p-1f;
-    p = p * r + 1.0f;
-    const __m512 d = _mm512_maskz_scalef_ps(kAll, p, n) + 1.0f;
-    _mm512_mask_storeu_ps(to + i, mask, divide(x, d));
-  }
+  const __m512 within = _mm512_maskz_min_ps(kAll, __m512{} + 87.0f, _mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x));
+  const __m512 shifted = within * -0x1.715476p+0f + kRound, n = shifted - kRound;
+  const __m512 r = -within - n * 0x1.62e430p-1f;
+  __m512 p = r * 0x1.0fa822p-7f + 0x1.573a6cp-5f;
+  p = p * r + 0x1.555a6cp-3f;
+  p = p * r + 0x1.fffdc6p-2f;
+  p = p * r + 0x1.fffff6p-1f;
+  p = p * r + 1.0f;
+  return divide(a, _mm512_maskz_scalef_ps(kAll, p, n) + 1.0f);
 }
+
+struct Silu {
+  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
+    return times_sigmoid(_mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x), x);
+  }
+};
+
+struct GeluTanh {  // as gelu_tanh()
+  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
+    return times_sigmoid(x, x * (x * x * 0.0713548163f + 1.5957691216057308f));
+  }
+};
 
 // x / 2 * (1 + erf(x / sqrt(2))), where erf is x times a quotient of polynomials in x^2 (their best to 3e-8) up to 5.7 and
 // 1 from there.
-[[gnu::target("avx512f")]] void gelu_avx512(const float* from, float* to, size_t count, float, float) {
-  constexpr __mmask16 kAll = 0xffff;
-  const __m512 one = __m512{} + 1.0f, least = __m512{} - 5.7f, most = __m512{} + 5.7f;
-  for (size_t i = 0; i < count; i += 16) {
-    const auto mask = static_cast<__mmask16>(count - i < 16 ? (1u << (count - i)) - 1 : kAll);
-    const __m512 x = _mm512_maskz_loadu_ps(mask, from + i);
-    const __m512 within = _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, x)), u = within * within;
+struct Gelu {
+  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
+    const __m512 one = __m512{} + 1.0f, most = __m512{} + 5.7f;
+    const __m512 within = _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, -most, x)), u = within * within;
     __m512 p = u * 0x1.72bf24p-25f + 0x1.abc3c6p-17f;
     __m512 q = u * 0x1.38b7a4p-20f + 0x1.41fd00p-14f;
     p = p * u + 0x1.783784p-12f;
@@ -103,8 +107,20 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
     p = p * u + 0x1.98844ep-1f;
     q = q * u + 1.0f;
     const __m512 erf = _mm512_maskz_min_ps(kAll, one, _mm512_maskz_max_ps(kAll, -one, divide(within * p, q)));
-    _mm512_mask_storeu_ps(to + i, mask, 0.5f * x * (1.0f + erf));
+    return 0.5f * x * (1.0f + erf);
   }
+};
+
+template <typename Function>
+[[gnu::target("avx512f")]] void map_avx512(const float* from, float* to, size_t count, float, float) {
+  constexpr size_t kLanes = 16;
+  size_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    __builtin_prefetch(from + i + 16 * kLanes);  // arithmetic this long hides the memory only where it is asked early
+    _mm512_storeu_ps(to + i, Function::of(_mm512_loadu_ps(from + i)));
+  }
+  const auto rest = static_cast<__mmask16>((1u << (count - i)) - 1);
+  if (rest != 0) _mm512_mask_storeu_ps(to + i, rest, Function::of(_mm512_maskz_loadu_ps(rest, from + i)));
 }
 #endif
 
@@ -181,14 +197,15 @@ Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
     case fbs::UnaryKind::Clamp: return clamp;
     case fbs::UnaryKind::LeakyRelu: return leaky_relu;
 #if defined(__x86_64__) && defined(__gnu_linux__)
-    case fbs::UnaryKind::Silu: return __builtin_cpu_supports("avx512f") ? silu_avx512 : silu;
-    case fbs::UnaryKind::Gelu: return __builtin_cpu_supports("avx512f") ? gelu_avx512 : nullptr;
+    case fbs::UnaryKind::Silu: return __builtin_cpu_supports("avx512f") ? map_avx512<Silu> : silu;
+    case fbs::UnaryKind::Gelu: return __builtin_cpu_supports("avx512f") ? map_avx512<Gelu> : nullptr;
+    case fbs::UnaryKind::GeluTanh: return __builtin_cpu_supports("avx512f") ? map_avx512<GeluTanh> : gelu_tanh;
 #else
     case fbs::UnaryKind::Silu: return silu;
+    case fbs::UnaryKind::GeluTanh: return gelu_tanh;
 #endif
     case fbs::UnaryKind::HardSwish: return hard_swish;
     case fbs::UnaryKind::HardSigmoid: return hard_sigmoid;
-    case fbs::UnaryKind::GeluTanh: return gelu_tanh;
     case fbs::UnaryKind::Log: return log;
     case fbs::UnaryKind::Floor: return floor;
     case fbs::UnaryKind::Ceil: return ceil;
