@@ -1,6 +1,7 @@
-// How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory needs to
-// stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are measured
-// here, the stream by copies of the same size. Run it on a quiet machine; prints a table for docs/performance.md.
+// How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory
+// needs to stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are
+// measured here, the stream by copies of the same size. Run it on a quiet machine; prints a table for
+// docs/performance.md. `kernel_limits [NAME...]`: those alone whose names begin so.
 #include <ferry/ferry.h>
 
 #include <algorithm>
@@ -174,11 +175,13 @@ std::vector<Case> cases() {
   return list;
 }
 
-int measure() {
+int measure(const std::vector<std::string>& names) {
   const double rate = arithmetic_rate();
   std::printf("multiply-adds: %.0f GFLOP/s on one core\n\n", rate / 1e9);
   std::printf("| kernel | sizes | us | stream, us | arithmetic, us | over the limit |\n|---|---|---|---|---|---|\n");
   for (const Case& c : cases()) {
+    const auto begins = [&](const std::string& name) { return c.name.starts_with(name); };
+    if (!names.empty() && std::none_of(names.begin(), names.end(), begins)) continue;
     Graph graph;
     const ferry::Tensor output = c.build(graph);
     graph.add_output("y", output, ferry::fbs::Layout::Same);
@@ -216,4 +219,4 @@ int measure() {
 
 }  // namespace
 
-int main() { return measure(); }
+int main(int argc, char** argv) { return measure({argv + 1, argv + argc}); }
