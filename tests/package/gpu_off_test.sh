@@ -1,13 +1,20 @@
 #!/bin/bash
 # What the GPU backend costs: the library built without it holds no trace of it, and is at most LIMIT bytes smaller.
-#     gpu_off_test.sh CMAKE NM STRIP LIMIT LIBRARY SOURCES SCRATCH CMAKE_OPTIONS...
+# It is configured and linked anew. Of the sources, those that mention FERRY_GPU are compiled; the others' objects are BUILD's.
+#     gpu_off_test.sh CMAKE NM STRIP LIMIT LIBRARY SOURCES BUILD CMAKE_OPTIONS...
 set -euo pipefail
-cmake=$1 nm=$2 strip=$3 limit=$4 library=$5 sources=$6 scratch=$7
+cmake=$1 nm=$2 strip=$3 limit=$4 library=$5 sources=$6 build=$7
 shift 7
+scratch=$build/package/gpu_off
+if grep -rlw FERRY_GPU "$sources/sdk" --include=*.h --include=*.hpp --include=*.fbs; then
+  echo "these mention FERRY_GPU: sources that include them cannot take their objects from $build"
+  exit 1
+fi
 mkdir -p "$scratch"
 "$cmake" -S "$sources" -B "$scratch" -G Ninja -DFERRY_GPU=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUILD_CLI=OFF \
-  -DFERRY_BUILD_CONVERTER=OFF "$@" >"$scratch/configure.log" || { cat "$scratch/configure.log"; exit 1; }
-"$cmake" --build "$scratch" --target ferry_shared >"$scratch/build.log" || { cat "$scratch/build.log"; exit 1; }
+  -DFERRY_BUILD_CONVERTER=OFF -DCMAKE_CXX_COMPILER_LAUNCHER="bash;$sources/tests/package/take_object.sh;$build" "$@" \
+  >"$scratch/configure.log" || { cat "$scratch/configure.log"; exit 1; }
+"$cmake" --build "$scratch" --clean-first --target ferry_shared >"$scratch/build.log" || { cat "$scratch/build.log"; exit 1; }
 without=$(readlink -f "$scratch/lib/libferry.so")
 
 "$strip" -o "$scratch/with.so" "$library"

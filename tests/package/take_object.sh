@@ -1,0 +1,17 @@
+#!/bin/bash
+# A compiler's launcher: an object that is the same with the GPU backend and without, since its source does not mention
+# FERRY_GPU (nor does any header: gpu_off_test.sh looks), is copied from another build of this tree.
+#     take_object.sh BUILD COMPILER ... -o OBJECT ... -c SOURCE
+set -euo pipefail
+build=$1
+shift
+arguments=("$@")
+object=
+for ((i = 0; i + 1 < $#; ++i)); do
+  [ "${arguments[i]}" != -o ] || object=${arguments[i + 1]}
+done
+source=${!#}
+if [ -f "$build/$object" ] && ! grep -qw FERRY_GPU "$source"; then
+  exec cp "$build/$object" "$object"
+fi
+exec "$@"
