@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <vector>
 
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
@@ -7,106 +8,120 @@
 namespace ferry::cpu {
 namespace {
 
-// A window's cells inside the input.
-struct Window {
-  const float* cells;
-  size_t rows, columns;  // at least one each
-  size_t row, channels;  // numbers from row to row, and from column to column
-  float scale;           // of a sum
-};
+constexpr size_t kBandSize = 2048;  // numbers
 
-// kCount channels from `c` on, kept in registers. XNNPACK's pooling would do for some windows, but not for partial ones that
-// count their padding, and it keeps a table of pointers for all windows.
-template <bool kMax, size_t kCount>
-[[gnu::always_inline]] inline void fold(const Window& w, size_t c, float* out) {
-  float values[kCount];
-  for (size_t k = 0; k < kCount; ++k) values[k] = kMax ? w.cells[c + k] : 0.0f;
-  const float* row = w.cells + c;
-  for (size_t i = w.rows; i > 0; --i, row += w.row) {
-    const float* cell = row;
-    for (size_t j = w.columns; j > 0; --j, cell += w.channels) {
-      for (size_t k = 0; k < kCount; ++k)
-        values[k] = kMax ? (cell[k] > values[k] ? cell[k] : values[k]) : values[k] + cell[k];
-    }
-  }
-  for (size_t k = 0; k < kCount; ++k) out[c + k] = kMax ? values[k] : values[k] * w.scale;
-}
-
-template <bool kMax>
-FERRY_KERNEL void fold(const Window& window, float* out) {
-  size_t c = 0;
-  for (; c + 32 <= window.channels; c += 32) fold<kMax, 32>(window, c, out);
-  for (; c + 8 <= window.channels; c += 8) fold<kMax, 8>(window, c, out);
-  for (; c < window.channels; ++c) fold<kMax, 1>(window, c, out);
-}
-
-// The window's cells inside the input, of one side.
+// The cells of a window that are inside the input, of one side.
 struct Range {
-  int64_t begin, end;  // real cells
-  int64_t counted;     // cells that count in an average with padding
+  size_t begin, end;
+  float scale;  // of their sum in an average
 };
 
-Range range(int64_t output, int64_t stride, int64_t kernel, int64_t before, int64_t size, int64_t after) {
-  const int64_t start = output * stride - before;
-  return {std::max<int64_t>(start, 0), std::min(start + kernel, size), std::min(start + kernel, size + after) - start};
+struct Side {
+  int64_t input, output, kernel, stride, before, after;
+};
+
+std::vector<Range> ranges(const Side& side, bool count_padding) {
+  std::vector<Range> out;
+  for (int64_t i = 0; i < side.output; ++i) {
+    const int64_t start = i * side.stride - side.before;
+    const int64_t begin = std::max<int64_t>(start, 0), end = std::min(start + side.kernel, side.input);
+    const int64_t counted =
+        count_padding ? std::min(start + side.kernel, side.input + side.after) - start : end - begin;
+    out.push_back({static_cast<size_t>(begin), static_cast<size_t>(end), 1.0f / static_cast<float>(counted)});
+  }
+  return out;
+}
+
+// Of kRuns runs of numbers the greatest of each place, or the sums times `scale`; those that `out` has count, too, unless
+// these are the first.
+template <bool kMax, bool kFirst, size_t kRuns>
+[[gnu::always_inline]] inline void fold(const float* from, size_t stride, size_t count, float scale, float* out) {
+  const auto both = [](float a, float b) { return kMax ? (b > a ? b : a) : a + b; };
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    float value = from[i];
+    for (size_t run = 1; run < kRuns; ++run) value = both(value, from[run * stride + i]);
+    value *= kMax ? 1.0f : scale;
+    out[i] = kFirst ? value : both(out[i], value);
+  }
+}
+
+// Of each range of runs one run; `from`: the run of number `first`. XNNPACK's pooling would do for some windows, but not for
+// partial ones that count their padding, and it keeps a table of pointers for all windows.
+template <bool kMax>
+FERRY_KERNEL void fold_each(const float* from, size_t first, size_t stride, std::span<const Range> ranges, size_t count,
+                            float* out) {
+  for (const Range& range : ranges) {
+    const size_t runs = range.end - range.begin;
+    const float* begin = from + (range.begin - first) * stride;
+    size_t run = std::min<size_t>(runs, 3);
+    if (run == 3) fold<kMax, true, 3>(begin, stride, count, range.scale, out);
+    if (run == 2) fold<kMax, true, 2>(begin, stride, count, range.scale, out);
+    if (run == 1) fold<kMax, true, 1>(begin, stride, count, range.scale, out);
+    for (; run + 2 <= runs; run += 2) fold<kMax, false, 2>(begin + run * stride, stride, count, range.scale, out);
+    if (run < runs) fold<kMax, false, 1>(begin + run * stride, stride, count, range.scale, out);
+    out += count;
+  }
 }
 
 class Pool2d : public Op {
  public:
   explicit Pool2d(const fbs::Pool2d& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
-    *workspace = 0;
-    input_shape_ = inputs[0];
-    output_shape_ = output;
+  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+    const Shape& x = inputs[0];
+    const fbs::Pool2d& p = params_;
+    rows_ = ranges({x[1], output[1], p.kernel_h(), p.stride_h(), p.pad_top(), p.pad_bottom()}, p.count_include_pad());
+    columns_ =
+        ranges({x[2], output[2], p.kernel_w(), p.stride_w(), p.pad_left(), p.pad_right()}, p.count_include_pad());
+    batch_ = static_cast<size_t>(x[0]);
+    height_ = static_cast<size_t>(x[1]);
+    width_ = static_cast<size_t>(x[2]);
+    channels_ = static_cast<size_t>(x[3]);
+    // Of a band, rows that several output rows are made of stay in the L1 cache; much of a narrower one would be its borders.
+    band_ = std::max(kBandSize / channels_ / static_cast<size_t>(p.kernel_h()), 4 * static_cast<size_t>(p.kernel_w()));
+    line_ = ((band_ - 1) * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w())) * channels_;
+    *workspace = pthreadpool_get_threads_count(pool) * line_ * sizeof(float);
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
+    lines_ = floats(workspace);
     return {};
   }
 
   Status run(pthreadpool_t pool) override {
-    const auto window =
-        static_cast<size_t>(std::min<int64_t>(int64_t{params_.kernel_h()} * params_.kernel_w(), kGrain));
-    parallel_rows(pool, elements(output_shape_, 0, 2), elements(output_shape_, 2, 4) * window,
-                  [&](size_t begin, size_t end) {
-                    for (size_t i = begin; i < end; ++i)
-                      params_.kind() == fbs::PoolKind::Max ? pool_row<true>(i) : pool_row<false>(i);
-                  });
+    const auto task = [](void* self, size_t thread, size_t band, size_t row) {
+      const auto* op = static_cast<const Pool2d*>(self);
+      const auto kernel =
+          op->params_.kind() == fbs::PoolKind::Max ? &Pool2d::pool_band<true> : &Pool2d::pool_band<false>;
+      (op->*kernel)(row, band * op->band_, op->lines_ + thread * op->line_);
+    };
+    const size_t bands = (columns_.size() + band_ - 1) / band_;
+    pthreadpool_parallelize_2d_with_thread(pool, task, this, bands, batch_ * rows_.size(),
+                                           PTHREADPOOL_FLAG_DISABLE_DENORMALS);
     return {};
   }
 
  private:
-  // Of the output.
+  // Of an output row: the rows of its windows become one, then the columns of each.
   template <bool kMax>
-  void pool_row(size_t index) const {
-    const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
-    const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
-    const int64_t row = static_cast<int64_t>(index);
-    const Range y =
-        range(row % out_h, params_.stride_h(), params_.kernel_h(), params_.pad_top(), height, params_.pad_bottom());
-    const float* from = input_ + (row / out_h * height + y.begin) * width * channels;
-    float* out = output_ + row * out_w * channels;
-    for (int64_t i = 0; i < out_w; ++i, out += channels) {
-      const Range x = range(i, params_.stride_w(), params_.kernel_w(), params_.pad_left(), width, params_.pad_right());
-      const int64_t count = params_.count_include_pad() ? y.counted * x.counted : (y.end - y.begin) * (x.end - x.begin);
-      fold<kMax>({.cells = from + x.begin * channels,
-                  .rows = static_cast<size_t>(y.end - y.begin),
-                  .columns = static_cast<size_t>(x.end - x.begin),
-                  .row = static_cast<size_t>(width * channels),
-                  .channels = static_cast<size_t>(channels),
-                  .scale = 1.0f / static_cast<float>(count)},
-                 out);
-    }
+  void pool_band(size_t row, size_t first, float* line) const {
+    const auto columns = std::span(columns_).subspan(first, std::min(band_, columns_.size() - first));
+    const size_t from = columns.front().begin, count = (columns.back().end - from) * channels_;
+    const float* picture = input_ + row / rows_.size() * height_ * width_ * channels_;
+    fold_each<kMax>(picture + from * channels_, 0, width_ * channels_, {&rows_[row % rows_.size()], 1}, count, line);
+    fold_each<kMax>(line, from, channels_, columns, channels_, output_ + (row * columns_.size() + first) * channels_);
   }
 
   const fbs::Pool2d& params_;
-  Shape input_shape_, output_shape_;
+  std::vector<Range> rows_, columns_;
+  size_t batch_ = 0, height_ = 0, width_ = 0, channels_ = 0;
+  size_t band_ = 1, line_ = 0;  // pixels of an output row, and the numbers that they are made of
   const float* input_ = nullptr;
-  float* output_ = nullptr;
+  float *output_ = nullptr, *lines_ = nullptr;
 };
 
 }  // namespace

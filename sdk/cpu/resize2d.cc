@@ -11,6 +11,7 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kMostTaps = 4;
+constexpr size_t kBandSize = 4096;  // numbers
 
 // The cells along one side that an output cell is made of, and their weights.
 struct Taps {
@@ -44,20 +45,64 @@ Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
   return out;
 }
 
-// out = the sum of kTaps runs of numbers, each times its weight.
-template <size_t kTaps>
-FERRY_KERNEL void blend(const float* from, size_t stride, const Taps& taps, size_t count, float* out) {
-  const float* cells[kTaps];
-  float weights[kTaps];
-  for (size_t k = 0; k < kTaps; ++k) {
-    cells[k] = from + taps.cells[k] * stride;
-    weights[k] = taps.weights[k];
-  }
+// out = the sum of kCells runs of numbers, each times its weight.
+template <size_t kCells>
+[[gnu::always_inline]] inline void blend(const std::array<const float*, kCells>& cells,
+                                         const std::array<float, kCells>& weights, size_t count, float* out) {
   FERRY_INDEPENDENT
+#pragma GCC unroll 2
   for (size_t i = 0; i < count; ++i) {
     float sum = cells[0][i] * weights[0];
-    for (size_t k = 1; k < kTaps; ++k) sum += cells[k][i] * weights[k];
+    for (size_t k = 1; k < kCells; ++k) sum += cells[k][i] * weights[k];
     out[i] = sum;
+  }
+}
+
+// Neighbouring pixels of a row of a picture's output. `stride`: numbers in a row of the picture.
+struct Row {
+  const float* picture;
+  size_t stride, channels;
+  Taps taps;
+  std::span<const Taps> columns;
+  float* out;
+};
+
+void nearest(const Row& row) {
+  const float* from = row.picture + row.taps.cells[0] * row.stride;
+  float* out = row.out;
+  for (const Taps& x : row.columns) {
+    std::memcpy(out, from + x.cells[0] * row.channels, row.channels * sizeof(float));
+    out += row.channels;
+  }
+}
+
+// Of four cells at once: what they would make of two is not worth storing.
+FERRY_KERNEL void bilinear(const Row& row) {
+  const float *above = row.picture + row.taps.cells[0] * row.stride,
+              *below = row.picture + row.taps.cells[1] * row.stride;
+  const auto [up, down, unused, ignored] = row.taps.weights;
+  float* out = row.out;
+  for (const Taps& x : row.columns) {
+    const size_t left = x.cells[0] * row.channels, right = x.cells[1] * row.channels;
+    blend<4>({above + left, above + right, below + left, below + right},
+             {up * x.weights[0], up * x.weights[1], down * x.weights[0], down * x.weights[1]}, row.channels, out);
+    out += row.channels;
+  }
+}
+
+// `line`: for the rows that the output is made of, blended.
+FERRY_KERNEL void bicubic(const Row& row, float* line) {
+  const auto blend_taps = [](const float* from, size_t stride, const Taps& taps, size_t count, float* out) {
+    const auto& [a, b, c, d] = taps.cells;
+    blend<4>({from + a * stride, from + b * stride, from + c * stride, from + d * stride}, taps.weights, count, out);
+  };
+  const size_t first = row.columns.front().cells.front() * row.channels;
+  const size_t end = (row.columns.back().cells.back() + 1) * row.channels;
+  blend_taps(row.picture + first, row.stride, row.taps, end - first, line + first);
+  float* out = row.out;
+  for (const Taps& x : row.columns) {
+    blend_taps(line, row.channels, x, row.channels, out);
+    out += row.channels;
   }
 }
 
@@ -75,8 +120,10 @@ class Resize2d : public Op {
     height_ = static_cast<size_t>(x[1]);
     channels_ = static_cast<size_t>(x[3]);
     stride_ = static_cast<size_t>(x[2]) * channels_;
+    band_ =
+        std::max<size_t>(kBandSize / channels_, 8);  // rows that several output rows are made of stay in the L1 cache
     *workspace =
-        params_.kind() == fbs::ResizeKind::Nearest ? 0 : pthreadpool_get_threads_count(pool) * stride_ * sizeof(float);
+        params_.kind() == fbs::ResizeKind::Bicubic ? pthreadpool_get_threads_count(pool) * stride_ * sizeof(float) : 0;
     return {};
   }
 
@@ -88,44 +135,35 @@ class Resize2d : public Op {
   }
 
   Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t thread, size_t row) {
+    const auto task = [](void* self, size_t thread, size_t band, size_t row) {
       const auto* op = static_cast<const Resize2d*>(self);
-      op->resize_row(row, op->lines_ + thread * op->stride_);
+      op->resize_band(row, band * op->band_, op->lines_ + thread * op->stride_);
     };
-    pthreadpool_parallelize_1d_with_thread(pool, task, this, batch_ * rows_.size(), PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    const size_t bands = (columns_.size() + band_ - 1) / band_;
+    pthreadpool_parallelize_2d_with_thread(pool, task, this, bands, batch_ * rows_.size(),
+                                           PTHREADPOOL_FLAG_DISABLE_DENORMALS);
     return {};
   }
 
  private:
-  // Of the output. `line`: of the input's width, for the rows that it is made of, blended.
-  void resize_row(size_t row, float* line) const {
-    const float* picture = input_ + row / rows_.size() * height_ * stride_;
-    const Taps& y = rows_[row % rows_.size()];
-    float* out = output_ + row * columns_.size() * channels_;
+  // Of an output row, from column `first` on.
+  void resize_band(size_t index, size_t first, float* line) const {
+    const Row row = {input_ + index / rows_.size() * height_ * stride_,
+                     stride_,
+                     channels_,
+                     rows_[index % rows_.size()],
+                     std::span(columns_).subspan(first, std::min(band_, columns_.size() - first)),
+                     output_ + (index * columns_.size() + first) * channels_};
     switch (params_.kind()) {
-      case fbs::ResizeKind::Nearest:
-        for (const Taps& x : columns_) {
-          std::memcpy(out, picture + y.cells[0] * stride_ + x.cells[0] * channels_, channels_ * sizeof(float));
-          out += channels_;
-        }
-        return;
-      case fbs::ResizeKind::Bilinear: return blend_row<2>(picture, y, line, out);
-      case fbs::ResizeKind::Bicubic: return blend_row<4>(picture, y, line, out);
-    }
-  }
-
-  template <size_t kTaps>
-  void blend_row(const float* picture, const Taps& y, float* line, float* out) const {
-    blend<kTaps>(picture, stride_, y, stride_, line);
-    for (const Taps& x : columns_) {
-      blend<kTaps>(line, channels_, x, channels_, out);
-      out += channels_;
+      case fbs::ResizeKind::Nearest: return nearest(row);
+      case fbs::ResizeKind::Bilinear: return bilinear(row);
+      case fbs::ResizeKind::Bicubic: return bicubic(row, line);
     }
   }
 
   const fbs::Resize2d& params_;
   std::vector<Taps> rows_, columns_;
-  size_t batch_ = 0, height_ = 0, channels_ = 0, stride_ = 0;
+  size_t batch_ = 0, height_ = 0, channels_ = 0, stride_ = 0, band_ = 1;
   const float* input_ = nullptr;
   float *output_ = nullptr, *lines_ = nullptr;
 };
