@@ -1,10 +1,11 @@
 // softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys; the
 // softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax).
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
-#include "sdk/cpu/exponential.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -12,26 +13,29 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kTileRows = 6;             // of a product: with two vectors of values, twelve of sums
-constexpr size_t kQueries = 2 * kTileRows;  // at once: keys and values come from the L2 cache for two tiles
+constexpr size_t kTileRows = 6;             // of a product: with four vectors of values, 24 of sums
+constexpr size_t kQueries = 4 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
+constexpr size_t kPanel = 64;               // keys whose numbers lie together
+constexpr size_t kDepth = 128;              // of a product at once: what stays in the L1 cache while all rows pass
+constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
 constexpr size_t kParts = 16;  // of a row of scores: partial sums, so that additions do not wait for each other
 
-// y[i][0..width) = y[i] * keep[i] + sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows. Where keep is 0, y
-// is not read. Of a, rows up to a multiple of kTileRows are read.
+// y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows. Where
+// keep is 0, y is not read. Of a, rows up to a multiple of kTileRows are read.
 struct Product {
   const float* const* a;
   const float* b;
   size_t b_stride, count;
-  const float* keep;
+  const float *keep, *factor;
   float* y;
   size_t y_stride, width, rows;
 };
 
-// A tile of kTileRows rows from `first` on, `kCount` vectors from `x` on. All loops over sums are unrolled: only then are
-// the sums in registers.
+// A tile of kTileRows rows from `first` on, `kCount` vectors from `x` on, with k from `begin` to `end`. All loops over sums
+// are unrolled: only then are the sums in registers.
 template <size_t kBytes, size_t kCount>
-[[gnu::always_inline]] inline void multiply_tile(const Product& p, size_t first, size_t x) {
+[[gnu::always_inline]] inline void multiply_tile(const Product& p, size_t first, size_t x, size_t begin, size_t end) {
   typedef float Vector __attribute__((vector_size(kBytes)));
   typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
   const float* a[kTileRows];
@@ -41,8 +45,8 @@ template <size_t kBytes, size_t kCount>
   for (size_t i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
     for (size_t j = 0; j < kCount; ++j) sums[i][j] = Vector{};
-  const float* b = p.b + x;
-  for (size_t k = 0; k < p.count; ++k, b += p.b_stride)
+  const float* b = p.b + begin * p.b_stride + x;
+  for (size_t k = begin; k < end; ++k, b += p.b_stride)
 #pragma GCC unroll 6
     for (size_t i = 0; i < kTileRows; ++i)
 #pragma GCC unroll 4
@@ -51,9 +55,9 @@ template <size_t kBytes, size_t kCount>
   for (size_t i = 0; i < kTileRows; ++i) {
     if (first + i >= p.rows) return;
     Unaligned* y = reinterpret_cast<Unaligned*>(p.y + (first + i) * p.y_stride + x);
-    const float keep = p.keep[first + i];
+    const float keep = begin == 0 ? p.keep[first + i] : 1.0f, factor = p.factor[first + i];
 #pragma GCC unroll 4
-    for (size_t j = 0; j < kCount; ++j) y[j] = keep != 0 ? sums[i][j] + y[j] * keep : sums[i][j];
+    for (size_t j = 0; j < kCount; ++j) y[j] = keep != 0 ? sums[i][j] * factor + y[j] * keep : sums[i][j] * factor;
   }
 }
 
@@ -61,8 +65,11 @@ template <size_t kBytes, size_t kCount>
 template <size_t kBytes, size_t kCount>
 [[gnu::always_inline]] inline void multiply_with(const Product& p, size_t x = 0) {
   constexpr size_t kWidth = kCount * kBytes / sizeof(float);
+  const size_t turns = (p.count + kDepth - 1) / kDepth;
   for (; x + kWidth <= p.width; x += kWidth)
-    for (size_t first = 0; first < p.rows; first += kTileRows) multiply_tile<kBytes, kCount>(p, first, x);
+    for (size_t turn = 0; turn < turns; ++turn)
+      for (size_t first = 0; first < p.rows; first += kTileRows)
+        multiply_tile<kBytes, kCount>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
   if constexpr (kCount > 1) {
     multiply_with<kBytes, kCount / 2>(p, x);
   } else if constexpr (kBytes > 16) {
@@ -70,9 +77,10 @@ template <size_t kBytes, size_t kCount>
   } else {
     for (; x < p.width; ++x) {
       for (size_t i = 0; i < p.rows; ++i) {
-        float sum = p.keep[i] != 0 ? p.y[i * p.y_stride + x] * p.keep[i] : 0.0f;
+        float sum = 0;
         for (size_t k = 0; k < p.count; ++k) sum += p.a[i][k] * p.b[k * p.b_stride + x];
-        p.y[i * p.y_stride + x] = sum;
+        float& y = p.y[i * p.y_stride + x];
+        y = sum * p.factor[i] + (p.keep[i] != 0 ? y * p.keep[i] : 0.0f);
       }
     }
   }
@@ -94,53 +102,81 @@ Multiply widest_multiply() {
   return multiply_128;
 }
 
-// row = row * scale + bias + mask; the greatest of it. The row has numbers up to a multiple of kParts; behind `count` it is
-// filled with what weighs nothing.
-FERRY_KERNEL float scale_and_add(float* row, size_t count, float scale, const float* bias, const float* mask) {
+typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
+
+// to[j][i] = from[i][j] for a square of four numbers.
+[[gnu::always_inline]] inline void transpose_square(const float* from, size_t from_stride, float* to,
+                                                    size_t to_stride) {
+  Quad rows[4], pairs[4];
+  for (size_t i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Quad*>(from + i * from_stride);
+  for (size_t i = 0; i < 2; ++i) {
+    pairs[i] = __builtin_shufflevector(rows[2 * i], rows[2 * i + 1], 0, 4, 1, 5);
+    pairs[i + 2] = __builtin_shufflevector(rows[2 * i], rows[2 * i + 1], 2, 6, 3, 7);
+  }
+  for (size_t i = 0; i < 4; i += 2) {
+    *reinterpret_cast<Quad*>(to + i * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 0, 1, 4, 5);
+    *reinterpret_cast<Quad*>(to + (i + 1) * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 2, 3, 6, 7);
+  }
+}
+
+// All of kParts numbers, joined by two and two.
+template <typename Join>
+[[gnu::always_inline]] inline float reduce(const float* parts, const Join& join) {
+  const Quad* quads = reinterpret_cast<const Quad*>(parts);
+  Quad all = join(join(quads[0], quads[1]), join(quads[2], quads[3]));
+  all = join(all, __builtin_shufflevector(all, all, 2, 3, 0, 1));
+  all = join(all, __builtin_shufflevector(all, all, 1, 0, 3, 2));
+  return all[0];
+}
+
+// Scores are logarithms to the base 2: the integer part of one is an exponent, exactly.
+constexpr float kLog2E = 0x1.715476p+0f;
+constexpr float kLeast = -100.0f;  // 2^-100 weighs nothing beside 1, and is no denormal times most numbers
+
+// 2^x to 2e-7 of it, for x on [kLeast, 0]: a polynomial for its fraction on [-1/2, 1/2], whose exponent is raised.
+[[gnu::always_inline]] inline float power_of_2(float x) {
+  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
+  const float shifted = x + kRound;
+  const float r = x - (shifted - kRound);
+  float p = 0x1.5bba16p-10f;
+  p = p * r + 0x1.3cea88p-7f;
+  p = p * r + 0x1.c6b752p-5f;
+  p = p * r + 0x1.ebf9bcp-3f;
+  p = p * r + 0x1.62e42ap-1f;
+  p = p * r + 1.0f;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
+}
+
+FERRY_KERNEL void add_scaled(float* row, size_t count, const float* bias) {
+  for (size_t s = 0; s < count; ++s) row[s] += bias[s] * kLog2E;
+}
+
+// The greatest of a row, which is filled up to a multiple of kParts with what weighs nothing.
+FERRY_KERNEL float fill_and_find_greatest(float* row, size_t count) {
   const size_t last = (count - 1) / kParts * kParts;
-  for (size_t s = 0; s <= last; s += kParts) {
-    for (size_t k = 0; k < kParts; ++k) row[s + k] *= scale;
-  }
-  if (bias != nullptr) {
-    for (size_t s = 0; s < count; ++s) row[s] += bias[s];
-  }
-  if (mask != nullptr) {
-    for (size_t s = 0; s < count; ++s) row[s] += mask[s];
-  }
   for (size_t k = 0; k < kParts; ++k)
-    row[last + k] = last + k < count ? row[last + k] : std::numeric_limits<float>::lowest();
+    row[last + k] = last + k < count ? row[last + k] : -std::numeric_limits<float>::infinity();
   float most[kParts];
   std::copy_n(row, kParts, most);
   for (size_t s = kParts; s <= last; s += kParts) {
 #pragma GCC unroll 1  // unrolled, gcc would compare numbers one by one
     for (size_t k = 0; k < kParts; ++k) most[k] = row[s + k] > most[k] ? row[s + k] : most[k];
   }
-  for (size_t step = kParts / 2; step > 0; step /= 2) {
-    for (size_t k = 0; k < step; ++k) most[k] = most[k + step] > most[k] ? most[k + step] : most[k];
-  }
-  return most[0];
+  return reduce(most, [](Quad x, Quad y) { return x > y ? x : y; });
 }
 
-// row = e^(row - most), up to a multiple of kParts; the sum of it.
+// row = 2^(row - most), up to a multiple of kParts; the sum of it without what is behind `count`.
 FERRY_KERNEL float exponentiate(float* row, size_t count, float most) {
   float sums[kParts] = {};
   for (size_t s = 0; s < count; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) {
       const float x = row[s + k] - most;
-      row[s + k] = exponential(x < -87.0f ? -87.0f : x);
+      row[s + k] = power_of_2(x < kLeast ? kLeast : x);
       sums[k] += row[s + k];
     }
   }
-#pragma GCC unroll 4
-  for (size_t step = kParts / 2; step > 0; step /= 2) {
-#pragma GCC unroll 8
-    for (size_t k = 0; k < step; ++k) sums[k] += sums[k + step];
-  }
-  return sums[0];
-}
-
-FERRY_KERNEL void multiply_row(float* row, size_t count, float factor) {
-  for (size_t i = 0; i < count; ++i) row[i] *= factor;
+  return reduce(sums, [](Quad x, Quad y) { return x + y; }) -
+         static_cast<float>((kParts - count % kParts) % kParts) * 0x1p-100f;
 }
 
 struct Bias {
@@ -160,7 +196,7 @@ class Attention : public Op {
         kv_heads_(static_cast<size_t>(params.kv_heads())),
         scale_(params.scale()) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
     const Shape &q = inputs[0], &v = inputs[2];
     samples_ = static_cast<size_t>(q[0]);
     queries_ = static_cast<size_t>(q[1]);
@@ -171,7 +207,11 @@ class Attention : public Op {
       const Shape& b = inputs[i];
       biases_[i - 3] = {nullptr, static_cast<size_t>(b[0]), static_cast<size_t>(b[1]), static_cast<size_t>(b[2])};
     }
-    *workspace = samples_ * kv_heads_ * key_size_ * padded_keys() * sizeof(float);
+    const size_t threads = pthreadpool_get_threads_count(pool), products = samples_ * kv_heads_;
+    const size_t blocks = (queries_ + kQueries - 1) / kQueries;
+    const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
+    part_ = (blocks + parts - 1) / parts * kQueries;
+    *workspace = threads * packed_size() * sizeof(float);
     return {};
   }
 
@@ -179,71 +219,94 @@ class Attention : public Op {
     for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
     for (size_t i = 3; i < inputs.size(); ++i) biases_[i - 3].data = floats(inputs[i]);
     output_ = floats(output);
-    transposed_ = floats(workspace);
+    packed_ = floats(workspace);
     return {};
   }
 
   Status run(pthreadpool_t pool) override {
-    parallel_rows(pool, samples_ * kv_heads_, key_size_ * keys_, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) transpose_keys(i / kv_heads_, i % kv_heads_);
-    });
-    const size_t blocks = (queries_ + kQueries - 1) / kQueries;
-    parallel_rows(pool, samples_ * heads_ * blocks, keys_ * (key_size_ + value_size_), [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) attend(i / blocks / heads_, i / blocks % heads_, i % blocks * kQueries);
-    });
+    const auto task = [](void* self, size_t thread, size_t head, size_t part) {
+      static_cast<const Attention*>(self)->attend(thread, head, part);
+    };
+    pthreadpool_parallelize_2d_with_thread(pool, task, this, samples_ * kv_heads_, (queries_ + part_ - 1) / part_,
+                                           PTHREADPOOL_FLAG_DISABLE_DENORMALS);
     return {};
   }
 
  private:
-  size_t padded_keys() const { return (keys_ + kParts - 1) / kParts * kParts; }
-  float* transposed(size_t n, size_t kv_head) const {
-    return transposed_ + (n * kv_heads_ + kv_head) * key_size_ * padded_keys();
+  size_t padded_keys() const { return (keys_ + kPanel - 1) / kPanel * kPanel; }
+  size_t packed_size() const {
+    return padded_keys() * key_size_ + (keys_ * value_size_ + kParts - 1) / kParts * kParts;
   }
 
-  void transpose_keys(size_t n, size_t kv_head) const {
+  void attend(size_t thread, size_t index, size_t part) const {
+    const size_t n = index / kv_heads_, kv_head = index % kv_heads_, group = heads_ / kv_heads_;
+    float *keys = packed_ + thread * packed_size(), *values = keys + padded_keys() * key_size_;
+    pack_keys(n, kv_head, keys);
+    pack_values(n, kv_head, values);
+    const size_t end = std::min((part + 1) * part_, queries_);
+    for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
+      for (size_t first = part * part_; first < end; first += kQueries) attend_block(n, head, first, keys, values);
+  }
+
+  // Panels of kPanel keys: of each number in turn, all these keys'; zeros behind the last key.
+  void pack_keys(size_t n, size_t kv_head, float* to) const {
     const float* from = inputs_[1] + (n * keys_ * kv_heads_ + kv_head) * key_size_;
-    float* to = transposed(n, kv_head);
-    const size_t width = padded_keys();
-    for (size_t s = 0; s < keys_; ++s) {
-      for (size_t d = 0; d < key_size_; ++d) to[d * width + s] = from[s * kv_heads_ * key_size_ + d];
+    const size_t stride = kv_heads_ * key_size_;
+    for (size_t s = 0; s < (keys_ + kParts - 1) / kParts * kParts; s += 4) {
+      float* column = to + s / kPanel * kPanel * key_size_ + s % kPanel;
+      const size_t keys = std::min<size_t>(4, keys_ - std::min(keys_, s));
+      size_t d = 0;
+      for (; keys == 4 && d + 4 <= key_size_; d += 4)
+        transpose_square(from + s * stride + d, stride, column + d * kPanel, kPanel);
+      for (; d < key_size_; ++d)
+        for (size_t i = 0; i < 4; ++i) column[d * kPanel + i] = i < keys ? from[(s + i) * stride + d] : 0.0f;
     }
-    for (size_t d = 0; d < key_size_; ++d) std::fill(to + d * width + keys_, to + (d + 1) * width, 0.0f);
   }
 
-  void attend(size_t n, size_t head, size_t first) const {
-    const size_t kv_head = head / (heads_ / kv_heads_), rows = std::min(kQueries, queries_ - first);
+  void pack_values(size_t n, size_t kv_head, float* to) const {
+    const float* from = inputs_[2] + (n * keys_ * kv_heads_ + kv_head) * value_size_;
+    for (size_t s = 0; s < keys_; ++s)
+      std::copy_n(from + s * kv_heads_ * value_size_, value_size_, to + s * value_size_);
+  }
+
+  void attend_block(size_t n, size_t head, size_t first, const float* keys, const float* values) const {
+    const size_t rows = std::min(kQueries, queries_ - first);
+    const size_t tile_rows = (rows + kTileRows - 1) / kTileRows * kTileRows;
     const float* q[kQueries];
     for (size_t i = 0; i < kQueries; ++i)  // past the last query: that one again
       q[i] = inputs_[0] + ((n * queries_ + first + std::min(i, rows - 1)) * heads_ + head) * key_size_;
     float* y = output_ + ((n * queries_ + first) * heads_ + head) * value_size_;
-    const float* keys = transposed(n, kv_head);
-    const float* values = inputs_[2] + (n * keys_ * kv_heads_ + kv_head) * value_size_;
 
-    float most[kQueries], sums[kQueries] = {}, keep[kQueries] = {};
+    float most[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
     std::fill_n(most, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
-    alignas(64) float scores[kQueries][kKeys];
+    std::fill_n(scale, kQueries, scale_ * kLog2E);
+    alignas(64) float scores[kQueries][kKeys + kParts];
     const float* weights[kQueries];
     for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
     for (size_t begin = 0; begin < keys_; begin += kKeys) {
       const size_t count = std::min(kKeys, keys_ - begin);
-      const size_t padded = (count + kParts - 1) / kParts * kParts;
       std::fill_n(keep, rows, 0.0f);
-      multiply_({q, keys + begin, padded_keys(), key_size_, keep, scores[0], kKeys, padded, rows});
+      for (size_t s = 0; s < count; s += kPanel) {
+        const size_t width = std::min(kPanel, (count - s + kParts - 1) / kParts * kParts);
+        multiply_({q, keys + (begin + s) * key_size_, kPanel, key_size_, keep, scale, scores[0] + s, kKeys + kParts,
+                   width, tile_rows});
+      }
       for (size_t i = 0; i < rows; ++i) {
-        const size_t query = first + i;
-        const float *bias = biases_[0].row(n, head, query, keys_), *mask = biases_[1].row(n, head, query, keys_);
-        const float here =
-            scale_and_add(scores[i], count, scale_, bias ? bias + begin : nullptr, mask ? mask + begin : nullptr);
-        const float new_most = std::max(most[i], here);
-        keep[i] = begin == 0 ? 0.0f : std::exp(most[i] - new_most);
+        for (const Bias& bias : biases_)
+          if (const float* row = bias.row(n, head, first + i, keys_)) add_scaled(scores[i], count, row + begin);
+        const float new_most = std::max(most[i], fill_and_find_greatest(scores[i], count));
+        keep[i] = begin == 0 ? 0.0f : sums[i] * std::exp2(most[i] - new_most);
         most[i] = new_most;
       }
       // A loop of its own: no row waits for its greatest.
-      for (size_t i = 0; i < rows; ++i) sums[i] = sums[i] * keep[i] + exponentiate(scores[i], count, most[i]);
-      multiply_({weights, values + begin * kv_heads_ * value_size_, kv_heads_ * value_size_, count, keep, y,
-                 heads_ * value_size_, value_size_, rows});
+      for (size_t i = 0; i < rows; ++i) {
+        sums[i] = keep[i] + exponentiate(scores[i], count, most[i]);
+        factor[i] = 1.0f / sums[i];
+        keep[i] *= factor[i];
+      }
+      multiply_({weights, values + begin * value_size_, value_size_, count, keep, factor, y, heads_ * value_size_,
+                 value_size_, rows});
     }
-    for (size_t i = 0; i < rows; ++i) multiply_row(y + i * heads_ * value_size_, value_size_, 1.0f / sums[i]);
   }
 
   const Multiply multiply_ = widest_multiply();
@@ -253,7 +316,8 @@ class Attention : public Op {
   std::array<Bias, 2> biases_;
   std::array<const float*, 3> inputs_{};
   float* output_ = nullptr;
-  float* transposed_ = nullptr;
+  size_t part_ = 0;
+  float* packed_ = nullptr;
 };
 
 }  // namespace

@@ -43,6 +43,12 @@ TEST(Attention, TakesHeadsOfAnySize) {
   expect_attention({1, 35, 70, 1, 36, 260});
 }
 
+// More keys than are weighed at once.
+TEST(Attention, TakesManyKeys) {
+  expect_attention({1, 30, 600, 2, 8, 20});
+  expect_attention({1, 7, 513, 4, 20, 8, 2}, {constant({1, 1, 7, 513}, -1100, 10)});
+}
+
 TEST(Attention, SharesHeadsOfKeys) {
   expect_attention({2, 13, 17, 6, 8, 12, 2});
   expect_attention({1, 13, 17, 4, 6, 5, 1});
