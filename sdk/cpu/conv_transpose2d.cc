@@ -1,4 +1,10 @@
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/parallel.h"
 #include "sdk/cpu/weights_cache.h"
 #include "sdk/cpu/xnn.h"
 
@@ -10,22 +16,18 @@ class ConvTranspose2d : public XnnOp {
   ConvTranspose2d(const fbs::ConvTranspose2d& params, const Shape& weight)
       : XnnOp(fbs::OpParams::ConvTranspose2d), params_(params), weight_(weight) {}
 
-  Status create(const Model& model, const fbs::Operator& op) {
-    FloatConstant weight, bias;
-    FERRY_TRY(constant_input(model, op, 1, &weight));
-    FERRY_TRY(constant_input(model, op, 2, &bias));
+  Status create(const float* weight, const float* bias, WeightsCache::Creation& creation) {
     const fbs::ConvTranspose2d& p = params_;
     const size_t groups = static_cast<size_t>(p.groups());
     const size_t group_inputs = static_cast<size_t>(weight_[3]);
     const size_t group_outputs = static_cast<size_t>(weight_[0]) / groups;
-    WeightsCache::Creation creation(model.weights_cache(), &op);
     xnn_operator_t created = nullptr;
     const xnn_status status = xnn_create_deconvolution2d_nhwc_f32(
         static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()), static_cast<uint32_t>(p.pad_bottom()),
         static_cast<uint32_t>(p.pad_left()), static_cast<uint32_t>(weight_[1]), static_cast<uint32_t>(weight_[2]),
         static_cast<uint32_t>(p.stride_h()), static_cast<uint32_t>(p.stride_w()), static_cast<uint32_t>(p.dilation_h()),
         static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups), group_inputs, group_outputs,
-        groups * group_inputs, groups * group_outputs, weight.data, bias.data, p.output_min(), p.output_max(),
+        groups * group_inputs, groups * group_outputs, weight, bias, p.output_min(), p.output_max(),
         /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
     return own(status, created);
   }
@@ -65,11 +67,110 @@ class ConvTranspose2d : public XnnOp {
   Shape weight_;
 };
 
+// Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are then
+// laid where they belong.
+class Windows : public Op {
+ public:
+  explicit Windows(const Shape& weight)
+      : outputs_(static_cast<size_t>(weight[0])),
+        kernel_h_(static_cast<size_t>(weight[1])),
+        kernel_w_(static_cast<size_t>(weight[2])),
+        inputs_(static_cast<size_t>(weight[3])) {}
+
+  Gemm gemm(const fbs::ConvTranspose2d& p) const {
+    return {1, inputs_, kernel_h_ * kernel_w_ * outputs_, p.output_min(), p.output_max()};
+  }
+
+  Status create(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation) {
+    const size_t cells = kernel_h_ * kernel_w_;
+    std::vector<float> by_cell(cells * outputs_ * inputs_), biases(bias != nullptr ? cells * outputs_ : 0);
+    for (size_t cell = 0; cell < cells; ++cell) {
+      for (size_t o = 0; o < outputs_; ++o)
+        std::copy_n(weight + (o * cells + cell) * inputs_, inputs_, &by_cell[(cell * outputs_ + o) * inputs_]);
+      if (bias != nullptr) std::copy_n(bias, outputs_, &biases[cell * outputs_]);
+    }
+    return create_gemm_avx512(gemm, by_cell.data(), bias != nullptr ? biases.data() : nullptr, creation, &product_);
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+    const Shape& x = inputs[0];
+    rows_ = elements(x, 0, 2);
+    width_ = static_cast<size_t>(x[2]);
+    const size_t row = width_ * kernel_h_ * kernel_w_ * outputs_ * sizeof(float);
+    together_ = std::clamp<size_t>(kTogetherBytes / row, 1, rows_);
+    *workspace = together_ * row;
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    windows_ = floats(workspace);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    for (size_t row = 0; row < rows_; row += together_) FERRY_TRY(run(pool, row, std::min(together_, rows_ - row)));
+    return {};
+  }
+
+  bool fuse(const fbs::Unary& next) override { return product_->fuse(next); }
+
+ private:
+  static constexpr size_t kTogetherBytes = 256 << 10;  // of windows: they stay in the L2 cache
+
+  // Rows of the input from `first` on.
+  Status run(pthreadpool_t pool, size_t first, size_t count) {
+    const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
+    const void* input = input_ + first * width_ * inputs_;
+    size_t workspace = 0;
+    FERRY_TRY(product_->reshape({&pixels, 1}, pixels, pool, &workspace));
+    FERRY_TRY(product_->setup({&input, 1}, windows_, nullptr));
+    FERRY_TRY(product_->run(pool));
+    const size_t run = kernel_w_ * outputs_, row = width_ * run;
+    float* output = output_ + first * kernel_h_ * row;
+    parallel_rows(pool, count, kernel_h_ * row, [&](size_t begin, size_t end) {
+      for (size_t pixel = begin * width_; pixel < end * width_; ++pixel)
+        for (size_t k = 0; k < kernel_h_; ++k)
+          std::memcpy(output + (pixel / width_ * kernel_h_ + k) * row + pixel % width_ * run,
+                      windows_ + (pixel * kernel_h_ + k) * run, run * sizeof(float));
+    });
+    return {};
+  }
+
+  size_t outputs_, kernel_h_, kernel_w_, inputs_;
+  std::unique_ptr<Op> product_;
+  size_t rows_ = 0, width_ = 0, together_ = 1;  // of the input
+  const float* input_ = nullptr;
+  float *windows_ = nullptr, *output_ = nullptr;
+};
+
+bool windows_are_apart(const fbs::ConvTranspose2d& p, const Shape& weight) {
+  return p.groups() == 1 && p.stride_h() == weight[1] && p.stride_w() == weight[2] && p.dilation_h() == 1 &&
+         p.dilation_w() == 1 && p.pad_top() == 0 && p.pad_left() == 0 && p.pad_bottom() == 0 && p.pad_right() == 0 &&
+         p.output_padding_h() == 0 && p.output_padding_w() == 0;
+}
+
 }  // namespace
 
 Status create_conv_transpose2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  auto conv = std::make_unique<ConvTranspose2d>(*op.params_as_ConvTranspose2d(), model.shape(op.inputs()->Get(1)));
-  FERRY_TRY(conv->create(model, op));
+  const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
+  const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
+  FloatConstant weight, bias;
+  FERRY_TRY(constant_input(model, op, 1, &weight));
+  FERRY_TRY(constant_input(model, op, 2, &bias));
+  WeightsCache::Creation creation(model.weights_cache(), &op);
+  if (windows_are_apart(params, shape)) {
+    auto windows = std::make_unique<Windows>(shape);
+    const Gemm gemm = windows->gemm(params);
+    if (gemm_avx512_pays(elements(x, 0, 3), gemm)) {
+      FERRY_TRY(windows->create(gemm, weight.data, bias.data, creation));
+      *out = std::move(windows);
+      return {};
+    }
+  }
+  auto conv = std::make_unique<ConvTranspose2d>(params, shape);
+  FERRY_TRY(conv->create(weight.data, bias.data, creation));
   *out = std::move(conv);
   return {};
 }

@@ -98,6 +98,18 @@ TEST(ConvTranspose2d, MatchesTheOracleForALongSum) {
   expect_like_oracle(up(2, 1), {input({1, 4, 4, 512}), constant({16, 4, 4, 512}), constant({16})}, kBound);
 }
 
+// By a matrix product on some CPUs, 24 of these 54 rows at a time.
+TEST(ConvTranspose2d, LaysOutWindowsThatDoNotOverlap) {
+  fbs::ConvTranspose2dT p = up(2);
+  expect_like_oracle(p, {input({3, 18, 21, 24}), constant({32, 2, 2, 24}), constant({32})}, kBound);
+  expect_like_oracle(p, {input({1, 18, 21, 7}), half_constant({5, 2, 2, 7})}, kBound);
+  p.stride_w = 3;
+  p.output_max = 0.25f;
+  const std::vector<float> y =
+      expect_like_oracle(p, {input({1, 9, 8, 16}), constant({19, 2, 3, 16}), constant({19})}, kBound);
+  EXPECT_GT(std::count(y.begin(), y.end(), 0.25f), 0);
+}
+
 TEST(ConvTranspose2d, WorksWithoutBias) {
   expect_like_oracle(up(2, 1), {input({1, 6, 6, 4}), constant({8, 3, 3, 4})}, kBound);
   expect_like_oracle(up(3), {input({1, 6, 6, 4}), constant({8, 2, 2, 4})}, kBound);

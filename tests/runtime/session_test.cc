@@ -141,7 +141,7 @@ TEST(Session, ReshapesAreViews) {
   EXPECT_EQ(elements(input), given) << "the square must not be computed in place of a view of the input";
 }
 
-// A function after a convolution or a linear layer may be applied where these write (sdk/cpu/op.h: fuse), unless a
+// A function after a convolution, of either kind, or a linear layer may be applied where these write (sdk/cpu/op.h: fuse), unless a
 // session wants to see what was written.
 TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   const int32_t channels = 40;
@@ -172,6 +172,9 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
     x = apply("stem", graph.add_op("stem", stem, {x, values("w", {channels, 3, 3, 3})}));
     x = apply("depthwise", graph.add_op("depthwise", depthwise, {x, values("dw", {channels, 3, 3, 1})}));
     x = apply("pointwise", graph.add_op("pointwise", fbs::Conv2dT(), {x, values("pw", {60, 1, 1, channels})}));
+    fbs::ConvTranspose2dT enlarge;
+    enlarge.stride_h = enlarge.stride_w = 2;
+    x = apply("enlarged", graph.add_op("enlarge", enlarge, {x, values("ew", {24, 2, 2, 60})}));
     graph.add_output("output", x, fbs::Layout::Same);
     Opened opened(graph);
     SessionPtr plain = make_session(opened.model);
