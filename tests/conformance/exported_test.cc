@@ -64,10 +64,11 @@ TEST_P(TorchvisionNetwork, AgreesWithItsFramework) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Nine, TorchvisionNetwork,
+    Ten, TorchvisionNetwork,
     ::testing::Values(
-        Exported{"resnet50", {{"Transpose", 0}}}, Exported{"mobilenet_v3_small", {{"Transpose", 0}}},
-        Exported{"efficientnet_b0", {{"Transpose", 0}}}, Exported{"convnext_tiny", {{"Transpose", 0}}},
+        Exported{"resnet50", {{"Transpose", 0}}}, Exported{"mobilenet_v2", {{"Transpose", 0}}},
+        Exported{"mobilenet_v3_small", {{"Transpose", 0}}}, Exported{"efficientnet_b0", {{"Transpose", 0}}},
+        Exported{"convnext_tiny", {{"Transpose", 0}}},
         // A linear layer each for queries, keys, values, what becomes of them, two of the MLP; and the head.
         Exported{"vit_b_16", {{"Transpose", 0}, {"Attention", 12}, {"Linear", 6 * 12 + 1}}},
         Exported{"swin_t", {{"Transpose", 0}, {"WindowPartition", 12}, {"Attention", 12}, {"Linear", 6 * 12 + 3 + 1}}},
