@@ -8,7 +8,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kBandSize = 2048;  // numbers
+constexpr size_t kBandSize = 1024;  // numbers
 
 // The cells of a window that are inside the input, of one side.
 struct Range {
@@ -51,16 +51,23 @@ template <bool kMax, bool kFirst, size_t kRuns>
 template <bool kMax>
 FERRY_KERNEL void fold_each(const float* from, size_t first, size_t stride, std::span<const Range> ranges, size_t count,
                             float* out) {
-  for (const Range& range : ranges) {
+  for (size_t i = 0, alike; i < ranges.size(); i += alike) {
+    const Range& range = ranges[i];
     const size_t runs = range.end - range.begin;
+    // Ranges as long, each a run further than the one before, are one of longer runs.
+    for (alike = 1; i + alike < ranges.size(); ++alike) {
+      const Range& next = ranges[i + alike];
+      if (next.begin != range.begin + alike || next.end != range.end + alike || next.scale != range.scale) break;
+    }
     const float* begin = from + (range.begin - first) * stride;
+    const size_t length = alike * count;
     size_t run = std::min<size_t>(runs, 3);
-    if (run == 3) fold<kMax, true, 3>(begin, stride, count, range.scale, out);
-    if (run == 2) fold<kMax, true, 2>(begin, stride, count, range.scale, out);
-    if (run == 1) fold<kMax, true, 1>(begin, stride, count, range.scale, out);
-    for (; run + 2 <= runs; run += 2) fold<kMax, false, 2>(begin + run * stride, stride, count, range.scale, out);
-    if (run < runs) fold<kMax, false, 1>(begin + run * stride, stride, count, range.scale, out);
-    out += count;
+    if (run == 3) fold<kMax, true, 3>(begin, stride, length, range.scale, out);
+    if (run == 2) fold<kMax, true, 2>(begin, stride, length, range.scale, out);
+    if (run == 1) fold<kMax, true, 1>(begin, stride, length, range.scale, out);
+    for (; run + 2 <= runs; run += 2) fold<kMax, false, 2>(begin + run * stride, stride, length, range.scale, out);
+    if (run < runs) fold<kMax, false, 1>(begin + run * stride, stride, length, range.scale, out);
+    out += length;
   }
 }
 
