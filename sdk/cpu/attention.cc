@@ -13,8 +13,8 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kTileRows = 6;             // of a product: with four vectors of values, 24 of sums
-constexpr size_t kQueries = 4 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
+constexpr size_t kTileRows = 6;  // of a product: with four vectors of values, 24 of sums; twice as many with one vector
+constexpr size_t kQueries = 8 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
 constexpr size_t kPanel = 64;               // keys whose numbers lie together
 constexpr size_t kDepth = 128;              // of a product at once: what stays in the L1 cache while all rows pass
@@ -22,7 +22,7 @@ constexpr size_t kTasksPerThread = 4;       // so that none waits long for the l
 constexpr size_t kParts = 16;  // of a row of scores: partial sums, so that additions do not wait for each other
 
 // y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows. Where
-// keep is 0, y is not read. Of a, rows up to a multiple of kTileRows are read.
+// keep is 0, y is not read. Of a, rows up to a multiple of 2 * kTileRows are read.
 struct Product {
   const float* const* a;
   const float* b;
@@ -32,27 +32,27 @@ struct Product {
   size_t y_stride, width, rows;
 };
 
-// A tile of kTileRows rows from `first` on, `kCount` vectors from `x` on, with k from `begin` to `end`. All loops over sums
+// A tile of kRows rows from `first` on, `kCount` vectors from `x` on, with k from `begin` to `end`. All loops over sums
 // are unrolled: only then are the sums in registers.
-template <size_t kBytes, size_t kCount>
+template <size_t kBytes, size_t kCount, size_t kRows>
 [[gnu::always_inline]] inline void multiply_tile(const Product& p, size_t first, size_t x, size_t begin, size_t end) {
   typedef float Vector __attribute__((vector_size(kBytes)));
   typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
-  const float* a[kTileRows];
-  std::copy_n(p.a + first, kTileRows, a);
-  Vector sums[kTileRows][kCount];
-#pragma GCC unroll 6
-  for (size_t i = 0; i < kTileRows; ++i)
+  const float* a[kRows];
+  std::copy_n(p.a + first, kRows, a);
+  Vector sums[kRows][kCount];
+#pragma GCC unroll 12
+  for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
     for (size_t j = 0; j < kCount; ++j) sums[i][j] = Vector{};
   const float* b = p.b + begin * p.b_stride + x;
   for (size_t k = begin; k < end; ++k, b += p.b_stride)
-#pragma GCC unroll 6
-    for (size_t i = 0; i < kTileRows; ++i)
+#pragma GCC unroll 12
+    for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
       for (size_t j = 0; j < kCount; ++j) sums[i][j] += a[i][k] * reinterpret_cast<const Unaligned*>(b)[j];
-#pragma GCC unroll 6
-  for (size_t i = 0; i < kTileRows; ++i) {
+#pragma GCC unroll 12
+  for (size_t i = 0; i < kRows; ++i) {
     if (first + i >= p.rows) return;
     Unaligned* y = reinterpret_cast<Unaligned*>(p.y + (first + i) * p.y_stride + x);
     const float keep = begin == 0 ? p.keep[first + i] : 1.0f, factor = p.factor[first + i];
@@ -65,11 +65,12 @@ template <size_t kBytes, size_t kCount>
 template <size_t kBytes, size_t kCount>
 [[gnu::always_inline]] inline void multiply_with(const Product& p, size_t x = 0) {
   constexpr size_t kWidth = kCount * kBytes / sizeof(float);
+  constexpr size_t kRows = kCount == 1 ? 2 * kTileRows : kTileRows;
   const size_t turns = (p.count + kDepth - 1) / kDepth;
   for (; x + kWidth <= p.width; x += kWidth)
     for (size_t turn = 0; turn < turns; ++turn)
-      for (size_t first = 0; first < p.rows; first += kTileRows)
-        multiply_tile<kBytes, kCount>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
+      for (size_t first = 0; first < p.rows; first += kRows)
+        multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
   if constexpr (kCount > 1) {
     multiply_with<kBytes, kCount / 2>(p, x);
   } else if constexpr (kBytes > 16) {
@@ -129,15 +130,15 @@ template <typename Join>
   return all[0];
 }
 
-// Scores are logarithms to the base 2: the integer part of one is an exponent, exactly.
-constexpr float kLog2E = 0x1.715476p+0f;
-constexpr float kLeast = -100.0f;  // 2^-100 weighs nothing beside 1, and is no denormal times most numbers
-
-// 2^x to 2e-7 of it, for x on [kLeast, 0]: a polynomial for its fraction on [-1/2, 1/2], whose exponent is raised.
-[[gnu::always_inline]] inline float power_of_2(float x) {
+// e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times most
+// numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
+constexpr float kLeast = -69.0f;
+[[gnu::always_inline]] inline float exponential(float x) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
-  const float shifted = x + kRound;
-  const float r = x - (shifted - kRound);
+  constexpr float kLog2E = 0x1.715476p+0f;
+  const float within = x < kLeast ? kLeast : x;
+  const float shifted = within * kLog2E + kRound;
+  const float r = within * kLog2E - (shifted - kRound);
   float p = 0x1.5bba16p-10f;
   p = p * r + 0x1.3cea88p-7f;
   p = p * r + 0x1.c6b752p-5f;
@@ -147,8 +148,8 @@ constexpr float kLeast = -100.0f;  // 2^-100 weighs nothing beside 1, and is no 
   return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
 }
 
-FERRY_KERNEL void add_scaled(float* row, size_t count, const float* bias) {
-  for (size_t s = 0; s < count; ++s) row[s] += bias[s] * kLog2E;
+FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
+  for (size_t s = 0; s < count; ++s) row[s] += bias[s];
 }
 
 // The greatest of a row, which is filled up to a multiple of kParts with what weighs nothing.
@@ -165,18 +166,17 @@ FERRY_KERNEL float fill_and_find_greatest(float* row, size_t count) {
   return reduce(most, [](Quad x, Quad y) { return x > y ? x : y; });
 }
 
-// row = 2^(row - most), up to a multiple of kParts; the sum of it without what is behind `count`.
+// row = e^(row - most), up to a multiple of kParts; the sum of it without what is behind `count`.
 FERRY_KERNEL float exponentiate(float* row, size_t count, float most) {
   float sums[kParts] = {};
   for (size_t s = 0; s < count; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) {
-      const float x = row[s + k] - most;
-      row[s + k] = power_of_2(x < kLeast ? kLeast : x);
+      row[s + k] = exponential(row[s + k] - most);
       sums[k] += row[s + k];
     }
   }
-  return reduce(sums, [](Quad x, Quad y) { return x + y; }) -
-         static_cast<float>((kParts - count % kParts) % kParts) * 0x1p-100f;
+  const float behind = static_cast<float>((kParts - count % kParts) % kParts) * exponential(kLeast);
+  return reduce(sums, [](Quad x, Quad y) { return x + y; }) - behind;
 }
 
 struct Bias {
@@ -279,7 +279,7 @@ class Attention : public Op {
 
     float most[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
     std::fill_n(most, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
-    std::fill_n(scale, kQueries, scale_ * kLog2E);
+    std::fill_n(scale, kQueries, scale_);
     alignas(64) float scores[kQueries][kKeys + kParts];
     const float* weights[kQueries];
     for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
@@ -293,9 +293,9 @@ class Attention : public Op {
       }
       for (size_t i = 0; i < rows; ++i) {
         for (const Bias& bias : biases_)
-          if (const float* row = bias.row(n, head, first + i, keys_)) add_scaled(scores[i], count, row + begin);
+          if (const float* row = bias.row(n, head, first + i, keys_)) add(scores[i], count, row + begin);
         const float new_most = std::max(most[i], fill_and_find_greatest(scores[i], count));
-        keep[i] = begin == 0 ? 0.0f : sums[i] * std::exp2(most[i] - new_most);
+        keep[i] = begin == 0 ? 0.0f : sums[i] * std::exp(most[i] - new_most);
         most[i] = new_most;
       }
       // A loop of its own: no row waits for its greatest.
