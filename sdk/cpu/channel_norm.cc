@@ -8,8 +8,8 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kChunk = 32, kTogether = 2;  // channels and rows whose sums are kept in registers
-constexpr size_t kRun = 128;                  // rows that are added up in float
+constexpr size_t kChunk = 32;  // channels whose sums are kept in registers
+constexpr size_t kRun = 128;   // rows that are added up in float
 
 // The variance is of deviations from the mean, never a difference of large numbers.
 template <bool kSquares>
@@ -23,16 +23,11 @@ template <bool kSquares>
                                             double* sums) {
   size_t c = 0;
   for (; c + kChunk <= channels; c += kChunk) {
-    float sum[kTogether][kChunk] = {}, mean[kChunk];
+    float sum[kChunk] = {}, mean[kChunk];
     std::copy_n(means + c, kChunk, mean);
-    size_t row = 0;
-    for (; row + kTogether <= rows; row += kTogether) {
-      for (size_t i = 0; i < kTogether; ++i)
-        for (size_t k = 0; k < kChunk; ++k) sum[i][k] += term<kSquares>(x[(row + i) * channels + c + k], mean[k]);
-    }
-    for (; row < rows; ++row)
-      for (size_t k = 0; k < kChunk; ++k) sum[0][k] += term<kSquares>(x[row * channels + c + k], mean[k]);
-    for (size_t k = 0; k < kChunk; ++k) sums[c + k] += static_cast<double>(sum[0][k] + sum[1][k]);
+    for (size_t row = 0; row < rows; ++row)
+      for (size_t k = 0; k < kChunk; ++k) sum[k] += term<kSquares>(x[row * channels + c + k], mean[k]);
+    for (size_t k = 0; k < kChunk; ++k) sums[c + k] += static_cast<double>(sum[k]);
   }
   for (size_t row = 0; row < rows; ++row) {
     FERRY_INDEPENDENT

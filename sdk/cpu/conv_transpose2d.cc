@@ -77,10 +77,6 @@ class Windows : public Op {
         kernel_w_(static_cast<size_t>(weight[2])),
         inputs_(static_cast<size_t>(weight[3])) {}
 
-  Gemm gemm(const fbs::ConvTranspose2d& p) const {
-    return {1, inputs_, kernel_h_ * kernel_w_ * outputs_, p.output_min(), p.output_max()};
-  }
-
   Status create(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation) {
     const size_t cells = kernel_h_ * kernel_w_;
     std::vector<float> by_cell(cells * outputs_ * inputs_), biases(bias != nullptr ? cells * outputs_ : 0);
@@ -160,14 +156,12 @@ Status create_conv_transpose2d(const Model& model, const fbs::Operator& op, std:
   FERRY_TRY(constant_input(model, op, 1, &weight));
   FERRY_TRY(constant_input(model, op, 2, &bias));
   WeightsCache::Creation creation(model.weights_cache(), &op);
-  if (windows_are_apart(params, shape)) {
+  const Gemm gemm{1, static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max()};
+  if (windows_are_apart(params, shape) && gemm_avx512_pays(elements(x, 0, 3), gemm)) {
     auto windows = std::make_unique<Windows>(shape);
-    const Gemm gemm = windows->gemm(params);
-    if (gemm_avx512_pays(elements(x, 0, 3), gemm)) {
-      FERRY_TRY(windows->create(gemm, weight.data, bias.data, creation));
-      *out = std::move(windows);
-      return {};
-    }
+    FERRY_TRY(windows->create(gemm, weight.data, bias.data, creation));
+    *out = std::move(windows);
+    return {};
   }
   auto conv = std::make_unique<ConvTranspose2d>(params, shape);
   FERRY_TRY(conv->create(weight.data, bias.data, creation));

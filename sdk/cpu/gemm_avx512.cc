@@ -367,7 +367,6 @@ Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, 
 
 namespace ferry::cpu {
 
-bool gemm_avx512_pays(size_t, const Gemm&) { return false; }
 Status create_gemm_avx512(const Gemm&, const float*, const float*, WeightsCache::Creation&, std::unique_ptr<Op>*) {
   return {};
 }

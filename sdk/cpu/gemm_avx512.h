@@ -13,8 +13,13 @@ struct Gemm {
   float output_min = 0, output_max = 0;
 };
 
-// Whether this machine and a product of `rows` rows gain by it. False on machines without AVX-512.
+// Whether this machine and a product of `rows` rows gain by it. False on machines without AVX-512; inline on those that
+// never have it, which are spared what would follow.
+#if defined(__x86_64__) && defined(__gnu_linux__)
 bool gemm_avx512_pays(size_t rows, const Gemm& gemm);
+#else
+inline bool gemm_avx512_pays(size_t, const Gemm&) { return false; }
+#endif
 
 // An op from [...,groups*inputs] to [...,groups*outputs]. Weights are [groups,outputs,inputs], the bias [groups,outputs]
 // or null; both are read only where the cache has no packed ones.

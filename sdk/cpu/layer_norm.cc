@@ -33,51 +33,48 @@ struct Affine {
   bool centered;
 };
 
-// (x - mean) / sqrt(variance + epsilon) * weight + bias, of kRows rows. The variance is of deviations from the mean, never a
-// difference of large numbers. Not centered, the mean counts as 0.
-template <size_t kRows>
-[[gnu::always_inline]] inline void normalize(const float* x, const Affine& affine, float* y) {
-  const size_t count = affine.channels, whole = count / kLanes * kLanes;
-  float mean[kRows] = {}, scale[kRows];
+// (x - mean) / sqrt(variance + epsilon) * weight + bias, of a row and of the next unless it is `alone`. The variance is of
+// deviations from the mean, never a difference of large numbers. Not centered, the mean counts as 0.
+[[gnu::always_inline]] inline void normalize(const float* x, bool alone, const Affine& affine, float* y) {
+  const size_t count = affine.channels, whole = count / kLanes * kLanes, step = alone ? 0 : count;
+  float mean[kTogether] = {}, scale[kTogether];
   if (affine.centered) {
-    float sums[kRows][kLanes] = {};
+    float sums[kTogether][kLanes] = {};
     for (size_t i = 0; i < whole; i += kLanes) {
-      for (size_t row = 0; row < kRows; ++row)
-        for (size_t k = 0; k < kLanes; ++k) sums[row][k] += x[row * count + i + k];
+      for (size_t row = 0; row < kTogether; ++row)
+        for (size_t k = 0; k < kLanes; ++k) sums[row][k] += x[row * step + i + k];
     }
-    for (size_t row = 0; row < kRows; ++row) {
-      for (size_t i = whole; i < count; ++i) sums[row][i - whole] += x[row * count + i];
+    for (size_t row = 0; row < kTogether; ++row) {
+      for (size_t i = whole; i < count; ++i) sums[row][i - whole] += x[row * step + i];
       mean[row] = total(sums[row]) / static_cast<float>(count);
     }
   }
-  float squares[kRows][kLanes] = {};
+  float squares[kTogether][kLanes] = {};
   for (size_t i = 0; i < whole; i += kLanes) {
-    for (size_t row = 0; row < kRows; ++row) {
-      const float* from = x + row * count + i;
+    for (size_t row = 0; row < kTogether; ++row) {
+      const float* from = x + row * step + i;
       for (size_t k = 0; k < kLanes; ++k) squares[row][k] += (from[k] - mean[row]) * (from[k] - mean[row]);
       // The next rows, while these come from the L1 cache.
-      for (size_t k = 0; k < kLanes; k += 16) __builtin_prefetch(from + kRows * count + k);
+      for (size_t k = 0; k < kLanes; k += 16) __builtin_prefetch(from + kTogether * count + k);
     }
   }
-  for (size_t row = 0; row < kRows; ++row) {
+  for (size_t row = 0; row < kTogether; ++row) {
     for (size_t i = whole; i < count; ++i) {
-      const float deviation = x[row * count + i] - mean[row];
+      const float deviation = x[row * step + i] - mean[row];
       squares[row][i - whole] += deviation * deviation;
     }
     scale[row] = 1.0f / std::sqrt(total(squares[row]) / static_cast<float>(count) + affine.epsilon);
   }
-  FERRY_INDEPENDENT
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t row = 0; row < kRows; ++row)
-      y[row * count + i] = (x[row * count + i] - mean[row]) * scale[row] * affine.weight[i] + affine.bias[i];
+  for (size_t row = 0; row < (alone ? 1 : kTogether); ++row, x += count, y += count) {
+    FERRY_INDEPENDENT
+    for (size_t i = 0; i < count; ++i) y[i] = (x[i] - mean[row]) * scale[row] * affine.weight[i] + affine.bias[i];
   }
 }
 
 FERRY_KERNEL void normalize_rows(const float* x, size_t rows, const Affine& affine, float* y) {
-  size_t row = 0;
-  for (; row + kTogether <= rows; row += kTogether)
-    normalize<kTogether>(x + row * affine.channels, affine, y + row * affine.channels);
-  for (; row < rows; ++row) normalize<1>(x + row * affine.channels, affine, y + row * affine.channels);
+  const size_t channels = affine.channels;
+  for (size_t row = 0; row < rows; row += kTogether)
+    normalize(x + row * channels, rows - row < kTogether, affine, y + row * channels);
 }
 
 class LayerNorm : public Op {

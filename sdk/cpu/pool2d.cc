@@ -20,7 +20,7 @@ struct Side {
   int64_t input, output, kernel, stride, before, after;
 };
 
-std::vector<Range> ranges(const Side& side, bool count_padding) {
+[[gnu::cold]] std::vector<Range> ranges(const Side& side, bool count_padding) {
   std::vector<Range> out;
   for (int64_t i = 0; i < side.output; ++i) {
     const int64_t start = i * side.stride - side.before;

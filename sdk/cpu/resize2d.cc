@@ -27,7 +27,7 @@ double cubic(double distance) {
 }
 
 // Of output cell `index` of `to`, from an axis of `from` cells. The centre is a fraction of whole numbers, exact for every size.
-Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
+[[gnu::cold]] Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
   if (p.kind() == fbs::ResizeKind::Nearest) return {{static_cast<size_t>(index * from / to)}, {1.0f}};
   const int64_t denominator = p.align_corners() ? std::max<int64_t>(to - 1, 1) : 2 * to;
   int64_t numerator = p.align_corners() ? index * (from - 1) : (2 * index + 1) * from - to;
@@ -42,6 +42,12 @@ Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
     out.weights[place] = static_cast<float>(bilinear ? (k == 0 ? 1 - fraction : fraction)
                                                      : cubic(fraction - static_cast<double>(k - 1)));
   }
+  return out;
+}
+
+[[gnu::cold]] std::vector<Taps> all_taps(const fbs::Resize2d& p, int64_t from, int64_t to) {
+  std::vector<Taps> out;
+  for (int64_t i = 0; i < to; ++i) out.push_back(taps(p, i, from, to));
   return out;
 }
 
@@ -112,10 +118,8 @@ class Resize2d : public Op {
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
     const Shape& x = inputs[0];
-    rows_.clear();
-    columns_.clear();
-    for (int32_t i = 0; i < output[1]; ++i) rows_.push_back(taps(params_, i, x[1], output[1]));
-    for (int32_t i = 0; i < output[2]; ++i) columns_.push_back(taps(params_, i, x[2], output[2]));
+    rows_ = all_taps(params_, x[1], output[1]);
+    columns_ = all_taps(params_, x[2], output[2]);
     batch_ = static_cast<size_t>(x[0]);
     height_ = static_cast<size_t>(x[1]);
     channels_ = static_cast<size_t>(x[3]);
