@@ -55,7 +55,7 @@ case $way in
     for header in "$prefix"/include/ferry/*.hpp; do
       [ -e "$header" ] || continue
       echo "#include <ferry/$(basename "$header")>" >alone.cc
-      "$CXX" -std=c++20 -pedantic -Wall -Wextra -Wshadow -Werror -fno-exceptions -fno-rtti -I"$prefix/include" \
+      "$CXX" -std=c++17 -pedantic -Wall -Wextra -Wshadow -Werror -fno-exceptions -fno-rtti -I"$prefix/include" \
         -fsyntax-only alone.cc
     done
     ;;
