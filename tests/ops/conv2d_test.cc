@@ -133,9 +133,10 @@ TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   }
 }
 
-// Pictures wide enough to be read where they lie (sdk/cpu/depthwise_avx512.cc).
+// Tiles inside a picture are read where they lie, others are copied (sdk/cpu/depthwise_avx512.cc): several of each, over
+// more rows than a tile has.
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
-  for (const int kernel : {3, 4, 5})
+  for (const int kernel : {3, 4, 5, 7, 9})
     for (const int channels : {16, 48, 64}) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", " << channels << " channels");
       fbs::Conv2dT p = conv(1, 1, channels);
@@ -145,6 +146,41 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
       p.stride_h = p.stride_w = 2;
       expect_like_oracle(p, {input({2, 13, 122, channels}), weight, constant({channels})}, kBound);
     }
+}
+
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnEveryWidth) {
+  for (const int kernel : {3, 5, 7, 9})
+    for (int width = kernel; width < kernel + 9; ++width) {
+      SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", width " << width);
+      const Operand weight = constant({24, kernel, kernel, 1});
+      expect_like_oracle(conv(1, 0, 24), {input({1, 17, width, 24}), weight, constant({24})}, kBound);
+      expect_like_oracle(conv(2, kernel / 2, 24), {input({1, 17, width, 24}), weight, constant({24})}, kBound);
+    }
+}
+
+TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWithUnevenPadding) {
+  for (const int kernel : {3, 5, 7, 9}) {
+    SCOPED_TRACE(::testing::Message() << "kernel " << kernel);
+    fbs::Conv2dT p = conv(1, 0, 48);
+    p.pad_top = kernel + 2;  // whole rows of the output read nothing of the picture
+    p.pad_left = kernel - 1;
+    p.pad_right = 1;
+    const Operand weight = constant({48, kernel, kernel, 1});
+    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kBound);
+    p.stride_h = 2;
+    p.pad_bottom = kernel + 3;
+    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kBound);
+    p.stride_w = 2;
+    p.output_min = 0;
+    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kBound);
+  }
+}
+
+TEST(Conv2d, MatchesTheOracleForRectangularDepthwiseKernels) {
+  fbs::Conv2dT p = conv(1, 2, 20);
+  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 1, 5, 1}), constant({20})}, kBound);
+  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 5, 1, 1}), constant({20})}, kBound);
+  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 2, 17, 1}), constant({20})}, kBound);
 }
 
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWiderThanThePicture) {
