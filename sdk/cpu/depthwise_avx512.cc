@@ -5,6 +5,7 @@
 #include <pthreadpool.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "sdk/cpu/depthwise_kernels_avx512.h"
@@ -15,17 +16,18 @@ namespace {
 
 using namespace depthwise;
 
-constexpr int64_t kMostStride = 2, kTallest = 16;  // of a kernel: what a tile reads stays in the L1 cache
-constexpr int64_t kBand = 8;                       // rows of a tile
+constexpr int64_t kMostStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
+constexpr int64_t kBand = 8;  // rows of a tile: what it reads and writes stays in the L1 cache
+constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
+
+using Inside = std::array<__mmask16, (kPixels - 1) * kMostStride + kWidest>;
 
 // For prefetching: what may be outside of the array has no pointer.
 uintptr_t address(const float* array, int64_t offset) {
   return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(float);
 }
 
-// A task computes a strip of output rows, all or some vectors of channels, tile by tile. A tile reads the picture where
-// it lies if it is inside and its vectors are whole; else it copies what it needs, with borders of zeros, to where that
-// is dense.
+// A task computes a strip of output rows, all or some vectors of channels, tile by tile.
 class DepthwiseAvx512 : public Op {
  public:
   DepthwiseAvx512(const fbs::Conv2d& params, const Shape& weight)
@@ -53,9 +55,7 @@ class DepthwiseAvx512 : public Op {
     const size_t threads = pthreadpool_get_threads_count(pool), strips = static_cast<size_t>(output[0]) * strips_;
     const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
     block_ = (vectors() + blocks - 1) / blocks;
-    const int64_t rows = (kBand - 1) * params_.stride_h() + kernel_h_;
-    copy_size_ = static_cast<size_t>(rows * columns(static_cast<int64_t>(kPixels))) * kLanes;
-    *workspace = threads * thread_size() * sizeof(float);
+    *workspace = after_ ? threads * kTileSize * sizeof(float) : 0;
     return {};
   }
 
@@ -70,7 +70,7 @@ class DepthwiseAvx512 : public Op {
     const auto task = [](void* self, size_t thread, size_t image, size_t strip, size_t vector, size_t count) {
       const auto* op = static_cast<const DepthwiseAvx512*>(self);
       op->compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
-                        op->workspace_ + thread * op->thread_size());
+                        op->workspace_ + thread * kTileSize);
     };
     pthreadpool_parallelize_3d_tile_1d_with_thread(pool, task, this, static_cast<size_t>(output_shape_[0]), strips_,
                                                    vectors(), block_, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
@@ -85,18 +85,15 @@ class DepthwiseAvx512 : public Op {
  private:
   size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
-  // Of the input, that `count` pixels are computed from.
-  int64_t columns(int64_t count) const { return (count - 1) * params_.stride_w() + kernel_w_; }
-  // Of the workspace: a tile's copied input and its output, where a function is still to be applied to that.
-  size_t thread_size() const { return copy_size_ + static_cast<size_t>(kBand) * kPixels * kLanes; }
 
+  template <bool kMasked>
   Compute kernel(size_t count) const {
     const int64_t slides = params_.stride_w() == 1 ? kernel_w_ : 1;
-    if (slides == 3) return kCompute<3>[count - 1];
-    if (slides == 5) return kCompute<5>[count - 1];
-    if (slides == 7) return kCompute<7>[count - 1];
-    if (slides == 9) return kCompute<9>[count - 1];
-    return kCompute<1>[count - 1];
+    if (slides == 3) return kCompute<3, kMasked>[count - 1];
+    if (slides == 5) return kCompute<5, kMasked>[count - 1];
+    if (slides == 7) return kCompute<7, kMasked>[count - 1];
+    if (slides == 9) return kCompute<9, kMasked>[count - 1];
+    return kCompute<1, kMasked>[count - 1];
   }
 
   // Output rows from `y` on.
@@ -109,7 +106,10 @@ class DepthwiseAvx512 : public Op {
     Tile tile{};
     tile.top = top - first;
     tile.lines = input_shape_[1] - first;
-    tile.stride = stride_h;
+    tile.stride_h = stride_h;
+    tile.stride_w = static_cast<size_t>(stride_w);
+    tile.line = static_cast<size_t>(width) * channels_;
+    tile.cell = channels_;
     tile.kernel_h = kernel_h_;
     tile.kernel_w = kernel_w_;
     tile.low = params_.output_min();
@@ -123,12 +123,7 @@ class DepthwiseAvx512 : public Op {
     for (int64_t x = 0, count; x < out_w; x += count) {
       const int64_t pieces = (out_w - x + static_cast<int64_t>(kPixels) - 1) / static_cast<int64_t>(kPixels);
       count = (out_w - x + pieces - 1) / pieces;
-      const Compute compute = kernel(static_cast<size_t>(count));
       const int64_t left = x * stride_w - params_.pad_left();
-      const bool direct = channels_ % kLanes == 0 && left >= 0 && left + columns(count) <= width;
-      tile.cell = direct ? channels_ : kLanes;
-      tile.step = static_cast<size_t>(stride_w) * tile.cell;
-      tile.line = static_cast<size_t>(direct ? width : columns(count)) * tile.cell;
       tile.y_row = static_cast<size_t>(after_ ? count : out_w) * tile.y_step;
       for (size_t vector = first_vector; vector < end_vector; ++vector) {
         const int64_t channels = static_cast<int64_t>(channels_);
@@ -140,44 +135,31 @@ class DepthwiseAvx512 : public Op {
         const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
         tile.next_x = address(picture, (line * width + column) * channels + next_c);
         tile.next_y = address(strip, (down * out_w + next_x) * channels + next_c);
-        const float* from = picture + (first * width + left) * channels + static_cast<int64_t>(vector * kLanes);
+        tile.x = picture + (first * width + left) * channels + static_cast<int64_t>(vector * kLanes);
         float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
-        compute_tile(tile, compute, vector, from, left, count, direct, workspace, to);
+        compute_tile(tile, vector, left, count, to, workspace);
       }
     }
   }
 
-  // A vector of channels of `count` pixels. `from`: the first line, at the first pixel's first column, which is column
-  // `left` of the picture.
-  void compute_tile(Tile& tile, Compute compute, size_t vector, const float* from, int64_t left, int64_t count,
-                    bool direct, float* workspace, float* to) const {
-    const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
+  // `count` pixels, of which the first one's window begins at column `left` of the picture. What windows have beside
+  // the picture, and lanes without a channel, are masked: the CPU touches no memory there, and they count as zeros.
+  void compute_tile(Tile& tile, size_t vector, int64_t left, int64_t count, float* to, float* result) const {
+    const size_t channels = std::min(channels_ - vector * kLanes, kLanes), pixels = static_cast<size_t>(count);
     const auto lanes = static_cast<__mmask16>((1u << channels) - 1);
-    float* const result = workspace + copy_size_;
-    if (!direct) copy_in(tile, from, left, columns(count), lanes, workspace);
-    tile.x = direct ? from : workspace;
+    const int64_t width = input_shape_[2], columns = (count - 1) * params_.stride_w() + kernel_w_;
+    const bool masked = left < 0 || left + columns > width || channels < kLanes;
+    Inside inside;
+    for (int64_t i = 0; masked && i < columns; ++i)
+      inside[static_cast<size_t>(i)] = left + i >= 0 && left + i < width ? lanes : __mmask16{0};
+    tile.inside = inside.data();
     tile.weights = weights_ + vector * vector_weights();
     tile.y = after_ ? result : to;
     tile.lanes = after_ ? __mmask16{0xffff} : lanes;
-    compute(tile);
+    (masked ? kernel<true>(pixels) : kernel<false>(pixels))(tile);
     if (after_) {
       after_(result, result, static_cast<size_t>(tile.rows) * tile.y_row);
       copy_out(result, tile.rows, count, lanes, to);
-    }
-  }
-
-  [[gnu::target("avx512f")]] void copy_in(const Tile& tile, const float* from, int64_t left, int64_t columns,
-                                          __mmask16 lanes, float* to) const {
-    const int64_t width = input_shape_[2];
-    const int64_t lines = std::min(tile.top + (tile.rows - 1) * tile.stride + kernel_h_, tile.lines);
-    const int64_t begin = std::clamp<int64_t>(-left, 0, columns);
-    const int64_t end = std::clamp<int64_t>(width - left, begin, columns);  // columns [begin, end) are in the picture
-    for (int64_t line = 0; line < lines; ++line, from += static_cast<size_t>(width) * channels_) {
-      const float* x = from + begin * static_cast<int64_t>(channels_);
-      for (int64_t i = 0; i < begin; ++i, to += kLanes) _mm512_store_ps(to, _mm512_setzero_ps());
-      for (int64_t i = begin; i < end; ++i, to += kLanes, x += channels_)
-        _mm512_store_ps(to, _mm512_maskz_loadu_ps(lanes, x));
-      for (int64_t i = end; i < columns; ++i, to += kLanes) _mm512_store_ps(to, _mm512_setzero_ps());
     }
   }
 
@@ -193,9 +175,8 @@ class DepthwiseAvx512 : public Op {
   int64_t kernel_h_, kernel_w_;
   Elementwise after_;
   Shape input_shape_, output_shape_;
-  size_t strips_ = 1;     // of a picture
-  size_t block_ = 1;      // vectors of a task
-  size_t copy_size_ = 0;  // of a tile's input
+  size_t strips_ = 1;  // of a picture
+  size_t block_ = 1;   // vectors of a task
   const float *weights_ = nullptr, *input_ = nullptr;
   float *output_ = nullptr, *workspace_ = nullptr;
 };
@@ -204,8 +185,8 @@ class DepthwiseAvx512 : public Op {
 
 bool depthwise_avx512_pays(const fbs::Conv2d& params, const Shape& weight) {
   return params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
-         params.dilation_h() == 1 && params.dilation_w() == 1 && params.stride_h() <= kMostStride &&
-         params.stride_w() <= kMostStride && __builtin_cpu_supports("avx512f");
+         weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
+         params.stride_h() <= kMostStride && params.stride_w() <= kMostStride && __builtin_cpu_supports("avx512f");
 }
 
 Status create_depthwise_avx512(const fbs::Conv2d& params, const Shape& shape, const float* weight, const float* bias,
