@@ -13,7 +13,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kTileRows = 6;  // of a product: with four vectors of values, 24 of sums; twice as many with one vector
+constexpr size_t kTileRows = 6;             // of a product: with four vectors of values, 24 of sums
 constexpr size_t kQueries = 8 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
 constexpr size_t kPanel = 64;               // keys whose numbers lie together
@@ -65,7 +65,8 @@ template <size_t kBytes, size_t kCount, size_t kRows>
 template <size_t kBytes, size_t kCount>
 [[gnu::always_inline]] inline void multiply_with(const Product& p, size_t x = 0) {
   constexpr size_t kWidth = kCount * kBytes / sizeof(float);
-  constexpr size_t kRows = kCount == 1 ? 2 * kTileRows : kTileRows;
+  // With one vector of 512 bits, six sums would wait for each other.
+  constexpr size_t kRows = kBytes == 64 && kCount == 1 ? 2 * kTileRows : kTileRows;
   const size_t turns = (p.count + kDepth - 1) / kDepth;
   for (; x + kWidth <= p.width; x += kWidth)
     for (size_t turn = 0; turn < turns; ++turn)
