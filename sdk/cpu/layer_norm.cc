@@ -39,7 +39,7 @@ struct Affine {
   const size_t count = affine.channels, whole = count / kLanes * kLanes, step = alone ? 0 : count;
   float mean[kTogether] = {}, scale[kTogether];
   if (affine.centered) {
-    float sums[kTogether][kLanes] = {};
+    alignas(64) float sums[kTogether][kLanes] = {};
     for (size_t i = 0; i < whole; i += kLanes) {
       for (size_t row = 0; row < kTogether; ++row)
         for (size_t k = 0; k < kLanes; ++k) sums[row][k] += x[row * step + i + k];
@@ -49,7 +49,7 @@ struct Affine {
       mean[row] = total(sums[row]) / static_cast<float>(count);
     }
   }
-  float squares[kTogether][kLanes] = {};
+  alignas(64) float squares[kTogether][kLanes] = {};
   for (size_t i = 0; i < whole; i += kLanes) {
     for (size_t row = 0; row < kTogether; ++row) {
       const float* from = x + row * step + i;

@@ -13,10 +13,12 @@ namespace {
 constexpr size_t kMostTaps = 4;
 constexpr size_t kBandSize = 4096;  // numbers
 
+using Weights = std::array<float, kMostTaps>;
+
 // The cells along one side that an output cell is made of, and their weights.
 struct Taps {
   std::array<size_t, kMostTaps> cells;
-  std::array<float, kMostTaps> weights;
+  Weights weights;
 };
 
 // Keys 1981, a = -0.75: the weight of a cell at `distance`, below 2.
@@ -51,16 +53,17 @@ double cubic(double distance) {
   return out;
 }
 
-// out = the sum of kCells runs of numbers, each times its weight.
-template <size_t kCells>
-[[gnu::always_inline]] inline void blend(const std::array<const float*, kCells>& cells,
-                                         const std::array<float, kCells>& weights, size_t count, float* out) {
+// Of each of kOutputs runs of numbers, one after the other: the sum of four runs, each times its weight.
+template <size_t kOutputs>
+[[gnu::always_inline]] inline void blend(const std::array<const float*, kMostTaps>& cells,
+                                         const std::array<Weights, kOutputs>& weights, size_t count, float* out) {
   FERRY_INDEPENDENT
-#pragma GCC unroll 2
   for (size_t i = 0; i < count; ++i) {
-    float sum = cells[0][i] * weights[0];
-    for (size_t k = 1; k < kCells; ++k) sum += cells[k][i] * weights[k];
-    out[i] = sum;
+    const float a = cells[0][i], b = cells[1][i], c = cells[2][i], d = cells[3][i];
+    for (size_t k = 0; k < kOutputs; ++k) {
+      const Weights& w = weights[k];
+      out[k * count + i] = a * w[0] + b * w[1] + c * w[2] + d * w[3];
+    }
   }
 }
 
@@ -82,34 +85,47 @@ void nearest(const Row& row) {
   }
 }
 
+// Each pixel of a row, or two that the same cells make, from `cells_of` and `weights_of` a column.
+template <typename Cells, typename WeightsOf>
+[[gnu::always_inline]] inline void blend_columns(const Row& row, const Cells& cells_of, const WeightsOf& weights_of) {
+  float* out = row.out;
+  for (size_t i = 0; i < row.columns.size(); out += row.channels) {
+    const Taps& x = row.columns[i++];
+    if (i < row.columns.size() && row.columns[i].cells == x.cells) {
+      blend<2>(cells_of(x), {weights_of(x), weights_of(row.columns[i++])}, row.channels, out);
+      out += row.channels;
+    } else {
+      blend<1>(cells_of(x), {weights_of(x)}, row.channels, out);
+    }
+  }
+}
+
 // Of four cells at once: what they would make of two is not worth storing.
 FERRY_KERNEL void bilinear(const Row& row) {
   const float *above = row.picture + row.taps.cells[0] * row.stride,
               *below = row.picture + row.taps.cells[1] * row.stride;
-  const auto [up, down, unused, ignored] = row.taps.weights;
-  float* out = row.out;
-  for (const Taps& x : row.columns) {
+  const auto cells = [&](const Taps& x) {
     const size_t left = x.cells[0] * row.channels, right = x.cells[1] * row.channels;
-    blend<4>({above + left, above + right, below + left, below + right},
-             {up * x.weights[0], up * x.weights[1], down * x.weights[0], down * x.weights[1]}, row.channels, out);
-    out += row.channels;
-  }
+    return std::array<const float*, kMostTaps>{above + left, above + right, below + left, below + right};
+  };
+  const float up = row.taps.weights[0], down = row.taps.weights[1];
+  blend_columns(row, cells, [&](const Taps& x) {
+    return Weights{up * x.weights[0], up * x.weights[1], down * x.weights[0], down * x.weights[1]};
+  });
 }
 
 // `line`: for the rows that the output is made of, blended.
 FERRY_KERNEL void bicubic(const Row& row, float* line) {
-  const auto blend_taps = [](const float* from, size_t stride, const Taps& taps, size_t count, float* out) {
+  const auto runs = [](const float* from, size_t stride, const Taps& taps) {
     const auto& [a, b, c, d] = taps.cells;
-    blend<4>({from + a * stride, from + b * stride, from + c * stride, from + d * stride}, taps.weights, count, out);
+    return std::array<const float*, kMostTaps>{from + a * stride, from + b * stride, from + c * stride,
+                                               from + d * stride};
   };
   const size_t first = row.columns.front().cells.front() * row.channels;
   const size_t end = (row.columns.back().cells.back() + 1) * row.channels;
-  blend_taps(row.picture + first, row.stride, row.taps, end - first, line + first);
-  float* out = row.out;
-  for (const Taps& x : row.columns) {
-    blend_taps(line, row.channels, x, row.channels, out);
-    out += row.channels;
-  }
+  blend<1>(runs(row.picture + first, row.stride, row.taps), {row.taps.weights}, end - first, line + first);
+  blend_columns(
+      row, [&](const Taps& x) { return runs(line, row.channels, x); }, [](const Taps& x) { return x.weights; });
 }
 
 class Resize2d : public Op {
