@@ -78,6 +78,7 @@ class Windows : public Op {
         inputs_(static_cast<size_t>(weight[3])) {}
 
   Status create(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation) {
+    if (creation.has_packed()) return create_gemm_avx512(gemm, nullptr, nullptr, creation, &product_);
     const size_t cells = kernel_h_ * kernel_w_;
     std::vector<float> by_cell(cells * outputs_ * inputs_), biases(bias != nullptr ? cells * outputs_ : 0);
     for (size_t cell = 0; cell < cells; ++cell) {
@@ -115,7 +116,7 @@ class Windows : public Op {
  private:
   static constexpr size_t kTogetherBytes = 256 << 10;  // of windows: they stay in the L2 cache
 
-  // Rows of the input from `first` on.
+  // Rows of the input from `first` on. The product's reshape() and setup() only note sizes and addresses.
   Status run(pthreadpool_t pool, size_t first, size_t count) {
     const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
     const void* input = input_ + first * width_ * inputs_;
