@@ -1,7 +1,7 @@
 // How far each kernel that XNNPACK lacks is from the machine's limit, on one core: the longer of the time that memory
 // needs to stream the operator's inputs and output, and that the core's multiply-adds need for its arithmetic. Both are
-// measured here, the stream by copies of the same size, the arithmetic by a matrix product in the L1 cache. Run it on a quiet machine; prints a table for
-// docs/performance.md. `kernel_limits [NAME...]`: those alone whose names begin so.
+// measured here, the stream by copies of the same size, the arithmetic by a matrix product in the L1 cache. Run it on a
+// quiet machine; prints a table for docs/performance.md. `kernel_limits [NAME...]`: those alone whose names begin so.
 #include <ferry/ferry.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ constexpr size_t kTileRows = 6, kTileDepth = 128;
 // the L1 cache.
 template <size_t kBytes, size_t kVectors>
 [[gnu::always_inline]] inline void multiply_tile(const float* a, const float* b, float* y) {
-  typedef float Wide __attribute__((vector_size(kBytes)));
+  typedef float Wide __attribute__((vector_size(kBytes), may_alias));
   const Wide* vectors = reinterpret_cast<const Wide*>(b);
   Wide sums[kTileRows][kVectors];
 #pragma GCC unroll 6

@@ -67,6 +67,14 @@ TEST(GroupNorm, MatchesTheOracle) {
   expect_like_oracle(group_norm(4, 0.25f), operands({2, 60, 61, 8}), kBound);
 }
 
+// As a layer norm does.
+TEST(GroupNorm, KeepsItsDigitsFarFromZero) {
+  for (const int places : {7, 60}) {
+    SCOPED_TRACE(places);
+    expect_like_oracle(group_norm(32), operands({2, places, places, 64}, 99, 101), 3e-5);
+  }
+}
+
 TEST(Grn, MatchesTheOracle) {
   for (const int channels : {1, 3, 16, 30, 384}) {
     SCOPED_TRACE(channels);
