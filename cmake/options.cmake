@@ -30,7 +30,8 @@ find_program(FERRY_CCACHE ccache)
 if(FERRY_CCACHE)
   foreach(lang C CXX)
     if(NOT CMAKE_${lang}_COMPILER_LAUNCHER)
-      set(CMAKE_${lang}_COMPILER_LAUNCHER "${FERRY_CCACHE}")
+      # Objects are the same in every clone, wherever it lies: what is compiled in one is known in the next.
+      set(CMAKE_${lang}_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${FERRY_CCACHE}")
     endif()
   endforeach()
 endif()
@@ -41,6 +42,9 @@ if(FERRY_SANITIZE)
   add_compile_options(-fsanitize=${FERRY_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FERRY_SANITIZE})
+  add_library(ferry_keep_mapped OBJECT tests/support/keep_mapped.c)
+  target_sources(ferry_options INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:ferry_keep_mapped>>)
 endif()
 
 # The sources of one room. CONFIGURE_DEPENDS: a new file is picked up by the next build without editing anything here.
