@@ -135,7 +135,7 @@ std::string preprocess_text(const fbs::Preprocess* p) {
   return text;
 }
 
-std::string task_text(const fbs::Model& graph) {
+std::string task_text(const fbs::Graph& graph) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p || p->task() == fbs::Task::Tensors) return "tensors";
   if (p->task() == fbs::Task::Embedding) return p->unit_length() ? "embedding of length 1" : "embedding";
@@ -184,7 +184,7 @@ void print_gpu(const Options& o, const Plan& plan) {
 }
 
 void print_text(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
-  const fbs::Model& graph = s.model->graph();
+  const fbs::Graph& graph = s.model->graph();
   const fbs::Provenance* from = graph.provenance();
   std::printf("%-12s  %s\n", "model", ferry_model_name(model.get()));
   if (from) {
@@ -280,7 +280,7 @@ nlohmann::json gpu_json(const Options& o, const Plan& plan) {
 }
 
 void print_json(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
-  const fbs::Model& graph = s.model->graph();
+  const fbs::Graph& graph = s.model->graph();
   nlohmann::json j;
   j["name"] = ferry_model_name(model.get());
   if (const fbs::Provenance* from = graph.provenance()) {

@@ -25,7 +25,7 @@ void print_json(const nlohmann::json& j) {
 // Multiplications with addition, of convolutions and linears.
 uint64_t count_macs(const Graph& graph) {
   uint64_t macs = 0;
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     if (!op->params.AsConv2d() && !op->params.AsLinear()) continue;
     const Shape weight = graph.shape(op->inputs[1]);
     macs += static_cast<uint64_t>(graph.shape(op->outputs.front()).elements()) *

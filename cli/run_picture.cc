@@ -41,7 +41,7 @@ std::string default_output(const std::string& picture, int scale) {
 }
 
 void enlarge(const RunOptions& o, const SessionHandle& session, const image::View& picture) {
-  const fbs::Model& graph = session->session->model().graph();
+  const fbs::Graph& graph = session->session->model().graph();
   const std::string path = o.output.empty() ? default_output(o.picture, graph.postprocess()->upscale()) : o.output;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
@@ -84,7 +84,7 @@ std::vector<float> embedding_of(const SessionHandle& session) {
 }
 
 int run_picture(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
-  const fbs::Model& graph = session->session->model().graph();
+  const fbs::Graph& graph = session->session->model().graph();
   const fbs::Task task = graph.postprocess() ? graph.postprocess()->task() : fbs::Task::Tensors;
   if (task != fbs::Task::ImageToImage && !o.output.empty())
     fail("-o: this model gives no picture; use --save for tensors");

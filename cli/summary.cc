@@ -27,7 +27,7 @@ Summary summarize(const std::string& path) {
   Summary s;
   check(Model::open(path.c_str(), &s.model));
   const Model& model = *s.model;
-  const fbs::Model& graph = model.graph();
+  const fbs::Graph& graph = model.graph();
   s.file_bytes = std::filesystem::file_size(path);
   for (const fbs::Buffer* buffer : *graph.buffers()) s.weight_bytes += buffer->size();
   for (int i = 0; i < static_cast<int>(graph.tensors()->size()); ++i) {

@@ -12,10 +12,9 @@ if(TARGET ferry_converter)
   target_link_libraries(ferry_test_support PUBLIC ferry_converter)
 endif()
 # What lies beside the project: fixtures, real weights. Tests that need it are skipped where it is absent.
-target_compile_definitions(ferry_test_support PUBLIC
-  FERRY_SOURCE_DIR="${PROJECT_SOURCE_DIR}" FERRY_BINARY_DIR="${PROJECT_BINARY_DIR}"
-  FERRY_COMMAND="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry"
-  $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/paths.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+  COMPILE_DEFINITIONS "FERRY_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";FERRY_BINARY_DIR=\"${PROJECT_BINARY_DIR}\";FERRY_COMMAND=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry\"")
+target_compile_definitions(ferry_test_support PUBLIC $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
 
 set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}")
 if(FERRY_SANITIZE)

@@ -50,15 +50,15 @@ nlohmann::json config_of(const Checkpoint& checkpoint, const Identified& network
 // The tensors that the graph's outputs are computed from.
 std::set<int> ancestors_of_outputs(const Graph& graph) {
   std::set<int> needed;
-  for (const auto& output : graph.model.outputs) needed.insert(static_cast<int>(output->tensor));
-  for (auto op = graph.model.operators.rbegin(); op != graph.model.operators.rend(); ++op)
+  for (const auto& output : graph.table.outputs) needed.insert(static_cast<int>(output->tensor));
+  for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op)
     if (needed.contains((*op)->outputs.front())) needed.insert((*op)->inputs.begin(), (*op)->inputs.end());
   return needed;
 }
 
 // The pyramid's maps become the outputs; what only the classifier needed is dead code then.
 void output_features(Graph& graph, const std::vector<int>& features) {
-  auto& model = graph.model;
+  auto& model = graph.table;
   model.outputs.clear();
   for (const int index : features) {
     const std::string name = "feat/" + std::to_string(index);
@@ -127,7 +127,7 @@ std::vector<std::string> labels_for(const ConvertOptions& options, const nlohman
 
 void describe(Graph& graph, const BuildOptions& build, const ConvertOptions& options, const nlohmann::json& config,
               const fbs::PreprocessT& recipe) {
-  auto& model = graph.model;
+  auto& model = graph.table;
   model.name = build.variant.name();
   if (!model.preprocess) model.preprocess = std::make_unique<fbs::PreprocessT>(recipe);
   const fbs::PortT& output = *model.outputs.front();
@@ -159,7 +159,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   step(options, "reading", 0.0);
   if (onnx::is_onnx_file(options.checkpoint)) {
     std::unique_ptr<Graph> graph = onnx::build_graph(options);
-    graph->model.provenance->options = option_strings(options);
+    graph->table.provenance->options = option_strings(options);
     return graph;
   }
   if (!options.shapes.empty()) fail("--shape %s: is for ONNX files only", options.shapes.front().c_str());
@@ -207,7 +207,7 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   } catch (const Error& error) {
     fail("%s as %s: %s", checkpoint->path().filename().string().c_str(), variant.name().c_str(), error.what());
   }
-  graph->model.provenance = provenance(options, *checkpoint, network, variant);
+  graph->table.provenance = provenance(options, *checkpoint, network, variant);
 
   step(options, "folding", 0.4);
   if (options.passes) run_passes(*graph, {.keep_taps = options.keep_taps});
@@ -226,7 +226,7 @@ Conversion convert(const ConvertOptions& options) {
   step(options, "writing", 0.9);
   write_file(options.output, blob);
   step(options, "done", 1.0);
-  const auto& model = graph->model;
+  const auto& model = graph->table;
   return {.family = model.provenance->family,
           .variant = model.provenance->variant,
           .framework = model.provenance->framework,

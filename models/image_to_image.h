@@ -31,15 +31,15 @@ inline Tensor image_to_image_input(Graph& graph, const BuildOptions& options, fb
   const std::string name = options.variant.name();
   if (options.in_chans != 3) fail("%s takes pictures of 3 channels, not %d", name.c_str(), options.in_chans);
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
-  graph.model.preprocess = std::make_unique<fbs::PreprocessT>();
-  graph.model.postprocess = std::make_unique<fbs::PostprocessT>();
-  fbs::PostprocessT& after = *graph.model.postprocess;
+  graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  fbs::PostprocessT& after = *graph.table.postprocess;
   after.task = fbs::Task::ImageToImage;
   after.upscale = recipe.upscale;
   after.halo = recipe.halo;
   if (recipe.levels != 1) {
-    graph.model.preprocess->mean = after.mean = {0, 0, 0};
-    graph.model.preprocess->std = after.std = std::vector<float>(3, 1 / recipe.levels);
+    graph.table.preprocess->mean = after.mean = {0, 0, 0};
+    graph.table.preprocess->std = after.std = std::vector<float>(3, 1 / recipe.levels);
   }
   return graph.add_input(options.input_name, {1, options.height, options.width, 3}, layout);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include "tests/support/paths.h"
 
 namespace ferry {
 
@@ -11,7 +12,7 @@ namespace ferry {
 inline std::filesystem::path shared_dir() {
   namespace fs = std::filesystem;
   const char* named = std::getenv("FERRY_SHARED");
-  const fs::path folder = named ? fs::path(named) : fs::path(FERRY_SOURCE_DIR) / ".." / "shared";
+  const fs::path folder = named ? fs::path(named) : source_folder() / ".." / "shared";
   return fs::is_directory(folder) ? fs::canonical(folder) : fs::path();
 }
 

@@ -35,7 +35,7 @@ class Bisector {
   Bisector(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
            const RunNetwork& run)
       : blob_(blob), fixture_(fixture), run_(run) {
-    const fbs::Model* graph = nullptr;
+    const fbs::Graph* graph = nullptr;
     if (const Status status = verify(blob, &graph, &data_); !status.ok()) fail("%s", status.message().c_str());
     graph->UnPackTo(&model_);
     checkpoint_ = open_checkpoint(convert.checkpoint);
@@ -111,7 +111,7 @@ class Bisector {
   }
 
   void probe(const std::set<int>& wanted) {
-    fbs::ModelT tapped = model_;
+    fbs::GraphT tapped = model_;
     tapped.taps.clear();
     parity::Fixture probing = fixture_;
     probing.entries.clear();
@@ -161,7 +161,7 @@ class Bisector {
   }
 
   static Source source_of(const Graph& graph) {
-    return {&graph.model, [&graph](int tensor) { return Array{graph.shape(tensor), graph.values(tensor)}; }};
+    return {&graph.table, [&graph](int tensor) { return Array{graph.shape(tensor), graph.values(tensor)}; }};
   }
 
   // What the blob computed, by the tensors of another graph.
@@ -296,7 +296,7 @@ class Bisector {
   std::span<const std::byte> blob_, data_;
   const parity::Fixture& fixture_;
   const RunNetwork& run_;
-  fbs::ModelT model_;
+  fbs::GraphT model_;
   std::shared_ptr<const Checkpoint> checkpoint_;
   Matching matching_;
   Values values_;                    // of the blob's tensors, as the backend computed them

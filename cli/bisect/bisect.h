@@ -47,7 +47,7 @@ Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, c
                const RunNetwork& run);
 
 // How the blob was converted, by its provenance, for the checkpoint at `checkpoint`.
-ConvertOptions conversion_of(const fbs::Model& blob, const std::filesystem::path& checkpoint);
+ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path& checkpoint);
 
 // The operator's parameters in words: "stride 2x2, padding 1 1 1 1".
 std::string parameters_text(const fbs::OperatorT& op);

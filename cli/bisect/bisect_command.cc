@@ -15,7 +15,7 @@
 
 namespace ferry::bisect {
 
-ConvertOptions conversion_of(const fbs::Model& blob, const std::filesystem::path& checkpoint) {
+ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path& checkpoint) {
   ConvertOptions out;
   out.checkpoint = checkpoint;
   const fbs::Provenance* from = blob.provenance();
@@ -77,7 +77,7 @@ int run(const Options& o) {
   const std::string read{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(read));
   const std::vector<std::byte> blob(bytes.begin(), bytes.end());
-  const fbs::Model* graph = nullptr;
+  const fbs::Graph* graph = nullptr;
   std::span<const std::byte> data;
   if (const Status status = verify(blob, &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().c_str());

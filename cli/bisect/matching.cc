@@ -9,14 +9,14 @@ namespace {
 
 using Operators = std::vector<std::unique_ptr<fbs::OperatorT>>;
 
-bool alike(const fbs::ModelT& a, const fbs::OperatorT& x, const fbs::ModelT& b, const fbs::OperatorT& y) {
+bool alike(const fbs::GraphT& a, const fbs::OperatorT& x, const fbs::GraphT& b, const fbs::OperatorT& y) {
   return x.name == y.name && x.params.type == y.params.type &&
          a.tensors[static_cast<size_t>(x.outputs.front())]->shape ==
              b.tensors[static_cast<size_t>(y.outputs.front())]->shape;
 }
 
 // The longest common subsequence of two lists of operators, as pairs of their outputs.
-std::map<int, int> common(const fbs::ModelT& a, const fbs::ModelT& b) {
+std::map<int, int> common(const fbs::GraphT& a, const fbs::GraphT& b) {
   const Operators &x = a.operators, &y = b.operators;
   std::vector<std::vector<int>> length(x.size() + 1, std::vector<int>(y.size() + 1));
   for (size_t i = x.size(); i-- > 0;)
@@ -35,17 +35,17 @@ std::map<int, int> common(const fbs::ModelT& a, const fbs::ModelT& b) {
 
 }  // namespace
 
-Matching match(const fbs::ModelT& blob, const ConvertOptions& convert) {
+Matching match(const fbs::GraphT& blob, const ConvertOptions& convert) {
   ConvertOptions options = convert;
   options.passes = false;
   Matching out{.graph = convert_to_graph(options), .after_passes = convert_to_graph(options), .raw = {}, .passed = {}};
   // Passes renumber tensors, and keep their names.
-  auto& tensors = out.after_passes->model.tensors;
+  auto& tensors = out.after_passes->table.tensors;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);
   run_passes(*out.after_passes, {.keep_taps = convert.keep_taps});
-  out.passed = common(blob, out.after_passes->model);
-  for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->model.inputs.size(); ++i)
-    out.passed[static_cast<int>(blob.inputs[i]->tensor)] = static_cast<int>(out.after_passes->model.inputs[i]->tensor);
+  out.passed = common(blob, out.after_passes->table);
+  for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->table.inputs.size(); ++i)
+    out.passed[static_cast<int>(blob.inputs[i]->tensor)] = static_cast<int>(out.after_passes->table.inputs[i]->tensor);
   for (const auto& [ours, passed] : out.passed)
     if (const std::string& name = tensors[static_cast<size_t>(passed)]->name; name.starts_with('#'))
       out.raw[ours] = std::atoi(name.c_str() + 1);

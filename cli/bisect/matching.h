@@ -15,6 +15,6 @@ struct Matching {
 };
 
 // Operators are matched by module, kind and shape, in order; what only one side has is left out.
-Matching match(const fbs::ModelT& blob, const ConvertOptions& convert);
+Matching match(const fbs::GraphT& blob, const ConvertOptions& convert);
 
 }  // namespace ferry::bisect

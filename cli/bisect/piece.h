@@ -17,7 +17,7 @@ using Values = std::map<int, Array>;  // by index in ModelT.tensors
 
 // A graph to cut from: a converter's or a blob's.
 struct Source {
-  const fbs::ModelT* model = nullptr;
+  const fbs::GraphT* model = nullptr;
   std::function<Array(int)> constant;  // the values of a constant
 
   // By tensor: the operator that computes it, -1 for inputs and constants.

@@ -77,10 +77,10 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
   report.comparison = compare(fixture, computed);
   if (!report.comparison.passed()) fail("%s: %s", what.c_str(), summary(report).c_str());
 
-  const fbs::Model* graph = nullptr;
+  const fbs::Graph* graph = nullptr;
   std::span<const std::byte> data;
   cli::check(verify(blob, &graph, &data));
-  fbs::ModelT model;
+  fbs::GraphT model;
   graph->UnPackTo(&model);
   model.certificate = std::make_unique<fbs::CertificateT>();
   fbs::CertificateT& certificate = *model.certificate;

@@ -72,7 +72,7 @@ void Network::run(const std::string& blob, const Fixture& fixture, ferry_session
 
 // The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.
 void Network::list_ports(const Fixture& fixture) {
-  const fbs::Model& graph = model_->model->graph();
+  const fbs::Graph& graph = model_->model->graph();
   std::vector<int> writer(graph.tensors()->size(), -1);
   for (unsigned i = 0; i < graph.operators()->size(); ++i)
     for (const int t : *graph.operators()->Get(i)->outputs()) writer[static_cast<size_t>(t)] = static_cast<int>(i);

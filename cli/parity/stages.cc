@@ -22,7 +22,7 @@ class Slicer {
       : computed_(computed) {
     if (const Status status = Model::open(blob.c_str(), &model_); !status.ok())
       fail("%s: %s", blob.c_str(), status.message().c_str());
-    const fbs::Model& graph = model_->graph();
+    const fbs::Graph& graph = model_->graph();
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
     for (unsigned i = 0; i < graph.operators()->size(); ++i)
@@ -63,7 +63,7 @@ class Slicer {
 
  private:
   void infer_shapes(const Fixture& fixture) {
-    const fbs::Model& graph = model_->graph();
+    const fbs::Graph& graph = model_->graph();
     for (unsigned t = 0; t < graph.tensors()->size(); ++t) shapes_.push_back(model_->shape(static_cast<int>(t)));
     for (const fbs::Port* port : *graph.inputs())
       for (const FixtureInput& input : fixture.inputs) {
@@ -84,8 +84,8 @@ class Slicer {
   // A blob of those operators, with the constants that they read and no others.
   std::vector<std::byte> write(const std::set<int>& operators, const std::set<int>& sources,
                                const fbs::Port& wanted) const {
-    const fbs::Model& graph = model_->graph();
-    fbs::ModelT cut;
+    const fbs::Graph& graph = model_->graph();
+    fbs::GraphT cut;
     cut.name = "stage";
     cut.buffers.push_back(std::make_unique<fbs::BufferT>());
     std::vector<std::byte> data;

@@ -50,8 +50,8 @@ int Graph::add_tensor(const std::string& name, fbs::DType dtype, const Shape& sh
   tensor->dtype = dtype;
   tensor->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   tensor->buffer = buffer;
-  model.tensors.push_back(std::move(tensor));
-  return static_cast<int>(model.tensors.size()) - 1;
+  table.tensors.push_back(std::move(tensor));
+  return static_cast<int>(table.tensors.size()) - 1;
 }
 
 Tensor Graph::add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout, fbs::DType source) {
@@ -61,7 +61,7 @@ Tensor Graph::add_input(const std::string& name, const Shape& shape, fbs::Layout
   port->tensor = static_cast<uint32_t>(index);
   port->source_layout = source_layout;
   port->source_dtype = source;
-  model.inputs.push_back(std::move(port));
+  table.inputs.push_back(std::move(port));
   return {this, index};
 }
 
@@ -71,11 +71,11 @@ void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source
   port->tensor = static_cast<uint32_t>(value.index);
   port->source_layout = source_layout;
   port->source_dtype = source;
-  model.outputs.push_back(std::move(port));
+  table.outputs.push_back(std::move(port));
 }
 
 void Graph::add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block) {
-  for (const auto& tap : model.taps) {
+  for (const auto& tap : table.taps) {
     if (tap->name != name) continue;
     if (tap->tensor != static_cast<uint32_t>(value.index)) fail("two values are tapped as '%s'", name.c_str());
     tap->block = tap->block || block;
@@ -86,7 +86,7 @@ void Graph::add_tap(const std::string& name, Tensor value, fbs::Layout source_la
   port->tensor = static_cast<uint32_t>(value.index);
   port->source_layout = source_layout;
   port->block = block;
-  model.taps.push_back(std::move(port));
+  table.taps.push_back(std::move(port));
 }
 
 Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
@@ -121,7 +121,7 @@ Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
   if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().c_str());
   const int index = add_tensor(op->name, type, output, 0);
   op->outputs.push_back(index);
-  model.operators.push_back(std::move(op));
+  table.operators.push_back(std::move(op));
   return {this, index};
 }
 
@@ -148,19 +148,19 @@ void Graph::compact(const std::vector<bool>& keep) {
   for (size_t i = 0; i < keep.size(); ++i) {
     if (!keep[i]) continue;
     renumbered[i] = static_cast<int32_t>(tensors.size());
-    tensors.push_back(std::move(model.tensors[i]));
+    tensors.push_back(std::move(table.tensors[i]));
     uint32_t& buffer = tensors.back()->buffer;
     if (buffer == 0) continue;
     constants.push_back(std::move(constants_[buffer]));
     buffer = static_cast<uint32_t>(constants.size() - 1);
   }
-  model.tensors = std::move(tensors);
+  table.tensors = std::move(tensors);
   constants_ = std::move(constants);
-  for (auto& op : model.operators) {
+  for (auto& op : table.operators) {
     for (int32_t& t : op->inputs) t = renumbered[static_cast<size_t>(t)];
     for (int32_t& t : op->outputs) t = renumbered[static_cast<size_t>(t)];
   }
-  for (auto* ports : {&model.inputs, &model.outputs, &model.taps})
+  for (auto* ports : {&table.inputs, &table.outputs, &table.taps})
     for (auto& port : *ports) port->tensor = static_cast<uint32_t>(renumbered[port->tensor]);
 }
 

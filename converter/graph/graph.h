@@ -1,4 +1,4 @@
-// The converter's graph: the blob schema's own object types (fbs::ModelT), plus the constants' data, which in a blob
+// The converter's graph: the blob schema's own object types (fbs::GraphT), plus the constants' data, which in a blob
 // lies outside the flatbuffer.
 #pragma once
 
@@ -39,7 +39,7 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  fbs::ModelT model;  // tensors, operators, inputs, outputs, taps, recipes
+  fbs::GraphT table;  // tensors, operators, inputs, outputs, taps, recipes
 
   // A graph input, channels last. `source`: its type in the framework; integers and truth values are Int32 here.
   Tensor add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout,
@@ -81,8 +81,8 @@ class Graph {
   const Constant& constant(int tensor) const;
   // A constant's elements, widened to double.
   std::vector<double> values(int tensor) const;
-  fbs::TensorT& at(int tensor) { return *model.tensors[static_cast<size_t>(tensor)]; }
-  const fbs::TensorT& at(int tensor) const { return *model.tensors[static_cast<size_t>(tensor)]; }
+  fbs::TensorT& at(int tensor) { return *table.tensors[static_cast<size_t>(tensor)]; }
+  const fbs::TensorT& at(int tensor) const { return *table.tensors[static_cast<size_t>(tensor)]; }
 
  private:
   Tensor append(std::unique_ptr<fbs::OperatorT> op);

@@ -12,7 +12,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The operator that computes `x`; null for inputs and constants.
 fbs::OperatorT* producer(Tensor x) {
-  auto& ops = x.graph->model.operators;
+  auto& ops = x.graph->table.operators;
   for (auto op = ops.rbegin(); op != ops.rend(); ++op)
     if ((*op)->outputs.front() == x.index) return op->get();
   return nullptr;

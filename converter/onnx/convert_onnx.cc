@@ -84,8 +84,8 @@ std::unique_ptr<Graph> build_graph(const ConvertOptions& options) {
   const std::map<std::string, Dims> shapes = parse_shapes(options.shapes);
   std::unique_ptr<Graph> graph =
       options.dynamic.empty() ? import_at(shapes) : import_dynamic(model, options.dynamic, shapes, import_at);
-  graph->model.name = model.path.stem().string();
-  graph->model.provenance = provenance(options, model);
+  graph->table.name = model.path.stem().string();
+  graph->table.provenance = provenance(options, model);
   return graph;
 }
 #else

@@ -135,8 +135,8 @@ void Generaliser::give_reason(const fbs::OperatorT& op, const std::string& what)
 
 // Whether both have the same number of operators and of tensors, which passes number alike then.
 bool Generaliser::same_operators(const Graph& other) {
-  const size_t mine = graph_.model.operators.size(), theirs = other.model.operators.size();
-  if (mine == theirs && graph_.model.tensors.size() == other.model.tensors.size()) return true;
+  const size_t mine = graph_.table.operators.size(), theirs = other.table.operators.size();
+  if (mine == theirs && graph_.table.tensors.size() == other.table.tensors.size()) return true;
   reasons_.push_back({"", "", opset_,
                       "the open sizes decide which operators there are: " + std::to_string(mine) + " for one size, " +
                           std::to_string(theirs) + " for another"});
@@ -145,10 +145,10 @@ bool Generaliser::same_operators(const Graph& other) {
 
 void Generaliser::include(const Graph& other, const Graph* third) {
   if (!same_operators(other)) return;
-  const bool alike = third && third->model.operators.size() == graph_.model.operators.size() &&
-                     third->model.tensors.size() == graph_.model.tensors.size();
+  const bool alike = third && third->table.operators.size() == graph_.table.operators.size() &&
+                     third->table.tensors.size() == graph_.table.tensors.size();
   third_ = alike ? third : nullptr;
-  for (size_t i = 0; i < graph_.model.operators.size(); ++i) include_operator(i, other);
+  for (size_t i = 0; i < graph_.table.operators.size(); ++i) include_operator(i, other);
   third_ = nullptr;
 }
 
@@ -174,10 +174,10 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor
            (!third_ || third_->shape(value)[d] == third_->shape(tensor)[wanted]);
   };
   std::vector<int> values;
-  for (const auto& port : graph_.model.inputs) values.push_back(static_cast<int>(port->tensor));
-  for (const int input : graph_.model.operators[i]->inputs)
+  for (const auto& port : graph_.table.inputs) values.push_back(static_cast<int>(port->tensor));
+  for (const int input : graph_.table.operators[i]->inputs)
     if (!graph_.is_constant(input)) values.push_back(input);
-  for (size_t k = i; k-- > 0;) values.push_back(graph_.model.operators[k]->outputs.front());
+  for (size_t k = i; k-- > 0;) values.push_back(graph_.table.operators[k]->outputs.front());
   for (const int value : values) {
     Source source{value, {}};
     for (const int wanted : dims)
@@ -193,7 +193,7 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor
 
 // Sizes of operator `i`, which has them for the graph, are written so that they hold for `other`, too, where that can be.
 void Generaliser::open_sizes(size_t i, const Graph& other) {
-  fbs::OperatorT& op = *graph_.model.operators[i];
+  fbs::OperatorT& op = *graph_.table.operators[i];
   const int output = op.outputs.front();
   const Shape in_a = graph_.shape(op.inputs.front()), out_a = graph_.shape(output);
   const Shape in_b = other.shape(op.inputs.front()), out_b = other.shape(output);
@@ -253,8 +253,8 @@ void Generaliser::open_sizes(size_t i, const Graph& other) {
 }
 
 void Generaliser::include_operator(size_t i, const Graph& other) {
-  fbs::OperatorT& op = *graph_.model.operators[i];
-  const fbs::OperatorT& same = *other.model.operators[i];
+  fbs::OperatorT& op = *graph_.table.operators[i];
+  const fbs::OperatorT& same = *other.table.operators[i];
   if (!alike_but_for_sizes(op, same)) return give_reason(op, "its parameters depend on an open size");
   for (size_t k = 0; k < op.inputs.size(); ++k) {
     const bool constant = graph_.is_constant(op.inputs[k]);
@@ -270,7 +270,7 @@ void Generaliser::include_operator(size_t i, const Graph& other) {
 }
 
 void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
-  const fbs::OperatorT& op = *graph_.model.operators[i];
+  const fbs::OperatorT& op = *graph_.table.operators[i];
   const int tensor = op.inputs[input];
   const Shape a = graph_.shape(tensor), b = other.shape(tensor);
   std::vector<int> along = repeat_[tensor];
@@ -319,7 +319,7 @@ void Generaliser::lengthen_tables(const Graph& largest) {
     Once whole;
     if (largest.is_constant(tensor) && largest.shape(tensor).rank == part.shape.rank)
       whole = hold_once(largest.values(tensor), largest.shape(tensor), table.alike);
-    const auto& ops = graph_.model.operators;
+    const auto& ops = graph_.table.operators;
     if (!whole.values.empty() && whole.alike && begins(whole, part))
       table.whole = add_alike(tensor, whole.shape, whole.values);
     else
@@ -344,10 +344,10 @@ void Generaliser::check(const Graph& other) {
   if (!same_operators(other)) return;
   const size_t before = reasons_.size();
   std::map<int, Shape> shapes;
-  for (const auto& port : other.model.inputs)
+  for (const auto& port : other.table.inputs)
     shapes[static_cast<int>(port->tensor)] = other.shape(static_cast<int>(port->tensor));
-  for (size_t i = 0; i < graph_.model.operators.size(); ++i) {
-    const fbs::OperatorT& op = *graph_.model.operators[i];
+  for (size_t i = 0; i < graph_.table.operators.size(); ++i) {
+    const fbs::OperatorT& op = *graph_.table.operators[i];
     std::vector<Shape> inputs;
     for (const int input : op.inputs)
       inputs.push_back(graph_.is_constant(input) ? other.shape(input) : shapes.at(input));
@@ -357,7 +357,7 @@ void Generaliser::check(const Graph& other) {
       reasons_.resize(before);
       return;
     }
-    if (!alike_but_for_sizes(op, *other.model.operators[i]) || shape != other.shape(op.outputs.front()))
+    if (!alike_but_for_sizes(op, *other.table.operators[i]) || shape != other.shape(op.outputs.front()))
       give_reason(op, "what it does depends on what is left over when an open size is divided");
   }
 }
@@ -394,7 +394,7 @@ Tensor Generaliser::repeated(const std::string& name, int tensor, Tensor like, i
 }
 
 void Generaliser::finish(const std::vector<Shape>& inputs) {
-  auto& model = graph_.model;
+  auto& model = graph_.table;
   std::vector<std::unique_ptr<fbs::OperatorT>> operators;
   operators.swap(model.operators);
   for (auto& op : operators) {

@@ -133,16 +133,16 @@ void Importer::add_node(const Node& node) {
   if (!node.problem.empty()) return give_reason(node, node.problem);
   if (!function) return give_reason(node, "the operator is not supported");
   if (unknown) return;  // the reason was given where the value should have come from
-  const size_t before = graph_->model.operators.size();
+  const size_t before = graph_->table.operators.size();
   Op op(node, *graph_, std::move(inputs), std::move(types));
   try {
     function(op);
   } catch (const Error& error) {
     return give_reason(node, error.what());
   }
-  if (op.known() && graph_->model.operators.size() > before) fold(&op);
-  for (size_t i = before; i < graph_->model.operators.size(); ++i) {
-    fbs::OperatorT& added = *graph_->model.operators[i];
+  if (op.known() && graph_->table.operators.size() > before) fold(&op);
+  for (size_t i = before; i < graph_->table.operators.size(); ++i) {
+    fbs::OperatorT& added = *graph_->table.operators[i];
     if (added.name.empty()) added.name = node.name;
   }
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -181,7 +181,7 @@ void Importer::add_outputs() {
     const auto is_input = [&](const auto& port) { return static_cast<int>(port->tensor) == value.index; };
     if (map) value = to_channels_last(value);
     if (graph_->is_constant(value.index) ||
-        std::any_of(graph_->model.inputs.begin(), graph_->model.inputs.end(), is_input))
+        std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
       value = reshape(value, to_int32(dims_of(value)));
     graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same,
                        to_dtype(types_.at(output.name)));

@@ -59,9 +59,9 @@ void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
 
 // By tensor: the type that its constant is stored in. A weight that something else reads too stays as it is.
 std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& options) {
-  const auto& tensors = graph.model.tensors;
+  const auto& tensors = graph.table.tensors;
   std::vector<bool> weight(tensors.size()), other(tensors.size());
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     const bool weighted = has_weight(op->params.type);
     for (size_t i = 0; i < op->inputs.size(); ++i)
       (weighted && i == 1 ? weight : other)[static_cast<size_t>(op->inputs[i])] = true;
@@ -87,9 +87,9 @@ struct Segment {
   size_t offset;
 };
 
-std::vector<std::byte> serialize(const fbs::ModelT& model) {
+std::vector<std::byte> serialize(const fbs::GraphT& model) {
   flatbuffers::FlatBufferBuilder builder(1 << 20);
-  fbs::FinishModelBuffer(builder, fbs::CreateModel(builder, &model));
+  fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &model));
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   return {bytes.begin(), bytes.end()};
 }
@@ -98,7 +98,7 @@ std::vector<std::byte> serialize(const fbs::ModelT& model) {
 
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   const std::vector<fbs::DType> types = stored_types(graph, options);
-  fbs::ModelT model = graph.model;
+  fbs::GraphT model = graph.table;
   std::vector<Segment> segments;
   model.buffers.clear();
   model.buffers.push_back(std::make_unique<fbs::BufferT>());
@@ -112,7 +112,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
     if (buffer == 0) {
       buffer = static_cast<uint32_t>(model.buffers.size());
       const auto bytes = graph.constant(static_cast<int>(i)).bytes;
-      segments.push_back({graph.model.tensors[i].get(), bytes, types[i], data_bytes});
+      segments.push_back({graph.table.tensors[i].get(), bytes, types[i], data_bytes});
       auto entry = std::make_unique<fbs::BufferT>();
       entry->offset = data_bytes;
       entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(types[i]);
@@ -128,7 +128,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   return assemble(model, data);
 }
 
-std::vector<std::byte> assemble(const fbs::ModelT& model, std::span<const std::byte> data) {
+std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::byte> data) {
   const std::vector<std::byte> flat = serialize(model);
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
@@ -144,7 +144,7 @@ std::vector<std::byte> assemble(const fbs::ModelT& model, std::span<const std::b
   std::memcpy(blob.data() + header.graph_offset, flat.data(), flat.size());
   std::copy(data.begin(), data.end(), blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset));
 
-  const fbs::Model* verified = nullptr;
+  const fbs::Graph* verified = nullptr;
   std::span<const std::byte> verified_data;
   if (Status status = verify(blob, &verified, &verified_data); !status.ok())
     fail("the converted graph is inconsistent: %s", status.message().c_str());

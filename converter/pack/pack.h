@@ -23,7 +23,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {})
 
 // A blob of this flatbuffer and this data section, whose segments the flatbuffer's buffers name. Throws Error where
 // ferry::verify() does not pass it.
-std::vector<std::byte> assemble(const fbs::ModelT& model, std::span<const std::byte> data);
+std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::byte> data);
 
 // Writes beside `path`, then renames: no partial file is left behind. Throws Error.
 void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);

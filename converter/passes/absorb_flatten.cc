@@ -4,7 +4,7 @@ namespace ferry {
 
 void absorb_flatten(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     const auto* to_nchw = op->params.AsTranspose();
     if (!to_nchw || to_nchw->perm != std::vector<int32_t>{0, 3, 1, 2}) continue;
     fbs::OperatorT* reshape = rewriter.only_reader(op->outputs.front());

@@ -22,7 +22,7 @@ Tensor reorder(Graph& graph, int constant, size_t channels, size_t cells) {
 // two dimensions, reshape back, pixel_shuffle.
 void absorb_pixel_shuffle(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     if (!op->params.AsConv2d() || !graph.is_constant(op->inputs[1])) continue;
     fbs::OperatorT* split = rewriter.only_reader(op->outputs.front());
     if (!split || !split->params.AsReshape()) continue;

@@ -72,7 +72,7 @@ Tensor repeat_bias(Graph& graph, int constant, int times) {
 // Exact at the borders too: a place beyond the large map's edge lies beyond the small map's edge, and both are zero there.
 void absorb_upsampling(Graph& graph, const PassOptions& options) {
   const Rewriter rewriter(graph, options);
-  auto& ops = graph.model.operators;
+  auto& ops = graph.table.operators;
   for (size_t i = 0; i < ops.size(); ++i) {
     fbs::OperatorT* op = ops[i].get();
     Upsampled u;

@@ -8,9 +8,9 @@ namespace ferry {
 void fold_constants(Graph& graph, const PassOptions&) {
   // A constant cannot be an output or a tap of a blob: such a value stays computed.
   std::set<int> seen;
-  for (const auto* ports : {&graph.model.outputs, &graph.model.taps})
+  for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
     for (const auto& port : *ports) seen.insert(static_cast<int>(port->tensor));
-  std::erase_if(graph.model.operators, [&](const auto& op) {
+  std::erase_if(graph.table.operators, [&](const auto& op) {
     const int output = op->outputs.front();
     if (seen.contains(output)) return false;
     std::vector<reference::Array> values;

@@ -47,7 +47,7 @@ void absorb_before(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const A
 
 void fold_input_scale_shift(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  auto& ops = graph.model.operators;
+  auto& ops = graph.table.operators;
   // Last first: an addition must be gone before the multiplication ahead of it has the linear layer as its reader.
   for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
     fbs::OperatorT* op = it->get();

@@ -33,7 +33,7 @@ bool absorb(fbs::OperatorT* op, const fbs::PadT& pad) {
 
 void fold_padding(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     const auto* pad = op->params.AsPad();
     if (!pad || pad->before.size() != 4 || pad->before[0] + pad->before[3] + pad->after[0] + pad->after[3] != 0)
       continue;

@@ -28,7 +28,7 @@ void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Af
 
 void fold_scale_shift(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     if (op->outputs.empty() || !op->params.AsBinary()) continue;
     for (size_t variable = 0; variable < 2; ++variable) {
       const int between = op->inputs[variable];

@@ -5,7 +5,7 @@
 namespace ferry {
 void fuse_activation(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     const auto* unary = op->params.AsUnary();
     if (op->outputs.empty() || !unary || unary->kind != fbs::UnaryKind::Clamp) continue;
     fbs::OperatorT* producer = rewriter.producer(op->inputs.front());

@@ -188,7 +188,7 @@ void merge(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op) {
 
 void merge_branches(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     const auto* binary = op->params.AsBinary();
     if (op->outputs.empty() || !binary) continue;
     if (binary->kind != fbs::BinaryKind::Add && binary->kind != fbs::BinaryKind::Sub) continue;

@@ -3,7 +3,7 @@
 namespace ferry {
 
 void remove_dead_code(Graph& graph, const PassOptions& options) {
-  auto& model = graph.model;
+  auto& model = graph.table;
   std::vector<bool> live(model.tensors.size(), false), computed(model.tensors.size(), false);
   for (const auto& port : model.inputs) live[port->tensor] = computed[port->tensor] = true;
   for (const auto& port : model.outputs) live[port->tensor] = true;

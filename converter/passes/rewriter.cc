@@ -5,18 +5,18 @@
 namespace ferry {
 
 Rewriter::Rewriter(Graph& graph, const PassOptions& options)
-    : graph_(graph), producers_(graph.model.tensors.size()), uses_(graph.model.tensors.size()) {
-  for (const auto& op : graph.model.operators) {
+    : graph_(graph), producers_(graph.table.tensors.size()), uses_(graph.table.tensors.size()) {
+  for (const auto& op : graph.table.operators) {
     for (int input : op->inputs) uses(input).readers.push_back(op.get());
     for (int output : op->outputs) producers_[static_cast<size_t>(output)] = op.get();
   }
-  for (const auto& port : graph.model.outputs) uses(static_cast<int>(port->tensor)).seen = true;
-  for (const auto& port : graph.model.taps)
+  for (const auto& port : graph.table.outputs) uses(static_cast<int>(port->tensor)).seen = true;
+  for (const auto& port : graph.table.taps)
     if (port->block || options.keep_taps) uses(static_cast<int>(port->tensor)).seen = true;
 }
 
 Rewriter::Uses& Rewriter::uses(int tensor) {
-  if (uses_.size() <= static_cast<size_t>(tensor)) uses_.resize(graph_.model.tensors.size());
+  if (uses_.size() <= static_cast<size_t>(tensor)) uses_.resize(graph_.table.tensors.size());
   return uses_[static_cast<size_t>(tensor)];
 }
 
@@ -66,7 +66,7 @@ void Rewriter::remove(fbs::OperatorT* op) {
 }
 
 void Rewriter::finish() {
-  std::erase_if(graph_.model.operators, [](const auto& op) { return op->outputs.empty(); });
+  std::erase_if(graph_.table.operators, [](const auto& op) { return op->outputs.empty(); });
 }
 
 Tensor rows_of(Graph& graph, int constant, int begin, int count) {

@@ -49,7 +49,7 @@ struct View {
 class Sinker {
  public:
   explicit Sinker(Graph& graph) : graph_(graph) {
-    for (size_t i = 0; i < graph.model.tensors.size(); ++i) rest(static_cast<int>(i));
+    for (size_t i = 0; i < graph.table.tensors.size(); ++i) rest(static_cast<int>(i));
   }
 
   void run();
@@ -358,20 +358,20 @@ bool Sinker::sink(const Op& op) {
 }
 
 void Sinker::run() {
-  std::vector<Op> ops = std::move(graph_.model.operators);
-  graph_.model.operators.clear();
+  std::vector<Op> ops = std::move(graph_.table.operators);
+  graph_.table.operators.clear();
   for (Op& op : ops) {
     if (sink(op)) continue;
     for (int32_t& input : op->inputs) input = carried_out(input);
-    graph_.model.operators.push_back(std::move(op));
+    graph_.table.operators.push_back(std::move(op));
   }
-  for (auto& port : graph_.model.taps)
+  for (auto& port : graph_.table.taps)
     port->tensor = static_cast<uint32_t>(carried_out(static_cast<int>(port->tensor)));
-  for (auto& port : graph_.model.outputs) {
+  for (auto& port : graph_.table.outputs) {
     int value = carried_out(static_cast<int>(port->tensor));
     // An output is computed: where all transposes cancelled, the input is copied.
     const auto is_value = [&](const auto& input) { return static_cast<int>(input->tensor) == value; };
-    if (std::any_of(graph_.model.inputs.begin(), graph_.model.inputs.end(), is_value))
+    if (std::any_of(graph_.table.inputs.begin(), graph_.table.inputs.end(), is_value))
       value = copied(value, graph_.shape(value));
     port->tensor = static_cast<uint32_t>(value);
   }

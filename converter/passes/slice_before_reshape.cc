@@ -26,11 +26,11 @@ int cut_dimension(const Shape& from, const Shape& to) {
 }  // namespace
 
 void slice_before_reshape(Graph& graph, const PassOptions&) {
-  std::vector<fbs::OperatorT*> producers(graph.model.tensors.size());
-  for (const auto& op : graph.model.operators)
+  std::vector<fbs::OperatorT*> producers(graph.table.tensors.size());
+  for (const auto& op : graph.table.operators)
     for (const int output : op->outputs) producers[static_cast<size_t>(output)] = op.get();
-  for (size_t i = 0; i < graph.model.operators.size(); ++i) {
-    fbs::OperatorT& op = *graph.model.operators[i];
+  for (size_t i = 0; i < graph.table.operators.size(); ++i) {
+    fbs::OperatorT& op = *graph.table.operators[i];
     const auto* slice = op.params.AsSlice();
     const fbs::OperatorT* reshape = slice ? producers[static_cast<size_t>(op.inputs.front())] : nullptr;
     if (!reshape || !reshape->params.AsReshape()) continue;
@@ -41,7 +41,7 @@ void slice_before_reshape(Graph& graph, const PassOptions&) {
     const int64_t inner = product(from, cut + 1, from.rank);
     const int begin = static_cast<int>(slice->begin[static_cast<size_t>(cut)] * inner);
     const Tensor part = ferry::slice(whole, last, begin, static_cast<int>(to[cut] * inner));
-    std::vector<std::unique_ptr<fbs::OperatorT>>& ops = graph.model.operators;
+    std::vector<std::unique_ptr<fbs::OperatorT>>& ops = graph.table.operators;
     std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.end() - 1, ops.end());
     fbs::ReshapeT params;
     params.shape.assign(to.dims.begin(), to.dims.begin() + to.rank);

@@ -23,7 +23,7 @@ int parts_of(const Graph& graph, const fbs::OperatorT& op) {
 
 void split_large_weight(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  auto& ops = graph.model.operators;
+  auto& ops = graph.table.operators;
   for (size_t i = 0; i < ops.size(); ++i) {
     fbs::OperatorT* const op = ops[i].get();
     const int parts = parts_of(graph, *op);

@@ -17,9 +17,9 @@ bool cuts_channels(const Graph& graph, const fbs::OperatorT& op) {
 
 void split_linear(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
-  const size_t count = graph.model.operators.size();
+  const size_t count = graph.table.operators.size();
   for (size_t i = 0; i < count; ++i) {
-    const fbs::OperatorT& linear = *graph.model.operators[i];
+    const fbs::OperatorT& linear = *graph.table.operators[i];
     const std::vector<fbs::OperatorT*> readers = rewriter.readers(linear.outputs.front());
     if (!linear.params.AsLinear() || readers.empty() ||
         !std::all_of(linear.inputs.begin() + 1, linear.inputs.end(), [&](int in) { return graph.is_constant(in); }) ||

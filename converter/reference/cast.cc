@@ -28,6 +28,7 @@ double to(fbs::DType type, double x) {
     case fbs::DType::Int32:
     case fbs::DType::UInt32:
     case fbs::DType::Int64:
+    case fbs::DType::Int4:  // the type rule refuses it
     case fbs::DType::UInt64: return whole;
     case fbs::DType::BFloat16: return to_bfloat(x);
     case fbs::DType::Float16:

@@ -3,7 +3,7 @@
 namespace ferry::reference {
 
 std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs) {
-  const auto& model = graph.model;
+  const auto& model = graph.table;
   if (inputs.size() != model.inputs.size())
     fail("%zu inputs for a graph that has %zu", inputs.size(), model.inputs.size());
   std::map<int, Array> values;

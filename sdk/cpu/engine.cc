@@ -83,7 +83,7 @@ class CpuEngine : public Engine {
 
 Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>& kept_taps) {
   FERRY_TRY(initialize());
-  const fbs::Model& graph = model_.graph();
+  const fbs::Graph& graph = model_.graph();
   for (const fbs::Port* port : *graph.outputs()) kept_.push_back(static_cast<int>(port->tensor()));
   for (size_t i = 0; i < kept_taps.size(); ++i) {
     if (kept_taps[i]) kept_.push_back(static_cast<int>(graph.taps()->Get(static_cast<unsigned>(i))->tensor()));

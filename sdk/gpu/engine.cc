@@ -74,7 +74,7 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
   }
   storage_ = options_.precision == FERRY_PRECISION_FLOAT16 ? Storage::Half : Storage::Float32;
   weights_ = Weights::of(model_, *device_, storage_);
-  const fbs::Model& graph = model_.graph();
+  const fbs::Graph& graph = model_.graph();
   kept_.assign(graph.tensors()->size(), false);
   for (const fbs::Port* port : *graph.outputs()) kept_[port->tensor()] = true;
   for (size_t i = 0; i < kept_taps.size(); ++i)

@@ -60,6 +60,8 @@ Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape
       FERRY_RULE(Gather);
       FERRY_RULE(Scatter);
       FERRY_RULE(NonMaxSuppression);
+      FERRY_RULE(Append);
+      FERRY_RULE(Positions);
 #undef FERRY_RULE
   }
   FERRY_TRY(check_size(name, "output", shape));
@@ -98,6 +100,8 @@ const char* op_name(fbs::OpParams type) {
     case fbs::OpParams::Gather: return "gather";
     case fbs::OpParams::Scatter: return "scatter";
     case fbs::OpParams::NonMaxSuppression: return "non_max_suppression";
+    case fbs::OpParams::Append: return "append";
+    case fbs::OpParams::Positions: return "positions";
   }
   return "unknown";
 }

@@ -47,6 +47,7 @@ Types types_of(const fbs::Operator& op) {
     case fbs::OpParams::Unary: return types_of(op.params_as_Unary()->kind());
     case fbs::OpParams::Binary: return types_of(op.params_as_Binary()->kind());
     case fbs::OpParams::Reduce: return {.whole = op.params_as_Reduce()->kind() != fbs::ReduceKind::Mean};
+    case fbs::OpParams::Append:
     case fbs::OpParams::Concat:
     case fbs::OpParams::PixelShuffle:
     case fbs::OpParams::Pad:
@@ -59,6 +60,7 @@ Types types_of(const fbs::Operator& op) {
       return {.whole = true, .gives = real ? DType::Float32 : DType::Int32};
     }
     case fbs::OpParams::Select: return {.whole = true, .indices = 0};
+    case fbs::OpParams::Positions:
     case fbs::OpParams::TopK: return {.whole = true, .gives = DType::Int32};
     case fbs::OpParams::Gather:
     case fbs::OpParams::Scatter: return {.whole = true, .indices = 1};

@@ -63,7 +63,7 @@ void place(const fbs::Postprocess& recipe, const ferry_tensor& output, const Til
 
 }  // namespace
 
-Status enhance(ferry_session* session, const fbs::Model& graph, const View& picture, int tile, const Progress& progress,
+Status enhance(ferry_session* session, const fbs::Graph& graph, const View& picture, int tile, const Progress& progress,
                Pixels* out) {
   const fbs::Postprocess* post = graph.postprocess();
   const fbs::Preprocess* pre = graph.preprocess();

@@ -37,7 +37,7 @@ void give(image::Pixels pixels, ferry_image* out) {
 }
 
 Status set_image(ferry_session* session, const ferry_image& picture) {
-  const fbs::Model& graph = session->idle().model().graph();
+  const fbs::Graph& graph = session->idle().model().graph();
   const fbs::Preprocess* recipe = graph.preprocess();
   if (!recipe) {
     return error(FERRY_INVALID_ARGUMENT,
@@ -87,7 +87,7 @@ Status answer_row(ferry_session* session, const char* what, const float** values
 Status classify(ferry_session* session, ferry_class* classes, size_t* count) {
   const size_t room = *count;
   *count = 0;
-  const fbs::Model& graph = session->idle().model().graph();
+  const fbs::Graph& graph = session->idle().model().graph();
   const fbs::Postprocess* post = graph.postprocess();
   const fbs::Task task = post ? post->task() : fbs::Task::Tensors;
   if (task != fbs::Task::Classification && task != fbs::Task::MultiLabel) {

@@ -33,7 +33,7 @@ Status Model::open_memory(const void* data, size_t size, std::shared_ptr<Model>*
 }
 
 Status Model::open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model>* out) {
-  const fbs::Model* graph = nullptr;
+  const fbs::Graph* graph = nullptr;
   std::span<const std::byte> data;
   FERRY_TRY(verify(mapping->bytes(), &graph, &data));
   std::unique_ptr<Model> model(new (std::nothrow) Model);

@@ -58,7 +58,7 @@ class Model {
   static Status open_memory(const void* data, size_t size, std::shared_ptr<Model>* out);
   ~Model();
 
-  const fbs::Model& graph() const { return *graph_; }
+  const fbs::Graph& graph() const { return *graph_; }
   const fbs::Tensor& tensor(int index) const { return *graph_->tensors()->Get(static_cast<unsigned>(index)); }
   // The declared shape, at the default input size.
   Shape shape(int index) const;
@@ -75,7 +75,7 @@ class Model {
 
   std::unique_ptr<Mapping> mapping_;
   std::span<const std::byte> data_;  // the data section
-  const fbs::Model* graph_ = nullptr;
+  const fbs::Graph* graph_ = nullptr;
   std::unique_ptr<WeightsCache> weights_cache_;
 };
 
@@ -85,6 +85,6 @@ inline const char* text(const flatbuffers::String* s) { return s ? s->c_str() : 
 // Structure and meaning of a whole blob: header, flatbuffer, indices, order, shapes, segments. sdk/model/verify.cc.
 // `blob` must be aligned to 8 bytes. FERRY_NOT_A_BLOB, FERRY_UNSUPPORTED_VERSION, FERRY_CORRUPT, FERRY_UNSUPPORTED
 // (an operator or type of a later library), FERRY_OUT_OF_MEMORY.
-Status verify(std::span<const std::byte> blob, const fbs::Model** graph, std::span<const std::byte>* data);
+Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::span<const std::byte>* data);
 
 }  // namespace ferry

@@ -63,22 +63,22 @@ Status check_header(std::span<const std::byte> blob, BlobHeader* header) {
 
 }  // namespace
 
-Status verify(std::span<const std::byte> blob, const fbs::Model** graph, std::span<const std::byte>* data) {
+Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::span<const std::byte>* data) {
   BlobHeader header;
   FERRY_TRY(check_header(blob, &header));
   const auto* bytes = reinterpret_cast<const uint8_t*>(blob.data()) + header.graph_offset;
   const size_t graph_bytes = static_cast<size_t>(header.graph_bytes);
   // Identifier first: it tells another flatbuffer from a damaged one.
-  if (graph_bytes < 2 * sizeof(flatbuffers::uoffset_t) || !fbs::ModelBufferHasIdentifier(bytes))
-    return error(FERRY_CORRUPT, "the graph section is no flatbuffer with the identifier %s", fbs::ModelIdentifier());
+  if (graph_bytes < 2 * sizeof(flatbuffers::uoffset_t) || !fbs::GraphBufferHasIdentifier(bytes))
+    return error(FERRY_CORRUPT, "the graph section is no flatbuffer with the identifier %s", fbs::GraphIdentifier());
   flatbuffers::Verifier::Options options;
   options.max_depth = 8;  // Model, Operator, its parameters: 3
   options.max_tables = kMaxTables;
   flatbuffers::Verifier verifier(bytes, graph_bytes, options);
-  if (!fbs::VerifyModelBuffer(verifier))
+  if (!fbs::VerifyGraphBuffer(verifier))
     return error(FERRY_CORRUPT, "the graph section is damaged: an offset or a length leads outside its %zu bytes",
                  graph_bytes);
-  const fbs::Model& model = *fbs::GetModel(bytes);
+  const fbs::Graph& model = *fbs::GetGraph(bytes);
   FERRY_TRY(verify_meaning(model, header.data_bytes));
   *graph = &model;
   *data = blob.subspan(static_cast<size_t>(header.data_offset), static_cast<size_t>(header.data_bytes));

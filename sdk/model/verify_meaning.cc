@@ -26,7 +26,7 @@ uint32_t count(const flatbuffers::Vector<T>* list) {
 // One pass over the graph in the order of its parts, each relying on those before it.
 class Meaning {
  public:
-  Meaning(const fbs::Model& graph, uint64_t data_bytes) : graph_(graph), data_bytes_(data_bytes) {}
+  Meaning(const fbs::Graph& graph, uint64_t data_bytes) : graph_(graph), data_bytes_(data_bytes) {}
 
   Status check() {
     FERRY_TRY(check_presence());
@@ -63,7 +63,7 @@ class Meaning {
 
   const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
 
-  const fbs::Model& graph_;
+  const fbs::Graph& graph_;
   const uint64_t data_bytes_;
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
@@ -350,7 +350,7 @@ Status Meaning::check_postprocess() const {
 
 }  // namespace
 
-Status verify_meaning(const fbs::Model& graph, uint64_t data_bytes) { return Meaning(graph, data_bytes).check(); }
+Status verify_meaning(const fbs::Graph& graph, uint64_t data_bytes) { return Meaning(graph, data_bytes).check(); }
 
 Shape declared_shape(const fbs::Tensor& tensor) {
   Shape shape;

@@ -10,7 +10,7 @@
 namespace ferry {
 
 // `graph` has passed the flatbuffers verifier; the data section has `data_bytes` bytes.
-Status verify_meaning(const fbs::Model& graph, uint64_t data_bytes);
+Status verify_meaning(const fbs::Graph& graph, uint64_t data_bytes);
 
 // The shape a tensor declares; only for one whose rank has been checked.
 Shape declared_shape(const fbs::Tensor& tensor);

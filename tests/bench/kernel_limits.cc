@@ -124,7 +124,7 @@ struct Case {
 };
 
 ferry::Tensor input(Graph& graph, const Shape& shape) {
-  return graph.add_input("x" + std::to_string(graph.model.inputs.size()), shape, ferry::fbs::Layout::Same);
+  return graph.add_input("x" + std::to_string(graph.table.inputs.size()), shape, ferry::fbs::Layout::Same);
 }
 
 ferry::Tensor constant(Graph& graph, const Shape& shape) {

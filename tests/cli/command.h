@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::cli_test {
@@ -40,7 +41,7 @@ inline Result run_program(const std::string& program, const std::filesystem::pat
 }
 
 inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
-  return run_program(FERRY_COMMAND, folder, arguments);
+  return run_program(ferry_command(), folder, arguments);
 }
 
 inline std::vector<std::string> lines(const std::string& text) {

@@ -4,13 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.h"
+#include "tests/support/paths.h"
 
 namespace ferry::cli_test {
 namespace {
 
 #if defined(FERRY_HAS_ONNX)
 
-const std::string kNet = FERRY_SOURCE_DIR "/tests/data/onnx/cnn/model.onnx";
+const std::string kNet = (source_folder() / "tests/data/onnx/cnn/model.onnx").string();
 
 class Onnx : public ::testing::Test {
  protected:

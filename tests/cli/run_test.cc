@@ -94,7 +94,7 @@ TEST_F(Run, AClassifierPrintsItsBestClassesWithProbabilitiesAndLabels) {
 
 TEST_F(Run, PrintsAsManyClassesAsTheBlobSays) {
   auto graph = testing::small_classifier();
-  graph->model.postprocess->top = 2;
+  graph->table.postprocess->top = 2;
   const std::vector<std::byte> bytes = pack(*graph);
   const std::string model =
       folder_.write("two.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
@@ -105,8 +105,8 @@ TEST_F(Run, PrintsAsManyClassesAsTheBlobSays) {
 
 TEST_F(Run, AFeatureExtractorPrintsASummaryAndSavesTheEmbedding) {
   auto graph = testing::small_classifier();
-  graph->model.postprocess->task = fbs::Task::Embedding;
-  graph->model.postprocess->unit_length = true;
+  graph->table.postprocess->task = fbs::Task::Embedding;
+  graph->table.postprocess->unit_length = true;
   const std::vector<std::byte> bytes = pack(*graph);
   const std::string model =
       folder_.write("embed.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));

@@ -3,6 +3,7 @@
 
 #include "converter/onnx/importer.h"
 #include "onnx.pb.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
@@ -56,7 +57,7 @@ std::string import_bytes(const ScratchFolder& folder, const std::string& bytes) 
 
 TEST(BadOnnxFiles, TruncationsAreRefused) {
   const ScratchFolder folder;
-  const std::string good = read_text(fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / "cnn" / "model.onnx");
+  const std::string good = read_text(source_folder() / "tests" / "data" / "onnx" / "cnn" / "model.onnx");
   ASSERT_EQ(import_bytes(folder, good), "");
   for (size_t length = 0; length < good.size(); length += good.size() / 97 + 1)
     EXPECT_NE(import_bytes(folder, good.substr(0, length)), "") << length << " bytes";
@@ -64,8 +65,7 @@ TEST(BadOnnxFiles, TruncationsAreRefused) {
 
 TEST(BadOnnxFiles, MutationsNeverCrash) {
   const ScratchFolder folder;
-  const std::string good =
-      read_text(fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / "detector" / "model.onnx");
+  const std::string good = read_text(source_folder() / "tests" / "data" / "onnx" / "detector" / "model.onnx");
   uint32_t state = 1;
   const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
   for (int i = 0; i < 400; ++i) {

@@ -10,6 +10,7 @@
 
 #include "tests/conformance/node_case.h"
 #include "tests/shared.h"
+#include "tests/support/paths.h"
 
 namespace ferry::testing {
 namespace {
@@ -89,7 +90,7 @@ TEST(OnnxConformance, EveryCasePassesOrIsRefused) {
                                      [](const auto& o) { return o.second.verdict == Verdict::Refused; });
   EXPECT_LE(static_cast<double>(refused), 0.05 * static_cast<double>(outcomes.size()));
 
-  const fs::path page = fs::path(FERRY_SOURCE_DIR) / "docs" / "onnx.md", list = fs::path(FERRY_SOURCE_DIR) / kSkipList;
+  const fs::path page = source_folder() / "docs" / "onnx.md", list = source_folder() / kSkipList;
   const std::string text = read_text(page);
   const size_t begin = text.find(kBegin);
   ASSERT_NE(begin, std::string::npos) << "docs/onnx.md has no place for the table";

@@ -7,6 +7,7 @@
 #include "tests/conformance/node_case.h"
 #include "tests/conformance/run_blob.h"
 #include "tests/support/blobs.h"
+#include "tests/support/paths.h"
 
 namespace ferry::testing {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 ConvertOptions options_for(const std::string& name, const std::vector<std::string>& open,
                            const std::vector<std::string>& shapes = {}) {
   ConvertOptions options;
-  options.checkpoint = std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / name / "model.onnx";
+  options.checkpoint = source_folder() / "tests" / "data" / "onnx" / name / "model.onnx";
   options.dynamic = open;
   options.shapes = shapes;
   return options;
@@ -47,7 +48,7 @@ TEST(Dynamic, ATransformerTakesAnyBatch) {
   expect_agreement(options_for("decoder", {"batch"}, {"tokens=1x5x8"}));
   // Samples and tokens change places in the file, and not in the blob.
   const std::unique_ptr<Graph> graph = convert_to_graph(options_for("vit_batch", {"batch"}));
-  for (const auto& op : graph->model.operators) EXPECT_FALSE(op->params.AsTranspose()) << op->name;
+  for (const auto& op : graph->table.operators) EXPECT_FALSE(op->params.AsTranspose()) << op->name;
 }
 
 TEST(Dynamic, AConvolutionalNetworkTakesAnySize) {

@@ -5,6 +5,7 @@
 
 #include "tests/conformance/node_case.h"
 #include "tests/support/cache.h"
+#include "tests/support/paths.h"
 
 namespace ferry::testing {
 namespace {
@@ -27,9 +28,7 @@ void expect_agreement(const fs::path& folder, const Exported& network) {
 
 class ExportedNetwork : public ::testing::TestWithParam<Exported> {};
 
-fs::path folder_of(const Exported& network) {
-  return fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / network.name;
-}
+fs::path folder_of(const Exported& network) { return source_folder() / "tests" / "data" / "onnx" / network.name; }
 
 TEST_P(ExportedNetwork, AgreesWithItsFramework) { expect_agreement(folder_of(GetParam()), GetParam()); }
 

@@ -12,6 +12,7 @@
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
 #include "onnx.pb.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
@@ -186,7 +187,7 @@ void convert_open(const fs::path& path, const std::string& network) {
 void import_and_pack(const fs::path& path, const std::map<std::string, onnx::Dims>& shapes) {
   try {
     onnx::Imported imported = onnx::import_model(onnx::read_model(path), {.shapes = shapes});
-    if (imported.graph->model.outputs.empty()) return;
+    if (imported.graph->table.outputs.empty()) return;
     sink_transposes(*imported.graph, {});
     run_passes(*imported.graph, {});
     pack(*imported.graph);
@@ -200,7 +201,7 @@ class Mutations : public ::testing::TestWithParam<const char*> {};
 TEST_P(Mutations, NeverCrash) {
   const char* asked = std::getenv("FERRY_MUTATIONS");
   const uint64_t count = asked ? std::strtoull(asked, nullptr, 10) : 60;
-  const fs::path file = fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "onnx" / GetParam() / "model.onnx";
+  const fs::path file = source_folder() / "tests" / "data" / "onnx" / GetParam() / "model.onnx";
   ::onnx::ModelProto good;
   ASSERT_TRUE(good.ParseFromString(read_text(file)));
   const ScratchFolder folder;

@@ -183,11 +183,11 @@ Outcome run_imported(onnx::Imported imported, const onnx::Model& model, const fs
     if (outcome.verdict == Verdict::Wrong) return outcome;
   }
   Graph& graph = *imported.graph;
-  if (graph.model.outputs.empty()) return outcome;
+  if (graph.table.outputs.empty()) return outcome;
   sink_transposes(graph, {});
   slice_before_reshape(graph, {});
   run_passes(graph, {});
-  for (const auto& op : graph.model.operators) ++outcome.operators[fbs::EnumNameOpParams(op->params.type)];
+  for (const auto& op : graph.table.operators) ++outcome.operators[fbs::EnumNameOpParams(op->params.type)];
   outcome.reason = compare_blob(graph, model, inputs, outputs, tolerance);
   outcome.verdict = outcome.reason.empty() ? Verdict::Passed : Verdict::Wrong;
   return outcome;

@@ -72,7 +72,7 @@ class Net {
     try {
       const auto path = folder_.write("net.onnx", model_.SerializeAsString());
       const onnx::Imported done = onnx::import_model(onnx::read_model(path), {.disabled_patterns = disabled});
-      for (const auto& op : done.graph->model.operators) {
+      for (const auto& op : done.graph->table.operators) {
         std::string name = fbs::EnumNameOpParams(op->params.type);
         if (const auto* unary = op->params.AsUnary()) name = fbs::EnumNameUnaryKind(unary->kind);
         ++ops[name];

@@ -12,6 +12,7 @@
 #include "tests/conformance/run_blob.h"
 #include "tests/support/blobs.h"
 #include "tests/support/cache.h"
+#include "tests/support/paths.h"
 
 namespace ferry::testing {
 namespace {
@@ -83,7 +84,7 @@ class Text : public ::testing::Test {
   void TearDown() override { ferry_image_free(&picture_); }
 
   void load(const std::string& name) {
-    const auto file = std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "text" / name;
+    const auto file = source_folder() / "tests" / "data" / "text" / name;
     ASSERT_EQ(ferry_image_load(file.c_str(), &picture_), FERRY_OK) << ferry_last_error();
   }
 

@@ -46,12 +46,12 @@ std::unique_ptr<Graph> make_graph(const Case& c, bool tap_enlarged = false) {
 
 std::vector<double> result(const Graph& graph) {
   const reference::Array input{{1, 5, 4, 3}, noise(60, 1)};
-  return reference::interpret(graph, {input}).at(static_cast<int>(graph.model.outputs[0]->tensor)).values;
+  return reference::interpret(graph, {input}).at(static_cast<int>(graph.table.outputs[0]->tensor)).values;
 }
 
 int count(const Graph& graph, fbs::OpParams type) {
   int n = 0;
-  for (const auto& op : graph.model.operators) n += op->params.type == type;
+  for (const auto& op : graph.table.operators) n += op->params.type == type;
   return n;
 }
 
@@ -68,9 +68,9 @@ TEST(AbsorbUpsampling, GivesTheSameResultIncludingTheBorders) {
     ASSERT_EQ(before.size(), after.size());
     // Sums of at most 49 * 3 products of size 1, in another order.
     for (size_t i = 0; i < before.size(); ++i) ASSERT_NEAR(before[i], after[i], 1e-13) << i;
-    ASSERT_EQ(graph->model.taps.size(), 1u) << "the enlarged map is gone, the convolution's result is not";
-    EXPECT_EQ(graph->model.taps[0]->name, "conv");
-    EXPECT_EQ(graph->model.taps[0]->tensor, graph->model.outputs[0]->tensor);
+    ASSERT_EQ(graph->table.taps.size(), 1u) << "the enlarged map is gone, the convolution's result is not";
+    EXPECT_EQ(graph->table.taps[0]->name, "conv");
+    EXPECT_EQ(graph->table.taps[0]->tensor, graph->table.outputs[0]->tensor);
   }
 }
 
@@ -99,13 +99,13 @@ TEST(AbsorbPixelShuffle, DropsTheTapOfTheConvolutionItReorders) {
     const auto value = [&](uint32_t tensor) {
       return reference::interpret(graph, {picture}).at(static_cast<int>(tensor)).values;
     };
-    const auto tapped = value(graph.model.taps[0]->tensor), output = value(graph.model.outputs[0]->tensor);
+    const auto tapped = value(graph.table.taps[0]->tensor), output = value(graph.table.outputs[0]->tensor);
     run_passes(graph, {.keep_taps = keep_taps});
-    EXPECT_EQ(value(graph.model.outputs[0]->tensor), output);
-    EXPECT_EQ(graph.model.operators.size(), keep_taps ? 5u : 2u);
-    ASSERT_EQ(graph.model.taps.size(), keep_taps ? 1u : 0u);
+    EXPECT_EQ(value(graph.table.outputs[0]->tensor), output);
+    EXPECT_EQ(graph.table.operators.size(), keep_taps ? 5u : 2u);
+    ASSERT_EQ(graph.table.taps.size(), keep_taps ? 1u : 0u);
     if (keep_taps) {
-      EXPECT_EQ(value(graph.model.taps[0]->tensor), tapped);
+      EXPECT_EQ(value(graph.table.taps[0]->tensor), tapped);
     }
   }
 }

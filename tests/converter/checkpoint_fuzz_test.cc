@@ -6,6 +6,7 @@
 
 #include "converter/checkpoint/safetensors.h"
 #include "tests/converter/checkpoint_fixtures.h"
+#include "tests/support/paths.h"
 
 namespace ferry {
 namespace {
@@ -59,7 +60,7 @@ const std::string kIndex = R"({"metadata":{"total_size":38},"weight_map":{"a.wei
 
 // From make_pytorch_fixtures.py.
 std::string pytorch_fixture(const char* name) {
-  return read_text(std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "pytorch" / name);
+  return read_text(source_folder() / "tests" / "data" / "pytorch" / name);
 }
 
 TEST(DamagedCheckpoint, CutAtEveryByteIsRefused) {

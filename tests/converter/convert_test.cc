@@ -85,12 +85,12 @@ TEST_F(Convert, FusesActivationsUnlessTapsAreKept) {
   ConvertOptions o = options();
   const auto release = convert_to_graph(o);
   // 26 convolutions, 3 pools, 8 concatenations, mean, flatten
-  EXPECT_EQ(release->model.operators.size(), 39u);
+  EXPECT_EQ(release->table.operators.size(), 39u);
   o.keep_taps = true;
   const auto tapped = convert_to_graph(o);
-  EXPECT_EQ(tapped->model.operators.size(), 39u + 26u);
+  EXPECT_EQ(tapped->table.operators.size(), 39u + 26u);
   std::set<std::string> names;
-  for (const auto& tap : tapped->model.taps) names.insert(tap->name);
+  for (const auto& tap : tapped->table.taps) names.insert(tap->name);
   for (const char* name :
        {"features.0", "features.1", "features.3.squeeze", "features.3.expand3x3_activation", "features.3",
         "features.12", "features", "classifier.1", "classifier.2", "classifier.3", "classifier"})
@@ -99,14 +99,14 @@ TEST_F(Convert, FusesActivationsUnlessTapsAreKept) {
 
 TEST_F(Convert, PreparesPicturesAsTheVariantWasTrained) {
   const auto graph = convert_to_graph(options());
-  const fbs::PreprocessT& recipe = *graph->model.preprocess;
+  const fbs::PreprocessT& recipe = *graph->table.preprocess;
   EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
   EXPECT_EQ(recipe.resize_h, 256);
   EXPECT_EQ(recipe.crop_h, 224);
   EXPECT_EQ(recipe.crop_w, 224);
   EXPECT_EQ(recipe.filter, fbs::Filter::Bilinear);
   EXPECT_EQ(recipe.mean, (std::vector<float>{0.485f, 0.456f, 0.406f}));
-  EXPECT_EQ(graph->model.postprocess->task, fbs::Task::Classification);
+  EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Classification);
 }
 
 TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
@@ -115,12 +115,12 @@ TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
   o.width = 192;
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->shape(0), (Shape{1, 160, 192, 3}));
-  EXPECT_EQ(graph->model.preprocess->crop_h, 160);
-  EXPECT_EQ(graph->model.preprocess->crop_w, 192);
-  EXPECT_EQ(graph->model.preprocess->resize_mode, fbs::ResizeMode::Cover);
-  EXPECT_EQ(graph->model.preprocess->resize_h, 182);  // floor(160 / 0.875)
-  EXPECT_EQ(graph->model.preprocess->resize_w, 219);  // floor(192 / 0.875)
-  EXPECT_EQ(graph->model.provenance->options, std::vector<std::string>{"--input-size 160x192"});
+  EXPECT_EQ(graph->table.preprocess->crop_h, 160);
+  EXPECT_EQ(graph->table.preprocess->crop_w, 192);
+  EXPECT_EQ(graph->table.preprocess->resize_mode, fbs::ResizeMode::Cover);
+  EXPECT_EQ(graph->table.preprocess->resize_h, 182);  // floor(160 / 0.875)
+  EXPECT_EQ(graph->table.preprocess->resize_w, 219);  // floor(192 / 0.875)
+  EXPECT_EQ(graph->table.provenance->options, std::vector<std::string>{"--input-size 160x192"});
 }
 
 TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
@@ -128,20 +128,20 @@ TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
   o.in_chans = 1;
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->shape(0), (Shape{1, 224, 224, 1}));
-  EXPECT_EQ(graph->model.preprocess->color, fbs::ColorOrder::Gray);
-  ASSERT_EQ(graph->model.preprocess->mean.size(), 1u);
-  EXPECT_NEAR(graph->model.preprocess->mean[0], 0.449, 1e-6);
+  EXPECT_EQ(graph->table.preprocess->color, fbs::ColorOrder::Gray);
+  ASSERT_EQ(graph->table.preprocess->mean.size(), 1u);
+  EXPECT_NEAR(graph->table.preprocess->mean[0], 0.449, 1e-6);
 }
 
 TEST_F(Convert, ZeroClassesGiveFeatures) {
   ConvertOptions o = options();
   o.num_classes = 0;
   const auto graph = convert_to_graph(o);
-  EXPECT_EQ(graph->model.outputs.front()->name, "pooled");
-  EXPECT_EQ(graph->shape(static_cast<int>(graph->model.outputs.front()->tensor)), (Shape{1, 512}));
-  EXPECT_TRUE(graph->model.labels.empty());
-  EXPECT_EQ(graph->model.postprocess->task, fbs::Task::Embedding);
-  EXPECT_FALSE(graph->model.postprocess->unit_length);
+  EXPECT_EQ(graph->table.outputs.front()->name, "pooled");
+  EXPECT_EQ(graph->shape(static_cast<int>(graph->table.outputs.front()->tensor)), (Shape{1, 512}));
+  EXPECT_TRUE(graph->table.labels.empty());
+  EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Embedding);
+  EXPECT_FALSE(graph->table.postprocess->unit_length);
 }
 
 TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
@@ -152,8 +152,8 @@ TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
             "embedding");
   o.num_classes = 0;
   const auto graph = convert_to_graph(o);
-  EXPECT_TRUE(graph->model.postprocess->unit_length);
-  EXPECT_EQ(graph->model.provenance->options, (std::vector<std::string>{"--num-classes 0", "--unit-length"}));
+  EXPECT_TRUE(graph->table.postprocess->unit_length);
+  EXPECT_EQ(graph->table.provenance->options, (std::vector<std::string>{"--num-classes 0", "--unit-length"}));
 }
 
 TEST_F(Convert, AnotherClassCountMustBeSaid) {
@@ -171,7 +171,7 @@ TEST_F(Convert, LabelsComeFromAFileAndMustBeAsManyAsClasses) {
   ConvertOptions o = options(3);
   o.num_classes = 3;
   o.labels = folder.write("labels.txt", "cat\ndog\r\nbird\n");
-  EXPECT_EQ(convert_to_graph(o)->model.labels, (std::vector<std::string>{"cat", "dog", "bird"}));
+  EXPECT_EQ(convert_to_graph(o)->table.labels, (std::vector<std::string>{"cat", "dog", "bird"}));
   o.labels = folder.write("labels.txt", "cat\ndog\n");
   EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("labels.txt has 2 lines, but the network has 3 classes"));
   o.labels = folder.path() / "absent.txt";
@@ -273,7 +273,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   const auto graph = convert_to_graph(o);
 
   std::map<std::string, std::vector<int>> seen;
-  for (const auto* ports : {&graph->model.outputs, &graph->model.taps}) {
+  for (const auto* ports : {&graph->table.outputs, &graph->table.taps}) {
     for (const auto& port : *ports) {
       const Shape s = graph->shape(static_cast<int>(port->tensor));
       seen[port->name] = port->source_layout == fbs::Layout::NCHW
@@ -298,12 +298,12 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   o.keep_taps = false;
   for (size_t i = maps.size(); i-- > 0;) o.features.push_back(static_cast<int>(i));
   const auto pyramid = convert_to_graph(o);
-  ASSERT_EQ(pyramid->model.outputs.size(), maps.size());
-  for (size_t i = 0; i < maps.size(); ++i) EXPECT_EQ(pyramid->model.outputs[i]->name, maps[maps.size() - 1 - i]);
-  EXPECT_TRUE(pyramid->model.labels.empty());
-  for (const auto& tap : pyramid->model.taps) EXPECT_NE(tap->name, "pooled");
+  ASSERT_EQ(pyramid->table.outputs.size(), maps.size());
+  for (size_t i = 0; i < maps.size(); ++i) EXPECT_EQ(pyramid->table.outputs[i]->name, maps[maps.size() - 1 - i]);
+  EXPECT_TRUE(pyramid->table.labels.empty());
+  for (const auto& tap : pyramid->table.taps) EXPECT_NE(tap->name, "pooled");
   o.features = {0};
-  EXPECT_LT(convert_to_graph(o)->model.operators.size(), pyramid->model.operators.size());
+  EXPECT_LT(convert_to_graph(o)->table.operators.size(), pyramid->table.operators.size());
 }
 
 INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
@@ -339,7 +339,7 @@ TEST_P(RealCheckpoint, IsRecognisedAndUsedWhole) {
   if (shared.empty()) GTEST_SKIP() << "no ../shared (or FERRY_SHARED): the real checkpoints are not here";
   ConvertOptions o;
   o.checkpoint = shared / "weights" / GetParam().first;
-  EXPECT_EQ(convert_to_graph(o)->model.name, GetParam().second);
+  EXPECT_EQ(convert_to_graph(o)->table.name, GetParam().second);
 }
 
 INSTANTIATE_TEST_SUITE_P(Convert, RealCheckpoint,

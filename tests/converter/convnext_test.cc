@@ -35,10 +35,10 @@ TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
 
   for (const char* stage : {"as built", "as packed"}) {
     SCOPED_TRACE(stage);
-    std::vector<double> output = run_on_torch_input(graph, graph.model.outputs.back()->tensor);
+    std::vector<double> output = run_on_torch_input(graph, graph.table.outputs.back()->tensor);
     if (config.tokens) {  // [pooled, 2 x 3 places] x 40 channels, of which the script keeps a few
-      EXPECT_EQ(graph.model.outputs.back()->name, "last_hidden_state");
-      const std::vector<double> pooled = run_on_torch_input(graph, graph.model.outputs.front()->tensor);
+      EXPECT_EQ(graph.table.outputs.back()->name, "last_hidden_state");
+      const std::vector<double> pooled = run_on_torch_input(graph, graph.table.outputs.front()->tensor);
       ASSERT_EQ(output.size(), 7u * 40u);
       EXPECT_TRUE(std::equal(pooled.begin(), pooled.end(), output.begin()));
       std::vector<double> kept;

@@ -19,12 +19,12 @@ struct Fixture {
 
   Tensor input(const Shape& shape) { return graph.add_input("input", shape, fbs::Layout::NCHW); }
   std::vector<double> run(Tensor output, std::vector<double> input) {
-    const Shape shape = graph.shape(static_cast<int>(graph.model.inputs.front()->tensor));
+    const Shape shape = graph.shape(static_cast<int>(graph.table.inputs.front()->tensor));
     return reference::interpret(graph, {Array{shape, std::move(input)}}).at(output.index).values;
   }
   std::vector<std::string> taps() const {
     std::vector<std::string> names;
-    for (const auto& tap : graph.model.taps) names.push_back(tap->name);
+    for (const auto& tap : graph.table.taps) names.push_back(tap->name);
     return names;
   }
 };
@@ -47,7 +47,7 @@ TEST(Builder, BatchNormAndActivationAreTappedAfterTheActivation) {
   for (const char* leaf : {"weight", "bias", "running_mean"}) f.file->add(std::string("bn.") + leaf, {1});
   f.file->add("bn.running_var", {1}, std::vector<float>{1});
   const Tensor y = batch_norm_act(f.input({1, 1, 1, 1}), f.w["bn"], relu6);
-  for (const auto& tap : f.graph.model.taps) EXPECT_EQ(static_cast<int>(tap->tensor), y.index) << tap->name;
+  for (const auto& tap : f.graph.table.taps) EXPECT_EQ(static_cast<int>(tap->tensor), y.index) << tap->name;
   EXPECT_EQ(f.taps(), (std::vector<std::string>{"bn.act", "bn"}));
 }
 
@@ -70,7 +70,7 @@ TEST(Builder, FlattenCountsChannelsFirst) {
 TEST(Builder, FlattenOfOnePixelMovesNothing) {
   Fixture f;
   flatten(global_avg_pool(f.input({1, 2, 2, 3})));
-  EXPECT_EQ(f.graph.model.operators.size(), 2u);
+  EXPECT_EQ(f.graph.table.operators.size(), 2u);
 }
 
 TEST(Builder, PixelShuffleTakesPyTorchsChannelOrder) {
@@ -95,8 +95,8 @@ TEST(Builder, MapsOfAChannelsLastModuleAreTappedAsTheyAre) {
   const Tensor x = f.input({1, 2, 3, 4});
   tap(x, f.w["stages"]);
   tap(x, f.w["stages"].channels_last()["blocks"][0]);
-  EXPECT_EQ(f.graph.model.taps[0]->source_layout, fbs::Layout::NCHW);
-  EXPECT_EQ(f.graph.model.taps[1]->source_layout, fbs::Layout::Same);
+  EXPECT_EQ(f.graph.table.taps[0]->source_layout, fbs::Layout::NCHW);
+  EXPECT_EQ(f.graph.table.taps[1]->source_layout, fbs::Layout::Same);
   EXPECT_EQ(f.taps(), (std::vector<std::string>{"stages", "stages.blocks.0"}));
 }
 
@@ -239,7 +239,7 @@ TEST(AdaptInputChannels, KeepsAWeightThatFits) {
   Fixture f;
   f.file->add("conv.weight", {2, 5, 1, 1});
   conv2d(f.input({1, 4, 4, 5}), f.w["conv"], {.bias = false, .adapt_input = true});
-  EXPECT_EQ(f.graph.values(f.graph.model.operators.front()->inputs[1]),
+  EXPECT_EQ(f.graph.values(f.graph.table.operators.front()->inputs[1]),
             f.file->tensors().at("conv.weight").to_doubles());
 }
 
@@ -249,7 +249,7 @@ TEST(Windows, RollEachAxisByItself) {
   const Tensor windows = window_partition(f.input({1, 4, 8, 3}), 4, 0, 2);
   EXPECT_EQ(windows.shape(), (Shape{2, 16, 3}));
   EXPECT_EQ(window_reverse(windows, 4, 0, 2, 4, 8).shape(), (Shape{1, 4, 8, 3}));
-  const auto& ops = f.graph.model.operators;
+  const auto& ops = f.graph.table.operators;
   EXPECT_EQ(ops[0]->params.AsWindowPartition()->shift_h, 0);
   EXPECT_EQ(ops[0]->params.AsWindowPartition()->shift_w, 2);
   EXPECT_EQ(ops[1]->params.AsWindowReverse()->shift_h, 0);

@@ -45,18 +45,18 @@ struct Network {
   void tap(const char* name, Tensor y, bool block = false) { graph.add_tap(name, y, fbs::Layout::Same, block); }
 
   std::vector<double> run() const {
-    const Shape shape = graph.shape(static_cast<int>(graph.model.inputs.front()->tensor));
+    const Shape shape = graph.shape(static_cast<int>(graph.table.inputs.front()->tensor));
     const auto values = reference::interpret(graph, {Array{shape, noise(shape.elements(), 5)}});
-    return values.at(static_cast<int>(graph.model.outputs.front()->tensor)).values;
+    return values.at(static_cast<int>(graph.table.outputs.front()->tensor)).values;
   }
   std::vector<fbs::OpParams> ops() const {
     std::vector<fbs::OpParams> types;
-    for (const auto& op : graph.model.operators) types.push_back(op->params.type);
+    for (const auto& op : graph.table.operators) types.push_back(op->params.type);
     return types;
   }
   std::vector<std::string> taps() const {
     std::vector<std::string> names;
-    for (const auto& tap : graph.model.taps) names.push_back(tap->name);
+    for (const auto& tap : graph.table.taps) names.push_back(tap->name);
     return names;
   }
 

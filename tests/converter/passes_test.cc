@@ -85,7 +85,7 @@ TEST(FoldScaleShift, CarriesTheClampOfTheLastStep) {
 TEST(FoldScaleShift, LeavesWhatComesAfterAClamp) {
   Network n;
   const Tensor conv = n.conv(n.input({1, 4, 4, 3}), 4, 1, true);
-  n.graph.model.operators.back()->params.AsConv2d()->output_min = 0;
+  n.graph.table.operators.back()->params.AsConv2d()->output_min = 0;
   n.output(conv * n.constant({4}, 6));
   n.expect_same_after(fold_scale_shift);
   EXPECT_EQ(n.ops(), (Ops{kConv, kBinary}));
@@ -235,7 +235,7 @@ TEST(RemoveDeadCode, DropsWhatNobodySees) {
   n.output(relu(x));
   n.expect_same_after(remove_dead_code);
   EXPECT_EQ(n.ops(), Ops{kUnary});
-  EXPECT_EQ(n.graph.model.tensors.size(), 2u);
+  EXPECT_EQ(n.graph.table.tensors.size(), 2u);
 }
 
 // conv (tapped) -> scale -> relu (tapped) -> conv (block) -> output
@@ -273,7 +273,7 @@ TEST(Passes, TapsHoldTheSameValuesBeforeAndAfter) {
       const Shape shape{1, 4, 4, 3};
       const auto all = reference::interpret(n.graph, {Array{shape, noise(shape.elements(), 5)}});
       std::map<std::string, std::vector<double>> taps;
-      for (const auto& tap : n.graph.model.taps) taps[tap->name] = all.at(static_cast<int>(tap->tensor)).values;
+      for (const auto& tap : n.graph.table.taps) taps[tap->name] = all.at(static_cast<int>(tap->tensor)).values;
       return taps;
     };
     const auto before = values();

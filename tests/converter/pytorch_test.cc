@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/converter/checkpoint_fixtures.h"
+#include "tests/support/paths.h"
 
 namespace ferry {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using namespace std::string_literals;
 
 // Written by make_pytorch_fixtures.py.
-const std::filesystem::path kFixtures = std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "data" / "pytorch";
+const std::filesystem::path kFixtures = source_folder() / "tests" / "data" / "pytorch";
 
 std::shared_ptr<const Checkpoint> open(const char* name, const std::string& state_dict = "") {
   return open_checkpoint(kFixtures / name, state_dict);

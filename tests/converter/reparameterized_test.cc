@@ -65,7 +65,7 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
     for (size_t channel = 0; channel < 3; ++channel) pixels.push_back(planes[channel * kSize * kSize + place]);
   const auto expect_right = [&] {
     const auto computed = reference::interpret(graph, {reference::Array{{1, kSize, kSize, 3}, pixels}});
-    const std::vector<double>& logits = computed.at(static_cast<int>(graph.model.outputs.front()->tensor)).values;
+    const std::vector<double>& logits = computed.at(static_cast<int>(graph.table.outputs.front()->tensor)).values;
     ASSERT_EQ(logits.size(), c.logits.size());
     for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], c.logits[i], 1e-10);
   };
@@ -78,7 +78,7 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
   expect_right();
 
   const auto count = [&](auto matches) {
-    return std::count_if(graph.model.operators.begin(), graph.model.operators.end(),
+    return std::count_if(graph.table.operators.begin(), graph.table.operators.end(),
                          [&](const auto& op) { return matches(*op); });
   };
   // RepViT: 2 in the stem; a token mixer is 1, its MLP 2, squeeze-and-excitation 2; a downsampling 3 + 2 + 2.

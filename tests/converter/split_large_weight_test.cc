@@ -16,7 +16,7 @@ TEST(SplitLargeWeight, ALinearBecomesSeveralOfSomeOfItsOutputs) {
   n.output(n.graph.add_op("linear", fbs::LinearT{}, {x, large_weight(&n, {10, 3500000}), n.constant({10}, 4)}));
   n.expect_same_after(split_large_weight);
   EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear, fbs::OpParams::Concat}));
-  for (const auto& op : n.graph.model.operators) EXPECT_EQ(op->name, "linear");
+  for (const auto& op : n.graph.table.operators) EXPECT_EQ(op->name, "linear");
 }
 
 TEST(SplitLargeWeight, SoDoesAConvolution) {

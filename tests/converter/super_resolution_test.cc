@@ -94,14 +94,14 @@ TEST(SuperResolution, TheFileSaysWhichVariantItHolds) {
                                                        {16, 2, "realesr_animevideov3_x2"},
                                                        {32, 4, "realesr_general_x4v3"}}) {
     const auto graph = convert_file(write_compact(folder.path(), convolutions, upscale));
-    EXPECT_EQ(graph->model.provenance->variant, variant);
-    EXPECT_EQ(graph->model.postprocess->upscale, upscale);
+    EXPECT_EQ(graph->table.provenance->variant, variant);
+    EXPECT_EQ(graph->table.postprocess->upscale, upscale);
   }
   for (int scale : {2, 3, 4, 8}) {
     const auto graph = convert_file(write_dense(folder, scale));
-    EXPECT_EQ(graph->model.provenance->variant, "esrgan_slim_x" + std::to_string(scale));
-    EXPECT_EQ(graph->model.provenance->framework, "keras");
-    EXPECT_EQ(graph->model.postprocess->upscale, scale);
+    EXPECT_EQ(graph->table.provenance->variant, "esrgan_slim_x" + std::to_string(scale));
+    EXPECT_EQ(graph->table.provenance->framework, "keras");
+    EXPECT_EQ(graph->table.postprocess->upscale, scale);
   }
 }
 
@@ -134,19 +134,19 @@ TEST(SuperResolution, RefusesWhatDoesNotFit) {
 TEST(SuperResolution, RecipesSayWhatLevelsTheNetworkWasTrainedOn) {
   const ScratchFolder folder;
   const auto compact = convert_file(write_compact(folder.path(), 16, 4));
-  EXPECT_EQ(compact->model.preprocess->resize_mode, fbs::ResizeMode::None);
-  EXPECT_EQ(compact->model.postprocess->task, fbs::Task::ImageToImage);
-  EXPECT_TRUE(compact->model.preprocess->std.empty() && compact->model.postprocess->std.empty()) << "0..1 both ways";
-  EXPECT_EQ(compact->model.inputs[0]->name, "input");
-  EXPECT_EQ(compact->model.inputs[0]->source_layout, fbs::Layout::NCHW);
+  EXPECT_EQ(compact->table.preprocess->resize_mode, fbs::ResizeMode::None);
+  EXPECT_EQ(compact->table.postprocess->task, fbs::Task::ImageToImage);
+  EXPECT_TRUE(compact->table.preprocess->std.empty() && compact->table.postprocess->std.empty()) << "0..1 both ways";
+  EXPECT_EQ(compact->table.inputs[0]->name, "input");
+  EXPECT_EQ(compact->table.inputs[0]->source_layout, fbs::Layout::NCHW);
 
   const auto dense = convert_file(write_dense(folder, 2));
-  EXPECT_EQ(dense->model.preprocess->std, std::vector<float>(3, 1 / 255.0f)) << "0..255 both ways";
-  EXPECT_EQ(dense->model.postprocess->std, std::vector<float>(3, 1 / 255.0f));
-  EXPECT_EQ(dense->model.inputs[0]->name, "LR");
-  EXPECT_EQ(dense->model.inputs[0]->source_layout, fbs::Layout::Same);
-  for (const auto& tap : dense->model.taps) EXPECT_EQ(tap->source_layout, fbs::Layout::Same) << tap->name;
-  const auto& ops = dense->model.operators;
+  EXPECT_EQ(dense->table.preprocess->std, std::vector<float>(3, 1 / 255.0f)) << "0..255 both ways";
+  EXPECT_EQ(dense->table.postprocess->std, std::vector<float>(3, 1 / 255.0f));
+  EXPECT_EQ(dense->table.inputs[0]->name, "LR");
+  EXPECT_EQ(dense->table.inputs[0]->source_layout, fbs::Layout::Same);
+  for (const auto& tap : dense->table.taps) EXPECT_EQ(tap->source_layout, fbs::Layout::Same) << tap->name;
+  const auto& ops = dense->table.operators;
   EXPECT_TRUE(std::none_of(ops.begin(), ops.end(), [](const auto& op) { return op->params.AsResize2d() != nullptr; }))
       << "the last convolution works at the input's size";
 }
@@ -163,7 +163,7 @@ int reach(const fs::path& checkpoint, int upscale) {
   reference::Array input{{1, 3, kSide, 3}, std::vector<double>(3 * kSide * 3, 0.0)};
   std::fill_n(input.values.begin() + (kSide + kMiddle) * 3, 3, 1e6);
   const auto values = reference::interpret(*graph, {input});
-  const auto& result = values.at(static_cast<int>(graph->model.outputs[0]->tensor)).values;
+  const auto& result = values.at(static_cast<int>(graph->table.outputs[0]->tensor)).values;
   int farthest = -1;
   for (size_t i = 0; i < result.size(); ++i) {
     const int column = static_cast<int>(i / 3) % (kSide * upscale) / upscale;
@@ -175,14 +175,14 @@ int reach(const fs::path& checkpoint, int upscale) {
 TEST(SuperResolution, HaloIsExactlyAsFarAsAPixelReaches) {
   const ScratchFolder folder;
   const fs::path compact = write_compact(folder.path(), 16, 2);
-  EXPECT_EQ(convert_file(compact)->model.postprocess->halo, 18);
+  EXPECT_EQ(convert_file(compact)->table.postprocess->halo, 18);
   EXPECT_EQ(reach(compact, 2), 18);
   const fs::path deep = write_compact(folder.path(), 32, 4);
-  EXPECT_EQ(convert_file(deep)->model.postprocess->halo, 34);
+  EXPECT_EQ(convert_file(deep)->table.postprocess->halo, 34);
   EXPECT_EQ(reach(deep, 4), 34);
   for (int scale : {2, 3, 8}) {
     const fs::path dense = write_dense(folder, scale);
-    EXPECT_EQ(convert_file(dense)->model.postprocess->halo, 10);
+    EXPECT_EQ(convert_file(dense)->table.postprocess->halo, 10);
     EXPECT_EQ(reach(dense, scale), 10);
   }
 }

@@ -61,15 +61,15 @@ TEST_F(TimmResNet18, HasTheClassesOfTransformersWrapper) {
   const auto graph = convert_to_graph(options(2, R"({"model_type": "timm_wrapper", "architecture": "resnet18",
       "architectures": ["TimmWrapperForImageClassification"], "num_classes": 2, "id2label": {"0": "cat", "1": "dog"},
       "pretrained_cfg": {"input_size": [3, 224, 224]}})"));
-  EXPECT_EQ(graph->model.labels, (std::vector<std::string>{"cat", "dog"}));
+  EXPECT_EQ(graph->table.labels, (std::vector<std::string>{"cat", "dog"}));
 }
 
 TEST_F(TimmResNet18, IsTheTrainingThatItsConfigNames) {
   const auto graph = convert_to_graph(
       options(1000, R"({"architecture": "resnet18", "num_classes": 1000, "pretrained_cfg": {"tag": "a2_in1k"}})"));
-  EXPECT_EQ(graph->model.name, "resnet18.a2_in1k");
-  EXPECT_EQ(graph->model.labels.size(), 1000u);
-  EXPECT_EQ(graph->model.labels[88], "macaw");
+  EXPECT_EQ(graph->table.name, "resnet18.a2_in1k");
+  EXPECT_EQ(graph->table.labels.size(), 1000u);
+  EXPECT_EQ(graph->table.labels[88], "macaw");
 }
 
 TEST_F(TimmResNet18, TunedByOthersIsWhatItsConfigSays) {
@@ -78,7 +78,7 @@ TEST_F(TimmResNet18, TunedByOthersIsWhatItsConfigSays) {
     "label_descriptions": {"n1": "oak", "n2": "elm"},
     "pretrained_cfg": {"tag": "trees", "input_size": [3, 160, 192], "interpolation": "bilinear", "crop_pct": 0.5,
                        "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25]}})"));
-  const auto& model = graph->model;
+  const auto& model = graph->table;
   EXPECT_EQ(model.name, "resnet18.trees");
   EXPECT_EQ(model.provenance->variant, "resnet18.trees");
   EXPECT_EQ(model.labels, (std::vector<std::string>{"oak", "elm", "n3"}));
@@ -95,7 +95,7 @@ TEST_F(TimmResNet18, TunedByOthersIsWhatItsConfigSays) {
 TEST_F(TimmResNet18, CropModeIsTheConfigs) {
   const auto graph = convert_to_graph(options(1000, R"({"architecture": "resnet18", "pretrained_cfg": {
       "input_size": [3, 160, 160], "crop_pct": 0.95, "crop_mode": "border", "mean": [0.5, 0.5, 0.5]}})"));
-  const fbs::PreprocessT& recipe = *graph->model.preprocess;
+  const fbs::PreprocessT& recipe = *graph->table.preprocess;
   EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::Fit);
   EXPECT_EQ(recipe.resize_h, 168);
   EXPECT_EQ(recipe.fill, std::vector<float>(3, 128 / 255.0f));
@@ -107,8 +107,8 @@ TEST_F(TimmResNet18, OptionsComeBeforeTheConfig) {
   o.model = "resnet18.a1_in1k";
   o.source = "hf:org/name";
   const auto graph = convert_to_graph(o);
-  EXPECT_EQ(graph->model.preprocess->crop_h, 96);
-  EXPECT_EQ(graph->model.provenance->source, "hf:org/name");
+  EXPECT_EQ(graph->table.preprocess->crop_h, 96);
+  EXPECT_EQ(graph->table.provenance->source, "hf:org/name");
 }
 
 TEST_F(TimmResNet18, AnotherArchitectureInTheConfigIsRefused) {

@@ -56,7 +56,7 @@ inline const Naming& naming_of(std::span<const Naming> namings, const Checkpoint
 
 // The value of tensor `output` for the picture that the scripts call "input".
 inline std::vector<double> run_on_torch_input(const Graph& graph, uint32_t output) {
-  const Shape shape = graph.shape(static_cast<int>(graph.model.inputs.front()->tensor));
+  const Shape shape = graph.shape(static_cast<int>(graph.table.inputs.front()->tensor));
   const int places = shape[1] * shape[2], channels = shape[3];
   const std::vector<float> planes = torch_values("input", {channels, places});
   std::vector<double> pixels;

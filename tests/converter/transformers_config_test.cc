@@ -152,13 +152,13 @@ TEST_F(TransformersCheckpoint, IsConvertedForThePicturesOfItsProcessor) {
   ConvertOptions options;
   options.checkpoint = folder.path();
   options.passes = false;
-  EXPECT_EQ(convert_to_graph(options)->model.preprocess->resize_h, 224);
+  EXPECT_EQ(convert_to_graph(options)->table.preprocess->resize_h, 224);
 
   folder.write("preprocessor_config.json",
                R"({"image_processor_type": "ViTImageProcessor", "image_mean": [0.5, 0.5, 0.5],
       "image_std": [0.5, 0.5, 0.5], "size": {"height": 240, "width": 240}, "resample": 2})");
   const auto graph = convert_to_graph(options);
-  const auto& model = graph->model;
+  const auto& model = graph->table;
   EXPECT_EQ(model.name, "vit_tiny_patch16_224");
   EXPECT_EQ(model.preprocess->resize_h, 240);
   ASSERT_EQ(model.outputs.size(), 2u);

@@ -53,10 +53,10 @@ TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
     vit::build(graph, Weights(graph, ledger), options, vit_config(name));
   ledger.finish();
 
-  ASSERT_EQ(graph.model.outputs.front()->name, "logits");
+  ASSERT_EQ(graph.table.outputs.front()->name, "logits");
   for (const char* stage : {"as built", "as packed"}) {
     SCOPED_TRACE(stage);
-    expect_near(run_on_torch_input(graph, graph.model.outputs.front()->tensor), GetParam().output);
+    expect_near(run_on_torch_input(graph, graph.table.outputs.front()->tensor), GetParam().output);
     run_passes(graph, {});
   }
 }
@@ -149,7 +149,7 @@ std::vector<double> run_giant(const std::shared_ptr<const Checkpoint>& file, con
   vit::build(graph, Weights(graph, ledger), {.variant = variant, .num_classes = num_classes, .height = 8, .width = 16},
              config);
   ledger.finish();
-  return run_on_torch_input(graph, graph.model.outputs.front()->tensor);
+  return run_on_torch_input(graph, graph.table.outputs.front()->tensor);
 }
 
 vit::Config own_giant() {

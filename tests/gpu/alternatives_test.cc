@@ -95,29 +95,29 @@ class Case {
 };
 
 void Case::compute() {
-  std::vector<reference::Array> values(graph_.model.tensors.size());
+  std::vector<reference::Array> values(graph_.table.tensors.size());
   for (size_t t = 0; t < values.size(); ++t) {
     const int tensor = static_cast<int>(t);
     if (graph_.is_constant(tensor)) values[t] = {graph_.shape(tensor), graph_.values(tensor)};
   }
-  for (const auto& port : graph_.model.inputs) {
+  for (const auto& port : graph_.table.inputs) {
     const Shape shape = graph_.shape(static_cast<int>(port->tensor));
     inputs_.push_back(some(shape, 20 + port->tensor));
     values[port->tensor] = {shape, {inputs_.back().begin(), inputs_.back().end()}};
   }
-  for (const auto& op : graph_.model.operators) {
+  for (const auto& op : graph_.table.operators) {
     std::vector<const reference::Array*> operands;
     for (int tensor : op->inputs) operands.push_back(&values[static_cast<size_t>(tensor)]);
     values[static_cast<size_t>(op->outputs[0])] = reference::compute(*SerializedOp(*op), operands);
   }
-  expected_ = values[graph_.model.outputs[0]->tensor].values;
+  expected_ = values[graph_.table.outputs[0]->tensor].values;
 }
 
 bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision precision, int alternative) const {
   std::vector<Shape> shapes;
-  for (size_t t = 0; t < graph_.model.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
+  for (size_t t = 0; t < graph_.table.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
   std::vector<bool> kept(shapes.size(), false);
-  kept[graph_.model.outputs[0]->tensor] = true;
+  kept[graph_.table.outputs[0]->tensor] = true;
   const gpu::Storage storage = precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
   const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
   EXPECT_EQ(chains.size(), 1u);
@@ -136,7 +136,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
   std::unique_ptr<Session> session;
   Status status = Session::create(model_, options, &session);
   for (size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
-    const int tensor = static_cast<int>(graph_.model.inputs[i]->tensor);
+    const int tensor = static_cast<int>(graph_.table.inputs[i]->tensor);
     std::memcpy(session->data(tensor), inputs_[i].data(), inputs_[i].size() * sizeof(float));
   }
   if (status.ok()) status = session->run();
@@ -147,7 +147,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
   const EngineReport& report = session->computing().report();
   EXPECT_EQ(report.cpu_operators, 0u);
   EXPECT_TRUE(report.notes.empty()) << report.notes[0];
-  const auto* got = static_cast<const float*>(session->data(static_cast<int>(graph_.model.outputs[0]->tensor)));
+  const auto* got = static_cast<const float*>(session->data(static_cast<int>(graph_.table.outputs[0]->tensor)));
   double worst = 0, largest = 0, squares = 0, expected_squares = 0;
   for (size_t i = 0; i < expected_.size(); ++i) {
     const double difference = std::abs(static_cast<double>(got[i]) - expected_[i]);

@@ -556,9 +556,9 @@ class Case {
 
 bool Case::choose(gpu::Device& device) const {
   std::vector<Shape> shapes;
-  for (size_t t = 0; t < graph_.model.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
+  for (size_t t = 0; t < graph_.table.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
   std::vector<bool> kept(shapes.size(), false);
-  kept[graph_.model.outputs[0]->tensor] = true;
+  kept[graph_.table.outputs[0]->tensor] = true;
   const gpu::Storage storage = fault_.half ? gpu::Storage::Half : gpu::Storage::Float32;
   const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
   EXPECT_EQ(chains.size(), 1u);
@@ -583,7 +583,7 @@ std::vector<float> Case::compute(const SessionOptions& options, EngineReport* re
   std::unique_ptr<Session> session;
   Status status = Session::create(model_, options, &session);
   if (status.ok()) {
-    for (const auto& port : graph_.model.inputs) {
+    for (const auto& port : graph_.table.inputs) {
       const std::vector<float> values = some(graph_.shape(static_cast<int>(port->tensor)), 20 + port->tensor);
       std::memcpy(session->data(static_cast<int>(port->tensor)), values.data(), values.size() * sizeof(float));
     }
@@ -592,7 +592,7 @@ std::vector<float> Case::compute(const SessionOptions& options, EngineReport* re
   EXPECT_TRUE(status.ok()) << status.message();
   if (!status.ok()) return {};
   *report = session->computing().report();
-  const int output = static_cast<int>(graph_.model.outputs[0]->tensor);
+  const int output = static_cast<int>(graph_.table.outputs[0]->tensor);
   const auto* values = static_cast<const float*>(session->data(output));
   return {values, values + graph_.shape(output).elements()};
 }

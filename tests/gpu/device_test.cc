@@ -11,6 +11,7 @@
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/pipelines.h"
 #include "tests/support/gpus.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::gpu {
@@ -195,7 +196,7 @@ TEST(Shaders, AreThoseThatWereBuilt) {
   shaders.load();
   for (size_t k = 0; k < kKernelCount; ++k) {
     for (Storage storage : {Storage::Float32, Storage::Half}) {
-      const fs::path file = fs::path(FERRY_BINARY_DIR) / "generated" / "shaders" /
+      const fs::path file = build_folder() / "generated" / "shaders" /
                             (std::string(kKernelNames[k]) + (storage == Storage::Half ? ".half.spv" : ".spv"));
       const std::string built = read_text(file);
       const std::span<const uint32_t> code = shaders.code(static_cast<Kernel>(k), storage);

@@ -42,7 +42,7 @@ std::unique_ptr<Graph> two_lanes() {
     square.kind = fbs::UnaryKind::Square;
     graph->add_output(std::string(name) + "_squared", graph->add_op(name, square, {x}), fbs::Layout::Same);
   }
-  graph->model.name = "two_lanes";
+  graph->table.name = "two_lanes";
   return graph;
 }
 
@@ -82,7 +82,7 @@ TEST_F(LeaveGpu, AddressesStayValidThroughALoss) {
     ASSERT_OK(ferry_session_output(session.get(), 0, &again));
     EXPECT_EQ(again.data, output.data);
     EXPECT_EQ(report_of(session).gpu_operators, 0u);
-    EXPECT_EQ(report_of(session).cpu_operators, graph->model.operators.size());
+    EXPECT_EQ(report_of(session).cpu_operators, graph->table.operators.size());
     EXPECT_STREQ(report_of(session).device, "");
     faults_.disarm();
   }

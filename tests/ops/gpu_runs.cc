@@ -72,7 +72,7 @@ class Run {
     return static_cast<int>(graph_.inputs()->Get(static_cast<unsigned>(input))->tensor());
   }
 
-  const fbs::Model& graph_;
+  const fbs::Graph& graph_;
   Session& session_;
   const std::vector<std::vector<float>>& inputs_;
 };

@@ -206,10 +206,10 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
   tensor->name = "output";
   tensor->dtype = expected.dtype;
   tensor->shape.assign(expected.shape.dims.begin(), expected.shape.dims.begin() + expected.shape.rank);
-  graph.model.tensors.push_back(std::move(tensor));
-  const int output = static_cast<int>(graph.model.tensors.size()) - 1;
+  graph.table.tensors.push_back(std::move(tensor));
+  const int output = static_cast<int>(graph.table.tensors.size()) - 1;
   op->outputs.push_back(output);
-  graph.model.operators.push_back(std::move(op));
+  graph.table.operators.push_back(std::move(op));
   graph.add_output("output", {&graph, output}, fbs::Layout::Same);
 
   bytes = pack(graph);

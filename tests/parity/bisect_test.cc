@@ -64,12 +64,12 @@ class Bisect : public ::testing::Test {
     ConvertOptions wrong = options_;
     wrong.checkpoint = folder_.path() / "wrong.safetensors";
     graph_ = convert_to_graph(wrong);
-    graph_->model.provenance->source_sha256 = right_->sha256();
+    graph_->table.provenance->source_sha256 = right_->sha256();
   }
 
   // The operator of that kind in that module.
   fbs::OperatorT& op(const std::string& name, fbs::OpParams type) {
-    for (const auto& op : graph_->model.operators)
+    for (const auto& op : graph_->table.operators)
       if (op->name == name && op->params.type == type) return *op;
     throw Error("no operator " + name);
   }
@@ -102,12 +102,12 @@ class Bisect : public ::testing::Test {
 
   // Packing wants no constant that nobody reads.
   void forget_unread() {
-    std::vector<bool> keep(graph_->model.tensors.size(), false);
-    for (const auto& op : graph_->model.operators) {
+    std::vector<bool> keep(graph_->table.tensors.size(), false);
+    for (const auto& op : graph_->table.operators) {
       for (int t : op->inputs) keep[static_cast<size_t>(t)] = true;
       for (int t : op->outputs) keep[static_cast<size_t>(t)] = true;
     }
-    for (const auto& port : graph_->model.inputs) keep[port->tensor] = true;
+    for (const auto& port : graph_->table.inputs) keep[port->tensor] = true;
     graph_->compact(keep);
   }
 
@@ -115,7 +115,7 @@ class Bisect : public ::testing::Test {
     const auto start = std::chrono::steady_clock::now();
     const Finding finding = bisect(pack(*graph_), options_, fixture_, run);
     EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60);
-    EXPECT_LE(static_cast<double>(finding.runs), std::log2(static_cast<double>(graph_->model.operators.size())) + 1);
+    EXPECT_LE(static_cast<double>(finding.runs), std::log2(static_cast<double>(graph_->table.operators.size())) + 1);
     return finding;
   }
 
@@ -263,7 +263,7 @@ TEST_F(Bisect, 20_WeightsRounded) {
 }
 TEST_F(Bisect, 21_MeanIsASum) {
   from_right(false);
-  for (const auto& op : graph_->model.operators)
+  for (const auto& op : graph_->table.operators)
     if (auto* reduce = op->params.AsReduce()) {
       reduce->kind = fbs::ReduceKind::Sum;
       expect_conversion(op->name, "sum is taken in place of the mean");
@@ -279,10 +279,10 @@ TEST_F(Bisect, 22_OneChannelDamaged) {
 TEST_F(Bisect, BackendIsToldFromConversion) {
   from_right(false);
   const RunNetwork faulty = [this](std::span<const std::byte> blob, const parity::Fixture& fixture) {
-    const fbs::Model* graph = nullptr;
+    const fbs::Graph* graph = nullptr;
     std::span<const std::byte> data;
     cli::check(verify(blob, &graph, &data));
-    fbs::ModelT model;
+    fbs::GraphT model;
     graph->UnPackTo(&model);
     std::vector<std::byte> changed(data.begin(), data.end());
     for (const auto& op : model.operators) {
@@ -308,7 +308,7 @@ TEST_F(Bisect, GraphIsToldFromConversion) {
 
 TEST_F(Bisect, RefusesAnotherCheckpoint) {
   from_right(false);
-  graph_->model.provenance->source_sha256[0] ^= 1;
+  graph_->table.provenance->source_sha256[0] ^= 1;
   EXPECT_THROW(find(), Error);
 }
 

@@ -11,6 +11,7 @@
 #include "converter/convert.h"
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 class CoAtNet : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CoAtNet, EveryTapIsInBounds) {
-  const fs::path folder = fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "fixtures" / GetParam();
+  const fs::path folder = source_folder() / "tests" / "data" / "fixtures" / GetParam();
   const Fixture fixture = read_fixture(folder);
   const ScratchFolder scratch;
   ConvertOptions options;

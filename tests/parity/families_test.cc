@@ -308,7 +308,7 @@ TEST_F(Planted, PaddingOnTheWrongSideIsCaught) {
   for (const bool keep_taps : {true, false}) {
     const std::unique_ptr<Graph> wrong = graph(keep_taps);
     int changed = 0;
-    for (const auto& op : wrong->model.operators) {
+    for (const auto& op : wrong->table.operators) {
       fbs::Conv2dT* conv = op->params.AsConv2d();
       if (conv == nullptr || op->name != "blocks.1.0.conv_dw") continue;
       ASSERT_EQ(conv->stride_h, 2);

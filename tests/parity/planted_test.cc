@@ -126,7 +126,7 @@ class CommonMistake : public ::testing::TestWithParam<Mistake> {
     }
     const std::unique_ptr<Graph> graph = convert_to_graph(options);
     if (mistake.in_graph)
-      for (const auto& op : graph->model.operators) changed += mistake.in_graph(*op);
+      for (const auto& op : graph->table.operators) changed += mistake.in_graph(*op);
     EXPECT_GT(changed, 0) << "nothing was planted";
     const Fixture reference = read_fixture(fixture);
     const Network network(pack(*graph), reference, cli::session_options(1));

@@ -18,6 +18,7 @@
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
 #include "tests/support/esrgan_slim.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -63,7 +64,7 @@ class SuperResolution : public ::testing::TestWithParam<Case> {
     const fs::path package = esrgan_slim_dir();
     return package.empty() ? package : package / "models" / name.substr(name.rfind('x')) / "model.json";
   }
-  fs::path folder() const { return fs::path(FERRY_SOURCE_DIR) / "tests" / "data" / "fixtures" / GetParam().fixture; }
+  fs::path folder() const { return source_folder() / "tests" / "data" / "fixtures" / GetParam().fixture; }
 
   Comparison compared(const fs::path& weights, bool keep_taps) const {
     const Fixture fixture = read_fixture(folder());

@@ -6,6 +6,7 @@
 
 #include "converter/pack/pack.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/support/paths.h"
 
 namespace ferry::parity {
 
@@ -42,7 +43,7 @@ class Builder {
                        {x, graph_->add_constant("head.weight", {5, 8}, values("head.weight")),
                         graph_->add_constant("head.bias", {5}, bias)});
     graph_->add_output("logits", x, fbs::Layout::Same);
-    graph_->model.name = "tiny";
+    graph_->table.name = "tiny";
     return std::move(graph_);
   }
 
@@ -51,11 +52,11 @@ class Builder {
 
   Tensor tap(Tensor x, fbs::Layout layout, std::string name = "", bool block = false) {
     auto port = std::make_unique<fbs::PortT>();
-    port->name = name.empty() ? graph_->model.operators.back()->name : name;
+    port->name = name.empty() ? graph_->table.operators.back()->name : name;
     port->tensor = static_cast<uint32_t>(x.index);
     port->source_layout = layout;
     port->block = block;
-    graph_->model.taps.push_back(std::move(port));
+    graph_->table.taps.push_back(std::move(port));
     return x;
   }
 
@@ -100,7 +101,7 @@ std::unique_ptr<Graph> tiny_network(const Checkpoint& checkpoint, TinyFault faul
   return Builder(checkpoint, fault).build();
 }
 
-std::filesystem::path tiny_fixture() { return std::filesystem::path(FERRY_SOURCE_DIR) / "tests/parity/tiny"; }
+std::filesystem::path tiny_fixture() { return source_folder() / "tests/parity/tiny"; }
 
 std::filesystem::path write_tiny_blob(const std::filesystem::path& folder, TinyFault fault) {
   const auto checkpoint = folder / "tiny.safetensors", blob = folder / "tiny.ferry";

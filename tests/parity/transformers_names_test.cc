@@ -135,7 +135,7 @@ TEST_P(TransformersNames, TakesTransformersEpsilonWhereTheConfigSaysNone) {
   const std::string config = std::regex_replace(GetParam().config, std::regex(R"(,\s*"layer_norm_eps": [^,}]*)"), "");
   ASSERT_NE(config, GetParam().config);
   const auto graph = convert_to_graph(write_checkpoint(config));
-  const auto norms = std::count_if(graph->model.operators.begin(), graph->model.operators.end(), [](const auto& op) {
+  const auto norms = std::count_if(graph->table.operators.begin(), graph->table.operators.end(), [](const auto& op) {
     const fbs::LayerNormT* norm = op->params.AsLayerNorm();
     return norm != nullptr && norm->epsilon == 1e-12f;
   });

@@ -82,7 +82,7 @@ TEST(Allocation, NoneDuringARun) {
         const ferry_status status = ferry_session_run(session.get());
         const long during = allocations - before;
         EXPECT_EQ(status, FERRY_OK);
-        EXPECT_EQ(during, 0) << graph->model.name << ", " << threads << " threads, run " << run;
+        EXPECT_EQ(during, 0) << graph->table.name << ", " << threads << " threads, run " << run;
       }
     }
   }

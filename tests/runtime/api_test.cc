@@ -246,7 +246,7 @@ TEST_F(Api, ReportsOfAnyHeader) {
   ASSERT_OK(ferry_session_report(session_.get(), &report.known));
   EXPECT_EQ(report.known.struct_size, sizeof(report));
   EXPECT_EQ(report.later, 0u) << "what this library does not know is zero";
-  EXPECT_EQ(report.known.cpu_operators, graph_->model.operators.size());
+  EXPECT_EQ(report.known.cpu_operators, graph_->table.operators.size());
   EXPECT_EQ(report.known.gpu_operators + report.known.transfers + report.known.canary_count + report.known.note_count,
             0u);
   EXPECT_EQ(report.known.gpu_status, FERRY_OK);

@@ -55,7 +55,7 @@ TEST_F(WithoutVulkan, TheSessionRunsOnTheCpuAndSaysWhy) {
     EXPECT_STREQ(report.device, "");
     EXPECT_EQ(report.precision, FERRY_PRECISION_FLOAT32) << "the CPU's";
     EXPECT_EQ(report.gpu_operators, 0u);
-    EXPECT_EQ(report.cpu_operators, graph_->model.operators.size());
+    EXPECT_EQ(report.cpu_operators, graph_->table.operators.size());
   }
   ferry_profile_entry entry;
   ASSERT_OK(ferry_session_profile(session.get(), 0, &entry));

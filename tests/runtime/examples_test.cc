@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/runtime/networks.h"
+#include "tests/support/paths.h"
 
 namespace ferry::testing {
 namespace {
@@ -67,7 +68,7 @@ TEST_F(Examples, OfImageHRuns) {
 
 TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
   for (const char* header : {"ferry.h", "image.h", "ferry.hpp"}) {
-    std::ifstream file(fs::path(FERRY_BINARY_DIR) / "header_examples" / (std::string(header) + ".inc"));
+    std::ifstream file(build_folder() / "header_examples" / (std::string(header) + ".inc"));
     if (!file) GTEST_SKIP() << "the build folder is not at hand";
     int lines = 0;
     for (std::string line; std::getline(file, line);) ++lines;

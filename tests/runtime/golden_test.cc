@@ -14,11 +14,12 @@
 #include "converter/reference/interpreter.h"
 #include "sdk/model/model.h"
 #include "tests/support/blobs.h"
+#include "tests/support/paths.h"
 
 namespace ferry::testing {
 namespace {
 
-const std::filesystem::path kFolder = std::filesystem::path(FERRY_SOURCE_DIR) / "tests" / "golden";
+const std::filesystem::path kFolder = source_folder() / "tests" / "golden";
 
 std::map<std::string, std::vector<double>> read_numbers(const std::filesystem::path& path) {
   std::map<std::string, std::vector<double>> numbers;
@@ -81,7 +82,7 @@ void write_golden(const std::string& name, const Graph& graph, const PackOptions
   const std::string stem = "v" + std::to_string(BlobHeader::kVersion) + "_" + name;
   if (std::filesystem::exists(kFolder / (stem + ".ferry"))) return;
   std::vector<reference::Array> inputs;
-  for (const auto& port : graph.model.inputs) {
+  for (const auto& port : graph.table.inputs) {
     const Shape shape = graph.shape(static_cast<int>(port->tensor));
     std::vector<double> values(static_cast<size_t>(shape.elements()));
     for (size_t i = 0; i < values.size(); ++i)
@@ -90,7 +91,7 @@ void write_golden(const std::string& name, const Graph& graph, const PackOptions
   }
   const auto computed = reference::interpret(graph, inputs);
   std::string text;
-  for (const auto& port : graph.model.outputs) {
+  for (const auto& port : graph.table.outputs) {
     text += port->name;
     for (double value : computed.at(static_cast<int>(port->tensor)).values) {
       char number[32];

@@ -266,7 +266,7 @@ TEST(HostileBlob, DamagedGraphsGiveAStatus) {
 bool make_consistent(std::vector<std::byte>* blob) {
   const std::span graph = std::span(*blob).first(graph_end(*blob)).subspan(sizeof(BlobHeader));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(graph.data()), graph.size());
-  if (!fbs::VerifyModelBuffer(verifier)) return false;
+  if (!fbs::VerifyGraphBuffer(verifier)) return false;
   Parts parts(*blob);
   for (auto& op : parts.model.operators) {
     if (!op->params.value) return false;

@@ -95,28 +95,28 @@ inline std::map<std::string, std::vector<float>> results(ferry_model* model, fer
 
 // Outputs and taps of `graph` as the oracle computes them, for the session's present inputs, named as by results().
 inline std::map<std::string, std::vector<double>> expected_results(const Graph& graph, ferry_session* session) {
-  std::vector<std::optional<reference::Array>> values(graph.model.tensors.size());
+  std::vector<std::optional<reference::Array>> values(graph.table.tensors.size());
   for (size_t t = 0; t < values.size(); ++t) {
     const int tensor = static_cast<int>(t);
     if (graph.is_constant(tensor)) values[t] = reference::Array{graph.shape(tensor), graph.values(tensor)};
   }
-  for (size_t i = 0; i < graph.model.inputs.size(); ++i) {
+  for (size_t i = 0; i < graph.table.inputs.size(); ++i) {
     ferry_tensor tensor;
     EXPECT_OK(ferry_session_input(session, i, &tensor));
     reference::Array array;
     for (int32_t d = 0; d < tensor.rank; ++d) array.shape[array.shape.rank++] = tensor.shape[d];
     const std::vector<float> given = elements(tensor);
     array.values.assign(given.begin(), given.end());
-    values[graph.model.inputs[i]->tensor] = std::move(array);
+    values[graph.table.inputs[i]->tensor] = std::move(array);
   }
-  for (const auto& op : graph.model.operators) {
+  for (const auto& op : graph.table.operators) {
     std::vector<const reference::Array*> inputs;
     for (int input : op->inputs) inputs.push_back(&*values[static_cast<size_t>(input)]);
     values[static_cast<size_t>(op->outputs[0])] = reference::compute(*SerializedOp(*op), inputs);
   }
   std::map<std::string, std::vector<double>> all;
-  for (const auto& port : graph.model.outputs) all["output " + port->name] = values[port->tensor]->values;
-  for (const auto& port : graph.model.taps) all["tap " + port->name] = values[port->tensor]->values;
+  for (const auto& port : graph.table.outputs) all["output " + port->name] = values[port->tensor]->values;
+  for (const auto& port : graph.table.taps) all["tap " + port->name] = values[port->tensor]->values;
   return all;
 }
 
@@ -159,14 +159,14 @@ inline std::unique_ptr<Graph> residual_network(int blocks, int32_t size, int32_t
     tap->tensor = static_cast<uint32_t>(x.index);
     tap->source_layout = fbs::Layout::NCHW;
     tap->block = true;
-    g.model.taps.push_back(std::move(tap));
+    g.table.taps.push_back(std::move(tap));
   }
   fbs::ReduceT mean;
   mean.axes = {1, 2};
   x = g.add_op("pool", mean, {x});
   x = g.add_op("fc", fbs::LinearT(), {x, constant("fc.weight", {10, channels}, 1), constant("fc.bias", {10}, 1)});
   g.add_output("logits", x, fbs::Layout::Same);
-  g.model.name = "residual_network";
+  g.table.name = "residual_network";
   return graph;
 }
 

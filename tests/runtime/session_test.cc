@@ -13,7 +13,7 @@ void expect_oracle(const Graph& graph, ferry_model* model, ferry_session* sessio
   ASSERT_OK(ferry_session_run(session));
   const auto expected = expected_results(graph, session);
   for (const auto& [name, values] : results(model, session)) {
-    EXPECT_LE(relative_error(values, expected.at(name)), bound) << graph.model.name << ", " << name;
+    EXPECT_LE(relative_error(values, expected.at(name)), bound) << graph.table.name << ", " << name;
   }
 }
 
@@ -30,7 +30,7 @@ TEST_P(SmallNetworks, GiveTheOraclesNumbersWithTapsAndWithout) {
     fill_inputs(opened.model, session.get());
     expect_oracle(*graph, opened.model, session.get(), 1e-5);
     if (taps) {
-      EXPECT_EQ(results(opened.model, session.get()).size(), graph->model.outputs.size() + graph->model.taps.size());
+      EXPECT_EQ(results(opened.model, session.get()).size(), graph->table.outputs.size() + graph->table.taps.size());
     }
   }
 }
@@ -102,9 +102,9 @@ TEST(Session, KeepsNamedTapsAndNoOthers) {
 
 TEST(Session, SeveralTapsMayNameOneTensor) {
   const auto graph = residual_network(3, 8, 8);
-  auto alias = std::make_unique<fbs::PortT>(*graph->model.taps[1]);
+  auto alias = std::make_unique<fbs::PortT>(*graph->table.taps[1]);
   alias->name = "stage.0";
-  graph->model.taps.push_back(std::move(alias));
+  graph->table.taps.push_back(std::move(alias));
   Opened opened(*graph);
   ferry_session_options options = default_options();
   options.all_taps = true;
@@ -158,7 +158,7 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
       tap->name = name;
       tap->tensor = static_cast<uint32_t>(x.index);
       tap->source_layout = fbs::Layout::Same;
-      graph.model.taps.push_back(std::move(tap));
+      graph.table.taps.push_back(std::move(tap));
       fbs::UnaryT function;
       function.kind = kind;
       return graph.add_op(name + ".function", function, {x});
@@ -347,12 +347,12 @@ TEST(Session, ProfileTimesEveryOperator) {
   SessionPtr session = make_session(opened.model, options);
   fill_inputs(opened.model, session.get());
   ASSERT_OK(ferry_session_run(session.get()));
-  ASSERT_EQ(ferry_session_profile_count(session.get()), graph->model.operators.size());
+  ASSERT_EQ(ferry_session_profile_count(session.get()), graph->table.operators.size());
   double sum = 0;
-  for (size_t i = 0; i < graph->model.operators.size(); ++i) {
+  for (size_t i = 0; i < graph->table.operators.size(); ++i) {
     ferry_profile_entry entry;
     ASSERT_OK(ferry_session_profile(session.get(), i, &entry));
-    EXPECT_EQ(entry.name, graph->model.operators[i]->name);
+    EXPECT_EQ(entry.name, graph->table.operators[i]->name);
     EXPECT_STREQ(entry.backend, "cpu");
     EXPECT_GT(entry.microseconds, 0);
     sum += entry.microseconds;

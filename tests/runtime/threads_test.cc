@@ -32,11 +32,11 @@ TEST(Threads, ResultsDoNotDependOnTheirNumber) {
     options.num_threads = 1;
     SessionPtr single = make_session(opened.model, options);
     const auto expected = run_once(opened.model, single.get());
-    EXPECT_EQ(run_once(opened.model, single.get()), expected) << "a second run, " << graph->model.name;
+    EXPECT_EQ(run_once(opened.model, single.get()), expected) << "a second run, " << graph->table.name;
     for (int threads : {2, 3, 4, 0}) {
       options.num_threads = threads;
       SessionPtr session = make_session(opened.model, options);
-      EXPECT_EQ(run_once(opened.model, session.get()), expected) << threads << " threads, " << graph->model.name;
+      EXPECT_EQ(run_once(opened.model, session.get()), expected) << threads << " threads, " << graph->table.name;
     }
   }
 }

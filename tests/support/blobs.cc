@@ -92,7 +92,7 @@ void add_tap(Graph& g, const std::string& name, Tensor value, fbs::Layout layout
   tap->tensor = static_cast<uint32_t>(value.index);
   tap->source_layout = layout;
   tap->block = true;
-  g.model.taps.push_back(std::move(tap));
+  g.table.taps.push_back(std::move(tap));
 }
 
 }  // namespace
@@ -130,22 +130,22 @@ std::unique_ptr<Graph> small_classifier() {
   add_tap(g, "pooled", x, fbs::Layout::Same);
   g.add_output("logits", linear(g, "fc", x, 5), fbs::Layout::Same);
 
-  g.model.name = "small_classifier";
-  g.model.preprocess = std::make_unique<fbs::PreprocessT>();
-  fbs::PreprocessT& pre = *g.model.preprocess;
+  g.table.name = "small_classifier";
+  g.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  fbs::PreprocessT& pre = *g.table.preprocess;
   pre.resize_mode = fbs::ResizeMode::ShortestEdge;
   pre.resize_h = 10;
   pre.filter = fbs::Filter::Bicubic;
   pre.crop_h = pre.crop_w = 8;
   pre.mean = {0.485f, 0.456f, 0.406f};
   pre.std = {0.229f, 0.224f, 0.225f};
-  g.model.postprocess = std::make_unique<fbs::PostprocessT>();
-  g.model.postprocess->task = fbs::Task::Classification;
-  g.model.labels = {"barge", "ferry", "kayak", "liner", "raft"};
-  g.model.provenance = std::make_unique<fbs::ProvenanceT>();
-  g.model.provenance->family = "test";
-  g.model.provenance->variant = "small_classifier";
-  g.model.provenance->converter = "ferry tests";
+  g.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.table.postprocess->task = fbs::Task::Classification;
+  g.table.labels = {"barge", "ferry", "kayak", "liner", "raft"};
+  g.table.provenance = std::make_unique<fbs::ProvenanceT>();
+  g.table.provenance->family = "test";
+  g.table.provenance->variant = "small_classifier";
+  g.table.provenance->converter = "ferry tests";
   return graph;
 }
 
@@ -164,12 +164,12 @@ std::unique_ptr<Graph> small_upscaler() {
   x = binary(g, fbs::BinaryKind::Sub, x, resize(g, fbs::ResizeKind::Bilinear, input));
   g.add_output("output", x, fbs::Layout::NCHW);
 
-  g.model.name = "small_upscaler";
-  g.model.preprocess = std::make_unique<fbs::PreprocessT>();
-  g.model.postprocess = std::make_unique<fbs::PostprocessT>();
-  g.model.postprocess->task = fbs::Task::ImageToImage;
-  g.model.postprocess->upscale = 2;
-  g.model.postprocess->halo = 2;
+  g.table.name = "small_upscaler";
+  g.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  g.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.table.postprocess->task = fbs::Task::ImageToImage;
+  g.table.postprocess->upscale = 2;
+  g.table.postprocess->halo = 2;
   return graph;
 }
 
@@ -208,7 +208,7 @@ std::unique_ptr<Graph> small_mixture() {
   reshape.shape = {0, 3, -1};
   y = g.add_op("reshape", reshape, {y});  // [4,3,3]
   g.add_output("sums", reduce(g, fbs::ReduceKind::Sum, y, {1}), fbs::Layout::Same);
-  g.model.name = "small_mixture";
+  g.table.name = "small_mixture";
   return graph;
 }
 
@@ -231,7 +231,7 @@ std::unique_ptr<Graph> small_decoder() {
   p.dilation_h = p.dilation_w = 2;
   p.output_max = 1;
   g.add_output("y", conv_transpose(g, "dilated", x, 4, 3, p), fbs::Layout::NCHW);
-  g.model.name = "small_decoder";
+  g.table.name = "small_decoder";
   return graph;
 }
 
@@ -245,14 +245,14 @@ std::vector<Named> small_blobs() {
 Parts::Parts(std::span<const std::byte> blob) {
   BlobHeader header;
   std::memcpy(&header, blob.data(), sizeof header);
-  fbs::GetModel(blob.data() + header.graph_offset)->UnPackTo(&model);
+  fbs::GetGraph(blob.data() + header.graph_offset)->UnPackTo(&model);
   const auto section = blob.subspan(header.data_offset, header.data_bytes);
   data.assign(section.begin(), section.end());
 }
 
 std::vector<std::byte> Parts::assemble() const {
   flatbuffers::FlatBufferBuilder builder;
-  fbs::FinishModelBuffer(builder, fbs::CreateModel(builder, &model));
+  fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &model));
   return testing::assemble({builder.GetBufferPointer(), builder.GetSize()}, data);
 }
 

@@ -59,7 +59,7 @@ struct Parts {
   explicit Parts(std::span<const std::byte> blob);
   std::vector<std::byte> assemble() const;
 
-  fbs::ModelT model;
+  fbs::GraphT model;
   std::vector<std::byte> data;
 };
 

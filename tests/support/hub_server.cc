@@ -1,4 +1,5 @@
 #include "tests/support/hub_server.h"
+#include "tests/support/paths.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -10,7 +11,7 @@ namespace ferry {
 
 HubServer::HubServer(const std::string& model) {
   const auto file = folder_.write("model", model), log = folder_.write("log", "");
-  const std::string script = std::string(FERRY_SOURCE_DIR) + "/tests/support/hub_server.py";
+  const std::string script = (source_folder() / "tests/support/hub_server.py").string();
   int input[2], output[2];
   EXPECT_EQ(pipe2(input, O_CLOEXEC), 0);
   EXPECT_EQ(pipe2(output, O_CLOEXEC), 0);

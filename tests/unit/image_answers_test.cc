@@ -37,8 +37,8 @@ class Answers : public ::testing::Test {
 
 std::unique_ptr<Graph> embedder(bool unit_length) {
   auto graph = testing::small_classifier();
-  graph->model.postprocess->task = fbs::Task::Embedding;
-  graph->model.postprocess->unit_length = unit_length;
+  graph->table.postprocess->task = fbs::Task::Embedding;
+  graph->table.postprocess->unit_length = unit_length;
   return graph;
 }
 
@@ -90,7 +90,7 @@ TEST_F(Answers, ClassesAndEmbeddingsAreNotMistakenForEachOther) {
 
 TEST_F(Answers, WhereSeveralClassesMayBeRightEachHasItsOwnProbability) {
   auto graph = testing::small_classifier();
-  graph->model.postprocess->task = fbs::Task::MultiLabel;
+  graph->table.postprocess->task = fbs::Task::MultiLabel;
   open(*graph);
   run(20, 14);
   ferry_tensor output;
@@ -110,8 +110,8 @@ TEST_F(Answers, APictureCutIntoPatchesPlansTheSessionForTheirNumber) {
   Graph graph;
   const Tensor patches = graph.add_input("pixel_values", {4, 24}, fbs::Layout::Same);
   graph.add_output("output", graph.add_op("softmax", fbs::SoftmaxT(), {patches}), fbs::Layout::Same);
-  graph.model.preprocess = std::make_unique<fbs::PreprocessT>();
-  fbs::PreprocessT& recipe = *graph.model.preprocess;
+  graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  fbs::PreprocessT& recipe = *graph.table.preprocess;
   recipe.resize_mode = fbs::ResizeMode::PixelBudget;
   recipe.max_pixels = 1 << 20;
   recipe.patch = recipe.patch_frames = 2;

@@ -38,12 +38,12 @@ std::vector<std::byte> enlarger(int halo) {
     x = g.add_op(name + ".act", leaky, {x});
   }
   g.add_output("output", g.add_op("shuffle", fbs::PixelShuffleT(), {x}), fbs::Layout::NCHW);
-  g.model.name = "enlarger";
-  g.model.preprocess = std::make_unique<fbs::PreprocessT>();
-  g.model.postprocess = std::make_unique<fbs::PostprocessT>();
-  g.model.postprocess->task = fbs::Task::ImageToImage;
-  g.model.postprocess->upscale = 2;
-  g.model.postprocess->halo = halo;
+  g.table.name = "enlarger";
+  g.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  g.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.table.postprocess->task = fbs::Task::ImageToImage;
+  g.table.postprocess->upscale = 2;
+  g.table.postprocess->halo = halo;
   return pack(g);
 }
 

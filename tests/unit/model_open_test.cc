@@ -437,7 +437,7 @@ TEST(ModelOpen, RefusesAnotherFlatbuffer) {
 TEST(ModelOpen, RefusesAnOperatorOfALaterVersion) {
   // The object types cannot express it: find the operator's type byte in the flatbuffer and raise it.
   Bytes blob = classifier();
-  const auto* graph = fbs::GetModel(blob.data() + sizeof(BlobHeader));
+  const auto* graph = fbs::GetGraph(blob.data() + sizeof(BlobHeader));
   const auto* op = graph->operators()->Get(0);
   const auto* field = reinterpret_cast<const flatbuffers::Table*>(op)->GetAddressOf(fbs::Operator::VT_PARAMS_TYPE);
   blob[static_cast<size_t>(reinterpret_cast<const std::byte*>(field) - blob.data())] = std::byte{200};
@@ -461,8 +461,8 @@ TEST(ModelOpen, AllowsARecipeForManyChannels) {
   Graph graph;
   const Tensor input = graph.add_input("input", {1, 2, 2, 6}, fbs::Layout::NCHW);
   graph.add_output("output", graph.add_op("softmax", fbs::SoftmaxT(), {input}), fbs::Layout::NCHW);
-  graph.model.preprocess = std::make_unique<fbs::PreprocessT>();
-  graph.model.preprocess->mean = graph.model.preprocess->std = {1, 2, 3, 4, 5, 6};
+  graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph.table.preprocess->mean = graph.table.preprocess->std = {1, 2, 3, 4, 5, 6};
   EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
 
@@ -496,7 +496,7 @@ TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
   const auto in = port("in", 0), out = port("out", 1);
   const auto buffers = b.CreateVector(std::vector<flatbuffers::Offset<fbs::Buffer>>(1, fbs::CreateBuffer(b)));
   const auto all_tensors = b.CreateVector(tensors);
-  fbs::FinishModelBuffer(b, fbs::CreateModel(b, 0, all_tensors, buffers, b.CreateVector(operators), in, out));
+  fbs::FinishGraphBuffer(b, fbs::CreateGraph(b, 0, all_tensors, buffers, b.CreateVector(operators), in, out));
   EXPECT_STATUS(open_bytes(assemble({b.GetBufferPointer(), b.GetSize()}, {})), FERRY_CORRUPT,
                 "operator 1024 '': 1024 inputs, expected 1 to 1024, and at most 1048576 in all operators");
 }

@@ -68,14 +68,14 @@ TEST(Pack, GivesTheSameBytesOnEveryHost) {
 TEST(Pack, KeepsTheGraphAndTheConstants) {
   const auto graph = small_classifier();
   const Opened opened(pack(*graph));
-  fbs::ModelT packed;
+  fbs::GraphT packed;
   opened.model->graph().UnPackTo(&packed);
-  ASSERT_EQ(packed.tensors.size(), graph->model.tensors.size());
-  ASSERT_EQ(packed.operators.size(), graph->model.operators.size());
-  EXPECT_EQ(packed.labels, graph->model.labels);
+  ASSERT_EQ(packed.tensors.size(), graph->table.tensors.size());
+  ASSERT_EQ(packed.operators.size(), graph->table.operators.size());
+  EXPECT_EQ(packed.labels, graph->table.labels);
   EXPECT_EQ(packed.provenance->family, "test");
   EXPECT_EQ(packed.taps[0]->name, "block");
-  EXPECT_EQ(packed.preprocess->mean, graph->model.preprocess->mean);
+  EXPECT_EQ(packed.preprocess->mean, graph->table.preprocess->mean);
   for (int i = 0; i < static_cast<int>(packed.tensors.size()); ++i) {
     EXPECT_EQ(opened.model->shape(i), graph->shape(i));
     ASSERT_EQ(opened.model->is_constant(i), graph->is_constant(i));
@@ -210,7 +210,7 @@ TEST(Pack, StoresSmallerBlobsInHalfPrecision) {
 
 TEST(Pack, RefusesAnInconsistentGraph) {
   const auto graph = small_classifier();
-  graph->model.outputs.clear();
+  graph->table.outputs.clear();
   EXPECT_EQ(message([&] { pack(*graph); }), "the converted graph is inconsistent: graph: no outputs");
 }
 

@@ -4,8 +4,8 @@
 
 namespace ferry::onnx {
 
-GraphMatcher::GraphMatcher(Graph& graph) : graph_(graph), known_(graph.model.operators.size()) {
-  for (const auto& op : graph.model.operators) producers_[op->outputs.front()] = op.get();
+GraphMatcher::GraphMatcher(Graph& graph) : graph_(graph), known_(graph.table.operators.size()) {
+  for (const auto& op : graph.table.operators) producers_[op->outputs.front()] = op.get();
 }
 
 fbs::OperatorT* GraphMatcher::producer(int tensor, fbs::OpParams kind) const {
@@ -28,7 +28,7 @@ std::optional<int> GraphMatcher::reshaped_from(int tensor, const Shape& wanted) 
 }
 
 size_t GraphMatcher::rewrite_as(size_t i, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs) {
-  auto& ops = graph_.model.operators;
+  auto& ops = graph_.table.operators;
   fbs::OperatorT& op = *ops[i];
   op.params = std::move(params);
   op.inputs.clear();

@@ -14,8 +14,8 @@ class GraphMatcher {
   explicit GraphMatcher(Graph& graph);
 
   Graph& graph() { return graph_; }
-  size_t size() const { return graph_.model.operators.size(); }
-  fbs::OperatorT& at(size_t i) { return *graph_.model.operators[i]; }
+  size_t size() const { return graph_.table.operators.size(); }
+  fbs::OperatorT& at(size_t i) { return *graph_.table.operators[i]; }
   Shape shape(int tensor) const { return graph_.shape(tensor); }
   Tensor tensor(int index) { return {&graph_, index}; }
 

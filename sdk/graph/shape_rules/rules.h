@@ -1,5 +1,5 @@
 // What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, attention.cc,
-// movement.cc and indices.cc hold them.
+// movement.cc, indices.cc and states.cc hold them.
 #pragma once
 
 #include <cstdint>
@@ -62,5 +62,7 @@ Status rule(const char* op, const fbs::TopK& p, Shapes inputs, Shape* output);
 Status rule(const char* op, const fbs::Gather& p, Shapes inputs, Shape* output);
 Status rule(const char* op, const fbs::Scatter& p, Shapes inputs, Shape* output);
 Status rule(const char* op, const fbs::NonMaxSuppression& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Append& p, Shapes inputs, Shape* output);
+Status rule(const char* op, const fbs::Positions& p, Shapes inputs, Shape* output);
 
 }  // namespace ferry::shape_rules
