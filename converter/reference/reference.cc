@@ -6,46 +6,6 @@
 #include "sdk/graph/type_rules.h"
 
 namespace ferry::reference {
-namespace {
-
-struct Entry {
-  fbs::OpParams type;
-  void (*compute)(const fbs::Operator& op, Inputs inputs, Array& output);
-};
-
-constexpr Entry kOps[] = {
-    {fbs::OpParams::Conv2d, conv2d},
-    {fbs::OpParams::Linear, linear},
-    {fbs::OpParams::Pool2d, pool2d},
-    {fbs::OpParams::Unary, unary},
-    {fbs::OpParams::Binary, binary},
-    {fbs::OpParams::Reduce, reduce},
-    {fbs::OpParams::Concat, concat},
-    {fbs::OpParams::PixelShuffle, pixel_shuffle},
-    {fbs::OpParams::Resize2d, resize2d},
-    {fbs::OpParams::Pad, pad},
-    {fbs::OpParams::Reshape, reshape},
-    {fbs::OpParams::Transpose, transpose},
-    {fbs::OpParams::Slice, slice},
-    {fbs::OpParams::Softmax, softmax},
-    {fbs::OpParams::ConvTranspose2d, conv_transpose2d},
-    {fbs::OpParams::LayerNorm, layer_norm},
-    {fbs::OpParams::GroupNorm, group_norm},
-    {fbs::OpParams::Grn, grn},
-    {fbs::OpParams::Attention, attention},
-    {fbs::OpParams::RotaryEmbedding, rotary_embedding},
-    {fbs::OpParams::WindowPartition, window_partition},
-    {fbs::OpParams::WindowReverse, window_reverse},
-    {fbs::OpParams::Cast, cast},
-    {fbs::OpParams::Select, select},
-    {fbs::OpParams::TopK, top_k},
-    {fbs::OpParams::Gather, gather},
-    {fbs::OpParams::Scatter, scatter},
-    {fbs::OpParams::NonMaxSuppression, non_max_suppression},
-};
-
-}  // namespace
-
 Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
   std::vector<Shape> shapes;
   std::vector<fbs::DType> types;
@@ -61,10 +21,15 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
   if (status.ok()) status = infer_dtype(op, types, &output.dtype);
   if (!status.ok()) fail("%s", status.message().c_str());
   output.values.resize(static_cast<size_t>(output.shape.elements()));
-  for (const Entry& entry : kOps) {
-    if (entry.type != op.params_type()) continue;
-    entry.compute(op, inputs, output);
-    return output;
+  switch (op.params_type()) {
+#define FERRY_ORACLE(Type, name, ...) \
+  case fbs::OpParams::Type: name(op, inputs, output); return output;
+    FERRY_OPERATORS_COMPUTED(FERRY_ORACLE)
+#undef FERRY_ORACLE
+#define FERRY_LACKING(Type, ...) case fbs::OpParams::Type:
+    FERRY_OPERATORS_TO_COME(FERRY_LACKING)
+#undef FERRY_LACKING
+    case fbs::OpParams::NONE: break;
   }
   fail("%s: the reference has no such operator", op_name(op.params_type()));
 }

@@ -24,7 +24,7 @@ std::vector<int> reusable_inputs(const fbs::Operator& op) {
   for (unsigned i = 0; i < inputs.size(); ++i) {
     bool allowed = true;
     for (unsigned j = 0; j < inputs.size(); ++j) {
-      if (inputs[j] == inputs[i]) allowed = allowed && may_run_in_place(op, static_cast<int>(j));
+      if (inputs[j] == inputs[i]) allowed = allowed && may_run_in_place(op.params_type(), j);
     }
     if (allowed) reusable.push_back(inputs[i]);
   }

@@ -1,4 +1,4 @@
-// An operator lowered to the CPU for one session. One file an op; the table in ops.cc lists them all.
+// An operator lowered to the CPU for one session. One file an op.
 #pragma once
 
 #include <pthreadpool.h>
@@ -27,9 +27,6 @@ class Op {
   // before reshape().
   virtual bool fuse(const fbs::Unary&) { return false; }
 };
-
-// May the output share the memory of input `index` (equal sizes, that input not needed afterwards)?
-bool may_run_in_place(const fbs::Operator& op, int index);
 
 // Lowers operator `op` of `model`: packs constant weights through the model's cache.
 // FERRY_UNSUPPORTED: no such lowering on the CPU.

@@ -1,4 +1,4 @@
-// How operators become dispatches. One file an op; the table in ops.cc lists them all.
+// How operators become dispatches. One file an op.
 #pragma once
 
 #include <cmath>

@@ -6,6 +6,7 @@
 
 #include "ferry_generated.h"
 #include "sdk/graph/shape.h"
+#include "sdk/operators/operators.h"
 #include "sdk/status.h"
 
 namespace ferry {
@@ -16,16 +17,7 @@ namespace ferry {
 // FERRY_UNSUPPORTED: an operator or kind that this version does not know.
 Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape* output);
 
-// "conv2d", "pool2d"...; "unknown" for a value outside the enum.
-const char* op_name(fbs::OpParams type);
-
 // The same failure, with the name of the operator it came from.
 Status at_operator(const Status& status, const fbs::Operator& op);
-
-// Does the operator have a weight and perhaps a bias, constants both, as inputs 1 and 2?
-bool has_weight(fbs::OpParams type);
-
-// Are all inputs after the first constants?
-bool takes_constants(fbs::OpParams type);
 
 }  // namespace ferry

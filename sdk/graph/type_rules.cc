@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry {
 namespace {
@@ -83,11 +83,6 @@ Status check_parameters(const fbs::Operator& op) {
 }
 
 }  // namespace
-
-bool may_be_sized_by_input(fbs::OpParams op) {
-  return op == fbs::OpParams::Reshape || op == fbs::OpParams::Slice || op == fbs::OpParams::Resize2d ||
-         op == fbs::OpParams::WindowReverse;
-}
 
 Status infer_dtype(const fbs::Operator& op, std::span<const DType> inputs, DType* output) {
   const Types types = types_of(op);

@@ -8,9 +8,6 @@
 
 namespace ferry {
 
-// Whether a second input, where there is one, only says how large the output is: its elements are not read.
-bool may_be_sized_by_input(fbs::OpParams op);
-
 // `inputs` are Float32 or Int32; an operator of a known type, of which infer_shape() has taken the inputs' number and the
 // parameters. FERRY_UNSUPPORTED: an input is of a type that the operator does not take.
 Status infer_dtype(const fbs::Operator& op, std::span<const fbs::DType> inputs, fbs::DType* output);

@@ -7,6 +7,7 @@
 
 #include "ferry_generated.h"
 #include "sdk/graph/shape.h"
+#include "sdk/operators/operators.h"
 #include "sdk/status.h"
 
 namespace ferry::shape_rules {
@@ -34,35 +35,8 @@ Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output);
 Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape);
 
 // `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the output's shape.
-Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Linear& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Pool2d& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Binary& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Reduce& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Concat& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::PixelShuffle& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Resize2d& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Pad& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Reshape& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Transpose& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Softmax& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::ConvTranspose2d& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::LayerNorm& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::GroupNorm& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Grn& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::RotaryEmbedding& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::WindowPartition& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Cast& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Select& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::TopK& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Gather& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Scatter& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::NonMaxSuppression& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Append& p, Shapes inputs, Shape* output);
-Status rule(const char* op, const fbs::Positions& p, Shapes inputs, Shape* output);
+#define FERRY_RULE(Type, ...) Status rule(const char* op, const fbs::Type& p, Shapes inputs, Shape* output);
+FERRY_OPERATORS(FERRY_RULE)
+#undef FERRY_RULE
 
 }  // namespace ferry::shape_rules
