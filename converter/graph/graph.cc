@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
 #include "sdk/model/dtype.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry {
 namespace {

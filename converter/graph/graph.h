@@ -10,7 +10,7 @@
 
 #include "converter/error.h"
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry {
 
@@ -56,7 +56,7 @@ class Graph {
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values);
 
-  // Appends an operator whose output's shape and type follow from its rules (sdk/graph/shape_rules.h, type_rules.h);
+  // Appends an operator whose output's shape and type follow from its rules (sdk/operators/shape_rules.h, type_rules.h);
   // throws Error, naming the operator, where the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {

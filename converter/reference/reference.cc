@@ -2,8 +2,8 @@
 
 #include "converter/error.h"
 #include "converter/reference/ops.h"
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::reference {
 Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {

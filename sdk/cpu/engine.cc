@@ -9,8 +9,8 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/weights_cache.h"
 #include "sdk/graph/plan.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/dtype.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry::cpu {

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstring>
 
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sdk/gpu/partition.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::gpu {
 namespace {

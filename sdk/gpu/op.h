@@ -8,7 +8,7 @@
 #include "ferry_generated.h"
 #include "sdk/gpu/epilogue.h"
 #include "sdk/gpu/program.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry::gpu {

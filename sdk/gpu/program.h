@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sdk/gpu/pipelines.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {

@@ -8,8 +8,8 @@
 #include <new>
 
 #include "sdk/cpu/engine.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/dtype.h"
+#include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
 #include "sdk/gpu/engine.h"
 #endif

@@ -9,8 +9,8 @@
 
 #include "sdk/graph/engine.h"
 #include "sdk/graph/session_options.h"
-#include "sdk/graph/shape.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {

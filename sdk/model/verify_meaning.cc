@@ -6,10 +6,10 @@
 #include <new>
 #include <string_view>
 
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry {
 namespace {

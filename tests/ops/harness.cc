@@ -10,8 +10,8 @@
 
 #include "converter/pack/pack.h"
 #include "sdk/cpu/op.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape_rules.h"
 #include "tests/ops/gpu_runs.h"
 #include "tests/support/gpus.h"
 

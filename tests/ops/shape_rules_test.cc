@@ -1,6 +1,6 @@
 // What shape follows, and which parameters and inputs are refused with which sentence.
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 #include <gtest/gtest.h>
 

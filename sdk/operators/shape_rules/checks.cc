@@ -1,4 +1,4 @@
-#include "sdk/graph/shape_rules/rules.h"
+#include "sdk/operators/shape_rules/rules.h"
 
 #include <algorithm>
 #include <limits>

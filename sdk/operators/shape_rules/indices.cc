@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sdk/graph/shape_rules/rules.h"
+#include "sdk/operators/shape_rules/rules.h"
 
 namespace ferry::shape_rules {
 

@@ -1,4 +1,4 @@
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/type_rules.h"
 
 #include <cmath>
 

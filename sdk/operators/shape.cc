@@ -1,4 +1,4 @@
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry {
 

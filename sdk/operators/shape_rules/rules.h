@@ -1,4 +1,4 @@
-// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, attention.cc,
+// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, norms.cc, attention.cc,
 // movement.cc, indices.cc and states.cc hold them.
 #pragma once
 
@@ -6,8 +6,8 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry::shape_rules {

@@ -1,7 +1,7 @@
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 
-#include "sdk/graph/shape_rules/rules.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/shape_rules/rules.h"
 
 namespace ferry {
 namespace {
