@@ -205,6 +205,9 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
   }
   std::printf("%-12s  %s, of it %s weights\n", "file", bytes_text(s.file_bytes).c_str(),
               bytes_text(s.weight_bytes).c_str());
+  for (unsigned i = 0; graph.packed() && i < graph.packed()->size(); ++i)
+    std::printf("%-12s  for %s, %s\n", i == 0 ? "packed" : "", text_of(graph.packed()->Get(i)->target()).c_str(),
+                bytes_text(s.model->segment(graph.packed()->Get(i)->buffer()).size()).c_str());
   std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
               scaled(static_cast<double>(s.macs)).c_str());
   print_ports("input", *graph.inputs(), ports(model, ferry_model_input_count(model.get()), ferry_model_input));
@@ -303,6 +306,10 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
                         {"library", text_of(c->library())},
                         {"stages", c->stages() ? c->stages()->size() : 0}};
   }
+  j["packed"] = nlohmann::json::array();
+  for (unsigned i = 0; graph.packed() && i < graph.packed()->size(); ++i)
+    j["packed"].push_back({{"target", text_of(graph.packed()->Get(i)->target())},
+                           {"bytes", s.model->segment(graph.packed()->Get(i)->buffer()).size()}});
   j["file_bytes"] = s.file_bytes;
   j["weight_bytes"] = s.weight_bytes;
   j["parameters"] = s.parameters;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "converter/checkpoint/sha256.h"
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
@@ -125,6 +126,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
 
   std::vector<std::byte> data(data_bytes);  // zeros: the padding
   for (const Segment& s : segments) store_constant(*s.tensor, s.bytes, s.dtype, data.data() + s.offset);
+  model.content = sha256_hex(data);
   return assemble(model, data);
 }
 

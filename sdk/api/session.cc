@@ -101,6 +101,7 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   wanted.gpu_device = checked.gpu_device;
   wanted.gpu = checked.gpu;
   wanted.gpu_cache_dir = checked.gpu_cache_dir;
+  wanted.cache_dir = checked.cache_dir;
   std::unique_ptr<ferry::Session> made;
   if (const Status status = ferry::Session::create(model->model, wanted, &made); !status.ok()) return report(status);
   *session = new (std::nothrow) ferry_session;
