@@ -13,10 +13,6 @@
 
 namespace ferry {
 
-namespace gpu {
-class Interop;
-}
-
 // Where a run stands, as the thread that runs and the one that cancels see it.
 enum class Progress { Idle, Running, Cancelled };
 
@@ -43,13 +39,11 @@ class Engine {
   // Computes outputs and kept taps from the inputs. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
   virtual Status run(const std::atomic<Progress>& progress) = 0;
 
-  // Whether a run was begun without waiting for it (sdk/gpu/interop.h), and the wait for its end: after it, results are there.
+  // Whether a run was begun without waiting for it, and the wait for its end: after it, results are there.
   virtual bool submitted() const { return false; }
   virtual Status finish() { return {}; }
   // Inputs or outputs lie in buffers of the app's, where no other engine reaches them.
   virtual bool bound() const { return false; }
-  // Null on the CPU.
-  virtual gpu::Interop* interop() { return nullptr; }
 
   // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Model.tensors;
   // inputs in it outlive any failure of run(). Constants give the blob's read-only bytes, other values null.

@@ -36,11 +36,9 @@ class Session {
   // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
   void cancel();
 
-  // A run that was submitted through interop() and not yet waited for.
+  // A run that was submitted to the engine (sdk/gpu/interop.h) and not yet waited for.
   bool submitted() const { return engine_->submitted(); }
   Status finish() { return engine_->finish(); }
-  // Null where the CPU computes.
-  gpu::Interop* interop() { return stand_in_ == nullptr ? engine_->interop() : nullptr; }
 
   // Present shape and address of an input, an output or a kept tap, by its index in Model.tensors. Constants give the
   // blob's read-only bytes.
@@ -54,6 +52,7 @@ class Session {
 
   // What did the last run, or will do the first: its times and its report.
   const Engine& computing() const { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
+  Engine& computing() { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
   // Why the GPU is not used though it was asked for.
   const Status& gpu_status() const { return gpu_status_; }
 

@@ -13,6 +13,8 @@ namespace {
 
 using ferry::error;
 using ferry::report;
+using ferry::Session;
+using ferry::Shape;
 using ferry::Status;
 namespace fbs = ferry::fbs;
 namespace image = ferry::image;
@@ -36,8 +38,8 @@ void give(image::Pixels pixels, ferry_image* out) {
   *out = {pixels.release(), view.width, view.height, static_cast<int32_t>(view.stride), true};
 }
 
-Status set_image(ferry_session* session, const ferry_image& picture) {
-  const fbs::Graph& graph = session->idle().model().graph();
+Status set_image(Session& session, const ferry_image& picture) {
+  const fbs::Graph& graph = session.model().graph();
   const fbs::Preprocess* recipe = graph.preprocess();
   if (!recipe) {
     return error(FERRY_INVALID_ARGUMENT,
@@ -45,49 +47,44 @@ Status set_image(ferry_session* session, const ferry_image& picture) {
   }
   image::View view;
   FERRY_TRY(view_of(picture, &view));
-  ferry_tensor input;
-  if (ferry_session_input(session, 0, &input) != FERRY_OK) return Status(FERRY_INVALID_ARGUMENT, ferry_last_error());
+  const fbs::Port& port = *graph.inputs()->Get(0);
+  const int input = static_cast<int>(port.tensor());
+  const Shape present = session.shape(input);
   const int channels = recipe->color() == fbs::ColorOrder::Gray ? 1 : 3;
   const int patch = recipe->patch();
-  const bool picture_like = patch > 0 ? input.rank == 2 && channels == 3
-                                      : input.rank == 4 && input.shape[0] == 1 && input.shape[3] == channels;
-  if (!picture_like || input.dtype != FERRY_FLOAT32) {
+  const bool picture_like =
+      patch > 0 ? present.rank == 2 && channels == 3 : present.rank == 4 && present[0] == 1 && present[3] == channels;
+  if (!picture_like || session.model().tensor(input).dtype() != fbs::DType::Float32) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "input %s takes no picture of %d channels: write it with ferry_session_input()", input.name, channels);
+                 "input %s takes no picture of %d channels: write it with ferry_session_input()", port.name()->c_str(),
+                 channels);
   }
   image::Prepared prepared;
   FERRY_TRY(image::prepare(*recipe, view, &prepared));
-  int32_t shape[4] = {1, prepared.height, prepared.width, channels};
-  if (patch > 0) {
-    shape[0] = (prepared.height / patch) * (prepared.width / patch);
-    shape[1] = input.shape[1];
-  }
-  if (memcmp(shape, input.shape, static_cast<size_t>(input.rank) * sizeof shape[0]) != 0) {
-    const ferry_status status = ferry_session_resize(session, 0, shape, input.rank);
-    if (status != FERRY_OK) return Status(status, ferry_last_error());
-    const ferry_status again = ferry_session_input(session, 0, &input);
-    if (again != FERRY_OK) return Status(again, ferry_last_error());
-  }
-  return image::normalize(*recipe, prepared, static_cast<float*>(input.data));
+  Shape shape = {1, prepared.height, prepared.width, channels};
+  if (patch > 0) shape = {(prepared.height / patch) * (prepared.width / patch), present[1]};
+  if (shape != present) FERRY_TRY(session.resize(0, shape));
+  return image::normalize(*recipe, prepared, static_cast<float*>(session.data(input)));
 }
 
 // Output 0 as one picture's row of numbers: logits or an embedding.
-Status answer_row(ferry_session* session, const char* what, const float** values, size_t* n) {
-  ferry_tensor output;
-  const ferry_status status = ferry_session_output(session, 0, &output);
-  if (status != FERRY_OK) return Status(status, ferry_last_error());
-  *values = static_cast<const float*>(output.data);
-  *n = output.bytes / sizeof(float);
-  if (output.dtype != FERRY_FLOAT32 || output.rank < 1 || *n != static_cast<size_t>(output.shape[output.rank - 1])) {
-    return error(FERRY_INVALID_ARGUMENT, "output %s holds more than one picture's %s", output.name, what);
+Status answer_row(const Session& session, const char* what, const float** values, size_t* n) {
+  const fbs::Port& port = *session.model().graph().outputs()->Get(0);
+  const int output = static_cast<int>(port.tensor());
+  const Shape& shape = session.shape(output);
+  *values = static_cast<const float*>(session.data(output));
+  *n = static_cast<size_t>(shape.elements());
+  const bool floats = session.model().tensor(output).dtype() == fbs::DType::Float32;
+  if (!floats || shape.rank < 1 || shape.elements() != shape[shape.rank - 1]) {
+    return error(FERRY_INVALID_ARGUMENT, "output %s holds more than one picture's %s", port.name()->c_str(), what);
   }
   return {};
 }
 
-Status classify(ferry_session* session, ferry_class* classes, size_t* count) {
+Status classify(const Session& session, ferry_class* classes, size_t* count) {
   const size_t room = *count;
   *count = 0;
-  const fbs::Graph& graph = session->idle().model().graph();
+  const fbs::Graph& graph = session.model().graph();
   const fbs::Postprocess* post = graph.postprocess();
   const fbs::Task task = post ? post->task() : fbs::Task::Tensors;
   if (task != fbs::Task::Classification && task != fbs::Task::MultiLabel) {
@@ -107,10 +104,10 @@ Status classify(ferry_session* session, ferry_class* classes, size_t* count) {
   return {};
 }
 
-Status embed(ferry_session* session, float* embedding, size_t* count) {
+Status embed(const Session& session, float* embedding, size_t* count) {
   const size_t room = *count;
   *count = 0;
-  const fbs::Postprocess* post = session->idle().model().graph().postprocess();
+  const fbs::Postprocess* post = session.model().graph().postprocess();
   if (!post || post->task() != fbs::Task::Embedding) {
     return error(FERRY_INVALID_ARGUMENT, "this model gives no embedding: read its outputs with ferry_session_output()");
   }
@@ -143,11 +140,11 @@ Status to_rgb(image::Pixels pixels, ferry_image* out) {
   return {};
 }
 
-Status enhance(ferry_session* session, const ferry_image& picture, int32_t tile, ferry_image* out) {
+Status enhance(Session& session, const ferry_image& picture, int32_t tile, ferry_image* out) {
   image::View view;
   FERRY_TRY(view_of(picture, &view));
   image::Pixels pixels;
-  FERRY_TRY(image::enhance(session, session->idle().model().graph(), view, tile, {}, &pixels));
+  FERRY_TRY(image::enhance(session, view, tile, {}, &pixels));
   return to_rgb(static_cast<image::Pixels&&>(pixels), out);
 }
 
@@ -192,20 +189,20 @@ void ferry_image_free(ferry_image* image) {
 ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(image);
-  return report(set_image(session, *image));
+  return report(set_image(session->idle(), *image));
 }
 
 ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(classes);
   FERRY_REQUIRE(count);
-  return report(classify(session, classes, count));
+  return report(classify(session->idle(), classes, count));
 }
 
 ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(count);
-  return report(embed(session, embedding, count));
+  return report(embed(session->idle(), embedding, count));
 }
 
 ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* image, int32_t tile, ferry_image* out) {
@@ -213,7 +210,7 @@ ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* im
   *out = {};
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(image);
-  return report(enhance(session, *image, tile, out));
+  return report(enhance(session->idle(), *image, tile, out));
 }
 
 }  // extern "C"
