@@ -98,7 +98,9 @@ Status lower_attention(const Problem& problem, int, Lowering* out) {
   call.constants = {slots, groups, static_cast<uint32_t>(problem.inputs.size()) - 3};
   call.push.insert(call.push.end(),
                    {word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
-                    static_cast<uint32_t>(values_at), tiles, chunks, std::bit_cast<uint32_t>(p.scale())});
+                    static_cast<uint32_t>(values_at), tiles, chunks, std::bit_cast<uint32_t>(p.scale()),
+                    p.causal() ? word(key[1] - query[1]) + 1 : word(key[1]), p.causal() ? 1u : 0u,
+                    p.window() > 0 ? word(p.window()) : word(key[1])});
   call.groups = spread(uint64_t{word(query[0])} * heads * tiles * chunks, 1, problem.limits);
   call.flops = 2 * uint64_t{word(query[0])} * heads * word(query[1]) * word(key[1]) * (depth + width);
   out->add(call);
