@@ -45,7 +45,7 @@ class Engine {
   // Inputs or outputs lie in buffers of the app's, where no other engine reaches them.
   virtual bool bound() const { return false; }
 
-  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Model.tensors;
+  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Graph.tensors;
   // inputs in it outlive any failure of run(). Constants give the blob's read-only bytes, other values null.
   virtual void* data(int tensor) const = 0;
 
@@ -56,7 +56,7 @@ class Engine {
 
   // Microseconds that each operator took in the last run; empty unless SessionOptions.profile.
   virtual std::span<const double> microseconds() const = 0;
-  // "cpu" or "gpu": where operator `op` (in Model.operators) runs.
+  // "cpu" or "gpu": where operator `op` (in Graph.operators) runs.
   virtual const char* backend_of(size_t op) const = 0;
 
   // As of the last prepare(), which may change it.

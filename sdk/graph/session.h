@@ -40,7 +40,7 @@ class Session {
   bool submitted() const { return engine_->submitted(); }
   Status finish() { return engine_->finish(); }
 
-  // Present shape and address of an input, an output or a kept tap, by its index in Model.tensors. Constants give the
+  // Present shape and address of an input, an output or a kept tap, by its index in Graph.tensors. Constants give the
   // blob's read-only bytes.
   const Shape& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
   void* data(int tensor) const { return engine_->data(tensor); }
@@ -78,7 +78,7 @@ class Session {
   SessionOptions options_;              // names in it are read by create() only
   std::unique_ptr<pthreadpool, ClosePool> own_pool_;
   pthreadpool_t pool_ = nullptr;
-  std::vector<bool> kept_taps_;  // by index in Model.taps
+  std::vector<bool> kept_taps_;  // by index in Graph.taps
   std::vector<Shape> shapes_;    // of every tensor
   std::unique_ptr<Engine> engine_;
   // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.
