@@ -5,7 +5,7 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 #include "sdk/status.h"
 
 namespace ferry {
