@@ -16,7 +16,7 @@ RULES = [
     (r"sdk/cpu/", r"sdk/(gpu|image|api)/", ""),
     (r"sdk/gpu/", r"sdk/(image|api)/", ""),
     (r"sdk/image/", r"sdk/(cpu|gpu|api)/", ""),
-    (r"converter/", r"(cli|tests)/", ""),
+    (r"converter/", r"(models|cli|tests)/", ""),
     (r"models/", r"(cli|tests|converter/onnx)/", ""),
     (r"cli/", r"tests/", ""),
     # Third parties have one door each.
