@@ -28,7 +28,7 @@ class Op {
   virtual bool fuse(const fbs::Unary&) { return false; }
 };
 
-// Lowers operator `op` of `model`: packs constant weights through the model's cache.
+// Lowers operator `op` of `model`: packs constant weights unless the model's store has them.
 // FERRY_UNSUPPORTED: no such lowering on the CPU.
 Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 

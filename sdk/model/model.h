@@ -43,8 +43,8 @@ inline constexpr uint32_t kMaxStates = 1 << 16;
 inline constexpr uint32_t kMaxNameBytes = 512;   // of a port
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-class Mapping;       // sdk/model/mapping.h
-class WeightsCache;  // sdk/cpu/weights_cache.h
+class Mapping;      // sdk/model/mapping.h
+class PackedStore;  // sdk/model/packed_store.h
 
 // What a verified graph guarantees, so that its readers need not ask (docs/format.md, "Verification"):
 // - tensors(), buffers(), operators(), inputs() and outputs() are present and not empty; taps(), labels(), preprocess(),
@@ -66,9 +66,11 @@ class Model {
   bool is_constant(int index) const { return tensor(index).buffer() != 0; }
   // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
   std::span<const std::byte> constant(int index) const;
+  // The bytes of a buffer of the graph.
+  std::span<const std::byte> segment(uint32_t buffer) const;
 
   // Packed weights, shared by all sessions of this model (thread-safe).
-  WeightsCache& weights_cache() const { return *weights_cache_; }
+  PackedStore& packed() const { return *packed_; }
 
  private:
   Model();
@@ -77,7 +79,7 @@ class Model {
   std::unique_ptr<Mapping> mapping_;
   std::span<const std::byte> data_;  // the data section
   const fbs::Graph* graph_ = nullptr;
-  std::unique_ptr<WeightsCache> weights_cache_;
+  std::unique_ptr<PackedStore> packed_;
 };
 
 // A string of the graph; "" where it is absent.

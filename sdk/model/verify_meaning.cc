@@ -45,7 +45,8 @@ class Meaning {
     FERRY_TRY(check_ports("output", graph_.outputs()));
     FERRY_TRY(check_ports("tap", graph_.taps()));
     FERRY_TRY(check_preprocess());
-    return check_postprocess();
+    FERRY_TRY(check_postprocess());
+    return check_packed();
   }
 
  private:
@@ -64,6 +65,7 @@ class Meaning {
   Status check_unique_names(const char* kind, const Ports* ports) const;
   Status check_preprocess() const;
   Status check_postprocess() const;
+  Status check_packed() const;
 
   const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
 
@@ -364,6 +366,17 @@ Status Meaning::check_postprocess() const {
     return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
                  to_string(input).c_str(), to_string(output).c_str());
   return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
+}
+
+// Where packed files lie. What is in them is verified by whoever opens them.
+Status Meaning::check_packed() const {
+  for (uint32_t i = 0; i < count(graph_.packed()); ++i) {
+    const uint32_t buffer = graph_.packed()->Get(i)->buffer();
+    if (buffer == 0 || buffer >= count(graph_.buffers()))
+      return error(FERRY_CORRUPT, "packed weights %u: buffer %u of %u does not exist", i, buffer,
+                   count(graph_.buffers()));
+  }
+  return {};
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "sdk/cpu/weights_cache.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,6 +7,7 @@
 #include "converter/pack/pack.h"
 #include "sdk/cpu/op.h"
 #include "sdk/model/model.h"
+#include "sdk/model/packed_store.h"
 
 namespace ferry {
 namespace {
@@ -18,7 +17,7 @@ struct FreeMemory {
 };
 
 // Two convolutions that share one weight tensor, the second in groups, and a linear layer.
-class WeightsCacheTest : public ::testing::Test {
+class PackedWeights : public ::testing::Test {
  protected:
   void SetUp() override {
     Graph graph;
@@ -63,38 +62,38 @@ class WeightsCacheTest : public ::testing::Test {
   }
 };
 
-TEST_F(WeightsCacheTest, HoldsNothingBeforeTheFirstSession) { EXPECT_EQ(model_->weights_cache().bytes(), 0u); }
+TEST_F(PackedWeights, HoldsNothingBeforeTheFirstSession) { EXPECT_EQ(model_->packed().bytes(), 0u); }
 
-TEST_F(WeightsCacheTest, SessionsShareWhatTheFirstPacked) {
+TEST_F(PackedWeights, SessionsShareWhatTheFirstPacked) {
   const auto first = create_all();
-  const uint64_t bytes = model_->weights_cache().bytes();
+  const uint64_t bytes = model_->packed().bytes();
   EXPECT_GE(bytes, (2 * 8 * 9 * 4 + 40) * sizeof(float));  // the shared tensor once for each layout
   const auto second = create_all();
-  EXPECT_EQ(model_->weights_cache().bytes(), bytes);
+  EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
-TEST_F(WeightsCacheTest, PackedWeightsOutliveTheSessionThatPackedThem) {
+TEST_F(PackedWeights, PackedWeightsOutliveTheSessionThatPackedThem) {
   create_all();
-  const uint64_t bytes = model_->weights_cache().bytes();
+  const uint64_t bytes = model_->packed().bytes();
   EXPECT_GT(bytes, 0u);
   const auto later = create_all();
-  EXPECT_EQ(model_->weights_cache().bytes(), bytes);
+  EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
-TEST_F(WeightsCacheTest, ThreadsMayCreateSessionsAtOnce) {
+TEST_F(PackedWeights, ThreadsMayCreateSessionsAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([this] {
       for (int k = 0; k < 10; ++k) create_all();
     });
   for (std::thread& thread : threads) thread.join();
-  const uint64_t bytes = model_->weights_cache().bytes();
+  const uint64_t bytes = model_->packed().bytes();
   create_all();
-  EXPECT_EQ(model_->weights_cache().bytes(), bytes);
+  EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
 // The second conv2d has the first's kernel address; packed alike, its groups would read past the end.
-TEST_F(WeightsCacheTest, OperatorsThatShareATensorAreKeptApart) {
+TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   const auto ops = create_all();
   std::vector<float> x(16 * 8), y(4 * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 8 < 4 ? 1 : 3);
