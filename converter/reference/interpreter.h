@@ -10,7 +10,12 @@
 namespace ferry::reference {
 
 // Every value of `graph` (by tensor index; constants included) for these inputs, in the order of the graph's inputs.
-// Slow: some seconds for a convolutional network of ordinary size. Throws Error where an input does not fit.
-std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs);
+// `states`: the graph's states before the run, and after it; null: all empty. Inputs may have other shapes than they
+// declare. Slow: some seconds for a convolutional network of ordinary size. Throws Error where an input does not fit.
+std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs,
+                               std::vector<State>* states = nullptr);
+
+// The graph's states, all empty.
+std::vector<State> empty_states(const Graph& graph);
 
 }  // namespace ferry::reference

@@ -12,7 +12,7 @@ namespace ferry::reference {
 using Inputs = std::span<const Array* const>;
 
 #define FERRY_ORACLE(Type, name, ...) void name(const fbs::Operator& op, Inputs inputs, Array& output);
-FERRY_OPERATORS_COMPUTED(FERRY_ORACLE)
+FERRY_OPERATORS(FERRY_ORACLE)
 #undef FERRY_ORACLE
 
 // ---- places in an array ---------------------------------------------------------------------------------------------

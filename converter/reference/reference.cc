@@ -6,7 +6,25 @@
 #include "sdk/operators/type_rules.h"
 
 namespace ferry::reference {
-Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
+namespace {
+
+// Which of the states the operator reads; null: none.
+const State* state_of(const fbs::Operator& op, std::span<const State> states) {
+  if (const fbs::Append* p = op.params_as_Append()) return &states[p->state()];
+  if (const fbs::Positions* p = op.params_as_Positions()) return &states[p->state()];
+  return nullptr;
+}
+
+// What a state holds, one index of its axis a row.
+Array held_by(const State& state) {
+  const int32_t length = state.shape.length;
+  const auto row = static_cast<int32_t>(state.shape.bound.elements() / state.shape.bound[state.shape.axis]);
+  return {{length, row}, state.values, state.shape.dtype};
+}
+
+}  // namespace
+
+Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std::span<const State> states) {
   std::vector<Shape> shapes;
   std::vector<fbs::DType> types;
   for (const Array* input : inputs) {
@@ -16,19 +34,24 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
     shapes.push_back(input->shape);
     types.push_back(input->dtype);
   }
+  std::vector<StateShape> state_shapes;
+  for (const State& state : states) state_shapes.push_back(state.shape);
   Array output;
-  Status status = infer_shape(op, shapes, &output.shape);
+  Status status = infer_shape(op, shapes, &output.shape, state_shapes);
   if (status.ok()) status = infer_dtype(op, types, &output.dtype);
   if (!status.ok()) fail("%s", status.message().c_str());
   output.values.resize(static_cast<size_t>(output.shape.elements()));
+  std::vector<const Array*> operands(inputs.begin(), inputs.end());
+  Array held;
+  if (const State* state = state_of(op, states)) {
+    held = held_by(*state);
+    operands.push_back(&held);
+  }
   switch (op.params_type()) {
 #define FERRY_ORACLE(Type, name, ...) \
-  case fbs::OpParams::Type: name(op, inputs, output); return output;
-    FERRY_OPERATORS_COMPUTED(FERRY_ORACLE)
+  case fbs::OpParams::Type: name(op, operands, output); return output;
+    FERRY_OPERATORS(FERRY_ORACLE)
 #undef FERRY_ORACLE
-#define FERRY_LACKING(Type, ...) case fbs::OpParams::Type:
-    FERRY_OPERATORS_TO_COME(FERRY_LACKING)
-#undef FERRY_LACKING
     case fbs::OpParams::NONE: break;
   }
   fail("%s: the reference has no such operator", op_name(op.params_type()));

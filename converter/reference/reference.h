@@ -6,6 +6,7 @@
 
 #include "ferry_generated.h"
 #include "sdk/operators/shape.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::reference {
 
@@ -15,7 +16,13 @@ struct Array {
   fbs::DType dtype = fbs::DType::Float32;
 };
 
-// The output of `op` for these inputs. Throws Error where they do not fit.
-Array compute(const fbs::Operator& op, std::span<const Array* const> inputs);
+// A state before a run: `shape.length` indices of its axis.
+struct State {
+  StateShape shape;
+  std::vector<double> values = {};
+};
+
+// The output of `op` for these inputs and the graph's states. Throws Error where they do not fit.
+Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std::span<const State> states = {});
 
 }  // namespace ferry::reference

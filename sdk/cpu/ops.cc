@@ -9,11 +9,8 @@ Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op
   switch (op.params_type()) {
 #define FERRY_LOWERING(Type, name, ...) \
   case fbs::OpParams::Type: return create_##name(model, op, out);
-    FERRY_OPERATORS_COMPUTED(FERRY_LOWERING)
+    FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
-#define FERRY_LACKING(Type, ...) case fbs::OpParams::Type:
-    FERRY_OPERATORS_TO_COME(FERRY_LACKING)
-#undef FERRY_LACKING
     case fbs::OpParams::NONE: break;
   }
   return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(op.params_type()));

@@ -422,7 +422,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
       break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
-      FERRY_OPERATORS_TO_COME(FERRY_ON_CPU)
+      FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)
 #undef FERRY_ON_CPU
     case fbs::OpParams::NONE: break;
   }

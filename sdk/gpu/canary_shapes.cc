@@ -185,7 +185,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
     }
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
-      FERRY_OPERATORS_TO_COME(FERRY_ON_CPU)
+      FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)
 #undef FERRY_ON_CPU
     case fbs::OpParams::NONE: return false;
   }

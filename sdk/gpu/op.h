@@ -19,7 +19,7 @@ struct Problem {
   std::vector<Shape> inputs;      // of op, constants too
   std::vector<bool> is_constant;  // of op's inputs
   Shape output;                   // of op, and of the whole chain
-  int output_tensor;              // of the whole chain, in Model.tensors
+  int output_tensor;              // of the whole chain, in Graph.tensors
   Epilogue epilogue;              // after op; without op's own clamp
   Storage storage;
   const Limits& limits;

@@ -39,6 +39,7 @@ inline constexpr uint32_t kMaxTables = 1 << 20;                 // tensors, oper
 inline constexpr uint32_t kMaxOperatorInputs = 1024;
 inline constexpr uint32_t kMaxInputs = 1 << 20;  // of all operators together
 inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each
+inline constexpr uint32_t kMaxStates = 1 << 16;
 inline constexpr uint32_t kMaxNameBytes = 512;   // of a port
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 

@@ -8,6 +8,7 @@
 
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
+#include "sdk/model/verify_states.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
 
@@ -31,11 +32,13 @@ class Meaning {
   Status check() {
     FERRY_TRY(check_presence());
     FERRY_TRY(check_buffers());
+    FERRY_TRY(verify_states(graph_, &states_));
     for (uint32_t i = 0; i < count(graph_.tensors()); ++i) FERRY_TRY(check_tensor(i));
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
     types_.reset(new (std::nothrow) fbs::DType[kMaxOperatorInputs]);
-    if (!state_ || !shapes_ || !types_)
+    appended_.reset(new (std::nothrow) bool[states_.count]());
+    if (!state_ || !shapes_ || !types_ || !appended_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
@@ -56,6 +59,7 @@ class Meaning {
   Status check_inputs();
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
+  Status check_append(uint32_t index);
   Status check_ports(const char* kind, const Ports* ports) const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
   Status check_unique_names(const char* kind, const Ports* ports) const;
@@ -70,7 +74,9 @@ class Meaning {
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
   std::unique_ptr<fbs::DType[]> types_;
-  uint32_t operands_ = 0;  // of all operators so far
+  StateShapes states_;
+  std::unique_ptr<bool[]> appended_;  // of every state: by an operator so far
+  uint32_t operands_ = 0;             // of all operators so far
 };
 
 Status Meaning::check_presence() const {
@@ -187,8 +193,9 @@ Status Meaning::check_operator(uint32_t index) {
 
   Shape shape;
   fbs::DType dtype{};
-  Status status = infer_shape(op, {shapes_.get(), inputs}, &shape);
+  Status status = infer_shape(op, {shapes_.get(), inputs}, &shape, states_);
   if (status.ok()) status = infer_dtype(op, {types_.get(), inputs}, &dtype);
+  if (status.ok()) status = check_state_type(op, {types_.get(), inputs}, states_);
   if (!status.ok())
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
                  index, name, status.message().c_str());
@@ -198,6 +205,17 @@ Status Meaning::check_operator(uint32_t index) {
   if (dtype != tensor(out).dtype())
     return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                  EnumNameDType(dtype), out, EnumNameDType(tensor(out).dtype()));
+  return check_append(index);
+}
+
+// A state holds what one operator appends.
+Status Meaning::check_append(uint32_t index) {
+  const fbs::Append* p = graph_.operators()->Get(index)->params_as_Append();
+  if (p == nullptr) return {};
+  if (appended_[p->state()])
+    return error(FERRY_CORRUPT, "operator %u '%.64s': appends to state %u, which another operator has appended to",
+                 index, text(graph_.operators()->Get(index)->name()), p->state());
+  appended_[p->state()] = true;
   return {};
 }
 

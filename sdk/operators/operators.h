@@ -40,21 +40,23 @@
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
   X(Cast,              cast,                .in_place = InPlace::First, .elementwise = true)              \
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
-  X(TopK,              top_k,               )                                                             \
+  X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
   X(NonMaxSuppression, non_max_suppression, )
 
-// The format has these, and no engine yet, nor the oracle.
-#define FERRY_OPERATORS_TO_COME(X)                                                                        \
+// These read or change a state, on which their shapes depend; the CPU computes them.
+#define FERRY_OPERATORS_WITH_STATE(X)                                                                     \
   X(Append,            append,              )                                                             \
   X(Positions,         positions,           )
 
-#define FERRY_OPERATORS_COMPUTED(X) FERRY_OPERATORS_ON_GPU(X) FERRY_OPERATORS_ON_CPU(X)
-#define FERRY_OPERATORS(X) FERRY_OPERATORS_COMPUTED(X) FERRY_OPERATORS_TO_COME(X)
+#define FERRY_OPERATORS(X) FERRY_OPERATORS_ON_GPU(X) FERRY_OPERATORS_ON_CPU(X) FERRY_OPERATORS_WITH_STATE(X)
 // clang-format on
 
 namespace ferry {
+
+// Of any operator.
+inline constexpr unsigned kMaxOutputs = 2;
 
 struct OperatorTraits {
   // Which inputs are constants: none need be; input 1 is a weight with a row an output channel, and input 2, where there is
@@ -67,6 +69,7 @@ struct OperatorTraits {
   Constants constants = Constants::None;
   InPlace in_place = InPlace::None;
   bool elementwise = false;     // an element of the output depends on the inputs' elements at its place alone
+  unsigned outputs = 1;         // at most; all but the first may be left out
   bool sized_by_input = false;  // a second input, where there is one, only says how large the output is
 };
 

@@ -20,6 +20,12 @@ Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* outpu
       k[0] != q[0] || v[0] != q[0] || v[1] != k[1])
     return error(FERRY_SHAPE_MISMATCH, "%s: query %s, key %s and value %s do not fit %d heads and %d of keys", op,
                  to_string(q).c_str(), to_string(k).c_str(), to_string(v).c_str(), p.heads(), p.kv_heads());
+  if (p.window() < 0 || (p.window() > 0 && !p.causal()))
+    return error(FERRY_CORRUPT, "%s: the window is %d, expected 0 or more, and 0 where attention is not causal", op,
+                 p.window());
+  if (p.causal() && q[1] > k[1])
+    return error(FERRY_SHAPE_MISMATCH, "%s: causal with %d queries and %d keys, expected no more queries than keys", op,
+                 q[1], k[1]);
   for (const Shape& bias : inputs.subspan(3)) {
     FERRY_TRY(check_rank(op, "bias", bias, 4));
     if (q[0] % bias[0] != 0 || (bias[1] != 1 && bias[1] != p.heads()) || (bias[2] != 1 && bias[2] != q[1]) ||

@@ -25,8 +25,9 @@ Status rule(const char* op, const fbs::TopK& p, Shapes inputs, Shape* output) {
   if (x.rank < 1) return error(FERRY_SHAPE_MISMATCH, "%s: the input is a scalar, expected at least one dimension", op);
   if (p.k() < 1) return error(FERRY_CORRUPT, "%s: k is %d, expected 1 or more", op, p.k());
   if (p.k() > x[x.rank - 1]) return error(FERRY_SHAPE_MISMATCH, "%s: %d elements of %d", op, p.k(), x[x.rank - 1]);
-  *output = x;
-  (*output)[x.rank - 1] = p.k();
+  output[0] = x;
+  output[0][x.rank - 1] = p.k();
+  output[1] = output[0];
   return {};
 }
 

@@ -8,11 +8,13 @@
 #include "ferry_generated.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/shape.h"
+#include "sdk/operators/shape_rules.h"
 #include "sdk/status.h"
 
 namespace ferry::shape_rules {
 
 using Shapes = std::span<const Shape>;
+using States = std::span<const StateShape>;
 
 // Far above what any network uses, and low enough that sums and products of two stay far inside 64 bits.
 constexpr int32_t kMaxParameter = 1 << 20;
@@ -34,9 +36,15 @@ int32_t at(const flatbuffers::Vector<int32_t>* list, int i);
 Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output);
 Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape);
 
-// `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the output's shape.
+// `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the output's
+// shape; of an operator that may have several outputs, `output` begins a list of so many.
 #define FERRY_RULE(Type, ...) Status rule(const char* op, const fbs::Type& p, Shapes inputs, Shape* output);
-FERRY_OPERATORS(FERRY_RULE)
+FERRY_OPERATORS_ON_GPU(FERRY_RULE)
+FERRY_OPERATORS_ON_CPU(FERRY_RULE)
+#undef FERRY_RULE
+#define FERRY_RULE(Type, ...) \
+  Status rule(const char* op, const fbs::Type& p, Shapes inputs, States states, Shape* output);
+FERRY_OPERATORS_WITH_STATE(FERRY_RULE)
 #undef FERRY_RULE
 
 }  // namespace ferry::shape_rules
