@@ -11,7 +11,7 @@ RULES = [
     (r"sdk/", r"(converter|models|cli|tests)/", ""),
     (r"sdk/include/", r"sdk/", ""),
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
-    (r"sdk/model/", r"sdk/(graph|gpu|image|api)/", ""),
+    (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|api)/", ""),
     (r"sdk/graph/", r"sdk/(cpu|gpu|image|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
     (r"sdk/cpu/", r"sdk/(gpu|image|api)/", ""),
     (r"sdk/gpu/", r"sdk/(image|api)/", ""),
