@@ -33,23 +33,24 @@ ParityFixture read_row(const nlohmann::json& row) {
                                                                   {"values", ParityFixture::Gpu::Values}};
   ParityFixture out;
   for (const auto& [key, value] : row.items()) {
-    if (key == "name")
+    if (key == "name") {
       value.get_to(out.name);
-    else if (key == "model")
+    } else if (key == "model") {
       value.get_to(out.model);
-    else if (key == "variant")
+    } else if (key == "variant") {
       value.get_to(out.variant);
-    else if (key == "weights")
+    } else if (key == "weights") {
       value.get_to(out.weights);
-    else if (key == "options")
+    } else if (key == "options") {
       for (const auto& [option, given] : value.items())
         out.options.emplace_back(option, given.is_string() ? given.get<std::string>() : given.dump());
-    else if (key == "blocks")
-      for (const auto& pattern : value) expand(pattern, &out.blocks);
-    else if (key == "gpu")
+    } else if (key == "blocks" || key == "taps") {
+      for (const auto& pattern : value) expand(pattern, key == "taps" ? &out.taps : &out.blocks);
+    } else if (key == "gpu") {
       out.gpu = kGpus.at(value);
-    else
+    } else {
       throw std::runtime_error("fixtures.json: '" + key + "' is no column");
+    }
   }
   return out;
 }

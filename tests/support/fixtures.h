@@ -33,6 +33,9 @@ struct ParityFixture {
       options;  // of ferry convert: {"in-chans", "1"}, {"input-size", "64x96"}
   std::vector<std::string>
       blocks;  // outputs of blocks, which a release blob holds; in the file "a.{0..2}": "a.0", "a.1", "a.2"
+  // What a blob with --keep-taps holds besides. Empty: every tap of the fixture; else others may be of modules that compute
+  // nothing (dropout).
+  std::vector<std::string> taps;
   Gpu gpu = Gpu::Kernels;
 
   // Empty, where it lies in ../shared and that is not here.
