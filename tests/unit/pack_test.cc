@@ -63,6 +63,7 @@ TEST(Pack, GivesTheSameBytesOnEveryHost) {
   EXPECT_EQ(hash(blobs[1].blob), 0x4eea7e0c6fdd65d9u);
   EXPECT_EQ(hash(blobs[2].blob), 0x9b18d3e6d1f43348u);
   EXPECT_EQ(hash(blobs[3].blob), 0x080713374a2aeee7u);
+  EXPECT_EQ(hash(blobs[4].blob), 0xb521196542e473dcu);
 }
 
 TEST(Pack, KeepsTheGraphAndTheConstants) {
