@@ -8,6 +8,7 @@
 
 #include "sdk/cpu/xnn_weights.h"
 #include "sdk/model/seeded.h"
+#include "sdk/version.h"
 
 namespace ferry::cpu {
 namespace {
@@ -70,19 +71,13 @@ constexpr const char* kArchitecture =
 Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   std::vector<float> known(kNumbers);
   for (size_t i = 0; i < known.size(); ++i) known[i] = static_cast<float>(i + 1);
-  uint64_t hash = fnv1a64(kArchitecture);
+  uint64_t hash = fnv1a64(kVersion, fnv1a64(kArchitecture));
   FERRY_TRY(probe_linear(known, &hash));
   FERRY_TRY(probe_conv(known, 3, 2, 3, 5, &hash));
   // Depthwise kernels of every size that XNNPACK treats apart.
   for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
   FERRY_TRY(probe_transposed(known, &hash));
-  out->value = PackingId("fingerprint", kXnnLayouts)
-                   .add(FERRY_VERSION_MAJOR)
-                   .add(FERRY_VERSION_MINOR)
-                   .add(FERRY_VERSION_PATCH)
-                   .add(hash)
-                   .add(cpu.avx512f)
-                   .value();
+  out->value = PackingId("fingerprint", kXnnLayouts).add(hash).add(cpu.avx512f).value();
   out->description = std::string(kArchitecture) + (cpu.avx512f ? " avx512f" : cpu.avx2 ? " avx2" : "");
   return {};
 }

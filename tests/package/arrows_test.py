@@ -17,6 +17,7 @@ RULES = [
     (r"sdk/gpu/", r"sdk/(image|api)/", ""),
     (r"sdk/image/", r"sdk/(cpu|gpu|api)/", ""),
     (r"converter/", r"(models|cli|tests)/", ""),
+    (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", ""),
     (r"models/", r"(cli|tests|converter/onnx)/", ""),
     (r"cli/", r"tests/", ""),
     # Third parties have one door each.
