@@ -371,6 +371,15 @@ Status Session::follow_inputs() {
 }
 
 Status Session::reserve(std::span<const Shape> inputs) {
+  const StatesLock lock(states().get());
+  FERRY_TRY(lock.status());
+  const auto& ports = *model_->graph().inputs();
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const int rank = shapes_[ports.Get(i)->tensor()].rank;
+    if (!may_have(inputs[i], rank))
+      return error(FERRY_SHAPE_MISMATCH, "input '%s' cannot have shape %s: it has %d dimensions of at least 1",
+                   ports.Get(i)->name()->c_str(), to_string(inputs[i]).c_str(), rank);
+  }
   std::vector<Shape> former = bounds_;
   FERRY_TRY(infer_bounds(inputs));
   Status status = prepare(shapes_);
