@@ -76,6 +76,7 @@ class Meaning {
   Status check_unique_names(const char* kind, const Ports* ports) const;
   Status check_preprocess() const;
   Status check_postprocess() const;
+  Status check_text() const;
 
   const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
 
@@ -405,6 +406,7 @@ Status Meaning::check_postprocess() const {
   FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
   FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
   FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
+  if (p->task() == fbs::Task::Text) return check_text();
   if (p->task() != fbs::Task::ImageToImage) return {};
   const Shape input = declared_shape(tensor(graph_.inputs()->Get(0)->tensor()));
   const Shape output = declared_shape(tensor(graph_.outputs()->Get(0)->tensor()));
@@ -414,11 +416,27 @@ Status Meaning::check_postprocess() const {
   return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
 }
 
+Status Meaning::check_text() const {
+  const fbs::Tensor& ids = tensor(graph_.inputs()->Get(0)->tensor());
+  const fbs::Tensor& logits = tensor(graph_.outputs()->Get(0)->tensor());
+  const Shape input = declared_shape(ids), output = declared_shape(logits);
+  if (ids.dtype() != fbs::DType::Int32 || input.rank != 2 || input[0] != 1 || logits.dtype() != fbs::DType::Float32 ||
+      output.rank != 3 || output[0] != 1 || output[1] != input[1])
+    return error(
+        FERRY_CORRUPT, "postprocess: from %s %s to %s %s, expected token ids [1,L] and logits [1,L,vocabulary]",
+        EnumNameDType(ids.dtype()), to_string(input).c_str(), EnumNameDType(logits.dtype()), to_string(output).c_str());
+  const uint32_t pieces = blob_.root.tokenizer() ? count(blob_.root.tokenizer()->pieces()) : 0;
+  if (pieces > static_cast<uint32_t>(output[2]))
+    return error(FERRY_CORRUPT, "tokenizer: %u pieces for a vocabulary of %d", pieces, output[2]);
+  return {};
+}
+
 }  // namespace
 
 Status verify_meaning(const fbs::Graph& root, uint64_t data_bytes) {
   Blob blob{root, data_bytes};
   FERRY_TRY(verify_shared(root, data_bytes));
+  if (root.tokenizer()) FERRY_TRY(verify_tokenizer(*root.tokenizer()));
   FERRY_TRY(verify_states(root, &blob.states));
   FERRY_TRY(Meaning(root, &blob).check());
   for (uint32_t i = 0; i < count(root.graphs()); ++i) {
