@@ -15,10 +15,11 @@ endfunction()
 
 ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
 ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
+ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
 ferry_add_room(ferry_recipes converter/recipes/*.cc)
-foreach(room ferry_checkpoint ferry_reference ferry_pack ferry_recipes)
+foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
@@ -26,7 +27,7 @@ foreach(room ferry_checkpoint ferry_reference ferry_pack ferry_recipes)
 endforeach()
 target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
+target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_quantize ferry_reference ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
   ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/quantize/*.cc

@@ -9,6 +9,7 @@
 #include "converter/onnx/convert_onnx.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
+#include "converter/quantize/quantize.h"
 #include "converter/timm_config.h"
 #include "converter/transformers_config.h"
 
@@ -20,7 +21,8 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
 }
 
 void check(const ConvertOptions& o) {
-  if (o.weights != "f32" && o.weights != "f16") fail("--weights %s: expected f32 or f16", o.weights.c_str());
+  if (o.weights != "f32" && o.weights != "f16" && o.weights != "i8" && o.weights != "i4")
+    fail("--weights %s: expected f32, f16, i8 or i4", o.weights.c_str());
   if (o.num_classes && *o.num_classes < 0) fail("--num-classes %d: expected 0 or more", *o.num_classes);
   if (o.in_chans && (*o.in_chans < 1 || *o.in_chans > 64)) fail("--in-chans %d: expected 1 to 64", *o.in_chans);
   for (const std::optional<int>& side : {o.height, o.width})
@@ -217,8 +219,11 @@ std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
 Conversion convert(const ConvertOptions& options) {
   const std::unique_ptr<Graph> graph = convert_to_graph(options);
   step(options, "packing", 0.7);
+  if (options.weights == "i8") quantize_weights(*graph, WeightBits::Eight);
+  if (options.weights == "i4") quantize_weights(*graph, WeightBits::Four);
   std::vector<std::byte> blob =
-      pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32});
+      pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
+                    options.weights != "f32"});
   if (options.finish) {
     step(options, "certifying", 0.8);
     blob = options.finish(blob);

@@ -35,7 +35,7 @@ struct ConvertOptions {
   std::vector<std::string>
       dynamic;  // dimensions of an ONNX file's inputs that the blob leaves open: "batch", "input:0"
   std::vector<std::string> without;  // recognisers to leave out of an ONNX file's conversion: "gelu", "all"
-  std::string weights = "f32";       // storage of weights: "f32", "f16"
+  std::string weights = "f32";       // storage of weights: "f32", "f16", "i8", "i4"
   bool unit_length = false;          // an embedding's recipe divides it by its Euclidean length
   bool keep_taps = false;            // every tap survives, at the price of fusion
   bool passes = true;                // false: the graph as the family builds it, for those who compare

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "sdk/graph/shape_rules.h"
-#include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
+#include "sdk/model/type.h"
 
 namespace ferry {
 namespace {
@@ -47,7 +47,7 @@ void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
     return;
   }
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
-  for (size_t i = 0; i < from.size() / dtype_size(tensor.dtype); ++i) {
+  for (size_t i = 0; i < 8 * from.size() / bits_of(tensor.dtype); ++i) {
     const double value = wide ? load<double>(from.data(), i) : load<float>(from.data(), i);
     const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
                            : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
@@ -60,17 +60,19 @@ void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
 // By tensor: the type that its constant is stored in. A weight that something else reads too stays as it is.
 std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& options) {
   const auto& tensors = graph.table.tensors;
-  std::vector<bool> weight(tensors.size()), other(tensors.size());
+  std::vector<bool> half(tensors.size()), other(tensors.size());
   for (const auto& op : graph.table.operators) {
-    const bool weighted = has_weight(op->params.type);
+    const bool weighted = has_weight(op->params.type) && options.weights == PackOptions::Weights::Float16;
+    const fbs::GatherT* gather = op->params.AsGather();
+    const bool looked_up = options.half_tables && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
     for (size_t i = 0; i < op->inputs.size(); ++i)
-      (weighted && i == 1 ? weight : other)[static_cast<size_t>(op->inputs[i])] = true;
+      ((weighted && i == 1) || (looked_up && i == 0) ? half : other)[static_cast<size_t>(op->inputs[i])] = true;
   }
   std::vector<fbs::DType> types;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const fbs::DType own = tensors[i]->dtype;
     const bool real = own == fbs::DType::Float32 || own == fbs::DType::Float64;
-    if (real && weight[i] && !other[i] && options.weights == PackOptions::Weights::Float16) {
+    if (real && half[i] && !other[i]) {
       types.push_back(fbs::DType::Float16);
     } else {
       types.push_back(own == fbs::DType::Float64 ? fbs::DType::Float32 : own);
@@ -115,7 +117,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
       segments.push_back({graph.table.tensors[i].get(), bytes, types[i], data_bytes});
       auto entry = std::make_unique<fbs::BufferT>();
       entry->offset = data_bytes;
-      entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(types[i]);
+      entry->size = bytes_of(types[i], graph.shape(static_cast<int>(i)).elements());
       data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
       model.buffers.push_back(std::move(entry));
     }
@@ -132,7 +134,7 @@ std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::b
   const std::vector<std::byte> flat = serialize(model);
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-  header.version = BlobHeader::kVersion;
+  header.version = format_version(*fbs::GetGraph(flat.data()));
   header.header_bytes = sizeof header;
   header.graph_offset = sizeof header;
   header.graph_bytes = flat.size();

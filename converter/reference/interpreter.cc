@@ -2,7 +2,13 @@
 
 namespace ferry::reference {
 
-std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs) {
+Array constant(const Graph& graph, int tensor, Rows rows) {
+  const bool quantized = graph.type(tensor).quantized;
+  const fbs::DType dtype = quantized ? fbs::DType::Float32 : graph.dtype(tensor);
+  return {graph.shape(tensor), graph.values(tensor), dtype, quantized, quantized && rows == Rows::Rounded};
+}
+
+std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, Rows rows) {
   const auto& model = graph.table;
   if (inputs.size() != model.inputs.size())
     fail("%zu inputs for a graph that has %zu", inputs.size(), model.inputs.size());
@@ -17,8 +23,7 @@ std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inp
   for (const auto& op : model.operators) {
     std::vector<const Array*> arguments;
     for (int input : op->inputs) {
-      if (graph.is_constant(input) && !values.contains(input))
-        values[input] = {graph.shape(input), graph.values(input), graph.dtype(input)};
+      if (graph.is_constant(input) && !values.contains(input)) values[input] = constant(graph, input, rows);
       arguments.push_back(&values.at(input));
     }
     const SerializedOp serialized(*op);

@@ -10,7 +10,7 @@
 #include "sdk/cpu/weights_cache.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/shape_rules.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 
 namespace ferry::cpu {
 namespace {
@@ -116,8 +116,7 @@ Status CpuEngine::lower(unsigned index, const std::vector<int>& readers) {
 }
 
 uint64_t CpuEngine::bytes(const Layout& layout, int tensor) const {
-  return static_cast<uint64_t>(layout.shapes[static_cast<size_t>(tensor)].elements()) *
-         dtype_size(model_.tensor(tensor).dtype());
+  return bytes_of(model_.tensor(tensor).dtype(), layout.shapes[static_cast<size_t>(tensor)].elements());
 }
 
 void* CpuEngine::address(const Layout& layout, int tensor) const {

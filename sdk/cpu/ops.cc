@@ -1,19 +1,25 @@
 #include <xnnpack.h>
 
+#include "sdk/cpu/linear_quantized.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/graph/shape_rules.h"
+#include "sdk/graph/type_rules.h"
 
 namespace ferry::cpu {
 namespace {
 
+// An operator whose deciding_input() is of one of these types.
 struct Lowering {
   fbs::OpParams type;
   Status (*create)(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+  TypeSet types = kNumbers | kFloat16;
 };
 
 constexpr Lowering kLowerings[] = {
     {fbs::OpParams::Conv2d, create_conv2d},
+    {fbs::OpParams::Conv2d, create_linear_quantized, kQuantized},
     {fbs::OpParams::Linear, create_linear},
+    {fbs::OpParams::Linear, create_linear_quantized, kQuantized},
     {fbs::OpParams::Pool2d, create_pool2d},
     {fbs::OpParams::Unary, create_unary},
     {fbs::OpParams::Binary, create_binary},
@@ -46,10 +52,13 @@ constexpr Lowering kLowerings[] = {
 
 Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
+  const Type type = type_of(model.tensor(op.inputs()->Get(deciding_input(op.params_type()))));
   for (const Lowering& lowering : kLowerings) {
-    if (lowering.type == op.params_type()) return lowering.create(model, op, out);
+    if (lowering.type == op.params_type() && (lowering.types & set_of(type)) != 0)
+      return lowering.create(model, op, out);
   }
-  return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(op.params_type()));
+  return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator of %s", op_name(op.params_type()),
+               to_string(type).c_str());
 }
 
 bool may_run_in_place(const fbs::Operator& op, int index) {

@@ -59,7 +59,8 @@ inline size_t elements(const Shape& shape, int begin, int end) {
 }
 inline size_t elements(const Shape& shape) { return elements(shape, 0, shape.rank); }
 
-// A constant input as float32 (the verifier knows where constants are due): the blob's own bytes, or `storage` where the blob keeps it in half precision.
+// A constant input as float32 (the verifier knows where constants are due): the blob's own
+// bytes, or `storage` where the blob keeps it in another type.
 struct FloatConstant {
   const float* data = nullptr;  // null for an input that the op does not have
   std::vector<float> storage;

@@ -9,7 +9,7 @@
 
 #include "sdk/cpu/engine.h"
 #include "sdk/graph/shape_rules.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 #if FERRY_GPU
 #include "sdk/gpu/engine.h"
 #endif
@@ -141,7 +141,7 @@ Status Session::make_stand_in(std::unique_ptr<Engine>* out) const {
 
 void Session::copy(int tensor, const Engine& from, const Engine& to) const {
   if (model_->is_constant(tensor)) return;
-  const uint64_t bytes = static_cast<uint64_t>(shape(tensor).elements()) * dtype_size(model_->tensor(tensor).dtype());
+  const uint64_t bytes = bytes_of(model_->tensor(tensor).dtype(), shape(tensor).elements());
   std::memcpy(to.data(tensor), from.data(tensor), bytes);
 }
 

@@ -55,4 +55,10 @@ std::span<const std::byte> Model::constant(int index) const {
   return data_.subspan(static_cast<size_t>(segment.offset()), static_cast<size_t>(segment.size()));
 }
 
+StoredConstant Model::stored(int index) const {
+  const Type type = type_of(tensor(index));
+  return {type, shape(index), constant(index),
+          type.quantized ? constant(static_cast<int>(type.scale)) : std::span<const std::byte>()};
+}
+
 }  // namespace ferry

@@ -8,6 +8,7 @@
 
 #include "ferry_generated.h"
 #include "sdk/graph/shape.h"
+#include "sdk/model/numbers.h"
 #include "sdk/status.h"
 
 namespace ferry {
@@ -15,7 +16,7 @@ namespace ferry {
 // The fixed 64 bytes at the start of a blob, little endian. docs/format.md is the specification.
 struct BlobHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', '\r', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   char magic[8];
   uint32_t version;
@@ -50,7 +51,7 @@ class WeightsCache;  // sdk/cpu/weights_cache.h
 //   postprocess() and provenance() may be null. Ports have names; other names may be null: read them with text().
 // - every operator has params() of a known type, one or more inputs() and one output; every index is in range; a value is
 //   produced once, before its use; weights and biases of conv2d, conv_transpose2d and linear are constants; infer_shape() gives the
-//   declared shapes. What operators read is Float32, or a Float16 constant: weight or bias of those, input of a binary.
+//   declared shapes, infer_type() the declared types. What a quantised constant's scale names is a constant of its shape.
 class Model {
  public:
   static Status open(const char* path, std::shared_ptr<Model>* out);
@@ -65,6 +66,8 @@ class Model {
   bool is_constant(int index) const { return tensor(index).buffer() != 0; }
   // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
   std::span<const std::byte> constant(int index) const;
+  // A constant with its type: read_numbers() says what it stands for.
+  StoredConstant stored(int index) const;
 
   // Packed weights, shared by all sessions of this model (thread-safe).
   WeightsCache& weights_cache() const { return *weights_cache_; }
@@ -81,6 +84,9 @@ class Model {
 
 // A string of the graph; "" where it is absent.
 inline const char* text(const flatbuffers::String* s) { return s ? s->c_str() : ""; }
+
+// The lowest format version that covers what the graph says: the one that its blob has (docs/format.md, "Versions").
+uint32_t format_version(const fbs::Graph& graph);
 
 // Structure and meaning of a whole blob: header, flatbuffer, indices, order, shapes, segments. sdk/model/verify.cc.
 // `blob` must be aligned to 8 bytes. FERRY_NOT_A_BLOB, FERRY_UNSUPPORTED_VERSION, FERRY_CORRUPT, FERRY_UNSUPPORTED

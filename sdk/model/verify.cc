@@ -63,6 +63,13 @@ Status check_header(std::span<const std::byte> blob, BlobHeader* header) {
 
 }  // namespace
 
+uint32_t format_version(const fbs::Graph& graph) {
+  if (graph.tensors() == nullptr) return 1;  // for verify_meaning() to refuse
+  for (const fbs::Tensor* tensor : *graph.tensors())
+    if (tensor->quantization() != nullptr) return 2;
+  return 1;
+}
+
 Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::span<const std::byte>* data) {
   BlobHeader header;
   FERRY_TRY(check_header(blob, &header));
@@ -80,6 +87,9 @@ Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::sp
                  graph_bytes);
   const fbs::Graph& model = *fbs::GetGraph(bytes);
   FERRY_TRY(verify_meaning(model, header.data_bytes));
+  if (const uint32_t needed = format_version(model); header.version < needed)
+    return error(FERRY_CORRUPT, "header: format version %u, but the graph says what only version %u can",
+                 header.version, needed);
   *graph = &model;
   *data = blob.subspan(static_cast<size_t>(header.data_offset), static_cast<size_t>(header.data_bytes));
   return {};

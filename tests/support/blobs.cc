@@ -245,6 +245,7 @@ std::vector<Named> small_blobs() {
 Parts::Parts(std::span<const std::byte> blob) {
   BlobHeader header;
   std::memcpy(&header, blob.data(), sizeof header);
+  version = header.version;
   fbs::GetGraph(blob.data() + header.graph_offset)->UnPackTo(&model);
   const auto section = blob.subspan(header.data_offset, header.data_bytes);
   data.assign(section.begin(), section.end());
@@ -253,13 +254,13 @@ Parts::Parts(std::span<const std::byte> blob) {
 std::vector<std::byte> Parts::assemble() const {
   flatbuffers::FlatBufferBuilder builder;
   fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &model));
-  return testing::assemble({builder.GetBufferPointer(), builder.GetSize()}, data);
+  return testing::assemble({builder.GetBufferPointer(), builder.GetSize()}, data, version);
 }
 
-std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data) {
+std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data, uint32_t version) {
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-  header.version = BlobHeader::kVersion;
+  header.version = version;
   header.header_bytes = sizeof header;
   header.graph_offset = sizeof header;
   header.graph_bytes = graph.size();

@@ -52,7 +52,7 @@ struct Named {
 std::vector<Named> small_blobs();
 
 // A blob of this flatbuffer and these segments, whatever they say.
-std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data);
+std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data, uint32_t version = 1);
 
 // A blob taken apart, to be changed and put together without anybody verifying the result.
 struct Parts {
@@ -61,6 +61,7 @@ struct Parts {
 
   fbs::GraphT model;
   std::vector<std::byte> data;
+  uint32_t version;
 };
 
 }  // namespace ferry::testing
