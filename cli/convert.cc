@@ -10,7 +10,6 @@
 #include "cli/summary.h"
 #include "cli/text.h"
 #if defined(FERRY_HAS_CONVERTER)
-#include "converter/convert.h"
 #include "converter/hub/hub.h"
 #include "models/families.h"
 #endif
@@ -31,28 +30,16 @@ struct Options {
 
 #if defined(FERRY_HAS_CONVERTER)
 
-// "224x320" or "224"
-void read_size(const std::string& text, ConvertOptions* options) {
-  int height = 0, width = 0, end = 0;
-  const bool both = std::sscanf(text.c_str(), "%dx%d%n", &height, &width, &end) == 2;
-  if (!both && std::sscanf(text.c_str(), "%d%n", &height, &end) == 1) width = height;
-  if (height < 1 || width < 1 || static_cast<size_t>(end) != text.size()) {
-    fail("--input-size %s: expected HxW in pixels, like 224x320", text.c_str());
-  }
-  options->height = height;
-  options->width = width;
-}
-
 // The converter would find out too, but only after the whole checkpoint was read, and without a suggestion.
 void require_known(const std::string& model) {
   std::vector<std::string> names;
-  for (const Family& family : families()) {
-    for (const Variant& v : family.variants()) {
-      for (const std::string& name : {v.architecture, v.name()}) {
+  for (const Family* family : families()) {
+    for (const Variant* v : family->variants()) {
+      for (const std::string& name : {v->architecture, v->name()}) {
         names.push_back(name);
-        names.push_back(v.framework + "/" + name);
+        names.push_back(v->framework + "/" + name);
       }
-      if (!v.hub.empty()) names.push_back(v.hub);
+      if (!v->hub.empty()) names.push_back(v->hub);
     }
   }
   if (std::find(names.begin(), names.end(), model) != names.end()) return;
@@ -98,22 +85,28 @@ fs::path default_output(const Options& o) {
   return stem + ".ferry";
 }
 
+Settings settings_of(const Options& o) {
+  Settings out;
+  if (o.has_classes) out.set("num-classes", o.num_classes);
+  if (o.has_chans) out.set("in-chans", o.in_chans);
+  if (!o.input_size.empty()) out.set("input-size", o.input_size);
+  if (o.unit_length) out.set("unit-length");
+  for (const int index : o.features) out.add("features", index);
+  for (const std::string& shape : o.shapes) out.add("shape", shape);
+  for (const std::string& open : o.dynamic) out.add("dynamic", open);
+  for (const std::string& recogniser : o.without) out.add("no-recognise", recogniser);
+  return out;
+}
+
 int convert_checkpoint(const Options& o) {
   if (!o.model.empty()) require_known(o.model);
   ConvertOptions options;
   options.state_dict = o.state_dict;
   options.model = o.model;
   options.output = o.output.empty() ? default_output(o) : fs::path(o.output);
-  if (o.has_classes) options.num_classes = o.num_classes;
-  if (o.has_chans) options.in_chans = o.in_chans;
-  if (!o.input_size.empty()) read_size(o.input_size, &options);
-  options.features = o.features;
-  options.shapes = o.shapes;
-  options.dynamic = o.dynamic;
-  options.without = o.without;
+  options.settings = settings_of(o);
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
-  options.unit_length = o.unit_length;
   options.labels = o.labels;
   const fs::path folder = options.output.parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {

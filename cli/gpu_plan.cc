@@ -1,7 +1,7 @@
 #include "cli/gpu_plan.h"
 
 #include "cli/text.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
 #include "sdk/gpu/partition.h"
 #endif

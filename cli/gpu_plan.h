@@ -12,7 +12,7 @@ namespace ferry::cli {
 
 // Operators that run as one: on the GPU the first and what rides on it, on the CPU one.
 struct GpuStep {
-  size_t last = 0;  // its last operator, in Model.operators: the one that is timed
+  size_t last = 0;  // its last operator, in Graph.operators: the one that is timed
   std::string op;   // "conv2d", "conv2d+binary+unary"
   std::string module;
   Shape output;

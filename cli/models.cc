@@ -13,32 +13,30 @@ namespace {
 
 #if defined(FERRY_HAS_CONVERTER)
 
-std::string size_text(const Variant& v) { return std::to_string(v.height) + "x" + std::to_string(v.width); }
-
 void print_table() {
-  for (const Family& family : families()) {
-    std::printf("%s\n", family.name);
+  for (const Family* family : families()) {
+    std::printf("%s\n", family->name());
     size_t name = 0;
-    for (const Variant& v : family.variants()) name = std::max(name, v.name().size());
-    for (const Variant& v : family.variants()) {
-      std::string classes = v.num_classes > 0 ? std::to_string(v.num_classes) + " classes" : "no classes";
-      std::printf("  %-*s  %-9s  %-18s  %-12s %s\n", static_cast<int>(name), v.name().c_str(), size_text(v).c_str(),
-                  classes.c_str(), v.framework.c_str(), v.hub.c_str());
+    for (const Variant* v : family->variants()) name = std::max(name, v->name().size());
+    for (const Variant* v : family->variants()) {
+      const Family::Description about = family->describe(*v);
+      std::printf("  %-*s  %-9s  %-18s  %-12s %s\n", static_cast<int>(name), v->name().c_str(), about.input.c_str(),
+                  about.output.c_str(), v->framework.c_str(), v->hub.c_str());
     }
   }
 }
 
 void print_json() {
   nlohmann::json list = nlohmann::json::array();
-  for (const Family& family : families()) {
-    for (const Variant& v : family.variants()) {
-      list.push_back({{"family", family.name},
-                      {"name", v.name()},
-                      {"architecture", v.architecture},
-                      {"framework", v.framework},
-                      {"hub", v.hub},
-                      {"input", {v.in_chans, v.height, v.width}},
-                      {"num_classes", v.num_classes}});
+  for (const Family* family : families()) {
+    for (const Variant* v : family->variants()) {
+      nlohmann::json row = {{"family", family->name()},
+                            {"name", v->name()},
+                            {"architecture", v->architecture},
+                            {"framework", v->framework},
+                            {"hub", v->hub}};
+      for (const auto& [name, value] : family->describe(*v).properties) row[name] = value;
+      list.push_back(std::move(row));
     }
   }
   std::printf("%s\n", list.dump(2).c_str());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/summary.h"
 #include "cli/text.h"
 #include "converter/onnx/convert_onnx.h"
 
@@ -22,15 +23,10 @@ void print_json(const nlohmann::json& j) {
   std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-// Multiplications with addition, of convolutions and linears.
 uint64_t count_macs(const Graph& graph) {
   uint64_t macs = 0;
-  for (const auto& op : graph.table.operators) {
-    if (!op->params.AsConv2d() && !op->params.AsLinear()) continue;
-    const Shape weight = graph.shape(op->inputs[1]);
-    macs += static_cast<uint64_t>(graph.shape(op->outputs.front()).elements()) *
-            static_cast<uint64_t>(weight.elements() / weight[0]);
-  }
+  for (const auto& op : graph.table.operators)
+    macs += macs_of(*SerializedOp(*op), [&](int tensor) { return graph.shape(tensor); });
   return macs;
 }
 

@@ -52,7 +52,7 @@ void enlarge(const RunOptions& o, const SessionHandle& session, const image::Vie
     ProgressLine line("tile");
     const image::Progress progress = {
         [](void* user, int done, int total) { static_cast<ProgressLine*>(user)->update(done, total); }, &line};
-    check(image::enhance(session.get(), graph, picture, o.tile, progress, &result));
+    check(image::enhance(session->idle(), picture, o.tile, progress, &result));
   }
   check(image::save_png(result.view(), path.c_str()));
   std::printf("%s: %dx%d, from %dx%d\n", path.c_str(), result.view().width, result.view().height, picture.width,

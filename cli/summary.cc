@@ -4,24 +4,14 @@
 #include <filesystem>
 
 #include "cli/sdk.h"
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
 #include "sdk/model/type.h"
+#include "sdk/operators/operators.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::cli {
 namespace {
 
 uint64_t elements(const Model& model, int tensor) { return static_cast<uint64_t>(model.shape(tensor).elements()); }
-
-// Every output element of a convolution or a linear is a dot product with one row of its weight; of a transposed
-// convolution, every input element of its group is multiplied with one.
-uint64_t macs_of(const Model& model, const fbs::Operator& op) {
-  if (!has_weight(op.params_type())) return 0;
-  const Shape weight = model.shape(op.inputs()->Get(1));
-  if (const fbs::ConvTranspose2d* p = op.params_as_ConvTranspose2d())
-    return elements(model, op.inputs()->Get(0)) * static_cast<uint64_t>(weight.elements() / weight[3] / p->groups());
-  return elements(model, op.outputs()->Get(0)) * static_cast<uint64_t>(weight.elements() / weight[0]);
-}
 
 void count_stored(const Model& model, int tensor, std::vector<StoredSummary>* stored) {
   const Type type = type_of(model.tensor(tensor));
@@ -34,6 +24,18 @@ void count_stored(const Model& model, int tensor, std::vector<StoredSummary>* st
 }
 
 }  // namespace
+
+// Every output element of a convolution or a linear is a dot product with one row of its weight; of a transposed
+// convolution, every input element of its group is multiplied with one.
+uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape_of) {
+  if (!has_weight(op.params_type())) return 0;
+  const Shape weight = shape_of(op.inputs()->Get(1));
+  const fbs::ConvTranspose2d* p = op.params_as_ConvTranspose2d();
+  const int64_t macs = p != nullptr
+                           ? shape_of(op.inputs()->Get(0)).elements() * (weight.elements() / weight[3] / p->groups())
+                           : shape_of(op.outputs()->Get(0)).elements() * (weight.elements() / weight[0]);
+  return static_cast<uint64_t>(macs);
+}
 
 Summary summarize(const std::string& path) {
   Summary s;
@@ -60,7 +62,7 @@ Summary summarize(const std::string& path) {
     o.name = op->name() ? op->name()->str() : "";
     o.op = op_name(op->params_type());
     o.output = model.shape(op->outputs()->Get(0));
-    o.macs = macs_of(model, *op);
+    o.macs = macs_of(*op, [&](int tensor) { return model.shape(tensor); });
     for (int32_t input : *op->inputs()) {
       if (model.is_constant(input)) o.parameters += elements(model, input);
     }

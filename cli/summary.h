@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -36,6 +37,9 @@ struct Summary {
   std::map<std::string, int> histogram;
   std::vector<StoredSummary> stored;  // most bytes first; scales count with what they scale
 };
+
+// Multiplications with addition of an operator, where it is a convolution or a linear. `shape_of`: of a tensor.
+uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape_of);
 
 // Opens and verifies the blob. Throws Error with the library's sentence.
 Summary summarize(const std::string& path);

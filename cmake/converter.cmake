@@ -30,14 +30,10 @@ add_library(ferry_tools INTERFACE) # all of these
 target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_quantize ferry_reference ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/quantize/*.cc
-                models/*.cc models/*/*.cc)
+  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})
-    set(models ${converter_sources})
-    list(FILTER models INCLUDE REGEX "/models/") # timm(), stage()...
-    set_source_files_properties(${models} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
     target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_CONVERTER=1)
     target_link_libraries(ferry_converter PUBLIC ferry_tools PRIVATE ferry_options)
@@ -59,5 +55,9 @@ if(FERRY_BUILD_CONVERTER)
       set_source_files_properties(converter/onnx/convert_onnx.cc PROPERTIES COMPILE_DEFINITIONS FERRY_HAS_ONNX=1)
       target_compile_definitions(ferry_converter INTERFACE FERRY_HAS_ONNX=1)
     endif()
+    # The families stand above: they know the converter, which is handed them.
+    ferry_add_room(ferry_models models/*.cc models/*/*.cc models/*/*/*.cc)
+    set_target_properties(ferry_models PROPERTIES ${FERRY_APART}) # timm(), stage()...
+    target_link_libraries(ferry_models PUBLIC ferry_converter)
   endif()
 endif()

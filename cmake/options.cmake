@@ -17,7 +17,7 @@ if(FERRY_SANITIZE)
 else()
   set(FERRY_COLD $<$<NOT:$<CONFIG:Debug>>:-O1>)
 endif()
-target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/graph/shape.h", "converter/error.h"...
+target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
 # The asan and arm64 presets compile eight files at once (CMAKE_UNITY_BUILD), in half the time. dev compiles each alone, so
 # that none lives on another's includes. Files that use the same names, each for what is its own, stay apart there, too.

@@ -8,8 +8,8 @@ ferry_sources(support_sources tests/support/*.cc)
 add_library(ferry_test_support STATIC ${support_sources})
 target_compile_options(ferry_test_support PRIVATE ${FERRY_COLD})
 target_link_libraries(ferry_test_support PUBLIC ferry_gtest ferry_tools PRIVATE ferry_options)
-if(TARGET ferry_converter)
-  target_link_libraries(ferry_test_support PUBLIC ferry_converter)
+if(TARGET ferry_models)
+  target_link_libraries(ferry_test_support PUBLIC ferry_models)
 endif()
 # What lies beside the project: fixtures, real weights. Tests that need it are skipped where it is absent.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/paths.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON

@@ -50,12 +50,12 @@ add_dependencies(ferry_schema ferry_generate)
 target_include_directories(ferry_schema SYSTEM INTERFACE "${generated}")
 target_link_libraries(ferry_schema INTERFACE ferry_headers)
 
-# models/imagenet_1k.txt -> "data/imagenet_1k.inc", a string literal:
+# models/vision/imagenet_1k.txt -> "data/imagenet_1k.inc", a string literal:
 #     constexpr char kNames[] =
 #     #include "data/imagenet_1k.inc"
 #         ;
 function(ferry_embed_text)
-  ferry_sources(texts models/*.txt)
+  ferry_sources(texts models/*/*.txt)
   foreach(text IN LISTS texts)
     get_filename_component(name "${text}" NAME_WE)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${text}")

@@ -3,20 +3,20 @@
 //     ferry::ConvertOptions options;
 //     options.checkpoint = "model.safetensors";
 //     options.model = "resnet50";
+//     options.settings.set("input-size", "224x320");
 //     options.output = "resnet50.ferry";
-//     ferry::Conversion done = ferry::convert(options);
+//     ferry::Conversion done = ferry::convert(ferry::families(), options);   // models/families.h
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "converter/graph/graph.h"
+#include "converter/family.h"
 
 namespace ferry {
 
@@ -27,23 +27,18 @@ struct ConvertOptions {
   std::string
       model;  // variant: "resnet50", "resnet50.a1_in1k", "timm/resnet50.a1_in1k"; empty: found by config.json or keys
   std::filesystem::path output;
-  std::optional<int> num_classes;    // 0: features only, output "pooled"; absent: as the variant has it
-  std::optional<int> in_chans;       // 1..64; the first convolution is adapted by timm's rule
-  std::optional<int> height, width;  // input size; absent: the variant's
-  std::vector<int> features;         // not empty: these maps of the pyramid are the outputs, "feat/0", and nothing else
-  std::vector<std::string> shapes;   // of an ONNX file's inputs: "input=1x3x224x224"
-  std::vector<std::string>
-      dynamic;  // dimensions of an ONNX file's inputs that the blob leaves open: "batch", "input:0"
-  std::vector<std::string> without;  // recognisers to leave out of an ONNX file's conversion: "gelu", "all"
-  std::string weights = "f32";       // storage of weights: "f32", "f16", "i8", "i4"
-  bool unit_length = false;          // an embedding's recipe divides it by its Euclidean length
-  bool keep_taps = false;            // every tap survives, at the price of fusion
-  bool passes = true;                // false: the graph as the family builds it, for those who compare
-  std::filesystem::path labels;      // class names, one a line; empty: the variant's own
+  // What the network's family understands (Family::settings()); of an ONNX file
+  //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or "input:0";
+  //   "no-recognise": a recogniser to leave out, "gelu" or "all".
+  Settings settings;
+  std::string weights = "f32";   // storage of weights: "f32", "f16", "i8", "i4"
+  bool keep_taps = false;        // every tap survives, at the price of fusion
+  bool passes = true;            // false: the graph as the family builds it, for those who compare
+  std::filesystem::path labels;  // class names, one a line; empty: the network's own
   // Gives the blob to be written for the one that was packed (a certificate in it); it may throw. Absent: that one.
   std::function<std::vector<std::byte>(const std::vector<std::byte>& blob)> finish;
-  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying", "writing") and how much of
-  // the whole lies behind, 0..1.
+  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying", "writing") and
+  // how much of the whole lies behind, 0..1.
   std::function<void(std::string_view step, double fraction)> progress;
 };
 
@@ -55,9 +50,9 @@ struct Conversion {
 };
 
 // Throws Error with one sentence. Nothing is left at `output` then.
-Conversion convert(const ConvertOptions& options);
+Conversion convert(Families families, const ConvertOptions& options);
 
 // All but packing and writing: the finished graph as it would be packed. `output` is not read.
-std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options);
+std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options);
 
 }  // namespace ferry

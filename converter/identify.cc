@@ -1,16 +1,15 @@
 #include "converter/identify.h"
 
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "converter/checkpoint/json.h"
-#include "converter/timm_config.h"
 
 namespace ferry {
 namespace {
+
+using nlohmann::json;
+using Trial = Request::Trial;
 
 bool fits(const Naming& naming, const Checkpoint& checkpoint) {
   for (const std::string& key : naming.probes)
@@ -39,10 +38,10 @@ bool is_called(const Variant& variant, const std::string& model, bool whole) {
 const Variant* default_variant(const Family& family, const Checkpoint& checkpoint, const std::string& architecture) {
   const Naming* naming = naming_of(family, checkpoint, "");
   const Variant* first = nullptr;
-  for (const Variant& variant : family.variants()) {
-    if (variant.architecture != architecture) continue;
-    if (naming && variant.framework == naming->framework) return &variant;
-    if (!first) first = &variant;
+  for (const Variant* variant : family.variants()) {
+    if (variant->architecture != architecture) continue;
+    if (naming && variant->framework == naming->framework) return variant;
+    if (!first) first = variant;
   }
   return first;
 }
@@ -57,116 +56,110 @@ Identified with_naming(const Family& family, const Variant& variant, const Check
     if (known.framework == variant.framework) example = known.probes.front();
   }
   fail("%s: the keys are not those of a %s (%s): there is no '%s', for example",
-       checkpoint.path().filename().string().c_str(), family.name, frameworks.c_str(), example.c_str());
+       checkpoint.path().filename().string().c_str(), family.name(), frameworks.c_str(), example.c_str());
 }
 
-// Does the variant's network use exactly the checkpoint's keys, with their shapes? Its class count is the checkpoint's,
-// if it has any.
-bool holds(const std::shared_ptr<const Checkpoint>& checkpoint, const Family& family, const Variant& variant,
-           const Naming& naming, std::string* why_not) {
+// A network that was tried: what it is, and what the graph would be.
+struct Tried {
+  Identified network;
+  std::vector<uint8_t> graph;
+};
+
+// The graph of a network that uses exactly the checkpoint's keys, with their shapes; empty where it does not.
+std::vector<uint8_t> try_network(const std::shared_ptr<const Checkpoint>& checkpoint, const Identified& network,
+                                 Trial trial, std::string* why_not) {
   try {
+    const json none;
+    const Settings settings;
+    const Configured configured = network.family->configure({.checkpoint = checkpoint,
+                                                             .naming = *network.naming,
+                                                             .variant = *network.variant,
+                                                             .config = none,
+                                                             .settings = settings,
+                                                             .labels = {},
+                                                             .trial = trial});
     Graph graph;
-    Ledger ledger(checkpoint, naming, Ledger::Mode::Try);
-    BuildOptions options{.variant = variant, .height = variant.height, .width = variant.width};
-    if (variant.num_classes == 0) options.num_classes = 0;
-    family.build(graph, Weights(graph, ledger), options);
+    Ledger ledger(checkpoint, *network.naming, Ledger::Mode::Try);
+    configured.build(graph, Weights(graph, ledger));
     ledger.finish();
-    return true;
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fbs::CreateGraph(builder, &graph.table));
+    return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
   } catch (const Error& error) {
     *why_not = error.what();
-    return false;
+    return {};
   }
 }
 
-// The training that the config names where it is known, else the first of its architecture.
-Identified by_timm_config(const Checkpoint& checkpoint, const nlohmann::json& config) {
-  const auto architecture = config["architecture"].get<std::string>();
-  const nlohmann::json pretrained = config.value("pretrained_cfg", nlohmann::json::object());
-  const std::string tag = pretrained.is_object() ? pretrained.value("tag", "") : "";
-  const Family* its_family = nullptr;
-  const Variant* chosen = nullptr;
-  for (const Family& family : families()) {
-    for (const Variant& variant : family.variants()) {
-      if (variant.architecture != architecture || variant.framework != "timm") continue;
-      if (chosen && variant.tag != tag) continue;
-      its_family = &family;
-      chosen = &variant;
-      if (variant.tag == tag) return with_naming(*its_family, *chosen, checkpoint);
-    }
-  }
-  if (!chosen)
-    fail("config.json beside %s says that it is timm's %s, which is not known here: `ferry models` lists what is",
-         checkpoint.path().filename().string().c_str(), in_quotes(architecture).c_str());
-  return with_naming(*its_family, *chosen, checkpoint);
-}
-
-Identified by_config(const Checkpoint& checkpoint, const nlohmann::json& config) {
+Identified by_config(Families families, const Checkpoint& checkpoint, const json& config) {
   try {
-    if (is_timm_config(config)) return by_timm_config(checkpoint, config);
-    for (const Family& family : families()) {
-      const std::string architecture = family.architecture_of ? family.architecture_of(config) : "";
-      if (architecture.empty()) continue;
-      for (const Variant& variant : family.variants())
-        if (variant.architecture == architecture && variant.framework == "transformers")
-          return with_naming(family, variant, checkpoint);
-    }
-  } catch (const nlohmann::json::exception& error) {
+    for (const Family* family : families)
+      if (const Variant* variant = family->described_by(config)) return with_naming(*family, *variant, checkpoint);
+    if (config.contains("architecture") && config["architecture"].is_string())
+      fail("config.json beside %s says that it is timm's %s, which is not known here: `ferry models` lists what is",
+           checkpoint.path().filename().string().c_str(), in_quotes(config["architecture"].get<std::string>()).c_str());
+  } catch (const json::exception& error) {
     fail("config.json beside %s: %s", checkpoint.path().filename().string().c_str(), error.what());
   }
   return {};
 }
 
-}  // namespace
-
-nlohmann::json read_config(const Checkpoint& checkpoint, const char* name) {
-  const std::filesystem::path path = checkpoint.path().parent_path() / name;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return nullptr;
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return parse_json(text, path.string());
+// Every architecture whose keys and shapes are the checkpoint's, each by its first variant.
+std::map<std::string, Tried> fitting(Families families, const std::shared_ptr<const Checkpoint>& checkpoint,
+                                     Trial trial, std::string* tried, std::string* why_not) {
+  std::map<std::string, Tried> found;
+  for (const Family* family : families) {
+    const Naming* naming = naming_of(*family, *checkpoint, "");
+    if (!naming) continue;
+    *tried = family->name();
+    for (const Variant* variant : family->candidates(*naming)) {
+      if (found.contains(variant->architecture)) continue;
+      Tried network{{family, variant, naming}, {}};
+      network.graph = try_network(checkpoint, network.network, trial, why_not);
+      if (!network.graph.empty()) found[variant->architecture] = std::move(network);
+    }
+  }
+  return found;
 }
 
-Identified identify(const Checkpoint& checkpoint, const std::string& model) {
+}  // namespace
+
+Identified identify(Families families, const Checkpoint& checkpoint, const std::string& model) {
   for (const bool whole : {true, false}) {
-    for (const Family& family : families()) {
-      for (const Variant& variant : family.variants()) {
-        if (!is_called(variant, model, whole)) continue;
+    for (const Family* family : families) {
+      for (const Variant* variant : family->variants()) {
+        if (!is_called(*variant, model, whole)) continue;
         const bool placed = model.find('/') != model.npos;
         // A bare "resnet50" is not timm's where the checkpoint bears transformers' names.
-        const Variant& chosen =
-            placed || (whole && !variant.tag.empty()) ? variant : *default_variant(family, checkpoint, model);
-        return with_naming(family, chosen, checkpoint);
+        const bool named = placed || (whole && !variant->tag.empty());
+        return with_naming(*family, named ? *variant : *default_variant(*family, checkpoint, model), checkpoint);
       }
     }
   }
+  const json config = read_config(checkpoint);
+  if (config.is_object() && model == "transformers/" + config.value("model_type", ""))
+    if (const Identified found = by_config(families, checkpoint, config); found.family) return found;
   fail("no model is called '%s': `ferry models` lists those known", model.c_str());
 }
 
-Identified identify(const std::shared_ptr<const Checkpoint>& checkpoint) {
-  const nlohmann::json config = read_config(*checkpoint);
+Identified identify(Families families, const std::shared_ptr<const Checkpoint>& checkpoint) {
+  const json config = read_config(*checkpoint);
   if (config.is_object())
-    if (const Identified found = by_config(*checkpoint, config); found.family) return found;
+    if (const Identified found = by_config(families, *checkpoint, config); found.family) return found;
 
-  std::map<std::string, Identified> found;  // by architecture
   std::string tried, why_not;
-  std::set<std::pair<std::string, bool>> seen;
-  for (const Family& family : families()) {
-    const Naming* naming = naming_of(family, *checkpoint, "");
-    if (!naming) continue;
-    tried = family.name;
-    // Those without a classifier leave one aside that the checkpoint has: they come last.
-    for (const bool classifies : {true, false}) {
-      for (const Variant& variant : family.variants()) {
-        if (variant.framework != naming->framework || (variant.num_classes > 0) != classifies ||
-            found.contains(variant.architecture) || !seen.insert({variant.architecture, classifies}).second)
-          continue;
-        if (holds(checkpoint, family, variant, *naming, &why_not))
-          found[variant.architecture] = {&family, &variant, naming};
-      }
+  std::map<std::string, Tried> found = fitting(families, checkpoint, Trial::AsPublished, &tried, &why_not);
+  if (found.empty()) {
+    // Published networks, trained anew for another size. Architectures that differ in nothing else are one.
+    std::string unused;
+    found = fitting(families, checkpoint, Trial::AnySize, &tried, &unused);
+    for (auto it = found.begin(); it != found.end();) {
+      const bool same = it != found.begin() && it->second.graph == found.begin()->second.graph;
+      it = same ? found.erase(it) : std::next(it);
     }
   }
   const std::string file = checkpoint->path().filename().string();
-  if (found.size() == 1) return found.begin()->second;
+  if (found.size() == 1) return found.begin()->second.network;
   if (found.size() > 1) {
     std::string candidates;
     for (const auto& [architecture, candidate] : found) candidates += (candidates.empty() ? "" : ", ") + architecture;

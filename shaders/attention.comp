@@ -17,6 +17,9 @@ layout(push_constant) uniform Push {
   uint values;         // first quad of the values, behind the keys
   uint tiles, chunks;  // workgroups along a head's queries and a row's quads
   float scale;
+  uint first_seen;  // keys that query 0 sees; each further query sees `seen_step` more
+  uint seen_step;   // 1: causal, 0
+  uint window;      // and of those only so many, the last
 } push;
 
 const uint kKeys = 2 * kQuads;  // of a block
@@ -36,9 +39,15 @@ void main() {
   const uvec4 query_at = ((n * push.queries + query) * push.heads + head) * push.key_quads;
   const uint first_key = (n * (push.heads / push.shared_heads) + head / push.shared_heads) * push.keys;
 
+  // Each query sees the keys from `begin` to `end`, and all queries of the workgroup those from `first` to `last`.
+  const uvec4 end = push.first_seen + query * push.seen_step, begin = end - min(end, uvec4(push.window));
+  const uint least = push.first_seen + tile * kGroups * 4 * push.seen_step;
+  const uint first = (least - min(least, push.window)) / kKeys * kKeys;
+  const uint last = push.first_seen + min(tile * kGroups * 4 + kGroups * 4 - 1, push.queries - 1) * push.seen_step;
+
   vec4 largest = vec4(kLowest), total = vec4(0);
   mat4 sums = mat4(0);  // a column a query
-  for (uint block = 0; block < push.keys; block += kKeys) {
+  for (uint block = first; block < last; block += kKeys) {
     // Keys behind the last are taken for that one, and not added up.
     const uvec2 key = uvec2(block + slot) + uvec2(0, kQuads);
     const uvec2 key_at = (first_key + min(key, uvec2(push.keys - 1))) * push.key_quads;
@@ -58,6 +67,8 @@ void main() {
         for (uint r = 0; r < 4; ++r)
           score[k][r] += LOAD_WEIGHT(bias.x + (first_row + query[r] % bias.w) * ((push.keys + 3) / 4) + at / 4)[at % 4];
       }
+      score[k] = mix(score[k], vec4(kLowest), bvec4(uvec4(lessThan(uvec4(key[k]), begin)) |
+                                                    uvec4(greaterThanEqual(uvec4(key[k]), end))));
       scores[mine + slot + k * kQuads] = score[k];
     }
     barrier();
@@ -69,7 +80,7 @@ void main() {
     for (uint r = 0; r < 4; ++r) sums[r] *= correction[r];
     barrier();
     const uint value_at = push.values + (first_key + block) * push.value_quads + min(quad, push.value_quads - 1);
-    for (uint i = 0; i < min(kKeys, push.keys - block); ++i) {
+    for (uint i = 0; i < min(kKeys, last - block); ++i) {
       const vec4 e = exponentials[mine + i];
       total += e;
       sums += outerProduct(LOAD_OPERAND(value_at + i * push.value_quads), e);

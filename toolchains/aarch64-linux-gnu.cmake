@@ -1,5 +1,6 @@
 # Cross-builds for arm64 Linux with Debian's compiler (crossbuild-essential-arm64) and runs what it builds with
-# qemu-user-static. The emulated CPU is chosen at run time by the environment variable QEMU_CPU (qemu's own):
+# qemu-user-static. The emulated CPU is chosen at run time by the environment variable QEMU_CPU (qemu's own); programs see
+# its name and caches, too (qemu-aarch64 beside this file):
 #
 #     QEMU_CPU=cortex-a53 ctest --preset arm64      plain NEON
 #     QEMU_CPU=cortex-a76 ctest --preset arm64      dot product, half precision
@@ -19,4 +20,4 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
-set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64-static;-L;/usr/aarch64-linux-gnu")
+set(CMAKE_CROSSCOMPILING_EMULATOR "${CMAKE_CURRENT_LIST_DIR}/qemu-aarch64")

@@ -12,9 +12,9 @@
 #include "cli/parity/compare.h"
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/pack/pack.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
 #include "sdk/model/numbers.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::bisect {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
-#include "converter/convert.h"
+#include "models/families.h"
 
 namespace ferry::bisect {
 

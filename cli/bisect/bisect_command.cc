@@ -22,13 +22,16 @@ ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path
   if (from == nullptr) fail("the blob does not say what it was converted from");
   out.model = std::string(text(from->framework())) + "/" + text(from->variant());
   for (unsigned i = 0; from->options() && i < from->options()->size(); ++i) {
+    // "--name value", or "--name" alone
     const std::string option = from->options()->Get(i)->str();
-    int a = 0, b = 0;
-    if (std::sscanf(option.c_str(), "--num-classes %d", &a) == 1) out.num_classes = a;
-    if (std::sscanf(option.c_str(), "--in-chans %d", &a) == 1) out.in_chans = a;
-    if (std::sscanf(option.c_str(), "--input-size %dx%d", &a, &b) == 2) out.height = a, out.width = b;
-    if (std::sscanf(option.c_str(), "--features %d", &a) == 1) out.features.push_back(a);
-    if (option == "--keep-taps") out.keep_taps = true;
+    if (!option.starts_with("--")) continue;
+    const size_t space = std::min(option.find(' '), option.size());
+    const std::string name = option.substr(2, space - 2), value = option.substr(std::min(space + 1, option.size()));
+    if (name == "keep-taps") out.keep_taps = true;
+    if (name == "state-dict") out.state_dict = value;
+    // The others change what lies around the network, not the network.
+    if (name != "keep-taps" && name != "state-dict" && name != "labels" && name != "weights")
+      out.settings.add(name, value);
   }
   return out;
 }

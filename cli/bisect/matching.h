@@ -4,7 +4,7 @@
 #include <map>
 #include <memory>
 
-#include "converter/convert.h"
+#include "models/families.h"
 
 namespace ferry::bisect {
 

@@ -13,7 +13,7 @@
 namespace ferry::bisect {
 
 using reference::Array;
-using Values = std::map<int, Array>;  // by index in ModelT.tensors
+using Values = std::map<int, Array>;  // by index in GraphT.tensors
 
 // A graph to cut from: a converter's or a blob's.
 struct Source {

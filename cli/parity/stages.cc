@@ -9,8 +9,8 @@
 
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::parity {
 namespace {

@@ -1,8 +1,11 @@
 #include "converter/checkpoint/json.h"
 
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <vector>
 
+#include "converter/checkpoint/checkpoint.h"
 #include "converter/error.h"
 
 namespace ferry {
@@ -35,6 +38,14 @@ std::string in_quotes(std::string_view name) {
   std::string out = "\"";
   for (char c : name.substr(0, kLongest)) out += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
   return out + (name.size() > kLongest ? "...\"" : "\"");
+}
+
+json read_config(const Checkpoint& checkpoint, const char* name) {
+  const std::filesystem::path path = checkpoint.path().parent_path() / name;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return nullptr;
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return parse_json(text, path.string());
 }
 
 }  // namespace ferry

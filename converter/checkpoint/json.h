@@ -10,6 +10,12 @@ namespace ferry {
 // Throws Error, beginning with `where`, for text that is not JSON, or in which an object has one key twice.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
+class Checkpoint;
+
+// The config.json, or another such file, beside the checkpoint; null where there is none. Throws Error where it is not
+// JSON.
+nlohmann::json read_config(const Checkpoint& checkpoint, const char* name = "config.json");
+
 // For messages: in double quotes, without control characters, cut where it is very long.
 std::string in_quotes(std::string_view name);
 

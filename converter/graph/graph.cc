@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
 #include "sdk/model/numbers.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry {
 namespace {
@@ -78,6 +78,27 @@ void Graph::add_tap(const std::string& name, Tensor value, fbs::Layout source_la
   table.taps.push_back(std::move(port));
 }
 
+State Graph::add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype) {
+  auto state = std::make_unique<fbs::StateT>();
+  state->name = name;
+  state->dtype = dtype;
+  state->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
+  state->axis = axis;
+  table.states.push_back(std::move(state));
+  return {this, static_cast<uint32_t>(table.states.size() - 1)};
+}
+
+std::vector<StateShape> Graph::state_shapes() const {
+  std::vector<StateShape> shapes;
+  for (const auto& state : table.states) {
+    StateShape& s = shapes.emplace_back();
+    for (int32_t d : state->shape) s.bound[s.bound.rank++] = d;
+    s.axis = state->axis;
+    s.dtype = state->dtype;
+  }
+  return shapes;
+}
+
 Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
   const size_t want = bytes_of(dtype, shape.elements());
   if (data.bytes.size() != want)
@@ -105,8 +126,10 @@ Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
   Shape output;
   Type output_type;
   const SerializedOp serialized(*op);
-  Status status = infer_shape(*serialized, shapes, &output);
+  const std::vector<StateShape> states = state_shapes();
+  Status status = infer_shape(*serialized, shapes, &output, states);
   if (status.ok()) status = infer_type(*serialized, types, &output_type);
+  if (status.ok()) status = check_state_type(*serialized, types, states);
   if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().c_str());
   const int index = add_tensor(op->name, output_type.dtype, output, 0);
   op->outputs.push_back(index);

@@ -10,8 +10,9 @@
 
 #include "converter/error.h"
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
 #include "sdk/model/type.h"
+#include "sdk/operators/shape.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry {
 
@@ -25,6 +26,12 @@ struct Tensor {
   Shape shape() const;
   // Float32 or Int32.
   fbs::DType dtype() const;
+};
+
+// Memory of a graph that outlives a run: sdk/schema/ferry.fbs, `State`. Cheap to copy, valid while the graph lives.
+struct State {
+  Graph* graph = nullptr;
+  uint32_t index = 0;  // in the graph's states
 };
 
 // A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector). During conversion constants may be
@@ -52,12 +59,16 @@ class Graph {
   // `block`: the output of a block, which fusion keeps in every blob.
   void add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block);
 
+  // Memory of this shape at its largest, which append() fills along dimension `axis`; the dimensions before it are 1.
+  // Graphs of one blob share the states that have one name (pack.h).
+  State add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype = fbs::DType::Float32);
+
   Tensor add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<double> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values);
 
-  // Appends an operator whose output's shape and type follow from its rules (sdk/graph/shape_rules.h, type_rules.h);
+  // Appends an operator whose output's shape and type follow from its rules (sdk/operators/shape_rules.h, type_rules.h);
   // throws Error, naming the operator, where the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
@@ -76,6 +87,9 @@ class Graph {
   void forget_constant(int tensor);
   // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
   void compact(const std::vector<bool>& keep);
+
+  // As the shape rules see them, all of them empty.
+  std::vector<StateShape> state_shapes() const;
 
   Shape shape(int tensor) const;
   // Int32, or Float32, which constants of any precision count as.

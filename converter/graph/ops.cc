@@ -270,9 +270,24 @@ Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& o, const 
   params.heads = o.heads;
   params.kv_heads = o.kv_heads ? o.kv_heads : o.heads;
   params.scale = static_cast<float>(o.scale != 0 ? o.scale : 1 / std::sqrt(static_cast<double>(channels(q) / o.heads)));
+  params.causal = o.causal;
+  params.window = o.window;
   std::vector<Tensor> inputs = {q, k, v};
   inputs.insert(inputs.end(), biases.begin(), biases.end());
   return q.graph->add_op("", params, inputs);
+}
+
+Tensor append(Tensor x, State state) {
+  fbs::AppendT params;
+  params.state = state.index;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor positions(Tensor x, State state, int axis) {
+  fbs::PositionsT params;
+  params.state = state.index;
+  params.axis = axis;
+  return x.graph->add_op("", params, {x});
 }
 
 Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved) {

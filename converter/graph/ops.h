@@ -125,9 +125,17 @@ struct AttentionOptions {
   int heads = 1;
   int kv_heads = 0;  // 0: as many as heads
   double scale = 0;  // 0: 1 / sqrt(the size of a query head)
+  // Query i of L sees keys up to S - L + i; of those with a window above 0 only the last `window`.
+  bool causal = false;
+  int window = 0;
 };
 // softmax(scale * q k^T + biases) v for each head; biases b,h,l,S: sample n reads n % b, h is 1 or heads, l is 1 or L.
 Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& options, const std::vector<Tensor>& biases = {});
+// All that the state holds with x behind it, where `state` outlives the run: x is of the state's shape but for its length
+// along the state's axis. Once a state in a graph.
+Tensor append(Tensor x, State state);
+// Int32 [L], L the length of x along `axis`: the places that append() gives its L in the state.
+Tensor positions(Tensor x, State state, int axis = 1);
 // x * cos + turned(x) * sin; cos and sin are constants L,D for heads of D channels, see RotaryEmbedding in the schema.
 Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved);
 // tokens (a constant 1,P,C), then those of x; for every sample.

@@ -7,16 +7,24 @@
 #include <string>
 #include <vector>
 
-#include "converter/convert.h"
+#include "converter/graph/graph.h"
 
 namespace ferry::onnx {
+
+struct Request {
+  std::filesystem::path file;
+  std::vector<std::string> shapes;   // of inputs: "input=1x3x224x224"
+  std::vector<std::string> dynamic;  // dimensions of inputs that the blob leaves open: "batch", "input:0"
+  std::vector<std::string> without;  // recognisers to leave out: "gelu", "all"
+  bool passes = true;                // false: the graph as it is imported
+};
 
 // By its name: a file that ends with ".onnx".
 bool is_onnx_file(const std::filesystem::path& path);
 
-// The finished graph of options.checkpoint, with a name and its provenance. Throws Error, or Refused with every reason,
-// where the file cannot be converted or an option is for checkpoints only.
-std::unique_ptr<Graph> build_graph(const ConvertOptions& options);
+// The finished graph of the file, with a name and where it is from. Throws Error, or Refused with every reason, where the
+// file cannot be converted.
+std::unique_ptr<Graph> build_graph(const Request& request);
 
 // "input=1x3x224x224" for each: sizes by the input's name. Throws Error where one is written otherwise.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes);

@@ -4,8 +4,8 @@
 #include <ranges>
 
 #include "converter/passes/passes.h"
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::onnx {
 namespace {

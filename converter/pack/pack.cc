@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
 #include "sdk/model/type.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry {
 namespace {

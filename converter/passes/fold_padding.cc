@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "converter/passes/rewriter.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry {
 namespace {

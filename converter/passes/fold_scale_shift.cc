@@ -1,6 +1,6 @@
 #include "converter/passes/affine.h"
 #include "converter/passes/rewriter.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry {
 namespace {

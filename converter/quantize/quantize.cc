@@ -6,8 +6,8 @@
 #include <limits>
 #include <set>
 
-#include "sdk/graph/pointwise.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/pointwise.h"
+#include "sdk/operators/shape_rules.h"
 #include "sdk/model/numbers.h"
 
 namespace ferry {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "converter/reference/ops.h"
 
@@ -23,7 +24,9 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
         const Shape& b = bias->shape;
         score += bias->values[index_of(b, {n % b[0], head % b[1], l % b[2], s})];
       }
-      row[static_cast<size_t>(s)] = score;
+      const int64_t last = keys - q.shape[1] + l;  // that the query sees
+      const bool hidden = p.causal() && (s > last || (p.window() > 0 && s <= last - p.window()));
+      row[static_cast<size_t>(s)] = hidden ? -std::numeric_limits<double>::infinity() : score;
     }
     const double most = *std::max_element(row.begin(), row.end());
     double sum = 0;

@@ -1,6 +1,6 @@
 #include "converter/reference/ops.h"
 #include "converter/reference/rounded_rows.h"
-#include "sdk/graph/pointwise.h"
+#include "sdk/operators/pointwise.h"
 
 namespace ferry::reference {
 

@@ -8,18 +8,30 @@ Array constant(const Graph& graph, int tensor, Rows rows) {
   return {graph.shape(tensor), graph.values(tensor), dtype, quantized, quantized && rows == Rows::Rounded};
 }
 
-std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, Rows rows) {
+std::vector<State> empty_states(const Graph& graph) {
+  std::vector<State> states;
+  for (const StateShape& shape : graph.state_shapes()) states.push_back({shape});
+  return states;
+}
+
+std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states,
+                               Rows rows) {
   const auto& model = graph.table;
   if (inputs.size() != model.inputs.size())
     fail("%zu inputs for a graph that has %zu", inputs.size(), model.inputs.size());
   std::map<int, Array> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int tensor = static_cast<int>(model.inputs[i]->tensor);
-    if (inputs[i].shape != graph.shape(tensor))
+    const Shape declared = graph.shape(tensor);
+    const bool fits = states != nullptr ? inputs[i].shape.rank == declared.rank : inputs[i].shape == declared;
+    if (!fits)
       fail("input '%s' has shape %s, expected %s", model.inputs[i]->name.c_str(), to_string(inputs[i].shape).c_str(),
-           to_string(graph.shape(tensor)).c_str());
+           to_string(declared).c_str());
     values[tensor] = inputs[i];
   }
+  std::vector<State> empty = empty_states(graph);
+  std::vector<State>& before = states != nullptr ? *states : empty;
+  std::vector<State> after = before;
   for (const auto& op : model.operators) {
     std::vector<const Array*> arguments;
     for (int input : op->inputs) {
@@ -27,8 +39,13 @@ std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inp
       arguments.push_back(&values.at(input));
     }
     const SerializedOp serialized(*op);
-    values[op->outputs.front()] = compute(*serialized, arguments);
+    const Array& output = values[op->outputs.front()] = compute(*serialized, arguments, before);
+    if (const auto* p = op->params.AsAppend()) {
+      after[p->state].values = output.values;
+      after[p->state].shape.length = output.shape[after[p->state].shape.axis];
+    }
   }
+  before = std::move(after);
   return values;
 }
 

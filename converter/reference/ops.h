@@ -1,43 +1,19 @@
-// One function a file; listed in reference.cc. compute() has checked parameters and input shapes, and `output` comes
+// One function a file, conv2d() and so on. compute() has checked parameters and input shapes, and `output` comes
 // with its shape and as many zeros.
 #pragma once
 
 #include <span>
 
 #include "converter/reference/reference.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry::reference {
 
 using Inputs = std::span<const Array* const>;
 
-void conv2d(const fbs::Operator& op, Inputs inputs, Array& output);
-void conv_transpose2d(const fbs::Operator& op, Inputs inputs, Array& output);
-void linear(const fbs::Operator& op, Inputs inputs, Array& output);
-void pool2d(const fbs::Operator& op, Inputs inputs, Array& output);
-void unary(const fbs::Operator& op, Inputs inputs, Array& output);
-void binary(const fbs::Operator& op, Inputs inputs, Array& output);
-void reduce(const fbs::Operator& op, Inputs inputs, Array& output);
-void concat(const fbs::Operator& op, Inputs inputs, Array& output);
-void pixel_shuffle(const fbs::Operator& op, Inputs inputs, Array& output);
-void resize2d(const fbs::Operator& op, Inputs inputs, Array& output);
-void pad(const fbs::Operator& op, Inputs inputs, Array& output);
-void reshape(const fbs::Operator& op, Inputs inputs, Array& output);
-void transpose(const fbs::Operator& op, Inputs inputs, Array& output);
-void slice(const fbs::Operator& op, Inputs inputs, Array& output);
-void softmax(const fbs::Operator& op, Inputs inputs, Array& output);
-void layer_norm(const fbs::Operator& op, Inputs inputs, Array& output);
-void group_norm(const fbs::Operator& op, Inputs inputs, Array& output);
-void grn(const fbs::Operator& op, Inputs inputs, Array& output);
-void attention(const fbs::Operator& op, Inputs inputs, Array& output);
-void rotary_embedding(const fbs::Operator& op, Inputs inputs, Array& output);
-void window_partition(const fbs::Operator& op, Inputs inputs, Array& output);
-void window_reverse(const fbs::Operator& op, Inputs inputs, Array& output);
-void cast(const fbs::Operator& op, Inputs inputs, Array& output);
-void select(const fbs::Operator& op, Inputs inputs, Array& output);
-void top_k(const fbs::Operator& op, Inputs inputs, Array& output);
-void gather(const fbs::Operator& op, Inputs inputs, Array& output);
-void scatter(const fbs::Operator& op, Inputs inputs, Array& output);
-void non_max_suppression(const fbs::Operator& op, Inputs inputs, Array& output);
+#define FERRY_ORACLE(Type, name, ...) void name(const fbs::Operator& op, Inputs inputs, Array& output);
+FERRY_OPERATORS(FERRY_ORACLE)
+#undef FERRY_ORACLE
 
 // ---- places in an array ---------------------------------------------------------------------------------------------
 

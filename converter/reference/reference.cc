@@ -2,51 +2,29 @@
 
 #include "converter/error.h"
 #include "converter/reference/ops.h"
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::reference {
 namespace {
 
-struct Entry {
-  fbs::OpParams type;
-  void (*compute)(const fbs::Operator& op, Inputs inputs, Array& output);
-};
+// Which of the states the operator reads; null: none.
+const State* state_of(const fbs::Operator& op, std::span<const State> states) {
+  if (const fbs::Append* p = op.params_as_Append()) return &states[p->state()];
+  if (const fbs::Positions* p = op.params_as_Positions()) return &states[p->state()];
+  return nullptr;
+}
 
-constexpr Entry kOps[] = {
-    {fbs::OpParams::Conv2d, conv2d},
-    {fbs::OpParams::Linear, linear},
-    {fbs::OpParams::Pool2d, pool2d},
-    {fbs::OpParams::Unary, unary},
-    {fbs::OpParams::Binary, binary},
-    {fbs::OpParams::Reduce, reduce},
-    {fbs::OpParams::Concat, concat},
-    {fbs::OpParams::PixelShuffle, pixel_shuffle},
-    {fbs::OpParams::Resize2d, resize2d},
-    {fbs::OpParams::Pad, pad},
-    {fbs::OpParams::Reshape, reshape},
-    {fbs::OpParams::Transpose, transpose},
-    {fbs::OpParams::Slice, slice},
-    {fbs::OpParams::Softmax, softmax},
-    {fbs::OpParams::ConvTranspose2d, conv_transpose2d},
-    {fbs::OpParams::LayerNorm, layer_norm},
-    {fbs::OpParams::GroupNorm, group_norm},
-    {fbs::OpParams::Grn, grn},
-    {fbs::OpParams::Attention, attention},
-    {fbs::OpParams::RotaryEmbedding, rotary_embedding},
-    {fbs::OpParams::WindowPartition, window_partition},
-    {fbs::OpParams::WindowReverse, window_reverse},
-    {fbs::OpParams::Cast, cast},
-    {fbs::OpParams::Select, select},
-    {fbs::OpParams::TopK, top_k},
-    {fbs::OpParams::Gather, gather},
-    {fbs::OpParams::Scatter, scatter},
-    {fbs::OpParams::NonMaxSuppression, non_max_suppression},
-};
+// What a state holds, one index of its axis a row.
+Array held_by(const State& state) {
+  const int32_t length = state.shape.length;
+  const auto row = static_cast<int32_t>(state.shape.bound.elements() / state.shape.bound[state.shape.axis]);
+  return {{length, row}, state.values, state.shape.dtype};
+}
 
 }  // namespace
 
-Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
+Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std::span<const State> states) {
   std::vector<Shape> shapes;
   std::vector<Type> types;
   for (const Array* input : inputs) {
@@ -56,17 +34,27 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs) {
     shapes.push_back(input->shape);
     types.push_back(input->quantized ? Type{fbs::DType::Int8, true} : Type{input->dtype});
   }
+  std::vector<StateShape> state_shapes;
+  for (const State& state : states) state_shapes.push_back(state.shape);
   Array output;
   Type type;
-  Status status = infer_shape(op, shapes, &output.shape);
+  Status status = infer_shape(op, shapes, &output.shape, state_shapes);
   if (status.ok()) status = infer_type(op, types, &type);
   if (!status.ok()) fail("%s", status.message().c_str());
   output.dtype = type.dtype;
   output.values.resize(static_cast<size_t>(output.shape.elements()));
-  for (const Entry& entry : kOps) {
-    if (entry.type != op.params_type()) continue;
-    entry.compute(op, inputs, output);
-    return output;
+  std::vector<const Array*> operands(inputs.begin(), inputs.end());
+  Array held;
+  if (const State* state = state_of(op, states)) {
+    held = held_by(*state);
+    operands.push_back(&held);
+  }
+  switch (op.params_type()) {
+#define FERRY_ORACLE(Type, name, ...) \
+  case fbs::OpParams::Type: name(op, operands, output); return output;
+    FERRY_OPERATORS(FERRY_ORACLE)
+#undef FERRY_ORACLE
+    case fbs::OpParams::NONE: break;
   }
   fail("%s: the reference has no such operator", op_name(op.params_type()));
 }

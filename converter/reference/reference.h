@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::reference {
 
@@ -19,7 +20,13 @@ struct Array {
   bool rounds_rows = false;
 };
 
-// The output of `op` for these inputs. Throws Error where they do not fit.
-Array compute(const fbs::Operator& op, std::span<const Array* const> inputs);
+// A state before a run: `shape.length` indices of its axis.
+struct State {
+  StateShape shape;
+  std::vector<double> values = {};
+};
+
+// The output of `op` for these inputs and the graph's states. Throws Error where they do not fit.
+Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std::span<const State> states = {});
 
 }  // namespace ferry::reference

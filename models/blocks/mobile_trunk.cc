@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/classifier.h"
+#include "models/vision/classifier.h"
 
 namespace ferry {
 namespace {
@@ -127,7 +127,7 @@ Tensor mobile_trunk(Tensor x, const Weights& w, const MobileStages& stages, cons
   return x;
 }
 
-void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const BuildOptions& options) {
+void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const PictureOptions& options) {
   x = mobile_conv(x, w["conv_head"], style, {.out = out, .kernel = 1});
   x = batch_norm_act(x, w["bn2"], style.act, style.eps);
   w.graph().add_tap("features", x, fbs::Layout::NCHW, kBlock);
@@ -137,7 +137,7 @@ void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, in
 }
 
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,
-                        const BuildOptions& options) {
+                        const PictureOptions& options) {
   w.graph().add_tap("features", x, fbs::Layout::NCHW, kBlock);
   x = tap(global_avg_pool(x), w["global_pool"], kBlock);
   const Weights head = w["conv_head"];

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/blocks/squeeze_excite.h"
-#include "models/families.h"
+#include "models/vision/picture_family.h"
 
 namespace ferry {
 
@@ -59,11 +59,11 @@ Tensor mobile_trunk(Tensor picture, const Weights& w, const MobileStages& stages
                     const MobileSize& size, int stem);
 
 // The head of MobileNetV2 and EfficientNet: conv_head to `out` channels, bn2, pool, classifier.
-void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const BuildOptions& options);
+void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const PictureOptions& options);
 
 // The head of MobileNetV3 and V4: pool, conv_head to `out` channels (with norm_head or a bias; it may be a linear
 // layer, as torchvision's is), classifier.
 void pool_conv_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, bool norm,
-                        const BuildOptions& options);
+                        const PictureOptions& options);
 
 }  // namespace ferry

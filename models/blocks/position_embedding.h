@@ -8,9 +8,9 @@
 
 namespace ferry {
 
-// `table` (`from` x channels) at the places of `to`, as PyTorch's interpolate(mode="bicubic", align_corners=False) does
-// does: cubic convolution with a = -0.75 over the four nearest, those outside taken from the edge. `antialias`: with a =
-// -0.5, stretched over as many as become one place where the axis shrinks, those outside left out.
+// `table` (`from` x channels) at the places of `to`, as PyTorch's interpolate(mode="bicubic", align_corners=False)
+// does: cubic convolution with a = -0.75 over the four nearest, those outside taken from the edge. `antialias`: with a
+// = -0.5, stretched over as many as become one place where the axis shrinks, those outside left out.
 std::vector<double> resample_bicubic(std::span<const double> table, int channels, Grid from, Grid to,
                                      bool antialias = false);
 

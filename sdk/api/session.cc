@@ -4,7 +4,7 @@
 #include <new>
 
 #include "sdk/api/handles.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace {
 

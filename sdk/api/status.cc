@@ -45,6 +45,7 @@ const char* ferry_status_name(ferry_status status) {
     case FERRY_UNSUPPORTED: return "unsupported";
     case FERRY_OUT_OF_MEMORY: return "out of memory";
     case FERRY_MEMORY_LIMIT: return "memory limit";
+    case FERRY_STATE_FULL: return "state full";
     case FERRY_CANCELLED: return "cancelled";
     case FERRY_BACKEND_ERROR: return "backend error";
     case FERRY_GPU_UNAVAILABLE: return "GPU unavailable";

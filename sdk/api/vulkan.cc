@@ -41,7 +41,7 @@ Status open_gpu(const ferry_vulkan_device& given, ferry_gpu** out) {
 
 Status find_interop(ferry_session* session, gpu::Interop** out) {
   Session& idle = session->idle();
-  *out = idle.interop();
+  *out = gpu::interop_of(idle.computing());
   if (*out != nullptr) return {};
   const std::string& reason = idle.gpu_status().message();
   return error(FERRY_GPU_UNAVAILABLE, "the session is on the CPU%s%s", reason.empty() ? "" : ": ", reason.c_str());

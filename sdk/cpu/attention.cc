@@ -1,11 +1,13 @@
 // softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys; the
-// softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax).
+// softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax). Keys that no
+// query of these sees are not looked at.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
+#include "sdk/cpu/features.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -18,6 +20,7 @@ constexpr size_t kQueries = 8 * kTileRows;  // at once: keys and values come fro
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
 constexpr size_t kPanel = 64;               // keys whose numbers lie together
 constexpr size_t kDepth = 128;              // of a product at once: what stays in the L1 cache while all rows pass
+constexpr size_t kFewQueries = 8;           // of all heads that share keys
 constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
 constexpr size_t kParts = 16;  // of a row of scores: partial sums, so that additions do not wait for each other
 
@@ -98,8 +101,8 @@ void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
 using Multiply = void (*)(const Product&);
 Multiply widest_multiply() {
 #if defined(__x86_64__) && defined(__gnu_linux__)
-  if (__builtin_cpu_supports("avx512f")) return multiply_512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_256;
+  if (cpu_features().avx512f) return multiply_512;
+  if (cpu_features().avx2) return multiply_256;
 #endif
   return multiply_128;
 }
@@ -190,12 +193,33 @@ struct Bias {
   }
 };
 
+// scores[s] = scale * (q . keys[s]), for keys as they lie.
+FERRY_KERNEL void score(const float* q, const float* keys, size_t stride, size_t size, size_t count, float scale,
+                        float* scores) {
+  const size_t whole = size / kParts * kParts;
+  for (size_t s = 0; s < count; ++s, keys += stride) {
+    float sums[kParts] = {};
+    for (size_t d = 0; d < whole; d += kParts)
+      for (size_t k = 0; k < kParts; ++k) sums[k] += q[d + k] * keys[d + k];
+    float sum = reduce(sums, [](Quad x, Quad y) { return x + y; });
+    for (size_t d = whole; d < size; ++d) sum += q[d] * keys[d];
+    scores[s] = scale * sum;
+  }
+}
+
+// A range of keys.
+struct Keys {
+  size_t begin, end;
+};
+
 class Attention : public Op {
  public:
   explicit Attention(const fbs::Attention& params)
       : heads_(static_cast<size_t>(params.heads())),
         kv_heads_(static_cast<size_t>(params.kv_heads())),
-        scale_(params.scale()) {}
+        scale_(params.scale()),
+        causal_(params.causal()),
+        window_(static_cast<size_t>(params.window())) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
     const Shape &q = inputs[0], &v = inputs[2];
@@ -212,7 +236,9 @@ class Attention : public Op {
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
-    *workspace = threads * packed_size() * sizeof(float);
+    // Few queries, a token that is generated, read keys and values where they lie: to pack them would take longer.
+    in_place_ = causal_ && queries_ * (heads_ / kv_heads_) <= kFewQueries;
+    *workspace = in_place_ ? 0 : threads * packed_size() * sizeof(float);
     return {};
   }
 
@@ -239,21 +265,42 @@ class Attention : public Op {
     return padded_keys() * key_size_ + (keys_ * value_size_ + kParts - 1) / kParts * kParts;
   }
 
+  const float* keys_of(size_t n, size_t kv_head) const {
+    return inputs_[1] + (n * keys_ * kv_heads_ + kv_head) * key_size_;
+  }
+  const float* values_of(size_t n, size_t kv_head) const {
+    return inputs_[2] + (n * keys_ * kv_heads_ + kv_head) * value_size_;
+  }
+
+  // What the queries from `first` to `end` see, all together.
+  Keys seen_by(size_t first, size_t end) const {
+    if (!causal_) return {0, keys_};
+    const size_t before = keys_ - queries_;
+    const size_t behind = window_ > 0 && before + first + 1 > window_ ? before + first + 1 - window_ : 0;
+    return {behind, before + end};
+  }
+
   void attend(size_t thread, size_t index, size_t part) const {
     const size_t n = index / kv_heads_, kv_head = index % kv_heads_, group = heads_ / kv_heads_;
-    float *keys = packed_ + thread * packed_size(), *values = keys + padded_keys() * key_size_;
-    pack_keys(n, kv_head, keys);
-    pack_values(n, kv_head, values);
-    const size_t end = std::min((part + 1) * part_, queries_);
+    const size_t begin = part * part_, end = std::min(begin + part_, queries_);
+    const float *keys = keys_of(n, kv_head), *values = values_of(n, kv_head);
+    if (!in_place_) {
+      float* packed = packed_ + thread * packed_size();
+      const Keys seen = seen_by(begin, end);
+      pack_keys(keys, seen, packed);
+      keys = packed;
+      packed += padded_keys() * key_size_;
+      pack_values(values, seen, packed);
+      values = packed;
+    }
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
-      for (size_t first = part * part_; first < end; first += kQueries) attend_block(n, head, first, keys, values);
+      for (size_t first = begin; first < end; first += kQueries) attend_block(n, head, first, keys, values);
   }
 
   // Panels of kPanel keys: of each number in turn, all these keys'; zeros behind the last key.
-  void pack_keys(size_t n, size_t kv_head, float* to) const {
-    const float* from = inputs_[1] + (n * keys_ * kv_heads_ + kv_head) * key_size_;
+  void pack_keys(const float* from, const Keys& seen, float* to) const {
     const size_t stride = kv_heads_ * key_size_;
-    for (size_t s = 0; s < (keys_ + kParts - 1) / kParts * kParts; s += 4) {
+    for (size_t s = seen.begin / kPanel * kPanel; s < (seen.end + kParts - 1) / kParts * kParts; s += 4) {
       float* column = to + s / kPanel * kPanel * key_size_ + s % kPanel;
       const size_t keys = std::min<size_t>(4, keys_ - std::min(keys_, s));
       size_t d = 0;
@@ -264,9 +311,8 @@ class Attention : public Op {
     }
   }
 
-  void pack_values(size_t n, size_t kv_head, float* to) const {
-    const float* from = inputs_[2] + (n * keys_ * kv_heads_ + kv_head) * value_size_;
-    for (size_t s = 0; s < keys_; ++s)
+  void pack_values(const float* from, const Keys& seen, float* to) const {
+    for (size_t s = seen.begin / kPanel * kPanel; s < seen.end; ++s)
       std::copy_n(from + s * kv_heads_ * value_size_, value_size_, to + s * value_size_);
   }
 
@@ -284,19 +330,28 @@ class Attention : public Op {
     alignas(64) float scores[kQueries][kKeys + kParts];
     const float* weights[kQueries];
     for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
-    for (size_t begin = 0; begin < keys_; begin += kKeys) {
-      const size_t count = std::min(kKeys, keys_ - begin);
+    const Keys seen = seen_by(first, first + rows);
+    const size_t value_stride = in_place_ ? kv_heads_ * value_size_ : value_size_;
+    const size_t start = seen.begin / kPanel * kPanel;
+    for (size_t begin = start; begin < seen.end; begin += kKeys) {
+      const size_t count = std::min(kKeys, seen.end - begin);
       std::fill_n(keep, rows, 0.0f);
-      for (size_t s = 0; s < count; s += kPanel) {
+      if (in_place_) {
+        const size_t stride = kv_heads_ * key_size_;
+        for (size_t i = 0; i < rows; ++i)
+          score(q[i], keys + begin * stride, stride, key_size_, count, scale_, scores[i]);
+      }
+      for (size_t s = 0; !in_place_ && s < count; s += kPanel) {
         const size_t width = std::min(kPanel, (count - s + kParts - 1) / kParts * kParts);
         multiply_({q, keys + (begin + s) * key_size_, kPanel, key_size_, keep, scale, scores[0] + s, kKeys + kParts,
                    width, tile_rows});
       }
       for (size_t i = 0; i < rows; ++i) {
+        if (causal_) hide(seen_by(first + i, first + i + 1), begin, count, scores[i]);
         for (const Bias& bias : biases_)
           if (const float* row = bias.row(n, head, first + i, keys_)) add(scores[i], count, row + begin);
         const float new_most = std::max(most[i], fill_and_find_greatest(scores[i], count));
-        keep[i] = begin == 0 ? 0.0f : sums[i] * std::exp(most[i] - new_most);
+        keep[i] = begin == start ? 0.0f : sums[i] * std::exp(most[i] - new_most);
         most[i] = new_most;
       }
       // A loop of its own: no row waits for its greatest.
@@ -305,14 +360,24 @@ class Attention : public Op {
         factor[i] = 1.0f / sums[i];
         keep[i] *= factor[i];
       }
-      multiply_({weights, values + begin * value_size_, value_size_, count, keep, factor, y, heads_ * value_size_,
+      multiply_({weights, values + begin * value_stride, value_stride, count, keep, factor, y, heads_ * value_size_,
                  value_size_, rows});
     }
+  }
+
+  // Of `count` scores from key `begin` on, those that the query does not see.
+  static void hide(const Keys& seen, size_t begin, size_t count, float* scores) {
+    constexpr float kHidden = -std::numeric_limits<float>::infinity();
+    if (seen.begin > begin) std::fill_n(scores, std::min(count, seen.begin - begin), kHidden);
+    const size_t visible = seen.end > begin ? seen.end - begin : 0;
+    if (visible < count) std::fill(scores + visible, scores + count, kHidden);
   }
 
   const Multiply multiply_ = widest_multiply();
   size_t heads_, kv_heads_;
   float scale_;
+  bool causal_, in_place_ = false;
+  size_t window_;
   size_t samples_ = 0, queries_ = 0, keys_ = 0, key_size_ = 0, value_size_ = 0;
   std::array<Bias, 2> biases_;
   std::array<const float*, 3> inputs_{};

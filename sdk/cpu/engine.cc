@@ -7,10 +7,11 @@
 #include <new>
 
 #include "sdk/cpu/lowerings.h"
-#include "sdk/cpu/weights_cache.h"
+#include "sdk/cpu/packed_files.h"
 #include "sdk/graph/plan.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/model/packed_store.h"
 #include "sdk/model/type.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
 namespace {
@@ -24,7 +25,7 @@ std::vector<int> reusable_inputs(const fbs::Operator& op) {
   for (unsigned i = 0; i < inputs.size(); ++i) {
     bool allowed = true;
     for (unsigned j = 0; j < inputs.size(); ++j) {
-      if (inputs[j] == inputs[i]) allowed = allowed && may_run_in_place(op, static_cast<int>(j));
+      if (inputs[j] == inputs[i]) allowed = allowed && may_run_in_place(op.params_type(), j);
     }
     if (allowed) reusable.push_back(inputs[i]);
   }
@@ -48,12 +49,15 @@ class CpuEngine : public Engine {
       : model_(model), memory_limit_(options.memory_limit), pool_(pool) {}
 
   Status create(const SessionOptions& options, const std::vector<bool>& kept_taps);
+  void add_notes(const std::vector<std::string>& notes) {
+    report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
+  }
 
   Status prepare(const std::vector<Shape>& shapes) override;
   Status run(const std::atomic<Progress>& progress) override;
   void* data(int tensor) const override { return address(layout_, tensor); }
   uint64_t arena_bytes() const override { return layout_.plan.arena_bytes; }
-  uint64_t packed_bytes() const override { return model_.weights_cache().bytes(); }
+  uint64_t packed_bytes() const override { return model_.packed().bytes(); }
   std::span<const double> microseconds() const override { return microseconds_; }
   const char* backend_of(size_t) const override { return "cpu"; }
   const EngineReport& report() const override { return report_; }
@@ -82,7 +86,6 @@ class CpuEngine : public Engine {
 };
 
 Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>& kept_taps) {
-  FERRY_TRY(initialize());
   const fbs::Graph& graph = model_.graph();
   for (const fbs::Port* port : *graph.outputs()) kept_.push_back(static_cast<int>(port->tensor()));
   for (size_t i = 0; i < kept_taps.size(); ++i) {
@@ -244,9 +247,16 @@ Status CpuEngine::run(const std::atomic<Progress>& progress) {
 
 Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
                      pthreadpool_t pool, std::unique_ptr<Engine>* out) {
-  std::unique_ptr<CpuEngine> engine(new (std::nothrow) CpuEngine(model, options, pool));
-  if (engine == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
-  FERRY_TRY(engine->create(options, kept_taps));
+  FERRY_TRY(initialize());
+  PackedFiles files(model, options.cache_dir);
+  files.open();
+  std::unique_ptr<CpuEngine> engine;
+  do {
+    engine.reset(new (std::nothrow) CpuEngine(model, options, pool));
+    if (engine == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
+    FERRY_TRY(engine->create(options, kept_taps));
+  } while (files.save());  // then once more, over the file, which lets go of what was packed on the heap
+  engine->add_notes(files.notes());
   *out = std::move(engine);
   return {};
 }

@@ -5,9 +5,8 @@
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
-#include "sdk/cpu/weights_cache.h"
-#include "sdk/cpu/xnn.h"
-#include "sdk/graph/pointwise.h"
+#include "sdk/cpu/xnn_weights.h"
+#include "sdk/operators/pointwise.h"
 
 namespace ferry::cpu {
 namespace {
@@ -28,33 +27,67 @@ Clamp clamp_of(const fbs::Operator& op) {
   return {p.output_min(), p.output_max()};
 }
 
+// The weight's integers as XNNPACK reads them, and the bias.
+class Integers : public WeightSource {
+ public:
+  Integers(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
+
+  Status load(const void** weight, const float** bias) override {
+    const StoredConstant stored = model_.stored(op_.inputs()->Get(1));
+    *weight = stored.bytes.data();
+    if (stored.type.dtype == fbs::DType::Int4) {  // from 0 to 15, with the zero point 8
+      nibbles_.resize(stored.bytes.size());
+      for (size_t i = 0; i < nibbles_.size(); ++i) nibbles_[i] = std::to_integer<uint8_t>(stored.bytes[i]) ^ 0x88;
+      *weight = nibbles_.data();
+    }
+    FERRY_TRY(constant_input(model_, op_, 2, &bias_));
+    *bias = bias_.data;
+    return {};
+  }
+
+ private:
+  const Model& model_;
+  const fbs::Operator& op_;
+  std::vector<uint8_t> nibbles_;
+  FloatConstant bias_;
+};
+
 class LinearQuantized : public Op {
  public:
   LinearQuantized(fbs::OpParams type, size_t inputs) : type_(type), inputs_(inputs) {}
 
-  Status create(const StoredConstant& weight, const float* bias, const Clamp& clamp, WeightsCache::Creation& creation) {
+  Status create(const StoredConstant& weight, const Clamp& clamp, Integers& source) {
     const size_t outputs = static_cast<size_t>(weight.shape[0]);
     xnn_operator_t created = nullptr;
-    xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
-    FERRY_TRY(own(status, created, &rounding_));
+    const xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
+    if (status == xnn_status_success) rounding_.reset(created);
+    FERRY_TRY(check(status, type_, "creating"));
     eight_bits_ = weight.type.dtype == fbs::DType::Int8;
     if (eight_bits_) {
       std::vector<float> scales(outputs);
       const float* stored = reinterpret_cast<const float*>(weight.scales.data());
       for (size_t o = 0; o < outputs; ++o) scales[o] = stored[weight.scales.size() == sizeof(float) ? 0 : o];
-      status = xnn_create_fully_connected_nc_qd8_f32_qc8w(
-          inputs_, outputs, inputs_, outputs, scales.data(), reinterpret_cast<const int8_t*>(weight.bytes.data()), bias,
-          clamp.min, clamp.max, /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
-    } else {
-      constexpr uint8_t kZeroPoint = 8;  // XNNPACK's nibbles are 0 to 15
-      std::vector<uint8_t> nibbles(weight.bytes.size());
-      for (size_t i = 0; i < nibbles.size(); ++i) nibbles[i] = std::to_integer<uint8_t>(weight.bytes[i]) ^ 0x88;
-      status = xnn_create_fully_connected_nc_qd8_f32_qb4w(
-          inputs_, outputs, inputs_, outputs, static_cast<size_t>(weight.type.block), kZeroPoint,
-          reinterpret_cast<const uint16_t*>(weight.scales.data()), nibbles.data(), bias, clamp.min, clamp.max,
-          /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
+      const XnnPacking packing{source, PackingId("xnnpack fully_connected qd8 f32 qc8w", kXnnLayouts)};
+      return create_packed(
+          packing, type_,
+          [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+            return xnn_create_fully_connected_nc_qd8_f32_qc8w(
+                inputs_, outputs, inputs_, outputs, scales.data(), static_cast<const int8_t*>(integers), bias, clamp.min,
+                clamp.max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+          },
+          &product_);
     }
-    return own(status, created, &product_);
+    constexpr uint8_t kZeroPoint = 8;
+    const XnnPacking packing{source, PackingId("xnnpack fully_connected qd8 f32 qb4w", kXnnLayouts)};
+    return create_packed(
+        packing, type_,
+        [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+          return xnn_create_fully_connected_nc_qd8_f32_qb4w(
+              inputs_, outputs, inputs_, outputs, static_cast<size_t>(weight.type.block), kZeroPoint,
+              reinterpret_cast<const uint16_t*>(weight.scales.data()), integers, bias, clamp.min, clamp.max,
+              /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+        },
+        &product_);
   }
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
@@ -86,16 +119,12 @@ class LinearQuantized : public Op {
   }
 
  private:
-  Status own(xnn_status status, xnn_operator_t created, XnnOperator* owner) const {
-    if (status == xnn_status_success) owner->reset(created);
-    return check(status, type_, "creating");
-  }
-
   fbs::OpParams type_;
   size_t inputs_, rows_ = 0;
   bool eight_bits_ = true;
   xnn_quantization_params* last_row_ = nullptr;
-  XnnOperator rounding_, product_;
+  XnnOperator rounding_;
+  PackedXnn product_;
 };
 
 bool has_kernel(const StoredConstant& weight, size_t inputs) {
@@ -119,11 +148,9 @@ Status create_linear_quantized(const Model& model, const fbs::Operator& op, std:
   const fbs::Conv2d* convolution = op.params_as_Conv2d();
   const size_t inputs = static_cast<size_t>(weight.shape[weight.shape.rank - 1]);
   if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && has_kernel(weight, inputs)) {
-    FloatConstant bias;
-    FERRY_TRY(constant_input(model, op, 2, &bias));
-    WeightsCache::Creation creation(model.weights_cache(), &op);
+    Integers source(model, op);
     auto linear = std::make_unique<LinearQuantized>(op.params_type(), inputs);
-    const Status status = linear->create(weight, bias.data, clamp_of(op), creation);
+    const Status status = linear->create(weight, clamp_of(op), source);
     if (status.ok()) *out = std::move(linear);
     if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this CPU
   }

@@ -1,4 +1,4 @@
-// An operator lowered to the CPU for one session. One file an op; the table in ops.cc lists them all.
+// An operator lowered to the CPU for one session. One file an op.
 #pragma once
 
 #include <pthreadpool.h>
@@ -7,8 +7,8 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry::cpu {
@@ -28,10 +28,7 @@ class Op {
   virtual bool fuse(const fbs::Unary&) { return false; }
 };
 
-// May the output share the memory of input `index` (equal sizes, that input not needed afterwards)?
-bool may_run_in_place(const fbs::Operator& op, int index);
-
-// Lowers operator `op` of `model`: packs constant weights through the model's cache.
+// Lowers operator `op` of `model`: packs constant weights unless the model's store has them.
 // FERRY_UNSUPPORTED: no such lowering on the CPU.
 Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 

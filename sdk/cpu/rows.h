@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry::cpu {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "sdk/gpu/gather.h"
 #include "sdk/gpu/lowerings.h"
+#include "sdk/gpu/strided_copy.h"
 #include "sdk/gpu/tiles.h"
 
 namespace ferry::gpu {
@@ -16,12 +16,12 @@ Operand both(const Operand& first, const Operand& last) {
 }
 
 // Copies input `i` as `dims` say into a workspace of its own.
-Status copy(unsigned i, std::vector<GatherDim> dims, Lowering* out, Operand* copied) {
+Status copy(unsigned i, std::vector<CopiedDim> dims, Lowering* out, Operand* copied) {
   uint64_t rows = 1;
-  for (const GatherDim& dim : dims) rows *= word(dim.size);
+  for (const CopiedDim& dim : dims) rows *= word(dim.size);
   const uint32_t length = word(dims.back().size);
   *copied = out->workspace(rows / length * ceil_div(length, 4) * quad_bytes(out->problem().storage));
-  return add_gather(std::move(dims), 0, 0, out, out->input(i), *copied);
+  return add_strided_copy(std::move(dims), 0, 0, out, out->input(i), *copied);
 }
 
 // [n][s][heads * d] to [n][heads][s][d].
@@ -51,7 +51,7 @@ Status gather_biases(Lowering* out, std::vector<uint32_t>* push, Operand* biases
     if (constant) {
       region.pieces.push_back(pack_rows(problem.input_tensor(i), rows.rows, rows.channels));
     } else {
-      std::vector<GatherDim> dims;
+      std::vector<CopiedDim> dims;
       for (int d = 0; d < shape.rank; ++d) dims.push_back({.size = shape[d], .stride = stored_stride(shape, d)});
       FERRY_TRY(copy(i, std::move(dims), out, &copies.emplace_back()));
       first = (copies.back().offset - copies.front().offset) / quad_bytes(problem.storage);
@@ -98,7 +98,9 @@ Status lower_attention(const Problem& problem, int, Lowering* out) {
   call.constants = {slots, groups, static_cast<uint32_t>(problem.inputs.size()) - 3};
   call.push.insert(call.push.end(),
                    {word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
-                    static_cast<uint32_t>(values_at), tiles, chunks, std::bit_cast<uint32_t>(p.scale())});
+                    static_cast<uint32_t>(values_at), tiles, chunks, std::bit_cast<uint32_t>(p.scale()),
+                    p.causal() ? word(key[1] - query[1]) + 1 : word(key[1]), p.causal() ? 1u : 0u,
+                    p.window() > 0 ? word(p.window()) : word(key[1])});
   call.groups = spread(uint64_t{word(query[0])} * heads * tiles * chunks, 1, problem.limits);
   call.flops = 2 * uint64_t{word(query[0])} * heads * word(query[1]) * word(key[1]) * (depth + width);
   out->add(call);

@@ -12,7 +12,7 @@
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/pipelines.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry::gpu {
 namespace {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sdk/operators/operators.h"
+
 namespace ferry::gpu {
 namespace {
 
@@ -418,7 +420,11 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
       for_each_in_windows(*op.params_as_WindowReverse(), output, x.shape,
                           [&](size_t place, size_t cell) { out.values[place] = x.values[cell]; });
       break;
-    default: break;  // the others run on the CPU
+#define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
+      FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
+      FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)
+#undef FERRY_ON_CPU
+    case fbs::OpParams::NONE: break;
   }
   return out;
 }

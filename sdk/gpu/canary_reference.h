@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "sdk/gpu/partition.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/operators.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::gpu {
 namespace {
@@ -115,7 +116,6 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
   };
   const auto all = [&](const Limit& limit) { std::transform(inputs->begin(), inputs->end(), inputs->begin(), limit); };
   switch (op.params_type()) {
-    default: return false;  // they run on the CPU
     case fbs::OpParams::Conv2d: shrink_convolution(*op.params_as_Conv2d(), false, size, inputs); break;
     case fbs::OpParams::ConvTranspose2d: shrink_convolution(*op.params_as_ConvTranspose2d(), true, size, inputs); break;
     case fbs::OpParams::Linear: shrink_linear(size, inputs); break;
@@ -183,6 +183,11 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       *output = {from, to};
       return shrink_sizes();
     }
+#define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
+      FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
+      FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)
+#undef FERRY_ON_CPU
+    case fbs::OpParams::NONE: return false;
   }
   return infer_shape(op, *inputs, output).ok();
 }

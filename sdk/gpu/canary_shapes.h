@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "sdk/graph/shape.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
 

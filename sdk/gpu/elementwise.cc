@@ -47,10 +47,7 @@ Status lower_broadcast(const Problem& problem, Lowering* out) {
   return out->add_with_epilogue(std::move(call), {}, binary->output_min(), binary->output_max());
 }
 
-}  // namespace
-
-Status lower_elementwise(const Problem& problem, int alternative, Lowering* out) {
-  if (alternative == 1) return lower_broadcast(problem, out);
+Status lower_elementwise(const Problem& problem, Lowering* out) {
   // The operator itself is the first step. Which side is carried: one that has the output's shape.
   for (unsigned side = 0; side < problem.inputs.size(); ++side) {
     Epilogue epilogue;
@@ -68,6 +65,14 @@ Status lower_elementwise(const Problem& problem, int alternative, Lowering* out)
     return out->with(whole).add_with_epilogue(std::move(call));
   }
   return unsupported("%s: no input has the output's shape", "binary");
+}
+
+}  // namespace
+
+Status lower_unary(const Problem& problem, int, Lowering* out) { return lower_elementwise(problem, out); }
+
+Status lower_binary(const Problem& problem, int alternative, Lowering* out) {
+  return alternative == 1 ? lower_broadcast(problem, out) : lower_elementwise(problem, out);
 }
 
 }  // namespace ferry::gpu

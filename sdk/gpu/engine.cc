@@ -28,7 +28,6 @@ class GpuEngine : public Engine, public Interop {
   bool submitted() const override { return submitted_; }
   Status finish() override;
   bool bound() const override;
-  Interop* interop() override { return this; }
   Status bind(int tensor, const Place& place) override;
   Status submit(const VkSubmitInfo& batch, VkFence fence) override;
   void* data(int tensor) const override;
@@ -362,6 +361,10 @@ Status GpuEngine::finish() {
 }
 
 }  // namespace
+
+Interop* interop_of(Engine& engine) {
+  return engine.report().backend == FERRY_BACKEND_GPU ? static_cast<GpuEngine*>(&engine) : nullptr;
+}
 
 Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
                      pthreadpool_t pool, std::unique_ptr<Engine>* out) {

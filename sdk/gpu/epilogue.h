@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
 
@@ -21,7 +21,7 @@ struct EpilogueStep {
   uint8_t kind = 0;
   Source source = Source::Scalar;
   float alpha = 0, beta = 0;
-  int tensor = -1;      // Vector, Tensor: in Model.tensors; Tensor: -1 where the call has an operand
+  int tensor = -1;      // Vector, Tensor: in Graph.tensors; Tensor: -1 where the call has an operand
   bool repeat = false;  // Vector: one element for all channels
   uint32_t rows = 1;    // Tensor: output rows that share one of its rows
 

@@ -5,6 +5,7 @@
 
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/device.h"
+#include "sdk/graph/engine.h"
 #include "sdk/status.h"
 
 struct ferry_gpu {
@@ -27,5 +28,8 @@ class Interop {
   // FERRY_UNSUPPORTED: an operator runs on the CPU, in the middle of it.
   virtual Status submit(const VkSubmitInfo& batch, VkFence fence) = 0;
 };
+
+// Of an engine on a GPU; null of any other.
+Interop* interop_of(Engine& engine);
 
 }  // namespace ferry::gpu

@@ -1,4 +1,4 @@
-// How operators become dispatches. One file an op; the table in ops.cc lists them all.
+// How operators become dispatches. One file an op.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "ferry_generated.h"
 #include "sdk/gpu/epilogue.h"
 #include "sdk/gpu/program.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry::gpu {
@@ -19,7 +19,7 @@ struct Problem {
   std::vector<Shape> inputs;      // of op, constants too
   std::vector<bool> is_constant;  // of op's inputs
   Shape output;                   // of op, and of the whole chain
-  int output_tensor;              // of the whole chain, in Model.tensors
+  int output_tensor;              // of the whole chain, in Graph.tensors
   Epilogue epilogue;              // after op; without op's own clamp
   Storage storage;
   const Limits& limits;

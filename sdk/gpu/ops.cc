@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <iterator>
 
 #include "sdk/gpu/lowerings.h"
 
@@ -14,31 +16,38 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
-    {fbs::OpParams::Unary, 1, true, lower_elementwise},
-    {fbs::OpParams::Binary, 2, true, lower_elementwise},
+    {fbs::OpParams::Conv2d, kConv2dAlternatives, true, lower_conv2d},
+    {fbs::OpParams::Linear, kLinearAlternatives, true, lower_linear},
     {fbs::OpParams::Pool2d, 1, true, lower_pool2d},
+    {fbs::OpParams::Unary, 1, true, lower_unary},
+    {fbs::OpParams::Binary, 2, true, lower_binary},
     {fbs::OpParams::Reduce, 2, true, lower_reduce},
-    {fbs::OpParams::Resize2d, 1, true, lower_resize2d},
-    {fbs::OpParams::LayerNorm, 1, true, lower_layer_norm},
-    {fbs::OpParams::GroupNorm, 1, true, lower_group_norm},
-    {fbs::OpParams::Grn, 1, true, lower_grn},
-    {fbs::OpParams::WindowPartition, 1, true, lower_window_partition},
-    {fbs::OpParams::WindowReverse, 1, true, lower_window_reverse},
-    {fbs::OpParams::Attention, 1, false, lower_attention},
-    {fbs::OpParams::RotaryEmbedding, 1, false, lower_rotary_embedding},
-    {fbs::OpParams::Softmax, 2, false, lower_softmax},
     {fbs::OpParams::Concat, 1, false, lower_concat},
     {fbs::OpParams::PixelShuffle, 1, false, lower_pixel_shuffle},
+    {fbs::OpParams::Resize2d, 1, true, lower_resize2d},
     {fbs::OpParams::Pad, 1, false, lower_pad},
     {fbs::OpParams::Reshape, 1, false, lower_reshape},
     {fbs::OpParams::Transpose, 1, false, lower_transpose},
     {fbs::OpParams::Slice, 1, false, lower_slice},
-    {fbs::OpParams::Linear, kLinearAlternatives, true, lower_linear},
-    {fbs::OpParams::Conv2d, kConv2dAlternatives, true, lower_conv2d},
+    {fbs::OpParams::Softmax, 2, false, lower_softmax},
     {fbs::OpParams::ConvTranspose2d, kConvTranspose2dAlternatives, true, lower_conv_transpose2d},
+    {fbs::OpParams::LayerNorm, 1, true, lower_layer_norm},
+    {fbs::OpParams::GroupNorm, 1, true, lower_group_norm},
+    {fbs::OpParams::Grn, 1, true, lower_grn},
+    {fbs::OpParams::Attention, 1, false, lower_attention},
+    {fbs::OpParams::RotaryEmbedding, 1, false, lower_rotary_embedding},
+    {fbs::OpParams::WindowPartition, 1, true, lower_window_partition},
+    {fbs::OpParams::WindowReverse, 1, true, lower_window_reverse},
 };
 
-const Entry* find(fbs::OpParams type) {
+#define FERRY_TYPE(Type, ...) fbs::OpParams::Type,
+constexpr fbs::OpParams kListed[] = {FERRY_OPERATORS_ON_GPU(FERRY_TYPE)};
+#undef FERRY_TYPE
+static_assert(std::equal(std::begin(kEntries), std::end(kEntries), std::begin(kListed), std::end(kListed),
+                         [](const Entry& entry, fbs::OpParams type) { return entry.type == type; }),
+              "the operators are not those of FERRY_OPERATORS_ON_GPU, in its order");
+
+constexpr const Entry* find(fbs::OpParams type) {
   for (const Entry& entry : kEntries)
     if (entry.type == type) return &entry;
   return nullptr;

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "sdk/gpu/pipelines.h"
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/operators.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::gpu {
 namespace {
@@ -48,9 +48,8 @@ Status serves(const Model& model, const fbs::Operator& op) {
   const fbs::Reduce* reduce = op.params_as_Reduce();
   const bool has = unary != nullptr    ? unary->kind() <= fbs::UnaryKind::Log || unary->kind() == fbs::UnaryKind::Erf
                    : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
-                   : reduce != nullptr
-                       ? reduce->kind() <= fbs::ReduceKind::Sum
-                       : alternatives(op.params_type()) > 0 || op.params_type() == fbs::OpParams::Reshape;
+                   : reduce != nullptr ? reduce->kind() <= fbs::ReduceKind::Sum
+                                       : alternatives(op.params_type()) > 0;
   return has ? Status() : unsupported("the GPU backend has no %s of this kind", name);
 }
 
@@ -94,8 +93,7 @@ void list_inputs(const Model& model, const Chain& chain, const std::vector<Shape
     for (int tensor : *operator_at(model, index).inputs()) add(tensor);
 
   // An invocation reads its own quad of these and nothing else, before it writes it.
-  const fbs::OpParams root = operator_at(model, chain.operators.front()).params_type();
-  const bool elementwise = root == fbs::OpParams::Unary || root == fbs::OpParams::Binary;
+  const bool elementwise = traits(operator_at(model, chain.operators.front()).params_type()).elementwise;
   const Shape& output = shapes[static_cast<size_t>(inside.back())];
   const auto own = [&](int tensor) { return shapes[static_cast<size_t>(tensor)] == output; };
   for (int tensor : step->inputs) {

@@ -17,7 +17,7 @@ inline const fbs::Operator& operator_at(const Model& model, int index) {
 
 // Operators that run as one: the first, and elementwise ones that ride on it.
 struct Chain {
-  std::vector<int> operators;  // in Model.operators, ascending
+  std::vector<int> operators;  // in Graph.operators, ascending
   Epilogue epilogue;           // of all but the first
 };
 

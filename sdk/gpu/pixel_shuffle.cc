@@ -1,5 +1,5 @@
-#include "sdk/gpu/gather.h"
 #include "sdk/gpu/lowerings.h"
+#include "sdk/gpu/strided_copy.h"
 
 namespace ferry::gpu {
 
@@ -8,13 +8,13 @@ Status lower_pixel_shuffle(const Problem& problem, int, Lowering* out) {
   const int32_t r = problem.op.params_as_PixelShuffle()->factor();
   const Shape& in = problem.inputs[0];
   const int32_t channels = problem.output[3];
-  return add_gather({{.size = in[0], .stride = stored_stride(in, 0)},
-                     {.size = in[1], .stride = stored_stride(in, 1)},
-                     {.size = r, .stride = int64_t{r} * channels},
-                     {.size = in[2], .stride = stored_stride(in, 2)},
-                     {.size = r, .stride = channels},
-                     {.size = channels, .stride = 1}},
-                    0, 0, out);
+  return add_strided_copy({{.size = in[0], .stride = stored_stride(in, 0)},
+                           {.size = in[1], .stride = stored_stride(in, 1)},
+                           {.size = r, .stride = int64_t{r} * channels},
+                           {.size = in[2], .stride = stored_stride(in, 2)},
+                           {.size = r, .stride = channels},
+                           {.size = channels, .stride = 1}},
+                          0, 0, out);
 }
 
 }  // namespace ferry::gpu

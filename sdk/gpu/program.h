@@ -1,5 +1,5 @@
 // What a session runs on a GPU for given shapes: pure data, no Vulkan handle. Made by lowering (op.h, partition.h),
-// brought to a device by recording.h.
+// brought to a device by engine.h, whose commands.h records it.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sdk/gpu/pipelines.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
 
@@ -30,7 +30,7 @@ inline uint64_t stored_bytes(const Shape& shape, Storage storage) {
 struct Operand {
   enum class Kind : uint8_t {
     None,
-    Value,      // activation `index` (in Model.tensors), whole
+    Value,      // activation `index` (in Graph.tensors), whole
     Weights,    // region `index` of Program.weights
     Workspace,  // bytes [offset, offset + bytes) of the step's scratch memory
     Host,       // activation `index` in the transfer buffer, floats, rows without padding
@@ -85,7 +85,7 @@ struct Region {
 
 // One chain of operators, on the GPU; or one operator on the CPU.
 struct Step {
-  std::vector<int> operators;  // in Model.operators; the last one gives the output
+  std::vector<int> operators;  // in Graph.operators; the last one gives the output
   std::vector<int> inputs;     // activations it reads
   std::vector<int> reusable;   // those whose memory the output may take over
   int output = -1;

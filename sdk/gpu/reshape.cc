@@ -1,5 +1,5 @@
-#include "sdk/gpu/gather.h"
 #include "sdk/gpu/lowerings.h"
+#include "sdk/gpu/strided_copy.h"
 
 namespace ferry::gpu {
 

@@ -8,14 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {
-
-namespace gpu {
-class Interop;
-}
 
 // Where a run stands, as the thread that runs and the one that cancels see it.
 enum class Progress { Idle, Running, Cancelled };
@@ -43,15 +39,13 @@ class Engine {
   // Computes outputs and kept taps from the inputs. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
   virtual Status run(const std::atomic<Progress>& progress) = 0;
 
-  // Whether a run was begun without waiting for it (sdk/gpu/interop.h), and the wait for its end: after it, results are there.
+  // Whether a run was begun without waiting for it, and the wait for its end: after it, results are there.
   virtual bool submitted() const { return false; }
   virtual Status finish() { return {}; }
   // Inputs or outputs lie in buffers of the app's, where no other engine reaches them.
   virtual bool bound() const { return false; }
-  // Null on the CPU.
-  virtual gpu::Interop* interop() { return nullptr; }
 
-  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Model.tensors;
+  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Graph.tensors;
   // inputs in it outlive any failure of run(). Constants give the blob's read-only bytes, other values null.
   virtual void* data(int tensor) const = 0;
 
@@ -62,7 +56,7 @@ class Engine {
 
   // Microseconds that each operator took in the last run; empty unless SessionOptions.profile.
   virtual std::span<const double> microseconds() const = 0;
-  // "cpu" or "gpu": where operator `op` (in Model.operators) runs.
+  // "cpu" or "gpu": where operator `op` (in Graph.operators) runs.
   virtual const char* backend_of(size_t op) const = 0;
 
   // As of the last prepare(), which may change it.

@@ -8,8 +8,8 @@
 #include <new>
 
 #include "sdk/cpu/engine.h"
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/type.h"
+#include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
 #include "sdk/gpu/engine.h"
 #endif
@@ -59,6 +59,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
     if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
   if (session->engine_ == nullptr) FERRY_TRY(session->make_engine(FERRY_BACKEND_CPU, &session->engine_));
+  session->options_.cache_dir = nullptr;  // the caller's, whose call this was
   *out = std::move(session);
   return {};
 }

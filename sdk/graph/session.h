@@ -9,8 +9,8 @@
 
 #include "sdk/graph/engine.h"
 #include "sdk/graph/session_options.h"
-#include "sdk/graph/shape.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {
@@ -36,13 +36,11 @@ class Session {
   // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
   void cancel();
 
-  // A run that was submitted through interop() and not yet waited for.
+  // A run that was submitted to the engine (sdk/gpu/interop.h) and not yet waited for.
   bool submitted() const { return engine_->submitted(); }
   Status finish() { return engine_->finish(); }
-  // Null where the CPU computes.
-  gpu::Interop* interop() { return stand_in_ == nullptr ? engine_->interop() : nullptr; }
 
-  // Present shape and address of an input, an output or a kept tap, by its index in Model.tensors. Constants give the
+  // Present shape and address of an input, an output or a kept tap, by its index in Graph.tensors. Constants give the
   // blob's read-only bytes.
   const Shape& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
   void* data(int tensor) const { return engine_->data(tensor); }
@@ -54,6 +52,7 @@ class Session {
 
   // What did the last run, or will do the first: its times and its report.
   const Engine& computing() const { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
+  Engine& computing() { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
   // Why the GPU is not used though it was asked for.
   const Status& gpu_status() const { return gpu_status_; }
 
@@ -79,7 +78,7 @@ class Session {
   SessionOptions options_;              // names in it are read by create() only
   std::unique_ptr<pthreadpool, ClosePool> own_pool_;
   pthreadpool_t pool_ = nullptr;
-  std::vector<bool> kept_taps_;  // by index in Model.taps
+  std::vector<bool> kept_taps_;  // by index in Graph.taps
   std::vector<Shape> shapes_;    // of every tensor
   std::unique_ptr<Engine> engine_;
   // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.

@@ -27,6 +27,7 @@ struct SessionOptions {
   const char* gpu_device = nullptr;     // index, part of a name; null or "best": the best
   ferry_gpu* gpu = nullptr;             // the caller's, read at creation only; null: gpu_device
   const char* gpu_cache_dir = nullptr;  // what is kept between runs of the app; null or "": nothing
+  const char* cache_dir = nullptr;      // packed weights, kept between runs of the app; null or "": nothing
 };
 
 }  // namespace ferry

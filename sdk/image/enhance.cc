@@ -8,26 +8,22 @@
 namespace ferry::image {
 namespace {
 
-Status checked(ferry_status status) { return status == FERRY_OK ? Status() : Status(status, ferry_last_error()); }
+// The tensor of a port, and the port's name.
+int tensor_of(const fbs::Port& port) { return static_cast<int>(port.tensor()); }
+const char* name_of(const fbs::Port& port) { return port.name()->c_str(); }
 
-// Makes the session's input [1,height,width,channels]; replans only where it is not yet.
-Status fit_input(ferry_session* session, int height, int width, int channels, ferry_tensor* input) {
-  FERRY_TRY(checked(ferry_session_input(session, 0, input)));
-  if (input->rank == 4 && input->shape[0] == 1 && input->shape[1] == height && input->shape[2] == width) return {};
-  const int32_t shape[4] = {1, height, width, channels};
-  FERRY_TRY(checked(ferry_session_resize(session, 0, shape, 4)));
-  return checked(ferry_session_input(session, 0, input));
+bool is_float(const Session& session, int tensor) {
+  return session.model().tensor(tensor).dtype() == fbs::DType::Float32;
 }
 
 // Plans the session for tiles of *side. Where that is the library's own choice, the side is halved until the plan is
 // within kArenaGoal and the session's own limit.
-Status plan_tiles(ferry_session* session, const View& picture, int halo, bool automatic, int* side,
-                  ferry_tensor* input) {
+Status plan_tiles(Session& session, int input, const View& picture, int halo, bool automatic, int* side) {
   while (true) {
-    const int height = TileAxis(picture.height, *side, halo).extent();
-    const int width = TileAxis(picture.width, *side, halo).extent();
-    const Status planned = fit_input(session, height, width, picture.channels, input);
-    const bool too_large = planned.ok() ? ferry_session_arena_bytes(session) > kArenaGoal
+    const Shape tile = {1, TileAxis(picture.height, *side, halo).extent(),
+                        TileAxis(picture.width, *side, halo).extent(), picture.channels};
+    const Status planned = session.shape(input) == tile ? Status() : session.resize(0, tile);
+    const bool too_large = planned.ok() ? session.arena_bytes() > kArenaGoal
                                         : planned.code() == FERRY_MEMORY_LIMIT || planned.code() == FERRY_OUT_OF_MEMORY;
     if (!automatic || !too_large || *side / 2 < kLeastTile) return planned;
     *side /= 2;
@@ -41,10 +37,10 @@ uint8_t to_level(float value) {
 }
 
 // The kept part of one tile's output [1,H,W,channels] into the picture. `scale` output pixels an input pixel.
-void place(const fbs::Postprocess& recipe, const ferry_tensor& output, const Tile& rows, const Tile& columns, int scale,
-           Pixels* out) {
-  const int channels = output.shape[3];
-  const int64_t row_length = int64_t{output.shape[2]} * channels;
+void place(const fbs::Postprocess& recipe, const Shape& shape, const float* output, const Tile& rows,
+           const Tile& columns, int scale, Pixels* out) {
+  const int channels = shape[3];
+  const int64_t row_length = int64_t{shape[2]} * channels;
   float mean[4] = {0, 0, 0, 0}, std[4] = {1, 1, 1, 1};
   for (unsigned c = 0; c < static_cast<unsigned>(channels); ++c) {
     if (recipe.mean() && c < recipe.mean()->size()) mean[c] = recipe.mean()->Get(c);
@@ -52,8 +48,8 @@ void place(const fbs::Postprocess& recipe, const ferry_tensor& output, const Til
   }
   const int width = (columns.keep_end - columns.keep_begin) * scale;
   for (int y = rows.keep_begin * scale; y < rows.keep_end * scale; ++y) {
-    const float* from = static_cast<const float*>(output.data) + (y - rows.begin * scale) * row_length +
-                        int64_t{columns.keep_begin - columns.begin} * scale * channels;
+    const float* from =
+        output + (y - rows.begin * scale) * row_length + int64_t{columns.keep_begin - columns.begin} * scale * channels;
     uint8_t* to = out->row(y) + int64_t{columns.keep_begin} * scale * channels;
     for (int x = 0; x < width; ++x) {
       for (int c = 0; c < channels; ++c) *to++ = to_level(*from++ * std[c] + mean[c]);
@@ -63,8 +59,8 @@ void place(const fbs::Postprocess& recipe, const ferry_tensor& output, const Til
 
 }  // namespace
 
-Status enhance(ferry_session* session, const fbs::Graph& graph, const View& picture, int tile, const Progress& progress,
-               Pixels* out) {
+Status enhance(Session& session, const View& picture, int tile, const Progress& progress, Pixels* out) {
+  const fbs::Graph& graph = session.model().graph();
   const fbs::Postprocess* post = graph.postprocess();
   const fbs::Preprocess* pre = graph.preprocess();
   if (!post || post->task() != fbs::Task::ImageToImage || !pre || pre->resize_mode() != fbs::ResizeMode::None ||
@@ -83,22 +79,24 @@ Status enhance(ferry_session* session, const fbs::Graph& graph, const View& pict
   Prepared prepared;  // grey where the recipe wants it; nothing moves
   FERRY_TRY(prepare(*pre, picture, &prepared));
   const View& source = prepared.view;
-  ferry_tensor input, output;
-  FERRY_TRY(checked(ferry_session_input(session, 0, &input)));
-  if (input.rank != 4 || input.dtype != FERRY_FLOAT32 || input.shape[3] != source.channels) {
-    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d channels, a picture has %d", input.name,
-                 input.rank == 4 ? input.shape[3] : 0, source.channels);
+  const fbs::Port &input_port = *graph.inputs()->Get(0), &output_port = *graph.outputs()->Get(0);
+  const int input = tensor_of(input_port), output = tensor_of(output_port);
+  const Shape before = session.shape(input);
+  if (before.rank != 4 || !is_float(session, input) || before[3] != source.channels) {
+    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d channels, a picture has %d", name_of(input_port),
+                 before.rank == 4 ? before[3] : 0, source.channels);
   }
 
   int side = tile == 0 ? kDefaultTile : tile;
-  FERRY_TRY(plan_tiles(session, source, halo, tile == 0, &side, &input));
+  FERRY_TRY(plan_tiles(session, input, source, halo, tile == 0, &side));
   const TileAxis rows(source.height, side, halo), columns(source.width, side, halo);
-  FERRY_TRY(checked(ferry_session_output(session, 0, &output)));
-  if (output.rank != 4 || output.dtype != FERRY_FLOAT32 || output.shape[1] != rows.extent() * scale ||
-      output.shape[2] != columns.extent() * scale || (output.shape[3] != 1 && output.shape[3] != 3)) {
-    return error(FERRY_SHAPE_MISMATCH, "output %s is no picture of %d times the input's size", output.name, scale);
+  const Shape large = session.shape(output);
+  if (large.rank != 4 || !is_float(session, output) || large[1] != rows.extent() * scale ||
+      large[2] != columns.extent() * scale || (large[3] != 1 && large[3] != 3)) {
+    return error(FERRY_SHAPE_MISMATCH, "output %s is no picture of %d times the input's size", name_of(output_port),
+                 scale);
   }
-  FERRY_TRY(out->allocate(source.width * scale, source.height * scale, output.shape[3]));
+  FERRY_TRY(out->allocate(source.width * scale, source.height * scale, large[3]));
 
   const int total = rows.count() * columns.count();
   for (int i = 0; i < total; ++i) {
@@ -106,9 +104,9 @@ Status enhance(ferry_session* session, const fbs::Graph& graph, const View& pict
     if (row.keep_begin < row.keep_end && column.keep_begin < column.keep_end) {
       const View part = {source.row(row.begin) + int64_t{column.begin} * source.channels, columns.extent(),
                          rows.extent(), source.channels, source.stride};
-      FERRY_TRY(normalize(*pre, {part, part.height, part.width}, static_cast<float*>(input.data)));
-      FERRY_TRY(checked(ferry_session_run(session)));
-      place(*post, output, row, column, scale, out);
+      FERRY_TRY(normalize(*pre, {part, part.height, part.width}, static_cast<float*>(session.data(input))));
+      FERRY_TRY(session.run());
+      place(*post, large, static_cast<const float*>(session.data(output)), row, column, scale, out);
     }
     if (progress.report) progress.report(progress.user, i + 1, total);
   }

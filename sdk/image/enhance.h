@@ -1,7 +1,7 @@
 // Image to image on pictures of any size, tile by tile.
 #pragma once
 
-#include "ferry_generated.h"
+#include "sdk/graph/session.h"
 #include "sdk/image/pixels.h"
 
 namespace ferry::image {
@@ -12,11 +12,10 @@ struct Progress {
   void* user = nullptr;
 };
 
-// Runs `session` (of the model `graph`) over RGB `picture` and joins the results: RGB or grey as the network gives, the
+// Runs `session` over RGB `picture` and joins the results: RGB or grey as the network gives, the
 // blob's postprocess.upscale times as large. `tile`: pixels a tile keeps, 0 for kDefaultTile or less (below). The session is left at the
 // tiles' input shape. FERRY_INVALID_ARGUMENT: not an image-to-image model, or a result beyond kMaxSide or kMaxPixels.
-Status enhance(ferry_session* session, const fbs::Graph& graph, const View& picture, int tile, const Progress& progress,
-               Pixels* out);
+Status enhance(Session& session, const View& picture, int tile, const Progress& progress, Pixels* out);
 
 // The library's choice of tiles. With a halo of 18 (Real-ESRGAN compact) a fifth of the work is overlap. Where the
 // session would take more than kArenaGoal bytes, tiles get smaller.

@@ -2,8 +2,8 @@
 
 #include <new>
 
-#include "sdk/cpu/weights_cache.h"
 #include "sdk/model/mapping.h"
+#include "sdk/model/packed_store.h"
 #include "sdk/model/verify_meaning.h"
 
 namespace ferry {
@@ -37,8 +37,8 @@ Status Model::open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model
   std::span<const std::byte> data;
   FERRY_TRY(verify(mapping->bytes(), &graph, &data));
   std::unique_ptr<Model> model(new (std::nothrow) Model);
-  if (model) model->weights_cache_.reset(new (std::nothrow) WeightsCache);
-  if (!model || !model->weights_cache_) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
+  if (model) model->packed_.reset(new (std::nothrow) PackedStore);
+  if (!model || !model->packed_) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
   model->mapping_ = std::move(mapping);
   model->graph_ = graph;
   model->data_ = data;
@@ -50,7 +50,10 @@ Shape Model::shape(int index) const { return declared_shape(tensor(index)); }
 
 std::span<const std::byte> Model::constant(int index) const {
   const uint32_t buffer = tensor(index).buffer();
-  if (buffer == 0) return {};
+  return buffer != 0 ? this->segment(buffer) : std::span<const std::byte>();
+}
+
+std::span<const std::byte> Model::segment(uint32_t buffer) const {
   const fbs::Buffer& segment = *graph_->buffers()->Get(buffer);
   return data_.subspan(static_cast<size_t>(segment.offset()), static_cast<size_t>(segment.size()));
 }

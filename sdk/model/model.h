@@ -7,8 +7,8 @@
 #include <span>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
 #include "sdk/model/numbers.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {
@@ -40,11 +40,12 @@ inline constexpr uint32_t kMaxTables = 1 << 20;                 // tensors, oper
 inline constexpr uint32_t kMaxOperatorInputs = 1024;
 inline constexpr uint32_t kMaxInputs = 1 << 20;  // of all operators together
 inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each
+inline constexpr uint32_t kMaxStates = 1 << 16;
 inline constexpr uint32_t kMaxNameBytes = 512;   // of a port
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-class Mapping;       // sdk/model/mapping.h
-class WeightsCache;  // sdk/cpu/weights_cache.h
+class Mapping;      // sdk/model/mapping.h
+class PackedStore;  // sdk/model/packed_store.h
 
 // What a verified graph guarantees, so that its readers need not ask (docs/format.md, "Verification"):
 // - tensors(), buffers(), operators(), inputs() and outputs() are present and not empty; taps(), labels(), preprocess(),
@@ -68,9 +69,11 @@ class Model {
   std::span<const std::byte> constant(int index) const;
   // A constant with its type: read_numbers() says what it stands for.
   StoredConstant stored(int index) const;
+  // The bytes of a buffer of the graph.
+  std::span<const std::byte> segment(uint32_t buffer) const;
 
   // Packed weights, shared by all sessions of this model (thread-safe).
-  WeightsCache& weights_cache() const { return *weights_cache_; }
+  PackedStore& packed() const { return *packed_; }
 
  private:
   Model();
@@ -79,7 +82,7 @@ class Model {
   std::unique_ptr<Mapping> mapping_;
   std::span<const std::byte> data_;  // the data section
   const fbs::Graph* graph_ = nullptr;
-  std::unique_ptr<WeightsCache> weights_cache_;
+  std::unique_ptr<PackedStore> packed_;
 };
 
 // A string of the graph; "" where it is absent.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/model/type.h"
 
 namespace ferry {

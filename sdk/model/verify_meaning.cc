@@ -6,10 +6,11 @@
 #include <new>
 #include <string_view>
 
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
 #include "sdk/model/model.h"
+#include "sdk/model/verify_states.h"
 #include "sdk/model/verify_types.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry {
 namespace {
@@ -31,19 +32,22 @@ class Meaning {
   Status check() {
     FERRY_TRY(check_presence());
     FERRY_TRY(check_buffers());
+    FERRY_TRY(verify_states(graph_, &states_));
     for (uint32_t i = 0; i < count(graph_.tensors()); ++i) FERRY_TRY(check_tensor(i));
     FERRY_TRY(verify_types(graph_));
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
     types_.reset(new (std::nothrow) Type[kMaxOperatorInputs]);
-    if (!state_ || !shapes_ || !types_)
+    appended_.reset(new (std::nothrow) bool[states_.count]());
+    if (!state_ || !shapes_ || !types_ || !appended_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
     FERRY_TRY(check_ports("output", graph_.outputs()));
     FERRY_TRY(check_ports("tap", graph_.taps()));
     FERRY_TRY(check_preprocess());
-    return check_postprocess();
+    FERRY_TRY(check_postprocess());
+    return check_packed();
   }
 
  private:
@@ -56,11 +60,13 @@ class Meaning {
   Status check_inputs();
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
+  Status check_append(uint32_t index);
   Status check_ports(const char* kind, const Ports* ports) const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
   Status check_unique_names(const char* kind, const Ports* ports) const;
   Status check_preprocess() const;
   Status check_postprocess() const;
+  Status check_packed() const;
 
   const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
 
@@ -69,7 +75,9 @@ class Meaning {
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
   std::unique_ptr<Type[]> types_;
-  uint32_t operands_ = 0;  // of all operators so far
+  StateShapes states_;
+  std::unique_ptr<bool[]> appended_;  // of every state: by an operator so far
+  uint32_t operands_ = 0;             // of all operators so far
 };
 
 Status Meaning::check_presence() const {
@@ -177,8 +185,9 @@ Status Meaning::check_operator(uint32_t index) {
 
   Shape shape;
   Type type;
-  Status status = infer_shape(op, {shapes_.get(), inputs}, &shape);
+  Status status = infer_shape(op, {shapes_.get(), inputs}, &shape, states_);
   if (status.ok()) status = infer_type(op, {types_.get(), inputs}, &type);
+  if (status.ok()) status = check_state_type(op, {types_.get(), inputs}, states_);
   if (!status.ok())
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
                  index, name, status.message().c_str());
@@ -188,6 +197,17 @@ Status Meaning::check_operator(uint32_t index) {
   if (type.dtype != tensor(out).dtype())
     return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                  EnumNameDType(type.dtype), out, EnumNameDType(tensor(out).dtype()));
+  return check_append(index);
+}
+
+// A state holds what one operator appends.
+Status Meaning::check_append(uint32_t index) {
+  const fbs::Append* p = graph_.operators()->Get(index)->params_as_Append();
+  if (p == nullptr) return {};
+  if (appended_[p->state()])
+    return error(FERRY_CORRUPT, "operator %u '%.64s': appends to state %u, which another operator has appended to",
+                 index, text(graph_.operators()->Get(index)->name()), p->state());
+  appended_[p->state()] = true;
   return {};
 }
 
@@ -335,6 +355,17 @@ Status Meaning::check_postprocess() const {
     return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
                  to_string(input).c_str(), to_string(output).c_str());
   return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
+}
+
+// Where packed files lie. What is in them is verified by whoever opens them.
+Status Meaning::check_packed() const {
+  for (uint32_t i = 0; i < count(graph_.packed()); ++i) {
+    const uint32_t buffer = graph_.packed()->Get(i)->buffer();
+    if (buffer == 0 || buffer >= count(graph_.buffers()))
+      return error(FERRY_CORRUPT, "packed weights %u: buffer %u of %u does not exist", i, buffer,
+                   count(graph_.buffers()));
+  }
+  return {};
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "ferry_generated.h"
-#include "sdk/graph/shape.h"
+#include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
 namespace ferry {

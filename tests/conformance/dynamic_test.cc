@@ -1,9 +1,9 @@
 // Dimensions that a file leaves open and a blob, too: it computes what PyTorch does at a size that it was not made for.
 #include <gtest/gtest.h>
 
-#include "converter/convert.h"
 #include "converter/onnx/importer.h"
 #include "converter/pack/pack.h"
+#include "models/families.h"
 #include "tests/conformance/node_case.h"
 #include "tests/conformance/run_blob.h"
 #include "tests/support/blobs.h"
@@ -16,8 +16,8 @@ ConvertOptions options_for(const std::string& name, const std::vector<std::strin
                            const std::vector<std::string>& shapes = {}) {
   ConvertOptions options;
   options.checkpoint = source_folder() / "tests" / "data" / "onnx" / name / "model.onnx";
-  options.dynamic = open;
-  options.shapes = shapes;
+  for (const std::string& dimension : open) options.settings.add("dynamic", dimension);
+  for (const std::string& shape : shapes) options.settings.add("shape", shape);
   return options;
 }
 

@@ -7,10 +7,10 @@
 #include <limits>
 #include <map>
 
-#include "converter/convert.h"
 #include "converter/onnx/importer.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
+#include "models/families.h"
 #include "onnx.pb.h"
 #include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
@@ -171,11 +171,11 @@ std::vector<std::string> open_dimensions(const std::string& network) {
 void convert_open(const fs::path& path, const std::string& network) {
   ConvertOptions options;
   options.checkpoint = path;
-  options.dynamic = open_dimensions(network);
+  for (const std::string& dimension : open_dimensions(network)) options.settings.add("dynamic", dimension);
   for (const auto& [input, dims] : shapes_of(network)) {
     std::string sizes;
     for (const int64_t size : dims) sizes += (sizes.empty() ? "" : "x") + std::to_string(size);
-    options.shapes.push_back(input + "=" + sizes);
+    options.settings.add("shape", input + "=" + sizes);
   }
   try {
     pack(*convert_to_graph(options));

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <fstream>
 
-#include "converter/convert.h"
 #include "converter/pack/pack.h"
+#include "models/families.h"
 #include "tests/conformance/run_blob.h"
 #include "tests/support/blobs.h"
 #include "tests/support/cache.h"
@@ -114,7 +114,7 @@ class Text : public ::testing::Test {
   BlobTensor run(const std::string& network, const BlobTensor& input) {
     ConvertOptions options;
     options.checkpoint = assets_ / network;
-    options.shapes = {"x=1x3x" + std::to_string(input.dims[2]) + "x" + std::to_string(input.dims[3])};
+    options.settings.set("shape", "x=1x3x" + std::to_string(input.dims[2]) + "x" + std::to_string(input.dims[3]));
     AlignedBytes blob(pack(*convert_to_graph(options)));
     BlobTensors outputs;
     EXPECT_EQ(run_blob(blob.data(), blob.size(), {{"x", input}}, &outputs), "");

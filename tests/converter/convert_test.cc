@@ -1,4 +1,4 @@
-#include "converter/convert.h"
+#include "models/families.h"
 
 #include <gtest/gtest.h>
 
@@ -111,8 +111,7 @@ TEST_F(Convert, PreparesPicturesAsTheVariantWasTrained) {
 
 TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
   ConvertOptions o = options();
-  o.height = 160;
-  o.width = 192;
+  o.settings.set("input-size", "160x192");
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->shape(0), (Shape{1, 160, 192, 3}));
   EXPECT_EQ(graph->table.preprocess->crop_h, 160);
@@ -125,7 +124,7 @@ TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
 
 TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
   ConvertOptions o = options();
-  o.in_chans = 1;
+  o.settings.set("in-chans", 1);
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->shape(0), (Shape{1, 224, 224, 1}));
   EXPECT_EQ(graph->table.preprocess->color, fbs::ColorOrder::Gray);
@@ -135,7 +134,7 @@ TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
 
 TEST_F(Convert, ZeroClassesGiveFeatures) {
   ConvertOptions o = options();
-  o.num_classes = 0;
+  o.settings.set("num-classes", 0);
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->table.outputs.front()->name, "pooled");
   EXPECT_EQ(graph->shape(static_cast<int>(graph->table.outputs.front()->tensor)), (Shape{1, 512}));
@@ -146,11 +145,11 @@ TEST_F(Convert, ZeroClassesGiveFeatures) {
 
 TEST_F(Convert, AnEmbeddingMayBeOfUnitLength) {
   ConvertOptions o = options();
-  o.unit_length = true;
+  o.settings.set("unit-length");
   EXPECT_EQ(complaint([&] { convert(o); }),
             "squeezenet.safetensors as squeezenet1_1.v1: --unit-length: squeezenet1_1.v1 as converted here gives no "
             "embedding");
-  o.num_classes = 0;
+  o.settings.set("num-classes", 0);
   const auto graph = convert_to_graph(o);
   EXPECT_TRUE(graph->table.postprocess->unit_length);
   EXPECT_EQ(graph->table.provenance->options, (std::vector<std::string>{"--num-classes 0", "--unit-length"}));
@@ -162,21 +161,21 @@ TEST_F(Convert, AnotherClassCountMustBeSaid) {
             "squeezenet.safetensors as squeezenet1_1.v1: classifier 'classifier.1' has 10 classes, expected 1000: say "
             "--num-classes 10 if the checkpoint is right");
   EXPECT_FALSE(std::filesystem::exists(o.output));
-  o.num_classes = 10;
+  o.settings.set("num-classes", 10);
   const Conversion done = convert(o);
   EXPECT_EQ(done.labels, 0u);  // ImageNet's names do not fit
 }
 
 TEST_F(Convert, LabelsComeFromAFileAndMustBeAsManyAsClasses) {
   ConvertOptions o = options(3);
-  o.num_classes = 3;
+  o.settings.set("num-classes", 3);
   o.labels = folder.write("labels.txt", "cat\ndog\r\nbird\n");
   EXPECT_EQ(convert_to_graph(o)->table.labels, (std::vector<std::string>{"cat", "dog", "bird"}));
   o.labels = folder.write("labels.txt", "cat\ndog\n");
   EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("labels.txt has 2 lines, but the network has 3 classes"));
   o.labels = folder.path() / "absent.txt";
   EXPECT_TRUE(complaint([&] { convert(o); }).ends_with("absent.txt: cannot be read"));
-  o.num_classes = 0;
+  o.settings.set("num-classes", 0);
   EXPECT_TRUE(
       complaint([&] { convert(o); }).ends_with("--labels: squeezenet1_1.v1 as converted here gives no classes"));
 }
@@ -188,16 +187,18 @@ TEST_F(Convert, OptionsOutOfRangeAreRefused) {
     return complaint([&] { convert(o); });
   };
   EXPECT_EQ(refused([](ConvertOptions& o) { o.weights = "int3"; }), "--weights int3: expected f32 or f16");
-  EXPECT_EQ(refused([](ConvertOptions& o) { o.num_classes = -1; }), "--num-classes -1: expected 0 or more");
-  EXPECT_EQ(refused([](ConvertOptions& o) { o.features = {0}; }),
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("num-classes", -1); }),
+            "--num-classes -1: expected 0 or more");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("features", 0); }),
             "squeezenet.safetensors as squeezenet1_1.v1: --features 0: the network has no pyramid of feature maps");
-  EXPECT_EQ(refused([](ConvertOptions& o) { o.in_chans = 0; }), "--in-chans 0: expected 1 to 64");
-  EXPECT_EQ(refused([](ConvertOptions& o) { o.height = 0; }), "--input-size: a side of 0, expected 1 to 16384");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("in-chans", 0); }), "--in-chans 0: expected 1 to 64");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("input-size", 0); }),
+            "--input-size: a side of 0, expected 1 to 16384");
 }
 
 TEST_F(Convert, AnInputTooSmallForTheNetworkIsRefusedWithTheModule) {
   ConvertOptions o = options();
-  o.height = o.width = 4;
+  o.settings.set("input-size", 4);
   const std::string message = complaint([&] { convert(o); });
   EXPECT_TRUE(message.starts_with("squeezenet.safetensors as squeezenet1_1.v1: ")) << message;
 }
@@ -268,7 +269,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
     std::filesystem::copy(fixture / "config.json", folder.path() / "config.json");
   else
     o.model = manifest["arch"];
-  o.in_chans = manifest["inputs"][0]["shape"][1];
+  o.settings.set("in-chans", manifest["inputs"][0]["shape"][1]);
   o.keep_taps = true;
   const auto graph = convert_to_graph(o);
 
@@ -296,13 +297,13 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
     if (const std::string name = entry["name"]; name.starts_with("feat/")) maps.push_back(name);
   if (maps.empty()) return;
   o.keep_taps = false;
-  for (size_t i = maps.size(); i-- > 0;) o.features.push_back(static_cast<int>(i));
+  for (size_t i = maps.size(); i-- > 0;) o.settings.add("features", static_cast<int>(i));
   const auto pyramid = convert_to_graph(o);
   ASSERT_EQ(pyramid->table.outputs.size(), maps.size());
   for (size_t i = 0; i < maps.size(); ++i) EXPECT_EQ(pyramid->table.outputs[i]->name, maps[maps.size() - 1 - i]);
   EXPECT_TRUE(pyramid->table.labels.empty());
   for (const auto& tap : pyramid->table.taps) EXPECT_NE(tap->name, "pooled");
-  o.features = {0};
+  o.settings.set("features", 0);
   EXPECT_LT(convert_to_graph(o)->table.operators.size(), pyramid->table.operators.size());
 }
 

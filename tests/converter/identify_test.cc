@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "models/resnet/resnet.h"
+#include "models/families.h"
+#include "models/vision/resnet/resnet.h"
 #include "tests/converter/memory_checkpoint.h"
 
 namespace ferry {
@@ -53,46 +54,46 @@ std::shared_ptr<MemoryCheckpoint> basic_resnet(std::vector<int> layers, bool tra
 TEST(Identify, FindsTheVariantByAnyOfItsNames) {
   const auto checkpoint = basic_resnet({2, 2, 2, 2});
   for (const char* name : {"resnet18", "resnet18.a1_in1k", "timm/resnet18", "timm/resnet18.a1_in1k"})
-    EXPECT_EQ(identify(*checkpoint, name).variant->hub, "timm/resnet18.a1_in1k") << name;
-  EXPECT_EQ(identify(*checkpoint, "resnet18.a2_in1k").variant->hub, "timm/resnet18.a2_in1k");
-  const Identified torchvision = identify(*checkpoint, "torchvision/resnet18");
+    EXPECT_EQ(identify(families(), *checkpoint, name).variant->hub, "timm/resnet18.a1_in1k") << name;
+  EXPECT_EQ(identify(families(), *checkpoint, "resnet18.a2_in1k").variant->hub, "timm/resnet18.a2_in1k");
+  const Identified torchvision = identify(families(), *checkpoint, "torchvision/resnet18");
   EXPECT_EQ(torchvision.variant->hub, "torchvision/resnet18.v1");
   EXPECT_EQ(torchvision.naming->framework, "torchvision");
 }
 
 TEST(Identify, ABareArchitectureFollowsTheNamesOfTheCheckpoint) {
   const auto checkpoint = basic_resnet({2, 2, 2, 2}, true);
-  const Identified found = identify(*checkpoint, "resnet18");
+  const Identified found = identify(families(), *checkpoint, "resnet18");
   EXPECT_EQ(found.variant->hub, "microsoft/resnet-18");
   EXPECT_EQ(found.naming->framework, "transformers");
   // A variant that is named stays, whosoever names the keys bear.
-  EXPECT_EQ(identify(*checkpoint, "resnet18.a1_in1k").variant->framework, "timm");
-  EXPECT_EQ(identify(*checkpoint, "resnet18.a1_in1k").naming->framework, "transformers");
+  EXPECT_EQ(identify(families(), *checkpoint, "resnet18.a1_in1k").variant->framework, "timm");
+  EXPECT_EQ(identify(families(), *checkpoint, "resnet18.a1_in1k").naming->framework, "transformers");
 }
 
 TEST(Identify, WithoutANameKeysAndShapesDecide) {
-  EXPECT_EQ(identify(basic_resnet({2, 2, 2, 2})).variant->name(), "resnet18.a1_in1k");
-  EXPECT_EQ(identify(basic_resnet({3, 4, 6, 3})).variant->name(), "resnet34.a1_in1k");
-  EXPECT_EQ(identify(basic_resnet({3, 4, 6, 3}, true)).variant->hub, "microsoft/resnet-34");
+  EXPECT_EQ(identify(families(), basic_resnet({2, 2, 2, 2})).variant->name(), "resnet18.a1_in1k");
+  EXPECT_EQ(identify(families(), basic_resnet({3, 4, 6, 3})).variant->name(), "resnet34.a1_in1k");
+  EXPECT_EQ(identify(families(), basic_resnet({3, 4, 6, 3}, true)).variant->hub, "microsoft/resnet-34");
 }
 
 TEST(Identify, AnUnknownDepthIsNoKnownModel) {
-  const std::string message = complaint([] { identify(basic_resnet({2, 2, 2, 3})); });
+  const std::string message = complaint([] { identify(families(), basic_resnet({2, 2, 2, 3})); });
   EXPECT_TRUE(message.starts_with("model.safetensors has the keys of a ResNet, but fits none that is known here"))
       << message;
 }
 
 TEST(Identify, UnknownNamesAndForeignKeysAreRefused) {
   EXPECT_EQ(complaint([] {
-              identify(*basic_resnet({2, 2, 2, 2}), "resnet19");
+              identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet19");
             }),
             "no model is called 'resnet19': `ferry models` lists those known");
   const auto foreign = with_keys({{"body.0.weight", {64, 3, 3, 3}}});
-  EXPECT_EQ(complaint([&] { identify(*foreign, "resnet18"); }),
+  EXPECT_EQ(complaint([&] { identify(families(), *foreign, "resnet18"); }),
             "model.safetensors: the keys are not those of a ResNet (timm, torchvision, transformers): there is no "
             "'layer1.0.conv1.weight', for example");
   const auto nothing = with_keys({{"something.else", {1}}});
-  EXPECT_EQ(complaint([&] { identify(nothing); }),
+  EXPECT_EQ(complaint([&] { identify(families(), nothing); }),
             "model.safetensors has the keys of no model known here: `ferry models` lists them");
 }
 
@@ -118,12 +119,12 @@ TEST(ResNetConfig, RefusesWhatIsNotBuiltHere) {
 
 TEST(Variants, BearUniqueNamesAndAFrameworkThatTheFamilyCanRead) {
   std::set<std::string> names;
-  for (const Family& family : families()) {
-    for (const Variant& variant : family.variants()) {
-      EXPECT_TRUE(names.insert(variant.framework + "/" + variant.name()).second) << variant.name();
+  for (const Family* family : families()) {
+    for (const Variant* variant : family->variants()) {
+      EXPECT_TRUE(names.insert(variant->framework + "/" + variant->name()).second) << variant->name();
       bool readable = false;
-      for (const Naming& naming : family.namings()) readable = readable || naming.framework == variant.framework;
-      EXPECT_TRUE(readable) << variant.name() << " of " << variant.framework;
+      for (const Naming& naming : family->namings()) readable = readable || naming.framework == variant->framework;
+      EXPECT_TRUE(readable) << variant->name() << " of " << variant->framework;
     }
   }
 }

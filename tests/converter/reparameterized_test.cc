@@ -5,8 +5,8 @@
 
 #include "converter/passes/passes.h"
 #include "converter/reference/interpreter.h"
-#include "models/fastvit/fastvit.h"
-#include "models/repvit/repvit.h"
+#include "models/vision/fastvit/fastvit.h"
+#include "models/vision/repvit/repvit.h"
 #include "tests/converter/memory_checkpoint.h"
 
 namespace ferry {
@@ -47,8 +47,8 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const Parameter& p : c.parameters) file->add(p.key, p.shape, values(p.key, p.shape));
   constexpr int kSize = 64;
-  const Variant variant{.height = kSize, .width = kSize};
-  const BuildOptions options{.variant = variant, .height = kSize, .width = kSize};
+  const PictureVariant variant{.height = kSize, .width = kSize};
+  const PictureOptions options{.variant = variant, .height = kSize, .width = kSize};
   Graph graph;
   Ledger ledger(file, (repvit ? repvit::namings() : fastvit::namings()).front());
   const Weights w(graph, ledger);

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "converter/checkpoint/safetensors.h"
-#include "converter/convert.h"
 #include "converter/reference/interpreter.h"
+#include "models/families.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry {
@@ -119,15 +119,15 @@ TEST(SuperResolution, RefusesWhatDoesNotFit) {
             "net.safetensors as realesr_general_x4v3.wdn: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' "
             "needs [64,64,3,3]");
   options.model = "realesr_animevideov3_x3";
-  options.in_chans = 1;
+  options.settings.set("in-chans", 1);
   EXPECT_EQ(refusal(options),
             "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes pictures of 3 channels, not 1");
-  options.in_chans.reset();
-  options.num_classes = 10;
+  options.settings = {};
+  options.settings.set("num-classes", 10);
   EXPECT_EQ(
       refusal(options),
       "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 has no classes to choose the number of");
-  options.num_classes.reset();
+  options.settings = {};
   EXPECT_EQ(refusal(options), "converted");
 }
 
@@ -157,8 +157,8 @@ int reach(const fs::path& checkpoint, int upscale) {
   constexpr int kSide = 81, kMiddle = 40;
   ConvertOptions options;
   options.checkpoint = checkpoint;
-  options.height = 3;  // three rows: enough for the columns to tell
-  options.width = kSide;
+  // Three rows: enough for the columns to tell.
+  options.settings.set("input-size", "3x" + std::to_string(kSide));
   const auto graph = convert_to_graph(options);
   reference::Array input{{1, 3, kSide, 3}, std::vector<double>(3 * kSide * 3, 0.0)};
   std::fill_n(input.values.begin() + (kSide + kMiddle) * 3, 3, 1e6);

@@ -1,12 +1,12 @@
-#include "converter/timm_config.h"
+#include "models/vision/timm_config.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
-#include "converter/convert.h"
 #include "converter/identify.h"
+#include "models/families.h"
 #include "tests/converter/memory_checkpoint.h"
 #include "tests/support/scratch_folder.h"
 
@@ -103,7 +103,7 @@ TEST_F(TimmResNet18, CropModeIsTheConfigs) {
 
 TEST_F(TimmResNet18, OptionsComeBeforeTheConfig) {
   ConvertOptions o = options(1000, R"({"architecture": "resnet18", "pretrained_cfg": {"input_size": [3, 160, 192]}})");
-  o.height = o.width = 96;
+  o.settings.set("input-size", 96);
   o.model = "resnet18.a1_in1k";
   o.source = "hf:org/name";
   const auto graph = convert_to_graph(o);
@@ -121,7 +121,7 @@ TEST(TimmConfig, RefusesWhatTimmDoesNotWrite) {
   const auto refusal = [](const char* pretrained) {
     const auto config =
         nlohmann::json::parse(R"({"architecture": "x", "pretrained_cfg": )" + std::string(pretrained) + "}");
-    return complaint([&] { with_timm_config(Variant{}, config); });
+    return complaint([&] { with_timm_config({}, config); });
   };
   EXPECT_EQ(refusal(R"({"interpolation": "random"})"),
             "config.json: the interpolation \"random\" is none of nearest, box, bilinear, hamming, bicubic, lanczos");

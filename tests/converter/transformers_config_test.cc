@@ -1,14 +1,14 @@
-#include "converter/transformers_config.h"
+#include "models/vision/transformers_config.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
-#include "converter/convert.h"
 #include "converter/identify.h"
-#include "models/mobilenetv2/mobilenetv2.h"
-#include "models/swin/swin.h"
+#include "models/families.h"
+#include "models/vision/mobilenetv2/mobilenetv2.h"
+#include "models/vision/swin/swin.h"
 #include "tests/converter/memory_checkpoint.h"
 #include "tests/support/scratch_folder.h"
 
@@ -19,7 +19,7 @@ using nlohmann::json;
 
 TEST(TransformersConfig, SaysInputAndEpsilon) {
   const json config = json::parse(R"({"num_channels": 1, "image_size": [96, 160], "layer_norm_eps": 1e-7})");
-  const Variant variant = with_transformers_config({}, config);
+  const PictureVariant variant = with_transformers_config({}, config);
   EXPECT_EQ(variant.in_chans, 1);
   EXPECT_EQ(variant.height, 96);
   EXPECT_EQ(variant.width, 160);
@@ -30,7 +30,7 @@ TEST(TransformersConfig, SaysInputAndEpsilon) {
 }
 
 TEST(TransformersConfig, TellsAClassifierFromABaseModel) {
-  const Variant variant{.num_classes = 21};
+  const PictureVariant variant{.num_classes = 21};
   const auto classes = [&](const char* text) { return transformers_classes(json::parse(text), variant); };
   EXPECT_EQ(classes(R"({})"), 21);
   EXPECT_EQ(classes(R"({"architectures": ["ViTModel"], "id2label": {"0": "LABEL_0", "1": "LABEL_1"}})"), 0);
@@ -127,19 +127,19 @@ class TransformersCheckpoint : public testing::Test {
 
 TEST_F(TransformersCheckpoint, OfDinov2IsKnownByItsKeys) {
   build("", 384, 14, 37 * 37, true);
-  EXPECT_EQ(identify(keys()).variant->hub, "facebook/dinov2-small");
+  EXPECT_EQ(identify(families(), keys()).variant->hub, "facebook/dinov2-small");
 }
 
 TEST_F(TransformersCheckpoint, OfDinov2WithAClassifierIsKnownByItsKeys) {
   build("dinov2.", 384, 14, 37 * 37, true);
   linear("classifier", 10, 768);
-  EXPECT_EQ(identify(keys()).variant->hub, "facebook/dinov2-small-imagenet1k-1-layer");
+  EXPECT_EQ(identify(families(), keys()).variant->hub, "facebook/dinov2-small-imagenet1k-1-layer");
 }
 
 TEST_F(TransformersCheckpoint, OfViTIsKnownByItsKeys) {
   build("vit.", 768, 16, 24 * 24, false);
   linear("classifier", 1000, 768);
-  EXPECT_EQ(identify(keys()).variant->hub, "google/vit-base-patch16-384");
+  EXPECT_EQ(identify(families(), keys()).variant->hub, "google/vit-base-patch16-384");
 }
 
 TEST_F(TransformersCheckpoint, IsConvertedForThePicturesOfItsProcessor) {

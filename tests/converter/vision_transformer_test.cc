@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/passes/passes.h"
-#include "models/dinov3/dinov3.h"
-#include "models/vit/vit.h"
+#include "models/vision/dinov3/dinov3.h"
+#include "models/vision/vit/vit.h"
 #include "tests/converter/torch_case.h"
 
 namespace ferry {
@@ -34,8 +34,8 @@ TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
   const std::string name = GetParam().name;
   const bool dinov3 = name.starts_with("dinov3");
   const auto file = torch_checkpoint(GetParam());
-  Variant variant{.height = dinov3 ? 32 : 8, .width = dinov3 ? 48 : 16};
-  const BuildOptions options{.variant = variant, .height = variant.height, .width = variant.width};
+  PictureVariant variant{.height = dinov3 ? 32 : 8, .width = dinov3 ? 48 : 16};
+  const PictureOptions options{.variant = variant, .height = variant.height, .width = variant.width};
   const Naming& naming = naming_of(dinov3 ? dinov3::namings() : vit::namings(), *file);
   Graph graph;
   Ledger ledger(file, naming);
@@ -143,7 +143,8 @@ std::vector<double> run_giant(const std::shared_ptr<const Checkpoint>& file, con
                               const std::string& framework, std::optional<int> num_classes) {
   const Naming& naming = naming_of(vit::namings(), *file);
   EXPECT_EQ(naming.framework, framework);
-  const Variant variant{.framework = framework, .height = 8, .width = 16};
+  PictureVariant variant;
+  variant.framework = framework;
   Graph graph;
   Ledger ledger(file, naming);
   vit::build(graph, Weights(graph, ledger), {.variant = variant, .num_classes = num_classes, .height = 8, .width = 16},

@@ -341,9 +341,9 @@ constexpr Fault kNone[] = {
     {"softmax_subgroup", "", "", "", softmax},
     {"concat", "", "", "", concat<1>},
     {"concat", "", "", "", concat<3>, true},
-    {"gather", "", "", "", transpose},
-    {"gather", "", "", "", pad, true},
-    {"gather", "", "", "", slice},
+    {"strided_copy", "", "", "", transpose},
+    {"strided_copy", "", "", "", pad, true},
+    {"strided_copy", "", "", "", slice},
     {"reshape", "", "", "", reshape, true},
 };
 
@@ -492,10 +492,10 @@ constexpr Fault kFaults[] = {
     {"concat", "concat.comp", "if (quad * 4 < push.first)", "if (false)", concat<3>},
     {"concat", "concat.comp", "[c % 4]", "[lane]", concat<3>},
     {"concat", "concat.comp", " + push.row_offset", "", concat<1>},
-    {"gather", "gather.comp", "at += c * push.stride[d]", "at += c", transpose},
-    {"gather", "gather.comp", "[e % 4]", "[lane]", slice},
-    {"gather", "gather.comp", "vec4(push.fill)", "vec4(0)", pad},
-    {"gather", "gather.comp", "at = push.base", "at = 0", slice, true},
+    {"strided_copy", "strided_copy.comp", "at += c * push.stride[d]", "at += c", transpose},
+    {"strided_copy", "strided_copy.comp", "[e % 4]", "[lane]", slice},
+    {"strided_copy", "strided_copy.comp", "vec4(push.fill)", "vec4(0)", pad},
+    {"strided_copy", "strided_copy.comp", "at = push.base", "at = 0", slice, true},
     {"reshape", "reshape.comp", "e % push.in_channels", "e % push.channels", reshape},
 };
 

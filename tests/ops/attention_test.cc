@@ -10,6 +10,7 @@ constexpr double kBound = 3e-6;
 struct Sizes {
   int32_t samples, queries, keys, heads, depth, width;
   int32_t kv_heads = 0;  // as many as heads
+  int32_t window = -1;   // causal from 0 on
 };
 
 std::vector<float> expect_attention(const Sizes& s, const std::vector<Operand>& biases = {}, double bound = kBound) {
@@ -17,6 +18,8 @@ std::vector<float> expect_attention(const Sizes& s, const std::vector<Operand>& 
   fbs::AttentionT p;
   p.heads = s.heads;
   p.kv_heads = kv_heads;
+  p.causal = s.window >= 0;
+  p.window = std::max(s.window, 0);
   p.scale = 2 / std::sqrt(static_cast<float>(s.depth));
   std::vector<Operand> operands = {input({s.samples, s.queries, s.heads * s.depth}, -2, 2),
                                    input({s.samples, s.keys, kv_heads * s.depth}, -2, 2),
@@ -72,6 +75,38 @@ TEST(Attention, TakesScoresWhoseExponentialsVanish) {
   expect_attention({2, 9, 60, 2, 8, 8}, {constant({2, 2, 9, 60}, -600, -500)}, 6e-5);
 }
 
+TEST(Attention, SeesNoLaterKeys) {
+  expect_attention({.samples = 2, .queries = 9, .keys = 9, .heads = 3, .depth = 8, .width = 8, .window = 0});
+  expect_attention({.samples = 1, .queries = 70, .keys = 333, .heads = 2, .depth = 20, .width = 12, .window = 0});
+  expect_attention({.samples = 1, .queries = 300, .keys = 300, .heads = 2, .depth = 7, .width = 5, .window = 0});
+  expect_attention(
+      {.samples = 2, .queries = 33, .keys = 67, .heads = 4, .depth = 20, .width = 40, .kv_heads = 2, .window = 0},
+      {constant({2, 4, 33, 67}, -3, 3)});
+}
+
+TEST(Attention, SeesNoKeysBeforeTheWindow) {
+  for (const int32_t window : {1, 5, 64, 65, 1000}) {
+    SCOPED_TRACE(window);
+    expect_attention({.samples = 1, .queries = 150, .keys = 400, .heads = 2, .depth = 8, .width = 8, .window = window});
+  }
+  expect_attention(
+      {.samples = 2, .queries = 60, .keys = 60, .heads = 4, .depth = 16, .width = 4, .kv_heads = 2, .window = 7});
+}
+
+// Few queries read keys and values where they lie.
+TEST(Attention, TakesOneQueryMore) {
+  for (const int32_t keys : {1, 2, 17, 255, 256, 700}) {
+    SCOPED_TRACE(keys);
+    expect_attention(
+        {.samples = 2, .queries = 1, .keys = keys, .heads = 8, .depth = 8, .width = 8, .kv_heads = 4, .window = 0});
+    expect_attention({.samples = 1, .queries = 1, .keys = keys, .heads = 3, .depth = 37, .width = 21, .window = 100});
+  }
+  expect_attention(
+      {.samples = 1, .queries = 4, .keys = 300, .heads = 4, .depth = 64, .width = 64, .kv_heads = 2, .window = 0});
+  expect_attention({.samples = 1, .queries = 5, .keys = 30, .heads = 2, .depth = 5, .width = 3, .window = 2},
+                   {constant({1, 2, 5, 30}, -3, 3)});
+}
+
 TEST(AttentionOracle, CountsByHand) {
   fbs::AttentionT p;
   p.scale = 2;
@@ -82,6 +117,12 @@ TEST(AttentionOracle, CountsByHand) {
   EXPECT_NEAR(plain.values[1], 14, 1e-6);
   EXPECT_NEAR(even.values[0], 2, 1e-6);
   EXPECT_NEAR(even.values[1], 12, 1e-6);
+  p.causal = true;
+  const reference::Array causal = oracle(p, {{{1, 2, 1}, {1, 1}}, k, v});
+  EXPECT_EQ(causal.values[1], 8);  // the first query: the first value
+  EXPECT_NEAR(causal.values[3], 14, 1e-6);
+  p.window = 1;
+  EXPECT_EQ(oracle(p, {{{1, 2, 1}, {1, 1}}, k, v}).values[3], 16);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "sdk/graph/session.h"
-#include "sdk/graph/shape_rules.h"
+#include "sdk/operators/shape_rules.h"
 #include "tests/ops/harness.h"
 #include "tests/support/gpus.h"
 

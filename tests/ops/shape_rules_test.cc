@@ -1,6 +1,6 @@
 // What shape follows, and which parameters and inputs are refused with which sentence.
-#include "sdk/graph/shape_rules.h"
-#include "sdk/graph/type_rules.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type_rules.h"
 
 #include <gtest/gtest.h>
 
@@ -453,6 +453,48 @@ TEST(TypeRules, SayWhatAnOperatorTakes) {
          "gather: input 0 is of type Float16, expected Float32 or Int32");
 }
 
+TEST(ShapeRules, CausalAttention) {
+  const auto attention = [](bool causal, int32_t window) {
+    return with<fbs::AttentionT>([=](fbs::AttentionT& p) { p.causal = causal, p.window = window; });
+  };
+  expect_shape(attention(true, 3), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, {1, 4, 8});
+  expect_refusal(attention(true, 0), {{1, 4, 8}, {1, 3, 8}, {1, 3, 8}}, FERRY_SHAPE_MISMATCH,
+                 "attention: causal with 4 queries and 3 keys, expected no more queries than keys");
+  expect_refusal(attention(true, -1), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT,
+                 "attention: the window is -1, expected 0 or more, and 0 where attention is not causal");
+  expect_refusal(attention(false, 1), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT,
+                 "attention: the window is 1, expected 0 or more, and 0 where attention is not causal");
+}
+
+TEST(ShapeRules, States) {
+  const std::vector<StateShape> states = {{.bound = {1, 10, 4}, .axis = 1},
+                                          {.bound = {1, 10, 4}, .axis = 1, .length = 7}};
+  Shape output;
+  const auto infer = [&](auto params, const Shape& x) {
+    fbs::OperatorT op;
+    op.params.Set(std::move(params));
+    return infer_shape(*SerializedOp(op), std::span(&x, 1), &output, states).message();
+  };
+  const auto append = [](uint32_t state) { return with<fbs::AppendT>([=](auto& p) { p.state = state; }); };
+  const auto positions = [](uint32_t state, int axis) {
+    return with<fbs::PositionsT>([=](auto& p) { p.state = state, p.axis = axis; });
+  };
+  EXPECT_EQ(infer(append(0), {1, 3, 4}), "");
+  EXPECT_EQ(to_string(output), "[1,3,4]");
+  EXPECT_EQ(infer(append(1), {1, 3, 4}), "");
+  EXPECT_EQ(to_string(output), "[1,10,4]");
+  EXPECT_EQ(infer(positions(1, 0), {3, 4}), "");
+  EXPECT_EQ(to_string(output), "[3]");
+  EXPECT_EQ(infer(append(2), {1, 3, 4}), "append: state 2 of 2 does not exist");
+  EXPECT_EQ(infer(append(0), {1, 3, 5}),
+            "append: input [1,3,5] does not fit state 0, which grows to [1,10,4] along dimension 1");
+  EXPECT_EQ(infer(append(0), {3, 4}),
+            "append: input [3,4] does not fit state 0, which grows to [1,10,4] along dimension 1");
+  EXPECT_EQ(infer(append(1), {1, 4, 4}), "append: state 1 holds 7 of at most 10, there is no room for 4 more");
+  EXPECT_EQ(infer(positions(1, 1), {1, 4}), "positions: state 1 holds 7 of at most 10, there is no room for 4 more");
+  EXPECT_EQ(infer(positions(0, 2), {1, 4}), "positions: axis is 2, the input [1,4]");
+}
+
 TEST(ShapeRules, RefusesOperatorsWithoutParameters) {
   Shape output;
   const SerializedOp none{fbs::OperatorT()};
@@ -469,7 +511,8 @@ TEST(ShapeRules, RefusesOperatorsOfALaterVersion) {
   Shape output;
   const Status status = infer_shape(*flatbuffers::GetRoot<fbs::Operator>(builder.GetBufferPointer()), {}, &output);
   EXPECT_EQ(status.code(), FERRY_UNSUPPORTED);
-  EXPECT_EQ(status.message(), "operator type 31 is unknown to this version");
+  EXPECT_EQ(status.message(),
+            "operator type " + std::to_string(static_cast<int>(later)) + " is unknown to this version");
 }
 
 TEST(ShapeRules, EveryOperatorHasAName) {

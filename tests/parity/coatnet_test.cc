@@ -8,7 +8,7 @@
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
-#include "converter/convert.h"
+#include "models/families.h"
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/support/paths.h"
@@ -28,9 +28,8 @@ TEST_P(CoAtNet, EveryTapIsInBounds) {
   ConvertOptions options;
   options.checkpoint = scratch.path() / "model.safetensors";
   options.model = GetParam();
-  options.num_classes = 10;
-  options.height = 64;
-  options.width = 96;
+  options.settings.set("num-classes", 10);
+  options.settings.set("input-size", "64x96");
   options.output = scratch.path() / "model.ferry";
   make_checkpoint(folder / "manifest.json", options.checkpoint);
   for (const bool keep_taps : {true, false}) {

@@ -14,8 +14,8 @@
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
 #include "converter/checkpoint/safetensors.h"
-#include "converter/convert.h"
 #include "converter/pack/pack.h"
+#include "models/families.h"
 #include "sdk/model/model.h"
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
@@ -53,7 +53,7 @@ class Family : public ::testing::TestWithParam<Case> {
     ConvertOptions options;
     options.checkpoint = checkpoint;
     options.model = GetParam().model;
-    options.in_chans = GetParam().in_chans;
+    options.settings.set("in-chans", GetParam().in_chans);
     options.keep_taps = keep_taps;
     options.output = folder_.path() / (keep_taps ? "taps.ferry" : "release.ferry");
     convert(options);

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "converter/convert.h"
 #include "converter/pack/pack.h"
+#include "models/families.h"
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
 #include "tests/support/gpus.h"

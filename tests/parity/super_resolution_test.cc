@@ -13,7 +13,7 @@
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
-#include "converter/convert.h"
+#include "models/families.h"
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"

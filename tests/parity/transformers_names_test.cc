@@ -12,10 +12,10 @@
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
 #include "converter/checkpoint/safetensors.h"
-#include "converter/convert.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
-#include "models/vit/vit.h"
+#include "models/families.h"
+#include "models/vision/vit/vit.h"
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
@@ -306,8 +306,9 @@ TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
                               .layer_scale = true,
                               .entries = vit::Entries::ClassToken,
                               .class_and_mean = true};
-  const Variant variant{.framework = "transformers", .num_classes = 0};
-  const BuildOptions options{
+  PictureVariant variant;
+  variant.framework = "transformers";
+  const PictureOptions options{
       .variant = variant, .num_classes = 0, .height = 70, .width = 98, .input_name = "pixel_values"};
   const auto naming = std::find_if(vit::namings().begin(), vit::namings().end(), [&](const Naming& n) {
     return std::all_of(n.probes.begin(), n.probes.end(), [&](const auto& key) { return tensors.contains(key); });
@@ -397,7 +398,7 @@ TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
   options.checkpoint = folder.path() / "timm.safetensors";
   options.output = folder.path() / "timm.ferry";
   options.model = "mobilenetv2_100";
-  options.height = options.width = 257;
+  options.settings.set("input-size", 257);
   make_checkpoint(shared_dir() / "fixtures" / "timm_mobilenetv2_100" / "manifest.json", options.checkpoint);
   convert(options);
   Fixture fixture;

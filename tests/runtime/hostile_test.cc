@@ -10,8 +10,8 @@
 #include <cstring>
 #include <iostream>
 
-#include "sdk/graph/shape_rules.h"
 #include "sdk/model/model.h"
+#include "sdk/operators/shape_rules.h"
 #include "tests/support/blobs.h"
 
 namespace ferry::testing {

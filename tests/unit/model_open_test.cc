@@ -272,6 +272,12 @@ const GraphCase kGraphCases[] = {
     {"buffer_outside", [](Parts& p) { p.model.buffers.back()->offset += 1 << 20; }, FERRY_CORRUPT,
      "reach past the data"},
     {"buffer_wraps", [](Parts& p) { p.model.buffers.back()->offset = ~uint64_t{0} - 63; }, FERRY_CORRUPT, "reach past"},
+    {"packed_buffer",
+     [](Parts& p) {
+       p.model.packed.push_back(std::make_unique<fbs::PackedT>());
+       p.model.packed[0]->buffer = 99;
+     },
+     FERRY_CORRUPT, "packed weights 0: buffer 99 of"},
     {"buffer_size_wraps", [](Parts& p) { p.model.buffers.back()->size = ~uint64_t{0}; }, FERRY_CORRUPT, "reach past"},
     {"buffer_overlaps", [](Parts& p) { p.model.buffers[2]->offset = 0; }, FERRY_CORRUPT, "before the padded buffer 1"},
     {"buffer_unpadded", [](Parts& p) { p.data.resize(p.model.buffers.back()->offset + p.model.buffers.back()->size); },

@@ -70,6 +70,7 @@ typedef enum ferry_status {
   /* 300: the machine had too little */
   FERRY_OUT_OF_MEMORY = 300,
   FERRY_MEMORY_LIMIT = 301, /* the plan needs more than ferry_session_options.memory_limit */
+  FERRY_STATE_FULL = 302,   /* a state cannot hold as much as a run would append */
   /* 400: the run ended early */
   FERRY_CANCELLED = 400,
   FERRY_BACKEND_ERROR = 401,

@@ -1,0 +1,43 @@
+// What image classifiers share: the picture in, the classes out.
+#pragma once
+
+#include "converter/graph/ops.h"
+#include "models/vision/picture_family.h"
+
+namespace ferry {
+
+// N,H,W,in_chans of float32.
+inline Tensor picture_input(Graph& graph, const PictureOptions& options) {
+  return graph.add_input(options.input_name, {1, options.height, options.width, options.in_chans}, fbs::Layout::NCHW);
+}
+
+// Does the checkpoint's classifier have as many classes as expected?
+inline void check_classes(int found, const Weights& w, const PictureOptions& options) {
+  if (found != options.num_classes.value_or(found))
+    fail("classifier '%s' has %d classes, expected %d: say --num-classes %d if the checkpoint is right",
+         w.name().c_str(), found, *options.num_classes, found);
+}
+
+// The output: "logits" of linear layer `w`, or with no classes asked for "pooled" itself, an Identity in the place of
+// `w`.
+inline void classify(Tensor pooled, const Weights& w, const PictureOptions& options) {
+  Graph& graph = w.graph();
+  graph.add_tap("pooled", pooled, fbs::Layout::Same, kBlock);
+  if (options.num_classes == 0) {
+    w.discard();
+    graph.add_tap("logits", tap(pooled, w), fbs::Layout::Same, kBlock);
+    graph.add_output("pooled", pooled, fbs::Layout::Same);
+    return;
+  }
+  const Tensor logits = linear(pooled, w);
+  check_classes(channels(logits), w, options);
+  graph.add_output("logits", logits, fbs::Layout::Same);
+}
+
+// transformers' models without a classifier give the last map or tokens, too.
+inline void add_last_hidden_state(Tensor x, fbs::Layout layout, const PictureOptions& options) {
+  if (options.num_classes == 0 && options.variant.framework == "transformers")
+    x.graph->add_output("last_hidden_state", x, layout);
+}
+
+}  // namespace ferry

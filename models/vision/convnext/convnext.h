@@ -1,0 +1,36 @@
+// ConvNeXt (Liu et al., arXiv:2201.03545), ConvNeXt V2 (Woo et al., arXiv:2301.00808) and the ConvNeXts of DINOv3
+// (Siméoni et al., arXiv:2508.10104), in timm's names. Naming tables read transformers' checkpoints of all three.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::convnext {
+
+enum class Stem {
+  Patch,          // 4x4 with stride 4
+  Overlap,        // two 3x3 with stride 2
+  OverlapTiered,  // the first of them half as wide
+};
+
+struct Config {
+  const char* architecture;
+  int depths[4];
+  int widths[4];
+  bool v2 = false;  // global response normalization in the MLP, no LayerScale
+  Stem stem = Stem::Patch;
+  bool norm_first = false;  // the head normalizes before it pools
+  int head_hidden = 0;      // above 0: the head has a further layer of this width
+  double epsilon = 1e-6;
+  bool tokens =
+      false;  // the head norms the pooled map and every place of the last one: transformers' DINOv3ConvNextModel
+};
+const Config& config_of(const std::string& architecture);
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+// The same of any configuration.
+void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
+std::string architecture_of(const nlohmann::json& config);
+
+}  // namespace ferry::convnext

@@ -1,0 +1,47 @@
+// What networks from picture to picture share: their variants' entries, the input, and the recipes around them.
+#pragma once
+
+#include "converter/graph/ops.h"
+#include "models/vision/picture_family.h"
+
+namespace ferry {
+
+inline PictureVariant image_to_image_variant(const std::string& architecture, const std::string& tag,
+                                             const std::string& framework, const std::string& hub) {
+  PictureVariant variant;
+  variant.architecture = architecture;
+  variant.tag = tag;
+  variant.framework = framework;
+  variant.hub = hub;
+  variant.num_classes = 0;
+  variant.height = variant.width = 128;  // any size will do
+  variant.imagenet_labels = false;
+  return variant;
+}
+
+struct ImageToImage {
+  int upscale = 1;
+  int halo = 0;      // input pixels beyond a tile's edge that can reach its output
+  float levels = 1;  // what white is, on both sides of the network
+};
+
+// The network's input, of any height and width, and the graph's recipes for pictures on either side.
+inline Tensor image_to_image_input(Graph& graph, const PictureOptions& options, fbs::Layout layout,
+                                   const ImageToImage& recipe) {
+  const std::string name = options.variant.name();
+  if (options.in_chans != 3) fail("%s takes pictures of 3 channels, not %d", name.c_str(), options.in_chans);
+  if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  fbs::PostprocessT& after = *graph.table.postprocess;
+  after.task = fbs::Task::ImageToImage;
+  after.upscale = recipe.upscale;
+  after.halo = recipe.halo;
+  if (recipe.levels != 1) {
+    graph.table.preprocess->mean = after.mean = {0, 0, 0};
+    graph.table.preprocess->std = after.std = std::vector<float>(3, 1 / recipe.levels);
+  }
+  return graph.add_input(options.input_name, {1, options.height, options.width, 3}, layout);
+}
+
+}  // namespace ferry

@@ -1,0 +1,23 @@
+// MobileNetV2 (Sandler et al., arXiv:1801.04381), in timm's names; naming tables read torchvision's and
+// transformers' checkpoints.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::mobilenetv2 {
+
+struct Config {
+  const char* architecture;
+  double width = 1;           // channel multiplier
+  double depth = 1;           // block multiplier, rounded up; first and last stage excepted
+  bool fixed_ends = false;    // stem and head keep their 32 and 1280 channels whatever the width
+  bool same_padding = false;  // as TensorFlow pads
+};
+const Config& config_of(const std::string& architecture);
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+std::string architecture_of(const nlohmann::json& config);
+
+}  // namespace ferry::mobilenetv2

@@ -1,0 +1,89 @@
+#include <nlohmann/json.hpp>
+
+#include "converter/error.h"
+#include "models/vision/mobilenetv2/mobilenetv2.h"
+#include "models/vision/published.h"
+
+namespace ferry::mobilenetv2 {
+namespace {
+
+constexpr Config kConfigs[] = {
+    {.architecture = "mobilenetv2_035", .width = 0.35},
+    {.architecture = "mobilenetv2_050", .width = 0.5},
+    {.architecture = "mobilenetv2_075", .width = 0.75},
+    {.architecture = "mobilenetv2_100"},
+    {.architecture = "mobilenetv2_110d", .width = 1.1, .depth = 1.2, .fixed_ends = true},
+    {.architecture = "mobilenetv2_120d", .width = 1.2, .depth = 1.4, .fixed_ends = true},
+    {.architecture = "mobilenetv2_140", .width = 1.4},
+    {.architecture = "mobilenet_v2"},  // as torchvision calls mobilenetv2_100
+    {.architecture = "mobilenet_v2_0.35", .width = 0.35, .same_padding = true},
+    {.architecture = "mobilenet_v2_0.75", .width = 0.75, .same_padding = true},
+    {.architecture = "mobilenet_v2_1.0", .same_padding = true},
+    {.architecture = "mobilenet_v2_1.4", .width = 1.4, .same_padding = true},
+};
+
+// "google/mobilenet_v2_1.0_224": TensorFlow's weights, with its class for the background; settings as in its
+// preprocessor_config.json.
+PictureVariant google(const std::string& width, int size) {
+  const std::string architecture = "mobilenet_v2_" + width;
+  PictureVariant variant = transformers(architecture, "", "google/" + architecture + "_" + std::to_string(size),
+                                        {.num_classes = 1001,
+                                         .size = size,
+                                         .crop_pct = size / (size + 32.0),
+                                         .filter = fbs::Filter::Bilinear,
+                                         .pixels = Pixels::Inception});
+  variant.layer_norm_eps = 1e-3;
+  return variant;
+}
+
+// Settings as in timm's pretrained configurations and torchvision's weight transforms.
+std::vector<PictureVariant> make_variants() {
+  std::vector<PictureVariant> all = {
+      timm("mobilenetv2_035", ""),
+      timm("mobilenetv2_050", "lamb_in1k"),
+      timm("mobilenetv2_075", ""),
+      timm("mobilenetv2_100", "ra_in1k"),
+      timm("mobilenetv2_110d", "ra_in1k"),
+      timm("mobilenetv2_120d", "ra_in1k"),
+      timm("mobilenetv2_140", "ra_in1k"),
+      torchvision("mobilenet_v2", "v2", {.crop_pct = 0.965}),
+      torchvision("mobilenet_v2", "v1"),
+      google("1.0", 224),
+      google("1.4", 224),
+      google("0.75", 160),
+      google("0.35", 96),
+  };
+  // TensorFlow's published weights under torchvision's names: pictures on -1..1.
+  all.push_back(torchvision("mobilenet_v2", "tf", {.crop_pct = 1, .pixels = Pixels::Inception}));
+  all.back().hub.clear();
+  return all;
+}
+
+}  // namespace
+
+const Config& config_of(const std::string& architecture) {
+  for (const Config& config : kConfigs)
+    if (architecture == config.architecture) return config;
+  fail("no MobileNetV2 is called '%s'", architecture.c_str());
+}
+
+std::span<const PictureVariant> variants() {
+  static const std::vector<PictureVariant> all = make_variants();
+  return all;
+}
+
+std::string architecture_of(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "mobilenet_v2") return "";
+  const bool plain = config.value("tf_padding", true) && config.value("first_layer_is_expansion", true) &&
+                     config.value("finegrained_output", true) && config.value("output_stride", 32) == 32 &&
+                     config.value("expand_ratio", 6.0) == 6 && config.value("depth_divisible_by", 8) == 8 &&
+                     config.value("min_depth", 8) == 8 && config.value("hidden_act", "relu6") == "relu6";
+  for (const Config& known : kConfigs)
+    if (plain && known.same_padding && known.width == config.value("depth_multiplier", 1.0)) return known.architecture;
+  fail(
+      "config.json describes a MobileNetV2 that is none of those known here (depth_multiplier, tf_padding, "
+      "first_layer_is_expansion, finegrained_output, output_stride, expand_ratio, depth_divisible_by, min_depth or "
+      "hidden_act differs): the known ones have a depth_multiplier of 0.35, 0.75, 1.0 or 1.4");
+}
+
+}  // namespace ferry::mobilenetv2

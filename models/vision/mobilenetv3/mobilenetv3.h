@@ -1,0 +1,22 @@
+// MobileNetV3 large and small (Howard et al., arXiv:1905.02244), in timm's names; naming tables read torchvision's
+// checkpoints.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::mobilenetv3 {
+
+struct Config {
+  const char* architecture;
+  bool large;
+  double width = 1;      // channel multiplier
+  bool minimal = false;  // 3x3 kernels, relu, no squeeze-and-excitation
+};
+// Of "mobilenetv3_small_100", "tf_mobilenetv3_small_100" and torchvision's "mobilenet_v3_small" alike.
+const Config& config_of(const std::string& architecture);
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::mobilenetv3

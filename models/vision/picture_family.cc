@@ -1,0 +1,277 @@
+#include "models/vision/picture_family.h"
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "converter/checkpoint/json.h"
+#include "models/vision/timm_config.h"
+#include "models/vision/transformers_config.h"
+
+namespace ferry {
+namespace {
+
+using nlohmann::json;
+
+const PictureVariant& as_picture(const Variant& variant) { return static_cast<const PictureVariant&>(variant); }
+
+// All that decides what is built.
+struct Plan {
+  PictureVariant variant;
+  std::optional<int> num_classes;
+  int in_chans = 3, height = 224, width = 224;
+  std::string input_name;
+  fbs::PreprocessT recipe;
+  json config;
+  std::vector<int> features;
+  bool unit_length = false;
+  std::filesystem::path labels;
+
+  PictureOptions options() const {
+    return {.variant = variant,
+            .num_classes = num_classes,
+            .in_chans = in_chans,
+            .height = height,
+            .width = width,
+            .input_name = input_name};
+  }
+};
+
+std::vector<std::string> read_labels(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("%s: cannot be read", path.string().c_str());
+  std::vector<std::string> labels;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    labels.push_back(line);
+  }
+  return labels;
+}
+
+// The tensors that the graph's outputs are computed from.
+std::set<int> ancestors_of_outputs(const Graph& graph) {
+  std::set<int> needed;
+  for (const auto& output : graph.table.outputs) needed.insert(static_cast<int>(output->tensor));
+  for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op)
+    if (needed.contains((*op)->outputs.front())) needed.insert((*op)->inputs.begin(), (*op)->inputs.end());
+  return needed;
+}
+
+// The pyramid's maps become the outputs; what only the classifier needed is dead code then.
+void output_features(Graph& graph, const std::vector<int>& features) {
+  auto& table = graph.table;
+  table.outputs.clear();
+  for (const int index : features) {
+    const std::string name = "feat/" + std::to_string(index);
+    int maps = 0;
+    const fbs::PortT* map = nullptr;
+    for (const auto& tap : table.taps) {
+      maps += tap->name.starts_with("feat/");
+      if (tap->name == name) map = tap.get();
+    }
+    if (!map && maps == 0) fail("--features %d: the network has no pyramid of feature maps", index);
+    if (!map) fail("--features %d: the network has feature maps 0 to %d", index, maps - 1);
+    graph.add_output(name, {&graph, static_cast<int>(map->tensor)}, map->source_layout);
+  }
+  const std::set<int> needed = ancestors_of_outputs(graph);
+  std::erase_if(table.taps, [&](const auto& tap) { return !needed.contains(static_cast<int>(tap->tensor)); });
+  table.postprocess = nullptr;
+  table.labels.clear();
+}
+
+std::vector<std::string> labels_for(const Plan& plan, int classes) {
+  std::vector<std::string> labels;
+  if (!plan.labels.empty()) {
+    labels = read_labels(plan.labels);
+    if (labels.size() != static_cast<size_t>(classes))
+      fail("%s has %zu lines, but the network has %d classes", plan.labels.string().c_str(), labels.size(), classes);
+    return labels;
+  }
+  if (is_timm_config(plan.config)) labels = timm_labels(plan.config);
+  // transformers' TimmWrapper writes both forms in one.
+  if (labels.empty() && plan.config.is_object()) labels = transformers_labels(plan.config);
+  if (labels.empty() && plan.variant.imagenet_labels) labels = imagenet_labels();
+  return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
+}
+
+void add_recipes(Graph& graph, const Plan& plan) {
+  auto& table = graph.table;
+  const std::string name = plan.variant.name();
+  if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.recipe);
+  const fbs::PortT& output = *table.outputs.front();
+  const Shape shape = graph.shape(static_cast<int>(output.tensor));
+  const bool classes = output.name == "logits" && shape.rank == 2;
+  if (classes) table.labels = labels_for(plan, shape[1]);
+  if (!classes && !plan.labels.empty()) fail("--labels: %s as converted here gives no classes", name.c_str());
+  if (!table.postprocess) {
+    table.postprocess = std::make_unique<fbs::PostprocessT>();
+    fbs::PostprocessT& post = *table.postprocess;
+    if (classes) {
+      const bool several =
+          plan.config.is_object() && plan.config.value("problem_type", json()) == "multi_label_classification";
+      post.task = several ? fbs::Task::MultiLabel : fbs::Task::Classification;
+      post.top = std::min(post.top, shape[1]);
+    } else if (shape.rank == 2) {
+      post.task = fbs::Task::Embedding;
+      post.unit_length = plan.unit_length;
+    }
+  }
+  if (plan.unit_length && !table.postprocess->unit_length)
+    fail("--unit-length: %s as converted here gives no embedding", name.c_str());
+}
+
+// The config.json beside the checkpoint, where it is about this network; null otherwise.
+json config_of(const Request& request) {
+  if (!request.config.is_object()) return nullptr;
+  if (request.naming.framework == "transformers") return request.config;
+  const bool same = request.naming.framework == "timm" && is_timm_config(request.config) &&
+                    request.config["architecture"] == request.variant.architecture;
+  return same ? request.config : nullptr;
+}
+
+Plan plan_of(const Request& request) {
+  Plan plan{.variant = as_picture(request.variant),
+            .num_classes = {},
+            .input_name = request.naming.input,
+            .recipe = {},
+            .config = config_of(request),
+            .features = request.settings.integers("features"),
+            .unit_length = request.settings.has("unit-length"),
+            .labels = request.labels};
+  const std::optional<int> asked_classes = request.settings.integer("num-classes", 0);
+  const std::optional<int> asked_chans = request.settings.integer("in-chans", 1, 64);
+  const std::optional<Settings::Size> asked_size = request.settings.size("input-size");
+
+  PictureVariant& variant = plan.variant;
+  plan.num_classes = variant.num_classes;
+  if (is_timm_config(plan.config)) {
+    variant = with_timm_config(variant, plan.config);
+    plan.num_classes = variant.num_classes;
+  } else if (plan.config.is_object()) {
+    variant = with_transformers_config(variant, plan.config);
+    plan.num_classes = transformers_classes(plan.config, variant);
+  }
+  // transformers says beside the checkpoint how pictures are prepared.
+  std::optional<fbs::PreprocessT> recipe;
+  if (request.naming.framework == "transformers") {
+    if (const json said = read_config(*request.checkpoint, "preprocessor_config.json"); said.is_object()) {
+      recipe = transformers_recipe(said);
+      fixed_size(*recipe, &variant.height, &variant.width);
+    }
+  }
+  if (asked_classes) plan.num_classes = asked_classes;
+  plan.in_chans = asked_chans.value_or(variant.in_chans);
+  const Settings::Size size = asked_size.value_or(Settings::Size{variant.height, variant.width});
+  plan.height = size.height;
+  plan.width = size.width;
+  if (recipe) {
+    change_size(&*recipe, plan.height, plan.width);
+  } else {
+    recipe = blob_recipe(variant.picture, plan.height, plan.width, variant.framework);
+  }
+  change_channels(&*recipe, plan.in_chans);
+  plan.recipe = *recipe;
+  return plan;
+}
+
+// Classes are as many as the checkpoint's, if it has any.
+Plan trial_of(const Request& request) {
+  const PictureVariant& variant = as_picture(request.variant);
+  Plan plan{.variant = variant,
+            .num_classes = {},
+            .input_name = "input",
+            .recipe = {},
+            .config = {},
+            .features = {},
+            .labels = {}};
+  if (variant.num_classes == 0) plan.num_classes = 0;
+  plan.height = variant.height;
+  plan.width = variant.width;
+  return plan;
+}
+
+}  // namespace
+
+std::vector<const Variant*> PictureFamily::variants() const {
+  std::vector<const Variant*> all;
+  for (const PictureVariant& variant : networks_.variants()) all.push_back(&variant);
+  return all;
+}
+
+std::span<const std::string_view> PictureFamily::settings() const {
+  static constexpr std::string_view kNames[] = {"num-classes", "in-chans", "input-size", "features", "unit-length"};
+  return kNames;
+}
+
+Family::Description PictureFamily::describe(const Variant& variant) const {
+  const PictureVariant& v = as_picture(variant);
+  return {.input = std::to_string(v.height) + "x" + std::to_string(v.width),
+          .output = v.num_classes > 0 ? std::to_string(v.num_classes) + " classes" : "no classes",
+          .properties = {{"input", {v.in_chans, v.height, v.width}}, {"num_classes", v.num_classes}}};
+}
+
+const Variant* PictureFamily::described_by(const json& config) const {
+  const bool timm = is_timm_config(config);
+  std::string architecture, tag;
+  if (timm) {
+    architecture = config["architecture"].get<std::string>();
+    const json pretrained = config.value("pretrained_cfg", json::object());
+    tag = pretrained.is_object() ? pretrained.value("tag", "") : "";
+  } else if (networks_.architecture_of) {
+    architecture = networks_.architecture_of(config);
+  }
+  if (architecture.empty()) return nullptr;
+  // The training that the config names where it is known, else the first of its architecture.
+  const PictureVariant* first = nullptr;
+  for (const PictureVariant& variant : networks_.variants()) {
+    if (variant.architecture != architecture || variant.framework != (timm ? "timm" : "transformers")) continue;
+    if (!timm || variant.tag == tag) return &variant;
+    if (!first) first = &variant;
+  }
+  return first;
+}
+
+std::vector<const Variant*> PictureFamily::candidates(const Naming& naming) const {
+  std::vector<const Variant*> all;
+  std::set<std::string> seen;
+  // Those without a classifier leave one aside that the checkpoint has: they come last.
+  for (const bool classifies : {true, false}) {
+    for (const PictureVariant& variant : networks_.variants())
+      if (variant.framework == naming.framework && (variant.num_classes > 0) == classifies &&
+          seen.insert(variant.architecture).second)
+        all.push_back(&variant);
+    seen.clear();
+  }
+  return all;
+}
+
+Configured PictureFamily::configure(const Request& request) const {
+  const auto build = networks_.build;
+  if (request.trial != Request::Trial::No) {
+    auto plan = std::make_shared<const Plan>(trial_of(request));
+    return {request.variant, [plan, build](Graph& graph, const Weights& w) { build(graph, w, plan->options()); }};
+  }
+  auto plan = std::make_shared<const Plan>(plan_of(request));
+  return {plan->variant, [plan, build](Graph& graph, const Weights& w) {
+            build(graph, w, plan->options());
+            if (!plan->features.empty()) output_features(graph, plan->features);
+            add_recipes(graph, *plan);
+          }};
+}
+
+const std::vector<std::string>& imagenet_labels() {
+  static const std::vector<std::string> labels = [] {
+    std::istringstream text(
+#include "data/imagenet_1k.inc"
+    );
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }();
+  return labels;
+}
+
+}  // namespace ferry

@@ -1,0 +1,73 @@
+// Families of networks for pictures: how one of them is configured from what was published, what lies beside the checkpoint
+// and what was asked for; the recipes before it and after it, and its labels. What a family has to give is a row of
+// functions (PictureNetworks).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "converter/family.h"
+#include "converter/recipes/recipes.h"
+
+namespace ferry {
+
+// One published training, and how its pictures are prepared.
+struct PictureVariant : Variant {
+  int num_classes = 1000;  // 0: not a classifier
+  int in_chans = 3;
+  int height = 224, width = 224;
+  PictureRecipe picture = {};
+  bool imagenet_labels = true;
+  // transformers' setting of this name, of those norms that its module takes it for; absent: the architecture's.
+  std::optional<double> layer_norm_eps = {};
+};
+
+// What a network is built for.
+struct PictureOptions {
+  const PictureVariant& variant;
+  std::optional<int> num_classes = {};  // 0: features only; absent: as many as the checkpoint's classifier has
+  int in_chans = 3;
+  int height = 224, width = 224;
+  std::string input_name = "input";
+};
+
+struct PictureNetworks {
+  const char* name;  // "ResNet"
+  // The first variant of an architecture is its default.
+  std::span<const PictureVariant> (*variants)();
+  std::span<const Naming> (*namings)();
+  // Input, network, outputs and taps. A family that is not a classifier of pictures also sets the graph's preprocess
+  // and postprocess; otherwise they follow from the variant.
+  void (*build)(Graph& graph, const Weights& weights, const PictureOptions& options);
+  // The architecture that a transformers config.json describes; empty: not one of this family. May be null. Throws
+  // Error for one of this family's model types that has no counterpart here.
+  std::string (*architecture_of)(const nlohmann::json& config) = nullptr;
+};
+
+class PictureFamily final : public Family {
+ public:
+  explicit PictureFamily(const PictureNetworks& networks) : networks_(networks) {}
+
+  const char* name() const override { return networks_.name; }
+  std::vector<const Variant*> variants() const override;
+  std::span<const Naming> namings() const override { return networks_.namings(); }
+  // "num-classes" (0: features only, output "pooled"), "in-chans" (1..64; the first convolution is adapted by timm's rule),
+  // "input-size", "features" (these maps of the pyramid are the outputs, "feat/0", and nothing else), "unit-length" (an
+  // embedding's recipe divides it by its Euclidean length).
+  std::span<const std::string_view> settings() const override;
+  Description describe(const Variant& variant) const override;
+  const Variant* described_by(const nlohmann::json& config) const override;
+  std::vector<const Variant*> candidates(const Naming& naming) const override;
+  Configured configure(const Request& request) const override;
+
+ private:
+  PictureNetworks networks_;
+};
+
+// The ImageNet-1k class names, in the order of the logits.
+const std::vector<std::string>& imagenet_labels();
+
+}  // namespace ferry

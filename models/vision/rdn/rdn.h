@@ -1,0 +1,14 @@
+// The small residual dense network that the npm package @upscalerjs/esrgan-slim publishes (x2, x3, x4, x8), in Keras's
+// names. The design is that of Zhang et al., arXiv:1802.08797, as built by the Python package ISR with C=1, D=2, G=4,
+// G0=64; the package's own model.json files are the reference.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::rdn {
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::rdn

@@ -1,0 +1,20 @@
+// Big Transfer's pre-activation ResNets (Kolesnikov et al., arXiv:1912.11370): group normalization and
+// weight-standardized convolutions, in timm's names.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::resnetv2 {
+
+struct Config {
+  const char* architecture;
+  int layers[4];
+  int width;  // of every layer, in ResNet's
+};
+const Config& config_of(const std::string& architecture);
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::resnetv2

@@ -1,0 +1,13 @@
+// SRVGGNetCompact, the small super-resolution network of Real-ESRGAN (https://github.com/xinntao/Real-ESRGAN): a row of
+// 3x3 convolutions at the input's size, a pixel shuffle, and the input added, enlarged by repetition.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::srvgg {
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::srvgg

@@ -1,0 +1,13 @@
+// TinyViT (Wu et al., arXiv:2207.10666) in timm's names: inverted bottlenecks, then attention in windows with a
+// depthwise convolution between attention and MLP.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::tiny_vit {
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::tiny_vit

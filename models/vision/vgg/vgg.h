@@ -1,0 +1,13 @@
+// VGG 11, 13, 16 and 19, with BatchNorm or without (Simonyan and Zisserman, arXiv:1409.1556), in timm's names;
+// a naming table reads torchvision's checkpoints.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::vgg {
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::vgg

@@ -1,0 +1,330 @@
+#include <nlohmann/json.hpp>
+
+#include "converter/error.h"
+#include "models/vision/published.h"
+#include "models/vision/vit/vit.h"
+
+namespace ferry::vit {
+namespace {
+
+using enum Pixels;
+
+// Most pictures are on -1..1.
+PictureVariant timm(const char* architecture, const char* tag, Training training = {}) {
+  training.crop_pct = training.crop_pct.value_or(0.9);
+  training.pixels = training.pixels.value_or(Inception);
+  PictureVariant variant = ferry::timm(architecture, tag, training);
+  // The checkpoint is published under the name of the network with another activation.
+  constexpr std::string_view kQuick = "quickgelu_";
+  if (const size_t at = variant.hub.find(kQuick); at != std::string::npos) variant.hub.erase(at, kQuick.size());
+  return variant;
+}
+
+// transformers' ViT, whose epsilon is no other network's.
+PictureVariant transformers(const char* architecture, const char* tag, const char* hub, const Training& training) {
+  PictureVariant variant = ferry::transformers(architecture, tag, hub, training);
+  variant.layer_norm_eps = 1e-12;
+  return variant;
+}
+
+// Google's and those made from timm's weights of the same training, on -1..1.
+PictureVariant google(const char* architecture, const char* hub, int size = 224, const char* tag = "") {
+  return transformers(architecture, tag, hub,
+                      {.num_classes = *tag == '\0' ? 1000 : 0,
+                       .size = size,
+                       .crop_pct = 1.0,
+                       .squash = true,
+                       .filter = fbs::Filter::Bilinear,
+                       .pixels = Inception});
+}
+
+PictureVariant dino(const char* architecture, const char* hub) {
+  return transformers(
+      architecture, "dino", hub,
+      {.num_classes = 0, .crop_pct = 1.0, .squash = true, .filter = fbs::Filter::Bilinear, .pixels = ImageNet});
+}
+
+// DINOv2 of transformers and of its authors: positions are stored for 518 pixels, pictures are prepared with 224 by the
+// preprocessor_config.json of the facebook/dinov2-* repositories.
+std::vector<PictureVariant> own_dinov2(const std::string& architecture, const std::string& hub) {
+  const PictureVariant own = ferry::transformers(architecture, "", "facebook/" + hub, {.num_classes = 0, .size = 518});
+  PictureVariant classifier = own, authors = own;
+  classifier.tag = "imagenet1k_1_layer";
+  classifier.hub += "-imagenet1k-1-layer";
+  classifier.num_classes = 1000;
+  classifier.imagenet_labels = true;
+  authors.framework = "facebookresearch";
+  authors.hub.clear();
+  return {own, classifier, authors};
+}
+
+std::vector<PictureVariant> timm_variants();
+
+std::vector<PictureVariant> make_variants() {
+  std::vector<PictureVariant> all = timm_variants();
+  for (const std::string size : {"small", "base", "large", "giant"}) {
+    for (const auto& [architecture, hub] :
+         {std::pair{"dinov2_" + size, "dinov2-" + size},
+          std::pair{"dinov2_with_registers_" + size, "dinov2-with-registers-" + size}})
+      for (PictureVariant& variant : own_dinov2(architecture, hub)) all.push_back(std::move(variant));
+  }
+  const PictureVariant rest[] = {
+      google("vit_tiny_patch16_224", "WinKawaks/vit-tiny-patch16-224"),
+      google("vit_small_patch16_224", "WinKawaks/vit-small-patch16-224"),
+      google("vit_base_patch16_224", "google/vit-base-patch16-224"),
+      google("vit_base_patch16_384", "google/vit-base-patch16-384", 384),
+      google("vit_base_patch32_384", "google/vit-base-patch32-384", 384),
+      google("vit_large_patch16_224", "google/vit-large-patch16-224"),
+      google("vit_large_patch16_384", "google/vit-large-patch16-384", 384),
+      google("vit_large_patch32_384", "google/vit-large-patch32-384", 384),
+      google("vit_base_patch16_224", "google/vit-base-patch16-224-in21k", 224, "in21k"),
+      google("vit_base_patch32_224", "google/vit-base-patch32-224-in21k", 224, "in21k"),
+      google("vit_large_patch16_224", "google/vit-large-patch16-224-in21k", 224, "in21k"),
+      google("vit_large_patch32_224", "google/vit-large-patch32-224-in21k", 224, "in21k"),
+      google("vit_huge_patch14_224", "google/vit-huge-patch14-224-in21k", 224, "in21k"),
+      dino("vit_small_patch16_224", "facebook/dino-vits16"),
+      dino("vit_small_patch8_224", "facebook/dino-vits8"),
+      dino("vit_base_patch16_224", "facebook/dino-vitb16"),
+      dino("vit_base_patch8_224", "facebook/dino-vitb8"),
+      transformers("vit_tiny_patch16_224", "deit", "facebook/deit-tiny-patch16-224", {.pixels = ImageNet}),
+      transformers("vit_small_patch16_224", "deit", "facebook/deit-small-patch16-224", {.pixels = ImageNet}),
+      transformers("vit_base_patch16_224", "deit", "facebook/deit-base-patch16-224", {.pixels = ImageNet}),
+  };
+  all.insert(all.end(), std::begin(rest), std::end(rest));
+  return all;
+}
+
+// The row of transformers' whose network the settings describe, that of their picture's size if there is one.
+const PictureVariant* described(const nlohmann::json& config, bool dinov2) {
+  const int width = config.value("hidden_size", 768);
+  const bool swiglu = dinov2 && config.value("use_swiglu_ffn", false);
+  const int registers = config["model_type"] == "dinov2_with_registers" ? config.value("num_register_tokens", 4) : 0;
+  const int hidden = dinov2 ? width * config.value("mlp_ratio", 4) : config.value("intermediate_size", 3072);
+  const nlohmann::json size = config.value("image_size", nlohmann::json(224));
+  if (!config.value("qkv_bias", true) || (!swiglu && config.value("hidden_act", "gelu") != "gelu") ||
+      config.value("pooler_act", "tanh") != "tanh")
+    return nullptr;
+  const PictureVariant* found = nullptr;
+  for (const PictureVariant& variant : variants()) {
+    if (variant.framework != "transformers") continue;
+    const Config& known = config_of(variant.architecture);
+    if (known.layer_scale != dinov2 || known.swiglu != swiglu || known.registers != registers ||
+        known.patch != config.value("patch_size", 16) || known.size.width != width ||
+        known.size.depth != config.value("num_hidden_layers", 12) ||
+        known.size.heads != config.value("num_attention_heads", 12) || hidden != 4 * width)
+      continue;
+    if (!found || (size == variant.height && size != found->height)) found = &variant;
+  }
+  return found;
+}
+
+// Settings as in timm's pretrained configurations.
+std::vector<PictureVariant> timm_variants() {
+  return {
+      timm("vit_tiny_patch16_224", "augreg_in21k_ft_in1k"),
+      timm("vit_tiny_patch16_224", "augreg_in21k"),
+      timm("vit_tiny_patch16_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_small_patch32_224", "augreg_in21k_ft_in1k"),
+      timm("vit_small_patch32_224", "augreg_in21k"),
+      timm("vit_small_patch32_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_small_patch16_224", "augreg_in21k_ft_in1k"),
+      timm("vit_small_patch16_224", "augreg_in1k"),
+      timm("vit_small_patch16_224", "augreg_in21k"),
+      timm("vit_small_patch16_224", "dino", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_small_patch16_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_small_patch16_384", "augreg_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_small_patch8_224", "dino", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_base_patch32_224", "augreg_in21k_ft_in1k"),
+      timm("vit_base_patch32_224", "augreg_in1k"),
+      timm("vit_base_patch32_224", "orig_in21k", {.num_classes = 0}),
+      timm("vit_base_patch32_224", "augreg_in21k"),
+      timm("vit_base_patch32_224", "sam_in1k"),
+      timm("vit_base_patch32_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_base_patch32_384", "augreg_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_base_patch16_224", "augreg2_in21k_ft_in1k"),
+      timm("vit_base_patch16_224", "augreg_in21k_ft_in1k"),
+      timm("vit_base_patch16_224", "orig_in21k_ft_in1k"),
+      timm("vit_base_patch16_224", "augreg_in1k"),
+      timm("vit_base_patch16_224", "orig_in21k", {.num_classes = 0}),
+      timm("vit_base_patch16_224", "augreg_in21k"),
+      timm("vit_base_patch16_224", "sam_in1k"),
+      timm("vit_base_patch16_224", "dino", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_base_patch16_224", "mae", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_base_patch16_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_base_patch16_384", "orig_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_base_patch16_384", "augreg_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_base_patch8_224", "augreg2_in21k_ft_in1k"),
+      timm("vit_base_patch8_224", "augreg_in21k_ft_in1k"),
+      timm("vit_base_patch8_224", "augreg_in21k"),
+      timm("vit_base_patch8_224", "dino", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_large_patch32_224", "orig_in21k", {.num_classes = 0}),
+      timm("vit_large_patch32_384", "orig_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_large_patch16_224", "augreg_in21k_ft_in1k"),
+      timm("vit_large_patch16_224", "orig_in21k", {.num_classes = 0}),
+      timm("vit_large_patch16_224", "augreg_in21k"),
+      timm("vit_large_patch16_224", "mae", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_large_patch16_384", "augreg_in21k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_large_patch14_224", ""),
+      timm("vit_huge_patch14_224", ""),
+      timm("vit_huge_patch14_224", "orig_in21k", {.num_classes = 0}),
+      timm("vit_huge_patch14_224", "mae", {.num_classes = 0, .pixels = ImageNet}),
+      timm("vit_medium_patch16_gap_240", "sw_in12k", {.size = 240, .crop_pct = 0.95}),
+      timm("vit_medium_patch16_gap_256", "sw_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_medium_patch16_gap_384", "sw_in12k_ft_in1k", {.size = 384, .crop_pct = 0.95, .squash = true}),
+      timm("vit_betwixt_patch16_gap_256", "", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_base_patch16_gap_224", ""),
+      timm("vit_base_patch32_clip_224", "laion2b_ft_in12k_in1k", {.pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "openai_ft_in12k_in1k", {.pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "laion2b_ft_in1k", {.pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "openai_ft_in1k", {.pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "laion2b", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "laion400m_e32", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "datacompxl", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "metaclip_2pt5b", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "metaclip_400m", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_224", "openai", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_base_patch32_clip_256", "datacompxl",
+           {.num_classes = 512, .size = 256, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_384", "laion2b_ft_in12k_in1k", {.size = 384, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_384", "openai_ft_in12k_in1k",
+           {.size = 384, .crop_pct = 0.95, .squash = true, .pixels = Clip}),
+      timm("vit_base_patch32_clip_448", "laion2b_ft_in12k_in1k", {.size = 448, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "laion2b_ft_in12k_in1k", {.crop_pct = 0.95, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "openai_ft_in12k_in1k", {.crop_pct = 0.95, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "laion2b_ft_in1k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "openai_ft_in1k", {.pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "laion2b_ft_in12k", {.pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "openai_ft_in12k", {.pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "laion2b", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "laion400m_e32", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "datacompxl", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "dfn2b", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "metaclip_2pt5b", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "metaclip_400m", {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_224", "openai", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_base_patch16_clip_384", "laion2b_ft_in12k_in1k",
+           {.size = 384, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_base_patch16_clip_384", "openai_ft_in12k_in1k",
+           {.size = 384, .crop_pct = 0.95, .squash = true, .pixels = Clip}),
+      timm("vit_base_patch16_clip_384", "laion2b_ft_in1k",
+           {.size = 384, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_base_patch16_clip_384", "openai_ft_in1k",
+           {.size = 384, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "laion2b_ft_in12k_in1k", {.crop_pct = 1.0}),
+      timm("vit_large_patch14_clip_224", "openai_ft_in12k_in1k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "laion2b_ft_in1k", {.crop_pct = 1.0}),
+      timm("vit_large_patch14_clip_224", "openai_ft_in1k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "laion2b_ft_in12k", {.crop_pct = 1.0}),
+      timm("vit_large_patch14_clip_224", "openai_ft_in12k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "laion2b", {.num_classes = 768, .crop_pct = 1.0}),
+      timm("vit_large_patch14_clip_224", "laion400m_e32", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "datacompxl", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "dfn2b_s39b", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "dfn2b", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "metaclip_2pt5b", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "metaclip_400m", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "openai", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_224", "apple_mclip2_dfndr2b", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_336", "laion2b_ft_in12k_in1k", {.size = 336, .crop_pct = 1.0, .squash = true}),
+      timm("vit_large_patch14_clip_336", "openai_ft_in12k_in1k",
+           {.size = 336, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_large_patch14_clip_336", "laion2b_ft_in1k", {.size = 336, .crop_pct = 1.0, .squash = true}),
+      timm("vit_large_patch14_clip_336", "openai", {.num_classes = 768, .size = 336, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "laion2b_ft_in12k_in1k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "laion2b_ft_in1k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "laion2b_ft_in12k", {.crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "laion2b", {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "dfn5b", {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "metaclip2_worldwide", {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "metaclip_2pt5b", {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_224", "metaclip_altogether", {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_336", "laion2b_ft_in12k_in1k",
+           {.size = 336, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_336", "laion2b_ft_in1k",
+           {.size = 336, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_378", "dfn5b", {.num_classes = 1024, .size = 378, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_378", "metaclip2_worldwide",
+           {.num_classes = 1024, .size = 378, .crop_pct = 1.0, .squash = true, .pixels = Clip}),
+      timm("vit_base_patch32_clip_quickgelu_224", "laion400m_e32", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_base_patch32_clip_quickgelu_224", "metaclip_2pt5b",
+           {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_quickgelu_224", "metaclip_400m",
+           {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch32_clip_quickgelu_224", "openai", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_base_patch16_clip_quickgelu_224", "metaclip_2pt5b",
+           {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_quickgelu_224", "metaclip_400m",
+           {.num_classes = 512, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_base_patch16_clip_quickgelu_224", "openai", {.num_classes = 512, .pixels = Clip}),
+      timm("vit_large_patch14_clip_quickgelu_224", "dfn2b", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_quickgelu_224", "metaclip_2pt5b",
+           {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_quickgelu_224", "metaclip_400m",
+           {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_quickgelu_224", "openai", {.num_classes = 768, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_large_patch14_clip_quickgelu_336", "openai",
+           {.num_classes = 768, .size = 336, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_quickgelu_224", "dfn5b", {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_quickgelu_224", "metaclip2_worldwide",
+           {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_quickgelu_224", "metaclip_2pt5b",
+           {.num_classes = 1024, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_huge_patch14_clip_quickgelu_378", "dfn5b",
+           {.num_classes = 1024, .size = 378, .crop_pct = 1.0, .pixels = Clip}),
+      timm("vit_small_patch14_dinov2", "lvd142m", {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_base_patch14_dinov2", "lvd142m", {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_large_patch14_dinov2", "lvd142m", {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_giant_patch14_dinov2", "lvd142m", {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_small_patch14_reg4_dinov2", "lvd142m",
+           {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_base_patch14_reg4_dinov2", "lvd142m",
+           {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_large_patch14_reg4_dinov2", "lvd142m",
+           {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_giant_patch14_reg4_dinov2", "lvd142m",
+           {.num_classes = 0, .size = 518, .crop_pct = 1.0, .pixels = ImageNet}),
+      timm("vit_wee_patch16_reg1_gap_256", "sbb_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_little_patch16_reg1_gap_256", "sbb_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_little_patch16_reg1_gap_256", "sbb_in12k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_little_patch16_reg4_gap_256", "sbb_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_medium_patch16_reg1_gap_256", "sbb_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_medium_patch16_reg4_gap_256", "sbb_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_medium_patch16_reg4_gap_256", "sbb_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_medium_patch16_reg4_gap_256", "sbb_in12k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_mediumd_patch16_reg4_gap_256", "sbb2_e200_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_mediumd_patch16_reg4_gap_256", "sbb_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_mediumd_patch16_reg4_gap_256", "sbb2_e200_in12k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_mediumd_patch16_reg4_gap_256", "sbb_in12k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_mediumd_patch16_reg4_gap_384", "sbb2_e200_in12k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_betwixt_patch16_reg1_gap_256", "sbb_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_betwixt_patch16_reg4_gap_256", "sbb2_e200_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_betwixt_patch16_reg4_gap_256", "sbb_in12k_ft_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_betwixt_patch16_reg4_gap_256", "sbb_in1k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_betwixt_patch16_reg4_gap_256", "sbb2_e200_in12k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_betwixt_patch16_reg4_gap_256", "sbb_in12k", {.size = 256, .crop_pct = 0.95}),
+      timm("vit_betwixt_patch16_reg4_gap_384", "sbb2_e200_in12k_ft_in1k", {.size = 384, .crop_pct = 1.0}),
+      timm("vit_base_patch16_reg4_gap_256", "", {.size = 256}),
+  };
+}
+
+}  // namespace
+
+std::span<const PictureVariant> variants() {
+  static const std::vector<PictureVariant> all = make_variants();
+  return all;
+}
+
+std::string architecture_of(const nlohmann::json& config) {
+  const std::string type = config.value("model_type", "");
+  const bool dinov2 = type == "dinov2" || type == "dinov2_with_registers";
+  if (type != "vit" && !dinov2) return "";
+  if (const PictureVariant* found = described(config, dinov2)) return found->architecture;
+  fail(
+      "config.json describes a %s that is none of those known here: hidden_size, num_hidden_layers, "
+      "num_attention_heads, the MLP's size or kind, patch_size, num_register_tokens, qkv_bias, hidden_act or "
+      "pooler_act "
+      "differs",
+      dinov2 ? "DINOv2" : "ViT");
+}
+
+}  // namespace ferry::vit

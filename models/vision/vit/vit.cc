@@ -1,0 +1,106 @@
+#include "models/vision/vit/vit.h"
+
+#include "models/blocks/attention.h"
+#include "models/blocks/mlp.h"
+#include "models/blocks/position_embedding.h"
+#include "models/vision/classifier.h"
+
+namespace ferry::vit {
+namespace {
+
+class Network {
+ public:
+  Network(const Config& config, Grid grid, double epsilon) : config_(config), grid_(grid), epsilon_(epsilon) {}
+
+  // Patches and prefix with their positions.
+  Tensor embed(Tensor x, const Weights& w) const {
+    const int width = config_.size.width;
+    x = to_tokens(patch_map(x, w["patch_embed"], {.out = width, .patch = config_.patch, .bias = !config_.clip}));
+    tap(x, w["patch_embed"]);
+    const int entries = config_.entries == Entries::All ? prefix() : config_.entries == Entries::ClassToken ? 1 : 0;
+    const Tensor positions = position_table(w["pos_embed"], width, entries, grid_, config_.antialias);
+    x = x + (entries > 0 ? slice(positions, 1, entries, grid_.size()) : positions);
+    std::vector<Tensor> tokens;
+    if (config_.class_token) tokens.push_back(w["cls_token"].parameter({1, 1, width}));
+    if (config_.registers > 0) tokens.push_back(w["reg_token"].parameter({1, config_.registers, width}));
+    int placed = 0;
+    for (Tensor& token : tokens) {
+      const int count = token.shape()[1];
+      if (placed + count <= entries) token = token + slice(positions, 1, placed, count);
+      placed += count;
+    }
+    if (!tokens.empty()) x = prepend_tokens(x, tokens.size() > 1 ? concat(tokens, 1) : tokens.front());
+    tap(x, w["pos_drop"], kBlock);
+    return config_.clip ? layer_norm(x, w["norm_pre"], epsilon_) : tap(x, w["norm_pre"]);
+  }
+
+  Tensor block(Tensor x, const Weights& w) const {
+    Tensor y = layer_norm(x, w["norm1"], epsilon_);
+    y = self_attention(y, w["attn"], {.heads = config_.size.heads, .bias = bias(), .epsilon = epsilon_});
+    x = x + scale(y, w["ls1"]);
+    y = layer_norm(x, w["norm2"], epsilon_);
+    const int hidden = config_.size.hidden > 0 ? config_.size.hidden : 4 * config_.size.width;
+    y = config_.swiglu ? swiglu_packed(y, w["mlp"], hidden)
+                       : mlp(y, w["mlp"], {.hidden = hidden, .act = config_.quick_gelu ? quick_gelu : gelu});
+    return tap(x + scale(y, w["ls2"]), w, kBlock);
+  }
+
+  // The patches as a map.
+  Tensor patches(Tensor x) const { return to_map(slice(x, 1, prefix(), grid_.size()), grid_); }
+
+  Tensor norm(Tensor x, const Weights& w) const {
+    return config_.pool == Pool::Average ? tap(x, w, kBlock) : tap(layer_norm(x, w, epsilon_), w, kBlock);
+  }
+
+  Tensor pool(Tensor x, const Weights& w) const {
+    const bool mean = config_.pool != Pool::ClassToken;
+    x = mean ? flatten(global_avg_pool(patches(x))) : reshape(slice(x, 1, 0, 1), {0, -1});
+    return config_.pool == Pool::Average ? layer_norm(x, w["fc_norm"], epsilon_) : tap(x, w["fc_norm"]);
+  }
+
+ private:
+  int prefix() const { return config_.registers + (config_.class_token ? 1 : 0); }
+  SelfAttentionOptions::Bias bias() const {
+    return config_.qkv_bias ? SelfAttentionOptions::Bias::QueryKeyValue : SelfAttentionOptions::Bias::None;
+  }
+  Tensor scale(Tensor x, const Weights& w) const {
+    return config_.layer_scale ? tap(x * w["gamma"].parameter({config_.size.width}), w) : x;
+  }
+
+  const Config& config_;
+  const Grid grid_;
+  const double epsilon_;
+};
+
+}  // namespace
+
+void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+  build(graph, w, options, config_of(options.variant.architecture));
+}
+
+void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
+  const Network network(config, {options.height / config.patch, options.width / config.patch},
+                        options.variant.layer_norm_eps.value_or(config.clip ? 1e-5 : 1e-6));
+  w["mask_token"].discard();  // hides patches in training
+  Tensor x = network.embed(picture_input(graph, options), w);
+  for (int b = 0; b < config.size.depth; ++b) {
+    x = network.block(x, w["blocks"][b]);
+    // timm's features_only: the last three blocks.
+    if (const int level = b - (config.size.depth - 3); level >= 0)
+      graph.add_tap("feat/" + std::to_string(level), network.patches(x), fbs::Layout::NCHW, false);
+  }
+  x = network.norm(x, w["norm"]);
+  graph.add_tap("features", x, fbs::Layout::Same, kBlock);
+  Tensor pooled = network.pool(x, w);
+  if (options.num_classes != 0) {
+    if (config.class_and_mean) pooled = concat({pooled, flatten(global_avg_pool(network.patches(x)))}, 1);
+    classify(pooled, w["head"], options);
+    return;
+  }
+  if (w["pooler.dense"].has("weight"))
+    pooled = tap(tanh(linear(pooled, w["pooler.dense"], {.out = config.size.width})), w["pooler"]);
+  classify(pooled, w["head"], options);
+  add_last_hidden_state(x, fbs::Layout::Same, options);
+}
+
+}  // namespace ferry::vit

@@ -1,0 +1,72 @@
+#include "sdk/model/verify_states.h"
+
+#include <algorithm>
+#include <new>
+#include <string_view>
+
+#include "sdk/model/model.h"
+
+namespace ferry {
+namespace {
+
+Status check_name(uint32_t index, const flatbuffers::String* name) {
+  if (name == nullptr || name->size() == 0) return error(FERRY_CORRUPT, "state %u: has no name", index);
+  if (name->size() <= kMaxNameBytes && name->string_view().find('\0') == std::string_view::npos) return {};
+  return error(FERRY_CORRUPT, "state %u: a name of %u bytes, expected 1 to %u without a zero", index, name->size(),
+               kMaxNameBytes);
+}
+
+Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
+  FERRY_TRY(check_name(index, state.name()));
+  const char* name = state.name()->c_str();
+  const uint32_t rank = state.shape() != nullptr ? state.shape()->size() : 0;
+  if (rank == 0 || rank > FERRY_MAX_RANK)
+    return error(FERRY_CORRUPT, "state %u '%.64s': has %u dimensions, expected 1 to %d", index, name, rank,
+                 FERRY_MAX_RANK);
+  if (state.axis() < 0 || static_cast<uint32_t>(state.axis()) >= rank)
+    return error(FERRY_CORRUPT, "state %u '%.64s': grows along dimension %d of %u", index, name, state.axis(), rank);
+  int64_t elements = 1;
+  for (uint32_t i = 0; i < rank; ++i) {
+    const int32_t d = state.shape()->Get(i);
+    if (d < 1 || elements > kMaxElements / d)
+      return error(FERRY_CORRUPT, "state %u '%.64s': dimension %u is %d, expected 1 or more, and at most 2^40 elements",
+                   index, name, i, d);
+    // What is appended lies behind what is there.
+    if (static_cast<int32_t>(i) < state.axis() && d != 1)
+      return error(FERRY_CORRUPT, "state %u '%.64s': dimension %u, before the one that grows, is %d, expected 1", index,
+                   name, i, d);
+    elements *= d;
+    shape->bound[shape->bound.rank++] = d;
+  }
+  if (state.dtype() != fbs::DType::Float32 && state.dtype() != fbs::DType::Int32)
+    return error(FERRY_UNSUPPORTED, "state %u '%.64s': of type %u, expected Float32 or Int32", index, name,
+                 static_cast<unsigned>(state.dtype()));
+  shape->axis = state.axis();
+  shape->dtype = state.dtype();
+  return {};
+}
+
+Status check_unique(const fbs::Graph& root, size_t count) {
+  std::unique_ptr<std::string_view[]> names(new (std::nothrow) std::string_view[count]);
+  if (names == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %zu states", count);
+  for (uint32_t i = 0; i < count; ++i) names[i] = root.states()->Get(i)->name()->string_view();
+  std::sort(names.get(), names.get() + count);
+  const auto* twice = std::adjacent_find(names.get(), names.get() + count);
+  if (twice == names.get() + count) return {};
+  return error(FERRY_CORRUPT, "graph: two states have the name '%.64s'", twice->data());
+}
+
+}  // namespace
+
+Status verify_states(const fbs::Graph& root, StateShapes* states) {
+  states->count = root.states() != nullptr ? root.states()->size() : 0;
+  if (states->count > kMaxStates)
+    return error(FERRY_CORRUPT, "graph: %zu states, at most %u are allowed", states->count, kMaxStates);
+  if (states->count == 0) return {};
+  states->list.reset(new (std::nothrow) StateShape[states->count]);
+  if (states->list == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %zu states", states->count);
+  for (uint32_t i = 0; i < states->count; ++i) FERRY_TRY(check_state(i, *root.states()->Get(i), &states->list[i]));
+  return check_unique(root, states->count);
+}
+
+}  // namespace ferry

@@ -1,0 +1,14 @@
+#include "sdk/operators/shape.h"
+
+namespace ferry {
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (int i = 0; i < shape.rank; ++i) {
+    if (i > 0) text += ',';
+    text += std::to_string(shape[i]);
+  }
+  return text + ']';
+}
+
+}  // namespace ferry

@@ -1,0 +1,68 @@
+#include "sdk/operators/shape_rules.h"
+
+#include <algorithm>
+
+#include "sdk/operators/operators.h"
+#include "sdk/operators/shape_rules/rules.h"
+
+namespace ferry {
+namespace {
+
+Status check_size(const char* op, const char* what, const Shape& shape) {
+  int64_t elements = 1;
+  for (int i = 0; i < shape.rank; ++i) {
+    if (shape[i] < 1)
+      return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has a dimension below 1", op, what, to_string(shape).c_str());
+    if (elements > shape_rules::kMaxElements / shape[i])
+      return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has more than 2^40 elements", op, what, to_string(shape).c_str());
+    elements *= shape[i];
+  }
+  return {};
+}
+
+}  // namespace
+
+Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
+                    std::span<Shape> outputs) {
+  std::fill(outputs.begin(), outputs.end(), Shape());
+  const char* name = op_name(op.params_type());
+  if (op.params_type() > fbs::OpParams::MAX)
+    return error(FERRY_UNSUPPORTED, "operator type %d is unknown to this version", static_cast<int>(op.params_type()));
+  if (op.params_type() == fbs::OpParams::NONE || op.params() == nullptr)
+    return error(FERRY_CORRUPT, "%s: the operator has no parameters", name);
+  const unsigned gives = traits(op.params_type()).outputs;
+  if (outputs.empty() || outputs.size() > gives)
+    return error(FERRY_CORRUPT, "%s: %zu outputs, expected 1%s", name, outputs.size(), gives > 1 ? " or 2" : "");
+  for (const Shape& input : inputs) FERRY_TRY(check_size(name, "input", input));
+  Shape shapes[kMaxOutputs];
+  switch (op.params_type()) {
+    case fbs::OpParams::NONE: break;
+#define FERRY_RULE(Type, ...) \
+  case fbs::OpParams::Type: FERRY_TRY(shape_rules::rule(name, *op.params_as_##Type(), inputs, shapes)); break;
+      FERRY_OPERATORS_ON_GPU(FERRY_RULE)
+      FERRY_OPERATORS_ON_CPU(FERRY_RULE)
+#undef FERRY_RULE
+#define FERRY_RULE(Type, ...) \
+  case fbs::OpParams::Type: FERRY_TRY(shape_rules::rule(name, *op.params_as_##Type(), inputs, states, shapes)); break;
+      FERRY_OPERATORS_WITH_STATE(FERRY_RULE)
+#undef FERRY_RULE
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) FERRY_TRY(check_size(name, "output", shapes[i]));
+  std::copy_n(shapes, outputs.size(), outputs.begin());
+  return {};
+}
+
+Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs,
+                        std::span<const StateShape> states) {
+  const fbs::Append* p = op.params_as_Append();
+  if (p == nullptr || states[p->state()].dtype == inputs[0].dtype) return {};
+  return error(FERRY_CORRUPT, "append: the input is of type %s, state %u of %s", EnumNameDType(inputs[0].dtype), p->state(),
+               EnumNameDType(states[p->state()].dtype));
+}
+
+Status at_operator(const Status& status, const fbs::Operator& op) {
+  return error(status.code(), "operator '%s': %s", op.name() != nullptr ? op.name()->c_str() : "",
+               status.message().c_str());
+}
+
+}  // namespace ferry

@@ -1,0 +1,44 @@
+// What shape an operator gives, and whether its parameters make sense: one rule an op, used by the verifier at every
+// open, by the session at every resize, and by the converter while it builds.
+#pragma once
+
+#include <span>
+
+#include "ferry_generated.h"
+#include "sdk/operators/operators.h"
+#include "sdk/model/type.h"
+#include "sdk/operators/shape.h"
+#include "sdk/status.h"
+
+namespace ferry {
+
+// A state as the rules see it: sdk/schema/ferry.fbs, `State`.
+struct StateShape {
+  Shape bound;  // at its largest
+  int axis = 0;
+  int32_t length = 0;  // along the axis, before the run
+  fbs::DType dtype = fbs::DType::Float32;
+};
+
+// Checks `op` (parameters in range, number and ranks of inputs) and computes the shapes of its outputs, of as many as
+// are asked for. `states`: the graph's, for the operators that name one.
+// Every intermediate is computed in 64 bits; dimensions above 2^31-1 or more than 2^40 elements are refused.
+// FERRY_SHAPE_MISMATCH: these inputs do not fit. FERRY_STATE_FULL: nor does what would be appended. FERRY_CORRUPT:
+// parameters that no inputs could fit. FERRY_UNSUPPORTED: an operator or kind that this version does not know.
+Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
+                    std::span<Shape> outputs);
+
+// The same for the first output.
+inline Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs, Shape* output,
+                          std::span<const StateShape> states = {}) {
+  return infer_shapes(op, inputs, states, {output, 1});
+}
+
+// What is appended to a state has its type; infer_shape() has taken the operator. FERRY_CORRUPT.
+Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs,
+                        std::span<const StateShape> states);
+
+// The same failure, with the name of the operator it came from.
+Status at_operator(const Status& status, const fbs::Operator& op);
+
+}  // namespace ferry

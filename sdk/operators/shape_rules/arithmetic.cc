@@ -1,0 +1,78 @@
+#include "sdk/operators/shape_rules/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace ferry::shape_rules {
+
+Status rule(const char* op, const fbs::Linear& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 2, 3));
+  FERRY_TRY(check_clamp(op, p.output_min(), p.output_max()));
+  const Shape &x = inputs[0], &weight = inputs[1];
+  FERRY_TRY(check_rank(op, "weight", weight, 2));
+  if (x.rank < 1) return error(FERRY_SHAPE_MISMATCH, "%s: the input is a scalar, expected at least one dimension", op);
+  if (x[x.rank - 1] != weight[1])
+    return error(FERRY_SHAPE_MISMATCH, "%s: weight %s expects %d input channels, got %d", op, to_string(weight).c_str(),
+                 weight[1], x[x.rank - 1]);
+  if (inputs.size() == 3) FERRY_TRY(check_bias(op, inputs[2], weight[0]));
+  *output = x;
+  (*output)[x.rank - 1] = weight[0];
+  return {};
+}
+
+Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 1, 1));
+  if (p.kind() > fbs::UnaryKind::MAX)
+    return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(p.kind()));
+  if (p.kind() == fbs::UnaryKind::Clamp) FERRY_TRY(check_clamp(op, p.alpha(), p.beta()));
+  if (p.kind() == fbs::UnaryKind::LeakyRelu && !std::isfinite(p.alpha()))
+    return error(FERRY_CORRUPT, "%s: the slope of a leaky ReLU is %g, expected a finite number", op,
+                 static_cast<double>(p.alpha()));
+  *output = inputs[0];
+  return {};
+}
+
+Status rule(const char* op, const fbs::Binary& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 2, 2));
+  if (p.kind() > fbs::BinaryKind::MAX)
+    return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(p.kind()));
+  FERRY_TRY(check_clamp(op, p.output_min(), p.output_max()));
+  return broadcast(op, inputs[0], inputs[1], output);
+}
+
+Status rule(const char* op, const fbs::Reduce& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 1, 1));
+  if (p.kind() > fbs::ReduceKind::MAX)
+    return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(p.kind()));
+  const Shape& x = inputs[0];
+  const int count = length(p.axes());
+  if (count == 0) return error(FERRY_CORRUPT, "%s: no axes, expected at least one", op);
+  std::array<bool, FERRY_MAX_RANK> reduced{};
+  for (int i = 0; i < count; ++i) {
+    const int32_t axis = at(p.axes(), i);
+    if (axis < 0 || (i > 0 && axis <= at(p.axes(), i - 1)))
+      return error(FERRY_CORRUPT, "%s: axis %d is out of order, expected ascending axes from 0", op, axis);
+    if (axis >= x.rank)
+      return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, axis, to_string(x).c_str());
+    reduced[static_cast<size_t>(axis)] = true;
+  }
+  for (int i = 0; i < x.rank; ++i) {
+    if (!reduced[static_cast<size_t>(i)]) {
+      FERRY_TRY(append(op, x[i], output));
+    } else if (p.keep_dims()) {
+      FERRY_TRY(append(op, 1, output));
+    }
+  }
+  return {};
+}
+
+Status rule(const char* op, const fbs::Softmax&, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 1, 1));
+  if (inputs[0].rank < 1)
+    return error(FERRY_SHAPE_MISMATCH, "%s: the input is a scalar, expected at least one dimension", op);
+  *output = inputs[0];
+  return {};
+}
+
+}  // namespace ferry::shape_rules

@@ -1,0 +1,113 @@
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
+#include "sdk/cpu/op.h"
+#include "sdk/model/model.h"
+#include "sdk/model/packed_store.h"
+
+namespace ferry {
+namespace {
+
+struct FreeMemory {
+  void operator()(std::byte* memory) const { std::free(memory); }
+};
+
+// Two convolutions that share one weight tensor, the second in groups, and a linear layer.
+class PackedWeights : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Graph graph;
+    const Tensor x = graph.add_input("x", {1, 4, 4, 8}, fbs::Layout::Same);
+    const Tensor half = graph.add_op("half", slice(), {x});
+    const Tensor weight = graph.add_constant("weight", {8, 3, 3, 4}, std::vector<float>(8 * 9 * 4, 0.5f));
+    fbs::Conv2dT whole, grouped;
+    grouped.groups = 2;
+    const Tensor first = graph.add_op("first", whole, {half, weight});
+    const Tensor second = graph.add_op("second", grouped, {x, weight});
+    const Tensor matrix = graph.add_constant("matrix", {5, 8}, std::vector<float>(40, 0.25f));
+    const Tensor third = graph.add_op("third", fbs::LinearT(), {first, matrix});
+    graph.add_output("second", second, fbs::Layout::Same);
+    graph.add_output("third", third, fbs::Layout::Same);
+    const std::vector<std::byte> bytes = pack(graph);
+    blob_.reset(static_cast<std::byte*>(std::aligned_alloc(64, (bytes.size() + 63) / 64 * 64)));
+    std::memcpy(blob_.get(), bytes.data(), bytes.size());
+    ASSERT_TRUE(Model::open_memory(blob_.get(), bytes.size(), &model_).ok());
+    ASSERT_TRUE(cpu::initialize().ok());
+  }
+
+  // Creates all ops of the model, as a session does.
+  std::vector<std::unique_ptr<cpu::Op>> create_all() const {
+    std::vector<std::unique_ptr<cpu::Op>> ops;
+    for (const fbs::Operator* op : *model_->graph().operators()) {
+      ops.emplace_back();
+      const Status status = cpu::create_op(*model_, *op, &ops.back());
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+    return ops;
+  }
+
+  std::unique_ptr<std::byte, FreeMemory> blob_;
+  std::shared_ptr<Model> model_;
+
+ private:
+  static fbs::SliceT slice() {
+    fbs::SliceT p;
+    p.begin = {0, 0, 0, 0};
+    p.size = {-1, -1, -1, 4};
+    return p;
+  }
+};
+
+TEST_F(PackedWeights, HoldsNothingBeforeTheFirstSession) { EXPECT_EQ(model_->packed().bytes(), 0u); }
+
+TEST_F(PackedWeights, SessionsShareWhatTheFirstPacked) {
+  const auto first = create_all();
+  const uint64_t bytes = model_->packed().bytes();
+  EXPECT_GE(bytes, (2 * 8 * 9 * 4 + 40) * sizeof(float));  // the shared tensor once for each layout
+  const auto second = create_all();
+  EXPECT_EQ(model_->packed().bytes(), bytes);
+}
+
+TEST_F(PackedWeights, PackedWeightsOutliveTheSessionThatPackedThem) {
+  create_all();
+  const uint64_t bytes = model_->packed().bytes();
+  EXPECT_GT(bytes, 0u);
+  const auto later = create_all();
+  EXPECT_EQ(model_->packed().bytes(), bytes);
+}
+
+TEST_F(PackedWeights, ThreadsMayCreateSessionsAtOnce) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([this] {
+      for (int k = 0; k < 10; ++k) create_all();
+    });
+  for (std::thread& thread : threads) thread.join();
+  const uint64_t bytes = model_->packed().bytes();
+  create_all();
+  EXPECT_EQ(model_->packed().bytes(), bytes);
+}
+
+// The second conv2d has the first's kernel address; packed alike, its groups would read past the end.
+TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
+  const auto ops = create_all();
+  std::vector<float> x(16 * 8), y(4 * 8);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 8 < 4 ? 1 : 3);
+  x.resize(x.size() + 4);  // kExtraBytes
+  const std::vector<Shape> shapes = {{1, 4, 4, 8}, {8, 3, 3, 4}};
+  const fbs::Operator& op = *model_->graph().operators()->Get(2);
+  size_t workspace_bytes = 0;
+  ASSERT_TRUE(ops[2]->reshape(shapes, {1, 2, 2, 8}, nullptr, &workspace_bytes).ok());
+  std::vector<std::max_align_t> workspace(workspace_bytes / sizeof(std::max_align_t) + 8);
+  const void* inputs[] = {x.data(), model_->constant(op.inputs()->Get(1)).data()};
+  ASSERT_TRUE(ops[2]->setup(inputs, y.data(), workspace.data()).ok());
+  ASSERT_TRUE(ops[2]->run(nullptr).ok());
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 8 < 4 ? 18.0f : 54.0f) << i;
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Arrows point one way (docs/architecture.md, "The rooms"): which files may not include what, and the library does not call its
+own C API.
+
+    tests/package/arrows_test.py [SOURCE_FOLDER]
+"""
+import os, re, sys
+
+# Files (a pattern of their paths), what they may not include, and the exceptions.
+RULES = [
+    (r"sdk/", r"(converter|models|cli|tests)/", ""),
+    (r"sdk/include/", r"sdk/", ""),
+    (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
+    (r"sdk/model/", r"sdk/(graph|gpu|image|api)/", ""),
+    (r"sdk/graph/", r"sdk/(cpu|gpu|image|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
+    (r"sdk/cpu/", r"sdk/(gpu|image|api)/", ""),
+    (r"sdk/gpu/", r"sdk/(image|api)/", ""),
+    (r"sdk/image/", r"sdk/(cpu|gpu|api)/", ""),
+    (r"converter/", r"(models|cli|tests)/", ""),
+    (r"models/", r"(cli|tests|converter/onnx)/", ""),
+    (r"cli/", r"tests/", ""),
+    # Third parties have one door each.
+    (r"(sdk|converter|models|cli)/", r"xnnpack", r"sdk/cpu/.*"),
+    (r"(sdk|converter|models|cli)/", r"curl/", r"converter/hub/.*"),
+    (r"(sdk|converter|models|cli)/", r"google/protobuf", r"converter/onnx/.*"),
+    (r"sdk/", r"nlohmann/", ""),
+]
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
+CALL = re.compile(r"\bferry_[a-z0-9_]+\(")
+
+
+def without_text(source):
+    """Comments and string literals blanked."""
+    return re.sub(r'//[^\n]*|"(?:\\.|[^"\\\n])*"', '""', source)
+
+
+def complaints(root):
+    for folder in ("sdk", "converter", "models", "cli"):
+        for at, _, names in os.walk(os.path.join(root, folder)):
+            for name in sorted(names):
+                if not name.endswith((".h", ".hpp", ".cc", ".c")):
+                    continue
+                path = os.path.relpath(os.path.join(at, name), root)
+                with open(os.path.join(root, path), encoding="utf-8") as f:
+                    source = f.read()
+                for included in INCLUDE.findall(source):
+                    for files, forbidden, but in RULES:
+                        if re.match(files, path) and re.match(forbidden, included) and not (but and re.fullmatch(but, path)):
+                            yield f"{path} includes {included}"
+                if re.match(r"sdk/(?!api/|include/)", path):
+                    for call in CALL.findall(without_text(source)):
+                        yield f"{path} calls {call[:-1]}(), which is for apps"
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    found = list(complaints(root))
+    print("\n".join(found) if found else "every include points the right way")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
