@@ -37,13 +37,17 @@ uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape
   return static_cast<uint64_t>(macs);
 }
 
-Summary summarize(const std::string& path) {
+Summary summarize(const std::string& path, const std::string& name) {
   Summary s;
-  check(Model::open(path.c_str(), &s.model));
+  std::shared_ptr<Model> first;
+  check(Model::open(path.c_str(), &first));
+  size_t index = 0;
+  if (!name.empty()) check(first->find_graph(name.c_str(), &index));
+  check(first->open_graph(index, &s.model));
   const Model& model = *s.model;
   const fbs::Graph& graph = model.graph();
   s.file_bytes = std::filesystem::file_size(path);
-  for (const fbs::Buffer* buffer : *graph.buffers()) s.weight_bytes += buffer->size();
+  for (const fbs::Buffer* buffer : *model.root().buffers()) s.weight_bytes += buffer->size();
   std::vector<bool> scale(graph.tensors()->size());
   for (const fbs::Tensor* tensor : *graph.tensors())
     if (tensor->quantization() != nullptr) scale[tensor->quantization()->scale()] = true;

@@ -8,6 +8,7 @@
 
 #include "sdk/cpu/xnn_weights.h"
 #include "sdk/model/seeded.h"
+#include "sdk/version.h"
 
 namespace ferry::cpu {
 namespace {
@@ -70,7 +71,7 @@ constexpr const char* kArchitecture =
 Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   std::vector<float> known(kNumbers);
   for (size_t i = 0; i < known.size(); ++i) known[i] = static_cast<float>(i + 1);
-  uint64_t hash = fnv1a64(ferry_version(), fnv1a64(kArchitecture));
+  uint64_t hash = fnv1a64(kVersion, fnv1a64(kArchitecture));
   FERRY_TRY(probe_linear(known, &hash));
   FERRY_TRY(probe_conv(known, 3, 2, 3, 5, &hash));
   // Depthwise kernels of every size that XNNPACK treats apart.

@@ -171,4 +171,10 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
   return gives_integer ? check_parameters(op) : Status();
 }
 
+Status infer_types(const fbs::Operator& op, std::span<const Type> inputs, std::span<Type> outputs) {
+  FERRY_TRY(infer_type(op, inputs, outputs.data()));
+  for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = inputs[0];  // TopK: of x
+  return {};
+}
+
 }  // namespace ferry

@@ -33,4 +33,7 @@ unsigned deciding_input(fbs::OpParams op);
 // FERRY_UNSUPPORTED: an input is of a type that the operator does not take.
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output);
 
+// The same for as many of its outputs as are asked for.
+Status infer_types(const fbs::Operator& op, std::span<const Type> inputs, std::span<Type> outputs);
+
 }  // namespace ferry
