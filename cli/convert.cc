@@ -223,7 +223,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
                  "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
       .delimiter(',')
       .type_name("LIST");
-  app.add_option("--weights", o->weights, "How weights are stored: f32 or f16 (half the file, 3 digits)")
+  app.add_option(
+         "--weights", o->weights,
+         "How weights are stored: f32; f16 (half the file, 3 digits); i8 or i4, integers with scales: those of\n"
+         "linears and 1x1 convolutions, a quarter or a sixth of the bytes. docs/checkpoints.md says what it costs")
       .type_name("KIND")
       .capture_default_str();
   app.add_option("--labels", o->labels, "Text file with a class name a line").type_name("FILE");

@@ -238,6 +238,10 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
                 bytes_text(s.model->segment(graph.packed()->Get(i)->buffer()).size()).c_str());
   std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
               scaled(static_cast<double>(s.macs)).c_str());
+  std::vector<std::string> stored;
+  for (const StoredSummary& of : s.stored)
+    stored.push_back(grouped(of.elements) + " " + of.type + " in " + bytes_text(of.bytes));
+  std::printf("%-12s  %s\n", "stored as", join(stored, ", ").c_str());
   print_ports("input", *graph.inputs(), ports(model, ferry_model_input_count(model.get()), ferry_model_input));
   print_ports("output", *graph.outputs(), ports(model, ferry_model_output_count(model.get()), ferry_model_output));
   print_states(*s.model);
@@ -352,6 +356,9 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
   j["file_bytes"] = s.file_bytes;
   j["weight_bytes"] = s.weight_bytes;
   j["parameters"] = s.parameters;
+  j["stored_as"] = nlohmann::json::array();
+  for (const StoredSummary& of : s.stored)
+    j["stored_as"].push_back({{"type", of.type}, {"elements", of.elements}, {"bytes", of.bytes}});
   j["macs"] = s.macs;
   j["inputs"] = ports_json(ports(model, ferry_model_input_count(model.get()), ferry_model_input));
   j["outputs"] = ports_json(ports(model, ferry_model_output_count(model.get()), ferry_model_output));
