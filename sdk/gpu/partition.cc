@@ -35,8 +35,8 @@ bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
 // because a known answer says nothing beside a jump; sines are inexact by Vulkan's own rules.
 Status serves(const Model& model, const fbs::Operator& op) {
   const char* name = op_name(op.params_type());
-  const auto whole = [&](int tensor) { return model.tensor(tensor).dtype() == fbs::DType::Int32; };
-  if (whole(output_of(op)) || std::any_of(op.inputs()->begin(), op.inputs()->end(), whole))
+  const auto integer = [&](int tensor) { return model.tensor(tensor).dtype() == fbs::DType::Int32; };
+  if (integer(output_of(op)) || std::any_of(op.inputs()->begin(), op.inputs()->end(), integer))
     return unsupported("the GPU backend holds no integers for a %s", name);
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
@@ -243,10 +243,10 @@ Traffic traffic(const Model& model, const Program& program) {
   const auto bytes = [&](int tensor) {
     return stored_bytes(program.shapes[static_cast<size_t>(tensor)], program.storage);
   };
-  for (const fbs::Port* input : *model.graph().inputs()) sum.least += bytes(static_cast<int>(input->tensor()));
+  for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(static_cast<int>(input->tensor()));
   std::vector<bool> used(program.weights.size(), false);
   for (const Step& step : program.steps) {
-    if (!step.view) sum.least += 2 * bytes(step.output);
+    if (!step.view) sum.minimum += 2 * bytes(step.output);
     for (const Dispatch& dispatch : step.dispatches) {
       sum.moved += dispatch.work.read + dispatch.work.written;
       sum.flops += dispatch.work.flops;
@@ -254,9 +254,9 @@ Traffic traffic(const Model& model, const Program& program) {
       if (weights.kind == Operand::Kind::Weights) used[static_cast<size_t>(weights.index)] = true;
     }
   }
-  for (const fbs::Port* output : *model.graph().outputs()) sum.least -= bytes(static_cast<int>(output->tensor()));
+  for (const fbs::Port* output : *model.graph().outputs()) sum.minimum -= bytes(static_cast<int>(output->tensor()));
   for (size_t i = 0; i < used.size(); ++i)
-    if (used[i]) sum.least += program.weights[i].quads() * quad_bytes(program.storage);
+    if (used[i]) sum.minimum += program.weights[i].quads() * quad_bytes(program.storage);
   return sum;
 }
 
