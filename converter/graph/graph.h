@@ -71,12 +71,23 @@ class Graph {
   // throws Error, naming the operator, where the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
+    return add_op_with_outputs(name, std::move(params), inputs, 1).front();
+  }
+  // The same for an operator of which `count` outputs are wanted (fbs::TopKT).
+  template <typename Params>
+  std::vector<Tensor> add_op_with_outputs(const std::string& name, Params params, const std::vector<Tensor>& inputs,
+                                          size_t count) {
     auto op = std::make_unique<fbs::OperatorT>();
     op->name = name;
     op->params.Set(std::move(params));
     for (const Tensor& t : inputs) op->inputs.push_back(t.index);
-    return append(std::move(op));
+    return append(std::move(op), count);
   }
+
+  // Another graph for the same blob, finished like this one (passes and all): it becomes one of table.graphs. Constants
+  // that are the same memory are one, and states of one name; throws Error where those differ. What belongs to the whole
+  // blob, the provenance and the tokenizer, is this graph's.
+  void add_graph(Graph&& other);
 
   // For passes: an activation whose producer is gone becomes a constant.
   void make_constant(int tensor, std::vector<double> values);
@@ -92,14 +103,16 @@ class Graph {
   // Int32, or Float32, which constants of any precision count as.
   fbs::DType dtype(int tensor) const;
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
-  const Constant& constant(int tensor) const;
+  const Constant& constant(int tensor) const { return buffer(at(tensor).buffer); }
+  // By TensorT::buffer, of this graph's tensors and those of the graphs in it.
+  const Constant& buffer(uint32_t index) const { return constants_[index]; }
   // A constant's elements, widened to double.
   std::vector<double> values(int tensor) const;
   fbs::TensorT& at(int tensor) { return *table.tensors[static_cast<size_t>(tensor)]; }
   const fbs::TensorT& at(int tensor) const { return *table.tensors[static_cast<size_t>(tensor)]; }
 
  private:
-  Tensor append(std::unique_ptr<fbs::OperatorT> op);
+  std::vector<Tensor> append(std::unique_ptr<fbs::OperatorT> op, size_t outputs);
   int add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer);
 
   std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty

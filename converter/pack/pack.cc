@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "converter/checkpoint/sha256.h"
+#include "converter/pack/version.h"
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
@@ -57,23 +59,37 @@ void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
   }
 }
 
-// By tensor: the type that its constant is stored in. A weight that something else reads too stays as it is.
-std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& options) {
-  const auto& tensors = graph.table.tensors;
-  std::vector<bool> weight(tensors.size()), other(tensors.size());
-  for (const auto& op : graph.table.operators) {
-    const bool weighted = has_weight(op->params.type);
-    for (size_t i = 0; i < op->inputs.size(); ++i)
-      (weighted && i == 1 ? weight : other)[static_cast<size_t>(op->inputs[i])] = true;
-  }
+// The graph's own table and those of the graphs in it.
+template <typename Table>
+std::vector<Table*> tables_of(Table& root) {
+  std::vector<Table*> tables = {&root};
+  for (const auto& graph : root.graphs) tables.push_back(graph.get());
+  return tables;
+}
+
+// By the graph's buffer: the type that it is stored in. A weight that something else reads too stays as it is.
+std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions& options) {
+  std::vector<bool> weight, other;
   std::vector<fbs::DType> types;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const fbs::DType own = tensors[i]->dtype;
-    const bool real = own == fbs::DType::Float32 || own == fbs::DType::Float64;
+  for (const fbs::GraphT* table : tables_of(root)) {
+    for (const auto& tensor : table->tensors) {
+      if (types.size() <= tensor->buffer) types.resize(tensor->buffer + 1);
+      types[tensor->buffer] = tensor->dtype;
+    }
+    weight.resize(types.size());
+    other.resize(types.size());
+    for (const auto& op : table->operators) {
+      const bool weighted = has_weight(op->params.type);
+      for (size_t i = 0; i < op->inputs.size(); ++i)
+        (weighted && i == 1 ? weight : other)[table->tensors[static_cast<size_t>(op->inputs[i])]->buffer] = true;
+    }
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const bool real = types[i] == fbs::DType::Float32 || types[i] == fbs::DType::Float64;
     if (real && weight[i] && !other[i] && options.weights == PackOptions::Weights::Float16) {
-      types.push_back(fbs::DType::Float16);
-    } else {
-      types.push_back(own == fbs::DType::Float64 ? fbs::DType::Float32 : own);
+      types[i] = fbs::DType::Float16;
+    } else if (types[i] == fbs::DType::Float64) {
+      types[i] = fbs::DType::Float32;
     }
   }
   return types;
@@ -97,34 +113,39 @@ std::vector<std::byte> serialize(const fbs::GraphT& model) {
 }  // namespace
 
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
-  const std::vector<fbs::DType> types = stored_types(graph, options);
+  const std::vector<fbs::DType> types = stored_types(graph.table, options);
   fbs::GraphT model = graph.table;
   std::vector<Segment> segments;
   model.buffers.clear();
   model.buffers.push_back(std::make_unique<fbs::BufferT>());
-  std::vector<uint32_t> renumbered;  // by the graph's buffer: tensors that share one go on sharing it
+  std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: tensors that share one go on sharing it
   size_t data_bytes = 0;
-  for (size_t i = 0; i < model.tensors.size(); ++i) {
-    fbs::TensorT& tensor = *model.tensors[i];
-    if (tensor.buffer == 0) continue;
-    if (renumbered.size() <= tensor.buffer) renumbered.resize(tensor.buffer + 1);
-    uint32_t& buffer = renumbered[tensor.buffer];
-    if (buffer == 0) {
-      buffer = static_cast<uint32_t>(model.buffers.size());
-      const auto bytes = graph.constant(static_cast<int>(i)).bytes;
-      segments.push_back({graph.table.tensors[i].get(), bytes, types[i], data_bytes});
-      auto entry = std::make_unique<fbs::BufferT>();
-      entry->offset = data_bytes;
-      entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(types[i]);
-      data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
-      model.buffers.push_back(std::move(entry));
+  const std::vector<const fbs::GraphT*> sources = tables_of(graph.table);
+  const std::vector<fbs::GraphT*> tables = tables_of(model);
+  for (size_t t = 0; t < tables.size(); ++t) {
+    for (size_t i = 0; i < tables[t]->tensors.size(); ++i) {
+      fbs::TensorT& tensor = *tables[t]->tensors[i];
+      if (tensor.buffer == 0) continue;
+      const fbs::DType type = types[tensor.buffer];
+      uint32_t& buffer = renumbered[tensor.buffer];
+      if (buffer == 0) {
+        buffer = static_cast<uint32_t>(model.buffers.size());
+        const auto bytes = graph.buffer(tensor.buffer).bytes;
+        segments.push_back({sources[t]->tensors[i].get(), bytes, type, data_bytes});
+        auto entry = std::make_unique<fbs::BufferT>();
+        entry->offset = data_bytes;
+        entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(type);
+        data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
+        model.buffers.push_back(std::move(entry));
+      }
+      tensor.buffer = buffer;
+      tensor.dtype = type;
     }
-    tensor.buffer = buffer;
-    tensor.dtype = types[i];
   }
 
   std::vector<std::byte> data(data_bytes);  // zeros: the padding
   for (const Segment& s : segments) store_constant(*s.tensor, s.bytes, s.dtype, data.data() + s.offset);
+  model.content = sha256_hex(data);
   return assemble(model, data);
 }
 
@@ -132,7 +153,7 @@ std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::b
   const std::vector<std::byte> flat = serialize(model);
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-  header.version = BlobHeader::kVersion;
+  header.version = format_version(model);
   header.header_bytes = sizeof header;
   header.graph_offset = sizeof header;
   header.graph_bytes = flat.size();

@@ -15,7 +15,7 @@ Status packed_target(const Model& model, PackedTarget* out) {
 void PackedFiles::note(const Status& status) { notes_.push_back("packed weights: " + status.message()); }
 
 void PackedFiles::open() {
-  const bool embedded = model_.graph().packed() != nullptr;
+  const bool embedded = model_.root().packed() != nullptr;
   if (cache_dir_.empty() && !embedded) return;
   if (Status status = packed_target(model_, &target_); !status.ok()) return note(status);
   usable_ = !cache_dir_.empty();

@@ -133,9 +133,15 @@ Status pack_known(const float* known, fbs::OpParams type, CreateXnn create, void
   XnnOperator op;
   Visit choosing{Visit::Kind::Choose};
   FERRY_TRY(choose(creator, /*has_bias=*/true, &choosing, &op));
-  out->resize(choosing.size);
-  Visit packs{Visit::Kind::Pack, out->data(), choosing.size};
-  return creator.checked(creator(&packs, known, known, &op));
+  void* memory = nullptr;  // XNNPACK writes whole vectors
+  if (posix_memalign(&memory, kAlignment, choosing.size + kExtraBytes) != 0)
+    return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes of packed weights", choosing.size);
+  const Memory owner(memory);
+  auto* bytes = static_cast<std::byte*>(memory);
+  Visit packs{Visit::Kind::Pack, bytes, choosing.size};
+  FERRY_TRY(creator.checked(creator(&packs, known, known, &op)));
+  out->assign(bytes, bytes + choosing.size);
+  return {};
 }
 
 }  // namespace ferry::cpu

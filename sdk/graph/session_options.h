@@ -5,9 +5,12 @@
 #include <pthreadpool.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace ferry {
+
+class States;  // sdk/graph/states.h
 
 struct SessionOptions {
   static constexpr uint64_t kDefaultMemoryLimit = uint64_t{4} << 30;
@@ -18,6 +21,9 @@ struct SessionOptions {
   bool all_taps = false;
   bool profile = false;
   uint64_t memory_limit = kDefaultMemoryLimit;  // bytes of the arena at most
+
+  const char* graph = nullptr;     // of the model's blob, by name; null: the model's
+  std::shared_ptr<States> states;  // of the same blob; null: the session's own
 
   ferry_backend backend = FERRY_BACKEND_CPU;
   ferry_precision precision = FERRY_PRECISION_FLOAT32;

@@ -101,8 +101,8 @@ class Draft {
 
 Status attach_embedded(const Model& model, const PackedTarget& target) {
   Status status = error(FERRY_NOT_FOUND, "the blob has no packed weights");
-  if (model.graph().packed() == nullptr) return status;
-  for (const fbs::Packed* packed : *model.graph().packed()) {
+  if (model.root().packed() == nullptr) return status;
+  for (const fbs::Packed* packed : *model.root().packed()) {
     PackedFile file;
     status = PackedFile::open(model.segment(packed->buffer()), target, &file);
     if (!status.ok()) continue;

@@ -74,7 +74,7 @@ Status check_target(const PackedHeader& header, const PackedTarget& target) {
 }  // namespace
 
 Status PackedTarget::of(const Model& model, uint64_t fingerprint, std::string_view description, PackedTarget* out) {
-  const fbs::Graph& graph = model.graph();
+  const fbs::Graph& graph = model.root();
   out->content = text(graph.content());
   const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
   if (out->content.size() != sizeof(PackedHeader::content) ||

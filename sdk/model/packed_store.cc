@@ -69,7 +69,8 @@ std::vector<PackedStore::Entry> PackedStore::entries() const {
   const std::lock_guard lock(mutex_);
   std::map<Place, PackedBytes> all = heap_;
   for (const File& f : files_)
-    for (const PackedEntry& e : f.file.entries()) all[{e.key(), e.size}] = PackedBytes(f.owner, f.file.bytes(e));
+    for (const PackedEntry& e : f.file.entries())
+      all[{e.key(), static_cast<size_t>(e.size)}] = PackedBytes(f.owner, f.file.bytes(e));
   std::vector<Entry> entries;
   for (auto& [place, bytes] : all) entries.push_back({place.key, place.size, std::move(bytes)});
   return entries;

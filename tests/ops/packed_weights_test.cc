@@ -5,9 +5,12 @@
 
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
+#include "sdk/cpu/features.h"
 #include "sdk/cpu/op.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_store.h"
+#include "sdk/model/seeded.h"
+#include "tests/support/blobs.h"
 
 namespace ferry {
 namespace {
@@ -107,6 +110,42 @@ TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   ASSERT_TRUE(ops[2]->setup(inputs, y.data(), workspace.data()).ok());
   ASSERT_TRUE(ops[2]->run(nullptr).ok());
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 8 < 4 ? 18.0f : 54.0f) << i;
+}
+
+// Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with them,
+// in gemm_avx512.cc, depthwise_avx512.cc or winograd.cc, and then the hash here.
+TEST(PackedLayouts, KeepTheirBytes) {
+  if (!cpu::cpu_features().avx512f) GTEST_SKIP() << "our own layouts need AVX-512";
+  Graph graph;
+  const auto numbers = [](size_t count) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 251) - 100;
+    return values;
+  };
+  fbs::Conv2dT plain, depthwise;
+  depthwise.groups = 24;
+  const Tensor x = graph.add_input("x", {1, 32, 32, 24}, fbs::Layout::Same);
+  const Tensor bias = graph.add_constant("bias", {24}, numbers(24));
+  const Tensor gemm = graph.add_constant("gemm", {24, 1, 1, 24}, numbers(24 * 24));
+  const Tensor cells = graph.add_constant("cells", {24, 3, 3, 1}, numbers(24 * 9));
+  const Tensor kernels = graph.add_constant("kernels", {24, 3, 3, 24}, numbers(24 * 9 * 24));
+  const Tensor y = graph.add_op("gemm", plain, {x, gemm, bias});
+  const Tensor z = graph.add_op("depthwise", depthwise, {y, cells, bias});
+  graph.add_output("winograd", graph.add_op("winograd", plain, {z, kernels, bias}), fbs::Layout::Same);
+  const std::vector<std::byte> bytes = pack(graph);
+  testing::AlignedBytes blob(bytes);
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
+  ASSERT_TRUE(cpu::initialize().ok());
+  for (const fbs::Operator* op : *model->graph().operators()) {
+    std::unique_ptr<cpu::Op> lowered;
+    ASSERT_TRUE(cpu::create_op(*model, *op, &lowered).ok());
+  }
+  uint64_t hash = fnv1a64("");
+  const auto entries = model->packed().entries();
+  ASSERT_EQ(entries.size(), 4u) << "Winograd keeps its bias apart";
+  for (const auto& e : entries) hash = fnv1a64({reinterpret_cast<const char*>(e.bytes.get()), e.size}, hash);
+  EXPECT_EQ(hash, 0x4fd45e0e6936d433u);
 }
 
 }  // namespace
