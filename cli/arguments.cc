@@ -8,7 +8,9 @@ namespace ferry::cli {
 Argument Argument::required() const { return Argument(option_->required()); }
 Argument Argument::type_name(const std::string& name) const { return Argument(option_->type_name(name)); }
 Argument Argument::capture_default_str() const { return Argument(option_->capture_default_str()); }
-Argument Argument::range(int least, int most) const { return Argument(option_->check(CLI::Range(least, most))); }
+Argument Argument::range(int minimum, int maximum) const {
+  return Argument(option_->check(CLI::Range(minimum, maximum)));
+}
 Argument Argument::delimiter(char between) const { return Argument(option_->delimiter(between)); }
 Argument Argument::one_of(const std::vector<std::string>& values) const {
   return Argument(option_->check(CLI::IsMember(values)));

@@ -21,7 +21,7 @@ class Argument {
   Argument required() const;
   Argument type_name(const std::string& name) const;  // in the help; "" where its own name says enough
   Argument capture_default_str() const;               // the help tells the variable's value of now
-  Argument range(int least, int most) const;
+  Argument range(int minimum, int maximum) const;
   Argument delimiter(char between) const;  // of a list's items
   Argument one_of(const std::vector<std::string>& values) const;
   bool given() const;  // once the words are read

@@ -111,7 +111,7 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
   if (o.backend.gpu()) {
     std::printf("%-18s %9s (%.2f times the least, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
-                bytes_text(plan.least_bytes).c_str());
+                bytes_text(plan.minimum_bytes).c_str());
     std::printf("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
   }
   if (!o.ops) return;
@@ -150,7 +150,7 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
                       {"packed_bytes", f.packed_bytes}};
   if (o.backend.gpu()) {
     j["bytes_moved"] = plan.bytes;
-    j["least_bytes"] = plan.least_bytes;
+    j["least_bytes"] = plan.minimum_bytes;
     j["operations"] = plan.operations;
   }
   for (const OpTime& op : ops) {

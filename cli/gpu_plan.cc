@@ -54,7 +54,7 @@ GpuPlan gpu_plan(const Model& model, const ferry_session_options& options) {
   }
   const gpu::Traffic traffic = gpu::traffic(model, program);
   plan.bytes = traffic.moved;
-  plan.least_bytes = traffic.least;
+  plan.minimum_bytes = traffic.minimum;
   plan.operations = traffic.flops;
   return plan;
 }

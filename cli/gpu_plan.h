@@ -27,9 +27,11 @@ struct GpuPlan {
   size_t dispatches = 0;
   size_t riders = 0;                   // operators that ride on the kernel of another
   uint64_t bytes = 0, operations = 0;  // of all dispatches
-  uint64_t least_bytes = 0;            // every activation written once and read once, weights read once
+  uint64_t minimum_bytes = 0;          // every activation written once and read once, weights read once
 
-  double ratio() const { return least_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(least_bytes) : 0; }
+  double ratio() const {
+    return minimum_bytes > 0 ? static_cast<double>(bytes) / static_cast<double>(minimum_bytes) : 0;
+  }
 };
 
 // The plan of a session that is open with these options: same device, same tuned choices. Throws Error.

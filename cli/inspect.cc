@@ -168,7 +168,7 @@ void print_gpu(const Options& o, const Plan& plan) {
       "cross\n",
       "partition", plan.gpu_operators, gpu.riders, gpu.dispatches, plan.cpu_operators, plan.transfers);
   std::printf("%-12s  %s moved, at least %s: %.2f times; %s operations\n", "traffic", bytes_text(gpu.bytes).c_str(),
-              bytes_text(gpu.least_bytes).c_str(), gpu.ratio(), scaled(static_cast<double>(gpu.operations)).c_str());
+              bytes_text(gpu.minimum_bytes).c_str(), gpu.ratio(), scaled(static_cast<double>(gpu.operations)).c_str());
   for (const GpuStep& step : gpu.steps) {
     if (!step.on_gpu)
       std::printf("%-12s  %s %s: %s\n", "on the CPU", step.op.c_str(), step.module.c_str(), step.reason.c_str());
@@ -305,7 +305,7 @@ nlohmann::json gpu_json(const Options& o, const Plan& plan) {
                       {"dispatches", gpu.dispatches},
                       {"transfers", plan.transfers},
                       {"bytes_moved", gpu.bytes},
-                      {"least_bytes", gpu.least_bytes},
+                      {"least_bytes", gpu.minimum_bytes},
                       {"operations", gpu.operations}};
   for (const GpuStep& step : gpu.steps) {
     nlohmann::json entry = {

@@ -66,7 +66,7 @@ void write_input(const RunOptions& o, const SessionHandle& session, size_t index
   std::vector<int32_t> values;
   for (const double value : given.to_doubles()) {
     if (value != std::trunc(value) || std::fabs(value) >= 0x1p31)
-      fail("%s: input '%s' has an element of %g, the model takes whole numbers of 32 bits", o.tensors.c_str(),
+      fail("%s: input '%s' has an element of %g, the model takes integers of 32 bits", o.tensors.c_str(),
            input.name, value);
     values.push_back(static_cast<int32_t>(value));
   }

@@ -70,14 +70,14 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
     return [&weight, &variance, epsilon](size_t c) { return weight[c] / std::sqrt(variance[c] + epsilon); };
   };
   // The epsilon that the graph was built with: the one that gives its constants.
-  double right = 0, least = HUGE_VAL;
+  double right = 0, minimum = HUGE_VAL;
   for (double e : kEpsilons) {
     double error = 0;
     for (size_t c = 0; c < count; ++c) {
       const double scale = scale_for(e)(c);
       error += std::fabs((norm.scale >= 0 ? scale : bias[c] - mean[c] * scale) - known[c]);
     }
-    if (error < least) least = error, right = e;
+    if (error < minimum) minimum = error, right = e;
   }
   const auto cause = [&](std::string text, const auto& factor, double means, double biases) {
     std::vector<double> scales(count), shifts(count);

@@ -45,9 +45,9 @@ double rounded(double value, int bits) {
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, bits)), exponent - bits);
 }
 
-class Weights {
+class WeightCauses {
  public:
-  Weights(const Piece& piece, size_t k, std::vector<Cause>& out)
+  WeightCauses(const Piece& piece, size_t k, std::vector<Cause>& out)
       : k_(k), tensor_(piece.operators[k].inputs[1]), n_(extent(piece.known.at(tensor_).shape)), out_(out) {}
 
   template <typename From>
@@ -77,7 +77,7 @@ class Weights {
   std::vector<Cause>& out_;
 };
 
-void kernel_causes(Weights& w) {
+void kernel_causes(WeightCauses& w) {
   const Place n = w.extent_of();
   if (n[1] * n[2] == 1) return;
   w.moved("the kernel is turned by 180 degrees (flipped)", [](Place p, const Place& m) {
@@ -97,7 +97,7 @@ void kernel_causes(Weights& w) {
   w.order("KH,KW,I,O (TensorFlow's)", {1, 2, 3, 0});
 }
 
-void channel_causes(Weights& w, bool linear) {
+void channel_causes(WeightCauses& w, bool linear) {
   const Place n = w.extent_of();
   if (n[0] == n[3] && n[0] > 1)
     w.moved("the weight is transposed: outputs and inputs are exchanged", [](Place p, const Place&) {
@@ -161,7 +161,7 @@ void weight_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const fbs::OperatorT& op = piece.operators[k];
   const bool linear = op.params.type == fbs::OpParams::Linear;
   if (!linear && op.params.type != fbs::OpParams::Conv2d && op.params.type != fbs::OpParams::ConvTranspose2d) return;
-  Weights w(piece, k, out);
+  WeightCauses w(piece, k, out);
   kernel_causes(w);
   channel_causes(w, linear);
   w.mapped("the weights are rounded to float16", [](double v) { return rounded(v, 11); });

@@ -18,7 +18,7 @@ namespace {
 // In the flatbuffer: a stage's table with its offsets, a string besides its characters, and the certificate's own.
 constexpr size_t kStageBytes = 40, kStringBytes = 8, kOwnBytes = 1024;
 // Fewer tell too little of a tensor.
-constexpr size_t kLeastSamples = 16, kMostSamples = 2048;
+constexpr size_t kMinSamples = 16, kMaxSamples = 2048;
 
 std::unique_ptr<fbs::CertificateInputT> certified_input(const FixtureInput& input, const fbs::Port& port,
                                                         uint64_t seed) {
@@ -107,14 +107,14 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
   const size_t stages = report.comparison.rows.size();
   const size_t count =
       spent < kMaxCertificateBytes ? (kMaxCertificateBytes - spent) / (stages * sizeof(float)) : size_t{0};
-  if (count < kLeastSamples)
+  if (count < kMinSamples)
     fail(
         "%s: its input and %zu stages leave no room for samples in %zu KiB; an input that follows from the fixture's "
         "seed takes none, and a blob without --keep-taps has fewer stages",
         what.c_str(), stages, kMaxCertificateBytes >> 10);
   for (const Row& row : report.comparison.rows) {
     const Entry& entry = *entries.at(row.name);
-    certificate.stages.push_back(certified_stage(row, entry, name_of(row), std::min(count, kMostSamples)));
+    certificate.stages.push_back(certified_stage(row, entry, name_of(row), std::min(count, kMaxSamples)));
   }
   if (const size_t bytes = packed_bytes(certificate); bytes > kMaxCertificateBytes)
     fail("%s: it has %zu bytes, at most %zu are allowed", what.c_str(), bytes, kMaxCertificateBytes);

@@ -143,7 +143,7 @@ class Reader {
   Dims sample_shape(const json& item, const std::string& place) const {
     const double samples = number_of(item, "samples", place);
     if (samples < 1 || samples > 1e9 || samples != std::floor(samples))
-      fail("%s: %g samples, where a whole number of at least 1 is expected", place.c_str(), samples);
+      fail("%s: %g samples, where an integer of at least 1 is expected", place.c_str(), samples);
     return {static_cast<int64_t>(samples)};
   }
 
@@ -164,7 +164,7 @@ class Reader {
     if (is_sampled(item, place)) {
       if (out.shape.size() != 4) fail("%s: only pictures (N,C,H,W) can be remade from their rule", place.c_str());
       const json seed = manifest_.value("seed", json());
-      if (!seed.is_number_unsigned()) fail("%s: \"seed\" is missing or not a whole number", where());
+      if (!seed.is_number_unsigned()) fail("%s: \"seed\" is missing or not an integer", where());
       out.values = input_image(out.shape, seed.get<uint64_t>());
     } else {
       out.values = stored(name, out.shape).to_floats();

@@ -32,7 +32,8 @@ header{display:flex;gap:20px;align-items:flex-start;justify-content:space-betwee
 .alarm{border-color:var(--bad);background:var(--badbg);margin-bottom:18px;overflow-wrap:anywhere}
 .wide{padding:4px;overflow-x:auto;margin-bottom:18px}.wide svg{display:block;width:100%;min-width:720px}
 table{border-collapse:collapse;width:100%;font-size:13px}
-th{color:var(--mute);font-weight:550;text-align:left;padding:10px;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--mute);font-weight:550;text-align:left;padding:10px;border-bottom:1px solid var(--line);
+white-space:nowrap}
 td{padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:middle}
 tr:last-child td{border-bottom:0}tbody tr:hover td{background:var(--row)}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
@@ -44,7 +45,8 @@ font-family:system-ui,"DejaVu Sans",sans-serif}
 .meter i{position:absolute;left:0;top:0;bottom:0;border-radius:4px;background:var(--ours);width:var(--v)}
 .meter u{position:absolute;top:-3px;bottom:-3px;width:2px;left:var(--b);background:var(--bad)}
 .meter s{position:absolute;top:-2px;bottom:-2px;width:2px;left:var(--f);background:var(--mute)}
-.ok{color:var(--good)}.out td{background:var(--badbg)}.out .v{color:var(--bad);font-weight:650}.out .meter i{background:var(--bad)}
+.ok{color:var(--good)}.out td{background:var(--badbg)}.out .v{color:var(--bad);font-weight:650}
+.out .meter i{background:var(--bad)}
 details{margin-top:18px}summary{cursor:pointer;color:var(--mute)}
 footer{color:var(--mute);font-size:13px;margin-top:22px}
 </style>

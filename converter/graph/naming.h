@@ -5,7 +5,7 @@
 //
 //     {"layer{s}.{b}.conv{i}", {"resnet.encoder.stages.{s-1}.layers.{b}.layer.{i-1}.convolution"}}
 //
-// A placeholder stands for a whole number; the source may add or subtract a constant.
+// A placeholder stands for an integer; the source may add or subtract a constant.
 #pragma once
 
 #include <string>

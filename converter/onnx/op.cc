@@ -28,7 +28,7 @@ Tensor Op::tensor(size_t i) {
   return made->second;
 }
 
-Tensor Op::real(size_t i) { return cast_to(tensor(i), fbs::DType::Float32); }
+Tensor Op::floating(size_t i) { return cast_to(tensor(i), fbs::DType::Float32); }
 
 const Value& Op::value(size_t i) const {
   if (!has(i)) refuse("input %zu is missing", i);
@@ -116,10 +116,10 @@ Type Op::output_type(size_t i) const {
   if (const Array* array = std::get_if<Array>(&outputs_[i])) return array->type;
   if (output_types_[i] != Type::Undefined || std::holds_alternative<Unknown>(outputs_[i])) return output_types_[i];
   if (known()) return has(0) ? types_[0] : Type::Float32;
-  const bool real = std::get<Tensor>(outputs_[i]).dtype() == fbs::DType::Float32;
+  const bool floating = std::get<Tensor>(outputs_[i]).dtype() == fbs::DType::Float32;
   for (size_t k = 0; k < inputs_.size(); ++k)
-    if (has(k) && is_float(types_[k]) == real) return types_[k];
-  return real ? Type::Float32 : Type::Int64;
+    if (has(k) && is_float(types_[k]) == floating) return types_[k];
+  return floating ? Type::Float32 : Type::Int64;
 }
 
 void Op::refuse(const char* format, ...) const {

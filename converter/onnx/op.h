@@ -43,7 +43,7 @@ class Op {
   // are known, constants are floating point, and the result becomes what it is in the file.
   Tensor tensor(size_t i);
   // Input i as Float32, whatever it is.
-  Tensor real(size_t i);
+  Tensor floating(size_t i);
   // Input i as it is.
   const Value& value(size_t i) const;
   // The one number of a constant input.

@@ -7,7 +7,7 @@ namespace {
 
 // What every Vulkan device binds at once (maxStorageBufferRange is 2^27 or more), less room for biases and for what kernels
 // round up.
-constexpr int64_t kMostBytes = (int64_t{1} << 27) - (1 << 20);
+constexpr int64_t kMaxBytes = (int64_t{1} << 27) - (1 << 20);
 
 // Into how many an operator's weight is cut, a row for each output channel; 1 where it stays.
 int parts_of(const Graph& graph, const fbs::OperatorT& op) {
@@ -16,7 +16,7 @@ int parts_of(const Graph& graph, const fbs::OperatorT& op) {
   if (!std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](int in) { return graph.is_constant(in); })) return 1;
   const Shape weight = graph.shape(op.inputs[1]);
   const int64_t bytes = weight.elements() * int64_t{sizeof(float)};
-  return static_cast<int>(std::min<int64_t>((bytes + kMostBytes - 1) / kMostBytes, weight[0]));
+  return static_cast<int>(std::min<int64_t>((bytes + kMaxBytes - 1) / kMaxBytes, weight[0]));
 }
 
 }  // namespace
@@ -29,13 +29,13 @@ void split_large_weight(Graph& graph, const PassOptions& options) {
     const int parts = parts_of(graph, *op);
     if (parts == 1) continue;
     const int outputs = graph.shape(op->inputs[1])[0];
-    const int most = ((outputs + parts - 1) / parts + 3) / 4 * 4;  // GPUs hold channels in fours
+    const int maximum = ((outputs + parts - 1) / parts + 3) / 4 * 4;  // GPUs hold channels in fours
     const size_t before = ops.size();
     std::vector<Tensor> results;
-    for (int begin = 0; begin < outputs; begin += most) {
+    for (int begin = 0; begin < outputs; begin += maximum) {
       std::vector<Tensor> inputs = {{&graph, op->inputs.front()}};
       for (size_t k = 1; k < op->inputs.size(); ++k)
-        inputs.push_back(rows_of(graph, op->inputs[k], begin, std::min(most, outputs - begin)));
+        inputs.push_back(rows_of(graph, op->inputs[k], begin, std::min(maximum, outputs - begin)));
       const auto* linear = op->params.AsLinear();
       results.push_back(linear ? graph.add_op(op->name, *linear, inputs)
                                : graph.add_op(op->name, *op->params.AsConv2d(), inputs));

@@ -24,7 +24,7 @@ double apply(fbs::BinaryKind kind, double a, double b) {
     case fbs::BinaryKind::Equal: return a == b;
     case fbs::BinaryKind::Less: return a < b;
     case fbs::BinaryKind::LessOrEqual: return a <= b;
-    default: return 0.0;  // And, Or, Xor: of whole numbers
+    default: return 0.0;  // And, Or, Xor: of integers
   }
 }
 
@@ -35,7 +35,7 @@ int64_t power(int64_t a, int64_t b) {
   return static_cast<int64_t>(result);
 }
 
-// Of whole numbers of 32 bits.
+// Of integers of 32 bits.
 int64_t apply(fbs::BinaryKind kind, int64_t a, int64_t b) {
   switch (kind) {
     case fbs::BinaryKind::Add: return a + b;

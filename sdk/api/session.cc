@@ -26,9 +26,9 @@ ferry_status port_of_session(const ferry_session* session, const char* kind,
   return FERRY_OK;
 }
 
-Status read_shape(const char* function, const int32_t* dims, int32_t rank, int32_t least, ferry::Shape* shape) {
-  if (rank < least || rank > FERRY_MAX_RANK) {
-    return error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between %d and %d", function, rank, least,
+Status read_shape(const char* function, const int32_t* dims, int32_t rank, int32_t minimum, ferry::Shape* shape) {
+  if (rank < minimum || rank > FERRY_MAX_RANK) {
+    return error(FERRY_INVALID_ARGUMENT, "%s: rank is %d: it must be between %d and %d", function, rank, minimum,
                  FERRY_MAX_RANK);
   }
   shape->rank = rank;

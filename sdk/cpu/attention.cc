@@ -136,11 +136,11 @@ template <typename Join>
 
 // e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times most
 // numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
-constexpr float kLeast = -69.0f;
+constexpr float kMinimum = -69.0f;
 [[gnu::always_inline]] inline float exponential(float x) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
   constexpr float kLog2E = 0x1.715476p+0f;
-  const float within = x < kLeast ? kLeast : x;
+  const float within = x < kMinimum ? kMinimum : x;
   const float shifted = within * kLog2E + kRound;
   const float r = within * kLog2E - (shifted - kRound);
   float p = 0x1.5bba16p-10f;
@@ -161,25 +161,25 @@ FERRY_KERNEL float fill_and_find_greatest(float* row, size_t count) {
   const size_t last = (count - 1) / kParts * kParts;
   for (size_t k = 0; k < kParts; ++k)
     row[last + k] = last + k < count ? row[last + k] : -std::numeric_limits<float>::infinity();
-  float most[kParts];
-  std::copy_n(row, kParts, most);
+  float maximum[kParts];
+  std::copy_n(row, kParts, maximum);
   for (size_t s = kParts; s <= last; s += kParts) {
 #pragma GCC unroll 1  // unrolled, gcc would compare numbers one by one
-    for (size_t k = 0; k < kParts; ++k) most[k] = row[s + k] > most[k] ? row[s + k] : most[k];
+    for (size_t k = 0; k < kParts; ++k) maximum[k] = row[s + k] > maximum[k] ? row[s + k] : maximum[k];
   }
-  return reduce(most, [](Quad x, Quad y) { return x > y ? x : y; });
+  return reduce(maximum, [](Quad x, Quad y) { return x > y ? x : y; });
 }
 
 // row = e^(row - most), up to a multiple of kParts; the sum of it without what is behind `count`.
-FERRY_KERNEL float exponentiate(float* row, size_t count, float most) {
+FERRY_KERNEL float exponentiate(float* row, size_t count, float maximum) {
   float sums[kParts] = {};
   for (size_t s = 0; s < count; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) {
-      row[s + k] = exponential(row[s + k] - most);
+      row[s + k] = exponential(row[s + k] - maximum);
       sums[k] += row[s + k];
     }
   }
-  const float behind = static_cast<float>((kParts - count % kParts) % kParts) * exponential(kLeast);
+  const float behind = static_cast<float>((kParts - count % kParts) % kParts) * exponential(kMinimum);
   return reduce(sums, [](Quad x, Quad y) { return x + y; }) - behind;
 }
 
@@ -324,8 +324,8 @@ class Attention : public Op {
       q[i] = inputs_[0] + ((n * queries_ + first + std::min(i, rows - 1)) * heads_ + head) * key_size_;
     float* y = output_ + ((n * queries_ + first) * heads_ + head) * value_size_;
 
-    float most[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
-    std::fill_n(most, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
+    float maximum[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
+    std::fill_n(maximum, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
     std::fill_n(scale, kQueries, scale_);
     alignas(64) float scores[kQueries][kKeys + kParts];
     const float* weights[kQueries];
@@ -350,13 +350,13 @@ class Attention : public Op {
         if (causal_) hide(seen_by(first + i, first + i + 1), begin, count, scores[i]);
         for (const Bias& bias : biases_)
           if (const float* row = bias.row(n, head, first + i, keys_)) add(scores[i], count, row + begin);
-        const float new_most = std::max(most[i], fill_and_find_greatest(scores[i], count));
-        keep[i] = begin == start ? 0.0f : sums[i] * std::exp(most[i] - new_most);
-        most[i] = new_most;
+        const float new_maximum = std::max(maximum[i], fill_and_find_greatest(scores[i], count));
+        keep[i] = begin == start ? 0.0f : sums[i] * std::exp(maximum[i] - new_maximum);
+        maximum[i] = new_maximum;
       }
       // A loop of its own: no row waits for its greatest.
       for (size_t i = 0; i < rows; ++i) {
-        sums[i] = keep[i] + exponentiate(scores[i], count, most[i]);
+        sums[i] = keep[i] + exponentiate(scores[i], count, maximum[i]);
         factor[i] = 1.0f / sums[i];
         keep[i] *= factor[i];
       }

@@ -69,13 +69,13 @@ float combine(fbs::BinaryKind kind, float a, float b) {
 
 // One loop for each kind: the compiler takes the choice out of it.
 template <fbs::BinaryKind kKind>
-void whole(const float* a, size_t step_a, const float* b, size_t step_b, float* out, size_t count, float, float) {
+void integer(const float* a, size_t step_a, const float* b, size_t step_b, float* out, size_t count, float, float) {
   each<int32_t, int32_t>(a, step_a, b, step_b, out, count, [](int32_t x, int32_t y) { return combine(kKind, x, y); });
 }
 
 template <fbs::BinaryKind kKind>
-void real(const float* a, size_t step_a, const float* b, size_t step_b, float* out, size_t count, float low,
-          float high) {
+void floating(const float* a, size_t step_a, const float* b, size_t step_b, float* out, size_t count, float low,
+              float high) {
   each<float, float>(a, step_a, b, step_b, out, count, [=](float x, float y) {
     const float value = combine(kKind, x, y);
     return value < low ? low : value > high ? high : value;
@@ -89,25 +89,26 @@ void comparison(const float* a, size_t step_a, const float* b, size_t step_b, fl
 
 }  // namespace
 
-BinaryKernel plain_binary(fbs::BinaryKind kind, bool is_whole) {
+BinaryKernel plain_binary(fbs::BinaryKind kind, bool is_integer) {
   switch (kind) {
-    case fbs::BinaryKind::Add: return is_whole ? whole<fbs::BinaryKind::Add> : nullptr;
-    case fbs::BinaryKind::Sub: return is_whole ? whole<fbs::BinaryKind::Sub> : nullptr;
-    case fbs::BinaryKind::Mul: return is_whole ? whole<fbs::BinaryKind::Mul> : nullptr;
-    case fbs::BinaryKind::Div: return is_whole ? whole<fbs::BinaryKind::Div> : nullptr;
-    case fbs::BinaryKind::Max: return is_whole ? whole<fbs::BinaryKind::Max> : nullptr;
-    case fbs::BinaryKind::Min: return is_whole ? whole<fbs::BinaryKind::Min> : nullptr;
+    case fbs::BinaryKind::Add: return is_integer ? integer<fbs::BinaryKind::Add> : nullptr;
+    case fbs::BinaryKind::Sub: return is_integer ? integer<fbs::BinaryKind::Sub> : nullptr;
+    case fbs::BinaryKind::Mul: return is_integer ? integer<fbs::BinaryKind::Mul> : nullptr;
+    case fbs::BinaryKind::Div: return is_integer ? integer<fbs::BinaryKind::Div> : nullptr;
+    case fbs::BinaryKind::Max: return is_integer ? integer<fbs::BinaryKind::Max> : nullptr;
+    case fbs::BinaryKind::Min: return is_integer ? integer<fbs::BinaryKind::Min> : nullptr;
     case fbs::BinaryKind::PRelu: return nullptr;
-    case fbs::BinaryKind::Pow: return is_whole ? whole<fbs::BinaryKind::Pow> : real<fbs::BinaryKind::Pow>;
-    case fbs::BinaryKind::Mod: return is_whole ? whole<fbs::BinaryKind::Mod> : real<fbs::BinaryKind::Mod>;
-    case fbs::BinaryKind::FMod: return is_whole ? whole<fbs::BinaryKind::FMod> : real<fbs::BinaryKind::FMod>;
-    case fbs::BinaryKind::Equal: return is_whole ? whole<fbs::BinaryKind::Equal> : comparison<fbs::BinaryKind::Equal>;
-    case fbs::BinaryKind::Less: return is_whole ? whole<fbs::BinaryKind::Less> : comparison<fbs::BinaryKind::Less>;
+    case fbs::BinaryKind::Pow: return is_integer ? integer<fbs::BinaryKind::Pow> : floating<fbs::BinaryKind::Pow>;
+    case fbs::BinaryKind::Mod: return is_integer ? integer<fbs::BinaryKind::Mod> : floating<fbs::BinaryKind::Mod>;
+    case fbs::BinaryKind::FMod: return is_integer ? integer<fbs::BinaryKind::FMod> : floating<fbs::BinaryKind::FMod>;
+    case fbs::BinaryKind::Equal:
+      return is_integer ? integer<fbs::BinaryKind::Equal> : comparison<fbs::BinaryKind::Equal>;
+    case fbs::BinaryKind::Less: return is_integer ? integer<fbs::BinaryKind::Less> : comparison<fbs::BinaryKind::Less>;
     case fbs::BinaryKind::LessOrEqual:
-      return is_whole ? whole<fbs::BinaryKind::LessOrEqual> : comparison<fbs::BinaryKind::LessOrEqual>;
-    case fbs::BinaryKind::And: return whole<fbs::BinaryKind::And>;
-    case fbs::BinaryKind::Or: return whole<fbs::BinaryKind::Or>;
-    case fbs::BinaryKind::Xor: return whole<fbs::BinaryKind::Xor>;
+      return is_integer ? integer<fbs::BinaryKind::LessOrEqual> : comparison<fbs::BinaryKind::LessOrEqual>;
+    case fbs::BinaryKind::And: return integer<fbs::BinaryKind::And>;
+    case fbs::BinaryKind::Or: return integer<fbs::BinaryKind::Or>;
+    case fbs::BinaryKind::Xor: return integer<fbs::BinaryKind::Xor>;
   }
   return nullptr;
 }

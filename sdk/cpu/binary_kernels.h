@@ -13,6 +13,6 @@ using BinaryKernel = void (*)(const float* a, size_t step_a, const float* b, siz
 
 // Kernels of integers, and of what is rare: small, not fast. Null where binary.cc has a fast one. They do not clamp but in
 // Pow and Mod of Float32.
-BinaryKernel plain_binary(fbs::BinaryKind kind, bool whole);
+BinaryKernel plain_binary(fbs::BinaryKind kind, bool is_integer);
 
 }  // namespace ferry::cpu

@@ -23,17 +23,17 @@ float to_bfloat(float value) {
 template <typename From, fbs::DType kTo>
 void convert(const float* input, float* y, size_t count, float, float) {
   const From* x = reinterpret_cast<const From*>(input);
-  int32_t* whole = reinterpret_cast<int32_t*>(y);
+  int32_t* integers = reinterpret_cast<int32_t*>(y);
   for (size_t i = 0; i < count; ++i) {
     switch (kTo) {
       case fbs::DType::Float32: y[i] = static_cast<float>(x[i]); break;
       case fbs::DType::BFloat16: y[i] = to_bfloat(static_cast<float>(x[i])); break;
-      case fbs::DType::Bool: whole[i] = x[i] != 0; break;
-      case fbs::DType::Int8: whole[i] = static_cast<int8_t>(to_int32(x[i])); break;
-      case fbs::DType::UInt8: whole[i] = static_cast<uint8_t>(to_int32(x[i])); break;
-      case fbs::DType::Int16: whole[i] = static_cast<int16_t>(to_int32(x[i])); break;
-      case fbs::DType::UInt16: whole[i] = static_cast<uint16_t>(to_int32(x[i])); break;
-      default: whole[i] = to_int32(x[i]); break;
+      case fbs::DType::Bool: integers[i] = x[i] != 0; break;
+      case fbs::DType::Int8: integers[i] = static_cast<int8_t>(to_int32(x[i])); break;
+      case fbs::DType::UInt8: integers[i] = static_cast<uint8_t>(to_int32(x[i])); break;
+      case fbs::DType::Int16: integers[i] = static_cast<int16_t>(to_int32(x[i])); break;
+      case fbs::DType::UInt16: integers[i] = static_cast<uint16_t>(to_int32(x[i])); break;
+      default: integers[i] = to_int32(x[i]); break;
     }
   }
 }
@@ -57,9 +57,9 @@ Elementwise conversion(fbs::DType to) {
 }  // namespace
 
 Status create_cast(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   const fbs::DType to = op.params_as_Cast()->to();
-  *out = std::make_unique<ElementwiseOp>(whole ? conversion<int32_t>(to) : conversion<float>(to));
+  *out = std::make_unique<ElementwiseOp>(integer ? conversion<int32_t>(to) : conversion<float>(to));
   return {};
 }
 

@@ -16,12 +16,12 @@ namespace {
 
 using namespace depthwise;
 
-constexpr uint32_t kLayoutVersion = 1;                           // of packed weights
-constexpr int64_t kMostStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
+constexpr uint32_t kLayoutVersion = 1;                          // of packed weights
+constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
 constexpr int64_t kBand = 8;  // rows of a tile: what it reads and writes stays in the L1 cache
 constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
 
-using Inside = std::array<__mmask16, (kPixels - 1) * kMostStride + kWidest>;
+using Inside = std::array<__mmask16, (kPixels - 1) * kMaxStride + kWidest>;
 
 // For prefetching: what may be outside of the array has no pointer.
 uintptr_t address(const float* array, int64_t offset) {
@@ -198,7 +198,7 @@ class DepthwiseAvx512 : public Op {
 bool depthwise_avx512_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
   return cpu.avx512f && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
          weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
-         params.stride_h() <= kMostStride && params.stride_w() <= kMostStride;
+         params.stride_h() <= kMaxStride && params.stride_w() <= kMaxStride;
 }
 
 Status create_depthwise_avx512(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,

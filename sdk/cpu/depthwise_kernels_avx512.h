@@ -114,11 +114,11 @@ template <size_t K, bool kMasked, size_t P>
     add<K, kMasked, 1, 2>(tile, top, std::max(end, second_begin), second_end, sum);
 
     if (tile.clamps) {
-      const __m512 least = _mm512_set1_ps(tile.low), most = _mm512_set1_ps(tile.high);
+      const __m512 minimum = _mm512_set1_ps(tile.low), maximum = _mm512_set1_ps(tile.high);
       for (size_t r = 0; r < 2; ++r)
 #pragma GCC unroll 8
         for (size_t i = 0; i < P; ++i)  // a NaN passes
-          sum[r][i] = _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, sum[r][i]));
+          sum[r][i] = _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, minimum, sum[r][i]));
     }
     float* const y = tile.y + static_cast<size_t>(row) * tile.y_row;
     const size_t second = alone ? 0 : tile.y_row, y_step = tile.y_step;

@@ -73,13 +73,13 @@ template <size_t R, size_t V>
       asm volatile("" : "+r"(x[i]));
     }
   }
-  const __m512 least = _mm512_set1_ps(tile.low), most = _mm512_set1_ps(tile.high);
+  const __m512 minimum = _mm512_set1_ps(tile.low), maximum = _mm512_set1_ps(tile.high);
 #pragma GCC unroll 2
   for (size_t j = 0; j < V; ++j)
 #pragma GCC unroll 12
     for (size_t i = 0; i < R; ++i)  // a NaN passes
       _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask[j],
-                            _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, least, sum[i][j])));
+                            _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, minimum, sum[i][j])));
 }
 
 using Compute = void (*)(const Tile&);
@@ -94,8 +94,8 @@ class GemmAvx512 : public Op {
   explicit GemmAvx512(const Gemm& gemm) : gemm_(gemm) {
     const size_t inputs = std::min(gemm.inputs, kDepth);
     const size_t fitting = std::max<size_t>(kPanelBytes / (inputs * kColumns * sizeof(float)), 1);
-    const size_t least = (slabs() + fitting - 1) / fitting;
-    panel_ = (slabs() + least - 1) / least;
+    const size_t minimum = (slabs() + fitting - 1) / fitting;
+    panel_ = (slabs() + minimum - 1) / minimum;
     panels_ = (slabs() + panel_ - 1) / panel_;
   }
 
@@ -245,7 +245,7 @@ class ConvAvx512 : public GemmAvx512 {
     input_shape_ = inputs[0];
     output_shape_ = output;
     windows_ = elements(output, 0, 3);
-    const size_t most = large ? 5 * kRows : 2 * kRows, blocks = (windows_ + most - 1) / most;
+    const size_t maximum = large ? 5 * kRows : 2 * kRows, blocks = (windows_ + maximum - 1) / maximum;
     block_ = (windows_ + blocks - 1) / blocks;
     share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
     *workspace = pthreadpool_get_threads_count(pool) * block_ * gemm_.inputs * sizeof(float);

@@ -87,8 +87,8 @@ class Pad : public Op {
 
 Status create_pad(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Pad& p = *op.params_as_Pad();
-  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<Pad>(p, whole ? std::bit_cast<float>(static_cast<int32_t>(p.value())) : p.value());
+  const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  *out = std::make_unique<Pad>(p, integer ? std::bit_cast<float>(static_cast<int32_t>(p.value())) : p.value());
   return {};
 }
 

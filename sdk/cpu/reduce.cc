@@ -57,7 +57,7 @@ struct Min {
 struct Multiply {
   static double apply(double a, double b) { return a * b; }
 };
-struct MultiplyWhole {  // of 32 bits, as the result has
+struct MultiplyIntegers {  // of 32 bits, as the result has
   static double apply(double a, double b) {
     return static_cast<int32_t>(static_cast<uint32_t>(static_cast<int32_t>(a)) *
                                 static_cast<uint32_t>(static_cast<int32_t>(b)));
@@ -77,20 +77,23 @@ struct Folding {
   void (*rows)(const float* x, size_t rows, size_t stride, size_t count, double* values);
 };
 
-Folding folding(fbs::ReduceKind kind, bool whole) {
+Folding folding(fbs::ReduceKind kind, bool integer) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   switch (kind) {
-    case fbs::ReduceKind::Max: return {-kInfinity, whole ? fold_rows<int32_t, Max> : fold_rows<float, Max>};
-    case fbs::ReduceKind::Min: return {kInfinity, whole ? fold_rows<int32_t, Min> : fold_rows<float, Min>};
-    case fbs::ReduceKind::Prod: return {1, whole ? fold_rows<int32_t, MultiplyWhole> : fold_rows<float, Multiply>};
-    default: return {0, whole ? fold_rows<int32_t, Add> : add_rows};
+    case fbs::ReduceKind::Max: return {-kInfinity, integer ? fold_rows<int32_t, Max> : fold_rows<float, Max>};
+    case fbs::ReduceKind::Min: return {kInfinity, integer ? fold_rows<int32_t, Min> : fold_rows<float, Min>};
+    case fbs::ReduceKind::Prod: return {1, integer ? fold_rows<int32_t, MultiplyIntegers> : fold_rows<float, Multiply>};
+    default: return {0, integer ? fold_rows<int32_t, Add> : add_rows};
   }
 }
 
 class Reduce : public Op {
  public:
-  Reduce(const fbs::Reduce& params, bool whole)
-      : params_(params), whole_(whole), folding_(folding(params.kind(), whole)), sums_(folding_.rows == add_rows) {}
+  Reduce(const fbs::Reduce& params, bool integer)
+      : params_(params),
+        integer_(integer),
+        folding_(folding(params.kind(), integer)),
+        sums_(folding_.rows == add_rows) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -178,7 +181,7 @@ class Reduce : public Op {
   }
 
   void store(size_t index, double value) {
-    if (whole_) {
+    if (integer_) {
       reinterpret_cast<int32_t*>(output_)[index] = static_cast<int32_t>(static_cast<int64_t>(value));
     } else {
       output_[index] = static_cast<float>(value * scale_);
@@ -186,7 +189,7 @@ class Reduce : public Op {
   }
 
   const fbs::Reduce& params_;
-  const bool whole_;
+  const bool integer_;
   const Folding folding_;
   const bool sums_;  // of Float32
   double scale_ = 1;
@@ -200,8 +203,8 @@ class Reduce : public Op {
 }  // namespace
 
 Status create_reduce(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), whole);
+  const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer);
   return {};
 }
 

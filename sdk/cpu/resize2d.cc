@@ -10,14 +10,14 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kMostTaps = 4;
+constexpr size_t kMaxTaps = 4;
 constexpr size_t kBandSize = 4096;  // numbers
 
-using Weights = std::array<float, kMostTaps>;
+using Weights = std::array<float, kMaxTaps>;
 
 // The cells along one side that an output cell is made of, and their weights.
 struct Taps {
-  std::array<size_t, kMostTaps> cells;
+  std::array<size_t, kMaxTaps> cells;
   Weights weights;
 };
 
@@ -28,7 +28,7 @@ double cubic(double distance) {
   return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-// Of output cell `index` of `to`, from an axis of `from` cells. The centre is a fraction of whole numbers, exact for every size.
+// Of output cell `index` of `to`, from an axis of `from` cells. The centre is a fraction of integers, exact for every size.
 [[gnu::cold]] Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
   if (p.kind() == fbs::ResizeKind::Nearest) return {{static_cast<size_t>(index * from / to)}, {1.0f}};
   const int64_t denominator = p.align_corners() ? std::max<int64_t>(to - 1, 1) : 2 * to;
@@ -38,7 +38,7 @@ double cubic(double distance) {
   const int64_t first = (numerator + denominator) / denominator - 1;  // numerator > -denominator: rounds down
   const double fraction = static_cast<double>(numerator - first * denominator) / static_cast<double>(denominator);
   Taps out;
-  for (int64_t k = 0; k < static_cast<int64_t>(kMostTaps); ++k) {
+  for (int64_t k = 0; k < static_cast<int64_t>(kMaxTaps); ++k) {
     const auto place = static_cast<size_t>(k);
     out.cells[place] = static_cast<size_t>(std::clamp<int64_t>(first + k - (bilinear ? 0 : 1), 0, from - 1));
     out.weights[place] = static_cast<float>(bilinear ? (k == 0 ? 1 - fraction : fraction)
@@ -55,7 +55,7 @@ double cubic(double distance) {
 
 // Of each of kOutputs runs of numbers, one after the other: the sum of four runs, each times its weight.
 template <size_t kOutputs>
-[[gnu::always_inline]] inline void blend(const std::array<const float*, kMostTaps>& cells,
+[[gnu::always_inline]] inline void blend(const std::array<const float*, kMaxTaps>& cells,
                                          const std::array<Weights, kOutputs>& weights, size_t count, float* out) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
@@ -106,7 +106,7 @@ FERRY_KERNEL void bilinear(const Row& row) {
               *below = row.picture + row.taps.cells[1] * row.stride;
   const auto cells = [&](const Taps& x) {
     const size_t left = x.cells[0] * row.channels, right = x.cells[1] * row.channels;
-    return std::array<const float*, kMostTaps>{above + left, above + right, below + left, below + right};
+    return std::array<const float*, kMaxTaps>{above + left, above + right, below + left, below + right};
   };
   const float up = row.taps.weights[0], down = row.taps.weights[1];
   blend_columns(row, cells, [&](const Taps& x) {
@@ -118,8 +118,8 @@ FERRY_KERNEL void bilinear(const Row& row) {
 FERRY_KERNEL void bicubic(const Row& row, float* line) {
   const auto runs = [](const float* from, size_t stride, const Taps& taps) {
     const auto& [a, b, c, d] = taps.cells;
-    return std::array<const float*, kMostTaps>{from + a * stride, from + b * stride, from + c * stride,
-                                               from + d * stride};
+    return std::array<const float*, kMaxTaps>{from + a * stride, from + b * stride, from + c * stride,
+                                              from + d * stride};
   };
   const size_t first = row.columns.front().cells.front() * row.channels;
   const size_t end = (row.columns.back().cells.back() + 1) * row.channels;

@@ -95,8 +95,9 @@ struct GeluTanh {  // as gelu_tanh()
 // 1 from there.
 struct Gelu {
   [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
-    const __m512 one = __m512{} + 1.0f, most = __m512{} + 5.7f;
-    const __m512 within = _mm512_maskz_min_ps(kAll, most, _mm512_maskz_max_ps(kAll, -most, x)), u = within * within;
+    const __m512 one = __m512{} + 1.0f, maximum = __m512{} + 5.7f;
+    const __m512 within = _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, -maximum, x)),
+                 u = within * within;
     __m512 p = u * 0x1.72bf24p-25f + 0x1.abc3c6p-17f;
     __m512 q = u * 0x1.38b7a4p-20f + 0x1.41fd00p-14f;
     p = p * u + 0x1.783784p-12f;
@@ -193,7 +194,7 @@ void int_abs(const float* x, float* y, size_t count, float, float) {
   each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return static_cast<int32_t>(v) < 0 ? 0 - v : v; });
 }
 
-Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
+Kernel own_kernel(fbs::UnaryKind kind, bool integer) {
   switch (kind) {
     case fbs::UnaryKind::Clamp: return clamp;
     case fbs::UnaryKind::LeakyRelu: return leaky_relu;
@@ -217,10 +218,10 @@ Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
     case fbs::UnaryKind::Tan: return tan;
     case fbs::UnaryKind::IsNaN: return is_nan;
     case fbs::UnaryKind::IsInf: return is_inf;
-    case fbs::UnaryKind::Not: return whole ? int_not : float_not;
-    case fbs::UnaryKind::Sign: return whole ? int_sign : sign;
-    case fbs::UnaryKind::Neg: return whole ? int_neg : nullptr;
-    case fbs::UnaryKind::Abs: return whole ? int_abs : nullptr;
+    case fbs::UnaryKind::Not: return integer ? int_not : float_not;
+    case fbs::UnaryKind::Sign: return integer ? int_sign : sign;
+    case fbs::UnaryKind::Neg: return integer ? int_neg : nullptr;
+    case fbs::UnaryKind::Abs: return integer ? int_abs : nullptr;
     default: return nullptr;
   }
 }
@@ -265,8 +266,8 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
 
 }  // namespace
 
-Elementwise elementwise(const fbs::Unary& params, bool whole) {
-  return {own_kernel(params.kind(), whole), params.alpha(), params.beta()};
+Elementwise elementwise(const fbs::Unary& params, bool integer) {
+  return {own_kernel(params.kind(), integer), params.alpha(), params.beta()};
 }
 
 Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) {
@@ -289,8 +290,8 @@ Status ElementwiseOp::run(pthreadpool_t pool) {
 
 Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
-  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  if (const Elementwise own = elementwise(p, whole)) {
+  const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  if (const Elementwise own = elementwise(p, integer)) {
     *out = std::make_unique<ElementwiseOp>(own);
     return {};
   }

@@ -16,8 +16,8 @@ struct Elementwise {
   void operator()(const float* x, float* y, size_t count) const { kernel(x, y, count, alpha, beta); }
 };
 
-// Our own kernel; none where the function is left to XNNPACK. `whole`: of 32-bit integers.
-Elementwise elementwise(const fbs::Unary& params, bool whole = false);
+// Our own kernel; none where the function is left to XNNPACK. `integer`: of 32-bit integers.
+Elementwise elementwise(const fbs::Unary& params, bool integer = false);
 
 // An op that applies a function, which is there, to every number of its input.
 class ElementwiseOp : public Op {

@@ -99,7 +99,7 @@ template <int M>
 FERRY_KERNEL void transform_output(const float* in, size_t channels, const float* bias, float low, float high,
                                    float* const* pixels) {
   constexpr int n = M + 2;
-  const Vector least = Vector{} + low, most = Vector{} + high;
+  const Vector minimum = Vector{} + low, maximum = Vector{} + high;
   for (size_t c = 0; c < channels; c += kLanes) {
     Vector x[n * n], half[M * n], y[M * M], b;
     load(bias + c, b);
@@ -108,8 +108,8 @@ FERRY_KERNEL void transform_output(const float* in, size_t channels, const float
     for (int i = 0; i < M; ++i) Transform<M>::output(half + n * i, 1, y + M * i, 1);
     for (int i = 0; i < M * M; ++i) {
       Vector value = y[i] + b;
-      value = value < least ? least : value;
-      value = value > most ? most : value;
+      value = value < minimum ? minimum : value;
+      value = value > maximum ? maximum : value;
       if (pixels[i] != nullptr) store(value, pixels[i] + c);
     }
   }
@@ -246,8 +246,8 @@ class Winograd : public Op {
     // As many tiles at once as stay in the cache between the three steps, in blocks of one size.
     constexpr size_t kBlockBytes = 4 << 20;
     const size_t tile_bytes = kPoints * (inputs_ + outputs_) * sizeof(float);
-    const size_t most = std::max<size_t>(kBlockBytes / tile_bytes, 16);
-    blocks_ = (tiles_ + most - 1) / most;
+    const size_t maximum = std::max<size_t>(kBlockBytes / tile_bytes, 16);
+    blocks_ = (tiles_ + maximum - 1) / maximum;
     block_ = (tiles_ + blocks_ - 1) / blocks_;
     size_t none = 0;
     const Shape rows{static_cast<int32_t>(block_), static_cast<int32_t>(kPoints * inputs_)};
@@ -354,16 +354,16 @@ int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& o
     return 0;
   const int64_t batch = output[0], height = output[1], width = output[2];
   int best = 0;
-  double least = 0.9 * products(9, batch * height * width);  // a gain below a tenth is not worth the memory
+  double minimum = 0.9 * products(9, batch * height * width);  // a gain below a tenth is not worth the memory
   for (const int m : {2, 4}) {
     const int64_t tiles = batch * ((height + m - 1) / m) * ((width + m - 1) / m);
     const double points = (m + 2) * (m + 2);
     // Transforms: some 17 multiplications' time for a number moved.
     const double moved = static_cast<double>(tiles) * points * static_cast<double>(inputs + outputs);
     const double cost = products(points, tiles) + 17 * moved / static_cast<double>(inputs * outputs);
-    if (cost >= least) continue;
+    if (cost >= minimum) continue;
     best = m;
-    least = cost;
+    minimum = cost;
   }
   return best;
 }

@@ -78,7 +78,7 @@ Status lower_attention(const Problem& problem, int, Lowering* out) {
   // A thread of a workgroup computes a quad of the output of four queries.
   const uint32_t slots = width_quads <= 8 ? 8 : width_quads <= 16 ? 16 : 32, groups = 64 / slots;
   const uint64_t blocks = ceil_div(word(key[1]), 2 * slots);
-  if (blocks * (depth_quads + 4 * slots + 24) > kMostRounds) return unsupported("attention to too many keys");
+  if (blocks * (depth_quads + 4 * slots + 24) > kMaxRounds) return unsupported("attention to too many keys");
   const uint32_t tiles = ceil_div(word(query[1]), 4 * groups), chunks = ceil_div(width_quads, slots);
 
   Call call{.kernel = Kernel::Attention, .workgroup = {slots, groups, 1}};

@@ -85,7 +85,7 @@ bool find_size(const Model& model, const Program& program, const Step& real, con
     out->program.shapes = program.shapes;
     if (shrink(model, real.operators, size, &out->program.shapes) && lower_alike(model, real, limits, out)) return true;
   }
-  constexpr uint64_t kMost = uint64_t{1} << 26;
+  constexpr uint64_t kMaximum = uint64_t{1} << 26;
   Work work;
   for (const Dispatch& dispatch : real.dispatches) {
     work.flops += dispatch.work.flops;
@@ -93,7 +93,7 @@ bool find_size(const Model& model, const Program& program, const Step& real, con
     work.written += dispatch.work.written;
   }
   out->program.shapes = program.shapes;
-  return work.flops + work.read + work.written <= kMost && lower_alike(model, real, limits, out);
+  return work.flops + work.read + work.written <= kMaximum && lower_alike(model, real, limits, out);
 }
 
 std::set<Variant> needs(const Model& model, const Step& step, const std::vector<Region>& weights, Storage storage,

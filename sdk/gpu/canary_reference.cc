@@ -276,11 +276,11 @@ void softmax(const Array& x, Array* out) {
   const size_t length = static_cast<size_t>(x.shape[x.shape.rank - 1]);
   for (size_t row = 0; row < x.values.size(); row += length) {
     const float* values = x.values.data() + row;
-    const float most = *std::max_element(values, values + length);
+    const float maximum = *std::max_element(values, values + length);
     double sum = 0;
-    for (size_t i = 0; i < length; ++i) sum += std::exp(static_cast<double>(values[i] - most));
+    for (size_t i = 0; i < length; ++i) sum += std::exp(static_cast<double>(values[i] - maximum));
     for (size_t i = 0; i < length; ++i)
-      out->values[row + i] = static_cast<float>(std::exp(static_cast<double>(values[i] - most)) / sum);
+      out->values[row + i] = static_cast<float>(std::exp(static_cast<double>(values[i] - maximum)) / sum);
   }
 }
 

@@ -15,8 +15,8 @@ struct Size {
 };
 constexpr Size kSizes[kCanarySizes] = {{20, 11}, {36, 37}, {260, 3}, {260, 37}};
 
-// About `most`, a multiple of 4, with as many elements in the last quad.
-int32_t fewer(int32_t n, int32_t most) { return n <= most ? n : most + n % 4; }
+// About `maximum`, a multiple of 4, with as many elements in the last quad.
+int32_t fewer(int32_t n, int32_t maximum) { return n <= maximum ? n : maximum + n % 4; }
 
 // At most so many in each dimension, counted from the last.
 struct Limit {
@@ -44,7 +44,7 @@ template <typename Params>
 void shrink_convolution(const Params& p, bool transposed, Size size, std::vector<Shape>* inputs) {
   Shape &x = (*inputs)[0], &weight = (*inputs)[1];
   const int32_t groups = p.groups();
-  const int32_t most = groups == 1 ? size.channels : 8;
+  const int32_t maximum = groups == 1 ? size.channels : 8;
   // Depthwise kernels keep their channels, since `groups` is the operator's.
   const int32_t height = groups > 64 ? 3 : 9, width = groups > 64 ? 11 : 23;
   x[0] = std::min(x[0], 2);
@@ -55,8 +55,8 @@ void shrink_convolution(const Params& p, bool transposed, Size size, std::vector
     x[1] = pixels(height, x[1], weight[1], p.dilation_h(), p.stride_h(), p.pad_top() + p.pad_bottom());
     x[2] = pixels(width, x[2], weight[2], p.dilation_w(), p.stride_w(), p.pad_left() + p.pad_right());
   }
-  weight[0] = fewer(weight[0] / groups, most) * groups;
-  weight[3] = fewer(weight[3], most);
+  weight[0] = fewer(weight[0] / groups, maximum) * groups;
+  weight[3] = fewer(weight[3], maximum);
   x[3] = weight[3] * groups;
   if (inputs->size() > 2) (*inputs)[2] = {weight[0]};
 }

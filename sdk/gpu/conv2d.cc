@@ -8,10 +8,11 @@
 namespace ferry::gpu {
 namespace {
 
-using Lower = Status (*)(const Problem& problem, const Convolution& convolution, Tile tile, uint64_t least,
+using Lower = Status (*)(const Problem& problem, const Convolution& convolution, RegisterTile tile, uint64_t minimum,
                          Lowering* out);
 
-Status lower_depthwise(const Problem& problem, const Convolution& c, Tile tile, uint64_t least, Lowering* out) {
+Status lower_depthwise(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
+                       Lowering* out) {
   FERRY_TRY(check_coordinates(c));
   if (c.group_inputs() != 1 || c.group_outputs() != 1) return unsupported("not depthwise");
   FERRY_TRY(check_rounds(c.taps()));
@@ -21,7 +22,7 @@ Status lower_depthwise(const Problem& problem, const Convolution& c, Tile tile, 
                        tile.rows);
   const uint32_t tiles_x = ceil_div(c.output_width, tile.rows);
   const uint64_t invocations = uint64_t{c.batch} * c.output_height * tiles_x * ceil_div(c.outputs, 4);
-  if (tile.rows > 1 && invocations < least) return unsupported("too few tiles of %u pixels", tile.rows);
+  if (tile.rows > 1 && invocations < minimum) return unsupported("too few tiles of %u pixels", tile.rows);
   uint32_t bias = 0;
   Region region = with_bias(problem, pack_depthwise(problem.input_tensor(1), c.outputs, c.taps()), c.outputs, &bias);
   Call call{.kernel = Kernel::Conv2dDepthwise, .workgroup = {kTileWorkgroup, 1, 1}};
@@ -32,19 +33,20 @@ Status lower_depthwise(const Problem& problem, const Convolution& c, Tile tile, 
   return out->add_with_epilogue(std::move(call), std::move(region), c.min, c.max);
 }
 
-Status lower_any_groups(const Problem& problem, const Convolution& c, Tile, uint64_t, Lowering* out) {
+Status lower_any_groups(const Problem& problem, const Convolution& c, RegisterTile, uint64_t, Lowering* out) {
   return lower_grouped(problem, c, out);
 }
 
 // Chosen by tuning only: it moves more bytes than the others.
-Status lower_tuned_winograd(const Problem& problem, const Convolution& c, Tile tile, uint64_t least, Lowering* out) {
-  if (least > 0) return unsupported("winograd is for tuned choices");
+Status lower_tuned_winograd(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
+                            Lowering* out) {
+  if (minimum > 0) return unsupported("winograd is for tuned choices");
   return lower_winograd(problem, c, tile.rows, out);
 }
 
 struct Alternative {
   Lower lower;
-  Tile tile;
+  RegisterTile tile;
 };
 
 // Behind those of a matrix product, in order of preference.
@@ -57,16 +59,16 @@ constexpr Alternative kAlternatives[] = {
 
 static_assert(kConv2dAlternatives == 1 + kMatmulAlternatives + std::size(kAlternatives));
 
-Status lower_one(const Problem& problem, const Convolution& c, int which, uint64_t least, Lowering* out) {
+Status lower_one(const Problem& problem, const Convolution& c, int which, uint64_t minimum, Lowering* out) {
   if (which >= kMatmulAlternatives) {
     const Alternative& chosen = kAlternatives[which - kMatmulAlternatives];
-    return chosen.lower(problem, c, chosen.tile, least, out);
+    return chosen.lower(problem, c, chosen.tile, minimum, out);
   }
   if (c.taps() != 1 || c.groups != 1 || c.stride_h != 1 || c.stride_w != 1 || c.output_height != c.input_height ||
       c.output_width != c.input_width)
     return unsupported("not a convolution of single pixels");
   const Matmul matmul{static_cast<uint32_t>(c.pixels()), c.inputs, c.outputs, c.min, c.max};
-  return lower_matmul(problem, matmul, which, least, out);
+  return lower_matmul(problem, matmul, which, minimum, out);
 }
 
 }  // namespace

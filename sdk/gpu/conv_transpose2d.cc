@@ -6,11 +6,12 @@ namespace ferry::gpu {
 namespace {
 
 // In order of preference; behind them any groups.
-constexpr Tile kTiles[] = {{4, 2}, {4, 1}, {1, 1}, {2, 2}};
+constexpr RegisterTile kTiles[] = {{4, 2}, {4, 1}, {1, 1}, {2, 2}};
 static_assert(kConvTranspose2dAlternatives == 2 + std::size(kTiles));
 
-Status lower_one(const Problem& problem, const Convolution& convolution, size_t which, uint64_t least, Lowering* out) {
-  return which < std::size(kTiles) ? lower_direct(problem, convolution, kTiles[which], least, out)
+Status lower_one(const Problem& problem, const Convolution& convolution, size_t which, uint64_t minimum,
+                 Lowering* out) {
+  return which < std::size(kTiles) ? lower_direct(problem, convolution, kTiles[which], minimum, out)
                                    : lower_grouped(problem, convolution, out);
 }
 

@@ -43,7 +43,7 @@ std::vector<uint32_t> push_of(const Convolution& c, uint32_t columns, uint32_t t
           bias};
 }
 
-Status lower_direct(const Problem& problem, const Convolution& c, Tile tile, uint64_t least, Lowering* out) {
+Status lower_direct(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum, Lowering* out) {
   FERRY_TRY(check_coordinates(c));
   if (c.groups > 1 && (c.group_inputs() % 4 != 0 || c.group_outputs() % (4 * tile.quads) != 0))
     return unsupported("groups of %u inputs and %u outputs end within a quad", c.group_inputs(), c.group_outputs());
@@ -54,7 +54,7 @@ Status lower_direct(const Problem& problem, const Convolution& c, Tile tile, uin
     return unsupported("an output %u wide of %u channels is less than a tile", c.output_width, c.outputs);
   const uint32_t tiles_x = phases * ceil_div(ceil_div(c.output_width, phases), tile.rows);
   const uint64_t row_tiles = uint64_t{c.batch} * c.output_height * tiles_x;
-  if (tile.rows * tile.quads > 1 && row_tiles * quad_tiles < least)
+  if (tile.rows * tile.quads > 1 && row_tiles * quad_tiles < minimum)
     return unsupported("too few tiles of %u pixels", tile.rows);
   FERRY_TRY(check_rounds(uint64_t{c.taps()} * (1 + ceil_div(c.group_inputs(), 4))));
 

@@ -59,8 +59,9 @@ Status check_coordinates(const Convolution& convolution);
 std::vector<uint32_t> push_of(const Convolution& convolution, uint32_t columns, uint32_t tiles_x, uint32_t unit,
                               uint32_t bias);
 
-// Kernel conv2d, conv_transpose2d: groups that end with quads. `least`: fewer invocations than that will not do.
-Status lower_direct(const Problem& problem, const Convolution& convolution, Tile tile, uint64_t least, Lowering* out);
+// Kernel conv2d, conv_transpose2d: groups that end with quads. `minimum`: fewer invocations than that will not do.
+Status lower_direct(const Problem& problem, const Convolution& convolution, RegisterTile tile, uint64_t minimum,
+                    Lowering* out);
 // Kernel conv2d_grouped: any groups.
 Status lower_grouped(const Problem& problem, const Convolution& convolution, Lowering* out);
 

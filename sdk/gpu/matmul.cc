@@ -7,7 +7,7 @@ namespace {
 
 struct Alternative {
   Kernel kernel;
-  Tile tile;
+  RegisterTile tile;
   // Invocations that share a quad's sums (matvec), or staged input quads (matmul_shared).
   uint32_t split = 0;
 };
@@ -33,8 +33,8 @@ static_assert(std::size(kAlternatives) == kMatmulAlternatives);
 constexpr uint32_t kFewRows = 4;                         // for which a product is a matvec
 constexpr uint32_t kThreadsQuads = 8, kThreadsRows = 8;  // of matmul_shared
 
-Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least, const Limits& limits) {
-  const Tile& tile = alternative.tile;
+Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t minimum, const Limits& limits) {
+  const RegisterTile& tile = alternative.tile;
   const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
   switch (alternative.kernel) {
     case Kernel::MatvecSubgroup:
@@ -58,7 +58,7 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least
       if (matmul.rows < tile.rows || quads < tile.quads)
         return unsupported("matmul: %u rows, %u outputs are less than a tile", matmul.rows, matmul.outputs);
       if (tile.rows * tile.quads > 1 &&
-          uint64_t{ceil_div(matmul.rows, tile.rows)} * ceil_div(quads, tile.quads) < least)
+          uint64_t{ceil_div(matmul.rows, tile.rows)} * ceil_div(quads, tile.quads) < minimum)
         return unsupported("matmul: too few tiles of %u rows", tile.rows);
       return check_rounds(input_quads);
   }
@@ -67,15 +67,15 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t least
 }  // namespace
 
 Status check_rounds(uint64_t rounds) {
-  constexpr uint64_t kMost = 60000;
-  if (rounds <= kMost) return {};
+  constexpr uint64_t kMaximum = 60000;
+  if (rounds <= kMaximum) return {};
   return unsupported("a sum of %llu rounds is longer than drivers allow", static_cast<unsigned long long>(rounds));
 }
 
-Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t least, Lowering* out) {
+Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t minimum, Lowering* out) {
   const Alternative& chosen = kAlternatives[alternative];
-  FERRY_TRY(fits(chosen, matmul, least, problem.limits));
-  const Tile& tile = chosen.tile;
+  FERRY_TRY(fits(chosen, matmul, minimum, problem.limits));
+  const RegisterTile& tile = chosen.tile;
   const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
   uint32_t bias = 0;
   Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), matmul.outputs, 1, matmul.inputs),
@@ -103,7 +103,7 @@ Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternativ
 void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
                  const Operand& input, const Operand& weights, const Operand& output, Lowering* out) {
   const uint32_t quads = ceil_div(outputs, 4), input_quads = ceil_div(inputs, 4);
-  const Tile tile = rows >= 4 && quads >= 2 ? Tile{4, 2} : Tile{};
+  const RegisterTile tile = rows >= 4 && quads >= 2 ? RegisterTile{4, 2} : RegisterTile{};
   const uint32_t quad_tiles = ceil_div(quads, tile.quads);
   Call call{.kernel = Kernel::Matmul, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {0, 0, 0, 0, tile.rows, tile.quads};

@@ -14,8 +14,8 @@ struct Matmul {
 
 // Ways to compute one.
 inline constexpr int kMatmulAlternatives = 12;
-// `least`: fewer invocations than that will not do.
-Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t least, Lowering* out);
+// `minimum`: fewer invocations than that will not do.
+Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t minimum, Lowering* out);
 
 // Several products, without an epilogue, between workspaces: [z][rows][inputs] times weights [outputs/4][z][inputs/4][4
 // of inputs] to [z][rows][outputs].

@@ -25,7 +25,7 @@ Status add_norm(const Norm& norm, Call call, Region region, Lowering* out) {
   const uint32_t bundle = norm.groups == 1 || group_size % 4 == 0 ? 1 : group_size % 2 == 0 ? 2 : 4;
   const uint64_t quads = uint64_t{norm.rows} * (bundle * group_size + 3) / 4;
   const uint32_t shares = quads <= 64 ? 8 : quads <= 1024 ? 32 : 128, bundles = shares == 8 ? 8 : 1;
-  if (quads > UINT32_MAX || (2 * bundle + 1) * quads / shares > kMostRounds) return unsupported("groups too long");
+  if (quads > UINT32_MAX || (2 * bundle + 1) * quads / shares > kMaxRounds) return unsupported("groups too long");
   call.kernel = Kernel::Norm;
   call.workgroup = {shares, bundles, 1};
   const uint64_t count = uint64_t{norm.samples} * ((norm.groups + bundle - 1) / bundle);
@@ -64,7 +64,7 @@ Status lower_grn(const Problem& problem, int, Lowering* out) {
   constexpr uint32_t kQuads = 8, kShares = 16;  // as in reduce.cc
   const Rows rows = rows_of(problem.output);
   const uint32_t samples = word(problem.output[0]), places = rows.rows / samples;
-  if (places / kShares > kMostRounds) return unsupported("too many terms in a sum");
+  if (places / kShares > kMaxRounds) return unsupported("too many terms in a sum");
   if (problem.epilogue.tensor() >= 0) return unsupported("a second tensor rides on it");
   Problem inner = problem;
   inner.output = {problem.output[0], problem.output[problem.output.rank - 1]};

@@ -80,7 +80,7 @@ Status lower(const Problem& problem, int alternative, Lowering* out);
 [[gnu::format(printf, 1, 2)]] Status unsupported(const char* format, ...);
 
 // That an invocation may spend in its loops: lavapipe leaves them after 65535 rounds in all, and computes wrongly.
-inline constexpr uint64_t kMostRounds = 60000;
+inline constexpr uint64_t kMaxRounds = 60000;
 
 // ---- pieces of weights ----------------------------------------------------------------------------------------------
 

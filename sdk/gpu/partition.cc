@@ -250,10 +250,10 @@ Traffic traffic(const Model& model, const Program& program) {
   const auto bytes = [&](int tensor) {
     return stored_bytes(program.shapes[static_cast<size_t>(tensor)], program.storage);
   };
-  for (const fbs::Port* input : *model.graph().inputs()) sum.least += bytes(static_cast<int>(input->tensor()));
+  for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(static_cast<int>(input->tensor()));
   std::vector<bool> used(program.weights.size(), false);
   for (const Step& step : program.steps) {
-    if (!step.view) sum.least += 2 * bytes(step.output);
+    if (!step.view) sum.minimum += 2 * bytes(step.output);
     for (const Dispatch& dispatch : step.dispatches) {
       sum.moved += dispatch.work.read + dispatch.work.written;
       sum.flops += dispatch.work.flops;
@@ -261,9 +261,9 @@ Traffic traffic(const Model& model, const Program& program) {
       if (weights.kind == Operand::Kind::Weights) used[static_cast<size_t>(weights.index)] = true;
     }
   }
-  for (const fbs::Port* output : *model.graph().outputs()) sum.least -= bytes(static_cast<int>(output->tensor()));
+  for (const fbs::Port* output : *model.graph().outputs()) sum.minimum -= bytes(static_cast<int>(output->tensor()));
   for (size_t i = 0; i < used.size(); ++i)
-    if (used[i]) sum.least += program.weights[i].quads() * quad_bytes(program.storage);
+    if (used[i]) sum.minimum += program.weights[i].quads() * quad_bytes(program.storage);
   return sum;
 }
 

@@ -50,7 +50,7 @@ Status make_program(const Model& model, const std::vector<Shape>& shapes, const 
 // Bytes that the program's dispatches move, and the least that its steps could: every activation written once and read
 // once, weights read once.
 struct Traffic {
-  uint64_t moved = 0, least = 0, flops = 0;
+  uint64_t moved = 0, minimum = 0, flops = 0;
 };
 Traffic traffic(const Model& model, const Program& program);
 

@@ -20,7 +20,7 @@ struct FileHeader {
   uint64_t checksum = 0;  // of all that follows
 };
 
-constexpr uint64_t kMostBytes = uint64_t{256} << 20;
+constexpr uint64_t kMaxBytes = uint64_t{256} << 20;
 
 // FNV-1a.
 uint64_t checksum(const std::vector<char>& bytes) {
@@ -45,7 +45,7 @@ bool read_file(const std::string& path, std::string* text, std::vector<char>* ca
   if (fstat(fileno(file.get()), &info) != 0) return false;
   // A damaged header may claim any size: nothing is allocated for what is not there.
   const uint64_t bytes = static_cast<uint64_t>(info.st_size) - sizeof header;
-  if (bytes > kMostBytes || header.text_bytes > bytes || header.cache_bytes != bytes - header.text_bytes) return false;
+  if (bytes > kMaxBytes || header.text_bytes > bytes || header.cache_bytes != bytes - header.text_bytes) return false;
   std::vector<char> body(bytes);
   if (std::fread(body.data(), 1, body.size(), file.get()) != body.size() || checksum(body) != header.checksum)
     return false;

@@ -28,10 +28,10 @@ struct Dims {
     for (uint32_t size : sizes) n *= size;
     return n;
   }
-  // Sizes of all but the outermost, then strides of all, filled up to `most` dimensions. False: there are more.
-  bool append_to(std::vector<uint32_t>* push, size_t most) const {
-    if (sizes.size() > most) return false;
-    std::vector<uint32_t> all_sizes(most - sizes.size(), 1), all_strides(most - sizes.size(), 0);
+  // Sizes of all but the outermost, then strides of all, filled up to `maximum` dimensions. False: there are more.
+  bool append_to(std::vector<uint32_t>* push, size_t maximum) const {
+    if (sizes.size() > maximum) return false;
+    std::vector<uint32_t> all_sizes(maximum - sizes.size(), 1), all_strides(maximum - sizes.size(), 0);
     all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
     all_strides.insert(all_strides.end(), strides.begin(), strides.end());
     push->insert(push->end(), all_sizes.begin() + 1, all_sizes.end());
@@ -68,10 +68,10 @@ Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
   const float scale = p.kind() == fbs::ReduceKind::Mean ? 1.0f / static_cast<float>(gone.count()) : 1.0f;
   Call call{.push = {rows.rows, gone.count(), std::bit_cast<uint32_t>(scale)},
             .flops = static_cast<uint64_t>(in.elements())};
-  const size_t most = by_rows ? 3 : 4;
-  if (!kept.append_to(&call.push, most) || !gone.append_to(&call.push, most))
+  const size_t maximum = by_rows ? 3 : 4;
+  if (!kept.append_to(&call.push, maximum) || !gone.append_to(&call.push, maximum))
     return unsupported("too many dimensions take turns");
-  if (gone.count() / (by_rows ? kShares : kInvocations) > kMostRounds) return unsupported("too many terms in a sum");
+  if (gone.count() / (by_rows ? kShares : kInvocations) > kMaxRounds) return unsupported("too many terms in a sum");
   if (by_rows) {
     call.kernel = Kernel::ReduceRows;
     call.workgroup = {kQuads, kShares, 1};

@@ -13,7 +13,7 @@ Status lower_softmax(const Problem& problem, int alternative, Lowering* out) {
   if (subgroups && !problem.limits.subgroup_arithmetic) return unsupported("the device has no subgroup arithmetic");
   const Rows rows = rows_of(problem.output);
   constexpr uint64_t kPasses = 3;  // over a row
-  if (kPasses * ((rows.quads() + kInvocations - 1) / kInvocations) > kMostRounds) return unsupported("rows too long");
+  if (kPasses * ((rows.quads() + kInvocations - 1) / kInvocations) > kMaxRounds) return unsupported("rows too long");
   out->add({.kernel = subgroups ? Kernel::SoftmaxSubgroup : Kernel::Softmax,
             .workgroup = {kInvocations, 1, 1},
             .groups = spread(rows.rows, 1, problem.limits),

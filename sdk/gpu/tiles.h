@@ -13,7 +13,7 @@ namespace ferry::gpu {
 inline constexpr uint32_t kTileWorkgroup = 64;
 
 // What one invocation computes: rows (pixels) x quads of the output.
-struct Tile {
+struct RegisterTile {
   uint32_t rows = 1, quads = 1;
 };
 

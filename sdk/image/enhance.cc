@@ -25,7 +25,7 @@ Status plan_tiles(Session& session, int input, const View& picture, int halo, bo
     const Status planned = session.shape(input) == tile ? Status() : session.resize(0, tile);
     const bool too_large = planned.ok() ? session.arena_bytes() > kArenaGoal
                                         : planned.code() == FERRY_MEMORY_LIMIT || planned.code() == FERRY_OUT_OF_MEMORY;
-    if (!automatic || !too_large || *side / 2 < kLeastTile) return planned;
+    if (!automatic || !too_large || *side / 2 < kMinTile) return planned;
     *side /= 2;
   }
 }

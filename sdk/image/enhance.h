@@ -20,7 +20,7 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
 // The library's choice of tiles. With a halo of 18 (Real-ESRGAN compact) a fifth of the work is overlap. Where the
 // session would take more than kArenaGoal bytes, tiles get smaller.
 inline constexpr int kDefaultTile = 384;
-inline constexpr int kLeastTile = 32;
+inline constexpr int kMinTile = 32;
 inline constexpr uint64_t kArenaGoal = uint64_t{256} << 20;
 
 }  // namespace ferry::image

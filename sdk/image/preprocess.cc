@@ -72,15 +72,15 @@ Size resized_size(const fbs::Preprocess& recipe, double width, double height) {
               std::nearbyint(scale * height / multiple) * multiple};
     }
     case fbs::ResizeMode::PixelBudget: {
-      const double most = recipe.max_pixels(), least = recipe.min_pixels();
+      const double maximum = recipe.max_pixels(), minimum = recipe.min_pixels();
       const double w = std::nearbyint(width / multiple) * multiple, h = std::nearbyint(height / multiple) * multiple;
-      if (w * h > most) {
-        const double by = std::sqrt(width * height / most);
+      if (w * h > maximum) {
+        const double by = std::sqrt(width * height / maximum);
         return {std::max(multiple, std::floor(width / by / multiple) * multiple),
                 std::max(multiple, std::floor(height / by / multiple) * multiple)};
       }
-      if (w * h >= least) return {w, h};
-      const double by = std::sqrt(least / (width * height));
+      if (w * h >= minimum) return {w, h};
+      const double by = std::sqrt(minimum / (width * height));
       return {std::ceil(width * by / multiple) * multiple, std::ceil(height * by / multiple) * multiple};
     }
   }

@@ -58,7 +58,7 @@ Kernel kernel_of(fbs::Filter filter) {
 }
 
 // For every output position of one axis: which source positions count, and how much.
-class Weights {
+class Coefficients {
  public:
   Status compute(int source, int target, const Kernel& kernel) {
     const double scale = static_cast<double>(source) / target;
@@ -67,9 +67,9 @@ class Weights {
     taps_ = static_cast<int>(std::ceil(support)) * 2 + 1;
     const auto n = static_cast<size_t>(target);
     ranges_.reset(new (std::nothrow) Range[n]);
-    weights_.reset(new (std::nothrow) int32_t[n * static_cast<size_t>(taps_)]);
+    coefficients_.reset(new (std::nothrow) int32_t[n * static_cast<size_t>(taps_)]);
     std::unique_ptr<double[]> exact(new (std::nothrow) double[static_cast<size_t>(taps_)]);
-    if (!ranges_ || !weights_ || !exact) {
+    if (!ranges_ || !coefficients_ || !exact) {
       return error(FERRY_OUT_OF_MEMORY, "no memory to resize a picture from %d to %d pixels", source, target);
     }
     for (int i = 0; i < target; ++i) {
@@ -84,11 +84,11 @@ class Weights {
         exact[static_cast<size_t>(x - begin)] = w;
         sum += w;
       }
-      int32_t* weights = weights_.get() + int64_t{i} * taps_;
+      int32_t* coefficients = coefficients_.get() + int64_t{i} * taps_;
       for (int x = 0; x < end - begin; ++x) {
         double w = exact[static_cast<size_t>(x)];
         if (sum != 0.0) w /= sum;
-        weights[x] = static_cast<int32_t>((w < 0 ? -0.5 : 0.5) + w * (1 << kPrecisionBits));
+        coefficients[x] = static_cast<int32_t>((w < 0 ? -0.5 : 0.5) + w * (1 << kPrecisionBits));
       }
       ranges_[static_cast<size_t>(i)] = {begin, end - begin};
     }
@@ -97,7 +97,7 @@ class Weights {
 
   int begin(int i) const { return ranges_[static_cast<size_t>(i)].begin; }
   int count(int i) const { return ranges_[static_cast<size_t>(i)].count; }
-  const int32_t* of(int i) const { return weights_.get() + int64_t{i} * taps_; }
+  const int32_t* of(int i) const { return coefficients_.get() + int64_t{i} * taps_; }
 
  private:
   struct Range {
@@ -106,7 +106,7 @@ class Weights {
   };
   int taps_ = 0;
   std::unique_ptr<Range[]> ranges_;
-  std::unique_ptr<int32_t[]> weights_;
+  std::unique_ptr<int32_t[]> coefficients_;
 };
 
 constexpr int32_t kHalf = 1 << (kPrecisionBits - 1);
@@ -117,25 +117,25 @@ uint8_t to_byte(int32_t fixed) {
 }
 
 template <int Channels>
-void horizontal(const uint8_t* source, const Weights& weights, int width, uint8_t* target) {
+void horizontal(const uint8_t* source, const Coefficients& coefficients, int width, uint8_t* target) {
   for (int x = 0; x < width; ++x, target += Channels) {
     int32_t sum[Channels];
     for (int32_t& s : sum) s = kHalf;
-    const int32_t* w = weights.of(x);
-    const uint8_t* pixel = source + int64_t{weights.begin(x)} * Channels;
-    for (int i = 0, n = weights.count(x); i < n; ++i, pixel += Channels) {
+    const int32_t* w = coefficients.of(x);
+    const uint8_t* pixel = source + int64_t{coefficients.begin(x)} * Channels;
+    for (int i = 0, n = coefficients.count(x); i < n; ++i, pixel += Channels) {
       for (int c = 0; c < Channels; ++c) sum[c] += pixel[c] * w[i];
     }
     for (int c = 0; c < Channels; ++c) target[c] = to_byte(sum[c]);
   }
 }
 
-void horizontal_row(const uint8_t* source, const Weights& weights, int width, int channels, uint8_t* target) {
+void horizontal_row(const uint8_t* source, const Coefficients& coefficients, int width, int channels, uint8_t* target) {
   switch (channels) {
-    case 1: return horizontal<1>(source, weights, width, target);
-    case 2: return horizontal<2>(source, weights, width, target);
-    case 3: return horizontal<3>(source, weights, width, target);
-    default: return horizontal<4>(source, weights, width, target);
+    case 1: return horizontal<1>(source, coefficients, width, target);
+    case 2: return horizontal<2>(source, coefficients, width, target);
+    case 3: return horizontal<3>(source, coefficients, width, target);
+    default: return horizontal<4>(source, coefficients, width, target);
   }
 }
 
@@ -170,10 +170,11 @@ Status resize(const View& source, int width, int height, fbs::Filter filter, Pix
   Pixels narrowed;
   View middle = source;
   if (width != source.width) {
-    Weights weights;
-    FERRY_TRY(weights.compute(source.width, width, kernel));
+    Coefficients coefficients;
+    FERRY_TRY(coefficients.compute(source.width, width, kernel));
     FERRY_TRY(narrowed.allocate(width, source.height, channels));
-    for (int y = 0; y < source.height; ++y) horizontal_row(source.row(y), weights, width, channels, narrowed.row(y));
+    for (int y = 0; y < source.height; ++y)
+      horizontal_row(source.row(y), coefficients, width, channels, narrowed.row(y));
     middle = narrowed.view();
   }
   FERRY_TRY(out->allocate(width, height, channels));
@@ -182,16 +183,16 @@ Status resize(const View& source, int width, int height, fbs::Filter filter, Pix
     for (int y = 0; y < height; ++y) std::memcpy(out->row(y), middle.row(y), static_cast<size_t>(samples));
     return {};
   }
-  Weights weights;
-  FERRY_TRY(weights.compute(source.height, height, kernel));
+  Coefficients coefficients;
+  FERRY_TRY(coefficients.compute(source.height, height, kernel));
   std::unique_ptr<int32_t[]> sums(new (std::nothrow) int32_t[static_cast<size_t>(samples)]);
   if (!sums) return error(FERRY_OUT_OF_MEMORY, "no memory to resize a picture to %dx%d pixels", width, height);
   for (int y = 0; y < height; ++y) {
     // Row by row rather than pixel by pixel: the sums are exact integers, so the order does not matter.
     for (int i = 0; i < samples; ++i) sums[static_cast<size_t>(i)] = kHalf;
-    const int32_t* w = weights.of(y);
-    for (int k = 0, n = weights.count(y); k < n; ++k) {
-      const uint8_t* from = middle.row(weights.begin(y) + k);
+    const int32_t* w = coefficients.of(y);
+    for (int k = 0, n = coefficients.count(y); k < n; ++k) {
+      const uint8_t* from = middle.row(coefficients.begin(y) + k);
       for (int i = 0; i < samples; ++i) sums[static_cast<size_t>(i)] += from[i] * w[k];
     }
     uint8_t* to = out->row(y);

@@ -23,16 +23,16 @@ using ferry::Graph;
 using ferry::Shape;
 
 // The fastest of many runs, in seconds.
-double least_seconds(const std::function<void()>& run) {
+double minimum_seconds(const std::function<void()>& run) {
   using Clock = std::chrono::steady_clock;
-  double least = 1e9;
+  double minimum = 1e9;
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(400);
   for (int i = 0; i < 5 || Clock::now() < end; ++i) {
     const Clock::time_point start = Clock::now();
     run();
-    least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+    minimum = std::min(minimum, std::chrono::duration<double>(Clock::now() - start).count());
   }
-  return least;
+  return minimum;
 }
 
 constexpr size_t kTileRows = 6, kTileDepth = 128;
@@ -81,7 +81,7 @@ double arithmetic_rate() {
 #endif
   alignas(64) static float a[kTileRows * kTileDepth], b[kTileDepth * 64], y[kTileRows * 64];
   constexpr size_t kTimes = 1000;
-  const double seconds = least_seconds([&] {
+  const double seconds = minimum_seconds([&] {
     for (size_t i = 0; i < kTimes; ++i) {
       multiply(a, b, y);
       asm volatile("" : : "r"(y) : "memory");
@@ -106,7 +106,7 @@ using Vector = float __attribute__((vector_size(64)));
 double stream_seconds(size_t in, size_t out, int readings) {
   const size_t both = std::min(in, out);
   std::vector<char> from(in, 1), to(out);
-  return least_seconds([&] {
+  return minimum_seconds([&] {
     for (int i = 0; i < readings; ++i) read(from.data(), in);
     std::memcpy(to.data(), from.data(), both);
     read(from.data() + both, in - both);
@@ -243,7 +243,7 @@ int measure(const std::vector<std::string>& names) {
         static_cast<float*>(x.data)[k] = ferry::testing::noise(2, static_cast<uint32_t>(k));
       in += x.bytes;
     }
-    const double took = least_seconds([&] { static_cast<void>(ferry_session_run(session)); });
+    const double took = minimum_seconds([&] { static_cast<void>(ferry_session_run(session)); });
     const double stream =
         stream_seconds(in, static_cast<size_t>(output.shape().elements()) * sizeof(float), c.readings);
     const double arithmetic = c.operations / arithmetic_rate();  // anew: a core's clock changes

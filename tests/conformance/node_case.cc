@@ -125,7 +125,7 @@ std::set<std::string> shaping_values(const onnx::Model& model) {
   return values;
 }
 
-// Are these whole numbers of 32 bits, as activations are?
+// Are these integers of 32 bits, as activations are?
 bool fit(const Array& array) {
   const std::vector<double> values = array.floats();
   return onnx::is_float(array.type) ||

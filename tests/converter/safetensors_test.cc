@@ -27,8 +27,10 @@ TEST_F(Safetensors, ReadsEveryElementType) {
     "f64":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},   "i64":{"dtype":"I64","shape":[1],"data_offsets":[8,16]},
     "f32":{"dtype":"F32","shape":[1],"data_offsets":[16,20]}, "i32":{"dtype":"I32","shape":[],"data_offsets":[20,24]},
     "i16":{"dtype":"I16","shape":[1],"data_offsets":[24,26]}, "i8":{"dtype":"I8","shape":[1],"data_offsets":[26,27]},
-    "u8":{"dtype":"U8","shape":[1],"data_offsets":[27,28]},   "bool":{"dtype":"BOOL","shape":[2],"data_offsets":[28,30]},
-    "bf16":{"dtype":"BF16","shape":[1],"data_offsets":[30,32]}, "none":{"dtype":"F32","shape":[0,3],"data_offsets":[32,32]}
+    "u8":{"dtype":"U8","shape":[1],"data_offsets":[27,28]},
+    "bool":{"dtype":"BOOL","shape":[2],"data_offsets":[28,30]},
+    "bf16":{"dtype":"BF16","shape":[1],"data_offsets":[30,32]},
+    "none":{"dtype":"F32","shape":[0,3],"data_offsets":[32,32]}
     })";
   const std::string data = bytes_of({0.1}) + bytes_of<int64_t>({-(1LL << 40)}) + bytes_of({0.1f}) +
                            bytes_of<int32_t>({-70000}) + bytes_of<int16_t>({-300}) + bytes_of<int8_t>({-5}) +

@@ -53,13 +53,13 @@ void predicate(Op& op, Binary kind, Function function, bool swapped = false) {
 // Multiplications and roots where they do, which are faster.
 Tensor power(Op& op, Tensor x, double exponent) {
   if (exponent < 0) return binary(Binary::Div, scalar(x, 1), power(op, x, -exponent));
-  const double whole = std::floor(exponent), rest = exponent - whole;
-  if (whole > 64 || (rest != 0 && rest != 0.5 && rest != 0.25 && rest != 0.75))
+  const double integer = std::floor(exponent), rest = exponent - integer;
+  if (integer > 64 || (rest != 0 && rest != 0.5 && rest != 0.25 && rest != 0.75))
     return binary(Binary::Pow, x, scalar(x, exponent));
   std::optional<Tensor> result;
   const auto multiply = [&](Tensor y) { result = result ? *result * y : y; };
   Tensor square = x;
-  for (auto bits = static_cast<unsigned>(whole); bits != 0; bits >>= 1) {
+  for (auto bits = static_cast<unsigned>(integer); bits != 0; bits >>= 1) {
     if (bits & 1) multiply(square);
     if (bits > 1) square = unary(square, Unary::Square);
   }
@@ -118,9 +118,9 @@ void pow(Op& op) {
   }
   if (op.known(1) && op.array(1, "Y").elements() == 1 && is_float(op.type(0)) && op.rank(1) <= op.rank(0))
     return op.set(power(op, op.tensor(0), op.single(1, "Y")));
-  const bool whole = !is_float(op.type(0)) && !is_float(op.type(1));
+  const bool integers = !is_float(op.type(0)) && !is_float(op.type(1));
   const Tensor y =
-      whole ? binary(Binary::Pow, op.tensor(0), op.tensor(1)) : binary(Binary::Pow, op.real(0), op.real(1));
+      integers ? binary(Binary::Pow, op.tensor(0), op.tensor(1)) : binary(Binary::Pow, op.floating(0), op.floating(1));
   op.set(is_float(op.type(0)) ? y : cast_to(wrapped(y, op.type(0)), to_dtype(op.type(0))));
 }
 

@@ -90,7 +90,7 @@ Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
   std::vector<Tensor> seen;
   std::vector<int64_t> distances;
   for (int64_t cell = 0; cell < cells; ++cell) {
-    Tensor x = op.real(0);
+    Tensor x = op.floating(0);
     int64_t distance = 0, left = cell;
     for (size_t i = sides.size(); i-- > 0; left /= sides[i].kernel) {
       const int64_t k = left % sides[i].kernel;
@@ -123,7 +123,7 @@ Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
 void max_pool(Op& op) {
   const std::vector<Side> sides = pool_sides(op);
   const Pool pool{fbs::PoolKind::Max, op.integer("ceil_mode", 0) != 0, false};
-  op.set(0, cast_to(pooled(op, op.real(0), sides, pool), op.tensor(0).dtype()), op.type(0));
+  op.set(0, cast_to(pooled(op, op.floating(0), sides, pool), op.tensor(0).dtype()), op.type(0));
   if (op.wants(1)) op.set(1, largest_places(op, sides, pool.ceil_mode), Type::Int64);
 }
 

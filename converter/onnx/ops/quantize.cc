@@ -1,4 +1,4 @@
-// Quantised numbers: real = (whole - zero point) * scale. Sums of products of 8-bit numbers are exact: they are computed in
+// Quantised numbers: number = (integer - zero point) * scale. Sums of products of 8-bit numbers are exact: they are computed in
 // float32, of as many bits at a time as its 24 hold, and added as integers.
 #include <algorithm>
 #include <cmath>
@@ -48,7 +48,7 @@ Value spread(Op& op, size_t input, int axis) {
   return reshape_to(std::get<Tensor>(value), to);
 }
 
-Tensor as_real(Op& op, const Value& value) {
+Tensor as_floating(Op& op, const Value& value) {
   const Tensor* tensor = std::get_if<Tensor>(&value);
   if (!tensor) return add_constant(op.graph(), "", cast(std::get<Array>(value), Type::Float32));
   return cast_to(*tensor, fbs::DType::Float32);
@@ -75,7 +75,7 @@ Type quantised_type(Op& op, size_t zero_point) {
 void set_requantised(Op& op, Tensor x, Tensor factor, size_t zero_point) {
   const Type type = quantised_type(op, zero_point);
   Tensor y = unary(x * factor, Unary::Round);
-  if (op.has(zero_point)) y = y + op.real(zero_point);
+  if (op.has(zero_point)) y = y + op.floating(zero_point);
   op.set(saturated(op, y, type), type);
 }
 
@@ -88,7 +88,7 @@ void quantize_linear(Op& op) {
   const Value scale = spread(op, 1, axis);
   const Value zero = op.has(2) ? spread(op, 2, axis) : Value(make_array(Type::Int32, {}, std::vector<int64_t>{0}));
   if (op.known()) {
-    // Quotients are rounded to float32 before they are rounded to whole numbers.
+    // Quotients are rounded to float32 before they are rounded to integers.
     const Array quotients = combine(
         cast(op.array(0, "x"), Type::Float32), std::get<Array>(scale),
         [](auto x, auto s) { return std::nearbyint(static_cast<float>(x) / static_cast<float>(s)); }, Type::Float64);
@@ -97,15 +97,15 @@ void quantize_linear(Op& op) {
     };
     return op.set(combine(quotients, std::get<Array>(zero), move, type));
   }
-  const Tensor whole = unary(binary(Binary::Div, op.real(0), as_real(op, scale)), Unary::Round);
-  op.set(saturated(op, whole + as_real(op, zero), type), type);
+  const Tensor rounded = unary(binary(Binary::Div, op.floating(0), as_floating(op, scale)), Unary::Round);
+  op.set(saturated(op, rounded + as_floating(op, zero), type), type);
 }
 
 void dequantize_linear(Op& op) {
   const int axis = quantised_axis(op);
-  Tensor x = op.real(0);
-  if (op.has(2)) x = x - as_real(op, spread(op, 2, axis));
-  op.set(x * as_real(op, spread(op, 1, axis)), op.type(1));
+  Tensor x = op.floating(0);
+  if (op.has(2)) x = x - as_floating(op, spread(op, 2, axis));
+  op.set(x * as_floating(op, spread(op, 1, axis)), op.type(1));
 }
 
 // To the range of 8 bits that holds 0 and what is there.
@@ -117,8 +117,8 @@ void dynamic_quantize_linear(Op& op) {
   const Tensor high = binary(Binary::Max, reduce(x, fbs::ReduceKind::Max, all, false), zero);
   const Tensor scale = (high - low) * (1.0 / 255);
   const Tensor zero_point = unary(unary(binary(Binary::Div, zero - low, scale), Unary::Clamp, 0, 255), Unary::Round);
-  const Tensor whole = unary(binary(Binary::Div, x, scale), Unary::Round) + zero_point;
-  op.set(0, saturated(op, whole, Type::UInt8), Type::UInt8);
+  const Tensor rounded = unary(binary(Binary::Div, x, scale), Unary::Round) + zero_point;
+  op.set(0, saturated(op, rounded, Type::UInt8), Type::UInt8);
   op.set(1, reshape_to(scale, {}), Type::Float32);
   op.set(2, reshape_to(cast_to(zero_point, fbs::DType::UInt8), {}), Type::UInt8);
 }
@@ -132,11 +132,11 @@ struct Part {
   int32_t factor;
 };
 
-std::vector<Part> exact_parts(Op& op, const Array& whole, int64_t terms) {
+std::vector<Part> exact_parts(Op& op, const Array& integers, int64_t terms) {
   int bits = 8;
   while (bits > 0 && 255 * ((int64_t{1} << bits) - 1) * terms > int64_t{1} << 24) bits /= 2;
   if (bits == 0) op.refuse("sums of %lld products of integers are not exact", static_cast<long long>(terms));
-  const std::vector<int64_t> values = whole.ints();
+  const std::vector<int64_t> values = integers.ints();
   std::vector<Part> parts;
   for (int shift = 0; shift < 8; shift += bits) {
     std::vector<int64_t> part;
@@ -144,7 +144,7 @@ std::vector<Part> exact_parts(Op& op, const Array& whole, int64_t terms) {
       const int64_t magnitude = (std::abs(v) >> shift) & ((int64_t{1} << bits) - 1);
       part.push_back(v < 0 ? -magnitude : magnitude);
     }
-    parts.push_back({cast(make_array(Type::Int64, whole.dims, part), Type::Float32), int32_t{1} << shift});
+    parts.push_back({cast(make_array(Type::Int64, integers.dims, part), Type::Float32), int32_t{1} << shift});
   }
   return parts;
 }
@@ -178,14 +178,15 @@ void check_bytes(Op& op, size_t input) {
 }
 
 // Int32 [...,M,N] of a [...,M,K] and b [...,K,N], less their zero points.
-Tensor whole_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
+Tensor integer_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
   check_bytes(op, a);
   check_bytes(op, b);
   if (op.rank(a) < 2 || op.rank(b) < 2) op.refuse("expected matrices");
-  Tensor left = op.real(a);
+  Tensor left = op.floating(a);
   if (op.has(a_zero)) {
     const Dims zero = op.dims(a_zero);
-    left = left - (zero.size() == 1 && zero[0] > 1 ? reshape_to(op.real(a_zero), {zero[0], 1}) : op.real(a_zero));
+    left =
+        left - (zero.size() == 1 && zero[0] > 1 ? reshape_to(op.floating(a_zero), {zero[0], 1}) : op.floating(a_zero));
   }
   const int64_t terms = dims_of(left).back();
   const bool matrix = op.known(b) && op.dims(b).size() == 2 && (!op.has(b_zero) || op.known(b_zero));
@@ -198,16 +199,16 @@ Tensor whole_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) {
   if (255 * 255 * terms > 1 << 24)
     op.refuse("sums of %lld products of integers, at most 258 where neither is a constant matrix",
               static_cast<long long>(terms));
-  Tensor right = op.real(b);
-  if (op.has(b_zero)) right = right - op.real(b_zero);
+  Tensor right = op.floating(b);
+  if (op.has(b_zero)) right = right - op.floating(b_zero);
   return cast_to(multiply(op, left, right), fbs::DType::Int32);
 }
 
-Tensor whole_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
+Tensor integer_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
   check_bytes(op, 0);
   check_bytes(op, weight);
-  Tensor x = op.real(0);
-  if (op.has(x_zero)) x = x - op.real(x_zero);
+  Tensor x = op.floating(0);
+  if (op.has(x_zero)) x = x - op.floating(x_zero);
   const Array w = centred(op, weight, w_zero, 0);
   const int64_t terms = w.dims.empty() ? 0 : w.elements() / std::max<int64_t>(w.dims[0], 1);
   return exact_sum(op, w, terms, [&](const Array& part) { return convolve(op, x, part); });
@@ -215,23 +216,23 @@ Tensor whole_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
 
 }  // namespace
 
-void matmul_integer(Op& op) { op.set(whole_matmul(op, 0, 2, 1, 3), Type::Int32); }
-void conv_integer(Op& op) { op.set(whole_conv(op, 2, 1, 3), Type::Int32); }
+void matmul_integer(Op& op) { op.set(integer_matmul(op, 0, 2, 1, 3), Type::Int32); }
+void conv_integer(Op& op) { op.set(integer_conv(op, 2, 1, 3), Type::Int32); }
 
 void qlinear_matmul(Op& op) {
-  const Tensor sums = cast_to(whole_matmul(op, 0, 2, 3, 5), fbs::DType::Float32);
-  set_requantised(op, sums, binary(Binary::Div, op.real(1) * op.real(4), op.real(6)), 7);
+  const Tensor sums = cast_to(integer_matmul(op, 0, 2, 3, 5), fbs::DType::Float32);
+  set_requantised(op, sums, binary(Binary::Div, op.floating(1) * op.floating(4), op.floating(6)), 7);
 }
 
 void qlinear_conv(Op& op) {
-  Tensor sums = whole_conv(op, 2, 3, 5);
+  Tensor sums = integer_conv(op, 2, 3, 5);
   const auto per_channel = [&](Tensor v) {
     Dims to(dims_of(sums).size() - 1, 1);
     to[0] = count_elements(dims_of(v));
     return reshape_to(v, to);
   };
   if (op.has(8)) sums = sums + per_channel(op.tensor(8));
-  const Tensor factor = binary(Binary::Div, op.real(1) * op.real(4), op.real(6));
+  const Tensor factor = binary(Binary::Div, op.floating(1) * op.floating(4), op.floating(6));
   set_requantised(op, cast_to(sums, fbs::DType::Float32), per_channel(factor), 7);
 }
 
@@ -239,11 +240,11 @@ void qlinear_conv(Op& op) {
 void ferry_quantize_dequantize(Op& op) {
   const int axis = quantised_axis(op);
   const Range range = range_of(op, quantised_type(op, 2));
-  const Tensor scale = as_real(op, spread(op, 1, axis));
-  Tensor whole = unary(binary(Binary::Div, op.real(0), scale), Unary::Round);
-  if (!op.has(2)) return op.set(unary(whole, Unary::Clamp, range.low, range.high) * scale);
-  const Tensor zero = as_real(op, spread(op, 2, axis));
-  op.set((unary(whole + zero, Unary::Clamp, range.low, range.high) - zero) * scale);
+  const Tensor scale = as_floating(op, spread(op, 1, axis));
+  Tensor rounded = unary(binary(Binary::Div, op.floating(0), scale), Unary::Round);
+  if (!op.has(2)) return op.set(unary(rounded, Unary::Clamp, range.low, range.high) * scale);
+  const Tensor zero = as_floating(op, spread(op, 2, axis));
+  op.set((unary(rounded + zero, Unary::Clamp, range.low, range.high) - zero) * scale);
 }
 
 }  // namespace ferry::onnx

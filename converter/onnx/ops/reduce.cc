@@ -65,10 +65,10 @@ bool fold(Op& op, double first, Function function) {
   if (is_float(x.type)) {
     op.set(folded(x, x.floats(), axes, keeps(op), first, function));
   } else {
-    const int64_t whole = first == kInfinity    ? std::numeric_limits<int64_t>::max()
-                          : first == -kInfinity ? std::numeric_limits<int64_t>::min()
-                                                : static_cast<int64_t>(first);
-    op.set(folded(x, x.ints(), axes, keeps(op), whole, function));
+    const int64_t of_integers = first == kInfinity    ? std::numeric_limits<int64_t>::max()
+                                : first == -kInfinity ? std::numeric_limits<int64_t>::min()
+                                                      : static_cast<int64_t>(first);
+    op.set(folded(x, x.ints(), axes, keeps(op), of_integers, function));
   }
   return true;
 }
@@ -133,7 +133,7 @@ void reduce_l2(Op& op) {
     const auto add = [](double a, double b) { return a + b * b; };
     return op.set(map(folded(x, x.floats(), reduced_axes(op), keeps(op), 0.0, add), squareroot));
   }
-  const Tensor sum = reduce(square(op.real(0)), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op));
+  const Tensor sum = reduce(square(op.floating(0)), fbs::ReduceKind::Sum, reduced_axes(op), keeps(op));
   op.set(cast_to(unary(sum, fbs::UnaryKind::Sqrt), op.tensor(0).dtype()));
 }
 
@@ -164,7 +164,7 @@ void cum_sum(Op& op) {
       if (adds(to, from)) weight[static_cast<size_t>(to * size + from)] = 1;
   const Tensor ones = op.graph().add_constant(op.node().name + ".ones",
                                               Shape{static_cast<int32_t>(size), static_cast<int32_t>(size)}, weight);
-  const Tensor sums = op.graph().add_op("", fbs::LinearT{}, {swap_with_last(op.real(0), axis), ones});
+  const Tensor sums = op.graph().add_op("", fbs::LinearT{}, {swap_with_last(op.floating(0), axis), ones});
   op.set(cast_to(swap_with_last(sums, axis), op.tensor(0).dtype()));
 }
 

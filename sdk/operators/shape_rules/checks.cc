@@ -5,11 +5,11 @@
 
 namespace ferry::shape_rules {
 
-Status check_count(const char* op, Shapes inputs, size_t least, size_t most) {
-  if (inputs.size() >= least && inputs.size() <= most) return {};
-  if (least == most)
-    return error(FERRY_CORRUPT, "%s: takes %zu input%s, got %zu", op, least, least == 1 ? "" : "s", inputs.size());
-  return error(FERRY_CORRUPT, "%s: takes %zu to %zu inputs, got %zu", op, least, most, inputs.size());
+Status check_count(const char* op, Shapes inputs, size_t minimum, size_t maximum) {
+  if (inputs.size() >= minimum && inputs.size() <= maximum) return {};
+  if (minimum == maximum)
+    return error(FERRY_CORRUPT, "%s: takes %zu input%s, got %zu", op, minimum, minimum == 1 ? "" : "s", inputs.size());
+  return error(FERRY_CORRUPT, "%s: takes %zu to %zu inputs, got %zu", op, minimum, maximum, inputs.size());
 }
 
 Status check_rank(const char* op, const char* what, const Shape& shape, int rank) {
@@ -23,9 +23,9 @@ Status check_image(const char* op, Shapes inputs) {
   return check_rank(op, "input", inputs[0], 4);
 }
 
-Status check_parameter(const char* op, const char* what, int32_t value, int32_t least) {
-  if (value >= least && value <= kMaxParameter) return {};
-  return error(FERRY_CORRUPT, "%s: %s is %d, expected %d to %d", op, what, value, least, kMaxParameter);
+Status check_parameter(const char* op, const char* what, int32_t value, int32_t minimum) {
+  if (value >= minimum && value <= kMaxParameter) return {};
+  return error(FERRY_CORRUPT, "%s: %s is %d, expected %d to %d", op, what, value, minimum, kMaxParameter);
 }
 
 Status check_clamp(const char* op, float low, float high) {

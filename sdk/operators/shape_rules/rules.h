@@ -20,11 +20,11 @@ using States = std::span<const StateShape>;
 constexpr int32_t kMaxParameter = 1 << 20;
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-Status check_count(const char* op, Shapes inputs, size_t least, size_t most);
+Status check_count(const char* op, Shapes inputs, size_t minimum, size_t maximum);
 Status check_rank(const char* op, const char* what, const Shape& shape, int rank);
 // One input of layout [N,H,W,C].
 Status check_image(const char* op, Shapes inputs);
-Status check_parameter(const char* op, const char* what, int32_t value, int32_t least);
+Status check_parameter(const char* op, const char* what, int32_t value, int32_t minimum);
 Status check_clamp(const char* op, float low, float high);
 Status check_bias(const char* op, const Shape& bias, int32_t channels);
 // Appends a dimension to `shape`.
