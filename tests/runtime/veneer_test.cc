@@ -132,6 +132,16 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_TRUE(session.profile().empty());
   EXPECT_EQ(session.report().message, nullptr);
   session.cancel();
+  EXPECT_EQ(model.generator().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(model.tokenize("a").code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(model.detokenize({1}).code(), FERRY_INVALID_ARGUMENT);
+  ferry::Generator generator;
+  EXPECT_EQ(generator.append("a").code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(generator.next().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(generator.reset().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(generator.text(), "");
+  EXPECT_EQ(generator.max_length(), 0u);
+  generator.cancel();
   const ferry::Image image;
   EXPECT_EQ(session.set_image(image).code(), FERRY_INVALID_ARGUMENT);
   EXPECT_FALSE(image.save_png("never.png"));
