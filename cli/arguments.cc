@@ -28,7 +28,7 @@ Argument Command::add_option(const std::string& names, int& value, const std::st
   return Argument(app_->add_option(names, value, help));
 }
 Argument Command::add_option(const std::string& names, std::vector<int>& values, const std::string& help) const {
-  return Argument(app_->add_option(names, values, help));
+  return Argument(app_->add_option(names, values, help)->allow_extra_args(false));
 }
 Argument Command::add_option(const std::string& names, std::vector<std::string>& values,
                              const std::string& help) const {

@@ -24,8 +24,8 @@ struct Options {
   std::string weights = "f32", report = "text";
   std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;
-  int num_classes = 0, in_chans = 3;
-  bool has_classes = false, has_chans = false, keep_taps = false, unit_length = false;
+  int num_classes = 0, in_chans = 3, max_length = 0;
+  bool has_classes = false, has_chans = false, has_max_length = false, keep_taps = false, unit_length = false;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
@@ -91,6 +91,7 @@ Settings settings_of(const Options& o) {
   if (o.has_chans) out.set("in-chans", o.in_chans);
   if (!o.input_size.empty()) out.set("input-size", o.input_size);
   if (o.unit_length) out.set("unit-length");
+  if (o.has_max_length) out.set("max-length", o.max_length);
   for (const int index : o.features) out.add("features", index);
   for (const std::string& shape : o.shapes) out.add("shape", shape);
   for (const std::string& open : o.dynamic) out.add("dynamic", open);
@@ -176,6 +177,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert model.safetensors --model resnet50 --features 1,2,3,4    a detector's pyramid\n"
       "  ferry convert model.safetensors --model resnet18 --in-chans 1 --input-size 288x288\n"
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
+      "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
@@ -198,6 +200,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       app.add_option("--in-chans", o->in_chans, "Channels of the input; the first convolution is adapted as timm does")
           .type_name("N");
   app.add_option("--input-size", o->input_size, "Height and width the blob is made for").type_name("HxW");
+  const Argument max_length = app.add_option("--max-length", o->max_length,
+                                             "Longest text of a language model, prompt and answer together, in tokens. "
+                                             "Without it: 4096, or as many as it was trained for")
+                                  .type_name("N");
   app.add_option("--shape", o->shapes,
                  "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
       .type_name("NAME=SIZES");
@@ -217,7 +223,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
                  "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
       .delimiter(',')
       .type_name("LIST");
-  app.add_option("--weights", o->weights, "How weights are stored: f32 or f16 (half the file, 3 digits)")
+  app.add_option(
+         "--weights", o->weights,
+         "How weights are stored: f32; f16 (half the file, 3 digits); i8 or i4, integers with scales: those of\n"
+         "linears and 1x1 convolutions, a quarter or a sixth of the bytes. docs/checkpoints.md says what it costs")
       .type_name("KIND")
       .capture_default_str();
   app.add_option("--labels", o->labels, "Text file with a class name a line").type_name("FILE");
@@ -226,9 +235,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
                  "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
       .type_name("FIXTURE");
   app.add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
-  app.callback([o, classes, chans, exit_code] {
+  app.callback([o, classes, chans, max_length, exit_code] {
     o->has_classes = classes.given();
     o->has_chans = chans.given();
+    o->has_max_length = max_length.given();
     *exit_code = convert_checkpoint(*o);
   });
 }

@@ -138,6 +138,7 @@ std::string preprocess_text(const fbs::Preprocess* p) {
 std::string task_text(const fbs::Graph& graph) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p || p->task() == fbs::Task::Tensors) return "tensors";
+  if (p->task() == fbs::Task::Text) return "text";
   if (p->task() == fbs::Task::Embedding) return p->unit_length() ? "embedding of length 1" : "embedding";
   if (p->task() == fbs::Task::Classification || p->task() == fbs::Task::MultiLabel) {
     return std::string(p->task() == fbs::Task::MultiLabel ? "several classes at once, " : "classification, ") +
@@ -237,11 +238,17 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
                 bytes_text(s.model->segment(graph.packed()->Get(i)->buffer()).size()).c_str());
   std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
               scaled(static_cast<double>(s.macs)).c_str());
+  std::vector<std::string> stored;
+  for (const StoredSummary& of : s.stored)
+    stored.push_back(grouped(of.elements) + " " + of.type + " in " + bytes_text(of.bytes));
+  std::printf("%-12s  %s\n", "stored as", join(stored, ", ").c_str());
   print_ports("input", *graph.inputs(), ports(model, ferry_model_input_count(model.get()), ferry_model_input));
   print_ports("output", *graph.outputs(), ports(model, ferry_model_output_count(model.get()), ferry_model_output));
   print_states(*s.model);
   std::printf("%-12s  %s\n", "preprocess", preprocess_text(graph.preprocess()).c_str());
   std::printf("%-12s  %s\n", "task", task_text(graph).c_str());
+  if (const fbs::Tokenizer* t = s.model->root().tokenizer())
+    std::printf("%-12s  %s, %u pieces\n", "tokenizer", fbs::EnumNameTokenizerKind(t->kind()), t->pieces()->size());
   if (plan.problem.empty()) {
     std::printf("%-12s  arena %s for activations of %s in all; packed weights %s\n", "memory plan",
                 bytes_text(plan.arena).c_str(), bytes_text(s.activation_bytes).c_str(),
@@ -349,6 +356,9 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
   j["file_bytes"] = s.file_bytes;
   j["weight_bytes"] = s.weight_bytes;
   j["parameters"] = s.parameters;
+  j["stored_as"] = nlohmann::json::array();
+  for (const StoredSummary& of : s.stored)
+    j["stored_as"].push_back({{"type", of.type}, {"elements", of.elements}, {"bytes", of.bytes}});
   j["macs"] = s.macs;
   j["inputs"] = ports_json(ports(model, ferry_model_input_count(model.get()), ferry_model_input));
   j["outputs"] = ports_json(ports(model, ferry_model_output_count(model.get()), ferry_model_output));
@@ -377,6 +387,8 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
                         {"unit_length", p->unit_length()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
+  if (const fbs::Tokenizer* t = s.model->root().tokenizer())
+    j["tokenizer"] = {{"kind", fbs::EnumNameTokenizerKind(t->kind())}, {"pieces", t->pieces()->size()}};
   j["memory"] = {{"activation_bytes", s.activation_bytes}};
   if (plan.problem.empty()) {
     j["memory"]["arena_bytes"] = plan.arena;

@@ -41,8 +41,12 @@ fs::path pack_here(const std::string& path, const fs::path& output) {
   check(Model::open(path.c_str(), &model));
   SessionOptions options;
   options.num_threads = 1;
-  std::unique_ptr<Session> session;
-  check(Session::create(model, options, &session));
+  for (size_t i = 0; i < model->graph_count(); ++i) {
+    std::shared_ptr<const Model> graph;
+    std::unique_ptr<Session> session;
+    check(model->open_graph(i, &graph));
+    check(Session::create(graph, options, &session));
+  }
   PackedTarget target;
   check(cpu::packed_target(*model, &target));
   const fs::path file = fs::is_directory(output) ? output / target.file_name() : output;
@@ -77,7 +81,7 @@ void embed(const std::string& path, const std::vector<std::string>& targets, con
   std::shared_ptr<Model> model;
   check(Model::open(path.c_str(), &model));
   fbs::GraphT graph;
-  model->graph().UnPackTo(&graph);
+  model->root().UnPackTo(&graph);
   uint32_t weights = static_cast<uint32_t>(graph.buffers.size());
   for (const auto& packed : graph.packed) weights = std::min(weights, packed->buffer);
   graph.packed.clear();

@@ -6,49 +6,71 @@
 #include "cli/command.h"
 
 namespace ferry::cli {
-namespace {
 
-// The GPU that was asked for is not used: one line, and on with the CPU.
-bool warn_of_cpu(const SessionHandle& session) {
-  const ferry_report report = report_of(session);
+bool warn_of_cpu(ferry_session* session) {
+  ferry_report report{};
+  report.struct_size = sizeof(report);
+  check(ferry_session_report(session, &report));
   if (report.gpu_status == FERRY_OK) return false;
   std::fprintf(stderr, "ferry run: on the CPU instead of the GPU: %s\n", report.message);
   return true;
 }
 
-int run(const RunOptions& o) {
-  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
-  if (o.top < 0) fail("--top %d: expected 0 (as many as the blob says) or more", o.top);
-  if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
+namespace {
+
+void check_text(const RunOptions& o) {
+  if (o.has_prompt && o.has_tokens) fail("--prompt and --tokens are two inputs: give one of them");
+  if (!o.picture.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
+    fail("--%s gives text: it goes with --max-tokens and --json, not with pictures or tensors",
+         o.has_prompt ? "prompt" : "tokens");
+}
+
+void check_picture_or_tensors(const RunOptions& o) {
   if (o.picture.empty() == o.tensors.empty()) {
-    fail(o.picture.empty() ? "what shall it run on? Give a picture, or --tensors FILE"
+    fail(o.picture.empty() ? "what shall it run on? Give a picture, --tensors FILE, --prompt TEXT or --tokens IDS"
                            : "a picture and --tensors are two inputs: give one of them");
   }
   if (!o.tensors.empty() && !o.output.empty())
     fail("-o names the picture that a picture gives; with --tensors use --save");
   if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
+  if (o.max_tokens != 0 || o.json) fail("--max-tokens and --json go with --prompt or --tokens");
+}
+
+int run(const RunOptions& o) {
+  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
+  if (o.top < 0) fail("--top %d: expected 0 (as many as the blob says) or more", o.top);
+  if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
+  if (o.text()) {
+    check_text(o);
+  } else {
+    check_picture_or_tensors(o);
+  }
 
   const ModelHandle model = open_model(o.model, o.graph);
   ferry_session_options options = session_options(o.threads);
   options.all_taps = o.taps;
   set_backend(o.backend, &options);
+  if (o.text()) return run_text(o, model, options);
   const SessionHandle session = create_session(model, options);
-  const bool warned = warn_of_cpu(session);
+  const bool warned = warn_of_cpu(session.get());
   const int exit_code = o.tensors.empty() ? run_picture(o, model, session) : run_tensors(o, model, session);
-  if (!warned) warn_of_cpu(session);
+  if (!warned) warn_of_cpu(session.get());
   return exit_code;
 }
 
 }  // namespace
 
 void add_run(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "run", "Run a blob on a picture or on tensors");
+  const Command app(ferry, "run", "Run a blob on a picture, on text or on tensors");
   app.footer(
       "\nA classifier prints its best classes with their probabilities, a feature extractor a summary of the "
       "embedding;\n"
       "a network from picture to picture writes a PNG.\n"
       "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile.\n"
+      "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, always by the most\n"
+      "probable token. The text appears as it is made; --json gives {\"prompt\": [ids], \"tokens\": [ids]} at the "
+      "end.\n"
       "\n--tensors reads a safetensors file whose keys are the model's input names (one tensor fits a model with one\n"
       "input); --save writes the outputs by name, with --taps also every tap (tap/<module>). Both are in the layout of "
       "the\n"
@@ -56,6 +78,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "anew.\n"
       "\nExamples:\n"
       "  ferry run resnet50.ferry cat.jpg\n"
+      "  ferry run stories.ferry --prompt 'Once upon a time' --max-tokens 100\n"
       "  ferry run esrgan.ferry photo.jpg -o large.png\n"
       "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
       "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");
@@ -74,9 +97,22 @@ void add_run(CLI::App& ferry, int* exit_code) {
   app.add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")
       .type_name("N")
       .capture_default_str();
+  const Argument prompt =
+      app.add_option("--prompt", o->prompt, "Text that a language model goes on with").type_name("TEXT");
+  const Argument tokens =
+      app.add_option("--tokens", o->tokens, "The same as token ids: 1,403,407").delimiter(',').type_name("IDS");
+  app.add_option("--max-tokens", o->max_tokens,
+                 "Tokens to add at most. Without it: 256, or as many as the model still holds")
+      .range(1, INT32_MAX)
+      .type_name("N");
+  app.add_flag("--json", o->json, "Token ids of the prompt and the answer, as JSON");
   add_backend_options(app, &o->backend, Tuning::Yes);
   app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
-  app.callback([o, exit_code] { *exit_code = run(*o); });
+  app.callback([o, prompt, tokens, exit_code] {
+    o->has_prompt = prompt.given();
+    o->has_tokens = tokens.given();
+    *exit_code = run(*o);
+  });
 }
 
 }  // namespace ferry::cli

@@ -1,15 +1,27 @@
 #include "cli/summary.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "cli/sdk.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::cli {
 namespace {
 
 uint64_t elements(const Model& model, int tensor) { return static_cast<uint64_t>(model.shape(tensor).elements()); }
+
+void count_stored(const Model& model, int tensor, std::vector<StoredSummary>* stored) {
+  const Type type = type_of(model.tensor(tensor));
+  const std::string name = to_string(type);
+  auto at = std::ranges::find(*stored, name, &StoredSummary::type);
+  if (at == stored->end()) at = stored->insert(at, {name});
+  at->elements += elements(model, tensor);
+  at->bytes += model.constant(tensor).size();
+  if (type.quantized) at->bytes += model.constant(static_cast<int>(type.scale)).size();
+}
 
 }  // namespace
 
@@ -36,13 +48,19 @@ Summary summarize(const std::string& path, const std::string& name) {
   const fbs::Graph& graph = model.graph();
   s.file_bytes = std::filesystem::file_size(path);
   for (const fbs::Buffer* buffer : *model.root().buffers()) s.weight_bytes += buffer->size();
+  std::vector<bool> scale(graph.tensors()->size());
+  for (const fbs::Tensor* tensor : *graph.tensors())
+    if (tensor->quantization() != nullptr) scale[tensor->quantization()->scale()] = true;
   for (int i = 0; i < static_cast<int>(graph.tensors()->size()); ++i) {
+    if (scale[static_cast<size_t>(i)]) continue;
     if (model.is_constant(i)) {
       s.parameters += elements(model, i);
+      count_stored(model, i, &s.stored);
     } else {
-      s.activation_bytes += elements(model, i) * dtype_size(model.tensor(i).dtype());
+      s.activation_bytes += bytes_of(model.tensor(i).dtype(), model.shape(i).elements());
     }
   }
+  std::ranges::stable_sort(s.stored, std::greater(), &StoredSummary::bytes);
   for (const fbs::Operator* op : *graph.operators()) {
     OpSummary o;
     o.name = op->name() ? op->name()->str() : "";

@@ -20,15 +20,22 @@ struct OpSummary {
   uint64_t parameters = 0;
 };
 
+// The constants of one type.
+struct StoredSummary {
+  std::string type;  // "Float32", "Int4 with scales"
+  uint64_t elements = 0, bytes = 0;
+};
+
 struct Summary {
   std::shared_ptr<const Model> model;
   uint64_t file_bytes = 0;
   uint64_t weight_bytes = 0;
-  uint64_t parameters = 0;        // elements of all constants
+  uint64_t parameters = 0;        // elements of all constants but scales
   uint64_t activation_bytes = 0;  // of every activation, as if none shared memory, at the default input size
   uint64_t macs = 0;              // multiplications with addition, of convolutions and linears
   std::vector<OpSummary> ops;     // in order
   std::map<std::string, int> histogram;
+  std::vector<StoredSummary> stored;  // most bytes first; scales count with what they scale
 };
 
 // Multiplications with addition of an operator, where it is a convolution or a linear. `shape_of`: of a tensor.

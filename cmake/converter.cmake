@@ -15,10 +15,12 @@ endfunction()
 
 ferry_add_room(ferry_graph converter/error.cc converter/graph/*.cc)
 ferry_add_room(ferry_checkpoint converter/checkpoint/*.cc)
+ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
 ferry_add_room(ferry_recipes converter/recipes/*.cc)
-foreach(room ferry_checkpoint ferry_reference ferry_pack ferry_recipes)
+ferry_add_room(ferry_text converter/text/*.cc)
+foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
@@ -26,11 +28,13 @@ foreach(room ferry_checkpoint ferry_reference ferry_pack ferry_recipes)
 endforeach()
 target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
 target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
+target_link_libraries(ferry_text PUBLIC ferry_checkpoint)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
+target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text ferry_pack ferry_quantize ferry_reference
+  ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
-  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc converter/quantize/*.cc)
+  ferry_sources(converter_sources converter/*.cc converter/hub/settings.cc converter/onnx/convert_onnx.cc converter/passes/*.cc)
   list(REMOVE_ITEM converter_sources "${PROJECT_SOURCE_DIR}/converter/error.cc") # in ferry_graph
   if(converter_sources)
     add_library(ferry_converter STATIC ${converter_sources})

@@ -1,6 +1,6 @@
 # What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
 
-ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/api/*.cc)
+ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/text/*.cc sdk/api/*.cc)
 
 # What works once an image or a session counts by its size; the CPU engine's kernels have their own options, below. stb's
 # decoders and the filters of pictures, too large at -O3, are as fast at -O2.

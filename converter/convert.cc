@@ -8,6 +8,7 @@
 #include "converter/onnx/convert_onnx.h"
 #include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
+#include "converter/quantize/quantize.h"
 
 namespace ferry {
 namespace {
@@ -20,7 +21,8 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
 }
 
 void check(const ConvertOptions& o) {
-  if (o.weights != "f32" && o.weights != "f16") fail("--weights %s: expected f32 or f16", o.weights.c_str());
+  if (o.weights != "f32" && o.weights != "f16" && o.weights != "i8" && o.weights != "i4")
+    fail("--weights %s: expected f32, f16, i8 or i4", o.weights.c_str());
 }
 
 // What was given, by name: the command line's options that change the blob.
@@ -123,8 +125,11 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
 Conversion convert(Families families, const ConvertOptions& options) {
   const std::unique_ptr<Graph> graph = convert_to_graph(families, options);
   step(options, "packing", 0.7);
+  if (options.weights == "i8") quantize_weights(*graph, WeightBits::Eight);
+  if (options.weights == "i4") quantize_weights(*graph, WeightBits::Four);
   std::vector<std::byte> blob =
-      pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32});
+      pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
+                    options.weights != "f32"});
   if (options.finish) {
     step(options, "certifying", 0.8);
     blob = options.finish(blob);

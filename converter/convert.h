@@ -31,7 +31,7 @@ struct ConvertOptions {
   //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or "input:0";
   //   "no-recognise": a recogniser to leave out, "gelu" or "all".
   Settings settings;
-  std::string weights = "f32";   // storage of weights: "f32", "f16"
+  std::string weights = "f32";   // storage of weights: "f32", "f16", "i8", "i4"
   bool keep_taps = false;        // every tap survives, at the price of fusion
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own

@@ -1,5 +1,7 @@
 #include "models/families.h"
 
+#include "models/language/language_family.h"
+#include "models/language/llama/llama.h"
 #include "models/vision/coatnet/coatnet.h"
 #include "models/vision/convnext/convnext.h"
 #include "models/vision/dinov3/dinov3.h"
@@ -43,9 +45,13 @@ Families families() {
       PictureFamily({"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build}),
       PictureFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),
   };
+  static const language::LanguageFamily kLanguages[] = {
+      language::LanguageFamily({"Llama", "llama", llama::network}),
+  };
   static const std::vector<const Family*> kTable = [] {
     std::vector<const Family*> all;
     for (const PictureFamily& family : kPictures) all.push_back(&family);
+    for (const language::LanguageFamily& family : kLanguages) all.push_back(&family);
     return all;
   }();
   return kTable;

@@ -13,6 +13,7 @@
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
+#include "sdk/model/numbers.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::bisect {
@@ -73,11 +74,15 @@ class Bisector {
     return {&model_, [this](int tensor) {
               const fbs::TensorT& t = *model_.tensors[static_cast<size_t>(tensor)];
               const fbs::BufferT& buffer = *model_.buffers[t.buffer];
-              const CheckpointTensor stored{t.dtype == fbs::DType::Float16 ? ElementType::F16 : ElementType::F32,
-                                            {t.shape.begin(), t.shape.end()},
-                                            data_.subspan(buffer.offset, buffer.size)};
-              Array out{{}, stored.to_doubles()};
-              for (int d : t.shape) out.shape[out.shape.rank++] = d;
+              StoredConstant stored{type_of(t), {}, data_.subspan(buffer.offset, buffer.size)};
+              for (int d : t.shape) stored.shape[stored.shape.rank++] = d;
+              if (stored.type.quantized) {
+                const fbs::BufferT& scales = *model_.buffers[model_.tensors[stored.type.scale]->buffer];
+                stored.scales = data_.subspan(scales.offset, scales.size);
+              }
+              Array out{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
+              read_numbers(stored, out.values.data());
+              out.quantized = out.rounds_rows = stored.type.quantized;
               return out;
             }};
   }

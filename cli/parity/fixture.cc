@@ -122,16 +122,18 @@ class Reader {
     return stored == "sample";
   }
 
-  // The tensor of that name, as float32, of the shape that the manifest promises.
-  const CheckpointTensor& stored(const std::string& name, const Dims& shape) const {
+  // The tensor of that name, of the shape that the manifest promises; float32, or `integers` of 32 or 64 bits.
+  const CheckpointTensor& stored(const std::string& name, const Dims& shape, bool integers = false) const {
     const auto it = data_->tensors().find(name);
     const std::string file = data_->path().string();
     if (it == data_->tensors().end())
       fail("%s: no tensor %s, which the manifest lists", file.c_str(), in_quotes(name).c_str());
     const CheckpointTensor& tensor = it->second;
-    if (tensor.type != ElementType::F32)
-      fail("%s: tensor %s is %s, where F32 is expected", file.c_str(), in_quotes(name).c_str(),
-           element_name(tensor.type));
+    const bool fits =
+        integers ? tensor.type == ElementType::I64 || tensor.type == ElementType::I32 : tensor.type == ElementType::F32;
+    if (!fits)
+      fail("%s: tensor %s is %s, where %s is expected", file.c_str(), in_quotes(name).c_str(),
+           element_name(tensor.type), integers ? "I64 or I32" : "F32");
     if (tensor.shape != shape)
       fail("%s: tensor %s is %s, where the manifest says %s", file.c_str(), in_quotes(name).c_str(),
            to_string(tensor.shape).c_str(), to_string(shape).c_str());
@@ -150,6 +152,15 @@ class Reader {
     FixtureInput out;
     out.name = name.starts_with("input/") ? name.substr(6) : name;
     out.shape = shape_of(item.value("shape", json()), place);
+    if (const json type = item.value("dtype", json()); type == "I64" || type == "I32") {
+      const CheckpointTensor& ids = stored(name, out.shape, true);
+      for (const double id : ids.to_doubles()) {
+        if (std::fabs(id) >= 0x1p24) fail("%s: it holds %.0f, where ids below 2^24 are expected", place.c_str(), id);
+        out.values.push_back(static_cast<float>(id));
+      }
+      check_sha(item, place, ids.bytes);
+      return out;
+    }
     if (is_sampled(item, place)) {
       if (out.shape.size() != 4) fail("%s: only pictures (N,C,H,W) can be remade from their rule", place.c_str());
       const json seed = manifest_.value("seed", json());
@@ -158,10 +169,14 @@ class Reader {
     } else {
       out.values = stored(name, out.shape).to_floats();
     }
-    const std::string expected = text_of(item, "sha256", place);
-    if (const std::string sha = sha256_hex(std::as_bytes(std::span(out.values))); sha != expected)
-      fail("%s: its values have SHA-256 %s, where the manifest says %s", place.c_str(), sha.c_str(), expected.c_str());
+    check_sha(item, place, std::as_bytes(std::span(out.values)));
     return out;
+  }
+
+  void check_sha(const json& item, const std::string& place, std::span<const std::byte> bytes) const {
+    const std::string expected = text_of(item, "sha256", place);
+    if (const std::string sha = sha256_hex(bytes); sha != expected)
+      fail("%s: its values have SHA-256 %s, where the manifest says %s", place.c_str(), sha.c_str(), expected.c_str());
   }
 
   Entry entry(const json& item, EntryKind kind) {

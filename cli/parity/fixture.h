@@ -20,7 +20,7 @@ std::string to_string(const Dims& shape);
 struct FixtureInput {
   std::string name;  // the framework's argument name: "input", "pixel_values"
   Dims shape;
-  std::vector<float> values;
+  std::vector<float> values;  // token ids, too: whole numbers below 2^24
 };
 
 enum class EntryKind { Tap, Pyramid, Output };

@@ -110,6 +110,10 @@ void Network::write_input(const FixtureInput& input, size_t count) {
           place + " of shape " + to_string(input.shape));
   }
   check(ferry_session_input(session_.get(), index, &tensor), place);
+  if (tensor.dtype == FERRY_INT32) {
+    const std::vector<int32_t> ids(input.values.begin(), input.values.end());
+    return check(ferry_tensor_write_source_int32(&tensor, ids.data(), ids.size()), place);
+  }
   check(ferry_tensor_write_source(&tensor, input.values.data(), input.values.size()), place);
 }
 

@@ -12,6 +12,7 @@
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
+#include "cli/parity/operators.h"
 #include "cli/parity/pairs.h"
 #include "cli/parity/report.h"
 #include "cli/parity/stages.h"
@@ -46,9 +47,11 @@ parity::Report compare_one(const Options& options, const parity::Pair& pair, fer
   const parity::Network network(pair.blob, fixture, session);
   const parity::ComputedTensors computed = network.tensors();
   const bool half = session.precision == FERRY_PRECISION_FLOAT16;
+  const bool rounded = !half && parity::has_rounded_constants(pair.blob);
   report.comparison =
-      parity::compare(fixture, computed, half ? parity::Precision::Float16 : parity::Precision::Float32);
+      parity::compare(fixture, computed, half || rounded ? parity::Precision::Float16 : parity::Precision::Float32);
   if (half) parity::judge_by_stage(pair.blob, fixture, computed, &report.comparison);
+  if (rounded) parity::judge_by_operator(pair.blob, fixture, session, &report.comparison);
   report.model = network.model_name();
   report.provenance = network.provenance();
   report.fixture = fixture.name;
@@ -112,7 +115,10 @@ void add_parity(CLI::App& app, int* exit_code) {
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
       "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum; with --precision f16\n"
       "each tensor is also computed in float32 from those that the GPU had before it, and the mean squared error of\n"
-      "that stage (`sq err`) may be 1e-5 of its mean square. `floor` is the reference's own float32 error. A blob "
+      "that stage (`sq err`) may be 1e-5 of its mean square. A blob with rounded weights (--weights f16, i8, i4) is "
+      "judged\n"
+      "operator by operator, against the oracle's result from the same inputs (`sq err`, 1e-9); its distance from the\n"
+      "reference is what rounding costs, and is told. `floor` is the reference's own float32 error. A blob "
       "converted with --keep-taps can be compared inside its blocks too.\n\n"
       "Either may be a folder: then one line a comparison is printed. One blob goes with every fixture, one fixture "
       "with\n"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <tuple>
 
-#include "sdk/model/dtype.h"
+#include "sdk/model/numbers.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
 
@@ -15,17 +15,6 @@ template <typename T>
 Constant hold(std::vector<T> values) {
   auto owner = std::make_shared<const std::vector<T>>(std::move(values));
   return {owner, std::as_bytes(std::span(*owner))};
-}
-
-template <typename T>
-std::vector<double> widen(std::span<const std::byte> bytes) {
-  std::vector<double> out(bytes.size() / sizeof(T));
-  for (size_t i = 0; i < out.size(); ++i) {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    out[i] = static_cast<double>(value);
-  }
-  return out;
 }
 
 // What values of a framework's type are held as.
@@ -113,7 +102,7 @@ std::vector<StateShape> Graph::state_shapes() const {
 }
 
 Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
-  const size_t want = static_cast<size_t>(shape.elements()) * dtype_size(dtype);
+  const size_t want = bytes_of(dtype, shape.elements());
   if (data.bytes.size() != want)
     fail("constant '%s' of shape %s has %zu bytes, expected %zu", name.c_str(), to_string(shape).c_str(),
          data.bytes.size(), want);
@@ -131,22 +120,22 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
 
 std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t outputs) {
   std::vector<Shape> shapes;
-  std::vector<fbs::DType> types;
+  std::vector<Type> types;
   for (int input : op->inputs) {
     shapes.push_back(shape(input));
-    types.push_back(dtype(input));
+    types.push_back(type(input));
   }
   std::vector<Shape> output_shapes(outputs);
-  std::vector<fbs::DType> output_types(outputs);
+  std::vector<Type> output_types(outputs);
   const SerializedOp serialized(*op);
   const std::vector<StateShape> states = state_shapes();
   Status status = infer_shapes(*serialized, shapes, states, output_shapes);
-  if (status.ok()) status = infer_dtypes(*serialized, types, output_types);
+  if (status.ok()) status = infer_types(*serialized, types, output_types);
   if (status.ok()) status = check_state_type(*serialized, types, states);
   if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().c_str());
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < outputs; ++i) {
-    tensors.push_back({this, add_tensor(op->name, output_types[i], output_shapes[i], 0)});
+    tensors.push_back({this, add_tensor(op->name, output_types[i].dtype, output_shapes[i], 0)});
     op->outputs.push_back(tensors.back().index);
   }
   table.operators.push_back(std::move(op));
@@ -207,6 +196,25 @@ void Graph::make_constant(int tensor, std::vector<double> values) {
   at(tensor).buffer = static_cast<uint32_t>(constants_.size() - 1);
 }
 
+void Graph::store_constant(int tensor, const Type& type, Constant data) {
+  const uint64_t want = bytes_of(type.dtype, shape(tensor).elements());
+  if (data.bytes.size() != want)
+    fail("constant '%s' as %s takes %llu bytes, not %zu", at(tensor).name.c_str(), EnumNameDType(type.dtype),
+         static_cast<unsigned long long>(want), data.bytes.size());
+  constants_.push_back(std::move(data));
+  fbs::TensorT& t = at(tensor);
+  constants_[t.buffer] = {};
+  t.buffer = static_cast<uint32_t>(constants_.size() - 1);
+  t.dtype = type.dtype;
+  t.quantization = nullptr;
+  if (!type.quantized) return;
+  t.quantization = std::make_unique<fbs::QuantizationT>();
+  t.quantization->scale = type.scale;
+  t.quantization->axis = type.axis;
+  t.quantization->block = type.block;
+  t.quantization->zero_point = type.zero_point;
+}
+
 void Graph::forget_constant(int tensor) { constants_[at(tensor).buffer] = {}; }
 
 void Graph::compact(const std::vector<bool>& keep) {
@@ -240,17 +248,20 @@ Shape Graph::shape(int tensor) const {
 
 fbs::DType Graph::dtype(int tensor) const { return held_as(at(tensor).dtype); }
 
+Type Graph::type(int tensor) const {
+  const Type stored = type_of(at(tensor));
+  return stored.quantized ? stored : Type{dtype(tensor)};
+}
+
 std::vector<double> Graph::values(int tensor) const {
-  const auto bytes = constant(tensor).bytes;
-  switch (at(tensor).dtype) {
-    case fbs::DType::Float32: return widen<float>(bytes);
-    case fbs::DType::Float64: return widen<double>(bytes);
-    case fbs::DType::Int8: return widen<int8_t>(bytes);
-    case fbs::DType::UInt8: return widen<uint8_t>(bytes);
-    case fbs::DType::Int32: return widen<int32_t>(bytes);
-    case fbs::DType::Int64: return widen<int64_t>(bytes);
-    default: fail("constant '%s': no widening from %s", at(tensor).name.c_str(), EnumNameDType(at(tensor).dtype));
-  }
+  const Type type = type_of(at(tensor));
+  if (bits_of(type.dtype) == 0)
+    fail("constant '%s': no widening from %s", at(tensor).name.c_str(), EnumNameDType(type.dtype));
+  StoredConstant stored{type, shape(tensor), constant(tensor).bytes};
+  if (type.quantized) stored.scales = constant(static_cast<int>(type.scale)).bytes;
+  std::vector<double> numbers(static_cast<size_t>(stored.shape.elements()));
+  read_numbers(stored, numbers.data());
+  return numbers;
 }
 
 SerializedOp::SerializedOp(const fbs::OperatorT& op) { builder_.Finish(fbs::CreateOperator(builder_, &op)); }

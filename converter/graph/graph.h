@@ -10,6 +10,7 @@
 
 #include "converter/error.h"
 #include "ferry_generated.h"
+#include "sdk/model/type.h"
 #include "sdk/operators/shape.h"
 #include "sdk/operators/shape_rules.h"
 
@@ -91,6 +92,8 @@ class Graph {
 
   // For passes: an activation whose producer is gone becomes a constant.
   void make_constant(int tensor, std::vector<double> values);
+  // A constant in another type, where `type.quantized` with the scales that type.scale names.
+  void store_constant(int tensor, const Type& type, Constant data);
   // For passes: forgets a constant's data once nothing uses it. The tensor stays, unusable, until compact().
   void forget_constant(int tensor);
   // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
@@ -102,6 +105,8 @@ class Graph {
   Shape shape(int tensor) const;
   // Int32, or Float32, which constants of any precision count as.
   fbs::DType dtype(int tensor) const;
+  // The same, as type rules want it: with the scales of a quantised constant.
+  Type type(int tensor) const;
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
   const Constant& constant(int tensor) const { return buffer(at(tensor).buffer); }
   // By TensorT::buffer, of this graph's tensors and those of the graphs in it.

@@ -8,8 +8,8 @@
 
 #include "converter/checkpoint/sha256.h"
 #include "converter/pack/version.h"
-#include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
+#include "sdk/model/type.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry {
@@ -49,7 +49,7 @@ void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
     return;
   }
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
-  for (size_t i = 0; i < from.size() / dtype_size(tensor.dtype); ++i) {
+  for (size_t i = 0; i < 8 * from.size() / bits_of(tensor.dtype); ++i) {
     const double value = wide ? load<double>(from.data(), i) : load<float>(from.data(), i);
     const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
                            : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
@@ -69,24 +69,28 @@ std::vector<Table*> tables_of(Table& root) {
 
 // By the graph's buffer: the type that it is stored in. A weight that something else reads too stays as it is.
 std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions& options) {
-  std::vector<bool> weight, other;
+  std::vector<bool> half, other;
   std::vector<fbs::DType> types;
   for (const fbs::GraphT* table : tables_of(root)) {
     for (const auto& tensor : table->tensors) {
       if (types.size() <= tensor->buffer) types.resize(tensor->buffer + 1);
       types[tensor->buffer] = tensor->dtype;
     }
-    weight.resize(types.size());
+    half.resize(types.size());
     other.resize(types.size());
     for (const auto& op : table->operators) {
-      const bool weighted = has_weight(op->params.type);
+      const bool weighted = has_weight(op->params.type) && options.weights == PackOptions::Weights::Float16;
+      const fbs::GatherT* gather = op->params.AsGather();
+      const bool looked_up = options.half_tables && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
       for (size_t i = 0; i < op->inputs.size(); ++i)
-        (weighted && i == 1 ? weight : other)[table->tensors[static_cast<size_t>(op->inputs[i])]->buffer] = true;
+        ((weighted && i == 1) || (looked_up && i == 0)
+             ? half
+             : other)[table->tensors[static_cast<size_t>(op->inputs[i])]->buffer] = true;
     }
   }
   for (size_t i = 0; i < types.size(); ++i) {
     const bool real = types[i] == fbs::DType::Float32 || types[i] == fbs::DType::Float64;
-    if (real && weight[i] && !other[i] && options.weights == PackOptions::Weights::Float16) {
+    if (real && half[i] && !other[i]) {
       types[i] = fbs::DType::Float16;
     } else if (types[i] == fbs::DType::Float64) {
       types[i] = fbs::DType::Float32;
@@ -134,7 +138,7 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
         segments.push_back({sources[t]->tensors[i].get(), bytes, type, data_bytes});
         auto entry = std::make_unique<fbs::BufferT>();
         entry->offset = data_bytes;
-        entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(type);
+        entry->size = bytes.size() * bits_of(type) / bits_of(tensor.dtype);
         data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
         model.buffers.push_back(std::move(entry));
       }

@@ -10,10 +10,13 @@
 namespace ferry {
 
 struct PackOptions {
-  // How the weights of convolutions and linears are stored; all other constants are float32. Float16 halves the file,
-  // and costs each weight up to 2^-11 of its size; the runtime widens them when it packs them for its kernels.
+  // How the float weights of convolutions and linears are stored; all other constants are float32, or as the graph has
+  // them. Float16 halves the file, and costs each weight up to 2^-11 of its size; the runtime widens them when it packs
+  // them for its kernels.
   enum class Weights { Float32, Float16 };
   Weights weights = Weights::Float32;
+  // Tables that nothing but gathers of slices reads, embeddings, become Float16.
+  bool half_tables = false;
 };
 
 // Lays out header, flatbuffer and segments (docs/format.md). Float64 constants become Float32; unused constants and

@@ -2,13 +2,20 @@
 
 namespace ferry::reference {
 
+Array constant(const Graph& graph, int tensor, Rows rows) {
+  const bool quantized = graph.type(tensor).quantized;
+  const fbs::DType dtype = quantized ? fbs::DType::Float32 : graph.dtype(tensor);
+  return {graph.shape(tensor), graph.values(tensor), dtype, quantized, quantized && rows == Rows::Rounded};
+}
+
 std::vector<State> empty_states(const Graph& graph) {
   std::vector<State> states;
   for (const StateShape& shape : graph.state_shapes()) states.push_back({shape});
   return states;
 }
 
-std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states) {
+std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states,
+                               Rows rows) {
   const auto& model = graph.table;
   if (inputs.size() != model.inputs.size())
     fail("%zu inputs for a graph that has %zu", inputs.size(), model.inputs.size());
@@ -28,8 +35,7 @@ std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inp
   for (const auto& op : model.operators) {
     std::vector<const Array*> arguments;
     for (int input : op->inputs) {
-      if (graph.is_constant(input) && !values.contains(input))
-        values[input] = {graph.shape(input), graph.values(input), graph.dtype(input)};
+      if (graph.is_constant(input) && !values.contains(input)) values[input] = constant(graph, input, rows);
       arguments.push_back(&values.at(input));
     }
     const SerializedOp serialized(*op);

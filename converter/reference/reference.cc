@@ -26,20 +26,22 @@ Array held_by(const State& state) {
 
 Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std::span<const State> states) {
   std::vector<Shape> shapes;
-  std::vector<fbs::DType> types;
+  std::vector<Type> types;
   for (const Array* input : inputs) {
     if (input->values.size() != static_cast<size_t>(input->shape.elements()))
       fail("%s: input %zu has %zu values for shape %s", op_name(op.params_type()), shapes.size(), input->values.size(),
            to_string(input->shape).c_str());
     shapes.push_back(input->shape);
-    types.push_back(input->dtype);
+    types.push_back(input->quantized ? Type{fbs::DType::Int8, true} : Type{input->dtype});
   }
   std::vector<StateShape> state_shapes;
   for (const State& state : states) state_shapes.push_back(state.shape);
   Array output;
+  Type type;
   Status status = infer_shape(op, shapes, &output.shape, state_shapes);
-  if (status.ok()) status = infer_dtype(op, types, &output.dtype);
+  if (status.ok()) status = infer_type(op, types, &type);
   if (!status.ok()) fail("%s", status.message().c_str());
+  output.dtype = type.dtype;
   output.values.resize(static_cast<size_t>(output.shape.elements()));
   std::vector<const Array*> operands(inputs.begin(), inputs.end());
   Array held;

@@ -14,6 +14,10 @@ struct Array {
   Shape shape;
   std::vector<double> values;  // row-major, channels last; of Int32 whole numbers
   fbs::DType dtype = fbs::DType::Float32;
+  bool quantized = false;  // a constant whose values are integers times scales
+  // Of a quantised weight: the rows that it is multiplied with are rounded to 8 bits first, as the CPU does
+  // (converter/reference/rounded_rows.h). Otherwise they are taken as they are, as the GPU does.
+  bool rounds_rows = false;
 };
 
 // A state before a run: `shape.length` indices of its axis.

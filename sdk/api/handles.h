@@ -6,15 +6,20 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 
 #include "sdk/api/async.h"
 #include "sdk/graph/session.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/model.h"
 #include "sdk/status.h"
+#include "sdk/text/tokenizer.h"
 
 struct ferry_model {
   std::shared_ptr<const ferry::Model> model;
+  // Made when somebody first asks for it (sdk/api/text.cc).
+  mutable std::mutex tokenizer_mutex = {};
+  mutable std::shared_ptr<const ferry::Tokenizer> tokenizer = {};
 };
 
 struct ferry_session {

@@ -1,7 +1,7 @@
 #include <new>
 
 #include "sdk/api/handles.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 
 namespace {
 
@@ -59,7 +59,7 @@ ferry_status ferry_states_describe(const ferry_states* states, size_t index, fer
   shape[state.axis] = state.length;
   out->name = s.name(index);
   out->data = s.data(index);
-  out->bytes = static_cast<size_t>(shape.elements()) * ferry::dtype_size(state.dtype);
+  out->bytes = static_cast<size_t>(ferry::bytes_of(state.dtype, shape.elements()));
   out->dtype = state.dtype == ferry::fbs::DType::Int32 ? FERRY_INT32 : FERRY_FLOAT32;
   out->rank = shape.rank;
   std::copy_n(shape.dims.begin(), shape.rank, out->shape);

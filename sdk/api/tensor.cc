@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "sdk/api/handles.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 
 namespace ferry {
 namespace {
@@ -91,7 +91,7 @@ ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& sh
   tensor.data = data;
   const fbs::DType dtype = model.tensor(static_cast<int>(port.tensor())).dtype();
   tensor.dtype = public_dtype(dtype);
-  tensor.bytes = static_cast<size_t>(shape.elements()) * dtype_size(dtype);
+  tensor.bytes = static_cast<size_t>(bytes_of(dtype, shape.elements()));
   tensor.source_layout = port.source_layout() == fbs::Layout::NCHW ? FERRY_LAYOUT_NCHW : FERRY_LAYOUT_SAME;
   tensor.rank = shape.rank;
   std::copy_n(shape.dims.begin(), shape.rank, tensor.shape);

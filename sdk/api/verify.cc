@@ -100,11 +100,25 @@ class Verifier {
     if (!std::equal(tensor.shape, tensor.shape + tensor.rank, input.shape()->data()))
       FERRY_TRY(status_of(ferry_session_resize(session_.get(), index, input.shape()->data(), tensor.rank)));
     FERRY_TRY(status_of(ferry_session_input(session_.get(), index, &tensor)));
-    if (const uint32_t values = count(input.values()); values > 0)
-      return status_of(ferry_tensor_write_source(&tensor, input.values()->data(), values));
+    const uint32_t values = count(input.values());
+    if (tensor.dtype == FERRY_INT32) return write_ids(tensor, input);
+    if (values > 0) return status_of(ferry_tensor_write_source(&tensor, input.values()->data(), values));
     if (tensor.rank != 4) return misfit("the values", name);
     ferry::seeded_pictures(input.seed(), tensor.shape[0], tensor.shape[3], tensor.shape[1], tensor.shape[2], true,
                            static_cast<float*>(tensor.data));
+    return {};
+  }
+
+  // Integers are whole numbers among the certificate's.
+  static Status write_ids(const ferry_tensor& tensor, const fbs::CertificateInput& input) {
+    int32_t* ids = static_cast<int32_t*>(tensor.data);
+    const uint32_t values = count(input.values());
+    if (values != tensor.bytes / sizeof(int32_t)) return misfit("the values", tensor.name);
+    for (uint32_t i = 0; i < values; ++i) {
+      const float value = input.values()->Get(i);
+      if (!(std::fabs(value) < 0x1p24f)) return misfit("the values", tensor.name);
+      ids[i] = static_cast<int32_t>(value);
+    }
     return {};
   }
 

@@ -13,8 +13,8 @@
 #include "sdk/cpu/packed_files.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/states.h"
-#include "sdk/model/dtype.h"
 #include "sdk/model/packed_store.h"
+#include "sdk/model/type.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
@@ -160,7 +160,7 @@ Status CpuEngine::lower(unsigned index, const std::vector<int>& readers) {
 }
 
 uint64_t CpuEngine::bytes(const Shape& shape, int tensor) const {
-  return static_cast<uint64_t>(shape.elements()) * dtype_size(model_.tensor(tensor).dtype());
+  return bytes_of(model_.tensor(tensor).dtype(), shape.elements());
 }
 
 void* CpuEngine::address(const Layout& layout, int tensor) const {

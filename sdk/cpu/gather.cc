@@ -115,6 +115,47 @@ class Gather : public Op {
   float* output_ = nullptr;
 };
 
+// A constant table of Float16, whose slices come out as Float32.
+class GatherHalves : public Op {
+ public:
+  explicit GatherHalves(const fbs::Gather& p) : places_(p.kind(), p.axis()) {}
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    places_.plan(inputs[0], inputs[1]);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    table_ = static_cast<const uint16_t*>(inputs[0]);
+    indices_ = static_cast<const int32_t*>(inputs[1]);
+    output_ = floats(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    std::atomic<size_t> bad = SIZE_MAX;
+    parallel_rows(pool, places_.count(), places_.piece(), [&](size_t begin, size_t end) {
+      size_t place = 0;
+      for (size_t i = begin; i < end; ++i) {
+        if (!places_.find(indices_, i, &place)) {
+          bad = i;
+          continue;
+        }
+        float* to = output_ + i * places_.piece();
+        for (size_t k = 0; k < places_.piece(); ++k) to[k] = from_half(table_[place + k]);
+      }
+    });
+    return bad == SIZE_MAX ? Status() : places_.outside("gather", indices_, bad);
+  }
+
+ private:
+  Places places_;
+  const uint16_t* table_ = nullptr;
+  const int32_t* indices_ = nullptr;
+  float* output_ = nullptr;
+};
+
 template <typename T>
 void combine(fbs::ScatterKind kind, const T* updates, T* to, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -184,8 +225,13 @@ class Scatter : public Op {
 
 }  // namespace
 
-Status create_gather(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Gather>(*op.params_as_Gather());
+Status create_gather(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const fbs::Gather& p = *op.params_as_Gather();
+  if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Float16) {
+    *out = std::make_unique<GatherHalves>(p);
+  } else {
+    *out = std::make_unique<Gather>(p);
+  }
   return {};
 }
 

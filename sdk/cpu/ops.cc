@@ -1,11 +1,15 @@
 #include <xnnpack.h>
 
+#include "sdk/cpu/linear_quantized.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::cpu {
 
 Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
+  const Type type = type_of(model.tensor(op.inputs()->Get(deciding_input(op.params_type()))));
+  if ((set_of(type) & kQuantized) != 0) return create_linear_quantized(model, op, out);
   switch (op.params_type()) {
 #define FERRY_LOWERING(Type, name, ...) \
   case fbs::OpParams::Type: return create_##name(model, op, out);

@@ -26,7 +26,7 @@ class PackingId {
   uint64_t hash_;
 };
 
-// A constant as float32: the blob's own bytes, or widened where the blob keeps it in half precision.
+// A constant as float32: the blob's own bytes, or `storage` where the blob keeps it in another type.
 struct FloatConstant {
   const float* data = nullptr;  // null for an input that the op does not have
   std::vector<float> storage;

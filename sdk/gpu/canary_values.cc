@@ -89,7 +89,7 @@ Status MadeUpConstants::fill() {
   uint64_t bytes = 0;
   for (auto& [tensor, entry] : entries_) {
     entry.offset = bytes;
-    bytes += aligned(entry.elements * dtype_size(dtype(tensor)) + kExtraBytes, kAlignment);
+    bytes += aligned(bytes_of(dtype(tensor), static_cast<int64_t>(entry.elements)) + kExtraBytes, kAlignment);
   }
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment_, aligned(std::max<uint64_t>(bytes, 1), alignment_)) != 0)
@@ -101,9 +101,9 @@ Status MadeUpConstants::fill() {
     for (size_t i = 0; i < entry.elements; ++i) {
       const float number = value(tensor, i);
       const uint16_t half = to_half(number);
-      std::byte* at = memory_.get() + entry.offset + i * dtype_size(dtype(tensor));
+      std::byte* at = memory_.get() + entry.offset + bytes_of(dtype(tensor), static_cast<int64_t>(i));
       std::memcpy(at, dtype(tensor) == fbs::DType::Float16 ? static_cast<const void*>(&half) : &number,
-                  dtype_size(dtype(tensor)));
+                  bytes_of(dtype(tensor), 1));
     }
   return {};
 }

@@ -9,8 +9,8 @@
 
 #include "sdk/gpu/canary_reference.h"
 #include "sdk/gpu/weights.h"
-#include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
+#include "sdk/model/type.h"
 
 namespace ferry::gpu {
 
@@ -39,7 +39,7 @@ class MadeUpConstants : public Constants {
 
   std::span<const std::byte> bytes(int tensor) const override {
     const Entry& entry = entries_.at(tensor);
-    return {memory_.get() + entry.offset, entry.elements * dtype_size(dtype(tensor))};
+    return {memory_.get() + entry.offset, bytes_of(dtype(tensor), static_cast<int64_t>(entry.elements))};
   }
   fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
 

@@ -130,7 +130,7 @@ Status GpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Sh
       const size_t t = port->tensor();
       if (layout_.program.shapes[t] == shapes[t])
         std::memcpy(layout.port_memory.get() + layout.ports[t], layout_.port_memory.get() + layout_.ports[t],
-                    float_bytes(shapes[t]));
+                    host_bytes(shapes[t]));
     }
   }
   layout_ = std::move(layout);
@@ -153,7 +153,7 @@ void GpuEngine::describe() {
 Place GpuEngine::host_place(const Layout& layout, int tensor) const {
   const size_t t = static_cast<size_t>(tensor);
   if (layout.bound[t].buffer != VK_NULL_HANDLE) return layout.bound[t];
-  return {layout.transfer.handle(), layout.host.offsets[t], float_bytes(layout.program.shapes[t])};
+  return {layout.transfer.handle(), layout.host.offsets[t], host_bytes(layout.program.shapes[t])};
 }
 
 Place GpuEngine::place(const Layout& layout, const Step& step, const Operand& operand) const {
@@ -236,7 +236,7 @@ void GpuEngine::copy_inputs() const {
     const size_t t = port->tensor();
     if (layout_.bound[t].buffer != VK_NULL_HANDLE) continue;
     std::memcpy(layout_.transfer.mapped() + layout_.host.offsets[t], layout_.port_memory.get() + layout_.ports[t],
-                float_bytes(layout_.program.shapes[t]));
+                host_bytes(layout_.program.shapes[t]));
   }
 }
 
@@ -244,7 +244,7 @@ void GpuEngine::copy_results() const {
   for (size_t t = 0; t < kept_.size(); ++t) {
     if (!kept_[t] || layout_.ports[t] == kNoOffset || layout_.bound[t].buffer != VK_NULL_HANDLE) continue;
     std::memcpy(layout_.port_memory.get() + layout_.ports[t], layout_.transfer.mapped() + layout_.host.offsets[t],
-                float_bytes(layout_.program.shapes[t]));
+                host_bytes(layout_.program.shapes[t]));
   }
 }
 
@@ -296,7 +296,7 @@ bool GpuEngine::bound() const {
 
 Status GpuEngine::check_place(int tensor, const Place& place) const {
   const size_t t = static_cast<size_t>(tensor);
-  const uint64_t bytes = float_bytes(layout_.program.shapes[t]);
+  const uint64_t bytes = host_bytes(layout_.program.shapes[t]);
   const uint64_t alignment = device_->info().properties.limits.minStorageBufferOffsetAlignment;
   if (options_.gpu == nullptr)
     return error(FERRY_INVALID_ARGUMENT, "the session was made without options.gpu: no buffer is of its device");
@@ -327,7 +327,7 @@ Status GpuEngine::bind(int tensor, const Place& place) {
   const size_t t = static_cast<size_t>(tensor);
   const Place former = layout_.bound[t];
   layout_.bound[t] = place;
-  layout_.bound[t].bytes = float_bytes(layout_.program.shapes[t]);
+  layout_.bound[t].bytes = host_bytes(layout_.program.shapes[t]);
   if (device_->lost()) return {};  // nothing will be recorded there any more
   std::vector<Segment> segments = std::move(layout_.segments);
   layout_.segments.clear();

@@ -62,7 +62,7 @@ Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t o
   for (size_t t = 0; t < tensors; ++t) {
     const bool constant = model.is_constant(static_cast<int>(t));
     device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], program.storage) : 0);
-    host.bytes.push_back(on_host[t] && !constant ? float_bytes(program.shapes[t]) : 0);
+    host.bytes.push_back(on_host[t] && !constant ? host_bytes(program.shapes[t]) : 0);
   }
   // A value that comes from the host has its place in the arena from its first reader on.
   std::vector<bool> there(tensors, false);

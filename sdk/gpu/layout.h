@@ -9,6 +9,7 @@
 #include "sdk/gpu/program.h"
 #include "sdk/graph/plan.h"
 #include "sdk/model/model.h"
+#include "sdk/model/type.h"
 
 namespace ferry::gpu {
 
@@ -34,7 +35,8 @@ struct Layout {
   uint64_t port_bytes = 0;
 };
 
-inline uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
+// Of an activation where the host reads it.
+inline uint64_t host_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(Element); }
 
 // Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
 // values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for

@@ -5,6 +5,7 @@
 
 #include "sdk/gpu/pipelines.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::gpu {
 namespace {
@@ -35,9 +36,13 @@ bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
 // because a known answer says nothing beside a jump; sines are inexact by Vulkan's own rules.
 Status serves(const Model& model, const fbs::Operator& op) {
   const char* name = op_name(op.params_type());
-  const auto integer = [&](int tensor) { return model.tensor(tensor).dtype() == fbs::DType::Int32; };
-  if (integer(output_of(op)) || std::any_of(op.inputs()->begin(), op.inputs()->end(), integer))
-    return unsupported("the GPU backend holds no integers for a %s", name);
+  const auto set = [&](int tensor) { return set_of(type_of(model.tensor(tensor))); };
+  TypeSet sets = set(output_of(op));
+  for (int tensor : *op.inputs()) sets |= set(tensor);
+  if ((sets & kInt32) != 0) return unsupported("the GPU backend holds no integers for a %s", name);
+  if ((sets & ~kFloats) != 0)
+    return unsupported("the GPU backend computes a %s of Float32 or Float16, not of %s", name,
+                       ferry::to_string(sets & ~kFloats).c_str());
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
   const fbs::Reduce* reduce = op.params_as_Reduce();

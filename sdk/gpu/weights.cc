@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "sdk/gpu/pipelines.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 
 namespace ferry::gpu {
 namespace {
@@ -36,7 +36,7 @@ Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, c
   dispatch.push = part.piece->push;
   dispatch.push[kQuads] = static_cast<uint32_t>(quads);
   dispatch.push[kOutputOffset] = static_cast<uint32_t>(part.output_offset + part.first * part.piece->outer_quads);
-  dispatch.push[kInputOffset] = static_cast<uint32_t>(input_offset / dtype_size(part.dtype));
+  dispatch.push[kInputOffset] = static_cast<uint32_t>(8 * input_offset / bits_of(part.dtype));
   if (dispatch.push[kLaneOf] == 0) dispatch.push[kLaneLimit] -= static_cast<uint32_t>(4 * part.first);
   return dispatch;
 }
@@ -151,7 +151,7 @@ Status Weights::pack(const Constants& constants, std::span<const Region> regions
         const std::span<const std::byte> source = constants.bytes(piece.tensor);
         const fbs::DType dtype = constants.dtype(piece.tensor);
         const uint64_t outer = piece.quads / piece.outer_quads;
-        const uint64_t step_bytes = piece.outer_elements * dtype_size(dtype);
+        const uint64_t step_bytes = bytes_of(dtype, static_cast<int64_t>(piece.outer_elements));
         const uint64_t steps = step_bytes == 0 ? outer : std::max<uint64_t>(kStagingBytes / 2 / step_bytes, 1);
         for (uint64_t first = 0; first < outer; first += steps) {
           const uint64_t begin = first * step_bytes;

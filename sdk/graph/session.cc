@@ -8,7 +8,7 @@
 #include <new>
 
 #include "sdk/cpu/engine.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 #include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
 #include "sdk/gpu/engine.h"
@@ -187,7 +187,7 @@ Status Session::reserve_states(const std::vector<Shape>& shapes) {
     const fbs::Append* p = op->params_as_Append();
     if (p == nullptr) continue;
     const Shape& held = shapes[static_cast<size_t>(op->outputs()->Get(0))];
-    bytes += static_cast<uint64_t>(held.elements()) * dtype_size(states()->shapes()[p->state()].dtype);
+    bytes += bytes_of(states()->shapes()[p->state()].dtype, held.elements());
     if (bytes > options_.memory_limit)
       return error(FERRY_MEMORY_LIMIT, "states need %llu bytes and more; the session's memory_limit is %llu",
                    static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(options_.memory_limit));
@@ -270,7 +270,7 @@ Status Session::make_stand_in(std::unique_ptr<Engine>* out) const {
 
 void Session::copy(int tensor, const Engine& from, const Engine& to) const {
   if (model_->is_constant(tensor)) return;
-  const uint64_t bytes = static_cast<uint64_t>(shape(tensor).elements()) * dtype_size(model_->tensor(tensor).dtype());
+  const uint64_t bytes = bytes_of(model_->tensor(tensor).dtype(), shape(tensor).elements());
   std::memcpy(to.data(tensor), from.data(tensor), bytes);
 }
 
@@ -371,6 +371,15 @@ Status Session::follow_inputs() {
 }
 
 Status Session::reserve(std::span<const Shape> inputs) {
+  const StatesLock lock(states().get());
+  FERRY_TRY(lock.status());
+  const auto& ports = *model_->graph().inputs();
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const int rank = shapes_[ports.Get(i)->tensor()].rank;
+    if (!may_have(inputs[i], rank))
+      return error(FERRY_SHAPE_MISMATCH, "input '%s' cannot have shape %s: it has %d dimensions of at least 1",
+                   ports.Get(i)->name()->c_str(), to_string(inputs[i]).c_str(), rank);
+  }
   std::vector<Shape> former = bounds_;
   FERRY_TRY(infer_bounds(inputs));
   Status status = prepare(shapes_);

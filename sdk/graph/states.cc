@@ -4,7 +4,7 @@
 #include <cinttypes>
 #include <cstring>
 
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 #include "sdk/model/verify_states.h"
 
 namespace ferry {
@@ -28,7 +28,7 @@ const char* States::name(size_t state) const {
 
 uint64_t States::row_bytes(size_t state) const {
   const StateShape& s = shapes_[state];
-  return static_cast<uint64_t>(s.bound.elements() / s.bound[s.axis]) * dtype_size(s.dtype);
+  return bytes_of(s.dtype, s.bound.elements() / s.bound[s.axis]);
 }
 
 uint64_t States::bytes() const {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sdk/graph/states.h"
-#include "sdk/model/dtype.h"
+#include "sdk/model/type.h"
 
 namespace ferry {
 namespace {

@@ -93,4 +93,10 @@ uint64_t Model::identity() const {
   return fnv1a64({reinterpret_cast<const char*>(graphs.data()), graphs.size()});
 }
 
+StoredConstant Model::stored(int index) const {
+  const Type type = type_of(tensor(index));
+  return {type, shape(index), constant(index),
+          type.quantized ? constant(static_cast<int>(type.scale)) : std::span<const std::byte>()};
+}
+
 }  // namespace ferry

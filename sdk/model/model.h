@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ferry_generated.h"
+#include "sdk/model/numbers.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
@@ -56,8 +57,8 @@ class PackedStore;  // sdk/model/packed_store.h
 //   may be null: read them with text().
 // - every operator has params() of a known type, one or more inputs() and as many outputs() as traits() allows; every
 //   index is in range; a value is produced once, before its use; weights and biases of conv2d, conv_transpose2d and
-//   linear are constants; infer_shapes() gives the declared shapes, and shapes at the inputs' bounds, too. What operators
-//   read is Float32, Int32, or a Float16 constant: weight or bias of those, input of a binary.
+//   linear are constants; infer_shapes() gives the declared shapes, and shapes at the inputs' bounds, too; infer_types() takes
+//   the types. What a quantised constant's scale names is a constant of its shape.
 class Model {
  public:
   // The blob's first graph.
@@ -84,6 +85,8 @@ class Model {
   bool is_constant(int index) const { return tensor(index).buffer() != 0; }
   // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
   std::span<const std::byte> constant(int index) const;
+  // A constant with its type: read_numbers() says what it stands for.
+  StoredConstant stored(int index) const;
   // The bytes of a buffer of the blob.
   std::span<const std::byte> segment(uint32_t buffer) const;
   // Are the two graphs of one opened blob?

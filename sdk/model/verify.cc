@@ -61,6 +61,14 @@ Status check_header(std::span<const std::byte> blob, BlobHeader* header) {
   return {};
 }
 
+bool has_quantized(const fbs::Graph& graph) {
+  for (const fbs::Tensor* tensor : *graph.tensors())
+    if (tensor->quantization() != nullptr) return true;
+  for (unsigned i = 0; graph.graphs() != nullptr && i < graph.graphs()->size(); ++i)
+    if (has_quantized(*graph.graphs()->Get(i))) return true;
+  return false;
+}
+
 }  // namespace
 
 Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::span<const std::byte>* data) {
@@ -80,6 +88,9 @@ Status verify(std::span<const std::byte> blob, const fbs::Graph** graph, std::sp
                  graph_bytes);
   const fbs::Graph& model = *fbs::GetGraph(bytes);
   FERRY_TRY(verify_meaning(model, header.data_bytes));
+  if (header.version < 2 && has_quantized(model))
+    return error(FERRY_CORRUPT, "header: format version %u, but the graph has quantised constants, expected 2 or more",
+                 header.version);
   *graph = &model;
   *data = blob.subspan(static_cast<size_t>(header.data_offset), static_cast<size_t>(header.data_bytes));
   return {};

@@ -6,10 +6,10 @@
 #include <new>
 #include <string_view>
 
-#include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
 #include "sdk/model/verify_shared.h"
 #include "sdk/model/verify_states.h"
+#include "sdk/model/verify_types.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
 
@@ -41,9 +41,10 @@ class Meaning {
   Status check() {
     FERRY_TRY(check_presence());
     for (uint32_t i = 0; i < count(graph_.tensors()); ++i) FERRY_TRY(check_tensor(i));
+    FERRY_TRY(verify_types(graph_));
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
-    types_.reset(new (std::nothrow) fbs::DType[kMaxOperatorInputs]);
+    types_.reset(new (std::nothrow) Type[kMaxOperatorInputs]);
     appended_.reset(new (std::nothrow) bool[states_.size()]());
     largest_.reset(new (std::nothrow) Shape[count(graph_.tensors())]);
     largest_inputs_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
@@ -76,6 +77,7 @@ class Meaning {
   Status check_unique_names(const char* kind, const Ports* ports) const;
   Status check_preprocess() const;
   Status check_postprocess() const;
+  Status check_text() const;
 
   const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
 
@@ -84,7 +86,7 @@ class Meaning {
   const std::span<const StateShape> states_;
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
-  std::unique_ptr<fbs::DType[]> types_;
+  std::unique_ptr<Type[]> types_;
   std::unique_ptr<bool[]> appended_;         // of every state: by an operator so far
   std::unique_ptr<Shape[]> largest_;         // of every tensor: at the inputs' bounds
   std::unique_ptr<Shape[]> largest_inputs_;  // of the operator at hand
@@ -115,26 +117,17 @@ Status Meaning::check_tensor(uint32_t index) const {
                    to_string(declared_shape(t)).c_str());
     elements *= d;
   }
-  if (dtype_size(t.dtype()) == 0)
-    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': type %u is unknown to this version", index, text(t.name()),
-                 static_cast<unsigned>(t.dtype()));
-  if (t.buffer() != 0) return check_segment(index, elements);
-  if (t.dtype() != fbs::DType::Float32 && t.dtype() != fbs::DType::Int32)
-    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': an activation of type %s, expected Float32 or Int32", index,
-                 text(t.name()), EnumNameDType(t.dtype()));
-  return {};
+  FERRY_TRY(verify_dtype(t, index));
+  return t.buffer() != 0 ? check_segment(index, elements) : Status();
 }
 
 // A constant's segment holds exactly its elements.
 Status Meaning::check_segment(uint32_t index, int64_t elements) const {
   const fbs::Tensor& t = tensor(index);
-  if (t.dtype() == fbs::DType::Float64)
-    return error(FERRY_CORRUPT, "tensor %u '%.64s': a constant of type Float64, which blobs do not hold", index,
-                 text(t.name()));
   if (t.buffer() >= count(blob_.root.buffers()))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': buffer %u of %u does not exist", index, text(t.name()), t.buffer(),
                  count(blob_.root.buffers()));
-  const uint64_t want = static_cast<uint64_t>(elements) * dtype_size(t.dtype());
+  const uint64_t want = bytes_of(t.dtype(), elements);
   const uint64_t size = blob_.root.buffers()->Get(t.buffer())->size();
   if (size != want)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': %s of %s takes %llu bytes, buffer %u has %llu", index,
@@ -190,9 +183,9 @@ Status Meaning::check_outputs(uint32_t index) {
   }
 
   Shape shapes[kMaxOutputs];
-  fbs::DType types[kMaxOutputs];
+  Type types[kMaxOutputs];
   Status status = infer_shapes(op, {shapes_.get(), inputs}, states_, {shapes, outputs});
-  if (status.ok()) status = infer_dtypes(op, {types_.get(), inputs}, {types, outputs});
+  if (status.ok()) status = infer_types(op, {types_.get(), inputs}, {types, outputs});
   if (status.ok()) status = check_state_type(op, {types_.get(), inputs}, states_);
   if (!status.ok())
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
@@ -202,9 +195,9 @@ Status Meaning::check_outputs(uint32_t index) {
     if (shapes[i] != declared_shape(tensor(out)))
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                    to_string(shapes[i]).c_str(), out, to_string(declared_shape(tensor(out))).c_str());
-    if (types[i] != tensor(out).dtype())
+    if (types[i].dtype != tensor(out).dtype())
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
-                   EnumNameDType(types[i]), out, EnumNameDType(tensor(out).dtype()));
+                   EnumNameDType(types[i].dtype), out, EnumNameDType(tensor(out).dtype()));
   }
   FERRY_TRY(check_append(index));
   return check_largest(index);
@@ -277,13 +270,10 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) {
   if (!constant && state_[in] == State::Missing)
     return error(FERRY_CORRUPT, "operator %u '%.64s': reads tensor %u '%.64s' before anything computes it", index,
                  text(op.name()), in, text(t.name()));
-  const bool weighted = has_weight(op.params_type());
   if (takes_constants(op.params_type()) && place > 0 && !constant)
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
-  // Weights and arithmetic's constants may be stored in half precision; backends widen them.
-  const bool may_be_half = constant && (weighted ? place > 0 : op.params_type() == fbs::OpParams::Binary);
-  types_[place] = may_be_half && t.dtype() == fbs::DType::Float16 ? fbs::DType::Float32 : t.dtype();
+  types_[place] = type_of(t);
   return {};
 }
 
@@ -405,6 +395,7 @@ Status Meaning::check_postprocess() const {
   FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
   FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
   FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
+  if (p->task() == fbs::Task::Text) return check_text();
   if (p->task() != fbs::Task::ImageToImage) return {};
   const Shape input = declared_shape(tensor(graph_.inputs()->Get(0)->tensor()));
   const Shape output = declared_shape(tensor(graph_.outputs()->Get(0)->tensor()));
@@ -414,11 +405,27 @@ Status Meaning::check_postprocess() const {
   return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
 }
 
+Status Meaning::check_text() const {
+  const fbs::Tensor& ids = tensor(graph_.inputs()->Get(0)->tensor());
+  const fbs::Tensor& logits = tensor(graph_.outputs()->Get(0)->tensor());
+  const Shape input = declared_shape(ids), output = declared_shape(logits);
+  if (ids.dtype() != fbs::DType::Int32 || input.rank != 2 || input[0] != 1 || logits.dtype() != fbs::DType::Float32 ||
+      output.rank != 3 || output[0] != 1 || output[1] != input[1])
+    return error(
+        FERRY_CORRUPT, "postprocess: from %s %s to %s %s, expected token ids [1,L] and logits [1,L,vocabulary]",
+        EnumNameDType(ids.dtype()), to_string(input).c_str(), EnumNameDType(logits.dtype()), to_string(output).c_str());
+  const uint32_t pieces = blob_.root.tokenizer() ? count(blob_.root.tokenizer()->pieces()) : 0;
+  if (pieces > static_cast<uint32_t>(output[2]))
+    return error(FERRY_CORRUPT, "tokenizer: %u pieces for a vocabulary of %d", pieces, output[2]);
+  return {};
+}
+
 }  // namespace
 
 Status verify_meaning(const fbs::Graph& root, uint64_t data_bytes) {
   Blob blob{root, data_bytes};
   FERRY_TRY(verify_shared(root, data_bytes));
+  if (root.tokenizer()) FERRY_TRY(verify_tokenizer(*root.tokenizer()));
   FERRY_TRY(verify_states(root, &blob.states));
   FERRY_TRY(Meaning(root, &blob).check());
   for (uint32_t i = 0; i < count(root.graphs()); ++i) {

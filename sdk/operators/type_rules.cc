@@ -7,67 +7,108 @@
 namespace ferry {
 namespace {
 
+using fbs::BinaryKind;
 using fbs::DType;
+using fbs::OpParams;
+using fbs::UnaryKind;
 
-// What an operator asks of its inputs and what it gives.
-struct Types {
-  bool whole = false;            // takes Int32
-  bool real = true;              // takes Float32
-  DType gives = DType::Float64;  // Float64: the type of what it takes
-  unsigned indices = ~0u;        // the input that is Int32 whatever the others are
+enum class Gives { Same, Float, Integer };  // Same: of what is computed with
+
+constexpr TypeSet kUnread = ~0u;  // read for its shape
+constexpr uint64_t kAnyKind = ~uint64_t{0};
+
+template <typename... Kinds>
+constexpr uint64_t kinds(Kinds... kind) {
+  return ((uint64_t{1} << static_cast<unsigned>(kind)) | ...);
+}
+
+// What an operator takes and gives. Inputs that may be Float32 or Int32 are all the same of these.
+struct Rule {
+  OpParams op;
+  uint64_t kinds;     // of an operator that has kinds: a bit each
+  TypeSet inputs[3];  // input 0, input 1, and all others
+  Gives gives = Gives::Same;
 };
 
-Types types_of(fbs::UnaryKind kind) {
-  switch (kind) {
-    case fbs::UnaryKind::Abs:
-    case fbs::UnaryKind::Neg:
-    case fbs::UnaryKind::Sign: return {.whole = true};
-    case fbs::UnaryKind::Not: return {.whole = true, .gives = DType::Int32};
-    case fbs::UnaryKind::IsNaN:
-    case fbs::UnaryKind::IsInf: return {.gives = DType::Int32};
-    default: return {};
-  }
+// The first row of an operator's kind holds.
+constexpr Rule kRules[] = {
+    {OpParams::Conv2d, kAnyKind, {kFloat32, kFloats | kQuantized, kFloats}},
+    {OpParams::Linear, kAnyKind, {kFloat32, kFloats | kQuantized, kFloats}},
+    {OpParams::ConvTranspose2d, kAnyKind, {kFloat32, kFloats, kFloats}},
+    {OpParams::Pool2d, kAnyKind, {kFloat32}},
+    {OpParams::Unary, kinds(UnaryKind::Abs, UnaryKind::Neg, UnaryKind::Sign), {kNumbers}},
+    {OpParams::Unary, kinds(UnaryKind::Not), {kNumbers}, Gives::Integer},
+    {OpParams::Unary, kinds(UnaryKind::IsNaN, UnaryKind::IsInf), {kFloat32}, Gives::Integer},
+    {OpParams::Unary, kAnyKind, {kFloat32}},
+    {OpParams::Binary, kinds(BinaryKind::PRelu), {kFloats, kFloats}},
+    {OpParams::Binary,
+     kinds(BinaryKind::Equal, BinaryKind::Less, BinaryKind::LessOrEqual),
+     {kNumbers | kFloat16, kNumbers | kFloat16},
+     Gives::Integer},
+    {OpParams::Binary, kinds(BinaryKind::And, BinaryKind::Or, BinaryKind::Xor), {kInt32, kInt32}},
+    {OpParams::Binary, kAnyKind, {kNumbers | kFloat16, kNumbers | kFloat16}},
+    {OpParams::Reduce, kinds(fbs::ReduceKind::Mean), {kFloat32}},
+    {OpParams::Reduce, kAnyKind, {kNumbers}},
+    {OpParams::Concat, kAnyKind, {kNumbers, kNumbers, kNumbers}},
+    {OpParams::PixelShuffle, kAnyKind, {kNumbers}},
+    {OpParams::Resize2d, kAnyKind, {kFloat32, kUnread}},
+    {OpParams::Pad, kAnyKind, {kNumbers}},
+    {OpParams::Reshape, kAnyKind, {kNumbers, kUnread}},
+    {OpParams::Transpose, kAnyKind, {kNumbers}},
+    {OpParams::Slice, kAnyKind, {kNumbers, kUnread}},
+    {OpParams::Softmax, kAnyKind, {kFloat32}},
+    {OpParams::LayerNorm, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::GroupNorm, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::Grn, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::Attention, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::RotaryEmbedding, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::WindowPartition, kAnyKind, {kFloat32}},
+    {OpParams::WindowReverse, kAnyKind, {kFloat32, kUnread}},
+    {OpParams::Cast, kinds(DType::Float32, DType::Float16, DType::Float64, DType::BFloat16), {kNumbers}, Gives::Float},
+    {OpParams::Cast, kAnyKind, {kNumbers}, Gives::Integer},
+    {OpParams::Select, kAnyKind, {kInt32, kNumbers, kNumbers}},
+    {OpParams::TopK, kAnyKind, {kNumbers}, Gives::Integer},
+    {OpParams::Gather, kinds(fbs::GatherKind::Slices), {kNumbers | kFloat16, kInt32}},
+    {OpParams::Gather, kAnyKind, {kNumbers, kInt32}},
+    {OpParams::Scatter, kAnyKind, {kNumbers, kInt32, kNumbers}},
+    {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, Gives::Integer},
+    {OpParams::Append, kAnyKind, {kNumbers}},
+    {OpParams::Positions, kAnyKind, {kNumbers}, Gives::Integer},
+};
+
+constexpr bool has_rule_for_any_kind(OpParams op) {
+  for (const Rule& rule : kRules)
+    if (rule.op == op && rule.kinds == kAnyKind) return true;
+  return false;
 }
 
-Types types_of(fbs::BinaryKind kind) {
-  switch (kind) {
-    case fbs::BinaryKind::PRelu: return {};
-    case fbs::BinaryKind::Equal:
-    case fbs::BinaryKind::Less:
-    case fbs::BinaryKind::LessOrEqual: return {.whole = true, .gives = DType::Int32};
-    case fbs::BinaryKind::And:
-    case fbs::BinaryKind::Or:
-    case fbs::BinaryKind::Xor: return {.whole = true, .real = false};
-    default: return {.whole = true};
-  }
+constexpr bool complete() {
+  for (unsigned op = 1; op <= static_cast<unsigned>(OpParams::MAX); ++op)
+    if (!has_rule_for_any_kind(static_cast<OpParams>(op))) return false;
+  return true;
 }
+static_assert(complete(), "every operator has a row for the kinds that no other row of its names");
 
-Types types_of(const fbs::Operator& op) {
+unsigned kind_of(const fbs::Operator& op) {
   switch (op.params_type()) {
-    case fbs::OpParams::Unary: return types_of(op.params_as_Unary()->kind());
-    case fbs::OpParams::Binary: return types_of(op.params_as_Binary()->kind());
-    case fbs::OpParams::Reduce: return {.whole = op.params_as_Reduce()->kind() != fbs::ReduceKind::Mean};
-    case fbs::OpParams::Append:
-    case fbs::OpParams::Concat:
-    case fbs::OpParams::PixelShuffle:
-    case fbs::OpParams::Pad:
-    case fbs::OpParams::Reshape:
-    case fbs::OpParams::Transpose:
-    case fbs::OpParams::Slice: return {.whole = true};
-    case fbs::OpParams::Cast: {
-      const DType to = op.params_as_Cast()->to();
-      const bool real = to == DType::Float32 || to == DType::Float16 || to == DType::Float64 || to == DType::BFloat16;
-      return {.whole = true, .gives = real ? DType::Float32 : DType::Int32};
-    }
-    case fbs::OpParams::Select: return {.whole = true, .indices = 0};
-    case fbs::OpParams::Positions:
-    case fbs::OpParams::TopK: return {.whole = true, .gives = DType::Int32};
-    case fbs::OpParams::Gather:
-    case fbs::OpParams::Scatter: return {.whole = true, .indices = 1};
-    case fbs::OpParams::NonMaxSuppression: return {.gives = DType::Int32};
-    default: return {};
+    case OpParams::Unary: return static_cast<unsigned>(op.params_as_Unary()->kind());
+    case OpParams::Binary: return static_cast<unsigned>(op.params_as_Binary()->kind());
+    case OpParams::Reduce: return static_cast<unsigned>(op.params_as_Reduce()->kind());
+    case OpParams::Cast: return static_cast<unsigned>(op.params_as_Cast()->to());
+    case OpParams::Gather: return static_cast<unsigned>(op.params_as_Gather()->kind());
+    default: return 0;
   }
 }
+
+const Rule& rule_of(const fbs::Operator& op) {
+  const unsigned kind = kind_of(op);
+  const Rule* rule = kRules;
+  while (rule->op != op.params_type() || (rule->kinds >> kind & 1) == 0) ++rule;
+  return *rule;
+}
+
+bool shared(TypeSet set) { return set != kUnread && (set & kNumbers) == kNumbers; }
+bool integer(const Type& type) { return type.dtype == DType::Int32; }
 
 // What only a Float32 result can have.
 Status check_parameters(const fbs::Operator& op) {
@@ -84,30 +125,54 @@ Status check_parameters(const fbs::Operator& op) {
 
 }  // namespace
 
-Status infer_dtype(const fbs::Operator& op, std::span<const DType> inputs, DType* output) {
-  const Types types = types_of(op);
-  if (may_be_sized_by_input(op.params_type())) inputs = inputs.first(1);
-  const unsigned first = types.indices == 0 ? 1 : 0;
-  const DType main = inputs[first];
-  for (unsigned i = 0; i < inputs.size(); ++i) {
-    const bool index = i == types.indices;
-    const bool fits =
-        index ? inputs[i] == DType::Int32
-              : inputs[i] == main && (main == DType::Int32 ? types.whole : types.real && main == DType::Float32);
-    if (!fits)
-      return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", op_name(op.params_type()), i,
-                   EnumNameDType(inputs[i]),
-                   index || !types.real               ? "Int32"
-                   : inputs[i] != main && types.whole ? EnumNameDType(main)
-                   : types.whole                      ? "Float32 or Int32"
-                                                      : "Float32");
+TypeSet set_of(const Type& type) {
+  switch (type.dtype) {
+    case DType::Float32: return type.quantized ? 0 : kFloat32;
+    case DType::Int32: return type.quantized ? 0 : kInt32;
+    case DType::Float16: return type.quantized ? 0 : kFloat16;
+    case DType::Int8: return type.quantized ? kScaledInt8 : 0;
+    case DType::Int4: return type.quantized ? kScaledInt4 : 0;
+    default: return 0;
   }
-  *output = types.gives == DType::Float64 ? main : types.gives;
-  return *output == DType::Int32 ? check_parameters(op) : Status();
 }
 
-Status infer_dtypes(const fbs::Operator& op, std::span<const DType> inputs, std::span<DType> outputs) {
-  FERRY_TRY(infer_dtype(op, inputs, outputs.data()));
+std::string to_string(TypeSet set) {
+  constexpr const char* kNames[] = {"Float32", "Int32", "Float16", "Int8 with scales", "Int4 with scales"};
+  std::string text;
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if ((set >> i & 1) == 0) continue;
+    if (!text.empty()) text += set >> (i + 1) == 0 ? " or " : ", ";
+    text += kNames[i];
+  }
+  return text;
+}
+
+std::string to_string(const Type& type) {
+  std::string text = EnumNameDType(type.dtype);
+  return type.quantized ? text + " with scales" : text;
+}
+
+unsigned deciding_input(OpParams op) { return has_weight(op) || op == OpParams::Select ? 1 : 0; }
+
+Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output) {
+  const char* name = op_name(op.params_type());
+  const Rule& rule = rule_of(op);
+  const unsigned main = deciding_input(op.params_type());
+  for (unsigned i = 0; i < inputs.size(); ++i) {
+    TypeSet set = rule.inputs[i < 2 ? i : 2];
+    if (set == kUnread) continue;
+    if (i > main && shared(set)) set &= integer(inputs[main]) ? kInt32 : kFloats;
+    if ((set_of(inputs[i]) & set) == 0)
+      return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, to_string(inputs[i]).c_str(),
+                   to_string(set).c_str());
+  }
+  const bool gives_integer = rule.gives == Gives::Integer || (rule.gives == Gives::Same && integer(inputs[main]));
+  *output = {gives_integer ? DType::Int32 : DType::Float32};
+  return gives_integer ? check_parameters(op) : Status();
+}
+
+Status infer_types(const fbs::Operator& op, std::span<const Type> inputs, std::span<Type> outputs) {
+  FERRY_TRY(infer_type(op, inputs, outputs.data()));
   for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = inputs[0];  // TopK: of x
   return {};
 }

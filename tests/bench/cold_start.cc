@@ -35,7 +35,10 @@ double megabytes(const char* file, const char* mapping, const char* field) {
   char line[4096];
   for (bool inside = *mapping == '\0'; in != nullptr && std::fgets(line, sizeof line, in) != nullptr;) {
     char* colon = std::strchr(line, ':');
-    if (*mapping != '\0' && std::strchr(line, '/') != nullptr) inside = std::strstr(line, mapping) != nullptr;
+    line[std::strcspn(line, "\n")] = '\0';
+    const bool header = line[0] < 'A' || line[0] > 'Z';  // "7f00-7f10 r--p ... /path"; then "Rss: ..."
+    const char* path = std::strchr(line, '/');
+    if (*mapping != '\0' && header) inside = path != nullptr && std::strcmp(path, mapping) == 0;
     if (inside && colon != nullptr && std::strncmp(line, field, std::strlen(field)) == 0)
       sum += std::atof(colon + 1) * 1024 / 1e6;
   }

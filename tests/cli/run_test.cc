@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum Blob : size_t { kClassifier, kUpscaler, kMixture };
+enum Blob : size_t { kClassifier, kUpscaler, kMixture, kDecoder, kTransformer };
 
 class Run : public ::testing::Test {
  protected:
@@ -245,6 +245,25 @@ TEST_F(Run, WithoutAGpuItGoesOnOnTheCpuAndSaysSo) {
   EXPECT_EQ(gpu.out, cpu.out);
   EXPECT_TRUE(gpu.err.starts_with("ferry run: on the CPU instead of the GPU: ")) << gpu.err;
   EXPECT_EQ(lines(gpu.err).size(), 1u) << gpu.err;
+}
+
+TEST_F(Run, AGraphOfSeveralIsChosenByName) {
+  const std::string model = blob(kTransformer);
+  const auto inspect = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = {"inspect", model};
+    all.insert(all.end(), more.begin(), more.end());
+    return ferry(folder_.path(), all);
+  };
+  const Result first = inspect({}), second = inspect({"--graph", "states"}), none = inspect({"--graph", "none"});
+  EXPECT_NE(first.out.find("2 over the same weights: small_transformer, states"), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find("0.keys, up to [1,24,8] along dimension 1"), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find("logits"), std::string::npos) << first.out;
+  EXPECT_NE(second.out.find("hidden"), std::string::npos) << second.out;
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("the model has no graph 'none'"), std::string::npos) << none.err;
+  const Result r = run({model, "--graph", "none", "--tensors", "x", "--save", "y"});
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_NE(r.err.find("the model has no graph 'none'"), std::string::npos) << r.err;
 }
 
 }  // namespace

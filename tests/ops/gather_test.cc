@@ -28,6 +28,13 @@ fbs::ScatterT scatter(GatherKind where, int axis, ScatterKind kind = ScatterKind
   return p;
 }
 
+TEST(Gather, WidensTablesOfHalves) {
+  expect_like_oracle(fbs::GatherT(), {half_constant({50, 24}), ints({2, 7}, -50, 50)}, 0);
+  fbs::GatherT columns;
+  columns.axis = 1;
+  expect_like_oracle(columns, {half_constant({5, 9, 3}), ints({4}, 0, 9)}, 0);
+}
+
 TEST(Gather, TakesSlicesAlongAnyAxis) {
   for (const int axis : {0, 1, 2, 3}) {
     SCOPED_TRACE(axis);

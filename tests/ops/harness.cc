@@ -9,6 +9,8 @@
 #include <random>
 
 #include "converter/pack/pack.h"
+#include "converter/quantize/quantize.h"
+#include "converter/reference/interpreter.h"
 #include "sdk/cpu/op.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
@@ -164,10 +166,12 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
 struct Case {
   Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands, bool halves);
   std::vector<std::vector<float>> inputs() const;
+  reference::Array compute(const fbs::OperatorT& op) const;
 
   std::vector<Data> data;
   std::vector<bool> constant;
-  reference::Array expected;
+  reference::Array expected;  // on the CPU
+  reference::Array exact;     // on GPUs
   std::vector<std::byte> bytes;
   std::unique_ptr<Buffer> blob;
   std::shared_ptr<Model> model;  // null where it could not be opened
@@ -192,15 +196,18 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
       tensors.push_back(graph.add_constant(name, operands[i].shape, std::move(values)).index);
     } else {
       tensors.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
+      if (operands[i].dtype == fbs::DType::Int8) quantize_to_int8(graph, tensors.back());
+      if (operands[i].dtype == fbs::DType::Int4) quantize_to_int4(graph, tensors.back());
+      if (graph.type(tensors.back()).quantized) data[i].array = reference::constant(graph, tensors.back());
     }
   }
-  std::vector<const reference::Array*> arrays;
-  for (const Data& d : data) arrays.push_back(&d.array);
   auto op = std::make_unique<fbs::OperatorT>();
   op->name = "op";
   op->params = params;
   op->inputs.assign(tensors.begin(), tensors.end());
-  expected = reference::compute(*SerializedOp(*op), arrays);
+  exact = compute(*op);
+  for (Data& d : data) d.array.rounds_rows = d.array.quantized;
+  expected = compute(*op);
 
   auto tensor = std::make_unique<fbs::TensorT>();
   tensor->name = "output";
@@ -217,6 +224,13 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
   std::memcpy(blob->data(), bytes.data(), bytes.size());
   const Status status = Model::open_memory(blob->data(), bytes.size(), &model);
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+reference::Array Case::compute(const fbs::OperatorT& op) const {
+  std::vector<const reference::Array*> arrays;
+  for (const Data& d : data) arrays.push_back(&d.array);
+  const SerializedOp serialized(op);
+  return reference::compute(*serialized, arrays);
 }
 
 std::vector<std::vector<float>> Case::inputs() const {
@@ -280,10 +294,10 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
 
   const std::vector<float> result(got.begin(), got.end());
   if (test_gpus().empty()) return result;
-  expect_on_gpus(made.model, made.inputs(), made.expected, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),
+  expect_on_gpus(made.model, made.inputs(), made.exact, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),
                  left_to_cpu);
   const Case halves(params, operands, true);
-  expect_on_gpus(halves.model, halves.inputs(), halves.expected, FERRY_PRECISION_FLOAT16, kHalfBound, left_to_cpu);
+  expect_on_gpus(halves.model, halves.inputs(), halves.exact, FERRY_PRECISION_FLOAT16, kHalfBound, left_to_cpu);
   return result;
 }
 

@@ -17,7 +17,8 @@ namespace ferry::testing {
 struct Operand {
   Shape shape;
   bool constant = false;
-  fbs::DType dtype = fbs::DType::Float32;  // Float16: constants only
+  // Constants only: Float16, and Int8 and Int4 as converter/quantize stores them.
+  fbs::DType dtype = fbs::DType::Float32;
   double low = -1, high = 1;
   std::vector<double> values = {};  // instead, where there are any
 };
@@ -40,6 +41,14 @@ inline Operand half_constant(Shape shape, double low = -1, double high = 1) {
   return {shape, true, fbs::DType::Float16, low, high};
 }
 
+// Int8 with a scale an index of the first dimension; Int4 in blocks of 32 along the last.
+inline Operand bytes_constant(Shape shape, double low = -1, double high = 1) {
+  return {shape, true, fbs::DType::Int8, low, high};
+}
+inline Operand nibbles_constant(Shape shape, double low = -1, double high = 1) {
+  return {shape, true, fbs::DType::Int4, low, high};
+}
+
 // What an output of the library holds, as numbers; Int32 lies in the bits of its floats.
 std::vector<double> numbers(const std::vector<float>& memory, fbs::DType dtype);
 
@@ -49,8 +58,9 @@ double normalised_error(const std::vector<double>& got, const std::vector<double
 // Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
 // operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
 // within `bound` of the oracle (normalised_error). Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` where
-// one is given, where they leave the operator to the CPU if `left_to_cpu` says so or there is an Int32 at it. Gives the
-// CPU's output for further checks; empty where something failed.
+// one is given, where they leave the operator to the CPU if `left_to_cpu` says so or there is an Int32 at it. The CPU
+// rounds the rows that quantised weights are multiplied with, and so does its oracle; GPUs do not. Gives the CPU's output
+// for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
                                       double bound, std::optional<double> gpu_bound = {}, bool left_to_cpu = false);
 

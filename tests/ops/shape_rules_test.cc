@@ -410,35 +410,47 @@ TEST(ShapeRules, NonMaxSuppression) {
 
 TEST(TypeRules, SayWhatAnOperatorTakes) {
   using fbs::DType;
-  const auto expect = [](auto params, const std::vector<DType>& inputs, DType gives, const char* refusal = "") {
+  const auto expect = [](auto params, const std::vector<Type>& inputs, DType gives, const char* refusal = "") {
     fbs::OperatorT op;
     op.params.Set(std::move(params));
     const SerializedOp serialized(op);
-    DType dtype{};
-    const Status status = infer_dtype(*serialized, inputs, &dtype);
+    Type type;
+    const Status status = infer_type(*serialized, inputs, &type);
     EXPECT_EQ(status.message(), refusal);
-    EXPECT_TRUE(!status.ok() || dtype == gives) << EnumNameDType(dtype);
+    EXPECT_TRUE(!status.ok() || type.dtype == gives) << to_string(type);
   };
   constexpr DType kReal = DType::Float32, kWhole = DType::Int32;
-  expect(fbs::SoftmaxT(), {kReal}, kReal);
-  expect(fbs::SoftmaxT(), {kWhole}, kReal, "softmax: input 0 is of type Int32, expected Float32");
-  expect(fbs::TransposeT(), {kWhole}, kWhole);
-  expect(fbs::TransposeT(), {DType::Int64}, kWhole, "transpose: input 0 is of type Int64, expected Float32 or Int32");
-  expect(fbs::BinaryT(), {kWhole, kReal}, kReal, "binary: input 1 is of type Float32, expected Int32");
-  expect(with<fbs::BinaryT>([](auto& p) { p.kind = fbs::BinaryKind::Less; }), {kReal, kReal}, kWhole);
-  expect(with<fbs::BinaryT>([](auto& p) { p.kind = fbs::BinaryKind::And; }), {kReal, kReal}, kWhole,
+  constexpr Type kScaled{DType::Int8, true}, kScaledNibbles{DType::Int4, true}, kHalf{DType::Float16};
+  expect(fbs::SoftmaxT(), {{kReal}}, kReal);
+  expect(fbs::SoftmaxT(), {{kWhole}}, kReal, "softmax: input 0 is of type Int32, expected Float32");
+  expect(fbs::TransposeT(), {{kWhole}}, kWhole);
+  expect(fbs::TransposeT(), {{DType::Int64}}, kWhole, "transpose: input 0 is of type Int64, expected Float32 or Int32");
+  expect(fbs::BinaryT(), {{kWhole}, {kReal}}, kReal, "binary: input 1 is of type Float32, expected Int32");
+  expect(with<fbs::BinaryT>([](auto& p) { p.kind = fbs::BinaryKind::Less; }), {{kReal}, {kReal}}, kWhole);
+  expect(with<fbs::BinaryT>([](auto& p) { p.kind = fbs::BinaryKind::And; }), {{kReal}, {kReal}}, kWhole,
          "binary: input 0 is of type Float32, expected Int32");
-  expect(with<fbs::BinaryT>([](auto& p) { p.output_min = 0; }), {kWhole, kWhole}, kWhole,
+  expect(with<fbs::BinaryT>([](auto& p) { p.output_min = 0; }), {{kWhole}, {kWhole}}, kWhole,
          "binary: clamps Int32, expected an addition or the like of Float32");
-  expect(with<fbs::PadT>([](auto& p) { p.value = 0.5f; }), {kWhole}, kWhole,
+  expect(with<fbs::PadT>([](auto& p) { p.value = 0.5f; }), {{kWhole}}, kWhole,
          "pad: pads Int32 with 0.5, expected a whole number within 2^30");
-  expect(with<fbs::CastT>([](auto& p) { p.to = DType::Bool; }), {kReal}, kWhole);
-  expect(with<fbs::CastT>([](auto& p) { p.to = DType::Float16; }), {kWhole}, kReal);
-  expect(fbs::SelectT(), {kWhole, kReal, kReal}, kReal);
-  expect(fbs::SelectT(), {kReal, kReal, kReal}, kReal, "select: input 0 is of type Float32, expected Int32");
-  expect(fbs::GatherT(), {kReal, kWhole}, kReal);
-  expect(fbs::GatherT(), {kReal, kReal}, kReal, "gather: input 1 is of type Float32, expected Int32");
-  expect(fbs::TopKT(), {kReal}, kWhole);
+  expect(with<fbs::CastT>([](auto& p) { p.to = DType::Bool; }), {{kReal}}, kWhole);
+  expect(with<fbs::CastT>([](auto& p) { p.to = DType::Float16; }), {{kWhole}}, kReal);
+  expect(fbs::SelectT(), {{kWhole}, {kReal}, {kReal}}, kReal);
+  expect(fbs::SelectT(), {{kReal}, {kReal}, {kReal}}, kReal, "select: input 0 is of type Float32, expected Int32");
+  expect(fbs::GatherT(), {{kReal}, {kWhole}}, kReal);
+  expect(fbs::GatherT(), {{kReal}, {kReal}}, kReal, "gather: input 1 is of type Float32, expected Int32");
+  expect(fbs::TopKT(), {{kReal}}, kWhole);
+  expect(fbs::LinearT(), {{kReal}, kScaled, kHalf}, kReal);
+  expect(fbs::LinearT(), {{kReal}, kScaledNibbles}, kReal);
+  expect(fbs::LinearT(), {{kReal}, {DType::Int8}}, kReal,
+         "linear: input 1 is of type Int8, expected Float32, Float16, Int8 with scales or Int4 with scales");
+  expect(fbs::LinearT(), {{kReal}, {kReal}, kScaled}, kReal,
+         "linear: input 2 is of type Int8 with scales, expected Float32 or Float16");
+  expect(fbs::ConvTranspose2dT(), {{kReal}, kScaled}, kReal,
+         "conv_transpose2d: input 1 is of type Int8 with scales, expected Float32 or Float16");
+  expect(fbs::GatherT(), {kHalf, {kWhole}}, kReal);
+  expect(with<fbs::GatherT>([](auto& p) { p.kind = fbs::GatherKind::Tuples; }), {kHalf, {kWhole}}, kReal,
+         "gather: input 0 is of type Float16, expected Float32 or Int32");
 }
 
 TEST(ShapeRules, CausalAttention) {

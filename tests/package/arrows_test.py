@@ -16,6 +16,8 @@ RULES = [
     (r"sdk/cpu/", r"sdk/(gpu|image|api)/", ""),
     (r"sdk/gpu/", r"sdk/(image|api)/", ""),
     (r"sdk/image/", r"sdk/(cpu|gpu|api)/", ""),
+    (r"sdk/text/", r"sdk/(cpu|gpu|image|api)/", ""),
+    (r"sdk/text/(tokenizer|utf8)", r"sdk/graph/", ""),
     (r"converter/", r"(models|cli|tests)/", ""),
     (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", ""),
     (r"models/", r"(cli|tests|converter/onnx)/", ""),

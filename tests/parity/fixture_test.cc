@@ -99,6 +99,23 @@ class Broken : public testing::Test {
 
 TEST_F(Broken, IsWholeUntilItIsBroken) { EXPECT_EQ(message(), "no error"); }
 
+TEST_F(Broken, ReadsTokenIds) {
+  std::vector<int64_t> ids = {1, 403, 7};
+  tensors_["input"] = {ElementType::I64, {1, 3}, std::as_bytes(std::span(ids))};
+  json& input = manifest_["inputs"][0];
+  input["shape"] = {1, 3};
+  input["dtype"] = "I64";
+  input["sha256"] = sha256_hex(std::as_bytes(std::span(ids)));
+  write();
+  EXPECT_EQ(read_fixture(scratch_.path()).inputs[0].values, (std::vector<float>{1, 403, 7}));
+  ids[1] = int64_t{1} << 24;
+  EXPECT_NE(message().find("holds 16777216, where ids below 2^24"), std::string::npos) << message();
+  ids[1] = 404;
+  EXPECT_NE(message().find("its values have SHA-256"), std::string::npos) << message();
+  put("input", {1, 3}, {1, 403, 7});
+  EXPECT_NE(message().find("is F32, where I64 or I32 is expected"), std::string::npos) << message();
+}
+
 TEST_F(Broken, RemakesAnInputStoredAsSamples) {
   manifest_["inputs"][0]["stored"] = "sample";
   manifest_["inputs"][0]["samples"] = 4;

@@ -124,5 +124,48 @@ TEST(Allocation, NoneWhileLengthsChange) {
 #endif
 }
 
+// The same for a network whose blob has no bounds, once room is made for them; beyond that it plans anew.
+TEST(Allocation, NoneWithinWhatIsReserved) {
+#if FERRY_COUNTS_ALLOCATIONS
+  Graph graph;
+  const Tensor x = graph.add_input("x", {2, 8}, fbs::Layout::Same);
+  const Tensor w = graph.add_constant("w", {5, 8}, std::vector<float>(40, 0.5f));
+  fbs::UnaryT negative;
+  negative.kind = fbs::UnaryKind::Neg;
+  graph.add_output("y", graph.add_op("y", fbs::LinearT(), {graph.add_op("negative", negative, {x}), w}),
+                   fbs::Layout::Same);
+  Opened opened(graph);
+  const SessionPtr session = make_session(opened.model, 1);
+  ferry_tensor tensor;
+  ASSERT_OK(ferry_session_input(session.get(), 0, &tensor));
+  tensor.shape[0] = 64;
+  ASSERT_OK(ferry_session_reserve(session.get(), &tensor, 1));
+  ASSERT_OK(ferry_session_input(session.get(), 0, &tensor));
+  EXPECT_EQ(tensor.shape[0], 2);
+  const void* const address = tensor.data;
+  for (int32_t rows : {64, 3, 1, 65}) {
+    const int32_t shape[] = {rows, 8};
+    const long before = allocations;
+    const ferry_status resized = ferry_session_resize(session.get(), 0, shape, 2);
+    const long during = allocations - before;
+    ASSERT_EQ(resized, FERRY_OK) << ferry_last_error();
+    EXPECT_EQ(during == 0, rows <= 64) << rows;
+    ASSERT_OK(ferry_session_input(session.get(), 0, &tensor));
+    if (rows <= 64) {
+      EXPECT_EQ(tensor.data, address);
+    }
+    for (int32_t i = 0; i < rows * 8; ++i) static_cast<float*>(tensor.data)[i] = static_cast<float>(i / 8);
+    ASSERT_OK(ferry_session_run(session.get()));
+    ASSERT_OK(ferry_session_output(session.get(), 0, &tensor));
+    ASSERT_EQ(tensor.shape[0], rows);
+    EXPECT_EQ(elements(tensor).back(), -4 * static_cast<float>(rows - 1));
+  }
+  tensor.rank = 3;
+  EXPECT_EQ(ferry_session_reserve(session.get(), &tensor, 1), FERRY_SHAPE_MISMATCH);
+#else
+  GTEST_SKIP() << "allocations are counted with the GNU C library and without sanitizers";
+#endif
+}
+
 }  // namespace
 }  // namespace ferry::testing

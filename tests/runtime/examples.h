@@ -3,12 +3,14 @@
 #define FERRY_TESTS_RUNTIME_EXAMPLES_H_
 
 struct ferry_session;
+struct ferry_model;
 
 #if defined(__cplusplus)
 extern "C" {
 #endif
 int ferry_h_example(void);                          /* opens resnet50.ferry */
 int image_h_example(struct ferry_session* session); /* loads photo.jpg */
+int text_h_example(struct ferry_model* model);
 int classify_main(int argc, char** argv);
 #if defined(__cplusplus)
 }

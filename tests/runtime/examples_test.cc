@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "tests/runtime/networks.h"
+#include "tests/support/language_model.h"
 #include "tests/support/paths.h"
 
 namespace ferry::testing {
@@ -66,8 +67,19 @@ TEST_F(Examples, OfImageHRuns) {
   EXPECT_EQ(image_h_example(session.get()), 0);
 }
 
+TEST_F(Examples, OfTextHRuns) {
+  // Its text ends when the model is full: the example fails then, with the sentence that says so.
+  const Opened opened(*small_language_model());
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  const int code = text_h_example(opened.model);
+  ::testing::internal::GetCapturedStdout();
+  const std::string error = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(code == 0 || error.find("all that the model holds") != error.npos) << error;
+}
+
 TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
-  for (const char* header : {"ferry.h", "image.h", "ferry.hpp"}) {
+  for (const char* header : {"ferry.h", "image.h", "text.h", "ferry.hpp"}) {
     std::ifstream file(build_folder() / "header_examples" / (std::string(header) + ".inc"));
     if (!file) GTEST_SKIP() << "the build folder is not at hand";
     int lines = 0;

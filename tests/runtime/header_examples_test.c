@@ -1,7 +1,9 @@
-/* The examples of ferry.h and image.h as a C program sees them, and examples/classify.c. examples_test.cc runs them. */
+/* The examples of ferry.h, image.h and text.h as a C program sees them, and examples/classify.c. examples_test.cc runs them. */
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/text.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tests/runtime/examples.h"
 
@@ -25,6 +27,11 @@ int ferry_h_example(void) {
 
 int image_h_example(struct ferry_session* session) {
 #include "image.h.inc"
+  return 0;
+}
+
+int text_h_example(struct ferry_model* model) {
+#include "text.h.inc"
   return 0;
 }
 

@@ -322,6 +322,7 @@ std::vector<Named> small_blobs() {
 Parts::Parts(std::span<const std::byte> blob) {
   BlobHeader header;
   std::memcpy(&header, blob.data(), sizeof header);
+  version = header.version;
   fbs::GetGraph(blob.data() + header.graph_offset)->UnPackTo(&model);
   version = header.version;
   const auto section = blob.subspan(header.data_offset, header.data_bytes);

@@ -1,0 +1,135 @@
+#include "cli/parity/operators.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "cli/parity/network.h"
+#include "converter/error.h"
+#include "converter/pack/pack.h"
+#include "converter/reference/reference.h"
+#include "sdk/model/model.h"
+#include "sdk/model/numbers.h"
+
+namespace ferry::parity {
+namespace {
+
+using reference::Array;
+
+std::shared_ptr<Model> open(const std::filesystem::path& blob) {
+  std::shared_ptr<Model> model;
+  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
+    fail("%s: %s", blob.c_str(), status.message().c_str());
+  return model;
+}
+
+std::string probe_name(int tensor) { return "probe " + std::to_string(tensor); }
+
+// The same network, in which every value is a tap.
+std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
+  const fbs::Graph& graph = model.graph();
+  fbs::GraphT copy;
+  graph.UnPackTo(&copy);
+  std::vector<std::byte> data;
+  for (size_t t = 0; t < copy.tensors.size(); ++t) {
+    fbs::TensorT& tensor = *copy.tensors[t];
+    if (tensor.buffer == 0) continue;
+    const fbs::BufferT& buffer = *copy.buffers[tensor.buffer];
+    data.resize(std::max<size_t>(
+        data.size(), (buffer.offset + buffer.size + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment));
+    const std::span<const std::byte> bytes = model.constant(static_cast<int>(t));
+    std::copy(bytes.begin(), bytes.end(), data.begin() + static_cast<std::ptrdiff_t>(buffer.offset));
+  }
+  copy.taps.clear();
+  copy.certificate = nullptr;
+  fixture->entries.clear();
+  const auto tap = [&](int tensor) {
+    auto port = std::make_unique<fbs::PortT>();
+    port->name = probe_name(tensor);
+    port->tensor = static_cast<uint32_t>(tensor);
+    copy.taps.push_back(std::move(port));
+    fixture->entries.emplace_back();
+    fixture->entries.back().name = fixture->entries.back().module = probe_name(tensor);
+  };
+  for (const auto& input : copy.inputs) tap(static_cast<int>(input->tensor));
+  for (const auto& op : copy.operators)
+    for (int output : op->outputs) tap(output);
+  return assemble(copy, data);
+}
+
+Array constant(const Model& model, int tensor) {
+  const StoredConstant stored = model.stored(tensor);
+  Array array{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
+  read_numbers(stored, array.values.data());
+  if (stored.type.dtype == fbs::DType::Int32) array.dtype = fbs::DType::Int32;
+  array.quantized = array.rounds_rows = stored.type.quantized;
+  return array;
+}
+
+Array value(const Model& model, int tensor, const ComputedTensors& computed) {
+  const Computed& of = computed.at(probe_name(tensor));
+  Array array;
+  for (int64_t d : of.shape) array.shape[array.shape.rank++] = static_cast<int32_t>(d);
+  const std::vector<float> read = of.read();
+  array.values.assign(read.begin(), read.end());
+  array.dtype = model.tensor(tensor).dtype();
+  return array;
+}
+
+double squared_error(const Array& ours, const Array& right) {
+  double error = 0, square = 0;
+  for (size_t i = 0; i < right.values.size(); ++i) {
+    const double difference = ours.values[i] - right.values[i];
+    error += difference * difference;
+    square += right.values[i] * right.values[i];
+  }
+  if (error == 0) return 0;
+  return std::isfinite(error) ? error / square : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+bool has_rounded_constants(const std::filesystem::path& blob) {
+  const std::shared_ptr<Model> model = open(blob);
+  for (const fbs::Tensor* tensor : *model->graph().tensors())
+    if (tensor->buffer() != 0 && (tensor->quantization() != nullptr || tensor->dtype() == fbs::DType::Float16))
+      return true;
+  return false;
+}
+
+void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture, const ferry_session_options& session,
+                       Comparison* comparison) {
+  const std::shared_ptr<Model> model = open(blob);
+  Fixture probing = fixture;
+  const Network network(tapped(*model, &probing), probing, session);
+  const ComputedTensors computed = network.tensors();
+  const auto& operators = *model->graph().operators();
+  std::vector<double> errors;
+  for (const fbs::Operator* op : operators) {
+    std::vector<Array> inputs;
+    for (int input : *op->inputs())
+      inputs.push_back(model->is_constant(input) ? constant(*model, input) : value(*model, input, computed));
+    std::vector<const Array*> pointers;
+    for (const Array& input : inputs) pointers.push_back(&input);
+    errors.push_back(squared_error(value(*model, op->outputs()->Get(0), computed), reference::compute(*op, pointers)));
+  }
+  size_t from = 0;
+  for (Row& row : comparison->rows) {
+    if (!row.problem.empty()) continue;
+    const size_t to = static_cast<size_t>(std::max(row.depth, -1) + 1);
+    if (to <= from) {  // another name of the row before, or an input of the network
+      row.squared_error = 0;
+    } else {
+      row.squared_error = *std::max_element(errors.begin() + static_cast<std::ptrdiff_t>(from),
+                                            errors.begin() + static_cast<std::ptrdiff_t>(to));
+      from = to;
+    }
+    row.bound = kOperatorBound;
+    row.in_bounds = row.squared_error <= row.bound;
+  }
+}
+
+}  // namespace ferry::parity

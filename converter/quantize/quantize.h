@@ -1,0 +1,29 @@
+// Weights as integers: what `ferry convert --weights i8` and `--weights i4` do to a finished graph.
+#pragma once
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+
+// Elements of a block of Int4 that share a scale: what XNNPACK's kernels read at least.
+inline constexpr int kInt4Block = 32;
+
+// Stores a float constant [n,...] as Int8, one scale for each index of its first dimension: absmax / 127 in float32,
+// each number rounded to the nearest multiple, halves to the even one.
+void quantize_to_int8(Graph& graph, int tensor);
+
+// Stores a float constant whose last dimension is a multiple of kInt4Block as Int4, one scale a block: of absmax / 6 to
+// absmax / 9 in steps of a quarter, as BFloat16, the one that gives the smallest squared error.
+void quantize_to_int4(Graph& graph, int tensor);
+
+enum class WeightBits { Eight, Four };
+
+// Quantises the weights of linears and of pointwise convolutions that nothing else reads. These stay as they are:
+// - small ones, of less than 4096 numbers or of rows of less than 32: there is nothing to gain;
+// - other convolutions.
+// With four bits, these get eight: weights whose rows are no multiple of kInt4Block, and the last ones of the graph, whose
+// result no other weight is multiplied with: their error goes straight into the answer.
+// Throws Error where a weight is not finite.
+void quantize_weights(Graph& graph, WeightBits bits);
+
+}  // namespace ferry

@@ -1,0 +1,35 @@
+// Reading a transformers config.json. Whatever is wrong in it is an Error that
+// names the setting.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+namespace ferry::language {
+
+// One object of the file. What is null there counts as absent.
+class Configuration {
+ public:
+  // `object` outlives it. Throws Error where it is no object.
+  Configuration(const nlohmann::json& object, std::string where);
+
+  const char* where() const { return where_.c_str(); }
+  bool has(const char* name) const;
+  // Throw Error where the setting is of another type, or absent without a
+  // default. Numbers are finite and above 0, counts whole and at most 2^20.
+  double number(const char* name, std::optional<double> absent = {}) const;
+  int count(const char* name, std::optional<int> absent = {}) const;
+  bool flag(const char* name, bool absent) const;
+  std::string text(const char* name, std::optional<std::string> absent = {}) const;
+  // An object inside this one; an empty one where it is absent.
+  Configuration inner(const char* name) const;
+
+ private:
+  const nlohmann::json* find(const char* name) const;
+
+  const nlohmann::json* object_;
+  std::string where_;
+};
+
+}  // namespace ferry::language

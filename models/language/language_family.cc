@@ -1,0 +1,92 @@
+#include "models/language/language_family.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "converter/text/tokenizer_files.h"
+#include "models/language/config.h"
+
+namespace ferry::language {
+namespace {
+
+// Tokens that one run takes at most: a longer prompt comes in pieces. It bounds
+// what a session plans for.
+constexpr int kMaxRun = 512;
+// Unless --max-length says otherwise: enough for a chat, and a rope table of
+// some megabytes.
+constexpr int kDefaultMaxLength = 4096;
+
+// config.json's, beside those that the tokenizer's own file names.
+void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
+  const nlohmann::json eos = config.value("eos_token_id", nlohmann::json());
+  for (const nlohmann::json& id : eos.is_array() ? eos : nlohmann::json::array({eos})) {
+    if (id.is_null()) continue;
+    if (!id.is_number_integer() || id < 0 || id >= tokenizer->pieces.size())
+      fail(
+          "config.json: eos_token_id is not an id of the tokenizer's %zu "
+          "pieces",
+          tokenizer->pieces.size());
+    if (std::find(tokenizer->eos.begin(), tokenizer->eos.end(), id.get<int>()) == tokenizer->eos.end())
+      tokenizer->eos.push_back(id);
+  }
+}
+
+}  // namespace
+
+LanguageFamily::LanguageFamily(const Networks& networks)
+    : networks_(networks), variant_{.architecture = networks.model_type, .framework = "transformers"} {}
+
+std::span<const Naming> LanguageFamily::namings() const {
+  static const Naming kNamings[] = {{.framework = "transformers",
+                                     .probes = {"model.embed_tokens.weight", "model.norm.weight"},
+                                     .input = "input_ids"}};
+  return kNamings;
+}
+
+std::span<const std::string_view> LanguageFamily::settings() const {
+  static constexpr std::string_view kSettings[] = {"max-length"};
+  return kSettings;
+}
+
+Family::Description LanguageFamily::describe(const Variant&) const {
+  return {.input = "token ids", .output = "next token", .properties = {}};
+}
+
+const Variant* LanguageFamily::described_by(const nlohmann::json& config) const {
+  const auto type = config.find("model_type");
+  return type != config.end() && *type == networks_.model_type ? &variant_ : nullptr;
+}
+
+Configured LanguageFamily::configure(const Request& request) const {
+  if (!request.config.is_object())
+    fail(
+        "%s is built from the config.json beside its checkpoint, and there is "
+        "none",
+        networks_.name);
+  const Configuration config(request.config, "config.json");
+  if (config.has("quantization_config"))
+    fail(
+        "config.json: quantization_config: quantised checkpoints are not "
+        "read, only floating-point ones");
+  if (!request.labels.empty()) fail("--labels: a language model has no classes");
+  const Network network = networks_.network(request.config);
+  const int trained = config.count("max_position_embeddings", 2048);
+  const int max_length =
+      request.settings.integer("max-length", 1, trained).value_or(std::min(trained, kDefaultMaxLength));
+  auto tokenizer = tokenizer_in(request.checkpoint->path().parent_path(), network.vocabulary);
+  if (tokenizer) add_ends(request.config, tokenizer.get());
+
+  const std::shared_ptr<const fbs::TokenizerT> text = std::move(tokenizer);
+  const std::string input = request.naming.input;
+  return {variant_, [=](Graph& graph, const Weights& weights) {
+            const Tensor ids = graph.add_input(input, {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
+            graph.table.inputs.back()->bound = {1, std::min(max_length, kMaxRun)};
+            const Tensor logits = network.logits(ids, weights, {graph, max_length});
+            graph.add_output("logits", logits, fbs::Layout::Same);
+            graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+            graph.table.postprocess->task = fbs::Task::Text;
+            if (text) graph.table.tokenizer = std::make_unique<fbs::TokenizerT>(*text);
+          }};
+}
+
+}  // namespace ferry::language

@@ -1,0 +1,39 @@
+// A network that reads token ids and says which comes next.
+//
+// A family of these is one function from the sizes in its config.json to a
+// Network, and a row of the table in models/families.cc. The rest is shared:
+// the input, the cache, the tokenizer beside the checkpoint, the recipe.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "converter/graph/ops.h"
+#include "converter/graph/weights.h"
+#include "models/language/rope.h"
+
+namespace ferry::language {
+
+// What a layer keeps of the text so far: [1, length, width] each.
+struct Cache {
+  State keys, values;
+};
+
+// What a network is built for.
+struct Text {
+  Graph& graph;
+  int max_length;  // in tokens, prompt and answer together
+
+  // One a layer, of that many channels.
+  std::vector<Cache> caches(int layers, int width) const;
+};
+
+struct Network {
+  int vocabulary;
+  // From ids, Int32 [1, L], which follow those of earlier runs, to logits [1,
+  // L, vocabulary].
+  std::function<Tensor(Tensor ids, const Weights& weights, const Text& text)> logits;
+};
+
+}  // namespace ferry::language

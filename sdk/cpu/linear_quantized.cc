@@ -1,0 +1,160 @@
+#include "sdk/cpu/linear_quantized.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/xnn_weights.h"
+#include "sdk/operators/pointwise.h"
+
+namespace ferry::cpu {
+namespace {
+
+// Steps and zero points that kernels read past the last row's. XNNPACK promises to read XNN_EXTRA_QUANTIZATION_PARAMS and
+// fills in as many, but has kernels of 14 rows, of which all but one may lie past the last; none has more than 32.
+constexpr size_t kExtraRows = 32;
+
+size_t aligned(size_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+struct Clamp {
+  float min, max;
+};
+
+Clamp clamp_of(const fbs::Operator& op) {
+  if (const fbs::Linear* p = op.params_as_Linear()) return {p->output_min(), p->output_max()};
+  const fbs::Conv2d& p = *op.params_as_Conv2d();
+  return {p.output_min(), p.output_max()};
+}
+
+// The weight's integers as XNNPACK reads them, and the bias.
+class Integers : public WeightSource {
+ public:
+  Integers(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
+
+  Status load(const void** weight, const float** bias) override {
+    const StoredConstant stored = model_.stored(op_.inputs()->Get(1));
+    *weight = stored.bytes.data();
+    if (stored.type.dtype == fbs::DType::Int4) {  // from 0 to 15, with the zero point 8
+      nibbles_.resize(stored.bytes.size());
+      for (size_t i = 0; i < nibbles_.size(); ++i) nibbles_[i] = std::to_integer<uint8_t>(stored.bytes[i]) ^ 0x88;
+      *weight = nibbles_.data();
+    }
+    FERRY_TRY(constant_input(model_, op_, 2, &bias_));
+    *bias = bias_.data;
+    return {};
+  }
+
+ private:
+  const Model& model_;
+  const fbs::Operator& op_;
+  std::vector<uint8_t> nibbles_;
+  FloatConstant bias_;
+};
+
+class LinearQuantized : public Op {
+ public:
+  LinearQuantized(fbs::OpParams type, size_t inputs) : type_(type), inputs_(inputs) {}
+
+  Status create(const StoredConstant& weight, const Clamp& clamp, Integers& source) {
+    const size_t outputs = static_cast<size_t>(weight.shape[0]);
+    xnn_operator_t created = nullptr;
+    const xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
+    if (status == xnn_status_success) rounding_.reset(created);
+    FERRY_TRY(check(status, type_, "creating"));
+    eight_bits_ = weight.type.dtype == fbs::DType::Int8;
+    if (eight_bits_) {
+      std::vector<float> scales(outputs);
+      const float* stored = reinterpret_cast<const float*>(weight.scales.data());
+      for (size_t o = 0; o < outputs; ++o) scales[o] = stored[weight.scales.size() == sizeof(float) ? 0 : o];
+      const XnnPacking packing{source, PackingId("xnnpack fully_connected qd8 f32 qc8w", kXnnLayouts)};
+      return create_packed(
+          packing, type_,
+          [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+            return xnn_create_fully_connected_nc_qd8_f32_qc8w(
+                inputs_, outputs, inputs_, outputs, scales.data(), static_cast<const int8_t*>(integers), bias, clamp.min,
+                clamp.max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+          },
+          &product_);
+    }
+    constexpr uint8_t kZeroPoint = 8;
+    const XnnPacking packing{source, PackingId("xnnpack fully_connected qd8 f32 qb4w", kXnnLayouts)};
+    return create_packed(
+        packing, type_,
+        [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+          return xnn_create_fully_connected_nc_qd8_f32_qb4w(
+              inputs_, outputs, inputs_, outputs, static_cast<size_t>(weight.type.block), kZeroPoint,
+              reinterpret_cast<const uint16_t*>(weight.scales.data()), integers, bias, clamp.min, clamp.max,
+              /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+        },
+        &product_);
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+    rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
+    FERRY_TRY(check(xnn_reshape_convert_nc_f32_qd8(rounding_.get(), rows_, inputs_, inputs_, inputs_, pool), type_,
+                    "reshaping"));
+    const xnn_status status = eight_bits_ ? xnn_reshape_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows_, pool)
+                                          : xnn_reshape_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows_, pool);
+    // The rows' integers, then their steps and zero points.
+    *workspace = aligned(rows_ * inputs_) + (rows_ + kExtraRows) * sizeof(xnn_quantization_params);
+    return check(status, type_, "reshaping");
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    int8_t* rows = static_cast<int8_t*>(workspace);
+    auto* steps = reinterpret_cast<xnn_quantization_params*>(rows + aligned(rows_ * inputs_));
+    last_row_ = steps + rows_ - 1;
+    FERRY_TRY(
+        check(xnn_setup_convert_nc_f32_qd8(rounding_.get(), floats(inputs[0]), rows, steps), type_, "setting up"));
+    return check(eight_bits_ ? xnn_setup_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows, floats(output), steps)
+                             : xnn_setup_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows, floats(output), steps),
+                 type_, "setting up");
+  }
+
+  Status run(pthreadpool_t pool) override {
+    FERRY_TRY(check(xnn_run_operator(rounding_.get(), pool), type_, "running"));
+    std::fill_n(last_row_ + 1, kExtraRows, *last_row_);
+    return check(xnn_run_operator(product_.get(), pool), type_, "running");
+  }
+
+ private:
+  fbs::OpParams type_;
+  size_t inputs_, rows_ = 0;
+  bool eight_bits_ = true;
+  xnn_quantization_params* last_row_ = nullptr;
+  XnnOperator rounding_;
+  PackedXnn product_;
+};
+
+bool has_kernel(const StoredConstant& weight, size_t inputs) {
+  const Type& type = weight.type;
+  if (type.zero_point != 0) return false;
+  if (type.dtype == fbs::DType::Int8) return type.block == 0 && type.axis == 0;
+  if (type.block == 0 || type.block % XNN_MIN_BLOCKSIZE != 0 || inputs % static_cast<size_t>(type.block) != 0)
+    return false;
+  for (size_t i = 0; i < weight.scales.size() / sizeof(uint16_t); ++i) {
+    uint16_t scale;
+    std::memcpy(&scale, weight.scales.data() + i * sizeof scale, sizeof scale);
+    if (!std::isnormal(from_bfloat16(scale)) || std::signbit(from_bfloat16(scale))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status create_linear_quantized(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const StoredConstant weight = model.stored(op.inputs()->Get(1));
+  const fbs::Conv2d* convolution = op.params_as_Conv2d();
+  const size_t inputs = static_cast<size_t>(weight.shape[weight.shape.rank - 1]);
+  if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && has_kernel(weight, inputs)) {
+    Integers source(model, op);
+    auto linear = std::make_unique<LinearQuantized>(op.params_type(), inputs);
+    const Status status = linear->create(weight, clamp_of(op), source);
+    if (status.ok()) *out = std::move(linear);
+    if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this CPU
+  }
+  return convolution != nullptr ? create_conv2d(model, op, out) : create_linear(model, op, out);
+}
+
+}  // namespace ferry::cpu

@@ -1,0 +1,86 @@
+#include "sdk/model/verify_types.h"
+
+#include "sdk/model/model.h"
+#include "sdk/model/type.h"
+#include "sdk/model/verify_meaning.h"
+
+namespace ferry {
+namespace {
+
+// The shape that a quantised tensor's scales have: [1], [n] or [..., n / block].
+Shape scales_shape(const Type& type, const Shape& shape, const Shape& scales) {
+  if (type.block > 0) {
+    Shape blocks = shape;
+    blocks[shape.rank - 1] /= type.block;
+    return blocks;
+  }
+  return scales == Shape{1} ? Shape{1} : Shape{shape[type.axis]};
+}
+
+Status verify_quantization(const fbs::Graph& graph, uint32_t index) {
+  const fbs::Tensor& tensor = *graph.tensors()->Get(index);
+  const char* name = text(tensor.name());
+  const Type type = type_of(tensor);
+  const Shape shape = declared_shape(tensor);
+  if (tensor.buffer() == 0 || (type.dtype != fbs::DType::Int8 && type.dtype != fbs::DType::Int4))
+    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': %s of type %s has scales, expected a constant of Int8 or Int4",
+                 index, name, tensor.buffer() == 0 ? "an activation" : "a constant", EnumNameDType(type.dtype));
+  const int32_t range = type.dtype == fbs::DType::Int4 ? 8 : 128;
+  if (type.zero_point < -range || type.zero_point >= range)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': zero point is %d, expected %d to %d", index, name, type.zero_point,
+                 -range, range - 1);
+  if (type.axis < 0 || type.axis >= shape.rank || (type.block > 0 && type.axis != 0))
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': axis is %d for %s%s", index, name, type.axis,
+                 to_string(shape).c_str(), type.block > 0 ? " with blocks, expected 0" : "");
+  if (type.block < 0 || (type.block > 0 && shape[shape.rank - 1] % type.block != 0))
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': blocks of %d do not divide %s", index, name, type.block,
+                 to_string(shape).c_str());
+  if (type.scale >= graph.tensors()->size())
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': scale tensor %u of %u does not exist", index, name, type.scale,
+                 graph.tensors()->size());
+  const fbs::Tensor& scale = *graph.tensors()->Get(type.scale);
+  const fbs::DType expected = type.block > 0 ? fbs::DType::BFloat16 : fbs::DType::Float32;
+  if (scale.buffer() == 0 || scale.quantization() != nullptr || scale.dtype() != expected)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': its scale %u '%.64s' is %s%s of type %s, expected a constant of %s",
+                 index, name, type.scale, text(scale.name()), scale.quantization() != nullptr ? "a quantised " : "a ",
+                 scale.buffer() == 0 ? "computed value" : "constant", EnumNameDType(scale.dtype()),
+                 EnumNameDType(expected));
+  const Shape scales = declared_shape(scale), want = scales_shape(type, shape, scales);
+  if (scales != want)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s' of %s: its scale %u is %s, expected %s", index, name,
+                 to_string(shape).c_str(), type.scale, to_string(scales).c_str(), to_string(want).c_str());
+  return {};
+}
+
+}  // namespace
+
+Status verify_dtype(const fbs::Tensor& tensor, uint32_t index) {
+  const char* name = text(tensor.name());
+  const fbs::DType dtype = tensor.dtype();
+  if (bits_of(dtype) == 0)
+    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': type %u is unknown to this version", index, name,
+                 static_cast<unsigned>(dtype));
+  if (tensor.buffer() == 0) {
+    if (dtype == fbs::DType::Float32 || dtype == fbs::DType::Int32) return {};
+    return error(FERRY_UNSUPPORTED, "tensor %u '%.64s': an activation of type %s, expected Float32 or Int32", index,
+                 name, EnumNameDType(dtype));
+  }
+  if (dtype == fbs::DType::Float64)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': a constant of type Float64, which blobs do not hold", index, name);
+  if (dtype != fbs::DType::Int4) return {};
+  const Shape shape = declared_shape(tensor);
+  if (tensor.quantization() == nullptr)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': a constant of type Int4 without a scale", index, name);
+  if (shape.rank == 0 || shape[shape.rank - 1] % 2 != 0)
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': Int4 of %s, expected a last dimension that is even", index, name,
+                 to_string(shape).c_str());
+  return {};
+}
+
+Status verify_types(const fbs::Graph& graph) {
+  for (uint32_t i = 0; i < graph.tensors()->size(); ++i)
+    if (graph.tensors()->Get(i)->quantization() != nullptr) FERRY_TRY(verify_quantization(graph, i));
+  return {};
+}
+
+}  // namespace ferry

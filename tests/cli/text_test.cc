@@ -1,0 +1,111 @@
+// ferry run of a language model: text and token ids in, text and token ids out.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "converter/pack/pack.h"
+#include "tests/cli/command.h"
+#include "tests/shared.h"
+#include "tests/support/blobs.h"
+#include "tests/support/language_model.h"
+
+namespace ferry::cli_test {
+namespace {
+
+using nlohmann::json;
+
+class RunText : public ::testing::Test {
+ protected:
+  Result run(const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {"run"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    return ferry(folder_.path(), all);
+  }
+  void write(const std::string& name, const Graph& graph) {
+    const std::vector<std::byte> bytes = pack(graph);
+    folder_.write(name, std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+  void SetUp() override { write("model.ferry", *testing::small_language_model()); }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(RunText, TokensGoInAndOutAsJson) {
+  const Result all = run({"model.ferry", "--tokens", "1,80,200", "--max-tokens", "5", "--json"});
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(all.err, "");
+  const json result = json::parse(all.out);
+  EXPECT_EQ(result["prompt"], json({1, 80, 200}));
+  EXPECT_EQ(result["tokens"].size(), 5u);
+  EXPECT_EQ(result.size(), 2u);
+  // What it said goes in again as part of the prompt.
+  json longer = result["prompt"];
+  std::string words = "1,80,200";
+  for (size_t i = 0; i < 2; ++i) words += "," + std::to_string(result["tokens"][i].get<int>());
+  const Result rest = run({"--tokens", words, "model.ferry", "--max-tokens", "3", "--json", "--threads", "2"});
+  ASSERT_EQ(rest.exit_code, 0) << rest.err;
+  EXPECT_EQ(json::parse(rest.out)["tokens"],
+            json(std::vector<json>(result["tokens"].begin() + 2, result["tokens"].end())));
+}
+
+TEST_F(RunText, APromptIsPrintedAndGoneOnWith) {
+  const Result text = run({"model.ferry", "--prompt", "the end", "--max-tokens", "8"});
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_TRUE(text.out.starts_with("the end")) << text.out;
+  EXPECT_TRUE(text.out.ends_with("\n"));
+  const Result all = run({"model.ferry", "--prompt", "the end", "--max-tokens", "8", "--json"});
+  const json result = json::parse(all.out);
+  EXPECT_EQ(result["prompt"][0], 1);
+  EXPECT_EQ("the end" + result["text"].get<std::string>() + "\n", text.out);
+}
+
+TEST_F(RunText, WithoutATokenizerTokensAreNumbers) {
+  const auto graph = testing::small_language_model();
+  graph->table.tokenizer = nullptr;
+  write("ids.ferry", *graph);
+  const Result ids = run({"ids.ferry", "--tokens", "1,2", "--max-tokens", "2"});
+  ASSERT_EQ(ids.exit_code, 0) << ids.err;
+  EXPECT_EQ(std::count(ids.out.begin(), ids.out.end(), ' '), 2) << ids.out;
+  EXPECT_REFUSED(run({"ids.ferry", "--prompt", "a"}), "ids.ferry has no tokenizer: give the prompt's token ids");
+}
+
+TEST_F(RunText, WrongUsageGetsASentence) {
+  EXPECT_REFUSED(run({"model.ferry"}), "what shall it run on?");
+  EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with pictures or tensors");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--json"}), "go with --prompt or --tokens");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,x"}), "--tokens");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,262"}), "token 262 is not in the model's vocabulary of 262");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "-1"}), "token -1");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "0"}), "--max-tokens");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "48"}), "the model holds 48");
+  EXPECT_REFUSED(run({"model.ferry", "--prompt", std::string(48, 'x')}), "the prompt has 49 tokens");
+  write("classifier.ferry", *testing::small_classifier());
+  EXPECT_REFUSED(run({"classifier.ferry", "--prompt", "a"}), "no language model");
+}
+
+#if defined(FERRY_HAS_CONVERTER)
+TEST_F(RunText, TheRealOneTellsItsStory) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
+  const std::filesystem::path weights = shared_dir() / "weights/stories260k";
+  for (const auto& checkpoint : {weights, weights / "model.safetensors"}) {
+    const Result done = ferry(folder_.path(), {"convert", checkpoint, "-o", "stories.ferry"});
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_NE(done.out.find("Llama"), std::string::npos) << done.out;
+  }
+  const json golden = json::parse(read_text(weights / "golden_greedy.json"));
+  const size_t count = golden["greedy_ids"].size() - 1;
+  const Result ids = run({"stories.ferry", "--tokens", "1", "--max-tokens", std::to_string(count), "--json"});
+  ASSERT_EQ(ids.exit_code, 0) << ids.err;
+  json all = json::parse(ids.out)["prompt"];
+  for (const json& token : json::parse(ids.out)["tokens"]) all.push_back(token);
+  EXPECT_EQ(all, golden["greedy_ids"]);
+
+  const Result story = run({"stories.ferry", "--prompt", "Once upon a time", "--max-tokens", "20"});
+  ASSERT_EQ(story.exit_code, 0) << story.err;
+  EXPECT_EQ(story.out, "Once upon a time, there was a little girl named Lily. She loved to play outside\n");
+}
+#endif
+
+}  // namespace
+}  // namespace ferry::cli_test

@@ -1,0 +1,101 @@
+// llama2.c's tokenizer files: read as they are written, refused where they are anything else.
+#include "converter/text/llama2c_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "converter/error.h"
+#include "converter/text/tokenizer_files.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry {
+namespace {
+
+constexpr int kVocabulary = 262;
+
+void put(std::string& bytes, auto value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
+
+void put_piece(std::string& bytes, float score, const std::string& piece) {
+  put(bytes, score);
+  put(bytes, static_cast<int32_t>(piece.size()));
+  bytes += piece;
+}
+
+// As tokenizer.py of llama2.c writes it: 262 pieces, the last ones " t", "he" and "\n".
+std::string file_bytes() {
+  std::string bytes;
+  put(bytes, int32_t{6});
+  for (const char* piece : {"<unk>", "\n<s>\n", "\n</s>\n"}) put_piece(bytes, 0, piece);
+  for (int octet = 0; octet < 256; ++octet) {
+    char piece[8];
+    std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
+    put_piece(bytes, 0, piece);
+  }
+  put_piece(bytes, -0.0f, " t");
+  put_piece(bytes, -1, "he");
+  put_piece(bytes, -2, "\n");
+  return bytes;
+}
+
+std::string refusal(const std::string& bytes, int vocabulary = kVocabulary) {
+  const ScratchFolder folder;
+  try {
+    read_llama2c_tokenizer(folder.write("tokenizer.bin", bytes), vocabulary);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Llama2cTokenizer, IsReadPieceByPiece) {
+  const ScratchFolder folder;
+  const auto table = read_llama2c_tokenizer(folder.write("tokenizer.bin", file_bytes()), kVocabulary);
+  ASSERT_EQ(table->pieces.size(), 262u);
+  EXPECT_EQ(table->kinds[0], fbs::PieceKind::Unknown);
+  EXPECT_EQ(table->kinds[1], fbs::PieceKind::Control);
+  EXPECT_EQ(table->kinds[3 + 0x41], fbs::PieceKind::Byte);
+  EXPECT_EQ(table->pieces[3 + 0x41], "A");
+  EXPECT_EQ(table->pieces[3], std::string(1, '\0'));
+  EXPECT_EQ(table->pieces[259], " t");
+  EXPECT_EQ(table->scores[260], -1);
+  EXPECT_EQ(table->bos, 1);
+  EXPECT_TRUE(table->space_before);
+}
+
+TEST(Llama2cTokenizer, LiesBesideTheCheckpoint) {
+  const ScratchFolder folder;
+  EXPECT_EQ(tokenizer_in(folder.path(), kVocabulary), nullptr);
+  folder.write("tokenizer.bin", "another one");
+  EXPECT_THROW(tokenizer_in(folder.path(), kVocabulary), Error);
+  folder.write("tok262.bin", file_bytes());
+  EXPECT_NE(tokenizer_in(folder.path(), kVocabulary), nullptr);
+}
+
+TEST(Llama2cTokenizer, AnyOtherFileIsRefusedWithASentence) {
+  const std::string good = file_bytes();
+  EXPECT_EQ(refusal(good), "");
+  EXPECT_NE(refusal(good, 261).find("9 bytes follow the 261 pieces"), std::string::npos) << refusal(good, 261);
+  EXPECT_NE(refusal(good, 263).find("it ends inside piece 262"), std::string::npos) << refusal(good, 263);
+  EXPECT_NE(refusal(good, 100).find("a vocabulary of 100"), std::string::npos);
+  EXPECT_NE(refusal(good, -1).find("a vocabulary of -1"), std::string::npos);
+  for (size_t size = 0; size < good.size(); size += size < 64 ? 1 : 61)
+    EXPECT_NE(refusal(good.substr(0, size)), "") << size;
+
+  const auto with = [&good](size_t at, auto value) {
+    std::string bytes = good;
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+    return bytes;
+  };
+  EXPECT_NE(refusal(with(0, int32_t{-1})).find("the longest piece has -1 bytes"), std::string::npos);
+  EXPECT_NE(refusal(with(0, int32_t{1 << 30})).find("the longest piece"), std::string::npos);
+  EXPECT_NE(refusal(with(4, std::numeric_limits<float>::infinity())).find("the score of piece 0"), std::string::npos);
+  EXPECT_NE(refusal(with(8, int32_t{-5})).find("piece 0 has -5 bytes"), std::string::npos);
+  EXPECT_NE(refusal(with(8, INT32_MAX)).find("piece 0 has 2147483647 bytes"), std::string::npos);
+  std::string bytes = good;
+  bytes.replace(bytes.find("<0x41>"), 6, "<0x42>");
+  EXPECT_NE(refusal(bytes).find("'<0x41>' is expected"), std::string::npos) << refusal(bytes);
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,181 @@
+// Language models: against what transformers computed, tensor by tensor and token by token, and the real stories260k.
+#ifdef FERRY_HAS_CONVERTER
+
+#include <ferry/text.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/parity/certify.h"
+#include "cli/parity/compare.h"
+#include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
+#include "models/families.h"
+#include "tests/parity/backends.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::parity {
+namespace {
+
+namespace fs = std::filesystem;
+using cli::check;
+using Ids = std::vector<int32_t>;
+
+nlohmann::json read_json(const fs::path& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file);
+}
+
+fs::path converted(const fs::path& checkpoint, const fs::path& output, bool keep_taps = false) {
+  ConvertOptions options;
+  options.checkpoint = checkpoint;
+  options.output = output;
+  options.keep_taps = keep_taps;
+  convert(options);
+  return output;
+}
+
+Ids greedy(const fs::path& blob, const Ids& prompt, size_t count, int threads = 1) {
+  struct Close {
+    void operator()(ferry_generator* generator) const { ferry_generator_close(generator); }
+  };
+  const cli::ModelHandle model = cli::open_model(blob);
+  const ferry_session_options options = cli::session_options(threads);
+  ferry_generator* made = nullptr;
+  check(ferry_generator_create(model.get(), &options, &made));
+  const std::unique_ptr<ferry_generator, Close> generator(made);
+  check(ferry_generator_append(made, prompt.data(), prompt.size()));
+  Ids tokens(count);
+  for (int32_t& token : tokens) check(ferry_generator_next(made, &token));
+  return tokens;
+}
+
+// The logits of every token, given in pieces of that many.
+std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, size_t piece) {
+  const cli::ModelHandle model = cli::open_model(blob);
+  const cli::SessionHandle session = cli::create_session(model, cli::session_options(1));
+  std::vector<std::vector<float>> rows;
+  for (size_t at = 0; at < tokens.size(); at += piece) {
+    const size_t count = std::min(piece, tokens.size() - at);
+    const int32_t shape[] = {1, static_cast<int32_t>(count)};
+    check(ferry_session_resize(session.get(), 0, shape, 2));
+    ferry_tensor tensor;
+    check(ferry_session_input(session.get(), 0, &tensor));
+    std::memcpy(tensor.data, &tokens[at], tensor.bytes);
+    check(ferry_session_run(session.get()));
+    check(ferry_session_output(session.get(), 0, &tensor));
+    const float* values = static_cast<const float*>(tensor.data);
+    for (size_t row = 0; row < count; ++row, values += tensor.shape[2])
+      rows.emplace_back(values, values + tensor.shape[2]);
+  }
+  return rows;
+}
+
+// The largest difference over the largest logit.
+double difference(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b) {
+  double largest = 0, error = 0;
+  EXPECT_EQ(a.size(), b.size());
+  for (size_t row = 0; row < a.size(); ++row) {
+    for (size_t i = 0; i < a[row].size(); ++i) {
+      largest = std::max(largest, std::fabs(double{a[row][i]}));
+      error = std::max(error, std::fabs(double{a[row][i]} - double{b[row][i]}));
+    }
+  }
+  return error / largest;
+}
+
+void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens) {
+  const auto whole = logits(blob, tokens, tokens.size());
+  for (const size_t piece : {1, 7, 16}) {
+    const double error = difference(whole, logits(blob, tokens, piece));
+    EXPECT_LE(error, 1e-5) << "pieces of " << piece;
+    std::printf("pieces of %zu: %.1e\n", piece, error);
+  }
+}
+
+// A fixture's folder as transformers would have saved it.
+class LanguageFixture : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+ protected:
+  void SetUp() override {
+    if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+    const auto& [name, config] = GetParam();
+    fixture_ = shared_dir() / "fixtures" / name;
+    make_checkpoint(fixture_ / "manifest.json", folder_.path() / "model.safetensors");
+    fs::copy_file(fixture_ / config, folder_.path() / "config.json");
+  }
+
+  ScratchFolder folder_;
+  fs::path fixture_;
+};
+
+TEST_P(LanguageFixture, EveryTapIsInBounds) {
+  const Fixture fixture = read_fixture(fixture_);
+  for (const bool keep_taps : {true, false}) {
+    const fs::path blob = converted(folder_.path(), folder_.path() / "m.ferry", keep_taps);
+    const Network network(blob, fixture, cli::session_options(1));
+    const Comparison comparison = compare(fixture, network.tensors());
+    EXPECT_TRUE(comparison.passed()) << text(comparison);
+    if (keep_taps) {
+      EXPECT_EQ(comparison.not_in_blob, std::vector<std::string>());
+      EXPECT_EQ(comparison.rows.size(), fixture.entries.size());
+    }
+  }
+}
+
+TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
+  const nlohmann::json expected = read_json(fixture_ / "generate.json");
+  const Ids prompt = expected["prompt"], tokens = expected["greedy"];
+  const fs::path blob = converted(folder_.path(), folder_.path() / "m.ferry");
+  EXPECT_EQ(greedy(blob, prompt, tokens.size()), tokens);
+
+  Ids all = prompt;
+  all.insert(all.end(), tokens.begin(), tokens.end() - 1);
+  const auto steps = logits(blob, all, 1);
+  const auto first16 = expected["logits_first16"].get<std::vector<std::vector<float>>>();
+  ASSERT_EQ(first16.size(), tokens.size());
+  for (size_t step = 0; step < first16.size(); ++step)
+    for (size_t i = 0; i < first16[step].size(); ++i)
+      EXPECT_NEAR(steps[prompt.size() - 1 + step][i], first16[step][i], 1e-3) << "step " << step;
+  expect_the_same_in_pieces(blob, all);
+}
+
+TEST_P(LanguageFixture, CertifiesItself) {
+  const Fixture fixture = read_fixture(fixture_);
+  ConvertOptions options;
+  options.checkpoint = folder_.path();
+  options.output = folder_.path() / "m.ferry";
+  options.finish = [&fixture](const std::vector<std::byte>& blob) { return certify(blob, fixture); };
+  convert(options);
+  const cli::ModelHandle model = cli::open_model(options.output);
+  ferry_verification verification = {sizeof(verification)};
+  check(ferry_model_verify(model.get(), nullptr, &verification));
+  EXPECT_TRUE(verification.passed) << verification.stage << " " << verification.error;
+  EXPECT_GT(verification.stage_count, 5u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Language, LanguageFixture,
+                         ::testing::Values(std::pair("hf_llama_tiny", "config.json"),
+                                           std::pair("hf_llama_tiny", "config_v4.json")));
+
+TEST(Stories260k, TellsItsStory) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
+  const fs::path folder = shared_dir() / "weights/stories260k";
+  const ScratchFolder scratch;
+  const fs::path blob = converted(folder, scratch.path() / "stories.ferry");
+  const nlohmann::json golden = read_json(folder / "golden_greedy.json");
+  const Ids prompt = golden["prompt_ids"], all = golden["greedy_ids"];
+  const Ids expected(all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end());
+  EXPECT_EQ(greedy(blob, prompt, expected.size()), expected);
+  EXPECT_EQ(greedy(blob, prompt, expected.size(), 2), expected) << "two threads";
+  expect_the_same_in_pieces(blob, all);
+}
+
+}  // namespace
+}  // namespace ferry::parity
+
+#endif  // FERRY_HAS_CONVERTER

@@ -1,0 +1,246 @@
+// ferry/text.h: tokens and text, and a text that goes on by one run a token.
+#include <ferry/text.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <iostream>
+
+#include "sdk/model/model.h"
+#include "tests/runtime/networks.h"
+#include "tests/support/language_model.h"
+
+namespace ferry::testing {
+namespace {
+
+using Ids = std::vector<int32_t>;
+
+#define EXPECT_REFUSED(call, code, words)                                                            \
+  do {                                                                                               \
+    EXPECT_EQ(call, code);                                                                           \
+    EXPECT_NE(std::string(ferry_last_error()).find(words), std::string::npos) << ferry_last_error(); \
+  } while (false)
+
+struct CloseGenerator {
+  void operator()(ferry_generator* generator) const { ferry_generator_close(generator); }
+};
+using GeneratorPtr = std::unique_ptr<ferry_generator, CloseGenerator>;
+
+class GeneratorTest : public ::testing::Test {
+ protected:
+  GeneratorPtr make(int threads = 1) {
+    ferry_session_options options;
+    ferry_session_options_init(&options);
+    options.num_threads = threads;
+    ferry_generator* generator = nullptr;
+    EXPECT_OK(ferry_generator_create(opened_.model, &options, &generator));
+    return GeneratorPtr(generator);
+  }
+
+  // The logits of the tokens, given in pieces of that many; of a session of its own.
+  std::vector<float> logits(const Ids& tokens, size_t piece) {
+    const SessionPtr session = make_session(opened_.model, 1);
+    std::vector<float> all;
+    for (size_t at = 0; at < tokens.size(); at += piece) {
+      const size_t count = std::min(piece, tokens.size() - at);
+      const int32_t shape[] = {1, static_cast<int32_t>(count)};
+      EXPECT_OK(ferry_session_resize(session.get(), 0, shape, 2));
+      ferry_tensor input, output;
+      EXPECT_OK(ferry_session_input(session.get(), 0, &input));
+      std::copy_n(tokens.begin() + static_cast<ptrdiff_t>(at), count, static_cast<int32_t*>(input.data));
+      EXPECT_OK(ferry_session_run(session.get()));
+      EXPECT_OK(ferry_session_output(session.get(), 0, &output));
+      const float* values = static_cast<const float*>(output.data);
+      EXPECT_EQ(output.bytes, count * kSmallVocabulary * sizeof(float));
+      all.insert(all.end(), values, values + count * kSmallVocabulary);
+    }
+    return all;
+  }
+
+  Ids go_on(ferry_generator* generator, int count) {
+    Ids ids(static_cast<size_t>(count));
+    for (int32_t& id : ids) EXPECT_OK(ferry_generator_next(generator, &id));
+    return ids;
+  }
+
+  Opened opened_{*small_language_model()};
+};
+
+TEST_F(GeneratorTest, PiecesGiveTheLogitsOfTheWhole) {
+  Ids tokens;
+  for (int i = 0; i < kSmallMaxRun; ++i) tokens.push_back(i * 53 % kSmallVocabulary);
+  const std::vector<float> whole = logits(tokens, tokens.size());
+  const float largest = std::abs(
+      *std::max_element(whole.begin(), whole.end(), [](float a, float b) { return std::abs(a) < std::abs(b); }));
+  for (const size_t piece : {1, 7}) {
+    const std::vector<float> pieces = logits(tokens, piece);
+    ASSERT_EQ(pieces.size(), whole.size());
+    float error = 0;
+    for (size_t i = 0; i < whole.size(); ++i) error = std::max(error, std::abs(pieces[i] - whole[i]));
+    EXPECT_LE(error, 1e-5f * largest) << "pieces of " << piece;
+    EXPECT_EQ(logits(tokens, piece), pieces) << "the same pieces, the same bits";
+  }
+}
+
+TEST_F(GeneratorTest, GoesOnWithTheMostProbableToken) {
+  const GeneratorPtr generator = make();
+  const Ids prompt = {1, 80, 200, 7};
+  ASSERT_OK(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
+  const Ids tokens = go_on(generator.get(), 8);
+  Ids all = prompt;
+  for (const int32_t token : tokens) {
+    const std::vector<float> of_all = logits(all, 1);
+    const auto last = of_all.end() - kSmallVocabulary;
+    EXPECT_EQ(token, std::max_element(last, of_all.end()) - last) << "after " << all.size();
+    all.push_back(token);
+  }
+  EXPECT_EQ(ferry_generator_length(generator.get()), all.size());
+}
+
+TEST_F(GeneratorTest, TheSameTextGoesOnTheSameWay) {
+  const Ids prompt(20, 65);  // more than one run takes
+  const auto once = [&](ferry_generator* generator, size_t piece) {
+    for (size_t at = 0; at < prompt.size(); at += piece)
+      EXPECT_OK(ferry_generator_append(generator, &prompt[at], std::min(piece, prompt.size() - at)));
+    return go_on(generator, 6);
+  };
+  const GeneratorPtr generator = make();
+  const Ids tokens = once(generator.get(), 20);
+  ASSERT_OK(ferry_generator_reset(generator.get()));
+  EXPECT_EQ(ferry_generator_length(generator.get()), 0u);
+  EXPECT_EQ(once(generator.get(), 20), tokens) << "after a reset";
+  EXPECT_EQ(once(make(2).get(), 3), tokens) << "two threads, in pieces";
+}
+
+TEST_F(GeneratorTest, TextGoesInAndWholeCharactersComeOut) {
+  const GeneratorPtr generator = make();
+  const std::string prompt = "the na\xC3\xAFve";
+  ASSERT_OK(ferry_generator_append_text(generator.get(), prompt.data(), prompt.size()));
+  size_t count = 0;
+  ASSERT_OK(ferry_model_tokenize(opened_.model, prompt.data(), prompt.size(), nullptr, &count));
+  EXPECT_EQ(ferry_generator_length(generator.get()), count);
+  Ids tokens;
+  std::string text;
+  while (tokens.size() < 20 && !ferry_generator_ended(generator.get())) {
+    tokens.push_back(0);
+    ASSERT_OK(ferry_generator_next(generator.get(), &tokens.back()));
+    size_t bytes = 0;
+    const char* piece = ferry_generator_text(generator.get(), &bytes);
+    EXPECT_EQ(piece[bytes], '\0');
+    text.append(piece, bytes);
+  }
+  size_t bytes = 0;
+  ASSERT_OK(ferry_model_detokenize(opened_.model, tokens.data(), tokens.size(), nullptr, &bytes));
+  std::string expected(bytes, '\0');
+  ASSERT_OK(ferry_model_detokenize(opened_.model, tokens.data(), tokens.size(), expected.data(), &bytes));
+  EXPECT_EQ(expected.substr(0, text.size()), text) << "all but what is left of a character";
+}
+
+TEST_F(GeneratorTest, AFullTextIsAStatus) {
+  const GeneratorPtr generator = make();
+  EXPECT_EQ(ferry_generator_max_length(generator.get()), static_cast<size_t>(kSmallMaxLength));
+  const Ids prompt(kSmallMaxLength - 2, 70);
+  ASSERT_OK(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
+  EXPECT_REFUSED(ferry_generator_append(generator.get(), prompt.data(), 3), FERRY_STATE_FULL, "3 more exceed the 48");
+  go_on(generator.get(), 2);
+  int32_t token = 5;
+  EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_STATE_FULL, "48 tokens");
+  EXPECT_EQ(token, 0);
+  ASSERT_OK(ferry_generator_reset(generator.get()));
+  ASSERT_OK(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
+  go_on(generator.get(), 2);
+}
+
+TEST_F(GeneratorTest, WhatIsWrongIsSaid) {
+  const GeneratorPtr generator = make();
+  int32_t token = 0;
+  EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_INVALID_ARGUMENT, "no text to go on with");
+  for (const int32_t id : {-1, kSmallVocabulary, INT32_MIN})
+    EXPECT_REFUSED(ferry_generator_append(generator.get(), &id, 1), FERRY_INVALID_ARGUMENT, "vocabulary of 262");
+  EXPECT_EQ(ferry_generator_length(generator.get()), 0u);
+
+  size_t count = 2;
+  int32_t ids[2];
+  EXPECT_REFUSED(ferry_model_tokenize(opened_.model, "abc", 3, ids, &count), FERRY_INVALID_ARGUMENT, "4 are needed");
+  EXPECT_EQ(count, 4u);
+  const int32_t outside = 262;
+  EXPECT_REFUSED(ferry_model_detokenize(opened_.model, &outside, 1, nullptr, &count), FERRY_INVALID_ARGUMENT,
+                 "token 262");
+  EXPECT_EQ(ferry_generator_create(nullptr, nullptr, nullptr), FERRY_INVALID_ARGUMENT);
+  EXPECT_FALSE(ferry_generator_ended(nullptr));
+  EXPECT_STREQ(ferry_generator_text(nullptr, nullptr), "");
+
+  const Opened classifier(*small_classifier());
+  ferry_generator* none = nullptr;
+  EXPECT_REFUSED(ferry_generator_create(classifier.model, nullptr, &none), FERRY_UNSUPPORTED, "no language model");
+  EXPECT_EQ(none, nullptr);
+  EXPECT_REFUSED(ferry_model_tokenize(classifier.model, "abc", 3, nullptr, &count), FERRY_NOT_FOUND, "no tokenizer");
+}
+
+TEST(GeneratorWithoutTokenizer, TakesTokens) {
+  const auto graph = small_language_model();
+  graph->table.tokenizer = nullptr;
+  const Opened opened(*graph);
+  ferry_generator* made = nullptr;
+  ASSERT_OK(ferry_generator_create(opened.model, nullptr, &made));
+  const GeneratorPtr generator(made);
+  EXPECT_REFUSED(ferry_generator_append_text(made, "a", 1), FERRY_NOT_FOUND, "takes token ids only");
+  int32_t token = 1;
+  ASSERT_OK(ferry_generator_append(made, &token, 1));
+  ASSERT_OK(ferry_generator_next(made, &token));
+  EXPECT_STREQ(ferry_generator_text(made, nullptr), "");
+}
+
+// The tokenizer of a damaged blob, and texts of one: a status, never a crash.
+TEST(HostileLanguageModel, DamageGivesAStatus) {
+  const std::vector<std::byte> blob = pack(*small_language_model());
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  uint64_t state = 1;
+  const auto below = [&state](size_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<size_t>(state >> 33) % n;
+  };
+  AlignedBytes bytes(blob);
+  int opened = 0, gone_on = 0;
+#ifdef FERRY_EMULATED
+  constexpr int kAttacks = 500;
+#else
+  constexpr int kAttacks = 10000;
+#endif
+  for (int i = 0; i < kAttacks; ++i) {
+    std::memcpy(bytes.data(), blob.data(), blob.size());
+    for (size_t changes = 1 + below(3); changes > 0; --changes)
+      bytes.data()[header.graph_offset + below(header.graph_bytes)] ^= std::byte(1u << below(8));
+    ferry_model* model = nullptr;
+    if (ferry_model_open_memory(bytes.data(), bytes.size(), &model) != FERRY_OK) continue;
+    ++opened;
+    size_t count = 0;
+    const std::string text = "the \xE2\x82\xAC end";
+    if (ferry_model_tokenize(model, text.data(), text.size(), nullptr, &count) == FERRY_OK) {
+      Ids ids(count);
+      EXPECT_OK(ferry_model_tokenize(model, text.data(), text.size(), ids.data(), &count));
+      EXPECT_OK(ferry_model_detokenize(model, ids.data(), ids.size(), nullptr, &count));
+    }
+    ferry_session_options options = default_options();
+    options.num_threads = 1;
+    options.memory_limit = uint64_t{64} << 20;
+    ferry_generator* generator = nullptr;
+    if (ferry_generator_create(model, &options, &generator) == FERRY_OK) {
+      const int32_t prompt[] = {1, 70};
+      int32_t token = 0;
+      if (ferry_generator_append(generator, prompt, 2) == FERRY_OK &&
+          ferry_generator_next(generator, &token) == FERRY_OK && ferry_generator_next(generator, &token) == FERRY_OK)
+        ++gone_on;
+    }
+    ferry_generator_close(generator);
+    ferry_model_close(model);
+  }
+  std::cout << opened << " of " << kAttacks << " opened, " << gone_on << " went on\n";
+  EXPECT_GT(opened, kAttacks / 20);
+  EXPECT_GT(gone_on, kAttacks / 50);
+}
+
+}  // namespace
+}  // namespace ferry::testing

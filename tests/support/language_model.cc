@@ -1,0 +1,87 @@
+#include "tests/support/language_model.h"
+
+#include <cmath>
+
+#include "converter/graph/ops.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr int kWidth = 24, kHeads = 2, kHead = 8;
+
+Tensor constant(Graph& graph, const std::string& name, const Shape& shape, uint32_t seed, double scale) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.elements(); ++i)
+    values.push_back(scale * static_cast<double>(noise(seed, static_cast<uint32_t>(i))));
+  return graph.add_constant(name, shape, std::move(values));
+}
+
+Tensor gather(Tensor x, Tensor indices) { return x.graph->add_op("", fbs::GatherT{}, {x, indices}); }
+
+Tensor linear(Tensor x, Tensor weight) { return x.graph->add_op("", fbs::LinearT{}, {x, weight}); }
+
+void add_tokenizer(fbs::GraphT& table) {
+  table.tokenizer = std::make_unique<fbs::TokenizerT>();
+  fbs::TokenizerT& t = *table.tokenizer;
+  const auto add = [&t](const std::string& piece, fbs::PieceKind kind) {
+    t.pieces.push_back(piece);
+    t.kinds.push_back(kind);
+    t.scores.push_back(-static_cast<float>(t.scores.size()));
+  };
+  add("<unk>", fbs::PieceKind::Unknown);
+  add("<s>", fbs::PieceKind::Control);
+  add("</s>", fbs::PieceKind::Control);
+  for (int octet = 0; octet < 256; ++octet) add(std::string(1, static_cast<char>(octet)), fbs::PieceKind::Byte);
+  for (const char* piece : {"th", "he", " "}) add(piece, fbs::PieceKind::Normal);
+  t.bos = 1;
+  t.eos = {2};
+}
+
+}  // namespace
+
+std::unique_ptr<Graph> small_language_model() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.table.name = "small_language_model";
+  const Tensor ids = g.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
+  g.table.inputs.back()->bound = {1, kSmallMaxRun};
+  std::vector<State> keys, values;
+  for (const char* layer : {"layers.0", "layers.1"}) {
+    keys.push_back(g.add_state(std::string(layer) + ".keys", {1, kSmallMaxLength, kHead}, 1));
+    values.push_back(g.add_state(std::string(layer) + ".values", {1, kSmallMaxLength, kHead}, 1));
+  }
+
+  std::vector<double> cos, sin;
+  for (int place = 0; place < kSmallMaxLength; ++place) {
+    for (int i = 0; i < kHead; ++i) {
+      const double angle = place * std::pow(10000.0, -2.0 * (i % (kHead / 2)) / kHead);
+      cos.push_back(std::cos(angle));
+      sin.push_back(std::sin(angle));
+    }
+  }
+  const Tensor places = positions(ids, keys[0]);
+  const Shape table{kSmallMaxLength, kHead};
+  const Tensor cosines = gather(g.add_constant("cos", table, std::move(cos)), places);
+  const Tensor sines = gather(g.add_constant("sin", table, std::move(sin)), places);
+
+  const Tensor embedding = constant(g, "embedding", {kSmallVocabulary, kWidth}, 1, 3);
+  Tensor x = gather(embedding, ids);
+  for (uint32_t layer = 0; layer < 2; ++layer) {
+    const auto project = [&](Tensor from, const char* name, int out, uint32_t seed) {
+      return linear(from, constant(g, name, {out, channels(from)}, 10 * layer + seed, 1));
+    };
+    const Tensor q = rotary_embedding(project(x, "q", kHeads * kHead, 2), cosines, sines, kHeads, false);
+    const Tensor k = append(rotary_embedding(project(x, "k", kHead, 3), cosines, sines, 1, false), keys[layer]);
+    const Tensor v = append(project(x, "v", kHead, 4), values[layer]);
+    x = x + project(attention(q, k, v, {.heads = kHeads, .kv_heads = 1, .causal = true}), "o", kWidth, 5);
+    g.add_tap("layers." + std::to_string(layer), x, fbs::Layout::Same, kBlock);
+  }
+  g.add_output("logits", linear(x, embedding), fbs::Layout::Same);
+  g.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.table.postprocess->task = fbs::Task::Text;
+  add_tokenizer(g.table);
+  return graph;
+}
+
+}  // namespace ferry::testing

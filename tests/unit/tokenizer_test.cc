@@ -1,0 +1,272 @@
+// Text to token ids and back: the merges of SentencePiece's BPE, any bytes, characters that come in parts; and the
+// sentence for everything that can be wrong with a tokenizer in a blob.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+
+#include "converter/text/llama2c_tokenizer.h"
+#include "sdk/model/model.h"
+#include "sdk/model/verify_meaning.h"
+#include "sdk/text/tokenizer.h"
+#include "sdk/text/utf8.h"
+#include "tests/shared.h"
+
+namespace ferry::testing {
+namespace {
+
+using Ids = std::vector<int32_t>;
+using Kind = fbs::PieceKind;
+
+// A table as a blob holds it, and its tokenizer.
+class Made {
+ public:
+  explicit Made(const fbs::TokenizerT& table) {
+    builder_.Finish(fbs::CreateTokenizer(builder_, &table));
+    const Status status = verify_tokenizer(this->table());
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(Tokenizer::create(this->table(), &tokenizer_).ok());
+  }
+  const fbs::Tokenizer& table() const { return *flatbuffers::GetRoot<fbs::Tokenizer>(builder_.GetBufferPointer()); }
+  const Tokenizer& operator*() const { return *tokenizer_; }
+
+  Ids encode(std::string_view text, Tokenizer::Beginning beginning = {}) const {
+    Ids ids;
+    const Status status = tokenizer_->encode(text, beginning, &ids);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return ids;
+  }
+  std::string decode(const Ids& ids) const {
+    TextDecoder decoder(*tokenizer_);
+    std::string text;
+    for (const int32_t id : ids) decoder.append(id, &text);
+    decoder.finish(&text);
+    return text;
+  }
+
+ private:
+  flatbuffers::FlatBufferBuilder builder_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+void add(fbs::TokenizerT& table, const std::string& piece, float score = 0, Kind kind = Kind::Normal) {
+  table.pieces.push_back(piece);
+  table.scores.push_back(score);
+  table.kinds.push_back(kind);
+}
+
+// Ids 0 to 2 as in llama2.c, 3 to 258 octets, then the pieces, the earlier ones with the higher scores.
+fbs::TokenizerT table_of(const std::vector<std::string>& pieces) {
+  fbs::TokenizerT table;
+  add(table, "<unk>", 0, Kind::Unknown);
+  add(table, "<s>", 0, Kind::Control);
+  add(table, "</s>", 0, Kind::Control);
+  for (int octet = 0; octet < 256; ++octet) add(table, std::string(1, static_cast<char>(octet)), 0, Kind::Byte);
+  for (const std::string& piece : pieces) add(table, piece, -static_cast<float>(table.pieces.size()));
+  table.bos = 1;
+  table.eos = {2};
+  return table;
+}
+
+constexpr Tokenizer::Beginning kNothing = {.bos = false, .space = false};
+
+TEST(TokenizerTest, JoinsThePairWithTheHighestScoreFirst) {
+  const Made t(table_of({"bc", "ab", "a", "b", "c", "abc"}));
+  EXPECT_EQ(t.encode("abc", kNothing), (Ids{264}));  // a bc, then abc
+  EXPECT_EQ(t.encode("abab", kNothing), (Ids{260, 260}));
+  EXPECT_EQ(t.encode("ababc", kNothing), (Ids{260, 264}));
+}
+
+TEST(TokenizerTest, OfEqualPairsTheLeftmostIsJoined) {
+  const Made t(table_of({"aa", "a"}));
+  EXPECT_EQ(t.encode("aaaaa", kNothing), (Ids{259, 259, 260}));
+}
+
+TEST(TokenizerTest, APairMayJoinWhatNoPieceStandsFor) {
+  // SentencePiece merges characters before it asks which of them are pieces.
+  const Made t(table_of({"xy"}));
+  EXPECT_EQ(t.encode("xy", kNothing), (Ids{259}));
+  EXPECT_EQ(t.encode("yx", kNothing), (Ids{3 + 'y', 3 + 'x'}));
+}
+
+TEST(TokenizerTest, BeginsWithBosAndASpaceWhereTheTableSaysSo) {
+  fbs::TokenizerT table = table_of({"a", " a", " "});
+  EXPECT_EQ(Made(table).encode("a"), (Ids{1, 259}));
+  table.space_before = true;
+  const Made t(table);
+  EXPECT_EQ(t.encode("a"), (Ids{1, 260}));
+  EXPECT_EQ(t.encode("a", kNothing), (Ids{259}));
+  EXPECT_EQ(t.encode(""), (Ids{1}));
+  EXPECT_EQ(t.decode({1, 260, 260}), "a a");
+}
+
+TEST(TokenizerTest, ControlPiecesAreNoText) {
+  const Made t(table_of({"<", "s", ">", "<s", "<s>"}));
+  EXPECT_EQ(t.encode("<s>", kNothing), (Ids{263}));
+  EXPECT_EQ(t.decode({1, 259, 2}), "<");
+  EXPECT_TRUE((*t).ends_text(2));
+  EXPECT_FALSE((*t).ends_text(1));
+}
+
+TEST(TokenizerTest, TakesAnyBytes) {
+  const Made t(table_of({"a", "\xC3\xA9"}));
+  std::string text;
+  for (int octet = 0; octet < 256; ++octet) text += static_cast<char>(octet);
+  const Ids ids = t.encode(text, kNothing);
+  EXPECT_EQ(ids.size(), 256u);
+  EXPECT_EQ(ids['a'], 259);
+  EXPECT_EQ(ids[0xFF], 3 + 0xFF);
+  EXPECT_EQ(t.encode("\xC3\xA9\xC3", kNothing), (Ids{260, 3 + 0xC3}));
+}
+
+TEST(TokenizerTest, WhatHasNoPieceIsUnknownOnceACharacter) {
+  fbs::TokenizerT table;
+  add(table, "a");
+  add(table, "?", 0, Kind::Unknown);
+  const Made t(table);
+  EXPECT_EQ(t.encode("a\xE2\x82\xAC"
+                     "a"),
+            (Ids{0, 1, 0}));
+  EXPECT_EQ(t.decode({0, 1, 0}),
+            "a\xEF\xBF\xBD"
+            "a");
+
+  table.kinds[1] = Kind::Control;
+  const Made without(table);
+  Ids ids;
+  const Status status = (*without).encode("b", {}, &ids);
+  EXPECT_EQ(status.code(), FERRY_UNSUPPORTED);
+  EXPECT_NE(status.message().find("0x62"), std::string::npos) << status.message();
+}
+
+TEST(TokenizerTest, ALongTextTakesNLogN) {
+  // Every merge makes two new pairs: a search of the whole text for each would take hours.
+  std::vector<std::string> pieces;
+  for (size_t length = 256; length > 0; length /= 2) pieces.push_back(std::string(length, 'a'));
+  const Made t(table_of(pieces));
+  const std::string text(1 << 20, 'a');
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(t.encode(text, kNothing), Ids(4096, 259));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+  Ids ids;
+  EXPECT_EQ((*t).encode(std::string(Tokenizer::kMaxTextBytes + 1, 'a'), {}, &ids).code(), FERRY_INVALID_ARGUMENT);
+}
+
+TEST(TextDecoderTest, GivesWholeCharactersOnly) {
+  const Made t(table_of({"\xE2\x82\xAC", "x"}));
+  TextDecoder decoder(*t);
+  std::string text;
+  for (const int octet : {0xF0, 0x9F, 0x99}) decoder.append(3 + octet, &text);
+  EXPECT_EQ(text, "");
+  decoder.append(3 + 0x82, &text);
+  EXPECT_EQ(text, "\xF0\x9F\x99\x82");
+  decoder.append(259, &text);
+  EXPECT_EQ(text, "\xF0\x9F\x99\x82\xE2\x82\xAC");
+  decoder.append(3 + 0xE2, &text);
+  decoder.append(260, &text);  // ends what was begun
+  EXPECT_EQ(text, "\xF0\x9F\x99\x82\xE2\x82\xAC\xEF\xBF\xBDx");
+  decoder.append(3 + 0xE2, &text);
+  decoder.append(3 + 0x82, &text);
+  decoder.finish(&text);
+  EXPECT_EQ(text, "\xF0\x9F\x99\x82\xE2\x82\xAC\xEF\xBF\xBDx\xEF\xBF\xBD\xEF\xBF\xBD");
+}
+
+TEST(Utf8Test, KnowsCharactersFromWhatIsNone) {
+  const std::pair<std::string_view, int> cases[] = {
+      {"a", 1},
+      {"\xC3\xA9!", 2},
+      {"\xE2\x82\xAC", 3},
+      {"\xF0\x9F\x99\x82", 4},
+      {"\xE2\x82", kIncomplete},
+      {"\xF0\x9F\x99", kIncomplete},
+      {"\xC3", kIncomplete},
+      {"\x80", kIllFormed},
+      {"\xC0\xAF", kIllFormed},          // overlong
+      {"\xE0\x80\xAF", kIllFormed},      // overlong
+      {"\xED\xA0\x80", kIllFormed},      // a surrogate
+      {"\xF4\x90\x80\x80", kIllFormed},  // above U+10FFFF
+      {"\xF5", kIllFormed},
+      {"\xE2\x28", kIllFormed},
+  };
+  for (const auto& [text, bytes] : cases) EXPECT_EQ(character_bytes(text), bytes) << ::testing::PrintToString(text);
+}
+
+// ---- the real one: ids as run.c of llama2.c (commit 350e04f) gives them
+
+TEST(Stories260kTokenizerTest, EncodesAsLlama2c) {
+  const auto file = shared_dir() / "weights/stories260k/tok512.bin";
+  if (shared_dir().empty()) GTEST_SKIP() << "shared is absent";
+  const Made t(*read_llama2c_tokenizer(file, 512));
+  const std::pair<std::string, Ids> cases[] = {
+      {"Once upon a time", {1, 403, 407, 261, 378}},
+      {"Hello, world!", {1, 346, 306, 414, 432, 263, 304, 341, 443}},
+      {"", {1}},
+      {"  two  spaces", {1, 410, 410, 259, 424, 414, 410, 262, 427, 412, 331, 419}},
+      {"na\xC3\xAFve caf\xC3\xA9 \xE2\x80\x94 10\xE2\x82\xAC \xE6\x97\xA5\xE6\x9C\xAC\xE8\xAA\x9E \xF0\x9F\x99\x82",
+       {1,   297, 412, 198, 178, 360, 280, 412, 431, 485, 410, 481, 410, 475, 477, 503,
+        410, 233, 154, 168, 233, 159, 175, 235, 173, 161, 410, 243, 162, 156, 133}},
+      {"line one\nline two\tTab", {1, 278, 271, 411, 353, 411, 13, 421, 271, 411, 259, 424, 414, 12, 434, 412, 430}},
+      {"Lily and Tom's dog said: \"Wow!\"",
+       {1, 317, 269, 274, 287, 439, 419, 400, 428, 336, 467, 313, 448, 327, 443, 436}},
+      {"the then there", {1, 265, 265, 416, 383}},
+      {"\xFF\xFE bad \xE2\x82 end", {1, 410, 258, 257, 268, 380, 410, 229, 133, 344, 264}},
+  };
+  for (const auto& [text, ids] : cases) {
+    EXPECT_EQ(t.encode(text), ids) << text;
+    if (text[0] != '\xFF') {
+      EXPECT_EQ(t.decode(ids), text);
+    }
+  }
+}
+
+// ---- what a blob may not say
+
+struct Fault {
+  const char* name;
+  std::function<void(fbs::TokenizerT&)> plant;
+  ferry_status code;
+  const char* words;
+};
+
+TEST(VerifyTokenizerTest, NamesWhatIsWrong) {
+  const Fault faults[] = {
+      {"no pieces", [](auto& t) { t.pieces.clear(), t.scores.clear(), t.kinds.clear(); }, FERRY_CORRUPT, "0 pieces"},
+      {"scores", [](auto& t) { t.scores.pop_back(); }, FERRY_CORRUPT, "260 scores and 261 kinds for 261 pieces"},
+      {"kinds", [](auto& t) { t.kinds.pop_back(); }, FERRY_CORRUPT, "261 scores and 260 kinds"},
+      {"kind", [](auto& t) { t.kinds[5] = static_cast<Kind>(9); }, FERRY_UNSUPPORTED, "the kind 9 of piece 5"},
+      {"tokenizer", [](auto& t) { t.kind = static_cast<fbs::TokenizerKind>(7); }, FERRY_UNSUPPORTED, "its kind 7"},
+      {"long piece", [](auto& t) { t.pieces[260].assign(513, 'a'); }, FERRY_CORRUPT, "piece 260 has 513 bytes"},
+      {"octet of two", [](auto& t) { t.pieces[3] = "ab"; }, FERRY_CORRUPT, "piece 3 stands for an octet"},
+      {"octet of none", [](auto& t) { t.pieces[3] = ""; }, FERRY_CORRUPT, "has 0 bytes, expected 1"},
+      {"octet twice", [](auto& t) { t.pieces[4] = t.pieces[3]; }, FERRY_CORRUPT, "the octet 0x00, as an earlier one"},
+      {"score", [](auto& t) { t.scores[7] = std::numeric_limits<float>::quiet_NaN(); }, FERRY_CORRUPT,
+       "the score of piece 7"},
+      {"bos", [](auto& t) { t.bos = 261; }, FERRY_CORRUPT, "bos is 261"},
+      {"bos below", [](auto& t) { t.bos = -2; }, FERRY_CORRUPT, "bos is -2"},
+      {"eos",
+       [](auto& t) {
+         t.eos = {2, -1};
+       },
+       FERRY_CORRUPT, "eos 1 is -1"},
+      {"ends", [](auto& t) { t.eos.assign(257, 2); }, FERRY_CORRUPT, "257 ids end a text"},
+  };
+  for (const Fault& fault : faults) {
+    fbs::TokenizerT table = table_of({"a", "b"});
+    fault.plant(table);
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fbs::CreateTokenizer(builder, &table));
+    const Status status = verify_tokenizer(*flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer()));
+    EXPECT_EQ(status.code(), fault.code) << fault.name << ": " << status.message();
+    EXPECT_NE(status.message().find(fault.words), std::string::npos) << fault.name << ": " << status.message();
+  }
+}
+
+TEST(VerifyTokenizerTest, ListsThatAreAbsentAreEmpty) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fbs::CreateTokenizer(builder));
+  EXPECT_EQ(verify_tokenizer(*flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer())).code(), FERRY_CORRUPT);
+}
+
+}  // namespace
+}  // namespace ferry::testing
