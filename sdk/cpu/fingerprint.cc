@@ -55,6 +55,32 @@ Status probe_transposed(const std::vector<float>& known, uint64_t* hash) {
   return probe(known, fbs::OpParams::ConvTranspose2d, create, hash);
 }
 
+// Integers, whose kernels XNNPACK chooses by other features of a CPU: 8 bits, then 4 bits in blocks.
+Status probe_integers(const std::vector<float>& known, uint64_t* hash) {
+  constexpr size_t kInputs = 64, kOutputs = 70, kBlock = 32;
+  const std::vector<float> scales(kOutputs, 1.0f);
+  const auto eight = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+    return xnn_create_fully_connected_nc_qd8_f32_qc8w(kInputs, kOutputs, kInputs, kOutputs, scales.data(),
+                                                      static_cast<const int8_t*>(weight), bias, -kInfinity, kInfinity,
+                                                      /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+  };
+  const std::vector<uint16_t> block_scales(kOutputs * kInputs / kBlock, 0x3f80);  // bfloat16's 1
+  const auto four = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+    return xnn_create_fully_connected_nc_qd8_f32_qb4w(kInputs, kOutputs, kInputs, kOutputs, kBlock,
+                                                      /*kernel_zero_point=*/8, block_scales.data(), weight, bias,
+                                                      -kInfinity, kInfinity, /*flags=*/0, /*code_cache=*/nullptr, cache,
+                                                      op);
+  };
+  // A CPU for which XNNPACK has no such kernel has no such packed weights either, and a fingerprint of its own.
+  const auto settle = [&](const Status& status) {
+    if (status.code() != FERRY_UNSUPPORTED) return status;
+    *hash = fnv1a64("none", *hash);
+    return Status();
+  };
+  FERRY_TRY(settle(probe(known, fbs::OpParams::Linear, eight, hash)));
+  return settle(probe(known, fbs::OpParams::Linear, four, hash));
+}
+
 constexpr const char* kArchitecture =
 #if defined(__x86_64__)
     "x86-64";
@@ -77,6 +103,7 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   // Depthwise kernels of every size that XNNPACK treats apart.
   for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
   FERRY_TRY(probe_transposed(known, &hash));
+  FERRY_TRY(probe_integers(known, &hash));
   out->value = PackingId("fingerprint", kXnnLayouts).add(hash).add(cpu.avx512f).value();
   out->description = std::string(kArchitecture) + (cpu.avx512f ? " avx512f" : cpu.avx2 ? " avx2" : "");
   return {};

@@ -72,8 +72,8 @@ class LinearQuantized : public Op {
           packing, type_,
           [&](const void* integers, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
             return xnn_create_fully_connected_nc_qd8_f32_qc8w(
-                inputs_, outputs, inputs_, outputs, scales.data(), static_cast<const int8_t*>(integers), bias, clamp.min,
-                clamp.max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+                inputs_, outputs, inputs_, outputs, scales.data(), static_cast<const int8_t*>(integers), bias,
+                clamp.min, clamp.max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
           },
           &product_);
     }

@@ -2,8 +2,8 @@
 
 #include <cstring>
 
-#include "sdk/operators/shape_rules.h"
 #include "sdk/model/seeded.h"
+#include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
 PackingId::PackingId(std::string_view layout, uint32_t version) : hash_(fnv1a64(layout)) { add(version); }
