@@ -1,5 +1,5 @@
-// What follows a command's name. CLI11 does the work, unseen: it takes longer to compile than most of the files that have
-// arguments, so that only arguments.cc and main.cc include it.
+// What follows a command's name. CLI11 does the work, unseen: it takes longer to compile than most of the files that
+// have arguments, so that only arguments.cc and main.cc include it.
 #pragma once
 
 #include <cstddef>

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/sdk.h"
-#include "sdk/model/type.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/type.h"
 #include "sdk/operators/type_rules.h"
 
 namespace ferry::cli {

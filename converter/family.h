@@ -1,5 +1,5 @@
-// What a family of networks gives the converter. Families lie in models/, which knows the converter and not the other way
-// round: convert() is handed those that it may choose from. docs/port-a-model-family.md says how to write one.
+// What a family of networks gives the converter. Families lie in models/, which knows the converter and not the other
+// way round: convert() is handed those that it may choose from. docs/port-a-model-family.md says how to write one.
 #pragma once
 
 #include <filesystem>
@@ -67,8 +67,8 @@ class Family {
   };
   virtual Description describe(const Variant& variant) const = 0;
 
-  // The variant that this config.json is about: where nobody published such a network, the one most like it. Null: it is
-  // about none of this family. Throws Error where it is, and the family cannot build what it says.
+  // The variant that this config.json is about: where nobody published such a network, the one most like it. Null: it
+  // is about none of this family. Throws Error where it is, and the family cannot build what it says.
   virtual const Variant* described_by(const nlohmann::json& config) const = 0;
   // Which variants a checkpoint of this naming may be tried on when nothing says what it holds, in this order.
   virtual std::vector<const Variant*> candidates(const Naming& naming) const = 0;

@@ -15,13 +15,13 @@ struct Identified {
 };
 
 // By name: a variant ("resnet50.a1_in1k"), an architecture ("resnet50": the first variant of the framework whose names
-// the checkpoint bears), or either with its place in front ("timm/resnet50.a1_in1k", "torchvision/resnet50"). Networks that
-// nobody published are called by the model type of the config.json beside the checkpoint ("transformers/vit").
+// the checkpoint bears), or either with its place in front ("timm/resnet50.a1_in1k", "torchvision/resnet50"). Networks
+// that nobody published are called by the model type of the config.json beside the checkpoint ("transformers/vit").
 // Throws Error where no variant is so called, or the checkpoint bears none of the family's names.
 Identified identify(Families families, const Checkpoint& checkpoint, const std::string& model);
 
-// Without a name: by the config.json beside the checkpoint, timm's or transformers', else by trying which network's keys
-// and shapes are those of the file. Throws Error, listing candidates, where that leaves none or several.
+// Without a name: by the config.json beside the checkpoint, timm's or transformers', else by trying which network's
+// keys and shapes are those of the file. Throws Error, listing candidates, where that leaves none or several.
 Identified identify(Families families, const std::shared_ptr<const Checkpoint>& checkpoint);
 
 }  // namespace ferry

@@ -3,9 +3,10 @@
 //     ferry convert version-RFB-320.onnx -o faces.ferry
 //     detect_faces faces.ferry photo.jpg boxes.png
 //
-// For UltraFace (github.com/Linzaer/Ultra-Light-Fast-Generic-Face-Detector-1MB), which answers in two tensors: for each of
-// 4420 places `scores` (none, face) and `boxes`. Its exports give boxes as corners; with --offsets they are taken as
-// what the network computes before that, offsets from the boxes that it was trained around, as in the simplified exports.
+// For UltraFace (github.com/Linzaer/Ultra-Light-Fast-Generic-Face-Detector-1MB), which answers in two tensors: for each
+// of 4420 places `scores` (none, face) and `boxes`. Its exports give boxes as corners; with --offsets they are taken as
+// what the network computes before that, offsets from the boxes that it was trained around, as in the simplified
+// exports.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -20,8 +20,8 @@ struct Cause {
   std::function<void(Piece&)> plant;
 };
 
-// Every known cause that the piece's operators allow. The checkpoint tells the statistics of batch norms, which the graph
-// holds folded.
+// Every known cause that the piece's operators allow. The checkpoint tells the statistics of batch norms, which the
+// graph holds folded.
 std::vector<Cause> known_causes(const Piece& piece, const Checkpoint& checkpoint);
 
 // causes_weights.cc: those of the weights of operator `k`, a convolution or a linear.

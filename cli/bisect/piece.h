@@ -38,12 +38,12 @@ struct Piece {
 // Throws Error where they lead to an input of the graph that is not given.
 Piece cut(const Source& source, int target, const Values& given);
 
-// Everything that the piece computes, by the oracle. Values that `former` has are taken from there for the operators before
-// number `from`.
+// Everything that the piece computes, by the oracle. Values that `former` has are taken from there for the operators
+// before number `from`.
 Values compute(const Piece& piece, const Values* former = nullptr, size_t from = 0);
 
-// The largest difference over the absolute maximum of `right`, and where. Infinite where shapes differ or a value is not a
-// number.
+// The largest difference over the absolute maximum of `right`, and where. Infinite where shapes differ or a value is
+// not a number.
 struct Difference {
   double relative = 0;
   size_t at = 0;

@@ -15,8 +15,8 @@ namespace ferry::parity {
 // maximum. They tell a wrong epsilon, a flipped kernel, padding on the wrong side and a tanh GELU from rounding.
 inline constexpr double kLogitsBound = 1e-3;
 inline constexpr double kRelativeBound = 1e-4;
-// The bound of a float16 run: every tensor's mean squared error over the reference's mean square. A port that stores halves
-// rounds each value by up to 5e-4 of itself, at every operator; 1e-5 is a root mean square of 3e-3.
+// The bound of a float16 run: every tensor's mean squared error over the reference's mean square. A port that stores
+// halves rounds each value by up to 5e-4 of itself, at every operator; 1e-5 is a root mean square of 3e-3.
 inline constexpr double kSquaredBound = 1e-5;
 
 enum class Precision { Float32, Float16 };
@@ -77,8 +77,8 @@ Row compare_entry(const Entry& entry, const Dims& shape, std::span<const float> 
 // not_in_blob.
 Comparison compare(const Fixture& fixture, const ComputedTensors& computed, Precision precision = Precision::Float32);
 
-// The row's error on one scale for all rows of a comparison: relative_error, or the root of squared_error; and its bound on
-// that scale.
+// The row's error on one scale for all rows of a comparison: relative_error, or the root of squared_error; and its
+// bound on that scale.
 double relative_figure(const Row& row);
 double relative_bound(const Row& row);
 

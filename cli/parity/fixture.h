@@ -47,8 +47,8 @@ struct Fixture {
   std::vector<Entry> entries;  // taps in network order, then pyramids, then outputs
 };
 
-// Reads a folder. Inputs that are stored as samples are remade from their rule; every input is checked with its SHA-256.
-// Throws Error, naming the file and the entry, for anything missing, misshapen, inconsistent or not a number.
+// Reads a folder. Inputs that are stored as samples are remade from their rule; every input is checked with its
+// SHA-256. Throws Error, naming the file and the entry, for anything missing, misshapen, inconsistent or not a number.
 Fixture read_fixture(const std::filesystem::path& folder);
 
 }  // namespace ferry::parity

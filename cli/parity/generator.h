@@ -1,5 +1,5 @@
-// What fixtures and their checkpoints are made of by the generator of sdk/model/seeded.h: a checkpoint of 100 MB is a few
-// hundred rules in a manifest.
+// What fixtures and their checkpoints are made of by the generator of sdk/model/seeded.h: a checkpoint of 100 MB is a
+// few hundred rules in a manifest.
 #pragma once
 
 #include <cstdint>

@@ -17,9 +17,9 @@ struct Pairs {
   size_t fixtures_without_a_blob = 0;  // of a folder of fixtures
 };
 
-// `blobs` is a blob or a folder of *.ferry; `fixtures` is a fixture or a folder of them. One blob goes with every fixture,
-// one fixture with every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder NAME.
-// Throws Error where there is nothing to compare.
+// `blobs` is a blob or a folder of *.ferry; `fixtures` is a fixture or a folder of them. One blob goes with every
+// fixture, one fixture with every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder
+// NAME. Throws Error where there is nothing to compare.
 Pairs find_pairs(const std::filesystem::path& blobs, const std::filesystem::path& fixtures);
 
 }  // namespace ferry::parity

@@ -1,6 +1,6 @@
-// What half precision adds, stage by stage. A network amplifies the rounding of its first layers through all that follow, so
-// an error measured at the end says little of where it arose. Here every tensor is computed again on the CPU in float32 from
-// the very tensors before it that the GPU had, and compared.
+// What half precision adds, stage by stage. A network amplifies the rounding of its first layers through all that
+// follow, so an error measured at the end says little of where it arose. Here every tensor is computed again on the CPU
+// in float32 from the very tensors before it that the GPU had, and compared.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,9 @@
 
 namespace ferry::parity {
 
-// Gives each row of `comparison` its squared_error and verdict anew: against a float32 run of the operators between that
-// tensor and the nearest ones before it in `computed` (or the fixture's inputs). Throws Error where the blob cannot be read.
+// Gives each row of `comparison` its squared_error and verdict anew: against a float32 run of the operators between
+// that tensor and the nearest ones before it in `computed` (or the fixture's inputs). Throws Error where the blob
+// cannot be read.
 void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
                     Comparison* comparison);
 

@@ -16,8 +16,8 @@ namespace ferry {
 // By content.
 bool looks_like_pytorch(std::string_view text);
 
-// The tensors of the dictionary that counts as the checkpoint, as state_dict.h says. Tensors lie in place; those with strides
-// of their own are copied to `owned`, contiguous. Throws Error.
+// The tensors of the dictionary that counts as the checkpoint, as state_dict.h says. Tensors lie in place; those with
+// strides of their own are copied to `owned`, contiguous. Throws Error.
 std::map<std::string, CheckpointTensor> read_pytorch(const MappedFile& file, const std::string& state_dict,
                                                      std::deque<std::vector<std::byte>>& owned);
 

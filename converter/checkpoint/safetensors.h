@@ -14,7 +14,8 @@ namespace ferry {
 // In place. Throws Error.
 std::map<std::string, CheckpointTensor> read_safetensors(const MappedFile& file);
 
-// Writes beside `path`, then renames: no partial file is left behind. The same tensors give the same bytes. Throws Error.
+// Writes beside `path`, then renames: no partial file is left behind. The same tensors give the same bytes. Throws
+// Error.
 void write_safetensors(const std::filesystem::path& path, const std::map<std::string, CheckpointTensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

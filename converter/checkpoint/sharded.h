@@ -13,8 +13,8 @@ namespace ferry {
 // safetensors or PyTorch, by content. `state_dict`: as for open_checkpoint. Throws Error.
 std::shared_ptr<const Checkpoint> open_single(std::shared_ptr<const MappedFile> file, const std::string& state_dict);
 
-// By its index (`{"weight_map": {tensor: file}}`, parsed as `root`), whose shards lie in the same folder or below. Every
-// tensor of a shard must be listed. Throws Error.
+// By its index (`{"weight_map": {tensor: file}}`, parsed as `root`), whose shards lie in the same folder or below.
+// Every tensor of a shard must be listed. Throws Error.
 std::shared_ptr<const Checkpoint> open_sharded(std::shared_ptr<const MappedFile> index, const nlohmann::json& root,
                                                const std::string& state_dict);
 

@@ -18,8 +18,8 @@ struct ZipEntry {
 
 using ZipEntries = std::map<std::string, ZipEntry, std::less<>>;
 
-// The entries by name, in place. Throws Error where the archive is damaged. Checksums are not compared: torch.save can be
-// told to write none, and torch.load does not look at them.
+// The entries by name, in place. Throws Error where the archive is damaged. Checksums are not compared: torch.save can
+// be told to write none, and torch.load does not look at them.
 ZipEntries zip_entries(const MappedFile& file);
 
 }  // namespace ferry

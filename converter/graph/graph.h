@@ -10,9 +10,9 @@
 
 #include "converter/error.h"
 #include "ferry_generated.h"
-#include "sdk/model/type.h"
 #include "sdk/operators/shape.h"
 #include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type.h"
 
 namespace ferry {
 

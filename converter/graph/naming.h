@@ -1,7 +1,8 @@
 // How a framework names a network's modules and stores their weights.
 //
-// A family asks for weights and names taps in the canonical names: those of its home framework. Another framework's names
-// are a table of templates from canonical to source, so that both the keys read and the taps written are the source's:
+// A family asks for weights and names taps in the canonical names: those of its home framework. Another framework's
+// names are a table of templates from canonical to source, so that both the keys read and the taps written are the
+// source's:
 //
 //     {"layer{s}.{b}.conv{i}", {"resnet.encoder.stages.{s-1}.layers.{b}.layer.{i-1}.convolution"}}
 //

@@ -1,5 +1,5 @@
-// The operators that family code is written with: free functions from tensors to a tensor, named and parameterised as in
-// PyTorch. Activations are N,H,W,C throughout; where PyTorch counts dimensions, these count channels last.
+// The operators that family code is written with: free functions from tensors to a tensor, named and parameterised as
+// in PyTorch. Activations are N,H,W,C throughout; where PyTorch counts dimensions, these count channels last.
 //
 //     Tensor y = batch_norm(conv2d(x, w["conv1"], {.out = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false}),
 //                           w["bn1"]);
@@ -131,8 +131,8 @@ struct AttentionOptions {
 };
 // softmax(scale * q k^T + biases) v for each head; biases b,h,l,S: sample n reads n % b, h is 1 or heads, l is 1 or L.
 Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& options, const std::vector<Tensor>& biases = {});
-// All that the state holds with x behind it, where `state` outlives the run: x is of the state's shape but for its length
-// along the state's axis. Once a state in a graph.
+// All that the state holds with x behind it, where `state` outlives the run: x is of the state's shape but for its
+// length along the state's axis. Once a state in a graph.
 Tensor append(Tensor x, State state);
 // Int32 [L], L the length of x along `axis`: the places that append() gives its L in the state.
 Tensor positions(Tensor x, State state, int axis = 1);
@@ -140,7 +140,8 @@ Tensor positions(Tensor x, State state, int axis = 1);
 Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved);
 // tokens (a constant 1,P,C), then those of x; for every sample.
 Tensor prepend_tokens(Tensor x, Tensor tokens);
-// N,H,W,C rolled up by shift_h and left by shift_w, cut into windows of window x window: N * windows, window * window, C.
+// N,H,W,C rolled up by shift_h and left by shift_w, cut into windows of window x window: N * windows, window * window,
+// C.
 Tensor window_partition(Tensor x, int window, int shift_h = 0, int shift_w = 0);
 // The way back, to N,height,width,C.
 Tensor window_reverse(Tensor x, int window, int shift_h, int shift_w, int height, int width);
@@ -152,8 +153,8 @@ Tensor operator*(Tensor a, Tensor b);
 Tensor operator*(Tensor a, double b);
 Tensor operator+(Tensor a, double b);
 
-// Fits a convolution weight O,KH,KW,I to `in_chans` channels as timm does (adapt_input_conv): for 1 channel the sum over
-// the input channels (by threes where there are more than 3), else the weight repeated, cut to size and scaled by
+// Fits a convolution weight O,KH,KW,I to `in_chans` channels as timm does (adapt_input_conv): for 1 channel the sum
+// over the input channels (by threes where there are more than 3), else the weight repeated, cut to size and scaled by
 // 3 / in_chans. Throws Error where the rule has no answer.
 Tensor adapt_input_channels(Tensor weight, int in_chans);
 

@@ -7,8 +7,8 @@
 //
 // A Weights is a prefix into a Ledger. The ledger knows the checkpoint's naming (converter/graph/naming.h): code always
 // speaks canonical names and gets weights in the blob's order (O,KH,KW,I and O,I), whatever the checkpoint holds.
-// A naming with WeightLayout::Keras reads "module/kernel" and "module/bias" where the code says `kernel` and "bias"; a new
-// Keras family therefore only needs its module names (and a rename table where they are not the canonical ones).
+// A naming with WeightLayout::Keras reads "module/kernel" and "module/bias" where the code says `kernel` and "bias"; a
+// new Keras family therefore only needs its module names (and a rename table where they are not the canonical ones).
 #pragma once
 
 #include <memory>

@@ -22,9 +22,9 @@ struct RemoteFile {
 // Error, beginning with `where`, where it is none or could not be a file's name.
 std::string etag_of(const HttpResponse& response, const std::string& where);
 
-// Downloads to `partial`, from where it ends, as often as the connection breaks while some of the file still comes; then
-// checks size and SHA-256 and renames it to `path`. Throws Error: what arrived stays in `partial` for the next time unless
-// it is wrong.
+// Downloads to `partial`, from where it ends, as often as the connection breaks while some of the file still comes;
+// then checks size and SHA-256 and renames it to `path`. Throws Error: what arrived stays in `partial` for the next
+// time unless it is wrong.
 void download(Http& http, const RemoteFile& file, const std::filesystem::path& partial,
               const std::filesystem::path& path, const std::function<void(uint64_t done)>& progress);
 

@@ -22,8 +22,8 @@ struct Request {
 // By its name: a file that ends with ".onnx".
 bool is_onnx_file(const std::filesystem::path& path);
 
-// The finished graph of the file, with a name and where it is from. Throws Error, or Refused with every reason, where the
-// file cannot be converted.
+// The finished graph of the file, with a name and where it is from. Throws Error, or Refused with every reason, where
+// the file cannot be converted.
 std::unique_ptr<Graph> build_graph(const Request& request);
 
 // "input=1x3x224x224" for each: sizes by the input's name. Throws Error where one is written otherwise.

@@ -45,8 +45,8 @@ std::vector<Place> places_of(const Model& model, const std::string& name) {
        open.empty() ? "none" : open.c_str());
 }
 
-// The sizes of every open input in the blob as it is written: unless --shape binds them, dimensions that stay open are 1, and
-// so is a batch.
+// The sizes of every open input in the blob as it is written: unless --shape binds them, dimensions that stay open are
+// 1, and so is a batch.
 std::map<std::string, Dims> default_shapes(const Model& model, const std::vector<std::vector<Place>>& open,
                                            const std::map<std::string, Dims>& shapes) {
   std::map<std::string, Dims> out = shapes;
@@ -70,9 +70,9 @@ std::map<std::string, Dims> default_shapes(const Model& model, const std::vector
   return out;
 }
 
-// Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes; but
-// where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get as
-// large in each dimension as they are then.
+// Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes;
+// but where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get
+// as large in each dimension as they are then.
 void enlarge(const Generaliser& generaliser, const ImportAt& import_at, const std::vector<Place>& places,
              const std::map<std::string, Dims>& sizes, std::map<std::string, Dims>* largest,
              std::vector<Shape>* largest_tables) {

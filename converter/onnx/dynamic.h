@@ -19,8 +19,8 @@ namespace ferry::onnx {
 using ImportAt = std::function<std::unique_ptr<Graph>(const std::map<std::string, Dims>& shapes)>;
 
 // `open` are names of dimensions in the file ("batch"), or an input and its dimension where they have none
-// ("input:0"); `shapes` their sizes in the blob as it is written, as --shape gives them. Throws Error where a name means
-// nothing, Refused with every reason where a dimension cannot stay open.
+// ("input:0"); `shapes` their sizes in the blob as it is written, as --shape gives them. Throws Error where a name
+// means nothing, Refused with every reason where a dimension cannot stay open.
 std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std::string>& open,
                                       const std::map<std::string, Dims>& shapes, const ImportAt& import_at);
 

@@ -17,8 +17,8 @@ class Generaliser {
   // `graph` was made for some size and is what becomes general. `opset`: of the file, for reasons.
   Generaliser(Graph& graph, int opset) : graph_(graph), opset_(opset) {}
 
-  // Makes the graph compute what `other`, made for another size, computes at that size. A third size, where there is one,
-  // tells sizes that are multiples of others from such that only happen to be.
+  // Makes the graph compute what `other`, made for another size, computes at that size. A third size, where there is
+  // one, tells sizes that are multiples of others from such that only happen to be.
   void include(const Graph& other, const Graph* third);
   // Adds reasons unless the graph, at the size that `other` was made for, does what `other` does or refuses the size.
   void check(const Graph& other);

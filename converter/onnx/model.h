@@ -77,9 +77,9 @@ struct Model {
 // and nowhere else. Throws Error with one sentence where the file is damaged, cyclic, or of another format.
 Model read_model(const std::filesystem::path& path);
 
-// Puts nodes in an order that computes every value before it is used, keeping the file's where that is one. `given`: the
-// graph's inputs and constants. Throws Error, naming a node, where there is none: a value that nothing computes, one
-// that two nodes compute, a cycle.
+// Puts nodes in an order that computes every value before it is used, keeping the file's where that is one. `given`:
+// the graph's inputs and constants. Throws Error, naming a node, where there is none: a value that nothing computes,
+// one that two nodes compute, a cycle.
 void sort_nodes(std::vector<Node>* nodes, const std::vector<std::string>& given);
 
 }  // namespace ferry::onnx

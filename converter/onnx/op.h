@@ -39,8 +39,8 @@ class Op {
   bool known() const;
   // Input i as a constant; refuses, calling it `what` ("the weight"), where it depends on the graph's inputs.
   const Array& array(size_t i, const char* what) const;
-  // Input i as a value of the graph, Float32, or Int32 where the file says an integer or a truth value. Where all inputs
-  // are known, constants are floating point, and the result becomes what it is in the file.
+  // Input i as a value of the graph, Float32, or Int32 where the file says an integer or a truth value. Where all
+  // inputs are known, constants are floating point, and the result becomes what it is in the file.
   Tensor tensor(size_t i);
   // Input i as Float32, whatever it is.
   Tensor floating(size_t i);
@@ -60,14 +60,15 @@ class Op {
   std::vector<int64_t> integers(const std::string& name, const std::vector<int64_t>& otherwise = {}) const;
   std::vector<double> numbers(const std::string& name) const;
   const Array& constant(const std::string& name) const;
-  // The numbers of input i, or of the attribute of that name, where older opsets have them; nothing where neither is there.
+  // The numbers of input i, or of the attribute of that name, where older opsets have them; nothing where neither is
+  // there.
   std::optional<std::vector<int64_t>> input_or_attribute(size_t i, const std::string& name) const;
   // Counted from 0, where negative ones count from `rank`; refuses what lies outside.
   int axis(int64_t axis, int rank) const;
   std::vector<int> axes(const std::vector<int64_t>& list, int rank) const;
 
-  // The type of an output in the file is that of the first input which is floating point, or is not, as the output, unless
-  // `type` says otherwise.
+  // The type of an output in the file is that of the first input which is floating point, or is not, as the output,
+  // unless `type` says otherwise.
   void set(Value value, Type type = Type::Undefined) { set(0, std::move(value), type); }
   void set(size_t i, Value value, Type type = Type::Undefined);
   Type output_type(size_t i) const;

@@ -10,8 +10,8 @@
 
 namespace ferry::onnx {
 
-// `folder`: where external data may lie. `owner` keeps `proto` alive: raw data is not copied. Throws Error where the data
-// does not fill the shape, or the type is one that an Array cannot hold.
+// `folder`: where external data may lie. `owner` keeps `proto` alive: raw data is not copied. Throws Error where the
+// data does not fill the shape, or the type is one that an Array cannot hold.
 Array read_tensor(const ::onnx::TensorProto& proto, const std::filesystem::path& folder,
                   std::shared_ptr<const void> owner);
 

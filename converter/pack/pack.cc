@@ -9,8 +9,8 @@
 #include "converter/checkpoint/sha256.h"
 #include "converter/pack/version.h"
 #include "sdk/model/model.h"
-#include "sdk/model/type.h"
 #include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type.h"
 
 namespace ferry {
 namespace {

@@ -18,8 +18,8 @@ Tensor reorder(Graph& graph, int constant, size_t channels, size_t cells) {
 
 }  // namespace
 
-// Looks for what pixel_shuffle() of converter/graph/ops.h emits: conv2d, reshape to N,H,W,C,cells, transpose of the last
-// two dimensions, reshape back, pixel_shuffle.
+// Looks for what pixel_shuffle() of converter/graph/ops.h emits: conv2d, reshape to N,H,W,C,cells, transpose of the
+// last two dimensions, reshape back, pixel_shuffle.
 void absorb_pixel_shuffle(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
   for (const auto& op : graph.table.operators) {

@@ -69,7 +69,8 @@ Tensor repeat_bias(Graph& graph, int constant, int times) {
 
 }  // namespace
 
-// Exact at the borders too: a place beyond the large map's edge lies beyond the small map's edge, and both are zero there.
+// Exact at the borders too: a place beyond the large map's edge lies beyond the small map's edge, and both are zero
+// there.
 void absorb_upsampling(Graph& graph, const PassOptions& options) {
   const Rewriter rewriter(graph, options);
   auto& ops = graph.table.operators;

@@ -6,7 +6,8 @@
 namespace ferry {
 namespace {
 
-// Where a summand comes from: `after` of what `product`, a conv2d or linear, makes of `source`, or of the source itself.
+// Where a summand comes from: `after` of what `product`, a conv2d or linear, makes of `source`, or of the source
+// itself.
 struct Branch {
   int source;
   fbs::OperatorT* product = nullptr;
@@ -86,7 +87,8 @@ Kernel diagonal(const Branch& branch, const Kernel& other) {
   return kernel;
 }
 
-// How far a kernel reaches along one axis from the place that it computes, and how much more than that is padded behind.
+// How far a kernel reaches along one axis from the place that it computes, and how much more than that is padded
+// behind.
 struct Reach {
   int before, after, slack;
   Reach(int kernel, int pad_before, int pad_after)

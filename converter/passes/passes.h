@@ -16,11 +16,12 @@ struct PassOptions {
 void run_passes(Graph& graph, const PassOptions& options);
 
 // Transposes move behind the operators that work in any order of dimensions, until they cancel: a network written for
-// N,C,H,W computes channels last. Not among run_passes(), because reshapes that it moves hold fixed sizes; for graphs whose
-// builder inserts transposes (ONNX).
+// N,C,H,W computes channels last. Not among run_passes(), because reshapes that it moves hold fixed sizes; for graphs
+// whose builder inserts transposes (ONNX).
 void sink_transposes(Graph& graph, const PassOptions& options);
-// A slice of a dimension that a reshape made of the channels cuts the channels, and the reshape follows: queries, keys and
-// values from one linear layer, which are then split_linear's. As sink_transposes, for graphs whose sizes are fixed.
+// A slice of a dimension that a reshape made of the channels cuts the channels, and the reshape follows: queries, keys
+// and values from one linear layer, which are then split_linear's. As sink_transposes, for graphs whose sizes are
+// fixed.
 void slice_before_reshape(Graph& graph, const PassOptions& options);
 // Operators on constants only are computed by the oracle.
 void fold_constants(Graph& graph, const PassOptions& options);
@@ -36,10 +37,11 @@ void fold_input_scale_shift(Graph& graph, const PassOptions& options);
 void fold_scale_shift(Graph& graph, const PassOptions& options);
 // A clamp into the conv2d, linear or arithmetic that computes its input.
 void fuse_activation(Graph& graph, const PassOptions& options);
-// A linear of which only parts of the channels are read (queries, keys and values from one weight) becomes a linear for each.
+// A linear of which only parts of the channels are read (queries, keys and values from one weight) becomes a linear for
+// each.
 void split_linear(Graph& graph, const PassOptions& options);
-// A linear or convolution whose weight is too large for some GPUs to bind becomes several, of some of its outputs each, that are
-// put side by side.
+// A linear or convolution whose weight is too large for some GPUs to bind becomes several, of some of its outputs each,
+// that are put side by side.
 void split_large_weight(Graph& graph, const PassOptions& options);
 // Padding into the convolution (zeros) or pool (zeros that count: average; -infinity: maximum) that reads it.
 void fold_padding(Graph& graph, const PassOptions& options);

@@ -1,5 +1,6 @@
-// Transposes sink: an operator that works in any order of dimensions works on what was transposed, and the transpose comes
-// after it, until it meets its inverse and both are gone. Networks that were written for N,C,H,W run channels last so.
+// Transposes sink: an operator that works in any order of dimensions works on what was transposed, and the transpose
+// comes after it, until it meets its inverse and both are gone. Networks that were written for N,C,H,W run channels
+// last so.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -252,8 +253,9 @@ bool Sinker::sink_reduce(const Op& op) {
   return true;
 }
 
-// Dimensions fall into groups that a reshape splits and joins among themselves: [N,C,H*W] from [N,C,H,W] has N, C and H,W.
-// Where each group's dimensions lie together and in order in the base, the base is reshaped instead, group by group.
+// Dimensions fall into groups that a reshape splits and joins among themselves: [N,C,H*W] from [N,C,H,W] has N, C and
+// H,W. Where each group's dimensions lie together and in order in the base, the base is reshaped instead, group by
+// group.
 bool Sinker::sink_reshape(const Op& op) {
   const View v = view(op->inputs.front());
   const Shape in = graph_.shape(op->inputs.front()), out = graph_.shape(op->outputs.front());

@@ -5,8 +5,8 @@
 namespace ferry {
 namespace {
 
-// What every Vulkan device binds at once (maxStorageBufferRange is 2^27 or more), less room for biases and for what kernels
-// round up.
+// What every Vulkan device binds at once (maxStorageBufferRange is 2^27 or more), less room for biases and for what
+// kernels round up.
 constexpr int64_t kMaxBytes = (int64_t{1} << 27) - (1 << 20);
 
 // Into how many an operator's weight is cut, a row for each output channel; 1 where it stays.

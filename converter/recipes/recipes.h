@@ -25,16 +25,16 @@ struct PictureRecipe {
   std::vector<float> std = {0.229f, 0.224f, 0.225f};
 };
 
-// The blob's recipe for pictures of 3 channels and an input of height x width. `framework`: "transformers" begins an odd
-// crop elsewhere than the others.
+// The blob's recipe for pictures of 3 channels and an input of height x width. `framework`: "transformers" begins an
+// odd crop elsewhere than the others.
 fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width, const std::string& framework);
 
-// timm's pretrained_cfg: what it says of pictures replaces what `picture`, `height` and `width` have. Throws Error for an
-// interpolation or crop mode that timm does not have, and numbers of the wrong kind.
+// timm's pretrained_cfg: what it says of pictures replaces what `picture`, `height` and `width` have. Throws Error for
+// an interpolation or crop mode that timm does not have, and numbers of the wrong kind.
 void read_timm_config(const nlohmann::json& pretrained_cfg, PictureRecipe* picture, int* height, int* width);
 
-// transformers' preprocessor_config.json, in its present and its former spellings. Throws Error for an image processor that
-// is not known here: its settings may mean something else.
+// transformers' preprocessor_config.json, in its present and its former spellings. Throws Error for an image processor
+// that is not known here: its settings may mean something else.
 fbs::PreprocessT transformers_recipe(const nlohmann::json& preprocessor_config);
 
 // The input's height and width that a recipe always leads to; false where they depend on the picture.

@@ -24,7 +24,8 @@ class AsyncRuns {
   Status start(ferry_session* session, ferry_run_callback callback, void* user);
   // Waits until no run is under way, submitted ones (gpu/interop.h) included; callbacks may still be at work.
   void settle(Session& session);
-  // The same and for callbacks too; how the last run ended that nobody waited for. FERRY_INVALID_ARGUMENT inside a callback.
+  // The same and for callbacks too; how the last run ended that nobody waited for. FERRY_INVALID_ARGUMENT inside a
+  // callback.
   Status wait(Session& session);
 
  private:

@@ -1,7 +1,7 @@
 #include <new>
 
 #include "sdk/api/handles.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
-// Normalizations whose statistics are of whole pictures: x * scale + shift, with a scale and a shift for each sample and
-// channel that follow from the channels' sums.
+// Normalizations whose statistics are of whole pictures: x * scale + shift, with a scale and a shift for each sample
+// and channel that follow from the channels' sums.
 #pragma once
 
 #include <array>

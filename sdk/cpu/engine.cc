@@ -14,8 +14,8 @@
 #include "sdk/graph/plan.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/packed_store.h"
-#include "sdk/model/type.h"
 #include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type.h"
 
 namespace ferry::cpu {
 namespace {

@@ -6,8 +6,8 @@
 
 namespace ferry::cpu {
 
-// e^x for x on [-87, 88]: 2^n * e^r with |r| <= ln(2)/2, e^r by its Taylor polynomial of degree 7 (its error, r^8/8!, is
-// below 6e-9).
+// e^x for x on [-87, 88]: 2^n * e^r with |r| <= ln(2)/2, e^r by its Taylor polynomial of degree 7 (its error, r^8/8!,
+// is below 6e-9).
 [[gnu::always_inline]] inline float exponential(float x) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
   constexpr float kLog2E = 0x1.715476p+0f;

@@ -33,8 +33,8 @@ struct Affine {
   bool centered;
 };
 
-// (x - mean) / sqrt(variance + epsilon) * weight + bias, of a row and of the next unless it is `alone`. The variance is of
-// deviations from the mean, never a difference of large numbers. Not centered, the mean counts as 0.
+// (x - mean) / sqrt(variance + epsilon) * weight + bias, of a row and of the next unless it is `alone`. The variance is
+// of deviations from the mean, never a difference of large numbers. Not centered, the mean counts as 0.
 [[gnu::always_inline]] inline void normalize(const float* x, bool alone, const Affine& affine, float* y) {
   const size_t count = affine.channels, whole = count / kLanes * kLanes, step = alone ? 0 : count;
   float mean[kTogether] = {}, scale[kTogether];

@@ -32,8 +32,8 @@ struct Side {
   return out;
 }
 
-// Of kRuns runs of numbers the greatest of each place, or the sums times `scale`; those that `out` has count, too, unless
-// these are the first.
+// Of kRuns runs of numbers the greatest of each place, or the sums times `scale`; those that `out` has count, too,
+// unless these are the first.
 template <bool kMax, bool kFirst, size_t kRuns>
 [[gnu::always_inline]] inline void fold(const float* from, size_t stride, size_t count, float scale, float* out) {
   const auto both = [](float a, float b) { return kMax ? (b > a ? b : a) : a + b; };
@@ -46,8 +46,8 @@ template <bool kMax, bool kFirst, size_t kRuns>
   }
 }
 
-// Of each range of runs one run; `from`: the run of number `first`. XNNPACK's pooling would do for some windows, but not for
-// partial ones that count their padding, and it keeps a table of pointers for all windows.
+// Of each range of runs one run; `from`: the run of number `first`. XNNPACK's pooling would do for some windows, but
+// not for partial ones that count their padding, and it keeps a table of pointers for all windows.
 template <bool kMax>
 FERRY_KERNEL void fold_each(const float* from, size_t first, size_t stride, std::span<const Range> ranges, size_t count,
                             float* out) {
@@ -85,7 +85,8 @@ class Pool2d : public Op {
     height_ = static_cast<size_t>(x[1]);
     width_ = static_cast<size_t>(x[2]);
     channels_ = static_cast<size_t>(x[3]);
-    // Of a band, rows that several output rows are made of stay in the L1 cache; much of a narrower one would be its borders.
+    // Of a band, rows that several output rows are made of stay in the L1 cache; much of a narrower one would be its
+    // borders.
     band_ = std::max(kBandSize / channels_ / static_cast<size_t>(p.kernel_h()), 4 * static_cast<size_t>(p.kernel_w()));
     line_ = ((band_ - 1) * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w())) * channels_;
     *workspace = pthreadpool_get_threads_count(pool) * line_ * sizeof(float);

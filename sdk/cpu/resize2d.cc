@@ -28,7 +28,8 @@ double cubic(double distance) {
   return d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-// Of output cell `index` of `to`, from an axis of `from` cells. The centre is a fraction of integers, exact for every size.
+// Of output cell `index` of `to`, from an axis of `from` cells. The centre is a fraction of integers, exact for every
+// size.
 [[gnu::cold]] Taps taps(const fbs::Resize2d& p, int64_t index, int64_t from, int64_t to) {
   if (p.kind() == fbs::ResizeKind::Nearest) return {{static_cast<size_t>(index * from / to)}, {1.0f}};
   const int64_t denominator = p.align_corners() ? std::max<int64_t>(to - 1, 1) : 2 * to;

@@ -10,7 +10,7 @@
 #include "sdk/gpu/canary_reference.h"
 #include "sdk/gpu/weights.h"
 #include "sdk/model/model.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 
 namespace ferry::gpu {
 

@@ -9,7 +9,7 @@
 #include "sdk/gpu/program.h"
 #include "sdk/graph/plan.h"
 #include "sdk/model/model.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 
 namespace ferry::gpu {
 

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "sdk/gpu/pipelines.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 
 namespace ferry::gpu {
 namespace {

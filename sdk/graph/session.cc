@@ -8,8 +8,8 @@
 #include <new>
 
 #include "sdk/cpu/engine.h"
-#include "sdk/model/type.h"
 #include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type.h"
 #if FERRY_GPU
 #include "sdk/gpu/engine.h"
 #endif

@@ -4,8 +4,8 @@
 #include <cinttypes>
 #include <cstring>
 
-#include "sdk/model/type.h"
 #include "sdk/model/verify_states.h"
+#include "sdk/operators/type.h"
 
 namespace ferry {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sdk/graph/states.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 
 namespace ferry {
 namespace {

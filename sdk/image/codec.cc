@@ -70,7 +70,8 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     return error(FERRY_CORRUPT, "%s: damaged picture (a Huffman table of more than 256 codes)", name);
   }
   int width = 0, height = 0, channels = 0;
-  // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better reason.
+  // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better
+  // reason.
   stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels);
   if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
     return error(FERRY_INVALID_ARGUMENT, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,

@@ -1,4 +1,5 @@
-// From an 8-bit picture to a network's input by the blob's recipe: grey, resize, crop or pad, then (x / 255 - mean) / std.
+// From an 8-bit picture to a network's input by the blob's recipe: grey, resize, crop or pad, then (x / 255 - mean) /
+// std.
 #pragma once
 
 #include "ferry_generated.h"
@@ -24,8 +25,8 @@ struct Prepared : Seen {
 Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out);
 
 // The float half, in the recipe's colour order: [height, width, channels] channels last into `out`, or the recipe's
-// patches, which hold every sample patch_frames times. FERRY_INVALID_ARGUMENT: sides that are no multiples of a block of
-// patches; means, deviations or fills for another number of channels.
+// patches, which hold every sample patch_frames times. FERRY_INVALID_ARGUMENT: sides that are no multiples of a block
+// of patches; means, deviations or fills for another number of channels.
 Status normalize(const fbs::Preprocess& recipe, const Seen& seen, float* out);
 
 }  // namespace ferry::image

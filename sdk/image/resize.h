@@ -6,9 +6,9 @@
 
 namespace ferry::image {
 
-// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures: every filter but
-// Nearest is antialiased (its support grows with the reduction), horizontal pass first, coefficients in 22-bit fixed
-// point, each pass rounded and clipped to 8 bits. Source of the formulas: Pillow, src/libImaging/Resample.c.
+// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures: every filter
+// but Nearest is antialiased (its support grows with the reduction), horizontal pass first, coefficients in 22-bit
+// fixed point, each pass rounded and clipped to 8 bits. Source of the formulas: Pillow, src/libImaging/Resample.c.
 Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out);
 
 }  // namespace ferry::image

@@ -12,14 +12,14 @@ namespace ferry {
 
 // Read-only bytes that begin at a multiple of kAlignment and stay where they are until the Mapping goes.
 //
-// A mapped file is shared with whoever else maps it: it must not be shortened or rewritten in place meanwhile (replace it
-// by renaming another over it, as write_file() does).
+// A mapped file is shared with whoever else maps it: it must not be shortened or rewritten in place meanwhile (replace
+// it by renaming another over it, as write_file() does).
 class Mapping {
  public:
   // FERRY_IO_ERROR where it cannot be opened, is no regular file or cannot be mapped.
   static Status map_path(const char* path, std::unique_ptr<Mapping>* out);
-  // `length` bytes from `offset`, any alignment; `fd` may be closed afterwards. Where the bytes do not begin at a multiple
-  // of kAlignment in the file, they are read into memory instead of mapped.
+  // `length` bytes from `offset`, any alignment; `fd` may be closed afterwards. Where the bytes do not begin at a
+  // multiple of kAlignment in the file, they are read into memory instead of mapped.
   // FERRY_INVALID_ARGUMENT where the range leaves the file; FERRY_IO_ERROR; FERRY_OUT_OF_MEMORY.
   static Status map_fd(int fd, uint64_t offset, uint64_t length, std::unique_ptr<Mapping>* out);
   // Not copied. FERRY_INVALID_ARGUMENT where `data` is null or not a multiple of kAlignment.

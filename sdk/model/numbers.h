@@ -6,7 +6,7 @@
 #include <span>
 
 #include "sdk/operators/shape.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 
 namespace ferry {
 

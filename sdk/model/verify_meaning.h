@@ -1,4 +1,5 @@
-// The second half of verify(): what a well-formed flatbuffer says must make sense. sdk/model/model.h lists what follows.
+// The second half of verify(): what a well-formed flatbuffer says must make sense. sdk/model/model.h lists what
+// follows.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "sdk/model/verify_types.h"
 
 #include "sdk/model/model.h"
-#include "sdk/model/type.h"
 #include "sdk/model/verify_meaning.h"
+#include "sdk/operators/type.h"
 
 namespace ferry {
 namespace {

@@ -1,14 +1,14 @@
 // The operators, a line each. Whatever must know every one of them is made from this list, so that an operator which
-// something lacks does not compile or link: names, shape rules, both engines' lowerings, the GPU's canaries, the oracle,
-// memory in place, chains, multiplications. docs/architecture.md, "How to add an operator", walks through them.
+// something lacks does not compile or link: names, shape rules, both engines' lowerings, the GPU's canaries, the
+// oracle, memory in place, chains, multiplications. docs/architecture.md, "How to add an operator", walks through them.
 #pragma once
 
 #include <cstdint>
 
 #include "ferry_generated.h"
 
-// X(table of the schema, plain name, what differs from OperatorTraits' defaults). Files and functions bear the plain name:
-// sdk/cpu/conv2d.cc has create_conv2d().
+// X(table of the schema, plain name, what differs from OperatorTraits' defaults). Files and functions bear the plain
+// name: sdk/cpu/conv2d.cc has create_conv2d().
 // clang-format off
 
 // Both engines compute these.
@@ -59,8 +59,8 @@ namespace ferry {
 inline constexpr unsigned kMaxOutputs = 2;
 
 struct OperatorTraits {
-  // Which inputs are constants: none need be; input 1 is a weight with a row an output channel, and input 2, where there is
-  // one, the bias; all after the first are vectors.
+  // Which inputs are constants: none need be; input 1 is a weight with a row an output channel, and input 2, where
+  // there is one, the bias; all after the first are vectors.
   enum class Constants : uint8_t { None, Weight, AfterFirst };
   // Whose memory the output may take over.
   enum class InPlace : uint8_t { None, First, Any };

@@ -6,8 +6,8 @@
 
 #include "ferry_generated.h"
 #include "sdk/operators/operators.h"
-#include "sdk/model/type.h"
 #include "sdk/operators/shape.h"
+#include "sdk/operators/type.h"
 #include "sdk/status.h"
 
 namespace ferry {
@@ -39,8 +39,7 @@ Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inpu
                             std::span<Shape> outputs);
 
 // What is appended to a state has its type; infer_shape() has taken the operator. FERRY_CORRUPT.
-Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs,
-                        std::span<const StateShape> states);
+Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs, std::span<const StateShape> states);
 
 // The same failure, with the name of the operator it came from.
 Status at_operator(const Status& status, const fbs::Operator& op);

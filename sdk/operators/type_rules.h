@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ferry_generated.h"
-#include "sdk/model/type.h"
+#include "sdk/operators/type.h"
 #include "sdk/status.h"
 
 namespace ferry {

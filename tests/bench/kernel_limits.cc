@@ -37,8 +37,8 @@ double minimum_seconds(const std::function<void()>& run) {
 
 constexpr size_t kTileRows = 6, kTileDepth = 128;
 
-// A tile of a matrix product, of vectors of kBytes: y = a b, with a [kTileRows,kTileDepth] and b [kTileDepth,kVectors] in
-// the L1 cache.
+// A tile of a matrix product, of vectors of kBytes: y = a b, with a [kTileRows,kTileDepth] and b [kTileDepth,kVectors]
+// in the L1 cache.
 template <size_t kBytes, size_t kVectors>
 [[gnu::always_inline]] inline void multiply_tile(const float* a, const float* b, float* y) {
   typedef float Wide __attribute__((vector_size(kBytes), may_alias));
@@ -101,8 +101,8 @@ using Vector = float __attribute__((vector_size(64)));
   }
 }
 
-// Seconds to read `in` and write `out` bytes, in a copy of what both have and of the rest what it needs, after `readings` of
-// the input.
+// Seconds to read `in` and write `out` bytes, in a copy of what both have and of the rest what it needs, after
+// `readings` of the input.
 double stream_seconds(size_t in, size_t out, int readings) {
   const size_t both = std::min(in, out);
   std::vector<char> from(in, 1), to(out);
@@ -175,8 +175,8 @@ std::vector<Case> cases() {
   list.back().readings = 2;  // the mean, the variance
   list.push_back(one("grn", map, 6 * pixels, GrnT(), {{96}, {96}}));
   list.back().readings = 1;  // the lengths
-  // An exponential takes some 12 instructions: 2 for its range, 3 to reduce it, 5 for a polynomial, 2 to scale it; a division
-  // 6, an estimate and a step of Newton's.
+  // An exponential takes some 12 instructions: 2 for its range, 3 to reduce it, 5 for a polynomial, 2 to scale it; a
+  // division 6, an estimate and a step of Newton's.
   list.push_back(one("gelu", {1, 197, 3072}, 48 * 4 * numbers, unary(UnaryKind::Gelu)));
   list.push_back(one("gelu_tanh", {1, 197, 3072}, 44 * 4 * numbers, unary(UnaryKind::GeluTanh)));
   list.push_back(one("silu", map, 38 * pixels, unary(UnaryKind::Silu)));

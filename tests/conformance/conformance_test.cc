@@ -1,5 +1,6 @@
-// Every operator case of the ONNX project goes through converter, blob and runtime: it passes, or the converter says why
-// not. No wrong answer, no crash. The table of docs/onnx.md is what comes out here; FERRY_WRITE_CONFORMANCE=1 writes it.
+// Every operator case of the ONNX project goes through converter, blob and runtime: it passes, or the converter says
+// why not. No wrong answer, no crash. The table of docs/onnx.md is what comes out here; FERRY_WRITE_CONFORMANCE=1
+// writes it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Networks written by PyTorch's exporter, with what PyTorch computed: they agree, and an ordinary one has no transpose left
-// inside. Small ones that make_exported.py made: what is recognised in them is counted, and without the recognisers they
-// agree as well. torchvision's as export_torchvision.py exports them, and export_dinov3.py's.
+// Networks written by PyTorch's exporter, with what PyTorch computed: they agree, and an ordinary one has no transpose
+// left inside. Small ones that make_exported.py made: what is recognised in them is counted, and without the
+// recognisers they agree as well. torchvision's as export_torchvision.py exports them, and export_dinov3.py's.
 #include <gtest/gtest.h>
 
 #include "tests/conformance/node_case.h"

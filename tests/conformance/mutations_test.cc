@@ -1,6 +1,6 @@
 // Files that differ from good ones in a few fields: imported and packed, or refused in a sentence; never a crash, nor
-// memory without bound. The suite tries a few; FERRY_MUTATIONS=100000 conformance_tests --gtest_filter='Mutations*' in a
-// sanitizer build tries many.
+// memory without bound. The suite tries a few; FERRY_MUTATIONS=100000 conformance_tests --gtest_filter='Mutations*' in
+// a sanitizer build tries many.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -49,7 +49,8 @@ std::string compare(const std::string& name, const Array& expected, const onnx::
   return "";
 }
 
-// A blob's sizes are fixed: NonMaxSuppression gives as many rows as there can be, those of -1 at its end stand for none.
+// A blob's sizes are fixed: NonMaxSuppression gives as many rows as there can be, those of -1 at its end stand for
+// none.
 void drop_empty_rows(BlobTensor* boxes) {
   while (!boxes->values.empty() && boxes->values.back() == -1) {
     boxes->values.resize(boxes->values.size() - 3);
@@ -132,8 +133,8 @@ bool fit(const Array& array) {
          std::all_of(values.begin(), values.end(), [](double v) { return std::fabs(v) < 0x1p31; });
 }
 
-// What shapes follow from is known at conversion, as it is in networks. `weights`: so are single numbers and all inputs but
-// the first.
+// What shapes follow from is known at conversion, as it is in networks. `weights`: so are single numbers and all inputs
+// but the first.
 onnx::ImportOptions bind(const onnx::Model& model, const Arrays& inputs, bool weights) {
   onnx::ImportOptions options;
   const std::set<std::string> shaping = shaping_values(model);

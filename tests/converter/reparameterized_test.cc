@@ -82,7 +82,8 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
                          [&](const auto& op) { return matches(*op); });
   };
   // RepViT: 2 in the stem; a token mixer is 1, its MLP 2, squeeze-and-excitation 2; a downsampling 3 + 2 + 2.
-  // FastViT: 3 in the stem; a block 1 + 3, that of the attention 3; a downsampling 2; a position encoding 1; 3 at the end.
+  // FastViT: 3 in the stem; a block 1 + 3, that of the attention 3; a downsampling 2; a position encoding 1; 3 at the
+  // end.
   EXPECT_EQ(count([](const fbs::OperatorT& op) { return op.params.AsConv2d() != nullptr; }),
             repvit ? 2 + 4 * 5 + 3 * 7 : 3 + 3 * 4 + 3 + 3 * 2 + 1 + 3);
   // No BatchNorm is left, and of sums the shortcuts around an MLP or attention.

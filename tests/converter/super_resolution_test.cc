@@ -152,7 +152,8 @@ TEST(SuperResolution, RecipesSayWhatLevelsTheNetworkWasTrainedOn) {
 }
 
 // The distance, in pixels of the input, at which one pixel of the input still changes the output: a property of the
-// network, so the oracle tells it. (A backend may round farther: Winograd's tiles let neighbours share rounding errors.)
+// network, so the oracle tells it. (A backend may round farther: Winograd's tiles let neighbours share rounding
+// errors.)
 int reach(const fs::path& checkpoint, int upscale) {
   constexpr int kSide = 81, kMiddle = 40;
   ConvertOptions options;

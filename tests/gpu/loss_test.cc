@@ -24,8 +24,8 @@ const char* result_name(VkResult result) {
   }
 }
 
-// Of the calls that can fail, every so many does: under sanitizers, which make a life three times as long, each with one of
-// two results instead of with both.
+// Of the calls that can fail, every so many does: under sanitizers, which make a life three times as long, each with
+// one of two results instead of with both.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr uint32_t kStep = 2;
 #else

@@ -71,8 +71,8 @@ TEST(Pool2d, TakesAWholePicture) {
   expect_like_oracle(pool(fbs::PoolKind::Max, 1, 1), {input({1, 1, 1, 3})}, 0);
 }
 
-// By hand: PyTorch 2.1's AvgPool2d(3, stride=2, padding=1, ceil_mode=True) divides by cells and padding: 4 at the corner
-// of size 4 would be wrong; the last window of a 4-wide row begins at 3 and holds cell 3 and one of padding.
+// By hand: PyTorch 2.1's AvgPool2d(3, stride=2, padding=1, ceil_mode=True) divides by cells and padding: 4 at the
+// corner of size 4 would be wrong; the last window of a 4-wide row begins at 3 and holds cell 3 and one of padding.
 TEST(Pool2dOracle, CountsByHand) {
   fbs::Pool2dT p = pool(fbs::PoolKind::Average, 3, 2, 1);
   p.ceil_mode = true;

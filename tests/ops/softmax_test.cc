@@ -26,8 +26,8 @@ TEST(Softmax, TakesRowsOfAnyLengthBelowZero) {
 
 TEST(Softmax, TakesLargeLogits) { expect_like_oracle(fbs::SoftmaxT(), {input({2, 100}, 500, 600)}, kBound); }
 
-// Where the GPU refuses, and just before. It is about that alone: XNNPACK adds up millions of terms in float32, to within 5e-6
-// on x86-64 and 9e-5 on arm64, which has no GPU under test.
+// Where the GPU refuses, and just before. It is about that alone: XNNPACK adds up millions of terms in float32, to
+// within 5e-6 on x86-64 and 9e-5 on arm64, which has no GPU under test.
 TEST(Softmax, LeavesVeryLongRowsToTheCpu) {
   if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
   expect_like_oracle(fbs::SoftmaxT(), {input({1, 6000000}, -1, 1)}, 1e-5, {}, true);

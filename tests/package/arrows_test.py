@@ -11,11 +11,12 @@ RULES = [
     (r"sdk/", r"(converter|models|cli|tests)/", ""),
     (r"sdk/include/", r"sdk/", ""),
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
-    (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|api)/", ""),
-    (r"sdk/graph/", r"sdk/(cpu|gpu|image|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
-    (r"sdk/cpu/", r"sdk/(gpu|image|api)/", ""),
-    (r"sdk/gpu/", r"sdk/(image|api)/", ""),
-    (r"sdk/image/", r"sdk/(cpu|gpu|api)/", ""),
+    (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|text|api)/", ""),
+    (r"sdk/graph/", r"sdk/(cpu|gpu|image|text|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
+    (r"sdk/cpu/", r"sdk/(gpu|image|text|api)/", ""),
+    (r"sdk/gpu/", r"sdk/(image|text|api)/", ""),
+    (r"sdk/image/", r"sdk/(cpu|gpu|text|api)/", ""),
+    (r"sdk/text/", r"sdk/(cpu|gpu|image|api)/", ""),
     (r"sdk/text/", r"sdk/(cpu|gpu|image|api)/", ""),
     (r"sdk/text/(tokenizer|utf8)", r"sdk/graph/", ""),
     (r"converter/", r"(models|cli|tests)/", ""),

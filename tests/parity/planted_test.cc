@@ -1,5 +1,5 @@
-// The mistakes that a port makes most often, planted in a whole converted network: parity's bounds see each of them, in a
-// release blob as with every tap.
+// The mistakes that a port makes most often, planted in a whole converted network: parity's bounds see each of them, in
+// a release blob as with every tap.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>

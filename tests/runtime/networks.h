@@ -132,8 +132,8 @@ inline double relative_error(const std::vector<float>& actual, const std::vector
   return worst / scale;
 }
 
-// `blocks` residual blocks of 3x3 convolutions on [1,size,size,channels], the output of each tapped, then a pooled linear
-// layer: input -> logits [1,10].
+// `blocks` residual blocks of 3x3 convolutions on [1,size,size,channels], the output of each tapped, then a pooled
+// linear layer: input -> logits [1,10].
 inline std::unique_ptr<Graph> residual_network(int blocks, int32_t size, int32_t channels) {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;

@@ -9,7 +9,8 @@
 namespace ferry::testing {
 
 // What a session's options may call each of them ("llvmpipe", "SwiftShader"). Empty where there is no driver, as on an
-// emulated target, or where the program was not started by ctest: build/dev/test_environment.sh sets the same variables.
+// emulated target, or where the program was not started by ctest: build/dev/test_environment.sh sets the same
+// variables.
 inline std::vector<std::string> test_gpus() {
   std::vector<std::string> names;
   const char* list = std::getenv("FERRY_TEST_GPUS");

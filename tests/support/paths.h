@@ -1,5 +1,5 @@
-// Where the project and this build of it lie. One file alone knows: all others compile to the same bytes in every clone,
-// so that ccache knows them there.
+// Where the project and this build of it lie. One file alone knows: all others compile to the same bytes in every
+// clone, so that ccache knows them there.
 #pragma once
 
 #include <filesystem>

@@ -32,7 +32,8 @@ class ScratchFolder {
   std::filesystem::path write(const std::string& name, std::string_view bytes) const {
     const auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
-    // Removed first: a file that is cut and rewritten goes to the disk at once (ext4), which takes 20,000 of them minutes.
+    // Removed first: a file that is cut and rewritten goes to the disk at once (ext4), which takes 20,000 of them
+    // minutes.
     std::filesystem::remove(file);
     std::ofstream(file, std::ios::binary) << bytes;
     return file;

@@ -1,5 +1,5 @@
-// Arithmetic, comparisons and logic of two or more, element by element: on constants in the converter, on activations in
-// the graph.
+// Arithmetic, comparisons and logic of two or more, element by element: on constants in the converter, on activations
+// in the graph.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
-// DeformConv: what each cell of the kernel sees is sampled where its offset says; then the convolution is one of 1 x 1 over
-// all that the cells see.
+// DeformConv: what each cell of the kernel sees is sampled where its offset says; then the convolution is one of 1 x 1
+// over all that the cells see.
 #include "converter/onnx/ops/ops.h"
 #include "converter/onnx/ops/sample.h"
 #include "converter/onnx/ops/window.h"

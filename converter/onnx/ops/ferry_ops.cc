@@ -15,8 +15,8 @@ Tensor as_bias(Op& op, size_t input, Dims dims, int64_t keys) {
 
 }  // namespace
 
-// q [B,H,L,D], k transposed [B,H,D,S], v [B,H,S,E], a mask for groups of windows and the scores' shape when it is added,
-// then terms of the scores. Or all without H: then samples are as good as heads of one sample.
+// q [B,H,L,D], k transposed [B,H,D,S], v [B,H,S,E], a mask for groups of windows and the scores' shape when it is
+// added, then terms of the scores. Or all without H: then samples are as good as heads of one sample.
 void ferry_attention(Op& op) {
   const Dims q = op.dims(0), k = op.dims(1), v = op.dims(2);
   const size_t rank = q.size();

@@ -1,5 +1,5 @@
-// GridSample. Over a grid that is known at conversion it is linear in the input, like Resize, so it becomes a linear layer;
-// over one that is computed places are gathered.
+// GridSample. Over a grid that is known at conversion it is linear in the input, like Resize, so it becomes a linear
+// layer; over one that is computed places are gathered.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,5 @@
-// Elements keep their values and find other places: on constants of any type in the converter, on activations in the graph.
+// Elements keep their values and find other places: on constants of any type in the converter, on activations in the
+// graph.
 #include <algorithm>
 #include <numeric>
 

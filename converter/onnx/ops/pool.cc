@@ -1,5 +1,5 @@
-// Pools. Ferry's own has height and width; along the depth, and where a kernel is dilated, what its cells see is compared or
-// added one by one.
+// Pools. Ferry's own has height and width; along the depth, and where a kernel is dilated, what its cells see is
+// compared or added one by one.
 #include <algorithm>
 #include <cmath>
 
@@ -69,8 +69,8 @@ Tensor pooled(Op& op, Tensor x, std::vector<Side> sides, const Pool& pool) {
   return from_maps(op.graph().add_op("", params, {to_maps(x)}), sides.size(), op.dims(0)[0]);
 }
 
-// Where in the input what a window's largest element is lies, counted over all of it: the cell that it is in, by a table
-// of how far the cells are from the window's corner.
+// Where in the input what a window's largest element is lies, counted over all of it: the cell that it is in, by a
+// table of how far the cells are from the window's corner.
 Tensor largest_places(Op& op, const std::vector<Side>& sides, bool ceil_mode) {
   const Dims in = op.dims(0), strides = strides_of(in);
   const bool by_columns = op.integer("storage_order", 0) != 0;

@@ -1,5 +1,5 @@
-// Quantised numbers: number = (integer - zero point) * scale. Sums of products of 8-bit numbers are exact: they are computed in
-// float32, of as many bits at a time as its 24 hold, and added as integers.
+// Quantised numbers: number = (integer - zero point) * scale. Sums of products of 8-bit numbers are exact: they are
+// computed in float32, of as many bits at a time as its 24 hold, and added as integers.
 #include <algorithm>
 #include <cmath>
 
@@ -27,7 +27,8 @@ Range range_of(Op& op, Type type) {
   }
 }
 
-// A scale or zero point as it broadcasts to input 0: of all, of each place along `axis`, or of each block of places there.
+// A scale or zero point as it broadcasts to input 0: of all, of each place along `axis`, or of each block of places
+// there.
 Value spread(Op& op, size_t input, int axis) {
   const Dims dims = op.dims(0), own = op.dims(input);
   const auto at = static_cast<size_t>(axis);

@@ -1,5 +1,5 @@
-// Resize and Upsample. What ferry's resize2d does is left to it. Every other mode is linear along each axis, so it becomes
-// a linear layer whose weight holds the shares of the input's places in each of the output's.
+// Resize and Upsample. What ferry's resize2d does is left to it. Every other mode is linear along each axis, so it
+// becomes a linear layer whose weight holds the shares of the input's places in each of the output's.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

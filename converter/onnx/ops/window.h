@@ -1,5 +1,5 @@
-// What convolutions and pools slide over their input. Ferry's own operators have height and width: one dimension is a map
-// of height 1, and three are maps for each place along the depth.
+// What convolutions and pools slide over their input. Ferry's own operators have height and width: one dimension is a
+// map of height 1, and three are maps for each place along the depth.
 #pragma once
 
 #include "converter/onnx/op.h"
@@ -13,7 +13,8 @@ struct Side {
   int64_t before = 0, after = 0;  // padding; cut off by transposed convolutions
 
   int64_t reach() const { return (kernel - 1) * dilation + 1; }
-  // How many windows fit; with ceil_mode one more that sticks out, if it begins inside the input or what lies before it.
+  // How many windows fit; with ceil_mode one more that sticks out, if it begins inside the input or what lies before
+  // it.
   int64_t outputs(bool ceil_mode = false) const;
 };
 
@@ -22,8 +23,8 @@ std::vector<Side> read_sides(Op& op, const std::vector<int64_t>& kernel);
 // A list of positive numbers, one for each side.
 std::vector<int64_t> read_positive(Op& op, const std::string& name, size_t sides);
 
-// What cell `cell` of the kernel sees: `x` at place i * stride + cell * dilation along `axis`, for i < outputs; beyond the
-// input's sides stands `fill`.
+// What cell `cell` of the kernel sees: `x` at place i * stride + cell * dilation along `axis`, for i < outputs; beyond
+// the input's sides stands `fill`.
 Tensor seen_by_cell(Op& op, Tensor x, int axis, const Side& side, int64_t outputs, int64_t cell, double fill);
 
 // [N,C,W], [N,C,H,W] or [N,C,D,H,W] as maps: [N,1,W,C], [N,H,W,C] or [N*D,H,W,C].

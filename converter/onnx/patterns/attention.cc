@@ -29,7 +29,8 @@ std::string unscaled(const Matcher& m, std::string value, double* scale) {
   return value;
 }
 
-// The side of a Where that holds scores, where the other is as good as -infinity: added to a score it leaves nothing of it.
+// The side of a Where that holds scores, where the other is as good as -infinity: added to a score it leaves nothing of
+// it.
 std::optional<size_t> filled_side(const Matcher& m, const Node& where) {
   for (const size_t side : {1, 2})
     if (const auto fill = m.number(where.inputs[side]); fill && *fill <= -1e30) return 3 - side;

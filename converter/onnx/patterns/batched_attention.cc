@@ -1,5 +1,5 @@
-// torch's MultiheadAttention makes samples heads of one sample: values [L,B,H*D] become [L,B*H,D] before the attention and
-// [L,B,H*D] after it.
+// torch's MultiheadAttention makes samples heads of one sample: values [L,B,H*D] become [L,B*H,D] before the attention
+// and [L,B,H*D] after it.
 #include <algorithm>
 #include <numeric>
 
@@ -34,7 +34,8 @@ std::optional<int> samples_of(const GraphMatcher& m, int tensor) {
   return samples;
 }
 
-// A linear layer of [L*B,C] between reshapes from and to [L,B,C] needs none of them, and lets the transposes around cancel.
+// A linear layer of [L*B,C] between reshapes from and to [L,B,C] needs none of them, and lets the transposes around
+// cancel.
 bool recognise_linear(GraphMatcher& m, size_t i) {
   const fbs::OperatorT& op = m.at(i);
   const fbs::OperatorT* linear = op.params.AsReshape() ? m.producer(op.inputs.front(), fbs::OpParams::Linear) : nullptr;

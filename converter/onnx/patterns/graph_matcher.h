@@ -1,5 +1,6 @@
-// Patterns that need sizes, which chains of Shape, Gather and Concat compute in a file: they look at the imported graph,
-// where all shapes are known. Each rewrites the last operator of what it finds; what only that one read is dead code then.
+// Patterns that need sizes, which chains of Shape, Gather and Concat compute in a file: they look at the imported
+// graph, where all shapes are known. Each rewrites the last operator of what it finds; what only that one read is dead
+// code then.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Over the last dimension: layer norm, (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias, as exporters write
-// it that have no LayerNormalization (opsets below 17), and RMS norm, x / sqrt(mean(x^2) + epsilon) * weight.
+// Over the last dimension: layer norm, (x - mean) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias, as exporters
+// write it that have no LayerNormalization (opsets below 17), and RMS norm, x / sqrt(mean(x^2) + epsilon) * weight.
 #include <algorithm>
 #include <array>
 

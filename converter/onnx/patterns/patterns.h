@@ -1,6 +1,6 @@
 // What exporters scatter over many nodes and ferry has as one operator. A pattern finds such nodes and puts one of the
-// domain "ferry" in their place, which ops/ferry_ops.cc imports; or, where sizes matter, such operators of the graph and
-// rewrites the last of them. Each is one file here and can be switched off.
+// domain "ferry" in their place, which ops/ferry_ops.cc imports; or, where sizes matter, such operators of the graph
+// and rewrites the last of them. Each is one file here and can be switched off.
 #pragma once
 
 #include <set>

@@ -1,5 +1,5 @@
-// An activation that is quantised and dequantised with the same scale and zero point, as networks trained for 8 bits are
-// exported: no integers are needed in between.
+// An activation that is quantised and dequantised with the same scale and zero point, as networks trained for 8 bits
+// are exported: no integers are needed in between.
 #include "converter/onnx/patterns/matcher.h"
 
 namespace ferry::onnx {

@@ -54,7 +54,8 @@ std::optional<std::pair<int, int>> scaled(GraphMatcher& m, int tensor) {
   return std::pair(op->inputs[second ? 0 : 1], op->inputs[second ? 1 : 0]);
 }
 
-// `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of 4.
+// `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of
+// 4.
 std::optional<Tensor> table(GraphMatcher& m, int constant, int axis, int length, int channels) {
   Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
   if (given.rank > 4) return {};

@@ -1,5 +1,5 @@
-// Swin's windows: a map, rolled by slices that change places, is cut by a reshape, a transpose and a reshape into windows;
-// and the same way back.
+// Swin's windows: a map, rolled by slices that change places, is cut by a reshape, a transpose and a reshape into
+// windows; and the same way back.
 #include "converter/onnx/patterns/graph_matcher.h"
 
 namespace ferry::onnx {

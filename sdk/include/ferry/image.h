@@ -39,8 +39,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_image_save_png(const ferry_image* i
 /* Frees owned pixels and clears the struct. NULL is allowed. */
 FERRY_API void ferry_image_free(ferry_image* image);
 
-/* Resizes, crops and normalises the picture into input 0 by the blob's recipe. A model whose recipe has no resize (image
- * to image) is resized to the picture's size. */
+/* Resizes, crops and normalises the picture into input 0 by the blob's recipe. A model whose recipe has no resize
+ * (image to image) is resized to the picture's size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image);
 
 typedef struct ferry_class {
@@ -53,9 +53,9 @@ typedef struct ferry_class {
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes,
                                                                  size_t* count);
 
-/* The picture's embedding of the last run: pooled features, divided by their length where the model says so. *count: room
- * on entry, how many numbers there are on return; too little room is FERRY_INVALID_ARGUMENT. `embedding` NULL: only
- * *count is written. */
+/* The picture's embedding of the last run: pooled features, divided by their length where the model says so. *count:
+ * room on entry, how many numbers there are on return; too little room is FERRY_INVALID_ARGUMENT. `embedding` NULL:
+ * only *count is written. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count);
 
 /* Image to image, whole: tiles the picture (overlapping by the blob's halo, so that no seam shows), runs each tile and

@@ -40,8 +40,8 @@
 extern "C" {
 #endif
 
-/* A device of the app's. All of it outlives the ferry_gpu and every session that uses it. No feature and no extension needs
- * to be enabled. */
+/* A device of the app's. All of it outlives the ferry_gpu and every session that uses it. No feature and no extension
+ * needs to be enabled. */
 typedef struct ferry_vulkan_device {
   size_t struct_size; /* set by the caller: sizeof(ferry_vulkan_device) */
   VkInstance instance;
@@ -50,8 +50,8 @@ typedef struct ferry_vulkan_device {
   VkQueue queue; /* of a family that computes */
   uint32_t queue_family;
   PFN_vkGetInstanceProcAddr get_instance_proc_addr;
-  /* Called around every vkQueueSubmit(), from whatever thread runs a session. NULL, both: nobody else uses the queue while
-   * a session is made, resized, bound or run. */
+  /* Called around every vkQueueSubmit(), from whatever thread runs a session. NULL, both: nobody else uses the queue
+   * while a session is made, resized, bound or run. */
   void (*lock_queue)(void* user);
   void (*unlock_queue)(void* user);
   void* user;
@@ -64,13 +64,13 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_open_vulkan(const ferry_vulkan_
 /* Sessions that use it may still be open: what belongs to the device goes with the last of them. NULL is allowed. */
 FERRY_API void ferry_gpu_close(ferry_gpu* gpu);
 
-/* Input or output `index` lies in a buffer of the app's from now on, not in host memory: float32, channels last, no padding.
- * VK_NULL_HANDLE: in host memory again; so it is after a resize, too. The buffer has VK_BUFFER_USAGE_STORAGE_BUFFER_BIT and
- * belongs to the queue's family; `offset` is a multiple of minStorageBufferOffsetAlignment; `bytes` are at least the
- * tensor's. The command buffer is recorded anew: bind once, not in every frame. A session that has anything bound does not
- * go over to the CPU when its GPU is lost: its runs fail with FERRY_GPU_LOST.
- * FERRY_INVALID_ARGUMENT: the session was made without options.gpu, or the range does not fit. FERRY_GPU_UNAVAILABLE: the
- * session is on the CPU. FERRY_UNSUPPORTED: an operator at that tensor runs on the CPU. */
+/* Input or output `index` lies in a buffer of the app's from now on, not in host memory: float32, channels last, no
+ * padding. VK_NULL_HANDLE: in host memory again; so it is after a resize, too. The buffer has
+ * VK_BUFFER_USAGE_STORAGE_BUFFER_BIT and belongs to the queue's family; `offset` is a multiple of
+ * minStorageBufferOffsetAlignment; `bytes` are at least the tensor's. The command buffer is recorded anew: bind once,
+ * not in every frame. A session that has anything bound does not go over to the CPU when its GPU is lost: its runs fail
+ * with FERRY_GPU_LOST. FERRY_INVALID_ARGUMENT: the session was made without options.gpu, or the range does not fit.
+ * FERRY_GPU_UNAVAILABLE: the session is on the CPU. FERRY_UNSUPPORTED: an operator at that tensor runs on the CPU. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_bind_vulkan_input(ferry_session* session, size_t index,
                                                                        VkBuffer buffer, VkDeviceSize offset,
                                                                        VkDeviceSize bytes);
@@ -90,10 +90,10 @@ typedef struct ferry_vulkan_submit {
   VkFence fence; /* signalled when the run is done; may be VK_NULL_HANDLE */
 } ferry_vulkan_submit;
 
-/* Submits a run and returns without waiting for it. `submit` NULL: nothing to wait for, nothing to signal. Buffers that are
- * bound are ordered against everything else on the queue; inputs in host memory are read before this returns; outputs in
- * host memory are there after ferry_session_wait(). Every call on the session but ferry_session_cancel(), the next
- * submission too, waits for the run first. FERRY_UNSUPPORTED: an operator of the network runs on the CPU. */
+/* Submits a run and returns without waiting for it. `submit` NULL: nothing to wait for, nothing to signal. Buffers that
+ * are bound are ordered against everything else on the queue; inputs in host memory are read before this returns;
+ * outputs in host memory are there after ferry_session_wait(). Every call on the session but ferry_session_cancel(),
+ * the next submission too, waits for the run first. FERRY_UNSUPPORTED: an operator of the network runs on the CPU. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_submit_vulkan(ferry_session* session,
                                                                    const ferry_vulkan_submit* submit);
 

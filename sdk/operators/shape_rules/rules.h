@@ -1,5 +1,5 @@
-// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, norms.cc, attention.cc,
-// movement.cc, indices.cc and states.cc hold them.
+// What the rules of several operators share. Each operator has one rule; windows.cc, arithmetic.cc, norms.cc,
+// attention.cc, movement.cc, indices.cc and states.cc hold them.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +36,8 @@ int32_t at(const flatbuffers::Vector<int32_t>* list, int i);
 Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output);
 Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape);
 
-// `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the output's
-// shape; of an operator that may have several outputs, `output` begins a list of so many.
+// `op` is the operator's name, for messages; parameters are checked and *output, which comes empty, becomes the
+// output's shape; of an operator that may have several outputs, `output` begins a list of so many.
 #define FERRY_RULE(Type, ...) Status rule(const char* op, const fbs::Type& p, Shapes inputs, Shape* output);
 FERRY_OPERATORS_ON_GPU(FERRY_RULE)
 FERRY_OPERATORS_ON_CPU(FERRY_RULE)
