@@ -10,9 +10,9 @@ namespace ferry {
 namespace {
 
 template <typename T>
-Constant hold(std::vector<T> values) {
+Constant hold_any(std::vector<T> values) {
   auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  return {owner, std::as_bytes(std::span(*owner))};
+  return {.owner = owner, .bytes = std::as_bytes(std::span(*owner))};
 }
 
 template <typename T>
@@ -38,6 +38,9 @@ fbs::DType held_as(fbs::DType source) {
 }
 
 }  // namespace
+
+Constant hold(std::vector<double> values) { return hold_any(std::move(values)); }
+Constant hold(std::vector<float> values) { return hold_any(std::move(values)); }
 
 Shape Tensor::shape() const { return graph->shape(index); }
 fbs::DType Tensor::dtype() const { return graph->dtype(index); }
@@ -112,9 +115,9 @@ std::vector<StateShape> Graph::state_shapes() const {
 
 Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
   const size_t want = static_cast<size_t>(shape.elements()) * dtype_size(dtype);
-  if (data.bytes.size() != want)
+  if (data.byte_count() != want)
     fail("constant '%s' of shape %s has %zu bytes, expected %zu", name.c_str(), to_string(shape).c_str(),
-         data.bytes.size(), want);
+         data.byte_count(), want);
   constants_.push_back(std::move(data));
   return {this, add_tensor(name, dtype, shape, static_cast<uint32_t>(constants_.size() - 1))};
 }
@@ -149,12 +152,12 @@ Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
 }
 
 Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values) {
-  return add_constant(name, fbs::DType::Int32, shape, hold(std::move(values)));
+  return add_constant(name, fbs::DType::Int32, shape, hold_any(std::move(values)));
 }
 
 void Graph::make_constant(int tensor, std::vector<double> values) {
   if (at(tensor).dtype == fbs::DType::Int32) {
-    constants_.push_back(hold(std::vector<int32_t>(values.begin(), values.end())));
+    constants_.push_back(hold_any(std::vector<int32_t>(values.begin(), values.end())));
   } else {
     constants_.push_back(hold(std::move(values)));
     at(tensor).dtype = fbs::DType::Float64;
@@ -195,19 +198,29 @@ Shape Graph::shape(int tensor) const {
 
 fbs::DType Graph::dtype(int tensor) const { return held_as(at(tensor).dtype); }
 
-const Constant& Graph::constant(int tensor) const { return constants_[at(tensor).buffer]; }
+const Constant& Graph::source(int tensor) const { return constants_[at(tensor).buffer]; }
 
-std::vector<double> Graph::values(int tensor) const {
-  const auto bytes = constant(tensor).bytes;
-  switch (at(tensor).dtype) {
+Constant Graph::constant(int tensor) const {
+  const Constant& stored = source(tensor);
+  return stored.compute ? stored.compute() : stored;
+}
+
+std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const std::string& name) {
+  const Constant constant = stored.compute ? stored.compute() : stored;
+  const auto bytes = constant.bytes;
+  switch (dtype) {
     case fbs::DType::Float32: return widen<float>(bytes);
     case fbs::DType::Float64: return widen<double>(bytes);
     case fbs::DType::Int8: return widen<int8_t>(bytes);
     case fbs::DType::UInt8: return widen<uint8_t>(bytes);
     case fbs::DType::Int32: return widen<int32_t>(bytes);
     case fbs::DType::Int64: return widen<int64_t>(bytes);
-    default: fail("constant '%s': no widening from %s", at(tensor).name.c_str(), EnumNameDType(at(tensor).dtype));
+    default: fail("constant '%s': no widening from %s", name.c_str(), EnumNameDType(dtype));
   }
+}
+
+std::vector<double> Graph::values(int tensor) const {
+  return values_of(source(tensor), at(tensor).dtype, at(tensor).name);
 }
 
 SerializedOp::SerializedOp(const fbs::OperatorT& op) { builder_.Finish(fbs::CreateOperator(builder_, &op)); }

@@ -2,6 +2,7 @@
 // lies outside the flatbuffer.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,12 +34,24 @@ struct State {
   uint32_t index = 0;  // in the graph's states
 };
 
-// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector). During conversion constants may be
-// Float64, so that folding is exact; packing narrows them to what --weights asks for.
+// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector), or how to compute them when they are
+// asked for: a graph need not hold what follows from its checkpoint. During conversion constants may be Float64, so that
+// folding is exact; packing narrows them to what --weights asks for.
 struct Constant {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
+  std::function<void()> done = {};         // not empty: the bytes will not be read again soon, their memory may go
+  std::function<Constant()> compute = {};  // not empty: gives `size` bytes, the same ones each time
+  size_t size = 0;
+
+  size_t byte_count() const { return compute ? size : bytes.size(); }
 };
+
+// The bytes of these values.
+Constant hold(std::vector<double> values);
+Constant hold(std::vector<float> values);
+// A constant's elements, widened to double. `name`: for messages.
+std::vector<double> values_of(const Constant& constant, fbs::DType dtype, const std::string& name);
 
 class Graph {
  public:
@@ -92,7 +105,11 @@ class Graph {
   // Int32, or Float32, which constants of any precision count as.
   fbs::DType dtype(int tensor) const;
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
-  const Constant& constant(int tensor) const;
+  // Computed, where it is one that is computed when asked for.
+  Constant constant(int tensor) const;
+  // Not computed: what constants that follow from it keep.
+  const Constant& source(int tensor) const;
+  size_t constant_bytes(int tensor) const { return source(tensor).byte_count(); }
   // A constant's elements, widened to double.
   std::vector<double> values(int tensor) const;
   fbs::TensorT& at(int tensor) { return *table.tensors[static_cast<size_t>(tensor)]; }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "sdk/model/dtype.h"
+#include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
 
@@ -40,20 +41,29 @@ void store(std::byte* to, size_t i, T value) {
   std::memcpy(to + i * sizeof value, &value, sizeof value);
 }
 
-// Stores a constant as `dtype`. What that cannot say is an error, not an infinity.
-void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, std::byte* to) {
-  if (dtype == tensor.dtype) {
-    if (!from.empty()) std::memcpy(to, from.data(), from.size());
-    return;
-  }
+// Takes the bytes of a blob in their order.
+using Sink = std::function<void(std::span<const std::byte>)>;
+
+// Gives a constant's elements as `dtype`. What that cannot say is an error, not an infinity.
+void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, const Sink& sink) {
+  if (dtype == tensor.dtype) return sink(from);
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
-  for (size_t i = 0; i < from.size() / dtype_size(tensor.dtype); ++i) {
-    const double value = wide ? load<double>(from.data(), i) : load<float>(from.data(), i);
-    const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
-                           : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
-    if (std::isfinite(value) && !fits)
-      fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), i, value, half ? "float16" : "float32");
-    half ? store(to, i, to_half(value)) : store(to, i, static_cast<float>(value));
+  constexpr size_t kAtOnce = 1 << 16;
+  const size_t count = from.size() / dtype_size(tensor.dtype), size = dtype_size(dtype);
+  std::vector<std::byte> part;
+  for (size_t begin = 0; begin < count; begin += kAtOnce) {
+    const size_t elements = std::min(count - begin, kAtOnce);
+    part.resize(elements * size);
+    for (size_t i = 0; i < elements; ++i) {
+      const double value = wide ? load<double>(from.data(), begin + i) : load<float>(from.data(), begin + i);
+      const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
+                             : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+      if (std::isfinite(value) && !fits)
+        fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), begin + i, value,
+             half ? "float16" : "float32");
+      half ? store(part.data(), i, to_half(value)) : store(part.data(), i, static_cast<float>(value));
+    }
+    sink(part);
   }
 }
 
@@ -81,55 +91,64 @@ std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& opti
 
 // A constant on its way into the data section.
 struct Segment {
-  const fbs::TensorT* tensor;  // as the graph has it
-  std::span<const std::byte> bytes;
+  int tensor;        // of the graph
   fbs::DType dtype;  // as the blob will have it
-  size_t offset;
+  size_t size;       // there
 };
 
-std::vector<std::byte> serialize(const fbs::GraphT& model) {
-  flatbuffers::FlatBufferBuilder builder(1 << 20);
-  fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &model));
-  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
-  return {bytes.begin(), bytes.end()};
-}
+size_t padded(size_t size) { return round_up(size + kExtraBytes); }
 
-}  // namespace
-
-std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
-  const std::vector<fbs::DType> types = stored_types(graph, options);
-  fbs::GraphT model = graph.table;
+// What a graph becomes: the flatbuffer's table, and the constants in the order of the data section.
+struct Layout {
+  fbs::GraphT table;
   std::vector<Segment> segments;
-  model.buffers.clear();
-  model.buffers.push_back(std::make_unique<fbs::BufferT>());
-  std::vector<uint32_t> renumbered;  // by the graph's buffer: tensors that share one go on sharing it
   size_t data_bytes = 0;
-  for (size_t i = 0; i < model.tensors.size(); ++i) {
-    fbs::TensorT& tensor = *model.tensors[i];
+};
+
+Layout layout_of(const Graph& graph, const PackOptions& options) {
+  const std::vector<fbs::DType> types = stored_types(graph, options);
+  Layout out{.table = graph.table, .segments = {}};
+  fbs::GraphT& table = out.table;
+  table.buffers.clear();
+  table.buffers.push_back(std::make_unique<fbs::BufferT>());
+  std::vector<uint32_t> renumbered;  // by the graph's buffer: tensors that share one go on sharing it
+  for (size_t i = 0; i < table.tensors.size(); ++i) {
+    fbs::TensorT& tensor = *table.tensors[i];
     if (tensor.buffer == 0) continue;
     if (renumbered.size() <= tensor.buffer) renumbered.resize(tensor.buffer + 1);
     uint32_t& buffer = renumbered[tensor.buffer];
     if (buffer == 0) {
-      buffer = static_cast<uint32_t>(model.buffers.size());
-      const auto bytes = graph.constant(static_cast<int>(i)).bytes;
-      segments.push_back({graph.table.tensors[i].get(), bytes, types[i], data_bytes});
+      buffer = static_cast<uint32_t>(table.buffers.size());
+      const int index = static_cast<int>(i);
       auto entry = std::make_unique<fbs::BufferT>();
-      entry->offset = data_bytes;
-      entry->size = bytes.size() / dtype_size(tensor.dtype) * dtype_size(types[i]);
-      data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
-      model.buffers.push_back(std::move(entry));
+      entry->offset = out.data_bytes;
+      entry->size = graph.constant_bytes(index) / dtype_size(tensor.dtype) * dtype_size(types[i]);
+      out.segments.push_back({index, types[i], entry->size});
+      out.data_bytes += padded(entry->size);
+      table.buffers.push_back(std::move(entry));
     }
     tensor.buffer = buffer;
     tensor.dtype = types[i];
   }
-
-  std::vector<std::byte> data(data_bytes);  // zeros: the padding
-  for (const Segment& s : segments) store_constant(*s.tensor, s.bytes, s.dtype, data.data() + s.offset);
-  return assemble(model, data);
+  return out;
 }
 
-std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::byte> data) {
-  const std::vector<std::byte> flat = serialize(model);
+void write_zeros(size_t count, const Sink& sink) { sink(std::vector<std::byte>(count)); }
+
+void write_segments(const Graph& graph, const Layout& layout, const Sink& sink) {
+  for (const Segment& segment : layout.segments) {
+    const Constant constant = graph.constant(segment.tensor);
+    write_constant(graph.at(segment.tensor), constant.bytes, segment.dtype, sink);
+    write_zeros(padded(segment.size) - segment.size, sink);
+    if (constant.done) constant.done();
+  }
+}
+
+// All that stands before the data section.
+void write_head(const fbs::GraphT& table, size_t data_bytes, const Sink& sink) {
+  flatbuffers::FlatBufferBuilder builder(1 << 20);
+  fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &table));
+  const auto flat = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
   header.version = BlobHeader::kVersion;
@@ -137,17 +156,80 @@ std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::b
   header.graph_offset = sizeof header;
   header.graph_bytes = flat.size();
   header.data_offset = round_up(sizeof header + flat.size());
-  header.data_bytes = data.size();
+  header.data_bytes = data_bytes;
+  sink(std::as_bytes(std::span(&header, 1)));
+  sink(flat);
+  write_zeros(header.data_offset - sizeof header - flat.size(), sink);
+}
 
-  std::vector<std::byte> blob(header.data_offset + data.size());
-  std::memcpy(blob.data(), &header, sizeof header);
-  std::memcpy(blob.data() + header.graph_offset, flat.data(), flat.size());
-  std::copy(data.begin(), data.end(), blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset));
+Sink append_to(std::vector<std::byte>* blob) {
+  return [blob](std::span<const std::byte> bytes) { blob->insert(blob->end(), bytes.begin(), bytes.end()); };
+}
 
-  const fbs::Graph* verified = nullptr;
-  std::span<const std::byte> verified_data;
-  if (Status status = verify(blob, &verified, &verified_data); !status.ok())
+Sink append_to(NewFile* file) {
+  return [file](std::span<const std::byte> bytes) { file->write(bytes); };
+}
+
+struct Parts {
+  const fbs::Graph* graph = nullptr;
+  std::span<const std::byte> data;
+};
+
+Parts verified(std::span<const std::byte> blob) {
+  Parts parts;
+  if (Status status = verify(blob, &parts.graph, &parts.data); !status.ok())
     fail("the converted graph is inconsistent: %s", status.message().c_str());
+  return parts;
+}
+
+std::unique_ptr<Mapping> mapped(const NewFile& file) {
+  std::unique_ptr<Mapping> mapping;
+  if (Status status = Mapping::map_path(file.path().c_str(), &mapping); !status.ok())
+    fail("%s: %s", file.path().c_str(), status.message().c_str());
+  return mapping;
+}
+
+}  // namespace
+
+uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
+                   const Certify& certify) {
+  const Layout layout = layout_of(graph, options);
+  NewFile file(path);
+  write_head(layout.table, layout.data_bytes, append_to(&file));
+  write_segments(graph, layout, append_to(&file));
+  const std::unique_ptr<Mapping> blob = mapped(file);
+  const Parts parts = verified(blob->bytes());
+  if (!certify) {
+    file.keep();
+    return blob->bytes().size();
+  }
+  // Another flatbuffer before the same data.
+  fbs::GraphT table;
+  parts.graph->UnPackTo(&table);
+  table.certificate = certify(file.path());
+  NewFile certified(path);
+  write_head(table, parts.data.size(), append_to(&certified));
+  certified.write(parts.data);
+  const std::unique_ptr<Mapping> certified_blob = mapped(certified);
+  verified(certified_blob->bytes());
+  certified.keep();
+  return certified_blob->bytes().size();
+}
+
+std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
+  const Layout layout = layout_of(graph, options);
+  std::vector<std::byte> blob;
+  write_head(layout.table, layout.data_bytes, append_to(&blob));
+  write_segments(graph, layout, append_to(&blob));
+  verified(blob);
+  return blob;
+}
+
+std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data) {
+  std::vector<std::byte> blob;
+  write_head(table, data.size(), append_to(&blob));
+  blob.insert(blob.end(), data.begin(), data.end());
+  verified(blob);
   return blob;
 }
 
