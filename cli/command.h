@@ -18,6 +18,7 @@ void add_convert(CLI::App& ferry, int* exit_code);
 void add_inspect(CLI::App& ferry, int* exit_code);
 void add_verify(CLI::App& ferry, int* exit_code);
 void add_run(CLI::App& ferry, int* exit_code);
+void add_pack(CLI::App& ferry, int* exit_code);
 void add_bench(CLI::App& ferry, int* exit_code);
 void add_devices(CLI::App& ferry, int* exit_code);
 

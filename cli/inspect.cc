@@ -13,7 +13,7 @@ namespace ferry::cli {
 namespace {
 
 struct Options {
-  std::string model;
+  std::string model, graph;
   BackendOptions backend;
   std::vector<std::string> shapes;
   bool json = false, ops = false;
@@ -183,10 +183,37 @@ void print_gpu(const Options& o, const Plan& plan) {
   }
 }
 
+std::vector<std::string> graph_names(const Model& model) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < model.graph_count(); ++i) names.push_back(model.graph_name(i));
+  return names;
+}
+
+std::string bound_of(const fbs::State& state) {
+  return shape_text(std::vector<int64_t>(state.shape()->begin(), state.shape()->end()));
+}
+
+void print_states(const Model& model) {
+  const auto* states = model.root().states();
+  constexpr unsigned kShown = 4;
+  for (unsigned i = 0; states && i < states->size() && i <= kShown; ++i) {
+    const fbs::State& state = *states->Get(i);
+    if (i == kShown) {
+      std::printf("%-12s  and %u more\n", "", states->size() - kShown);
+    } else {
+      std::printf("%-12s  %s, up to %s along dimension %d\n", i == 0 ? "state" : "", text_of(state.name()).c_str(),
+                  bound_of(state).c_str(), state.axis());
+    }
+  }
+}
+
 void print_text(const Options& o, const Summary& s, const ModelHandle& model, const Plan& plan) {
   const fbs::Graph& graph = s.model->graph();
-  const fbs::Provenance* from = graph.provenance();
+  const fbs::Provenance* from = s.model->root().provenance();
   std::printf("%-12s  %s\n", "model", ferry_model_name(model.get()));
+  if (const std::vector<std::string> names = graph_names(*s.model); names.size() > 1)
+    std::printf("%-12s  %zu over the same weights: %s (--graph NAME)\n", "graphs", names.size(),
+                join(names, ", ").c_str());
   if (from) {
     std::printf("%-12s  %s (%s, %s)\n", "network", text_of(from->variant()).c_str(), text_of(from->family()).c_str(),
                 text_of(from->framework()).c_str());
@@ -205,10 +232,14 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
   }
   std::printf("%-12s  %s, of it %s weights\n", "file", bytes_text(s.file_bytes).c_str(),
               bytes_text(s.weight_bytes).c_str());
+  for (unsigned i = 0; graph.packed() && i < graph.packed()->size(); ++i)
+    std::printf("%-12s  for %s, %s\n", i == 0 ? "packed" : "", text_of(graph.packed()->Get(i)->target()).c_str(),
+                bytes_text(s.model->segment(graph.packed()->Get(i)->buffer()).size()).c_str());
   std::printf("%-12s  %s parameters, %s multiply-adds\n", "size", grouped(s.parameters).c_str(),
               scaled(static_cast<double>(s.macs)).c_str());
   print_ports("input", *graph.inputs(), ports(model, ferry_model_input_count(model.get()), ferry_model_input));
   print_ports("output", *graph.outputs(), ports(model, ferry_model_output_count(model.get()), ferry_model_output));
+  print_states(*s.model);
   std::printf("%-12s  %s\n", "preprocess", preprocess_text(graph.preprocess()).c_str());
   std::printf("%-12s  %s\n", "task", task_text(graph).c_str());
   if (plan.problem.empty()) {
@@ -283,7 +314,15 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
   const fbs::Graph& graph = s.model->graph();
   nlohmann::json j;
   j["name"] = ferry_model_name(model.get());
-  if (const fbs::Provenance* from = graph.provenance()) {
+  j["graphs"] = graph_names(*s.model);
+  j["states"] = nlohmann::json::array();
+  for (unsigned i = 0; s.model->root().states() && i < s.model->root().states()->size(); ++i) {
+    const fbs::State& state = *s.model->root().states()->Get(i);
+    j["states"].push_back({{"name", text_of(state.name())},
+                           {"shape", std::vector<int32_t>(state.shape()->begin(), state.shape()->end())},
+                           {"axis", state.axis()}});
+  }
+  if (const fbs::Provenance* from = s.model->root().provenance()) {
     nlohmann::json options = nlohmann::json::array();
     for (unsigned i = 0; from->options() && i < from->options()->size(); ++i) {
       options.push_back(from->options()->Get(i)->str());
@@ -304,6 +343,10 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
                         {"library", text_of(c->library())},
                         {"stages", c->stages() ? c->stages()->size() : 0}};
   }
+  j["packed"] = nlohmann::json::array();
+  for (unsigned i = 0; graph.packed() && i < graph.packed()->size(); ++i)
+    j["packed"].push_back({{"target", text_of(graph.packed()->Get(i)->target())},
+                           {"bytes", s.model->segment(graph.packed()->Get(i)->buffer()).size()}});
   j["file_bytes"] = s.file_bytes;
   j["weight_bytes"] = s.weight_bytes;
   j["parameters"] = s.parameters;
@@ -361,8 +404,8 @@ int inspect(const Options& o) {
 #if defined(FERRY_HAS_ONNX)
   if (o.model.ends_with(".onnx")) return inspect_onnx(o.model, o.shapes, o.json);
 #endif
-  const Summary summary = summarize(o.model);
-  const ModelHandle model = open_model(o.model);
+  const Summary summary = summarize(o.model, o.graph);
+  const ModelHandle model = open_model(o.model, o.graph);
   const Plan plan = make_plan(o, summary, model);
   (o.json ? print_json : print_text)(o, summary, model, plan);
   return kDone;
@@ -388,6 +431,8 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
   app.add_option("--shape", o->shapes,
                  "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
       .type_name("NAME=SIZES");
+  app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")
+      .type_name("NAME");
   app.add_flag("--json", o->json, "All of it as JSON");
   app.add_flag("--ops", o->ops, "List the operators");
   add_backend_options(app, &o->backend, Tuning::No);

@@ -29,7 +29,7 @@ int run(const RunOptions& o) {
   if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
 
-  const ModelHandle model = open_model(o.model);
+  const ModelHandle model = open_model(o.model, o.graph);
   ferry_session_options options = session_options(o.threads);
   options.all_taps = o.taps;
   set_backend(o.backend, &options);
@@ -67,6 +67,8 @@ void add_run(CLI::App& ferry, int* exit_code) {
       .type_name("FILE");
   app.add_option("--tensors", o->tensors, "Inputs from a safetensors file").type_name("FILE");
   app.add_option("--save", o->save, "Outputs to a safetensors file").type_name("FILE");
+  app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")
+      .type_name("NAME");
   app.add_flag("--taps", o->taps, "Save every tap of the blob too");
   app.add_option("--top", o->top, "Classes to print; 0: as many as the blob says").type_name("N").capture_default_str();
   app.add_option("--tile", o->tile, "Side of the tiles of a large picture; 0: automatic")

@@ -8,7 +8,7 @@
 namespace ferry::cli {
 
 struct RunOptions {
-  std::string model, picture, output, tensors, save;
+  std::string model, graph, picture, output, tensors, save;
   BackendOptions backend;
   int threads = 0, top = 0, tile = 0;
   bool taps = false;

@@ -25,9 +25,12 @@ ferry_session_options session_options(int threads) {
   return options;
 }
 
-ModelHandle open_model(const std::string& path) {
+ModelHandle open_model(const std::string& path, const std::string& graph) {
   ferry_model* model = nullptr;
   check(ferry_model_open(path.c_str(), &model));
+  ModelHandle first(model);
+  if (graph.empty()) return first;
+  check(ferry_model_open_graph(first.get(), graph.c_str(), &model));
   return ModelHandle(model);
 }
 

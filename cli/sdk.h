@@ -31,7 +31,8 @@ inline void check(const Status& status) {
 
 // Initialised, for so many threads.
 ferry_session_options session_options(int threads);
-ModelHandle open_model(const std::string& path);
+// `graph`: of the blob, by name; "": the first.
+ModelHandle open_model(const std::string& path, const std::string& graph = "");
 SessionHandle create_session(const ModelHandle& model, const ferry_session_options& options);
 
 // Where sessions run: --backend, --precision, --device, and --tune where the command has it.

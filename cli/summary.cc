@@ -25,13 +25,17 @@ uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape
   return static_cast<uint64_t>(macs);
 }
 
-Summary summarize(const std::string& path) {
+Summary summarize(const std::string& path, const std::string& name) {
   Summary s;
-  check(Model::open(path.c_str(), &s.model));
+  std::shared_ptr<Model> first;
+  check(Model::open(path.c_str(), &first));
+  size_t index = 0;
+  if (!name.empty()) check(first->find_graph(name.c_str(), &index));
+  check(first->open_graph(index, &s.model));
   const Model& model = *s.model;
   const fbs::Graph& graph = model.graph();
   s.file_bytes = std::filesystem::file_size(path);
-  for (const fbs::Buffer* buffer : *graph.buffers()) s.weight_bytes += buffer->size();
+  for (const fbs::Buffer* buffer : *model.root().buffers()) s.weight_bytes += buffer->size();
   for (int i = 0; i < static_cast<int>(graph.tensors()->size()); ++i) {
     if (model.is_constant(i)) {
       s.parameters += elements(model, i);

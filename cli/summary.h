@@ -21,7 +21,7 @@ struct OpSummary {
 };
 
 struct Summary {
-  std::shared_ptr<Model> model;
+  std::shared_ptr<const Model> model;
   uint64_t file_bytes = 0;
   uint64_t weight_bytes = 0;
   uint64_t parameters = 0;        // elements of all constants
@@ -34,7 +34,7 @@ struct Summary {
 // Multiplications with addition of an operator, where it is a convolution or a linear. `shape_of`: of a tensor.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape_of);
 
-// Opens and verifies the blob. Throws Error with the library's sentence.
-Summary summarize(const std::string& path);
+// Opens and verifies the blob, and counts its graph of that name; "": the first. Throws Error with the library's sentence.
+Summary summarize(const std::string& path, const std::string& graph = "");
 
 }  // namespace ferry::cli

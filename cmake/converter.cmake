@@ -25,6 +25,7 @@ foreach(room ferry_checkpoint ferry_reference ferry_pack ferry_recipes)
   endif()
 endforeach()
 target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
+target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
 add_library(ferry_tools INTERFACE) # all of these
 target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_pack ferry_reference ferry_checkpoint ferry_graph ferry_core)
 

@@ -29,15 +29,17 @@ def enumerator(name):
     return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
+# Which word of an instruction is the identifier of its result, the one before being its type, by opcodes from first to last;
+# 0: it has none. Of all others the second. The first range that fits counts; sdk/gpu/shaders.cc reads the same list.
+RESULT_WORDS = [
+    (11, 11, 1), (19, 39, 1), (248, 248, 1),  # OpExtInstImport, OpType..., OpLabel
+    (14, 18, 0), (62, 62, 0), (71, 72, 0), (224, 224, 0),  # OpMemoryModel to OpCapability, OpStore, OpDecorate..., OpControlBarrier
+    (246, 0xFFFF, 0),  # merges and branches
+]
+
+
 def result_word(opcode):
-    """Which word of an instruction is the identifier of its result, the one before being its type; 0: it has none.
-    sdk/gpu/shaders.cc has the same."""
-    if opcode == 11 or 19 <= opcode <= 39 or opcode == 248:  # OpExtInstImport, OpType..., OpLabel
-        return 1
-    # OpMemoryModel to OpCapability, OpStore, OpDecorate, OpMemberDecorate, OpControlBarrier, merges and branches
-    if 14 <= opcode <= 18 or opcode in (62, 71, 72, 224) or opcode >= 246:
-        return 0
-    return 2
+    return next((word for first, last, word in RESULT_WORDS if first <= opcode <= last), 2)
 
 
 def split(modules):
@@ -98,6 +100,9 @@ namespace {{
 constexpr size_t kUnpackedBytes = {len(everything)};
 constexpr uint32_t kModuleEnds[] = {{{", ".join(map(str, ends))}}};  // in words
 constexpr size_t kStreamWords[] = {{{", ".join(str(len(s)) for s in streams)}}};
+constexpr struct {{
+  uint16_t first, last, word;
+}} kResultWords[] = {{{", ".join(f"{{{first}, {last}, {word}}}" for first, last, word in RESULT_WORDS)}}};
 constexpr uint8_t kPacked[] = {{
 {",".join(chr(10) + line for line in lines).lstrip()}
 }};

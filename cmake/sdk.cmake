@@ -37,23 +37,26 @@ if(FERRY_GPU)
 endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-# The CPU engine's files that mark a kernel, FERRY_KERNEL or a target of its own, are compiled for speed, the rest of
-# them, which plan or hand rows to XNNPACK and memcpy, for size. Our own kernels are plain loops for the compiler to
-# vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no value
-# changes. First iterations of their own cost bytes only.
-set(kernel_options -O3 -fno-trapping-math -fno-peel-loops)
+# The CPU engine's files with kernels are compiled for speed, the rest of them, which plan or hand rows to XNNPACK and memcpy,
+# for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
+# compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
+# value changes. First iterations of their own cost bytes only.
+set(kernel_options -fno-trapping-math -fno-peel-loops)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND kernel_options -mprefer-vector-width=512) # where a kernel's AVX-512 clone runs; gcc would take half
 endif()
+set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d resize2d rotary_embedding unary winograd)
+set(kernels_of_short_loops binary reduce) # many, which -O3 writes out in versions
 ferry_sources(cpu_sources sdk/cpu/*.cc)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${cpu_sources})
 foreach(source IN LISTS cpu_sources)
-  file(STRINGS "${source}" kernels REGEX "FERRY_KERNEL|gnu::target" LIMIT_COUNT 1)
-  if(kernels)
-    set(options ${kernel_options})
-    if(source MATCHES "/(binary|reduce).cc$") # many short loops, which -O3 writes out in versions
-      list(TRANSFORM options REPLACE "^-O3$" "-O2;-ftree-vectorize;-fvect-cost-model=dynamic")
-    endif()
+  get_filename_component(name "${source}" NAME_WE)
+  if(name IN_LIST kernels OR name IN_LIST kernels_of_short_loops)
+    set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS FERRY_HOT=1)
+  endif()
+  if(name IN_LIST kernels)
+    set(options -O3 ${kernel_options})
+  elseif(name IN_LIST kernels_of_short_loops)
+    set(options -O2 -ftree-vectorize -fvect-cost-model=dynamic ${kernel_options})
   else()
     set(options -Os)
   endif()

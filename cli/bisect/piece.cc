@@ -12,7 +12,7 @@ namespace ferry::bisect {
 std::vector<int> Source::producers() const {
   std::vector<int> out(model->tensors.size(), -1);
   for (size_t i = 0; i < model->operators.size(); ++i)
-    out[static_cast<size_t>(model->operators[i]->outputs.front())] = static_cast<int>(i);
+    for (int output : model->operators[i]->outputs) out[static_cast<size_t>(output)] = static_cast<int>(i);
   return out;
 }
 
@@ -49,9 +49,8 @@ Values compute(const Piece& piece, const Values* former, size_t from) {
   Values out;
   for (size_t i = 0; i < piece.operators.size(); ++i) {
     const fbs::OperatorT& op = piece.operators[i];
-    const int output = op.outputs.front();
     if (former != nullptr && i < from) {
-      out[output] = former->at(output);
+      for (int output : op.outputs) out[output] = former->at(output);
       continue;
     }
     std::vector<const Array*> inputs;
@@ -60,7 +59,8 @@ Values compute(const Piece& piece, const Values* former, size_t from) {
       inputs.push_back(computed != out.end() ? &computed->second : &piece.known.at(input));
     }
     const SerializedOp serialized(op);
-    out[output] = reference::compute(*serialized, inputs);
+    const std::vector<Array> outputs = reference::compute_all(*serialized, inputs);
+    for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
   }
   return out;
 }

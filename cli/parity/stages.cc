@@ -26,7 +26,8 @@ class Slicer {
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
     for (unsigned i = 0; i < graph.operators()->size(); ++i)
-      writer_[static_cast<size_t>(graph.operators()->Get(i)->outputs()->Get(0))] = static_cast<int>(i);
+      for (int tensor : *graph.operators()->Get(i)->outputs())
+        writer_[static_cast<size_t>(tensor)] = static_cast<int>(i);
     for (const FixtureInput& input : fixture.inputs) inputs_[input.name] = &input;
     for (const fbs::Port* port : *graph.inputs()) ports_[static_cast<int>(port->tensor())] = port;
     for (const auto* list : {graph.outputs(), graph.taps()}) {
@@ -76,8 +77,10 @@ class Slicer {
     for (const fbs::Operator* op : *graph.operators()) {
       std::vector<Shape> inputs;
       for (int tensor : *op->inputs()) inputs.push_back(shapes_[static_cast<size_t>(tensor)]);
-      const Status status = infer_shape(*op, inputs, &shapes_[static_cast<size_t>(op->outputs()->Get(0))]);
+      std::vector<Shape> outputs(op->outputs()->size());
+      const Status status = ferry::infer_shapes(*op, inputs, {}, outputs);
       if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().c_str());
+      for (unsigned i = 0; i < outputs.size(); ++i) shapes_[static_cast<size_t>(op->outputs()->Get(i))] = outputs[i];
     }
   }
 

@@ -1,6 +1,8 @@
 #include "converter/graph/graph.h"
 
+#include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "sdk/model/dtype.h"
 #include "sdk/operators/shape_rules.h"
@@ -130,29 +132,73 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
   return add_constant(name, fbs::DType::Float32, shape, hold(std::move(values)));
 }
 
-Tensor Graph::append(std::unique_ptr<fbs::OperatorT> op) {
+std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t outputs) {
   std::vector<Shape> shapes;
   std::vector<fbs::DType> types;
   for (int input : op->inputs) {
     shapes.push_back(shape(input));
     types.push_back(dtype(input));
   }
-  Shape output;
-  fbs::DType type{};
+  std::vector<Shape> output_shapes(outputs);
+  std::vector<fbs::DType> output_types(outputs);
   const SerializedOp serialized(*op);
   const std::vector<StateShape> states = state_shapes();
-  Status status = infer_shape(*serialized, shapes, &output, states);
-  if (status.ok()) status = infer_dtype(*serialized, types, &type);
+  Status status = infer_shapes(*serialized, shapes, states, output_shapes);
+  if (status.ok()) status = infer_dtypes(*serialized, types, output_types);
   if (status.ok()) status = check_state_type(*serialized, types, states);
   if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().c_str());
-  const int index = add_tensor(op->name, type, output, 0);
-  op->outputs.push_back(index);
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < outputs; ++i) {
+    tensors.push_back({this, add_tensor(op->name, output_types[i], output_shapes[i], 0)});
+    op->outputs.push_back(tensors.back().index);
+  }
   table.operators.push_back(std::move(op));
-  return {this, index};
+  return tensors;
 }
 
 Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values) {
   return add_constant(name, fbs::DType::Int32, shape, hold_any(std::move(values)));
+}
+
+void Graph::add_graph(Graph&& other) {
+  std::vector<uint32_t> states;  // by the other's
+  for (auto& state : other.table.states) {
+    const auto same = std::find_if(table.states.begin(), table.states.end(),
+                                   [&](const auto& mine) { return mine->name == state->name; });
+    states.push_back(static_cast<uint32_t>(same - table.states.begin()));
+    if (same == table.states.end()) {
+      table.states.push_back(std::move(state));
+    } else if ((*same)->shape != state->shape || (*same)->axis != state->axis || (*same)->dtype != state->dtype) {
+      fail("graph '%s' has a state '%s' of another shape or type than graph '%s'", other.table.name.c_str(),
+           state->name.c_str(), table.name.c_str());
+    }
+  }
+  other.table.states.clear();
+  for (auto& op : other.table.operators) {
+    if (auto* p = op->params.AsAppend()) p->state = states[p->state];
+    if (auto* p = op->params.AsPositions()) p->state = states[p->state];
+  }
+
+  using Place = std::tuple<const void*, size_t, fbs::DType>;
+  std::map<Place, uint32_t> known;
+  const auto place = [](const Constant& constant, const fbs::TensorT& tensor) {
+    const void* computed = constant.owner ? constant.owner.get() : &constant;
+    return Place(constant.compute ? computed : constant.bytes.data(), constant.byte_count(), tensor.dtype);
+  };
+  const auto note = [&](const fbs::GraphT& graph) {
+    for (const auto& tensor : graph.tensors)
+      if (tensor->buffer != 0) known.emplace(place(constants_[tensor->buffer], *tensor), tensor->buffer);
+  };
+  note(table);
+  for (const auto& graph : table.graphs) note(*graph);
+  for (auto& tensor : other.table.tensors) {
+    if (tensor->buffer == 0) continue;
+    const Constant& constant = other.constants_[tensor->buffer];
+    const auto [found, added] = known.emplace(place(constant, *tensor), static_cast<uint32_t>(constants_.size()));
+    if (added) constants_.push_back(constant);
+    tensor->buffer = found->second;
+  }
+  table.graphs.push_back(std::make_unique<fbs::GraphT>(std::move(other.table)));
 }
 
 void Graph::make_constant(int tensor, std::vector<double> values) {
@@ -198,15 +244,10 @@ Shape Graph::shape(int tensor) const {
 
 fbs::DType Graph::dtype(int tensor) const { return held_as(at(tensor).dtype); }
 
-const Constant& Graph::source(int tensor) const { return constants_[at(tensor).buffer]; }
-
-Constant Graph::constant(int tensor) const {
-  const Constant& stored = source(tensor);
-  return stored.compute ? stored.compute() : stored;
-}
+Constant Graph::constant(int tensor) const { return source(tensor).read(); }
 
 std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const std::string& name) {
-  const Constant constant = stored.compute ? stored.compute() : stored;
+  const Constant constant = stored.read();
   const auto bytes = constant.bytes;
   switch (dtype) {
     case fbs::DType::Float32: return widen<float>(bytes);

@@ -41,10 +41,12 @@ struct Constant {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
   std::function<void()> done = {};         // not empty: the bytes will not be read again soon, their memory may go
-  std::function<Constant()> compute = {};  // not empty: gives `size` bytes, the same ones each time
+  // Not empty: gives `size` bytes, the same ones each time. What has the same `owner`, if any, gives the same.
+  std::function<Constant()> compute = {};
   size_t size = 0;
 
   size_t byte_count() const { return compute ? size : bytes.size(); }
+  Constant read() const { return compute ? compute() : *this; }
 };
 
 // The bytes of these values.
@@ -84,12 +86,23 @@ class Graph {
   // throws Error, naming the operator, where the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
+    return add_op_with_outputs(name, std::move(params), inputs, 1).front();
+  }
+  // The same for an operator of which `count` outputs are wanted (fbs::TopKT).
+  template <typename Params>
+  std::vector<Tensor> add_op_with_outputs(const std::string& name, Params params, const std::vector<Tensor>& inputs,
+                                          size_t count) {
     auto op = std::make_unique<fbs::OperatorT>();
     op->name = name;
     op->params.Set(std::move(params));
     for (const Tensor& t : inputs) op->inputs.push_back(t.index);
-    return append(std::move(op));
+    return append(std::move(op), count);
   }
+
+  // Another graph for the same blob, finished like this one (passes and all): it becomes one of table.graphs. Constants
+  // that are the same memory are one, and states of one name; throws Error where those differ. What belongs to the whole
+  // blob, the provenance and the tokenizer, is this graph's.
+  void add_graph(Graph&& other);
 
   // For passes: an activation whose producer is gone becomes a constant.
   void make_constant(int tensor, std::vector<double> values);
@@ -107,16 +120,17 @@ class Graph {
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
   // Computed, where it is one that is computed when asked for.
   Constant constant(int tensor) const;
-  // Not computed: what constants that follow from it keep.
-  const Constant& source(int tensor) const;
-  size_t constant_bytes(int tensor) const { return source(tensor).byte_count(); }
+  // By TensorT::buffer, of this graph's tensors and those of the graphs in it. Not computed.
+  const Constant& buffer(uint32_t index) const { return constants_[index]; }
+  // A tensor's. Not computed: what constants that follow from it keep.
+  const Constant& source(int tensor) const { return buffer(at(tensor).buffer); }
   // A constant's elements, widened to double.
   std::vector<double> values(int tensor) const;
   fbs::TensorT& at(int tensor) { return *table.tensors[static_cast<size_t>(tensor)]; }
   const fbs::TensorT& at(int tensor) const { return *table.tensors[static_cast<size_t>(tensor)]; }
 
  private:
-  Tensor append(std::unique_ptr<fbs::OperatorT> op);
+  std::vector<Tensor> append(std::unique_ptr<fbs::OperatorT> op, size_t outputs);
   int add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer);
 
   std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty

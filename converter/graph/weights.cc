@@ -163,6 +163,7 @@ Tensor Weights::permuted(const std::string& key, const Shape& stored, const std:
   const bool wide = tensor.type == ElementType::F64;
   Constant constant;
   constant.size = static_cast<size_t>(shape.elements()) * (wide ? sizeof(double) : sizeof(float));
+  if (stays) constant.owner = std::shared_ptr<const void>(checkpoint, &tensor);
   constant.compute = [&tensor, done, wide, stays, stored, perm] {
     const auto ordered = [&](auto values) {
       done();

@@ -352,12 +352,14 @@ void Generaliser::check(const Graph& other) {
     std::vector<Shape> inputs;
     for (const int input : op.inputs)
       inputs.push_back(graph_.is_constant(input) ? other.shape(input) : shapes.at(input));
-    Shape& shape = shapes[op.outputs.front()];
+    std::vector<Shape> outputs(op.outputs.size());
     const SerializedOp serialized(op);
-    if (!infer_shape(*serialized, inputs, &shape).ok()) {
+    if (!infer_shapes(*serialized, inputs, {}, outputs).ok()) {
       reasons_.resize(before);
       return;
     }
+    for (size_t k = 0; k < outputs.size(); ++k) shapes[op.outputs[k]] = outputs[k];
+    const Shape& shape = outputs.front();
     if (!alike_but_for_sizes(op, *other.table.operators[i]) || shape != other.shape(op.outputs.front()))
       give_reason(op, "what it does depends on what is left over when an open size is divided");
   }
@@ -415,11 +417,11 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
   };
   for (size_t i = 0; i < inputs.size(); ++i) set_shape(static_cast<int>(model.inputs[i]->tensor), inputs[i]);
   for (const auto& op : model.operators) {
-    Shape shape;
+    std::vector<Shape> outputs(op->outputs.size());
     const SerializedOp serialized(*op);
-    if (const Status status = infer_shape(*serialized, input_shapes(*op, graph_), &shape); !status.ok())
+    if (const Status status = infer_shapes(*serialized, input_shapes(*op, graph_), {}, outputs); !status.ok())
       fail("'%s': %s", op->name.c_str(), status.message().c_str());
-    set_shape(op->outputs.front(), shape);
+    for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
   remove_dead_code(graph_, {});
 }

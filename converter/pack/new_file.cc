@@ -37,6 +37,17 @@ void NewFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void NewFile::write_again(std::span<const std::byte> bytes) {
+  off_t at = 0;
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) refuse(errno);
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    at += n;
+  }
+}
+
 void NewFile::keep() {
   // close() is where some file systems tell that the disk is full.
   const int fd = std::exchange(fd_, -1);

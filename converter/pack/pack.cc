@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "converter/checkpoint/sha256.h"
+#include "converter/pack/version.h"
 #include "sdk/model/dtype.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
@@ -67,23 +69,37 @@ void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
   }
 }
 
-// By tensor: the type that its constant is stored in. A weight that something else reads too stays as it is.
-std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& options) {
-  const auto& tensors = graph.table.tensors;
-  std::vector<bool> weight(tensors.size()), other(tensors.size());
-  for (const auto& op : graph.table.operators) {
-    const bool weighted = has_weight(op->params.type);
-    for (size_t i = 0; i < op->inputs.size(); ++i)
-      (weighted && i == 1 ? weight : other)[static_cast<size_t>(op->inputs[i])] = true;
-  }
+// The graph's own table and those of the graphs in it.
+template <typename Table>
+std::vector<Table*> tables_of(Table& root) {
+  std::vector<Table*> tables = {&root};
+  for (const auto& graph : root.graphs) tables.push_back(graph.get());
+  return tables;
+}
+
+// By the graph's buffer: the type that it is stored in. A weight that something else reads too stays as it is.
+std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions& options) {
+  std::vector<bool> weight, other;
   std::vector<fbs::DType> types;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const fbs::DType own = tensors[i]->dtype;
-    const bool real = own == fbs::DType::Float32 || own == fbs::DType::Float64;
+  for (const fbs::GraphT* table : tables_of(root)) {
+    for (const auto& tensor : table->tensors) {
+      if (types.size() <= tensor->buffer) types.resize(tensor->buffer + 1);
+      types[tensor->buffer] = tensor->dtype;
+    }
+    weight.resize(types.size());
+    other.resize(types.size());
+    for (const auto& op : table->operators) {
+      const bool weighted = has_weight(op->params.type);
+      for (size_t i = 0; i < op->inputs.size(); ++i)
+        (weighted && i == 1 ? weight : other)[table->tensors[static_cast<size_t>(op->inputs[i])]->buffer] = true;
+    }
+  }
+  for (size_t i = 0; i < types.size(); ++i) {
+    const bool real = types[i] == fbs::DType::Float32 || types[i] == fbs::DType::Float64;
     if (real && weight[i] && !other[i] && options.weights == PackOptions::Weights::Float16) {
-      types.push_back(fbs::DType::Float16);
-    } else {
-      types.push_back(own == fbs::DType::Float64 ? fbs::DType::Float32 : own);
+      types[i] = fbs::DType::Float16;
+    } else if (types[i] == fbs::DType::Float64) {
+      types[i] = fbs::DType::Float32;
     }
   }
   return types;
@@ -91,9 +107,10 @@ std::vector<fbs::DType> stored_types(const Graph& graph, const PackOptions& opti
 
 // A constant on its way into the data section.
 struct Segment {
-  int tensor;        // of the graph
-  fbs::DType dtype;  // as the blob will have it
-  size_t size;       // there
+  const fbs::TensorT* tensor;  // as the graph has it
+  uint32_t buffer;             // there
+  fbs::DType dtype;            // as the blob will have it
+  size_t size;                 // likewise
 };
 
 size_t padded(size_t size) { return round_up(size + kExtraBytes); }
@@ -106,69 +123,72 @@ struct Layout {
 };
 
 Layout layout_of(const Graph& graph, const PackOptions& options) {
-  const std::vector<fbs::DType> types = stored_types(graph, options);
+  const std::vector<fbs::DType> types = stored_types(graph.table, options);
   Layout out{.table = graph.table, .segments = {}};
-  fbs::GraphT& table = out.table;
-  table.buffers.clear();
-  table.buffers.push_back(std::make_unique<fbs::BufferT>());
-  std::vector<uint32_t> renumbered;  // by the graph's buffer: tensors that share one go on sharing it
-  for (size_t i = 0; i < table.tensors.size(); ++i) {
-    fbs::TensorT& tensor = *table.tensors[i];
-    if (tensor.buffer == 0) continue;
-    if (renumbered.size() <= tensor.buffer) renumbered.resize(tensor.buffer + 1);
-    uint32_t& buffer = renumbered[tensor.buffer];
-    if (buffer == 0) {
-      buffer = static_cast<uint32_t>(table.buffers.size());
-      const int index = static_cast<int>(i);
-      auto entry = std::make_unique<fbs::BufferT>();
-      entry->offset = out.data_bytes;
-      entry->size = graph.constant_bytes(index) / dtype_size(tensor.dtype) * dtype_size(types[i]);
-      out.segments.push_back({index, types[i], entry->size});
-      out.data_bytes += padded(entry->size);
-      table.buffers.push_back(std::move(entry));
+  auto& buffers = out.table.buffers;
+  buffers.clear();
+  buffers.push_back(std::make_unique<fbs::BufferT>());
+  std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: tensors that share one go on sharing it
+  const std::vector<const fbs::GraphT*> sources = tables_of(graph.table);
+  const std::vector<fbs::GraphT*> tables = tables_of(out.table);
+  for (size_t t = 0; t < tables.size(); ++t) {
+    for (size_t i = 0; i < tables[t]->tensors.size(); ++i) {
+      fbs::TensorT& tensor = *tables[t]->tensors[i];
+      if (tensor.buffer == 0) continue;
+      const fbs::DType type = types[tensor.buffer];
+      uint32_t& buffer = renumbered[tensor.buffer];
+      if (buffer == 0) {
+        buffer = static_cast<uint32_t>(buffers.size());
+        auto entry = std::make_unique<fbs::BufferT>();
+        entry->offset = out.data_bytes;
+        entry->size = graph.buffer(tensor.buffer).byte_count() / dtype_size(tensor.dtype) * dtype_size(type);
+        out.segments.push_back({sources[t]->tensors[i].get(), tensor.buffer, type, entry->size});
+        out.data_bytes += padded(entry->size);
+        buffers.push_back(std::move(entry));
+      }
+      tensor.buffer = buffer;
+      tensor.dtype = type;
     }
-    tensor.buffer = buffer;
-    tensor.dtype = types[i];
   }
   return out;
 }
 
-void write_zeros(size_t count, const Sink& sink) { sink(std::vector<std::byte>(count)); }
-
-void write_segments(const Graph& graph, const Layout& layout, const Sink& sink) {
+// The data section. Gives its SHA-256.
+std::string write_segments(const Graph& graph, const Layout& layout, const Sink& sink) {
+  Sha256 hash;
+  const Sink hashed = [&](std::span<const std::byte> bytes) {
+    hash.update(bytes);
+    sink(bytes);
+  };
   for (const Segment& segment : layout.segments) {
-    const Constant constant = graph.constant(segment.tensor);
-    write_constant(graph.at(segment.tensor), constant.bytes, segment.dtype, sink);
-    write_zeros(padded(segment.size) - segment.size, sink);
+    const Constant constant = graph.buffer(segment.buffer).read();
+    write_constant(*segment.tensor, constant.bytes, segment.dtype, hashed);
+    hashed(std::vector<std::byte>(padded(segment.size) - segment.size));
     if (constant.done) constant.done();
   }
+  return hash.hex();
 }
 
 // All that stands before the data section.
-void write_head(const fbs::GraphT& table, size_t data_bytes, const Sink& sink) {
+std::vector<std::byte> head_of(const fbs::GraphT& table, size_t data_bytes) {
   flatbuffers::FlatBufferBuilder builder(1 << 20);
   fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &table));
-  const auto flat = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-  header.version = BlobHeader::kVersion;
+  header.version = format_version(table);
   header.header_bytes = sizeof header;
   header.graph_offset = sizeof header;
-  header.graph_bytes = flat.size();
-  header.data_offset = round_up(sizeof header + flat.size());
+  header.graph_bytes = builder.GetSize();
+  header.data_offset = round_up(sizeof header + builder.GetSize());
   header.data_bytes = data_bytes;
-  sink(std::as_bytes(std::span(&header, 1)));
-  sink(flat);
-  write_zeros(header.data_offset - sizeof header - flat.size(), sink);
+  std::vector<std::byte> head(header.data_offset);
+  std::memcpy(head.data(), &header, sizeof header);
+  std::memcpy(head.data() + sizeof header, builder.GetBufferPointer(), builder.GetSize());
+  return head;
 }
 
-Sink append_to(std::vector<std::byte>* blob) {
-  return [blob](std::span<const std::byte> bytes) { blob->insert(blob->end(), bytes.begin(), bytes.end()); };
-}
-
-Sink append_to(NewFile* file) {
-  return [file](std::span<const std::byte> bytes) { file->write(bytes); };
-}
+// The digest stands before what it is of: as many letters hold its place until it is known.
+const std::string kUnknownContent(64, '0');
 
 struct Parts {
   const fbs::Graph* graph = nullptr;
@@ -193,10 +213,13 @@ std::unique_ptr<Mapping> mapped(const NewFile& file) {
 
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
                    const Certify& certify) {
-  const Layout layout = layout_of(graph, options);
+  Layout layout = layout_of(graph, options);
   NewFile file(path);
-  write_head(layout.table, layout.data_bytes, append_to(&file));
-  write_segments(graph, layout, append_to(&file));
+  layout.table.content = kUnknownContent;
+  file.write(head_of(layout.table, layout.data_bytes));
+  layout.table.content =
+      write_segments(graph, layout, [&file](std::span<const std::byte> bytes) { file.write(bytes); });
+  file.write_again(head_of(layout.table, layout.data_bytes));
   const std::unique_ptr<Mapping> blob = mapped(file);
   const Parts parts = verified(blob->bytes());
   if (!certify) {
@@ -204,11 +227,9 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
     return blob->bytes().size();
   }
   // Another flatbuffer before the same data.
-  fbs::GraphT table;
-  parts.graph->UnPackTo(&table);
-  table.certificate = certify(file.path());
+  layout.table.certificate = certify(file.path());
   NewFile certified(path);
-  write_head(table, parts.data.size(), append_to(&certified));
+  certified.write(head_of(layout.table, parts.data.size()));
   certified.write(parts.data);
   const std::unique_ptr<Mapping> certified_blob = mapped(certified);
   verified(certified_blob->bytes());
@@ -217,17 +238,19 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
 }
 
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
-  const Layout layout = layout_of(graph, options);
-  std::vector<std::byte> blob;
-  write_head(layout.table, layout.data_bytes, append_to(&blob));
-  write_segments(graph, layout, append_to(&blob));
+  Layout layout = layout_of(graph, options);
+  layout.table.content = kUnknownContent;
+  std::vector<std::byte> blob = head_of(layout.table, layout.data_bytes);
+  layout.table.content = write_segments(graph, layout, [&blob](std::span<const std::byte> bytes) {
+    blob.insert(blob.end(), bytes.begin(), bytes.end());
+  });
+  std::ranges::copy(head_of(layout.table, layout.data_bytes), blob.begin());
   verified(blob);
   return blob;
 }
 
 std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data) {
-  std::vector<std::byte> blob;
-  write_head(table, data.size(), append_to(&blob));
+  std::vector<std::byte> blob = head_of(table, data.size());
   blob.insert(blob.end(), data.begin(), data.end());
   verified(blob);
   return blob;

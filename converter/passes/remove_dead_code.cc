@@ -1,5 +1,7 @@
 #include "converter/passes/passes.h"
 
+#include <algorithm>
+
 namespace ferry {
 
 void remove_dead_code(Graph& graph, const PassOptions& options) {
@@ -9,15 +11,24 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
   for (const auto& port : model.outputs) live[port->tensor] = true;
   for (const auto& port : model.taps)
     if (port->block || options.keep_taps) live[port->tensor] = true;
+  // What is appended to a state is for runs to come.
+  const auto needed = [&](const fbs::OperatorT& op) {
+    return op.params.AsAppend() || std::any_of(op.outputs.begin(), op.outputs.end(),
+                                               [&](int output) { return live[static_cast<size_t>(output)]; });
+  };
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
-    if (!live[static_cast<size_t>((*op)->outputs.front())]) continue;
+    if (!needed(**op)) continue;
     for (int input : (*op)->inputs) live[static_cast<size_t>(input)] = true;
+    for (size_t i = 0; i < (*op)->outputs.size(); ++i) {
+      const size_t output = static_cast<size_t>((*op)->outputs[i]);
+      // Further outputs may be left out.
+      if (i > 0 && !live[output])
+        (*op)->outputs.resize(i);
+      else
+        live[output] = computed[output] = true;
+    }
   }
-  std::erase_if(model.operators, [&](const auto& op) {
-    const size_t output = static_cast<size_t>(op->outputs.front());
-    computed[output] = live[output];
-    return !live[output];
-  });
+  std::erase_if(model.operators, [&](const auto& op) { return !live[static_cast<size_t>(op->outputs.front())]; });
   std::erase_if(model.taps, [&](const auto& tap) { return !computed[tap->tensor]; });
   graph.compact(live);
 }

@@ -33,7 +33,9 @@ std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inp
       arguments.push_back(&values.at(input));
     }
     const SerializedOp serialized(*op);
-    const Array& output = values[op->outputs.front()] = compute(*serialized, arguments, before);
+    const std::vector<Array> outputs = compute_all(*serialized, arguments, before);
+    for (size_t i = 0; i < outputs.size(); ++i) values[op->outputs[i]] = outputs[i];
+    const Array& output = outputs.front();
     if (const auto* p = op->params.AsAppend()) {
       after[p->state].values = output.values;
       after[p->state].shape.length = output.shape[after[p->state].shape.axis];

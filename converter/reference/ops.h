@@ -14,6 +14,8 @@ using Inputs = std::span<const Array* const>;
 #define FERRY_ORACLE(Type, name, ...) void name(const fbs::Operator& op, Inputs inputs, Array& output);
 FERRY_OPERATORS(FERRY_ORACLE)
 #undef FERRY_ORACLE
+// The second output of top_k: the elements of x at the places that it gave.
+Array values_at(const Array& x, const Array& places);
 
 // ---- places in an array ---------------------------------------------------------------------------------------------
 

@@ -57,4 +57,12 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std
   fail("%s: the reference has no such operator", op_name(op.params_type()));
 }
 
+std::vector<Array> compute_all(const fbs::Operator& op, std::span<const Array* const> inputs,
+                               std::span<const State> states) {
+  std::vector<Array> outputs = {compute(op, inputs, states)};
+  if (op.params_as_TopK() != nullptr && op.outputs()->size() > 1)
+    outputs.push_back(values_at(*inputs.front(), outputs.front()));
+  return outputs;
+}
+
 }  // namespace ferry::reference

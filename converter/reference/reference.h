@@ -22,7 +22,11 @@ struct State {
   std::vector<double> values = {};
 };
 
-// The output of `op` for these inputs and the graph's states. Throws Error where they do not fit.
+// The first output of `op` for these inputs and the graph's states. Throws Error where they do not fit.
 Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std::span<const State> states = {});
+
+// All outputs that `op` names.
+std::vector<Array> compute_all(const fbs::Operator& op, std::span<const Array* const> inputs,
+                               std::span<const State> states = {});
 
 }  // namespace ferry::reference

@@ -21,4 +21,13 @@ void top_k(const fbs::Operator& op, Inputs inputs, Array& output) {
   }
 }
 
+Array values_at(const Array& x, const Array& places) {
+  Array values{places.shape, {}, x.dtype};
+  const size_t k = static_cast<size_t>(places.shape[places.shape.rank - 1]);
+  const size_t row = static_cast<size_t>(x.shape[x.shape.rank - 1]);
+  for (size_t i = 0; i < places.values.size(); ++i)
+    values.values.push_back(x.values[i / k * row + static_cast<size_t>(places.values[i])]);
+  return values;
+}
+
 }  // namespace ferry::reference

@@ -58,7 +58,8 @@ std::set<int> ancestors_of_outputs(const Graph& graph) {
   std::set<int> needed;
   for (const auto& output : graph.table.outputs) needed.insert(static_cast<int>(output->tensor));
   for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op)
-    if (needed.contains((*op)->outputs.front())) needed.insert((*op)->inputs.begin(), (*op)->inputs.end());
+    if (std::any_of((*op)->outputs.begin(), (*op)->outputs.end(), [&](int t) { return needed.contains(t); }))
+      needed.insert((*op)->inputs.begin(), (*op)->inputs.end());
   return needed;
 }
 

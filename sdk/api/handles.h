@@ -9,6 +9,7 @@
 
 #include "sdk/api/async.h"
 #include "sdk/graph/session.h"
+#include "sdk/graph/states.h"
 #include "sdk/model/model.h"
 #include "sdk/status.h"
 
@@ -25,6 +26,10 @@ struct ferry_session {
 
   std::unique_ptr<ferry::Session> session;  // keeps its model alive
   mutable ferry::AsyncRuns async;           // after what it runs: it ends before
+};
+
+struct ferry_states {
+  std::shared_ptr<ferry::States> states;
 };
 
 namespace ferry {

@@ -10,7 +10,7 @@ using Ports = flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>;
 
 size_t count(const Ports* ports) { return ports != nullptr ? ports->size() : 0; }
 
-ferry_status wrap(const Status& opened, std::shared_ptr<ferry::Model> model, ferry_model** out) {
+ferry_status wrap(const Status& opened, std::shared_ptr<const ferry::Model> model, ferry_model** out) {
   if (!opened.ok()) return report(opened);
   *out = new (std::nothrow) ferry_model{std::move(model)};
   if (*out == nullptr) return report(ferry::error(FERRY_OUT_OF_MEMORY, "out of memory while a model was opened"));
@@ -59,6 +59,24 @@ ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model*
 }
 
 void ferry_model_close(ferry_model* model) { delete model; }
+
+size_t ferry_model_graph_count(const ferry_model* model) { return model != nullptr ? model->model->graph_count() : 0; }
+
+const char* ferry_model_graph_name(const ferry_model* model, size_t index) {
+  return index < ferry_model_graph_count(model) ? model->model->graph_name(index) : nullptr;
+}
+
+ferry_status ferry_model_open_graph(const ferry_model* model, const char* name, ferry_model** graph) {
+  FERRY_REQUIRE(graph);
+  *graph = nullptr;
+  FERRY_REQUIRE(model);
+  FERRY_REQUIRE(name);
+  size_t index = 0;
+  std::shared_ptr<const ferry::Model> opened;
+  Status status = model->model->find_graph(name, &index);
+  if (status.ok()) status = model->model->open_graph(index, &opened);
+  return wrap(status, std::move(opened), graph);
+}
 
 const char* ferry_model_name(const ferry_model* model) {
   if (model == nullptr) return "";

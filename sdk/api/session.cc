@@ -36,6 +36,13 @@ Status read_shape(const char* function, const int32_t* dims, int32_t rank, int32
   return {};
 }
 
+Status read_shapes(const char* function, const ferry_tensor* inputs, size_t count, std::span<ferry::Shape> shapes) {
+  if (count != shapes.size())
+    return error(FERRY_INVALID_ARGUMENT, "%s: count is %zu: the model has %zu inputs", function, count, shapes.size());
+  for (size_t i = 0; i < count; ++i) FERRY_TRY(read_shape(function, inputs[i].shape, inputs[i].rank, 0, &shapes[i]));
+  return {};
+}
+
 }  // namespace
 
 ferry::Status ferry::read_options(const ferry_session_options* given, ferry_session_options* options) {
@@ -101,6 +108,9 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   wanted.gpu_device = checked.gpu_device;
   wanted.gpu = checked.gpu;
   wanted.gpu_cache_dir = checked.gpu_cache_dir;
+  wanted.cache_dir = checked.cache_dir;
+  wanted.graph = checked.graph;
+  if (checked.states != nullptr) wanted.states = checked.states->states;
   std::unique_ptr<ferry::Session> made;
   if (const Status status = ferry::Session::create(model->model, wanted, &made); !status.ok()) return report(status);
   *session = new (std::nothrow) ferry_session;
@@ -122,15 +132,19 @@ ferry_status ferry_session_resize(ferry_session* session, size_t index, const in
 ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs, size_t count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(inputs);
-  const size_t wants = session->idle().model().graph().inputs()->size();
-  if (count != wants)
-    return report(error(FERRY_INVALID_ARGUMENT, "%s: count is %zu: the model has %zu inputs", __func__, count, wants));
-  std::vector<ferry::Shape> wanted(count);
-  for (size_t i = 0; i < count; ++i) {
-    const Status status = read_shape(__func__, inputs[i].shape, inputs[i].rank, 0, &wanted[i]);
-    if (!status.ok()) return report(status);
-  }
-  return report(session->idle().resize(wanted));
+  ferry::Session& s = session->idle();
+  std::span<ferry::Shape> shapes = s.input_shapes();
+  if (const Status status = read_shapes(__func__, inputs, count, shapes); !status.ok()) return report(status);
+  return report(s.resize(shapes));
+}
+
+ferry_status ferry_session_reserve(ferry_session* session, const ferry_tensor* inputs, size_t count) {
+  FERRY_REQUIRE(session);
+  FERRY_REQUIRE(inputs);
+  ferry::Session& s = session->idle();
+  std::span<ferry::Shape> shapes = s.input_shapes();
+  if (const Status status = read_shapes(__func__, inputs, count, shapes); !status.ok()) return report(status);
+  return report(s.reserve(shapes));
 }
 
 ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out) {

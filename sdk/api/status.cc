@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "sdk/api/handles.h"
+#include "sdk/version.h"
 
 namespace ferry {
 namespace {
@@ -23,12 +24,7 @@ Status null_argument(const char* function, const char* what) {
 
 }  // namespace ferry
 
-#define FERRY_STRING(x) #x
-#define FERRY_VERSION_STRING(major, minor, patch) FERRY_STRING(major) "." FERRY_STRING(minor) "." FERRY_STRING(patch)
-
-const char* ferry_version(void) {
-  return FERRY_VERSION_STRING(FERRY_VERSION_MAJOR, FERRY_VERSION_MINOR, FERRY_VERSION_PATCH);
-}
+const char* ferry_version(void) { return ferry::kVersion; }
 
 const char* ferry_last_error(void) { return ferry::last_error; }
 

@@ -81,6 +81,8 @@ class Verifier {
     options.taps = taps.get();
     options.tap_count = 0;
     options.all_taps = false;
+    options.graph = nullptr;   // this model's, which the certificate is of
+    options.states = nullptr;  // empty ones
     for (const fbs::CertificateStage* stage : *certificate_.stages())
       if (const char* name = text(stage->name()); output(name) == graph.outputs()->size())
         taps[options.tap_count++] = name;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "sdk/cpu/features.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -100,8 +101,8 @@ void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
 using Multiply = void (*)(const Product&);
 Multiply widest_multiply() {
 #if defined(__x86_64__) && defined(__gnu_linux__)
-  if (__builtin_cpu_supports("avx512f")) return multiply_512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return multiply_256;
+  if (cpu_features().avx512f) return multiply_512;
+  if (cpu_features().avx2) return multiply_256;
 #endif
   return multiply_128;
 }

@@ -2,6 +2,7 @@
 
 #include "sdk/cpu/binary_kernels.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/packing.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/rows.h"
 #include "sdk/cpu/xnn.h"

@@ -5,31 +5,40 @@
 #include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
-#include "sdk/cpu/weights_cache.h"
-#include "sdk/cpu/xnn.h"
+#include "sdk/cpu/xnn_weights.h"
 
 namespace ferry::cpu {
 namespace {
 
-class ConvTranspose2d : public XnnOp {
- public:
-  ConvTranspose2d(const fbs::ConvTranspose2d& params, const Shape& weight)
-      : XnnOp(fbs::OpParams::ConvTranspose2d), params_(params), weight_(weight) {}
+constexpr fbs::OpParams kType = fbs::OpParams::ConvTranspose2d;
 
-  Status create(const float* weight, const float* bias, WeightsCache::Creation& creation) {
+class ConvTranspose2d : public Op {
+ public:
+  ConvTranspose2d(const fbs::ConvTranspose2d& params, const Shape& weight) : params_(params), weight_(weight) {}
+
+  Status create(WeightSource& source) {
     const fbs::ConvTranspose2d& p = params_;
     const size_t groups = static_cast<size_t>(p.groups());
     const size_t group_inputs = static_cast<size_t>(weight_[3]);
     const size_t group_outputs = static_cast<size_t>(weight_[0]) / groups;
-    xnn_operator_t created = nullptr;
-    const xnn_status status = xnn_create_deconvolution2d_nhwc_f32(
-        static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()), static_cast<uint32_t>(p.pad_bottom()),
-        static_cast<uint32_t>(p.pad_left()), static_cast<uint32_t>(weight_[1]), static_cast<uint32_t>(weight_[2]),
-        static_cast<uint32_t>(p.stride_h()), static_cast<uint32_t>(p.stride_w()), static_cast<uint32_t>(p.dilation_h()),
-        static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups), group_inputs, group_outputs,
-        groups * group_inputs, groups * group_outputs, weight, bias, p.output_min(), p.output_max(),
-        /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
-    return own(status, created);
+    // Kernels are packed by the phase of the stride at which their cells meet the output.
+    PackingId id("xnnpack deconvolution2d f32", kXnnLayouts);
+    for (const int number : {p.stride_h(), p.stride_w(), p.dilation_h(), p.dilation_w(), p.groups()})
+      id.add(static_cast<uint64_t>(number));
+    const XnnPacking packing{.source = source,
+                             .id = id,
+                             .weight_bytes = elements(weight_) * sizeof(float),
+                             .bias_bytes = static_cast<size_t>(weight_[0]) * sizeof(float)};
+    const auto create = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+      return xnn_create_deconvolution2d_nhwc_f32(
+          static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()),
+          static_cast<uint32_t>(p.pad_bottom()), static_cast<uint32_t>(p.pad_left()), static_cast<uint32_t>(weight_[1]),
+          static_cast<uint32_t>(weight_[2]), static_cast<uint32_t>(p.stride_h()), static_cast<uint32_t>(p.stride_w()),
+          static_cast<uint32_t>(p.dilation_h()), static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups),
+          group_inputs, group_outputs, groups * group_inputs, groups * group_outputs, floats(weight), bias,
+          p.output_min(), p.output_max(), /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+    };
+    return create_packed(packing, kType, create, &xnn_);
   }
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
@@ -51,7 +60,7 @@ class ConvTranspose2d : public XnnOp {
                         xnn_.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
                         static_cast<uint32_t>(params_.output_padding_h()),
                         static_cast<uint32_t>(params_.output_padding_w()), &height, &width, pool),
-                    "reshaping"));
+                    kType, "reshaping"));
     if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]))
       return error(FERRY_BACKEND_ERROR, "conv_transpose2d: XNNPACK plans an output of %zux%zu for %s", height, width,
                    to_string(output).c_str());
@@ -59,16 +68,51 @@ class ConvTranspose2d : public XnnOp {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    return check(xnn_setup_deconvolution2d_nhwc_f32(xnn_.get(), floats(inputs[0]), floats(output)), "setting up");
+    return check(xnn_setup_deconvolution2d_nhwc_f32(xnn_.get(), floats(inputs[0]), floats(output)), kType,
+                 "setting up");
   }
+
+  Status run(pthreadpool_t pool) override { return check(xnn_run_operator(xnn_.get(), pool), kType, "running"); }
 
  private:
   const fbs::ConvTranspose2d& params_;
   Shape weight_;
+  PackedXnn xnn_;
 };
 
 // Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are then
 // laid where they belong.
+// The product's weights: [KH*KW*O,I].
+class WindowWeights : public WeightSource {
+ public:
+  WindowWeights(const Model& model, const fbs::Operator& op, const Shape& weight)
+      : WeightSource(model, op),
+        cells_(elements(weight, 1, 3)),
+        outputs_(elements(weight, 0, 1)),
+        inputs_(elements(weight, 3, 4)) {}
+
+ protected:
+  void describe(PackingId* id) const override { *id = PackingId("windows", 1).add(id->value()); }
+
+  Status transform(FloatConstant* weight, FloatConstant* bias) override {
+    std::vector<float> by_cell(cells_ * outputs_ * inputs_), biases(bias->data != nullptr ? cells_ * outputs_ : 0);
+    for (size_t cell = 0; cell < cells_; ++cell) {
+      for (size_t o = 0; o < outputs_; ++o)
+        std::copy_n(weight->data + (o * cells_ + cell) * inputs_, inputs_, &by_cell[(cell * outputs_ + o) * inputs_]);
+      if (bias->data != nullptr) std::copy_n(bias->data, outputs_, &biases[cell * outputs_]);
+    }
+    weight->storage = std::move(by_cell);
+    weight->data = weight->storage.data();
+    if (bias->data == nullptr) return {};
+    bias->storage = std::move(biases);
+    bias->data = bias->storage.data();
+    return {};
+  }
+
+ private:
+  size_t cells_, outputs_, inputs_;
+};
+
 class Windows : public Op {
  public:
   explicit Windows(const Shape& weight)
@@ -77,17 +121,7 @@ class Windows : public Op {
         kernel_w_(static_cast<size_t>(weight[2])),
         inputs_(static_cast<size_t>(weight[3])) {}
 
-  Status create(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation) {
-    if (creation.has_packed()) return create_gemm_avx512(gemm, nullptr, nullptr, creation, &product_);
-    const size_t cells = kernel_h_ * kernel_w_;
-    std::vector<float> by_cell(cells * outputs_ * inputs_), biases(bias != nullptr ? cells * outputs_ : 0);
-    for (size_t cell = 0; cell < cells; ++cell) {
-      for (size_t o = 0; o < outputs_; ++o)
-        std::copy_n(weight + (o * cells + cell) * inputs_, inputs_, &by_cell[(cell * outputs_ + o) * inputs_]);
-      if (bias != nullptr) std::copy_n(bias, outputs_, &biases[cell * outputs_]);
-    }
-    return create_gemm_avx512(gemm, by_cell.data(), bias != nullptr ? biases.data() : nullptr, creation, &product_);
-  }
+  Status create(const Gemm& gemm, WeightSource& source) { return create_gemm_avx512(gemm, source, &product_); }
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     const Shape& x = inputs[0];
@@ -153,19 +187,17 @@ bool windows_are_apart(const fbs::ConvTranspose2d& p, const Shape& weight) {
 Status create_conv_transpose2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
   const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
-  FloatConstant weight, bias;
-  FERRY_TRY(constant_input(model, op, 1, &weight));
-  FERRY_TRY(constant_input(model, op, 2, &bias));
-  WeightsCache::Creation creation(model.weights_cache(), &op);
   const Gemm gemm{1, static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max()};
-  if (windows_are_apart(params, shape) && gemm_avx512_pays(elements(x, 0, 3), gemm)) {
+  if (windows_are_apart(params, shape) && gemm_avx512_pays(cpu_features(), elements(x, 0, 3), gemm)) {
+    WindowWeights source(model, op, shape);
     auto windows = std::make_unique<Windows>(shape);
-    FERRY_TRY(windows->create(gemm, weight.data, bias.data, creation));
+    FERRY_TRY(windows->create(gemm, source));
     *out = std::move(windows);
     return {};
   }
+  WeightSource source(model, op);
   auto conv = std::make_unique<ConvTranspose2d>(params, shape);
-  FERRY_TRY(conv->create(weight.data, bias.data, creation));
+  FERRY_TRY(conv->create(source));
   *out = std::move(conv);
   return {};
 }

@@ -16,6 +16,7 @@ namespace {
 
 using namespace depthwise;
 
+constexpr uint32_t kLayoutVersion = 1;                           // of packed weights
 constexpr int64_t kMostStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
 constexpr int64_t kBand = 8;  // rows of a tile: what it reads and writes stays in the L1 cache
 constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
@@ -33,18 +34,17 @@ class DepthwiseAvx512 : public Op {
   DepthwiseAvx512(const fbs::Conv2d& params, const Shape& weight)
       : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
-  Status create(const float* weight, const float* bias, WeightsCache::Creation& creation) {
-    const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
-    bool fresh = false;
-    float* to = static_cast<float*>(creation.own(vectors() * vector_weights() * sizeof(float), &fresh));
-    if (to == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for packed weights");
-    weights_ = to;
-    for (size_t c = 0; fresh && c < vectors() * kLanes; ++c) {
-      float* lane = to + c / kLanes * vector_weights() + c % kLanes;
-      const bool exists = c < channels_;
-      *lane = exists && bias != nullptr ? bias[c] : 0.0f;
-      for (size_t i = 0; i < cells; ++i) lane[(i + 1) * kLanes] = exists ? weight[c * cells + i] : 0.0f;
-    }
+  Status create(WeightSource& source) {
+    const auto fill = [&](std::byte* to) -> Status {
+      const void* weight = nullptr;
+      const float* bias = nullptr;
+      FERRY_TRY(source.load(&weight, &bias));
+      pack(floats(weight), bias, floats(static_cast<void*>(to)));
+      return {};
+    };
+    const size_t bytes = vectors() * vector_weights() * sizeof(float);
+    FERRY_TRY(source.packed(PackingId("depthwise_avx512", kLayoutVersion), 0, bytes, fill, &held_));
+    weights_ = floats(held_.get());
     return {};
   }
 
@@ -83,6 +83,17 @@ class DepthwiseAvx512 : public Op {
   }
 
  private:
+  // Vectors of channels: each the bias, then the kernel's cells.
+  void pack(const float* weight, const float* bias, float* to) const {
+    const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
+    for (size_t c = 0; c < vectors() * kLanes; ++c) {
+      float* lane = to + c / kLanes * vector_weights() + c % kLanes;
+      const bool exists = c < channels_;
+      *lane = exists && bias != nullptr ? bias[c] : 0.0f;
+      for (size_t i = 0; i < cells; ++i) lane[(i + 1) * kLanes] = exists ? weight[c * cells + i] : 0.0f;
+    }
+  }
+
   size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
 
@@ -177,22 +188,23 @@ class DepthwiseAvx512 : public Op {
   Shape input_shape_, output_shape_;
   size_t strips_ = 1;  // of a picture
   size_t block_ = 1;   // vectors of a task
+  PackedBytes held_;
   const float *weights_ = nullptr, *input_ = nullptr;
   float *output_ = nullptr, *workspace_ = nullptr;
 };
 
 }  // namespace
 
-bool depthwise_avx512_pays(const fbs::Conv2d& params, const Shape& weight) {
-  return params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
+bool depthwise_avx512_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
+  return cpu.avx512f && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
          weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
-         params.stride_h() <= kMostStride && params.stride_w() <= kMostStride && __builtin_cpu_supports("avx512f");
+         params.stride_h() <= kMostStride && params.stride_w() <= kMostStride;
 }
 
-Status create_depthwise_avx512(const fbs::Conv2d& params, const Shape& shape, const float* weight, const float* bias,
-                               WeightsCache::Creation& creation, std::unique_ptr<Op>* out) {
-  auto created = std::make_unique<DepthwiseAvx512>(params, shape);
-  FERRY_TRY(created->create(weight, bias, creation));
+Status create_depthwise_avx512(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
+                               std::unique_ptr<Op>* out) {
+  auto created = std::make_unique<DepthwiseAvx512>(params, weight);
+  FERRY_TRY(created->create(source));
   *out = std::move(created);
   return {};
 }
@@ -203,11 +215,8 @@ Status create_depthwise_avx512(const fbs::Conv2d& params, const Shape& shape, co
 
 namespace ferry::cpu {
 
-bool depthwise_avx512_pays(const fbs::Conv2d&, const Shape&) { return false; }
-Status create_depthwise_avx512(const fbs::Conv2d&, const Shape&, const float*, const float*, WeightsCache::Creation&,
-                               std::unique_ptr<Op>*) {
-  return {};
-}
+bool depthwise_avx512_pays(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
+Status create_depthwise_avx512(const fbs::Conv2d&, const Shape&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
 
 }  // namespace ferry::cpu
 

@@ -1,20 +1,26 @@
 #include "sdk/cpu/engine.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cinttypes>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "sdk/cpu/lowerings.h"
-#include "sdk/cpu/weights_cache.h"
+#include "sdk/cpu/packed_files.h"
 #include "sdk/graph/plan.h"
+#include "sdk/graph/states.h"
 #include "sdk/model/dtype.h"
+#include "sdk/model/packed_store.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
 namespace {
 
+// The first output.
 int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
 
 // Inputs whose memory the output may take over: a tensor that is read twice must allow it at both places.
@@ -32,46 +38,81 @@ std::vector<int> reusable_inputs(const fbs::Operator& op) {
 }
 
 struct FreeArena {
-  void operator()(std::byte* arena) const { ::operator delete (arena, std::align_val_t{kAlignment}); }
+  void operator()(std::byte* arena) const { std::free(arena); }
 };
+using Arena = std::unique_ptr<std::byte, FreeArena>;
+
+// Null where there is no memory. In huge pages where the system has them: the first run meets each page anew, and a small one
+// costs it a microsecond or more.
+Arena allocate_arena(uint64_t bytes) {
+  constexpr size_t kHugePage = 2 << 20;
+  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
+  void* memory = nullptr;
+  if (bytes > SIZE_MAX || posix_memalign(&memory, alignment, static_cast<size_t>(bytes)) != 0) return nullptr;
+#if defined(__linux__)
+  if (alignment == kHugePage) (void)madvise(memory, static_cast<size_t>(bytes) / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+  return Arena(static_cast<std::byte*>(memory));
+}
 
 // All that depends on the shapes.
 struct Layout {
-  std::vector<Shape> shapes;  // of every tensor
+  std::vector<Shape> shapes;         // of every tensor
+  std::vector<uint64_t> room;        // bytes that there are for each tensor
+  std::vector<uint64_t> workspaces;  // and for each operator's scratch memory
   Plan plan;
-  std::unique_ptr<std::byte, FreeArena> arena;
+  Arena arena;
 };
 
 class CpuEngine : public Engine {
  public:
   CpuEngine(const Model& model, const SessionOptions& options, pthreadpool_t pool)
-      : model_(model), memory_limit_(options.memory_limit), pool_(pool) {}
+      : model_(model), memory_limit_(options.memory_limit), pool_(pool), states_(options.states.get()) {}
 
   Status create(const SessionOptions& options, const std::vector<bool>& kept_taps);
+  void add_notes(const std::vector<std::string>& notes) {
+    report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
+  }
 
-  Status prepare(const std::vector<Shape>& shapes) override;
+  Status prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) override;
+  Status reshape(const std::vector<Shape>& shapes, bool* fits) override;
   Status run(const std::atomic<Progress>& progress) override;
   void* data(int tensor) const override { return address(layout_, tensor); }
   uint64_t arena_bytes() const override { return layout_.plan.arena_bytes; }
-  uint64_t packed_bytes() const override { return model_.weights_cache().bytes(); }
+  uint64_t packed_bytes() const override { return model_.packed().bytes(); }
   std::span<const double> microseconds() const override { return microseconds_; }
   const char* backend_of(size_t) const override { return "cpu"; }
   const EngineReport& report() const override { return report_; }
 
  private:
   const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
-  uint64_t bytes(const Layout& layout, int tensor) const;
+  uint64_t bytes(const Shape& shape, int tensor) const;
   void* address(const Layout& layout, int tensor) const;
+  bool in_arena(int tensor) const { return !model_.is_constant(tensor) && state_of_[static_cast<size_t>(tensor)] < 0; }
   Status lower(unsigned index, const std::vector<int>& readers);
-  Status plan(const std::vector<uint64_t>& workspaces, Layout* layout) const;
+  Status plan(Layout* layout) const;
+  Status reshape_op(size_t i, const std::vector<Shape>& shapes, uint64_t* workspace);
+  // Of all operators, and notes the largest workspace so far of each.
   Status reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces);
+  Status setup_op(size_t i, const Layout& layout);
   Status setup_ops(const Layout& layout);
-  // Lays out everything for `layout->shapes`. Leaves the operators changed where it fails.
-  Status lay_out(Layout* layout, bool* ops_changed);
+  // Lays out everything for `layout->shapes` and the bounds. Leaves the operators changed where it fails.
+  Status lay_out(const std::vector<Shape>& bounds, Layout* layout, bool* ops_changed);
+  bool has_room(const std::vector<Shape>& shapes) const;
+  bool changed(size_t i, const std::vector<Shape>& shapes) const;
+  void set_states();
+  // Back to layout_, after the operators were changed for another.
+  void restore();
 
   const Model& model_;
   uint64_t memory_limit_;
   pthreadpool_t pool_;
+  States* states_;               // null where no operator names one
+  std::vector<int> state_of_;    // by tensor: the state whose memory it is, or -1
+  uint64_t moves_ = 0;           // of the states when addresses were set up
+  std::vector<Shape> operands_;  // of the operator at hand
+  std::vector<const void*> sources_;
+  std::vector<void*> results_;
   std::vector<int> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<bool> views_;  // operators that leave their input's bytes as they are
@@ -82,12 +123,15 @@ class CpuEngine : public Engine {
 };
 
 Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>& kept_taps) {
-  FERRY_TRY(initialize());
   const fbs::Graph& graph = model_.graph();
   for (const fbs::Port* port : *graph.outputs()) kept_.push_back(static_cast<int>(port->tensor()));
   for (size_t i = 0; i < kept_taps.size(); ++i) {
     if (kept_taps[i]) kept_.push_back(static_cast<int>(graph.taps()->Get(static_cast<unsigned>(i))->tensor()));
   }
+  state_of_.assign(graph.tensors()->size(), -1);
+  for (const fbs::Operator* op : *graph.operators())
+    if (const fbs::Append* p = op->params_as_Append())
+      state_of_[static_cast<size_t>(output_of(*op))] = static_cast<int>(p->state());
   std::vector<int> readers(graph.tensors()->size());  // of each tensor, the app among them
   for (const fbs::Operator* op : *graph.operators()) {
     for (const int tensor : *op->inputs()) ++readers[static_cast<size_t>(tensor)];
@@ -115,31 +159,32 @@ Status CpuEngine::lower(unsigned index, const std::vector<int>& readers) {
   return {};
 }
 
-uint64_t CpuEngine::bytes(const Layout& layout, int tensor) const {
-  return static_cast<uint64_t>(layout.shapes[static_cast<size_t>(tensor)].elements()) *
-         dtype_size(model_.tensor(tensor).dtype());
+uint64_t CpuEngine::bytes(const Shape& shape, int tensor) const {
+  return static_cast<uint64_t>(shape.elements()) * dtype_size(model_.tensor(tensor).dtype());
 }
 
 void* CpuEngine::address(const Layout& layout, int tensor) const {
   if (model_.is_constant(tensor)) {
     return const_cast<std::byte*>(model_.constant(tensor).data());  // for reading: operators write activations only
   }
+  if (const int state = state_of_[static_cast<size_t>(tensor)]; state >= 0)
+    return states_->data(static_cast<size_t>(state));
   const uint64_t offset = layout.plan.offsets[static_cast<size_t>(tensor)];
   return offset == kNoOffset ? nullptr : layout.arena.get() + offset;
 }
 
-Status CpuEngine::plan(const std::vector<uint64_t>& workspaces, Layout* layout) const {
+Status CpuEngine::plan(Layout* layout) const {
   PlanRequest request;
-  for (size_t t = 0; t < layout->shapes.size(); ++t) {
-    const int tensor = static_cast<int>(t);
-    request.bytes.push_back(model_.is_constant(tensor) ? 0 : bytes(*layout, tensor));
-  }
+  request.bytes = layout->room;
+  const auto present = [&](int tensor) { return bytes(layout->shapes[static_cast<size_t>(tensor)], tensor); };
   for (size_t i = 0; i < ops_.size(); ++i) {
     PlanRequest::Step step;
     step.inputs.assign(op(i).inputs()->begin(), op(i).inputs()->end());
-    step.reusable = reusable_inputs(op(i));
-    step.output = output_of(op(i));
-    step.workspace = workspaces[i];
+    step.outputs.assign(op(i).outputs()->begin(), op(i).outputs()->end());
+    // As large as the output not only at the bounds.
+    for (const int tensor : reusable_inputs(op(i)))
+      if (present(tensor) == present(output_of(op(i)))) step.reusable.push_back(tensor);
+    step.workspace = layout->workspaces[i];
     step.view = views_[i];
     request.steps.push_back(std::move(step));
   }
@@ -154,72 +199,153 @@ Status CpuEngine::plan(const std::vector<uint64_t>& workspaces, Layout* layout) 
   return {};
 }
 
+void CpuEngine::set_states() {
+  if (states_ == nullptr) return;
+  for (const std::unique_ptr<Op>& op : ops_) op->set_states(states_->shapes());
+}
+
+Status CpuEngine::reshape_op(size_t i, const std::vector<Shape>& shapes, uint64_t* workspace) {
+  operands_.clear();
+  for (int tensor : *op(i).inputs()) operands_.push_back(shapes[static_cast<size_t>(tensor)]);
+  size_t bytes = 0;
+  const Shape& output = shapes[static_cast<size_t>(output_of(op(i)))];
+  if (Status status = ops_[i]->reshape(operands_, output, pool_, &bytes); !status.ok())
+    return at_operator(status, op(i));
+  *workspace = bytes;
+  return {};
+}
+
 Status CpuEngine::reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces) {
-  std::vector<Shape> inputs;
-  workspaces->assign(ops_.size(), 0);
   for (size_t i = 0; i < ops_.size(); ++i) {
-    inputs.clear();
-    for (int tensor : *op(i).inputs()) inputs.push_back(shapes[static_cast<size_t>(tensor)]);
-    size_t workspace = 0;
-    const Shape& output = shapes[static_cast<size_t>(output_of(op(i)))];
-    if (Status status = ops_[i]->reshape(inputs, output, pool_, &workspace); !status.ok()) {
-      return at_operator(status, op(i));
-    }
-    (*workspaces)[i] = workspace;
+    uint64_t workspace = 0;
+    FERRY_TRY(reshape_op(i, shapes, &workspace));
+    (*workspaces)[i] = std::max((*workspaces)[i], workspace);
   }
   return {};
+}
+
+Status CpuEngine::setup_op(size_t i, const Layout& layout) {
+  sources_.clear();
+  results_.clear();
+  for (int tensor : *op(i).inputs()) sources_.push_back(address(layout, tensor));
+  for (int tensor : *op(i).outputs()) results_.push_back(address(layout, tensor));
+  const uint64_t workspace = layout.plan.workspaces[i];
+  void* scratch = workspace == kNoOffset ? nullptr : layout.arena.get() + workspace;
+  Status status = ops_[i]->setup_outputs(sources_, results_, scratch);
+  return status.ok() ? status : at_operator(status, op(i));
 }
 
 Status CpuEngine::setup_ops(const Layout& layout) {
-  std::vector<const void*> inputs;
-  for (size_t i = 0; i < ops_.size(); ++i) {
-    inputs.clear();
-    for (int tensor : *op(i).inputs()) inputs.push_back(address(layout, tensor));
-    const uint64_t workspace = layout.plan.workspaces[i];
-    void* scratch = workspace == kNoOffset ? nullptr : layout.arena.get() + workspace;
-    if (Status status = ops_[i]->setup(inputs, address(layout, output_of(op(i))), scratch); !status.ok()) {
-      return at_operator(status, op(i));
-    }
-  }
+  for (size_t i = 0; i < ops_.size(); ++i) FERRY_TRY(setup_op(i, layout));
+  moves_ = states_ != nullptr ? states_->moves() : 0;
   return {};
 }
 
-Status CpuEngine::lay_out(Layout* layout, bool* ops_changed) {
+Status CpuEngine::lay_out(const std::vector<Shape>& bounds, Layout* layout, bool* ops_changed) {
+  for (size_t t = 0; t < layout->shapes.size(); ++t) {
+    const int tensor = static_cast<int>(t);
+    const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], tensor);
+    layout->room.push_back(in_arena(tensor) ? std::max(bytes(layout->shapes[t], tensor), largest) : 0);
+  }
   // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
-  std::vector<uint64_t> workspaces(ops_.size(), 0);
-  FERRY_TRY(plan(workspaces, layout));
+  layout->workspaces.assign(ops_.size(), 0);
+  FERRY_TRY(plan(layout));
   *ops_changed = true;
-  FERRY_TRY(reshape_ops(layout->shapes, &workspaces));
-  FERRY_TRY(plan(workspaces, layout));
+  set_states();
+  if (!bounds.empty()) FERRY_TRY(reshape_ops(bounds, &layout->workspaces));
+  FERRY_TRY(reshape_ops(layout->shapes, &layout->workspaces));
+  FERRY_TRY(plan(layout));
   const uint64_t size = std::max<uint64_t>(layout->plan.arena_bytes, kAlignment);
-  layout->arena.reset(static_cast<std::byte*>(::operator new (size, std::align_val_t{kAlignment}, std::nothrow)));
+  layout->arena = allocate_arena(size);
   if (layout->arena == nullptr) {
     return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for activations", size);
   }
   return setup_ops(*layout);
 }
 
-Status CpuEngine::prepare(const std::vector<Shape>& shapes) {
+void CpuEngine::restore() {
+  if (layout_.arena == nullptr) return;
+  std::vector<uint64_t> workspaces(ops_.size(), 0);
+  usable_ = reshape_ops(layout_.shapes, &workspaces).ok() && setup_ops(layout_).ok();
+}
+
+Status CpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) {
   Layout layout;
   layout.shapes = shapes;
   bool ops_changed = false;
-  if (Status status = lay_out(&layout, &ops_changed); !status.ok()) {
-    std::vector<uint64_t> workspaces;
-    if (ops_changed && layout_.arena != nullptr)
-      usable_ = reshape_ops(layout_.shapes, &workspaces).ok() && setup_ops(layout_).ok();
+  if (Status status = lay_out(bounds, &layout, &ops_changed); !status.ok()) {
+    if (ops_changed) restore();
     return status;
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
     const int tensor = static_cast<int>(port->tensor());
-    const bool kept = layout_.arena != nullptr && layout_.shapes[port->tensor()] == shapes[port->tensor()];
+    const Shape& shape = shapes[port->tensor()];
+    const bool kept = layout_.arena != nullptr && layout_.shapes[port->tensor()] == shape;
     if (kept) {
-      std::memcpy(address(layout, tensor), data(tensor), bytes(layout, tensor));
+      std::memcpy(address(layout, tensor), data(tensor), bytes(shape, tensor));
     } else {
-      std::memset(address(layout, tensor), 0, bytes(layout, tensor));
+      std::memset(address(layout, tensor), 0, bytes(shape, tensor));
     }
   }
   layout_ = std::move(layout);
   usable_ = true;
+  return {};
+}
+
+bool CpuEngine::has_room(const std::vector<Shape>& shapes) const {
+  for (size_t t = 0; t < shapes.size(); ++t) {
+    const int tensor = static_cast<int>(t);
+    if (in_arena(tensor) && bytes(shapes[t], tensor) > layout_.room[t]) return false;
+  }
+  // What shares memory is of one size, or the output would overwrite what is yet to be read.
+  const std::vector<uint64_t>& offsets = layout_.plan.offsets;
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    const size_t output = static_cast<size_t>(output_of(op(i)));
+    for (int tensor : *op(i).inputs()) {
+      const size_t input = static_cast<size_t>(tensor);
+      if (offsets[input] != kNoOffset && offsets[input] == offsets[output] &&
+          shapes[input].elements() != shapes[output].elements())
+        return false;
+    }
+  }
+  return true;
+}
+
+bool CpuEngine::changed(size_t i, const std::vector<Shape>& shapes) const {
+  const auto differs = [&](int tensor) {
+    return shapes[static_cast<size_t>(tensor)] != layout_.shapes[static_cast<size_t>(tensor)];
+  };
+  return std::any_of(op(i).inputs()->begin(), op(i).inputs()->end(), differs) ||
+         std::any_of(op(i).outputs()->begin(), op(i).outputs()->end(), differs);
+}
+
+Status CpuEngine::reshape(const std::vector<Shape>& shapes, bool* fits) {
+  *fits = usable_ && has_room(shapes);
+  if (!*fits) return {};
+  set_states();
+  const bool moved = states_ != nullptr && states_->moves() != moves_;
+  for (size_t i = 0; i < ops_.size(); ++i) {
+    const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
+    Status status;
+    if (with_state || changed(i, shapes)) {
+      uint64_t workspace = 0;
+      status = reshape_op(i, shapes, &workspace);
+      *fits = *fits && workspace <= layout_.workspaces[i];
+    } else if (!moved) {
+      continue;
+    }
+    if (status.ok() && *fits) status = setup_op(i, layout_);
+    if (status.ok() && *fits) continue;
+    restore();
+    return status;
+  }
+  for (const fbs::Port* port : *model_.graph().inputs()) {
+    const Shape& shape = shapes[port->tensor()];
+    const int tensor = static_cast<int>(port->tensor());
+    if (shape != layout_.shapes[port->tensor()]) std::memset(data(tensor), 0, bytes(shape, tensor));
+  }
+  layout_.shapes = shapes;  // as many: nothing is allocated
+  moves_ = states_ != nullptr ? states_->moves() : 0;
   return {};
 }
 
@@ -245,9 +371,16 @@ Status CpuEngine::run(const std::atomic<Progress>& progress) {
 
 Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
                      pthreadpool_t pool, std::unique_ptr<Engine>* out) {
-  std::unique_ptr<CpuEngine> engine(new (std::nothrow) CpuEngine(model, options, pool));
-  if (engine == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
-  FERRY_TRY(engine->create(options, kept_taps));
+  FERRY_TRY(initialize());
+  PackedFiles files(model, options.cache_dir);
+  files.open();
+  std::unique_ptr<CpuEngine> engine;
+  do {
+    engine.reset(new (std::nothrow) CpuEngine(model, options, pool));
+    if (engine == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
+    FERRY_TRY(engine->create(options, kept_taps));
+  } while (files.save());  // then once more, over the file, which lets go of what was packed on the heap
+  engine->add_notes(files.notes());
   *out = std::move(engine);
   return {};
 }

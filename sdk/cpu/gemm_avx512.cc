@@ -19,6 +19,7 @@ constexpr size_t kLanes = 16;
 constexpr size_t kRows = 12, kColumns = 2 * kLanes;  // of a tile: 24 of the 32 registers add up
 constexpr size_t kDepth = 768;             // inputs that are multiplied at once: the L1 cache holds them for a tile
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
+constexpr uint32_t kLayoutVersion = 1;     // of packed weights
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
 struct Tile {
@@ -98,12 +99,18 @@ class GemmAvx512 : public Op {
     panels_ = (slabs() + panel_ - 1) / panel_;
   }
 
-  Status create(const float* weight, const float* bias, WeightsCache::Creation& creation) {
-    bool fresh = false;
-    float* memory = static_cast<float*>(creation.own(packed_bytes(), &fresh));
-    if (memory == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for packed weights");
-    packed_ = memory;
-    if (fresh) pack(weight, bias, memory);
+  Status create(WeightSource& source) {
+    const PackingId id =
+        PackingId("gemm_avx512", kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
+    const auto fill = [&](std::byte* to) -> Status {
+      const void* weight = nullptr;
+      const float* bias = nullptr;
+      FERRY_TRY(source.load(&weight, &bias));
+      pack(floats(weight), bias, floats(static_cast<void*>(to)));
+      return {};
+    };
+    FERRY_TRY(source.packed(id, 0, packed_bytes(), fill, &held_));
+    packed_ = floats(held_.get());
     return {};
   }
 
@@ -215,6 +222,7 @@ class GemmAvx512 : public Op {
   }
 
   Elementwise after_;
+  PackedBytes held_;
   const float* packed_ = nullptr;
   size_t rows_ = 0;
 };
@@ -338,27 +346,25 @@ class ConvAvx512 : public GemmAvx512 {
 };
 
 template <typename Gemm512>
-Status create(std::unique_ptr<Gemm512> op, const float* weight, const float* bias, WeightsCache::Creation& creation,
-              std::unique_ptr<Op>* out) {
-  FERRY_TRY(op->create(weight, bias, creation));
+Status create(std::unique_ptr<Gemm512> op, WeightSource& source, std::unique_ptr<Op>* out) {
+  FERRY_TRY(op->create(source));
   *out = std::move(op);
   return {};
 }
 
 }  // namespace
 
-bool gemm_avx512_pays(size_t rows, const Gemm& gemm) {
-  return rows >= 2 * kRows && gemm.outputs >= kLanes && __builtin_cpu_supports("avx512f");
+bool gemm_avx512_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
+  return cpu.avx512f && rows >= 2 * kRows && gemm.outputs >= kLanes;
 }
 
-Status create_gemm_avx512(const Gemm& gemm, const float* weight, const float* bias, WeightsCache::Creation& creation,
+Status create_gemm_avx512(const Gemm& gemm, WeightSource& source, std::unique_ptr<Op>* out) {
+  return create(std::make_unique<GemmAvx512>(gemm), source, out);
+}
+
+Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm, WeightSource& source,
                           std::unique_ptr<Op>* out) {
-  return create(std::make_unique<GemmAvx512>(gemm), weight, bias, creation, out);
-}
-
-Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm, const float* weight,
-                          const float* bias, WeightsCache::Creation& creation, std::unique_ptr<Op>* out) {
-  return create(std::make_unique<ConvAvx512>(gemm, params, weight_shape), weight, bias, creation, out);
+  return create(std::make_unique<ConvAvx512>(gemm, params, weight_shape), source, out);
 }
 
 }  // namespace ferry::cpu
@@ -367,11 +373,8 @@ Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, 
 
 namespace ferry::cpu {
 
-Status create_gemm_avx512(const Gemm&, const float*, const float*, WeightsCache::Creation&, std::unique_ptr<Op>*) {
-  return {};
-}
-Status create_conv_avx512(const fbs::Conv2d&, const Shape&, const Gemm&, const float*, const float*,
-                          WeightsCache::Creation&, std::unique_ptr<Op>*) {
+Status create_gemm_avx512(const Gemm&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
+Status create_conv_avx512(const fbs::Conv2d&, const Shape&, const Gemm&, WeightSource&, std::unique_ptr<Op>*) {
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "ferry_generated.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape.h"
+#include "sdk/operators/shape_rules.h"
 #include "sdk/status.h"
 
 namespace ferry::cpu {
@@ -21,14 +22,20 @@ class Op {
   virtual Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) = 0;
   // Addresses are known: one for each input (constants too) and for the output. kExtraBytes may be read past each.
   virtual Status setup(std::span<const void* const> inputs, void* output, void* workspace) = 0;
+  // The same for an operator with several outputs.
+  virtual Status setup_outputs(std::span<const void* const> inputs, std::span<void* const> outputs, void* workspace) {
+    return setup(inputs, outputs[0], workspace);
+  }
   // Allocates nothing. Gives the same bits for every pool.
   virtual Status run(pthreadpool_t pool) = 0;
+  // What the states hold before the run; called before reshape(), which is called again whenever that has changed.
+  virtual void set_states(std::span<const StateShape>) {}
   // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called
   // before reshape().
   virtual bool fuse(const fbs::Unary&) { return false; }
 };
 
-// Lowers operator `op` of `model`: packs constant weights through the model's cache.
+// Lowers operator `op` of `model`: packs constant weights unless the model's store has them.
 // FERRY_UNSUPPORTED: no such lowering on the CPU.
 Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 

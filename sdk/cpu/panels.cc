@@ -22,11 +22,6 @@ size_t panel_width(size_t rows, size_t channel_bytes, size_t outputs) {
   return ((outputs + panels - 1) / panels + kTile - 1) / kTile * kTile;
 }
 
-Status PanelOp::add(xnn_status status, xnn_operator_t op) {
-  if (status == xnn_status_success) panels_.emplace_back(op);
-  return check(status, "creating");
-}
-
 Status PanelOp::run(pthreadpool_t pool) {
   if (panels_.size() == 1) return check(xnn_run_operator(panels_[0].get(), pool), "running");
   std::atomic<xnn_status> status = xnn_status_success;

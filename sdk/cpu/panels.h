@@ -9,7 +9,7 @@
 
 #include <vector>
 
-#include "sdk/cpu/xnn.h"
+#include "sdk/cpu/xnn_weights.h"
 
 namespace ferry::cpu {
 
@@ -24,13 +24,20 @@ class PanelOp : public Op {
  protected:
   explicit PanelOp(fbs::OpParams type) : type_(type) {}
   Status check(xnn_status status, const char* doing) const { return cpu::check(status, type_, doing); }
-  // Takes what an xnn_create_ function gave for the next panel.
-  Status add(xnn_status status, xnn_operator_t op);
+  // Makes the next panel's operator; `create` as in create_packed().
+  template <typename Create>
+  Status add(XnnPacking packing, Create create) {
+    packing.part = static_cast<uint32_t>(panels_.size());
+    PackedXnn panel;
+    FERRY_TRY(create_packed(packing, type_, create, &panel));
+    panels_.push_back(std::move(panel));
+    return {};
+  }
   // The threads that work within a panel.
   pthreadpool_t within(pthreadpool_t pool) const { return panels_.size() == 1 ? pool : nullptr; }
 
   size_t width_ = 0;
-  std::vector<XnnOperator> panels_;
+  std::vector<PackedXnn> panels_;
 
  private:
   fbs::OpParams type_;

@@ -7,8 +7,9 @@
 #include <cstddef>
 
 // Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline has
-// vectors.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__)
+// vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them.
+#if !FERRY_HOT
+#elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__)
 #define FERRY_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define FERRY_KERNEL

@@ -42,8 +42,13 @@ class TopK : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    return setup_outputs(inputs, {&output, 1}, workspace);
+  }
+
+  Status setup_outputs(std::span<const void* const> inputs, std::span<void* const> outputs, void* workspace) override {
     input_ = inputs[0];
-    output_ = static_cast<int32_t*>(output);
+    output_ = static_cast<int32_t*>(outputs[0]);
+    values_ = outputs.size() > 1 ? outputs[1] : nullptr;
     order_ = static_cast<int32_t*>(workspace);
     return {};
   }
@@ -71,18 +76,21 @@ class TopK : public Op {
       *out = 0;
       for (int32_t i = 1; i < static_cast<int32_t>(row_); ++i)
         if (better(i, *out)) *out = i;
-      return;
+    } else {
+      int32_t* order = order_ + index * row_;
+      std::iota(order, order + row_, 0);
+      std::partial_sort(order, order + k, order + row_, better);
+      std::copy_n(order, k, out);
     }
-    int32_t* order = order_ + index * row_;
-    std::iota(order, order + row_, 0);
-    std::partial_sort(order, order + k, order + row_, better);
-    std::copy_n(order, k, out);
+    if (values_ == nullptr) return;
+    for (size_t i = 0; i < k; ++i) static_cast<T*>(values_)[index * k + i] = better.x[out[i]];
   }
 
   const fbs::TopK& params_;
   bool whole_;
   size_t rows_ = 0, row_ = 0;
   const void* input_ = nullptr;
+  void* values_ = nullptr;  // null where nobody asks for them
   int32_t *output_ = nullptr, *order_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sdk/cpu/exponential.h"
+#include "sdk/cpu/features.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -197,9 +198,9 @@ Kernel own_kernel(fbs::UnaryKind kind, bool whole) {
     case fbs::UnaryKind::Clamp: return clamp;
     case fbs::UnaryKind::LeakyRelu: return leaky_relu;
 #if defined(__x86_64__) && defined(__gnu_linux__)
-    case fbs::UnaryKind::Silu: return __builtin_cpu_supports("avx512f") ? map_avx512<Silu> : silu;
-    case fbs::UnaryKind::Gelu: return __builtin_cpu_supports("avx512f") ? map_avx512<Gelu> : nullptr;
-    case fbs::UnaryKind::GeluTanh: return __builtin_cpu_supports("avx512f") ? map_avx512<GeluTanh> : gelu_tanh;
+    case fbs::UnaryKind::Silu: return cpu_features().avx512f ? map_avx512<Silu> : silu;
+    case fbs::UnaryKind::Gelu: return cpu_features().avx512f ? map_avx512<Gelu> : nullptr;
+    case fbs::UnaryKind::GeluTanh: return cpu_features().avx512f ? map_avx512<GeluTanh> : gelu_tanh;
 #else
     case fbs::UnaryKind::Silu: return silu;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;

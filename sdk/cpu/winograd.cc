@@ -5,7 +5,7 @@
 
 #include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/parallel.h"
-#include "sdk/cpu/weights_cache.h"
+#include "sdk/cpu/xnn_weights.h"
 
 namespace ferry::cpu {
 namespace {
@@ -136,31 +136,80 @@ void transform_kernels(const float* from, size_t outputs, size_t inputs, float* 
   }
 }
 
-// A matrix product for each of `points`: [tiles,points*inputs] to [tiles,points*outputs].
-class Products : public XnnOp {
- public:
-  Products() : XnnOp(fbs::OpParams::Conv2d) {}
+constexpr fbs::OpParams kType = fbs::OpParams::Conv2d;
 
-  Status create(const Gemm& gemm, const float* kernels, WeightsCache::Creation& creation) {
-    xnn_operator_t created = nullptr;
-    const xnn_status status = xnn_create_convolution2d_nhwc_f32(
-        0, 0, 0, 0, 1, 1, 1, 1, 1, 1, static_cast<uint32_t>(gemm.groups), gemm.inputs, gemm.outputs,
-        gemm.groups * gemm.inputs, gemm.groups * gemm.outputs, kernels, /*bias=*/nullptr, gemm.output_min,
-        gemm.output_max, /*flags=*/0, /*code_cache=*/nullptr, creation.next(), &created);
-    return own(status, created);
+// Kernels as the products' weights: [n*n,O,I], without a bias, which is added after the last transform.
+template <int M>
+class TransformedKernels : public WeightSource {
+ public:
+  TransformedKernels(const Model& model, const fbs::Operator& op, size_t outputs, size_t inputs)
+      : WeightSource(model, op), outputs_(outputs), inputs_(inputs) {}
+
+  bool has_bias() const override { return false; }
+
+ protected:
+  void describe(PackingId* id) const override {
+    constexpr uint32_t kVersion = 1;  // of the transforms
+    *id = PackingId("winograd", kVersion).add(M).add(id->value());
+  }
+
+  Status transform(FloatConstant* weight, FloatConstant* bias) override {
+    std::vector<float> kernels((M + 2) * (M + 2) * outputs_ * inputs_);
+    transform_kernels<M>(weight->data, outputs_, inputs_, kernels.data());
+    weight->storage = std::move(kernels);
+    weight->data = weight->storage.data();
+    *bias = {};
+    return {};
+  }
+
+ private:
+  size_t outputs_, inputs_;
+};
+
+// The bias, or zeros: [O].
+Status pack_bias(WeightSource& source, size_t outputs, PackedBytes* out) {
+  const auto fill = [&](std::byte* to) -> Status {
+    const void* weight = nullptr;
+    const float* bias = nullptr;
+    FERRY_TRY(source.load(&weight, &bias));
+    float* numbers = floats(static_cast<void*>(to));
+    bias != nullptr ? std::copy_n(bias, outputs, numbers) : std::fill_n(numbers, outputs, 0.0f);
+    return {};
+  };
+  return source.packed(PackingId("bias", 1), 0, outputs * sizeof(float), fill, out);
+}
+
+// A matrix product for each of `points`: [tiles,points*inputs] to [tiles,points*outputs].
+class Products : public Op {
+ public:
+  Status create(const Gemm& gemm, WeightSource& source) {
+    const PackingId id = PackingId("xnnpack convolution2d f32", kXnnLayouts).add(gemm.groups);
+    const XnnPacking packing{.source = source, .id = id};
+    const auto create = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
+      return xnn_create_convolution2d_nhwc_f32(0, 0, 0, 0, 1, 1, 1, 1, 1, 1, static_cast<uint32_t>(gemm.groups),
+                                               gemm.inputs, gemm.outputs, gemm.groups * gemm.inputs,
+                                               gemm.groups * gemm.outputs, floats(weight), bias, gemm.output_min,
+                                               gemm.output_max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+    };
+    return create_packed(packing, kType, create, &xnn_);
   }
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
     size_t alignment = 0, rows = 0, columns = 0;
     return check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, static_cast<size_t>(inputs[0][0]), workspace,
                                                     &alignment, &rows, &columns, pool),
-                 "reshaping");
+                 kType, "reshaping");
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
     return check(xnn_setup_convolution2d_nhwc_f32(xnn_.get(), /*workspace=*/nullptr, floats(inputs[0]), floats(output)),
-                 "setting up");
+                 kType, "setting up");
   }
+
+  Status run(pthreadpool_t pool) override { return check(xnn_run_operator(xnn_.get(), pool), kType, "running"); }
+
+ private:
+  PackedXnn xnn_;
 };
 
 template <int M>
@@ -169,27 +218,19 @@ class Winograd : public Op {
   explicit Winograd(const fbs::Conv2d& params) : params_(params) {}
 
   Status create(const Model& model, const fbs::Operator& op) {
-    FloatConstant weight, bias;
-    FERRY_TRY(constant_input(model, op, 1, &weight));
-    FERRY_TRY(constant_input(model, op, 2, &bias));
     const Shape w = model.shape(op.inputs()->Get(1));
     outputs_ = static_cast<size_t>(w[0]);
     inputs_ = static_cast<size_t>(w[3]);
     zeros_.assign(inputs_, 0.0f);
-    bias_.assign(outputs_, 0.0f);
-    if (bias.data != nullptr) bias_.assign(bias.data, bias.data + outputs_);
-    std::vector<float> kernels;
-    WeightsCache::Creation creation(model.weights_cache(), &op);
-    if (!creation.has_packed()) {
-      kernels.resize(kPoints * outputs_ * inputs_);
-      transform_kernels<M>(weight.data, outputs_, inputs_, kernels.data());
-    }
+    WeightSource plain(model, op);
+    FERRY_TRY(pack_bias(plain, outputs_, &bias_));
+    TransformedKernels<M> source(model, op, outputs_, inputs_);
     const float infinity = std::numeric_limits<float>::infinity();
     const Gemm gemm{kPoints, inputs_, outputs_, -infinity, infinity};
-    if (gemm_avx512_pays(tiles(model.shape(op.outputs()->Get(0))), gemm))
-      return create_gemm_avx512(gemm, kernels.data(), /*bias=*/nullptr, creation, &products_);
+    if (gemm_avx512_pays(cpu_features(), tiles(model.shape(op.outputs()->Get(0))), gemm))
+      return create_gemm_avx512(gemm, source, &products_);
     auto products = std::make_unique<Products>();
-    FERRY_TRY(products->create(gemm, kernels.data(), creation));
+    FERRY_TRY(products->create(gemm, source));
     products_ = std::move(products);
     return {};
   }
@@ -273,7 +314,7 @@ class Winograd : public Op {
       const bool inside = y < out_height_ && x < out_width_;
       pixels[i] = inside ? image + (y * out_width_ + x) * static_cast<int64_t>(outputs_) : nullptr;
     }
-    transform_output<M>(from, outputs_, bias_.data(), params_.output_min(), params_.output_max(), pixels);
+    transform_output<M>(from, outputs_, floats(bias_.get()), params_.output_min(), params_.output_max(), pixels);
   }
 
   static size_t tiles(const Shape& output) {
@@ -283,7 +324,8 @@ class Winograd : public Op {
   const fbs::Conv2d& params_;
   std::unique_ptr<Op> products_;
   size_t inputs_ = 0, outputs_ = 0;
-  std::vector<float> zeros_, bias_;
+  std::vector<float> zeros_;
+  PackedBytes bias_;
   int64_t height_ = 0, width_ = 0, out_height_ = 0, out_width_ = 0, tiles_y_ = 0, tiles_x_ = 0;
   size_t tiles_ = 0, blocks_ = 0, block_ = 0, transformed_bytes_ = 0;
   const float* input_ = nullptr;

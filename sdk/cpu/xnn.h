@@ -4,7 +4,6 @@
 #include <xnnpack.h>
 
 #include <memory>
-#include <vector>
 
 #include "sdk/cpu/op.h"
 
@@ -58,12 +57,5 @@ inline size_t elements(const Shape& shape, int begin, int end) {
   return n;
 }
 inline size_t elements(const Shape& shape) { return elements(shape, 0, shape.rank); }
-
-// A constant input as float32 (the verifier knows where constants are due): the blob's own bytes, or `storage` where the blob keeps it in half precision.
-struct FloatConstant {
-  const float* data = nullptr;  // null for an input that the op does not have
-  std::vector<float> storage;
-};
-Status constant_input(const Model& model, const fbs::Operator& op, unsigned index, FloatConstant* out);
 
 }  // namespace ferry::cpu

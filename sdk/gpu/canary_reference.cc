@@ -228,7 +228,9 @@ void attention(const fbs::Attention& p, Inputs inputs, Array* out) {
             const Shape& b = bias->shape;
             score += static_cast<double>(bias->values[index_of(b, {n % b[0], head % b[1], query % b[2], key})]);
           }
-          scores.push_back(score);
+          const int32_t last = keys - q.shape[1] + query;  // that the query sees
+          const bool hidden = p.causal() && (key > last || (p.window() > 0 && key <= last - p.window()));
+          scores.push_back(hidden ? -std::numeric_limits<double>::infinity() : score);
         }
         const double largest = *std::max_element(scores.begin(), scores.end());
         double total = 0;

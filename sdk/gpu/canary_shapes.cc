@@ -89,6 +89,7 @@ void shrink_attention(const fbs::Attention& p, std::vector<Shape>* inputs) {
   const int32_t slots = width <= 32 ? 8 : width <= 64 ? 16 : 32;  // as in attention.cc
   q = {std::min(samples, inputs->size() > 3 ? 4 : 2), std::min(q[1], 35), p.heads() * depth};
   k = {q[0], std::min(k[1], 4 * slots + 3), p.kv_heads() * depth};
+  if (p.causal()) q[1] = std::min(q[1], k[1]);
   v = {q[0], k[1], p.kv_heads() * fewer(width, width <= 32 ? 12 : width <= 64 ? 40 : width <= 128 ? 72 : 132)};
   for (size_t i = 3; i < inputs->size(); ++i) {
     Shape& bias = (*inputs)[i];

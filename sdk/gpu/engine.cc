@@ -23,7 +23,7 @@ class GpuEngine : public Engine, public Interop {
 
   Status create(const std::vector<bool>& kept_taps);
 
-  Status prepare(const std::vector<Shape>& shapes) override;
+  Status prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) override;
   Status run(const std::atomic<Progress>& progress) override;
   bool submitted() const override { return submitted_; }
   Status finish() override;
@@ -110,7 +110,7 @@ Status GpuEngine::choose_program(const std::vector<Shape>& shapes, Program* prog
   return {};
 }
 
-Status GpuEngine::prepare(const std::vector<Shape>& shapes) {
+Status GpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Shape>&) {
   Layout layout;
   FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
@@ -308,7 +308,9 @@ Status GpuEngine::check_place(int tensor, const Place& place) const {
                  place.offset, device_->info().properties.deviceName, alignment);
   for (const Step& step : layout_.program.steps) {
     const bool reads = std::find(step.inputs.begin(), step.inputs.end(), tensor) != step.inputs.end();
-    if (!step.on_gpu && (reads || step.output == tensor))
+    const auto& further = step.further_outputs;
+    const bool writes = step.output == tensor || std::find(further.begin(), further.end(), tensor) != further.end();
+    if (!step.on_gpu && (reads || writes))
       return error(FERRY_UNSUPPORTED, "operator '%s' runs on the CPU, which does not reach the buffer",
                    operator_at(model_, step.operators.back()).name()->c_str());
   }

@@ -50,6 +50,7 @@ Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t o
     std::vector<bool>& side = step.on_gpu ? on_device : on_host;
     for (int tensor : step.inputs) side[static_cast<size_t>(tensor)] = true;
     side[static_cast<size_t>(step.output)] = true;
+    for (int tensor : step.further_outputs) side[static_cast<size_t>(tensor)] = true;
   }
   const std::vector<int> ports = ports_of(model, kept);
   for (int tensor : ports) on_host[static_cast<size_t>(tensor)] = true;
@@ -68,9 +69,10 @@ Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t o
   std::vector<size_t> device_step;
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
-    PlanRequest::Step planned{.inputs = step.inputs, .output = step.output};
+    PlanRequest::Step planned{.inputs = step.inputs, .outputs = {step.output}};
+    planned.outputs.insert(planned.outputs.end(), step.further_outputs.begin(), step.further_outputs.end());
     for (int tensor : step.inputs) {
-      if (step.on_gpu && !there[static_cast<size_t>(tensor)]) device.steps.push_back({.output = tensor});
+      if (step.on_gpu && !there[static_cast<size_t>(tensor)]) device.steps.push_back({.outputs = {tensor}});
       if (step.on_gpu) there[static_cast<size_t>(tensor)] = true;
     }
     if (step.on_gpu) there[static_cast<size_t>(step.output)] = true;
@@ -116,7 +118,9 @@ Status setup_cpu_ops(const Model& model, const Layout& layout) {
     for (int tensor : *operator_at(model, step.operators[0]).inputs()) inputs.push_back(address(tensor));
     const uint64_t workspace = layout.host.workspaces[s];
     void* scratch = workspace == kNoOffset ? nullptr : layout.transfer.mapped() + workspace;
-    FERRY_TRY(layout.cpu_ops[static_cast<size_t>(step.operators[0])]->setup(inputs, address(step.output), scratch));
+    std::vector<void*> outputs = {address(step.output)};
+    for (int tensor : step.further_outputs) outputs.push_back(address(tensor));
+    FERRY_TRY(layout.cpu_ops[static_cast<size_t>(step.operators[0])]->setup_outputs(inputs, outputs, scratch));
   }
   return {};
 }

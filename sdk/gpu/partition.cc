@@ -179,6 +179,8 @@ Status lower_chain(const Model& model, const Chain& chain, const std::vector<Sha
   const Problem problem = problem_of(model, chain, shapes, program->storage, device.limits());
   step->operators = chain.operators;
   step->output = problem.output_tensor;
+  const auto& outputs = *problem.op.outputs();
+  for (unsigned i = 1; i < outputs.size(); ++i) step->further_outputs.push_back(outputs[i]);
   list_inputs(model, chain, shapes, step);
   FERRY_TRY(serves(model, problem.op));
   if (is_view(problem.op, shapes)) {

@@ -4,7 +4,7 @@
 #include <array>
 #include <iterator>
 
-#include "generated_shaders.inc"  // kPacked, kUnpackedBytes, kModuleEnds, kStreamWords
+#include "generated_shaders.inc"  // kPacked, kUnpackedBytes, kModuleEnds, kStreamWords, kResultWords
 #include "sdk/gpu/lzma.h"
 
 namespace ferry::gpu {
@@ -20,15 +20,14 @@ struct Stream {
   uint32_t take() { return *next++; }
 };
 
-// As in cmake/embed_shaders.py.
+// Which word of an instruction is the identifier of its result, the one before being its type; 0: it has none.
 uint32_t result_word(uint32_t opcode) {
-  if (opcode == 11 || (opcode >= 19 && opcode <= 39) || opcode == 248) return 1;
-  const bool none =
-      (opcode >= 14 && opcode <= 18) || opcode == 62 || opcode == 71 || opcode == 72 || opcode == 224 || opcode >= 246;
-  return none ? 0 : 2;
+  for (const auto& [first, last, word] : kResultWords)
+    if (opcode >= first && opcode <= last) return word;
+  return 2;
 }
 
-// The reverse of split() there.
+// The reverse of split() in cmake/embed_shaders.py.
 std::vector<uint32_t> join(std::array<Stream, std::size(kStreamWords)>& streams, size_t count) {
   auto& [headers, opcodes, types, results, operands] = streams;
   std::vector<uint32_t> words;

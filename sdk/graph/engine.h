@@ -33,8 +33,16 @@ class Engine {
   virtual ~Engine() = default;
 
   // Plans for these shapes of every tensor of the model, operators' outputs included. May allocate. Graph inputs whose
-  // shape is as before keep their contents, the others are zero. On failure everything stays as it was.
-  virtual Status prepare(const std::vector<Shape>& shapes) = 0;
+  // shape is as before keep their contents, the others are zero. `bounds`: shapes that there shall be room for, too, so
+  // that reshape() may follow; empty: none. On failure everything stays as it was.
+  virtual Status prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) = 0;
+  // The same within the room that there is, at the same addresses: allocates nothing, but tables of convolutions. Also where
+  // a state has another length than before, or other memory. *fits: there is room; otherwise nothing has changed, and
+  // prepare() is what remains.
+  virtual Status reshape(const std::vector<Shape>&, bool* fits) {
+    *fits = false;
+    return {};
+  }
 
   // Computes outputs and kept taps from the inputs. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
   virtual Status run(const std::atomic<Progress>& progress) = 0;

@@ -30,7 +30,7 @@ std::vector<int> last_uses(const PlanRequest& request) {
     const PlanRequest::Step& step = request.steps[s];
     for (int v : step.inputs) last[static_cast<size_t>(v)] = static_cast<int>(s);
     // A value nobody reads still needs a place while it is written.
-    last[static_cast<size_t>(step.output)] = static_cast<int>(s);
+    for (int v : step.outputs) last[static_cast<size_t>(v)] = static_cast<int>(s);
   }
   for (int v : request.inputs) last[static_cast<size_t>(v)] = kAfterRun;
   for (int v : request.kept) last[static_cast<size_t>(v)] = kAfterRun;
@@ -41,7 +41,7 @@ std::vector<int> last_uses(const PlanRequest& request) {
 int shared_storage(const PlanRequest& request, size_t s, const std::vector<int>& storage_of,
                    const std::vector<Storage>& storages) {
   const PlanRequest::Step& step = request.steps[s];
-  const uint64_t bytes = request.bytes[static_cast<size_t>(step.output)];
+  const uint64_t bytes = request.bytes[static_cast<size_t>(step.outputs[0])];
   if (step.view) {
     const int input = storage_of[static_cast<size_t>(step.inputs[0])];
     if (input >= 0) return input;
@@ -111,9 +111,10 @@ Plan make_plan(const PlanRequest& request) {
   }
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
-    const size_t value = static_cast<size_t>(step.output);
-    if (request.bytes[value] > 0) {
-      int storage = shared_storage(request, s, storage_of, storages);
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const size_t value = static_cast<size_t>(step.outputs[i]);
+      if (request.bytes[value] == 0) continue;
+      int storage = i == 0 ? shared_storage(request, s, storage_of, storages) : -1;
       if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);
       storage_of[value] = storage;
       Storage& shared = storages[static_cast<size_t>(storage)];

@@ -16,9 +16,9 @@ struct PlanRequest {
   struct Step {
     std::vector<int> inputs;    // values it reads; those without bytes (constants) are ignored
     std::vector<int> reusable;  // values among `inputs` whose memory the output may take over, best first
-    int output = -1;
-    uint64_t workspace = 0;  // bytes of scratch memory, alive during this step only
-    bool view = false;       // the output is inputs[0] under another shape: it shares the memory, nothing is written
+    std::vector<int> outputs;   // the first one may take over memory
+    uint64_t workspace = 0;     // bytes of scratch memory, alive during this step only
+    bool view = false;  // the only output is inputs[0] under another shape: it shares the memory, nothing is written
   };
 
   std::vector<uint64_t> bytes;  // of each value; 0: it has no place in the arena

@@ -28,16 +28,40 @@ int core_count() {
   return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(kMaxThreads)));
 }
 
-// From the shapes of graph inputs and constants to those of every operator's output.
-Status infer_shapes(const Model& model, std::vector<Shape>* shapes) {
-  std::vector<Shape> inputs;
+// From the shapes of graph inputs and constants to those of every operator's outputs.
+template <typename Rule>
+Status infer(const Model& model, const Rule& rule, std::span<const StateShape> states, std::vector<Shape>* operands,
+             std::vector<Shape>* shapes) {
   for (const fbs::Operator* op : *model.graph().operators()) {
-    inputs.clear();
-    for (int tensor : *op->inputs()) inputs.push_back((*shapes)[static_cast<size_t>(tensor)]);
-    Shape* output = &(*shapes)[static_cast<size_t>(op->outputs()->Get(0))];
-    if (Status status = infer_shape(*op, inputs, output); !status.ok()) return at_operator(status, *op);
+    operands->clear();
+    for (int tensor : *op->inputs()) operands->push_back((*shapes)[static_cast<size_t>(tensor)]);
+    Shape outputs[kMaxOutputs];
+    const unsigned count = op->outputs()->size();
+    if (Status status = rule(*op, *operands, states, std::span(outputs, count)); !status.ok())
+      return at_operator(status, *op);
+    for (unsigned i = 0; i < count; ++i) (*shapes)[static_cast<size_t>(op->outputs()->Get(i))] = outputs[i];
   }
   return {};
+}
+
+// Is that the shape of an input with so many dimensions?
+bool may_have(const Shape& shape, int rank) {
+  int64_t elements = 1;
+  for (int d = 0; d < shape.rank; ++d) {
+    if (shape[d] < 1 || elements > kMaxElements / shape[d]) return false;
+    elements *= shape[d];
+  }
+  return shape.rank == rank;
+}
+
+bool names_state(const fbs::Operator& op) {
+  return op.params_type() == fbs::OpParams::Append || op.params_type() == fbs::OpParams::Positions;
+}
+
+template <typename Predicate>
+bool any_operator(const Model& model, const Predicate& predicate) {
+  const auto& operators = *model.graph().operators();
+  return std::any_of(operators.begin(), operators.end(), [&](const fbs::Operator* op) { return predicate(*op); });
 }
 
 }  // namespace
@@ -46,19 +70,36 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
                        std::unique_ptr<Session>* out) {
   std::unique_ptr<Session> session(new (std::nothrow) Session);
   if (session == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
-  session->model_ = std::move(model);
   session->options_ = options;
+  if (options.graph != nullptr) {
+    size_t graph = 0;
+    FERRY_TRY(model->find_graph(options.graph, &graph));
+    FERRY_TRY(model->open_graph(graph, &session->model_));
+  } else {
+    session->model_ = std::move(model);
+  }
   FERRY_TRY(session->open_pool());
   FERRY_TRY(session->choose_taps());
+  FERRY_TRY(session->open_states());
 
   const Model& m = *session->model_;
   for (unsigned t = 0; t < m.graph().tensors()->size(); ++t) session->shapes_.push_back(m.shape(static_cast<int>(t)));
-  FERRY_TRY(infer_shapes(m, &session->shapes_));
+  FERRY_TRY(session->infer_bounds({}));
+  session->next_ = session->shapes_;
+  session->input_shapes();  // takes its memory
+  {
+    const StatesLock lock(session->states().get());
+    FERRY_TRY(lock.status());
+    FERRY_TRY(session->reserve_states(session->shapes_));
+  }
   if (options.backend == FERRY_BACKEND_GPU) {
-    session->gpu_status_ = session->make_engine(FERRY_BACKEND_GPU, &session->engine_);
+    session->gpu_status_ = session->states() != nullptr
+                               ? error(FERRY_UNSUPPORTED, "the GPU backend keeps no states: the CPU runs this graph")
+                               : session->make_engine(FERRY_BACKEND_GPU, &session->engine_);
     if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
   if (session->engine_ == nullptr) FERRY_TRY(session->make_engine(FERRY_BACKEND_CPU, &session->engine_));
+  session->options_.cache_dir = nullptr;  // the caller's, whose call this was
   *out = std::move(session);
   return {};
 }
@@ -99,6 +140,94 @@ Status Session::choose_taps() {
   return {};
 }
 
+// The graph's states, where it names one: the caller's or the session's own.
+Status Session::open_states() {
+  const std::shared_ptr<States> given = std::move(options_.states);
+  options_.states = nullptr;
+  if (given != nullptr && !given->model().shares_blob(*model_))
+    return error(FERRY_INVALID_ARGUMENT, "options.states are of another model");
+  if (!any_operator(*model_, names_state)) return {};
+  options_.states = given;
+  if (given == nullptr) FERRY_TRY(States::create(model_, &options_.states));
+  // Shapes are at first for empty states, as they are declared.
+  followed_.assign(states()->shapes().begin(), states()->shapes().end());
+  for (StateShape& state : followed_) state.length = 0;
+  return {};
+}
+
+// The largest shapes: of the inputs as given, or else as the graph's ports say.
+Status Session::infer_bounds(std::span<const Shape> inputs) {
+  const auto& ports = *model_->graph().inputs();
+  const bool bounded =
+      std::any_of(ports.begin(), ports.end(), [](const fbs::Port* port) { return port->bound() != nullptr; });
+  if (!bounded && inputs.empty() && states() == nullptr) return {};
+  std::vector<Shape> bounds = shapes_;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    Shape& shape = bounds[ports.Get(i)->tensor()];
+    if (!inputs.empty()) shape = inputs[i];
+    const auto* bound = ports.Get(i)->bound();
+    for (int d = 0; inputs.empty() && bound != nullptr && d < shape.rank; ++d)
+      shape[d] = bound->Get(static_cast<unsigned>(d));
+  }
+  std::vector<StateShape> empty = followed_;
+  for (StateShape& state : empty) state.length = 0;
+  FERRY_TRY(infer(*model_, infer_largest_shapes, empty, &operands_, &bounds));
+  bounds_ = std::move(bounds);
+  return {};
+}
+
+Status Session::infer_next(std::span<const StateShape> states) {
+  return infer(*model_, infer_shapes, states, &operands_, &next_);
+}
+
+Status Session::reserve_states(const std::vector<Shape>& shapes) {
+  if (states() == nullptr) return {};
+  uint64_t bytes = 0;
+  for (const fbs::Operator* op : *model_->graph().operators()) {
+    const fbs::Append* p = op->params_as_Append();
+    if (p == nullptr) continue;
+    const Shape& held = shapes[static_cast<size_t>(op->outputs()->Get(0))];
+    bytes += static_cast<uint64_t>(held.elements()) * dtype_size(states()->shapes()[p->state()].dtype);
+    if (bytes > options_.memory_limit)
+      return error(FERRY_MEMORY_LIMIT, "states need %llu bytes and more; the session's memory_limit is %llu",
+                   static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(options_.memory_limit));
+    FERRY_TRY(states()->reserve(p->state(), held[states()->shapes()[p->state()].axis]));
+  }
+  return {};
+}
+
+Status Session::adopt_next() {
+  FERRY_TRY(reserve_states(next_));
+  bool fits = false;
+  if (stand_in_ == nullptr) FERRY_TRY(engine_->reshape(next_, &fits));
+  if (!fits) FERRY_TRY(prepare(next_));
+  shapes_.swap(next_);
+  return {};
+}
+
+Status Session::follow_states() {
+  if (states() == nullptr) return {};
+  const std::span<const StateShape> held = states()->shapes();
+  const auto same = [](const StateShape& a, const StateShape& b) { return a.length == b.length; };
+  if (followed_moves_ == states()->moves() && std::equal(held.begin(), held.end(), followed_.begin(), same)) return {};
+  next_ = shapes_;
+  FERRY_TRY(infer_next(held));
+  FERRY_TRY(adopt_next());
+  std::copy(held.begin(), held.end(), followed_.begin());
+  followed_moves_ = states()->moves();
+  return {};
+}
+
+void Session::advance_states() {
+  if (states() == nullptr) return;
+  for (const fbs::Operator* op : *model_->graph().operators()) {
+    const fbs::Append* p = op->params_as_Append();
+    if (p == nullptr) continue;
+    const int axis = states()->shapes()[p->state()].axis;
+    states()->set_length(p->state(), shape(op->outputs()->Get(0))[axis]);
+  }
+}
+
 Status Session::tap(std::string_view name, const fbs::Port** port) const {
   for (size_t i = 0; i < kept_taps_.size(); ++i) {
     const fbs::Port& tap = *model_->graph().taps()->Get(static_cast<unsigned>(i));
@@ -128,7 +257,7 @@ Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out)
     return error(FERRY_GPU_UNAVAILABLE, "this build has no GPU backend (FERRY_GPU=OFF)");
 #endif
   }
-  FERRY_TRY(engine->prepare(shapes_));
+  FERRY_TRY(engine->prepare(shapes_, bounds_));
   *out = std::move(engine);
   return {};
 }
@@ -160,16 +289,16 @@ void Session::copy_results(const Engine& from, const Engine& to) const {
 Status Session::prepare(const std::vector<Shape>& shapes) {
   if (stand_in_ != nullptr) {
     copy_inputs(*engine_, *stand_in_);
-    FERRY_TRY(stand_in_->prepare(shapes));
+    FERRY_TRY(stand_in_->prepare(shapes, bounds_));
     engine_ = std::move(stand_in_);
     return {};
   }
   const bool gpu = on_gpu();
-  Status status = engine_->prepare(shapes);
+  Status status = engine_->prepare(shapes, bounds_);
   if (status.ok() || !gpu || options_.gpu_required) return status;
   std::unique_ptr<Engine> cpu;
   FERRY_TRY(make_stand_in(&cpu));
-  FERRY_TRY(cpu->prepare(shapes));
+  FERRY_TRY(cpu->prepare(shapes, bounds_));
   engine_ = std::move(cpu);
   gpu_status_ = std::move(status);
   return {};
@@ -181,47 +310,72 @@ Status Session::resize(size_t input, const Shape& shape) {
     return error(FERRY_INVALID_ARGUMENT, "input %zu does not exist: the model has %zu", input,
                  static_cast<size_t>(ports.size()));
   }
-  std::vector<Shape> wanted;
-  for (const fbs::Port* port : ports) wanted.push_back(shapes_[port->tensor()]);
+  const std::span<Shape> wanted = input_shapes();
   wanted[input] = shape;
   return resize(wanted);
 }
 
+std::span<Shape> Session::input_shapes() {
+  input_shapes_.clear();
+  for (const fbs::Port* port : *model_->graph().inputs()) input_shapes_.push_back(shapes_[port->tensor()]);
+  return input_shapes_;
+}
+
 Status Session::resize(std::span<const Shape> wanted) {
   const auto& ports = *model_->graph().inputs();
-  std::vector<Shape> shapes = shapes_;
-  std::string changed;
+  next_ = shapes_;
+  bool changed = false, fits = true;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    Shape& next = next_[ports.Get(i)->tensor()];
+    if (wanted[i] == next) continue;
+    changed = true;
+    fits = fits && may_have(wanted[i], next.rank);
+    next = wanted[i];
+  }
+  if (!changed && !resize_failed_) return {};
+  Status status = fits ? follow_inputs() : Status(FERRY_SHAPE_MISMATCH, "");
+  if (status.ok()) return {};
+  // Sentences are made only here: within the bounds, nothing is allocated.
+  std::string refused;
   for (unsigned i = 0; i < ports.size(); ++i) {
     const fbs::Port& port = *ports.Get(i);
-    const Shape& shape = wanted[i];
-    Shape& former = shapes[port.tensor()];
-    if (shape == former) continue;
-    bool fits = shape.rank == former.rank;
-    int64_t elements = 1;
-    for (int d = 0; fits && d < shape.rank; ++d) {
-      fits = shape[d] >= 1 && elements <= (int64_t{1} << 40) / shape[d];
-      elements *= fits ? shape[d] : 1;
-    }
-    changed += (changed.empty() ? "input '" : ", nor '") + port.name()->str() +
-               (changed.empty() ? "' cannot have shape " : "' ") + to_string(shape);
-    if (!fits) {
-      return error(FERRY_SHAPE_MISMATCH, "%s: it has %d dimensions of at least 1 and at most 2^40 elements",
-                   changed.c_str(), former.rank);
-    }
-    former = shape;
+    const Shape& former = shapes_[port.tensor()];
+    if (wanted[i] == former) continue;
+    refused += (refused.empty() ? "input '" : ", nor '") + port.name()->str() +
+               (refused.empty() ? "' cannot have shape " : "' ") + to_string(wanted[i]);
+    if (fits || may_have(wanted[i], former.rank)) continue;
+    return error(FERRY_SHAPE_MISMATCH, "%s: it has %d dimensions of at least 1 and at most 2^40 elements",
+                 refused.c_str(), former.rank);
   }
-  if (changed.empty() && !resize_failed_) return {};
-  Status status = infer_shapes(*model_, &shapes);
-  if (status.ok()) {
-    status = prepare(shapes);
-    resize_failed_ = !status.ok();
+  return error(status.code(), "%s: %s", refused.empty() ? "the present shapes" : refused.c_str(),
+               status.message().c_str());
+}
+
+// From the inputs' shapes in next_ to the session's.
+Status Session::follow_inputs() {
+  const StatesLock lock(states().get());
+  FERRY_TRY(lock.status());
+  Status status = infer_next(states() != nullptr ? states()->shapes() : std::span<const StateShape>());
+  const bool full = status.code() == FERRY_STATE_FULL;
+  if (full) {  // the next run says so, unless the states are shortened before
+    for (StateShape& state : followed_) state.length = 0;
+    status = infer_next(followed_);
   }
-  if (!status.ok()) {
-    return error(status.code(), "%s: %s", changed.empty() ? "the present shapes" : changed.c_str(),
-                 status.message().c_str());
-  }
-  shapes_ = std::move(shapes);
+  FERRY_TRY(status);
+  status = adopt_next();
+  resize_failed_ = !status.ok();
+  FERRY_TRY(status);
+  if (states() != nullptr && !full) std::copy(states()->shapes().begin(), states()->shapes().end(), followed_.begin());
+  followed_moves_ = states() != nullptr ? states()->moves() : 0;
   return {};
+}
+
+Status Session::reserve(std::span<const Shape> inputs) {
+  std::vector<Shape> former = bounds_;
+  FERRY_TRY(infer_bounds(inputs));
+  Status status = prepare(shapes_);
+  if (!status.ok()) bounds_ = std::move(former);
+  return status;
 }
 
 Status Session::compute() {
@@ -243,10 +397,15 @@ Status Session::compute() {
 Status Session::run() {
   // A cancel() before this line finds no run and does nothing; one after it is seen below, however the two race.
   progress_.store(Progress::Running);
-  Status status = compute();
+  const StatesLock lock(states().get());
+  Status status = lock.status();
+  if (status.ok()) status = follow_states();
+  if (status.ok()) status = compute();
   const bool cancelled = progress_.exchange(Progress::Idle) == Progress::Cancelled;
-  if (!status.ok() || !cancelled) return status;
-  return Status(FERRY_CANCELLED, "run cancelled");  // short: no allocation
+  if (!status.ok()) return status;
+  if (cancelled) return Status(FERRY_CANCELLED, "run cancelled");  // short: no allocation
+  advance_states();
+  return {};
 }
 
 void Session::cancel() {

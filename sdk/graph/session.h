@@ -9,6 +9,7 @@
 
 #include "sdk/graph/engine.h"
 #include "sdk/graph/session_options.h"
+#include "sdk/graph/states.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
@@ -22,16 +23,25 @@ class Session {
   static Status create(std::shared_ptr<const Model> model, const SessionOptions& options,
                        std::unique_ptr<Session>* out);
 
+  // The graph that the session runs.
   const Model& model() const { return *model_; }
+  // Where it names a state; null otherwise.
+  const std::shared_ptr<States>& states() const { return options_.states; }
 
-  // Plans anew for another shape of graph input `input`. The other inputs keep their contents. On failure everything
-  // stays as it was: shapes, addresses, contents. A GPU that cannot follow is left for the CPU, unless it is required.
+  // Takes another shape for graph input `input`. The other inputs keep their contents. On failure everything stays as it
+  // was: shapes, addresses, contents. Within the inputs' bounds nothing is planned anew nor allocated, on the CPU. A GPU
+  // that cannot follow is left for the CPU, unless it is required.
   Status resize(size_t input, const Shape& shape);
   // The same for all graph inputs at once: one shape each, in their order.
   Status resize(std::span<const Shape> shapes);
+  // The inputs' present shapes in memory of the session's own, for a caller that changes some and calls resize().
+  std::span<Shape> input_shapes();
+  // Makes room for these shapes of all graph inputs, so that resize() up to them allocates nothing. The present shapes stay.
+  Status reserve(std::span<const Shape> shapes);
 
   // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by an
-  // engine of the CPU, made there and then, which serves all later runs. FERRY_CANCELLED: cancel() was called meanwhile.
+  // engine of the CPU, made there and then, which serves all later runs; and where a state outgrows its memory. States
+  // hold what was appended only if the run ends well. FERRY_CANCELLED: cancel() was called meanwhile. FERRY_STATE_FULL.
   Status run();
   // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
   void cancel();
@@ -68,6 +78,17 @@ class Session {
   // An engine of the CPU with the present shapes and inputs.
   Status make_stand_in(std::unique_ptr<Engine>* out) const;
   bool on_gpu() const { return computing().report().backend == FERRY_BACKEND_GPU; }
+  Status open_states();
+  Status infer_bounds(std::span<const Shape> inputs);
+  // From the inputs' shapes in next_ to all others. `states`: what they hold.
+  Status infer_next(std::span<const StateShape> states);
+  Status follow_inputs();
+  // Makes next_ the session's shapes: in place where there is room, or planned anew.
+  Status adopt_next();
+  Status reserve_states(const std::vector<Shape>& shapes);
+  // What the states hold now is what the shapes are for.
+  Status follow_states();
+  void advance_states();
   Status prepare(const std::vector<Shape>& shapes);
   Status compute();
   void copy_inputs(const Engine& from, const Engine& to) const;
@@ -78,8 +99,14 @@ class Session {
   SessionOptions options_;              // names in it are read by create() only
   std::unique_ptr<pthreadpool, ClosePool> own_pool_;
   pthreadpool_t pool_ = nullptr;
-  std::vector<bool> kept_taps_;  // by index in Graph.taps
-  std::vector<Shape> shapes_;    // of every tensor
+  std::vector<bool> kept_taps_;       // by index in Graph.taps
+  std::vector<Shape> shapes_;         // of every tensor
+  std::vector<Shape> next_;           // those being tried
+  std::vector<Shape> bounds_;         // the largest that there shall be room for; empty: none but shapes_
+  std::vector<Shape> operands_;       // of the operator at hand
+  std::vector<Shape> input_shapes_;   // see input_shapes()
+  std::vector<StateShape> followed_;  // what the states held for shapes_
+  uint64_t followed_moves_ = 0;
   std::unique_ptr<Engine> engine_;
   // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.
   std::unique_ptr<Engine> stand_in_;

@@ -5,9 +5,12 @@
 #include <pthreadpool.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 namespace ferry {
+
+class States;  // sdk/graph/states.h
 
 struct SessionOptions {
   static constexpr uint64_t kDefaultMemoryLimit = uint64_t{4} << 30;
@@ -19,6 +22,9 @@ struct SessionOptions {
   bool profile = false;
   uint64_t memory_limit = kDefaultMemoryLimit;  // bytes of the arena at most
 
+  const char* graph = nullptr;     // of the model's blob, by name; null: the model's
+  std::shared_ptr<States> states;  // of the same blob; null: the session's own
+
   ferry_backend backend = FERRY_BACKEND_CPU;
   ferry_precision precision = FERRY_PRECISION_FLOAT32;
   bool gpu_required = false;            // no GPU: no session
@@ -27,6 +33,7 @@ struct SessionOptions {
   const char* gpu_device = nullptr;     // index, part of a name; null or "best": the best
   ferry_gpu* gpu = nullptr;             // the caller's, read at creation only; null: gpu_device
   const char* gpu_cache_dir = nullptr;  // what is kept between runs of the app; null or "": nothing
+  const char* cache_dir = nullptr;      // packed weights, kept between runs of the app; null or "": nothing
 };
 
 }  // namespace ferry

@@ -1,13 +1,17 @@
 #include "sdk/model/model.h"
 
+#include <cstring>
 #include <new>
 
-#include "sdk/cpu/weights_cache.h"
 #include "sdk/model/mapping.h"
+#include "sdk/model/packed_store.h"
+#include "sdk/model/seeded.h"
 #include "sdk/model/verify_meaning.h"
 
 namespace ferry {
 
+Model::Contents::Contents() = default;
+Model::Contents::~Contents() = default;
 Model::Model() = default;
 Model::~Model() = default;
 
@@ -33,15 +37,38 @@ Status Model::open_memory(const void* data, size_t size, std::shared_ptr<Model>*
 }
 
 Status Model::open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model>* out) {
-  const fbs::Graph* graph = nullptr;
-  std::span<const std::byte> data;
-  FERRY_TRY(verify(mapping->bytes(), &graph, &data));
+  std::unique_ptr<Contents> contents(new (std::nothrow) Contents);
   std::unique_ptr<Model> model(new (std::nothrow) Model);
-  if (model) model->weights_cache_.reset(new (std::nothrow) WeightsCache);
-  if (!model || !model->weights_cache_) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
-  model->mapping_ = std::move(mapping);
-  model->graph_ = graph;
-  model->data_ = data;
+  if (contents) contents->packed.reset(new (std::nothrow) PackedStore);
+  if (!contents || !model || !contents->packed) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
+  FERRY_TRY(verify(mapping->bytes(), &contents->root, &contents->data));
+  contents->mapping = std::move(mapping);
+  model->graph_ = contents->root;
+  model->contents_ = std::move(contents);
+  *out = std::move(model);
+  return {};
+}
+
+size_t Model::graph_count() const { return 1 + (root().graphs() != nullptr ? root().graphs()->size() : 0); }
+
+const char* Model::graph_name(size_t index) const {
+  return text(index == 0 ? root().name() : root().graphs()->Get(static_cast<unsigned>(index - 1))->name());
+}
+
+Status Model::find_graph(const char* name, size_t* index) const {
+  for (size_t i = 0; i < graph_count(); ++i) {
+    *index = i;
+    if (std::strcmp(graph_name(i), name) == 0) return {};
+  }
+  return error(FERRY_NOT_FOUND, "the model has no graph '%.64s'; it has %zu, the first is '%.64s'", name, graph_count(),
+               graph_name(0));
+}
+
+Status Model::open_graph(size_t index, std::shared_ptr<const Model>* out) const {
+  std::unique_ptr<Model> model(new (std::nothrow) Model);
+  if (!model) return error(FERRY_OUT_OF_MEMORY, "no memory for a model");
+  model->contents_ = contents_;
+  model->graph_ = index == 0 ? &root() : root().graphs()->Get(static_cast<unsigned>(index - 1));
   *out = std::move(model);
   return {};
 }
@@ -50,9 +77,20 @@ Shape Model::shape(int index) const { return declared_shape(tensor(index)); }
 
 std::span<const std::byte> Model::constant(int index) const {
   const uint32_t buffer = tensor(index).buffer();
-  if (buffer == 0) return {};
-  const fbs::Buffer& segment = *graph_->buffers()->Get(buffer);
-  return data_.subspan(static_cast<size_t>(segment.offset()), static_cast<size_t>(segment.size()));
+  return buffer != 0 ? this->segment(buffer) : std::span<const std::byte>();
+}
+
+std::span<const std::byte> Model::segment(uint32_t buffer) const {
+  const fbs::Buffer& segment = *root().buffers()->Get(buffer);
+  return contents_->data.subspan(static_cast<size_t>(segment.offset()), static_cast<size_t>(segment.size()));
+}
+
+uint64_t Model::identity() const {
+  const std::span<const std::byte> blob = contents_->mapping->bytes();
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  const auto graphs = blob.subspan(static_cast<size_t>(header.graph_offset), static_cast<size_t>(header.graph_bytes));
+  return fnv1a64({reinterpret_cast<const char*>(graphs.data()), graphs.size()});
 }
 
 }  // namespace ferry

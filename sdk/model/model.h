@@ -15,7 +15,7 @@ namespace ferry {
 // The fixed 64 bytes at the start of a blob, little endian. docs/format.md is the specification.
 struct BlobHeader {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', '\r', '\n', '\x1a'};
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;  // the latest; docs/format.md, "Versions", says what needs which
 
   char magic[8];
   uint32_t version;
@@ -33,51 +33,83 @@ inline constexpr size_t kExtraBytes = 16;
 // Alignment of weight segments and of planned activations.
 inline constexpr size_t kAlignment = 64;
 
-// Limits of format version 1, far above any network. They bound the work that a hostile file can cause.
+// Limits, far above any network, of all graphs of a blob together unless they say otherwise. They bound the work that a
+// hostile file can cause.
 inline constexpr uint64_t kMaxGraphBytes = uint64_t{64} << 20;  // of the flatbuffer
 inline constexpr uint32_t kMaxTables = 1 << 20;                 // tensors, operators, their parameters, buffers, ports
 inline constexpr uint32_t kMaxOperatorInputs = 1024;
 inline constexpr uint32_t kMaxInputs = 1 << 20;  // of all operators together
-inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each
+inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each, in a graph
+inline constexpr uint32_t kMaxGraphs = 1024;
 inline constexpr uint32_t kMaxStates = 1 << 16;
 inline constexpr uint32_t kMaxNameBytes = 512;   // of a port
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-class Mapping;       // sdk/model/mapping.h
-class WeightsCache;  // sdk/cpu/weights_cache.h
+class Mapping;      // sdk/model/mapping.h
+class PackedStore;  // sdk/model/packed_store.h
 
+// One graph of a blob, and the constants that all its graphs share.
+//
 // What a verified graph guarantees, so that its readers need not ask (docs/format.md, "Verification"):
-// - tensors(), buffers(), operators(), inputs() and outputs() are present and not empty; taps(), labels(), preprocess(),
-//   postprocess() and provenance() may be null. Ports have names; other names may be null: read them with text().
-// - every operator has params() of a known type, one or more inputs() and one output; every index is in range; a value is
-//   produced once, before its use; weights and biases of conv2d, conv_transpose2d and linear are constants; infer_shape() gives the
-//   declared shapes. What operators read is Float32, or a Float16 constant: weight or bias of those, input of a binary.
+// - tensors(), operators(), inputs() and outputs() are present and not empty, and so are the root's buffers(); taps(),
+//   labels(), preprocess(), postprocess() and provenance() may be null. Ports have names, and so have states; other names
+//   may be null: read them with text().
+// - every operator has params() of a known type, one or more inputs() and as many outputs() as traits() allows; every
+//   index is in range; a value is produced once, before its use; weights and biases of conv2d, conv_transpose2d and
+//   linear are constants; infer_shapes() gives the declared shapes, and shapes at the inputs' bounds, too. What operators
+//   read is Float32, Int32, or a Float16 constant: weight or bias of those, input of a binary.
 class Model {
  public:
+  // The blob's first graph.
   static Status open(const char* path, std::shared_ptr<Model>* out);
   static Status open_fd(int fd, uint64_t offset, uint64_t length, std::shared_ptr<Model>* out);
   static Status open_memory(const void* data, size_t size, std::shared_ptr<Model>* out);
   ~Model();
 
+  // Graphs of the blob; the root is number 0.
+  size_t graph_count() const;
+  // "" where it has none.
+  const char* graph_name(size_t index) const;
+  // FERRY_NOT_FOUND: no graph has that name.
+  Status find_graph(const char* name, size_t* index) const;
+  // The same blob's graph `index`: no more than a reference to it. FERRY_OUT_OF_MEMORY.
+  Status open_graph(size_t index, std::shared_ptr<const Model>* out) const;
+
   const fbs::Graph& graph() const { return *graph_; }
+  // What all graphs share: buffers, states, provenance, tokenizer.
+  const fbs::Graph& root() const { return *contents_->root; }
   const fbs::Tensor& tensor(int index) const { return *graph_->tensors()->Get(static_cast<unsigned>(index)); }
   // The declared shape, at the default input size.
   Shape shape(int index) const;
   bool is_constant(int index) const { return tensor(index).buffer() != 0; }
   // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
   std::span<const std::byte> constant(int index) const;
+  // The bytes of a buffer of the blob.
+  std::span<const std::byte> segment(uint32_t buffer) const;
+  // Are the two graphs of one opened blob?
+  bool shares_blob(const Model& other) const { return contents_ == other.contents_; }
+  // Tells this blob's graphs from another's: a hash of them, which takes time in proportion to their size.
+  uint64_t identity() const;
 
-  // Packed weights, shared by all sessions of this model (thread-safe).
-  WeightsCache& weights_cache() const { return *weights_cache_; }
+  // Packed weights, shared by all sessions of the blob (thread-safe).
+  PackedStore& packed() const { return *contents_->packed; }
 
  private:
+  struct Contents {
+    Contents();
+    ~Contents();
+
+    std::unique_ptr<Mapping> mapping;
+    std::span<const std::byte> data;  // the data section
+    const fbs::Graph* root = nullptr;
+    std::unique_ptr<PackedStore> packed;
+  };
+
   Model();
   static Status open_bytes(std::unique_ptr<Mapping> mapping, std::shared_ptr<Model>* out);
 
-  std::unique_ptr<Mapping> mapping_;
-  std::span<const std::byte> data_;  // the data section
+  std::shared_ptr<const Contents> contents_;
   const fbs::Graph* graph_ = nullptr;
-  std::unique_ptr<WeightsCache> weights_cache_;
 };
 
 // A string of the graph; "" where it is absent.

@@ -8,6 +8,7 @@
 
 #include "sdk/model/dtype.h"
 #include "sdk/model/model.h"
+#include "sdk/model/verify_shared.h"
 #include "sdk/model/verify_states.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type_rules.h"
@@ -24,23 +25,32 @@ uint32_t count(const flatbuffers::Vector<T>* list) {
   return list ? list->size() : 0;
 }
 
-// One pass over the graph in the order of its parts, each relying on those before it.
+// What the graphs of a blob share.
+struct Blob {
+  const fbs::Graph& root;
+  uint64_t data_bytes;
+  StateShapes states = {};
+  uint32_t operands = 0;  // of all operators so far
+};
+
+// One pass over a graph in the order of its parts, each relying on those before it.
 class Meaning {
  public:
-  Meaning(const fbs::Graph& graph, uint64_t data_bytes) : graph_(graph), data_bytes_(data_bytes) {}
+  Meaning(const fbs::Graph& graph, Blob* blob) : graph_(graph), blob_(*blob), states_(blob->states) {}
 
   Status check() {
     FERRY_TRY(check_presence());
-    FERRY_TRY(check_buffers());
-    FERRY_TRY(verify_states(graph_, &states_));
     for (uint32_t i = 0; i < count(graph_.tensors()); ++i) FERRY_TRY(check_tensor(i));
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
     types_.reset(new (std::nothrow) fbs::DType[kMaxOperatorInputs]);
-    appended_.reset(new (std::nothrow) bool[states_.count]());
-    if (!state_ || !shapes_ || !types_ || !appended_)
+    appended_.reset(new (std::nothrow) bool[states_.size()]());
+    largest_.reset(new (std::nothrow) Shape[count(graph_.tensors())]);
+    largest_inputs_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
+    if (!state_ || !shapes_ || !types_ || !appended_ || !largest_ || !largest_inputs_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
+    FERRY_TRY(check_bounds());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
     FERRY_TRY(check_ports("output", graph_.outputs()));
     FERRY_TRY(check_ports("tap", graph_.taps()));
@@ -52,13 +62,15 @@ class Meaning {
   enum class State : uint8_t { Missing, Input, Produced };
 
   Status check_presence() const;
-  Status check_buffers() const;
   Status check_tensor(uint32_t index) const;
   Status check_segment(uint32_t index, int64_t elements) const;
   Status check_inputs();
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
+  Status check_outputs(uint32_t index);
+  Status check_largest(uint32_t index);
   Status check_append(uint32_t index);
+  Status check_bounds();
   Status check_ports(const char* kind, const Ports* ports) const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
   Status check_unique_names(const char* kind, const Ports* ports) const;
@@ -68,13 +80,14 @@ class Meaning {
   const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
 
   const fbs::Graph& graph_;
-  const uint64_t data_bytes_;
+  Blob& blob_;
+  const std::span<const StateShape> states_;
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
   std::unique_ptr<fbs::DType[]> types_;
-  StateShapes states_;
-  std::unique_ptr<bool[]> appended_;  // of every state: by an operator so far
-  uint32_t operands_ = 0;             // of all operators so far
+  std::unique_ptr<bool[]> appended_;         // of every state: by an operator so far
+  std::unique_ptr<Shape[]> largest_;         // of every tensor: at the inputs' bounds
+  std::unique_ptr<Shape[]> largest_inputs_;  // of the operator at hand
 };
 
 Status Meaning::check_presence() const {
@@ -82,30 +95,6 @@ Status Meaning::check_presence() const {
   if (count(graph_.operators()) == 0) return error(FERRY_CORRUPT, "graph: no operators");
   if (count(graph_.inputs()) == 0) return error(FERRY_CORRUPT, "graph: no inputs");
   if (count(graph_.outputs()) == 0) return error(FERRY_CORRUPT, "graph: no outputs");
-  if (count(graph_.buffers()) == 0) return error(FERRY_CORRUPT, "graph: no buffers, expected at least the empty one");
-  return {};
-}
-
-Status Meaning::check_buffers() const {
-  const fbs::Buffer& none = *graph_.buffers()->Get(0);
-  if (none.offset() != 0 || none.size() != 0)
-    return error(FERRY_CORRUPT, "buffer 0: %llu bytes at %llu, expected the empty buffer",
-                 static_cast<ull>(none.size()), static_cast<ull>(none.offset()));
-  uint64_t end = 0;  // of the segments so far, with the bytes that may be read past each
-  for (uint32_t i = 1; i < count(graph_.buffers()); ++i) {
-    const uint64_t offset = graph_.buffers()->Get(i)->offset(), size = graph_.buffers()->Get(i)->size();
-    if (offset % kAlignment != 0)
-      return error(FERRY_CORRUPT, "buffer %u: begins at %llu of the data section, expected a multiple of %zu", i,
-                   static_cast<ull>(offset), kAlignment);
-    if (offset > data_bytes_ || size > data_bytes_ - offset || kExtraBytes > data_bytes_ - offset - size)
-      return error(FERRY_CORRUPT,
-                   "buffer %u: %llu bytes at %llu and %zu of padding reach past the data section's end at %llu", i,
-                   static_cast<ull>(size), static_cast<ull>(offset), kExtraBytes, static_cast<ull>(data_bytes_));
-    if (offset < end)
-      return error(FERRY_CORRUPT, "buffer %u: begins at %llu, before the padded buffer %u ends at %llu", i,
-                   static_cast<ull>(offset), i - 1, static_cast<ull>(end));
-    end = offset + size + kExtraBytes;
-  }
   return {};
 }
 
@@ -142,11 +131,11 @@ Status Meaning::check_segment(uint32_t index, int64_t elements) const {
   if (t.dtype() == fbs::DType::Float64)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': a constant of type Float64, which blobs do not hold", index,
                  text(t.name()));
-  if (t.buffer() >= count(graph_.buffers()))
+  if (t.buffer() >= count(blob_.root.buffers()))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': buffer %u of %u does not exist", index, text(t.name()), t.buffer(),
-                 count(graph_.buffers()));
+                 count(blob_.root.buffers()));
   const uint64_t want = static_cast<uint64_t>(elements) * dtype_size(t.dtype());
-  const uint64_t size = graph_.buffers()->Get(t.buffer())->size();
+  const uint64_t size = blob_.root.buffers()->Get(t.buffer())->size();
   if (size != want)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': %s of %s takes %llu bytes, buffer %u has %llu", index,
                  text(t.name()), to_string(declared_shape(t)).c_str(), EnumNameDType(t.dtype()), static_cast<ull>(want),
@@ -168,42 +157,101 @@ Status Meaning::check_inputs() {
 Status Meaning::check_operator(uint32_t index) {
   const fbs::Operator& op = *graph_.operators()->Get(index);
   const char* name = text(op.name());
-  const uint32_t inputs = count(op.inputs()), outputs = count(op.outputs());
-  operands_ += std::min(inputs, kMaxInputs);
-  if (inputs == 0 || inputs > kMaxOperatorInputs || operands_ > kMaxInputs)
+  const uint32_t inputs = count(op.inputs());
+  blob_.operands += std::min(inputs, kMaxInputs);
+  if (inputs == 0 || inputs > kMaxOperatorInputs || blob_.operands > kMaxInputs)
     return error(FERRY_CORRUPT, "operator %u '%.64s': %u inputs, expected 1 to %u, and at most %u in all operators",
                  index, name, inputs, kMaxOperatorInputs, kMaxInputs);
   for (uint32_t i = 0; i < inputs; ++i) {
     FERRY_TRY(check_operand(index, i));
     shapes_[i] = declared_shape(tensor(static_cast<uint32_t>(op.inputs()->Get(i))));
   }
-  if (outputs != 1) return error(FERRY_CORRUPT, "operator %u '%.64s': %u outputs, expected 1", index, name, outputs);
-  const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(0));
-  if (out >= count(graph_.tensors()))
-    return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %d of %u does not exist", index, name,
-                 static_cast<int>(out), count(graph_.tensors()));
-  if (tensor(out).buffer() != 0)
-    return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is a constant", index, name, out);
-  if (state_[out] != State::Missing)
-    return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is %s already", index, name, out,
-                 state_[out] == State::Input ? "an input" : "computed");
-  state_[out] = State::Produced;
+  return check_outputs(index);
+}
 
-  Shape shape;
-  fbs::DType dtype{};
-  Status status = infer_shape(op, {shapes_.get(), inputs}, &shape, states_);
-  if (status.ok()) status = infer_dtype(op, {types_.get(), inputs}, &dtype);
+Status Meaning::check_outputs(uint32_t index) {
+  const fbs::Operator& op = *graph_.operators()->Get(index);
+  const char* name = text(op.name());
+  const uint32_t inputs = count(op.inputs()), outputs = count(op.outputs());
+  if (outputs == 0 || outputs > traits(op.params_type()).outputs)
+    return error(FERRY_CORRUPT, "operator %u '%.64s': %u outputs, expected 1%s", index, name, outputs,
+                 traits(op.params_type()).outputs > 1 ? " or 2" : "");
+  for (uint32_t i = 0; i < outputs; ++i) {
+    const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(i));
+    if (out >= count(graph_.tensors()))
+      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %d of %u does not exist", index, name,
+                   static_cast<int>(out), count(graph_.tensors()));
+    if (tensor(out).buffer() != 0)
+      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is a constant", index, name, out);
+    if (state_[out] != State::Missing)
+      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is %s already", index, name, out,
+                   state_[out] == State::Input ? "an input" : "computed");
+    state_[out] = State::Produced;
+  }
+
+  Shape shapes[kMaxOutputs];
+  fbs::DType types[kMaxOutputs];
+  Status status = infer_shapes(op, {shapes_.get(), inputs}, states_, {shapes, outputs});
+  if (status.ok()) status = infer_dtypes(op, {types_.get(), inputs}, {types, outputs});
   if (status.ok()) status = check_state_type(op, {types_.get(), inputs}, states_);
   if (!status.ok())
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
                  index, name, status.message().c_str());
-  if (shape != declared_shape(tensor(out)))
-    return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
-                 to_string(shape).c_str(), out, to_string(declared_shape(tensor(out))).c_str());
-  if (dtype != tensor(out).dtype())
-    return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
-                 EnumNameDType(dtype), out, EnumNameDType(tensor(out).dtype()));
-  return check_append(index);
+  for (uint32_t i = 0; i < outputs; ++i) {
+    const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(i));
+    if (shapes[i] != declared_shape(tensor(out)))
+      return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
+                   to_string(shapes[i]).c_str(), out, to_string(declared_shape(tensor(out))).c_str());
+    if (types[i] != tensor(out).dtype())
+      return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
+                   EnumNameDType(types[i]), out, EnumNameDType(tensor(out).dtype()));
+  }
+  FERRY_TRY(check_append(index));
+  return check_largest(index);
+}
+
+// The operator takes what it is given at the inputs' bounds, with full states.
+Status Meaning::check_largest(uint32_t index) {
+  const fbs::Operator& op = *graph_.operators()->Get(index);
+  const uint32_t inputs = count(op.inputs()), outputs = count(op.outputs());
+  bool larger = op.params_type() == fbs::OpParams::Append;
+  for (uint32_t i = 0; i < inputs; ++i) {
+    largest_inputs_[i] = largest_[static_cast<uint32_t>(op.inputs()->Get(i))];
+    larger = larger || largest_inputs_[i] != shapes_[i];
+  }
+  Shape shapes[kMaxOutputs];
+  if (larger) {
+    const Status status = infer_largest_shapes(op, {largest_inputs_.get(), inputs}, states_, {shapes, outputs});
+    if (!status.ok())
+      return error(FERRY_CORRUPT, "operator %u '%.64s': at the inputs' bounds: %s", index, text(op.name()),
+                   status.message().c_str());
+  }
+  for (uint32_t i = 0; i < outputs; ++i) {
+    const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(i));
+    largest_[out] = larger ? shapes[i] : declared_shape(tensor(out));
+  }
+  return {};
+}
+
+// Notes the largest shape of every tensor that no operator computes.
+Status Meaning::check_bounds() {
+  for (uint32_t i = 0; i < count(graph_.tensors()); ++i) largest_[i] = declared_shape(tensor(i));
+  for (uint32_t i = 0; i < graph_.inputs()->size(); ++i) {
+    const fbs::Port& port = *graph_.inputs()->Get(i);
+    if (port.bound() == nullptr) continue;
+    Shape& shape = largest_[port.tensor()];
+    if (static_cast<int>(port.bound()->size()) != shape.rank)
+      return error(FERRY_CORRUPT, "input %u '%.64s': a bound of %u dimensions, the tensor has %d", i, text(port.name()),
+                   port.bound()->size(), shape.rank);
+    for (int d = 0; d < shape.rank; ++d) {
+      const int32_t bound = port.bound()->Get(static_cast<uint32_t>(d));
+      if (bound < shape[d])
+        return error(FERRY_CORRUPT, "input %u '%.64s': dimension %d is at most %d, but %d by default", i,
+                     text(port.name()), d, bound, shape[d]);
+      shape[d] = bound;
+    }
+  }
+  return {};
 }
 
 // A state holds what one operator appends.
@@ -368,7 +416,20 @@ Status Meaning::check_postprocess() const {
 
 }  // namespace
 
-Status verify_meaning(const fbs::Graph& graph, uint64_t data_bytes) { return Meaning(graph, data_bytes).check(); }
+Status verify_meaning(const fbs::Graph& root, uint64_t data_bytes) {
+  Blob blob{root, data_bytes};
+  FERRY_TRY(verify_shared(root, data_bytes));
+  FERRY_TRY(verify_states(root, &blob.states));
+  FERRY_TRY(Meaning(root, &blob).check());
+  for (uint32_t i = 0; i < count(root.graphs()); ++i) {
+    const fbs::Graph& graph = *root.graphs()->Get(i);
+    Status status = verify_nested(graph);
+    if (status.ok()) status = Meaning(graph, &blob).check();
+    if (!status.ok())
+      return error(status.code(), "graph %u '%.64s': %s", i + 1, text(graph.name()), status.message().c_str());
+  }
+  return {};
+}
 
 Shape declared_shape(const fbs::Tensor& tensor) {
   Shape shape;

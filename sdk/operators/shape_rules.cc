@@ -52,6 +52,13 @@ Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std:
   return {};
 }
 
+Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
+                            std::span<Shape> outputs) {
+  FERRY_TRY(infer_shapes(op, inputs, states, outputs));
+  if (const fbs::Append* p = op.params_as_Append()) outputs[0] = states[p->state()].bound;
+  return {};
+}
+
 Status check_state_type(const fbs::Operator& op, std::span<const fbs::DType> inputs,
                         std::span<const StateShape> states) {
   const fbs::Append* p = op.params_as_Append();

@@ -33,6 +33,10 @@ inline Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs
   return infer_shapes(op, inputs, states, {output, 1});
 }
 
+// The same where every state is full: the largest shapes for these inputs. `states` are empty.
+Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
+                            std::span<Shape> outputs);
+
 // What is appended to a state has its type; infer_shape() has taken the operator. FERRY_CORRUPT.
 Status check_state_type(const fbs::Operator& op, std::span<const fbs::DType> inputs,
                         std::span<const StateShape> states);

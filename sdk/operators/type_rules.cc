@@ -106,4 +106,10 @@ Status infer_dtype(const fbs::Operator& op, std::span<const DType> inputs, DType
   return *output == DType::Int32 ? check_parameters(op) : Status();
 }
 
+Status infer_dtypes(const fbs::Operator& op, std::span<const DType> inputs, std::span<DType> outputs) {
+  FERRY_TRY(infer_dtype(op, inputs, outputs.data()));
+  for (size_t i = 1; i < outputs.size(); ++i) outputs[i] = inputs[0];  // TopK: of x
+  return {};
+}
+
 }  // namespace ferry

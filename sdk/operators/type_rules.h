@@ -12,4 +12,7 @@ namespace ferry {
 // parameters. FERRY_UNSUPPORTED: an input is of a type that the operator does not take.
 Status infer_dtype(const fbs::Operator& op, std::span<const fbs::DType> inputs, fbs::DType* output);
 
+// The same for as many of its outputs as are asked for.
+Status infer_dtypes(const fbs::Operator& op, std::span<const fbs::DType> inputs, std::span<fbs::DType> outputs);
+
 }  // namespace ferry

@@ -11,6 +11,7 @@
 #include "sdk/model/model.h"
 #include "tests/converter/memory_checkpoint.h"
 #include "tests/shared.h"
+#include "tests/support/fixtures.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry {
@@ -235,17 +236,16 @@ TEST_F(Convert, ReportsProgressInOrder) {
 }
 
 // Every tap of a fixture exists in a blob that keeps taps, with the shape that the framework saw.
-class FixtureTaps : public testing::TestWithParam<const char*> {};
+class FixtureTaps : public testing::TestWithParam<ParityFixture> {};
 
 TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
-  const std::filesystem::path shared = shared_dir();
-  if (shared.empty()) GTEST_SKIP() << "no ../shared (or FERRY_SHARED): the parity fixtures are not here";
-  const std::filesystem::path fixture = shared / "fixtures" / GetParam();
+  const std::filesystem::path fixture = GetParam().folder();
+  if (fixture.empty()) GTEST_SKIP() << kNoFixture;
   const auto read = [](const std::filesystem::path& path) { return nlohmann::json::parse(read_text(path)); };
   const nlohmann::json manifest = read(fixture / "manifest.json");
   const nlohmann::json source =
       manifest.contains("checkpoint_of")
-          ? read(shared / "fixtures" / manifest["checkpoint_of"].get<std::string>() / "manifest.json")
+          ? read(fixture.parent_path() / manifest["checkpoint_of"].get<std::string>() / "manifest.json")
           : manifest;
 
   // Any weights will do here: names and shapes are what counts.
@@ -262,14 +262,12 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   const std::vector<float> ones(static_cast<size_t>(largest), 1.0f);
   for (auto& [name, t] : tensors)
     t.bytes = std::as_bytes(std::span(ones)).first(static_cast<size_t>(t.elements()) * element_size(t.type));
-  ConvertOptions o;
-  o.checkpoint = folder.path() / "model.safetensors";
+  ConvertOptions o = GetParam().convert_options(folder.path() / "model.safetensors");
   write_safetensors(o.checkpoint, tensors);
-  if (std::filesystem::exists(fixture / "config.json"))
+  if (std::filesystem::exists(fixture / "config.json")) {  // which tells as well as the name
     std::filesystem::copy(fixture / "config.json", folder.path() / "config.json");
-  else
-    o.model = manifest["arch"];
-  o.settings.set("in-chans", manifest["inputs"][0]["shape"][1]);
+    o.model.clear();
+  }
   o.keep_taps = true;
   const auto graph = convert_to_graph(o);
 
@@ -307,31 +305,15 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   EXPECT_LT(convert_to_graph(o)->table.operators.size(), pyramid->table.operators.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps,
-                         testing::Values("timm_resnet50_a1_in1k", "timm_resnet50_a1_in1k_in1c", "hf_resnet50",
-                                         "timm_mobilenetv2_100", "timm_mobilenetv2_100_in1c", "timm_repvit_m0_9",
-                                         "timm_repvit_m0_9_in1c", "timm_repvit_m0_9_seed1", "timm_fastvit_t8",
-                                         "timm_resnetv2_50x1_bit", "timm_resnetv2_50x1_bit_in1c",
-                                         "timm_efficientnet_b0", "timm_mobilenetv3_small_100",
-                                         "timm_mobilenetv3_small_100_in1c", "timm_mobilenetv4_conv_small",
-                                         "timm_vgg11_bn"),
-                         [](const auto& test) { return std::string(test.param); });
+// Whose checkpoints are made by rule, and whose taps a blob holds without exception.
+std::vector<ParityFixture> whole_fixtures() {
+  std::vector<ParityFixture> rows = parity_fixtures();
+  std::erase_if(rows, [](const ParityFixture& row) { return !row.weights.empty() || !row.taps.empty(); });
+  return rows;
+}
 
-INSTANTIATE_TEST_SUITE_P(Windows, FixtureTaps,
-                         testing::Values("timm_swin_tiny_patch4_window7_224", "timm_tiny_vit_5m_224"),
-                         [](const auto& test) { return std::string(test.param); });
-
-INSTANTIATE_TEST_SUITE_P(ConvNeXt, FixtureTaps,
-                         testing::Values("timm_convnext_atto", "timm_convnext_atto_in1c",
-                                         "timm_convnext_tiny_dinov3_lvd1689m", "timm_convnextv2_atto",
-                                         "timm_convnextv2_atto_in1c"),
-                         [](const auto& test) { return std::string(test.param); });
-
-INSTANTIATE_TEST_SUITE_P(VisionTransformer, FixtureTaps,
-                         testing::Values("timm_vit_small_patch16_224", "timm_vit_small_patch16_224_in1c",
-                                         "timm_vit_small_patch16_dinov3", "timm_vit_small_patch16_dinov3_in1c",
-                                         "timm_vit_small_patch16_dinov3_seed1", "hf_dinov3_vits16"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps, testing::ValuesIn(whole_fixtures()),
+                         [](const auto& test) { return test.param.name; });
 
 class RealCheckpoint : public testing::TestWithParam<std::pair<const char*, const char*>> {};
 

@@ -270,7 +270,7 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   run_again({.name = "resized", .resized = true});
   for (size_t i = 0; i < operands.size(); ++i)
     if (!operands[i].constant && operands[i].shape.elements() == made.expected.shape.elements() &&
-        cpu::may_run_in_place(*made.model->graph().operators()->Get(0), static_cast<int>(i)))
+        may_run_in_place(made.model->graph().operators()->Get(0)->params_type(), static_cast<unsigned>(i)))
       run_again({.name = "in place", .threads = 3, .in_place = static_cast<int>(i)});
   const std::vector<double> got = numbers(first, made.expected.dtype);
   EXPECT_LE(normalised_error(got, made.expected.values), bound)

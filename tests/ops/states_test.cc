@@ -15,7 +15,8 @@ TEST(States, TheOracleTakesASequenceInPieces) {
   const Tensor x = graph.add_input("x", {1, 5, 8}, fbs::Layout::Same);
   const State keys = graph.add_state("keys", {1, 9, 8}, 1), values = graph.add_state("values", {1, 9, 8}, 1);
   graph.add_output("places", positions(x, keys), fbs::Layout::Same);
-  const Tensor y = attention(x, append(x, keys), append(x, values), {.heads = 2, .causal = true, .window = 4});
+  const Tensor all_keys = append(x, keys), all_values = append(x, values);
+  const Tensor y = attention(x, all_keys, all_values, {.heads = 2, .causal = true, .window = 4});
   graph.add_output("y", y, fbs::Layout::Same);
   const auto part = [](int begin, int end) {
     Array array{{1, end - begin, 8}, {}};

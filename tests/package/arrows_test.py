@@ -11,12 +11,13 @@ RULES = [
     (r"sdk/", r"(converter|models|cli|tests)/", ""),
     (r"sdk/include/", r"sdk/", ""),
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
-    (r"sdk/model/", r"sdk/(graph|gpu|image|api)/", ""),
+    (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|api)/", ""),
     (r"sdk/graph/", r"sdk/(cpu|gpu|image|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
     (r"sdk/cpu/", r"sdk/(gpu|image|api)/", ""),
     (r"sdk/gpu/", r"sdk/(image|api)/", ""),
     (r"sdk/image/", r"sdk/(cpu|gpu|api)/", ""),
     (r"converter/", r"(models|cli|tests)/", ""),
+    (r"converter/[a-z]+/", r"converter/(convert|identify)\.h", ""),
     (r"models/", r"(cli|tests|converter/onnx)/", ""),
     (r"cli/", r"tests/", ""),
     # Third parties have one door each.

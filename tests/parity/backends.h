@@ -15,6 +15,7 @@
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
 #include "cli/parity/stages.h"
+#include "tests/support/fixtures.h"
 #include "tests/support/gpus.h"
 
 namespace ferry::parity {
@@ -62,30 +63,23 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   }
 }
 
-// What a fixture has that no other has.
-enum class Novel {
-  Kernels,  // or their order
-  Modules,  // a lighter fixture's network runs all its kernels (`ferry inspect --backend gpu --json` lists them)
-  Values    // it varies another fixture: one channel, another seed
-};
-
 // On one GPU a blob with all its taps, and as it ships in float16; as it ships in float32 on the other if its kernels are
 // novel, else on the first (operators are tested on both in both precisions). What varies another: as it ships, on one.
 template <typename Convert>
-void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, Novel novel = Novel::Kernels) {
+void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, ParityFixture::Gpu novel) {
   using enum Precision;
   const std::vector<std::string> gpus = ferry::testing::test_gpus();
   if (gpus.empty()) GTEST_SKIP() << "no Vulkan driver";
   const auto expect_same = [&](const std::string& gpu, const std::filesystem::path& blob, Precision precision) {
     expect_gpu_computes_the_same(gpu, blob, fixture, precision);
   };
-  if (novel != Novel::Values) {
+  if (novel != ParityFixture::Gpu::Values) {
     const std::filesystem::path with_taps = convert_to_blob(/*keep_taps=*/true);
     expect_same(gpus.front(), with_taps, Float32);
     expect_same(gpus.front(), with_taps, Float16);
   }
   const std::filesystem::path blob = convert_to_blob(/*keep_taps=*/false);
-  expect_same(novel == Novel::Kernels ? gpus.back() : gpus.front(), blob, Float32);
+  expect_same(novel == ParityFixture::Gpu::Kernels ? gpus.back() : gpus.front(), blob, Float32);
   expect_same(gpus.front(), blob, Float16);
 }
 

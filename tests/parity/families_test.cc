@@ -1,4 +1,4 @@
-// Converted networks against what timm and transformers computed, tensor by tensor; and proof that the comparison sees
+// Converted networks against what the framework that they are from computed, tensor by tensor; and proof that the comparison sees
 // the mistakes that a converter can make.
 #ifdef FERRY_HAS_CONVERTER
 
@@ -20,6 +20,7 @@
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
+#include "tests/support/fixtures.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -32,31 +33,36 @@ fs::path fixture_folder(const std::string& name) { return shared_dir() / "fixtur
 #define SKIP_WITHOUT_FIXTURES() \
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)"
 
-struct Case {
-  const char* fixture;
-  const char* model;
-  int in_chans;
-  std::vector<std::string> blocks;  // outputs of blocks that a release blob holds
-  size_t taps;                      // of the fixture, which a blob with --keep-taps holds
-};
-
 Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
   const Network network(blob, fixture, cli::session_options(1));
   return compare(fixture, network.tensors());
 }
 
-class Family : public ::testing::TestWithParam<Case> {
+class Family : public ::testing::TestWithParam<ParityFixture> {
  protected:
-  fs::path convert_fixture(bool keep_taps) {
-    const fs::path checkpoint = folder_.path() / "model.safetensors";
-    if (!fs::exists(checkpoint)) make_checkpoint(fixture_folder(GetParam().fixture) / "manifest.json", checkpoint);
-    ConvertOptions options;
-    options.checkpoint = checkpoint;
-    options.model = GetParam().model;
-    options.settings.set("in-chans", GetParam().in_chans);
+  void SetUp() override {
+    if (row().folder().empty() || (!row().weights.empty() && row().weights_file().empty())) GTEST_SKIP() << kNoFixture;
+  }
+
+  const ParityFixture& row() const { return GetParam(); }
+
+  fs::path checkpoint() const {
+    if (!row().weights.empty()) return row().weights_file();
+    const fs::path made = folder_.path() / "model.safetensors", config = row().folder() / "config.json";
+    if (fs::exists(made)) return made;
+    make_checkpoint(row().folder() / "manifest.json", made);
+    if (row().model.empty() && fs::exists(config)) fs::copy(config, folder_.path() / "config.json");
+    return made;
+  }
+
+  fs::path convert_fixture(bool keep_taps) const {
+    ConvertOptions options = row().convert_options(checkpoint());
     options.keep_taps = keep_taps;
     options.output = folder_.path() / (keep_taps ? "taps.ferry" : "release.ferry");
-    convert(options);
+    const Conversion conversion = convert(families(), options);
+    if (!row().variant.empty()) {
+      EXPECT_EQ(conversion.variant, row().variant);
+    }
     return options.output;
   }
 
@@ -64,24 +70,24 @@ class Family : public ::testing::TestWithParam<Case> {
 };
 
 TEST_P(Family, EveryTapIsInBounds) {
-  SKIP_WITHOUT_FIXTURES();
-  const Fixture fixture = read_fixture(fixture_folder(GetParam().fixture));
+  const Fixture fixture = read_fixture(row().folder());
   const Comparison comparison = compare_blob(convert_fixture(true), fixture);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
+  std::set<std::string> compared;
+  for (const Row& row : comparison.rows) compared.insert(row.module);
+  for (const std::string& name : row().taps) EXPECT_TRUE(compared.contains(name)) << name;
+  if (!row().taps.empty()) return;
   EXPECT_EQ(comparison.not_in_blob, std::vector<std::string>()) << "with --keep-taps a blob holds every tap";
-  const auto taps = std::count_if(comparison.rows.begin(), comparison.rows.end(),
-                                  [](const Row& row) { return row.kind == EntryKind::Tap; });
-  EXPECT_EQ(static_cast<size_t>(taps), GetParam().taps);
+  EXPECT_EQ(comparison.rows.size(), fixture.entries.size());
 }
 
 TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
-  SKIP_WITHOUT_FIXTURES();
-  const Fixture fixture = read_fixture(fixture_folder(GetParam().fixture));
+  const Fixture fixture = read_fixture(row().folder());
   const Comparison comparison = compare_blob(convert_fixture(false), fixture);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
   std::set<std::string> compared;
   for (const Row& row : comparison.rows) compared.insert(row.module);
-  for (const std::string& block : GetParam().blocks) EXPECT_TRUE(compared.contains(block)) << block;
+  for (const std::string& block : row().blocks) EXPECT_TRUE(compared.contains(block)) << block;
   for (const Entry& entry : fixture.entries) {
     if (entry.kind == EntryKind::Output) {
       EXPECT_TRUE(compared.contains(entry.module)) << entry.name;
@@ -89,100 +95,22 @@ TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
   }
 }
 
-Novel novel_in(const std::string& fixture) {
-  if (fixture.ends_with("_in1c") || fixture.ends_with("_seed1")) return Novel::Values;
-  for (const char* heavy : {"hf_resnet50",                         // timm_resnet50_a1_in1k
-                            "timm_vgg11_bn",                       // that, and the residual dense networks
-                            "timm_convnext_tiny_dinov3_lvd1689m",  // timm_convnext_atto
-                            "hf_dinov3_vits16"})                   // timm_vit_small_patch16_dinov3
-    if (fixture == heavy) return Novel::Modules;
-  return Novel::Kernels;
-}
+class FamilyOnGpus : public Family {};
 
-TEST_P(Family, EveryGpuComputesTheSame) {
-  SKIP_WITHOUT_FIXTURES();
-  const std::string name = GetParam().fixture;
+TEST_P(FamilyOnGpus, EveryGpuComputesTheSame) {
   expect_every_gpu_computes_the_same([this](bool keep_taps) { return convert_fixture(keep_taps); },
-                                     read_fixture(fixture_folder(name)), novel_in(name));
+                                     read_fixture(row().folder()), row().gpu);
 }
 
-std::vector<std::string> counted(const std::string& before, const std::vector<int>& counts, int first,
-                                 const std::string& between) {
-  std::vector<std::string> names;
-  for (size_t s = 0; s < counts.size(); ++s)
-    for (int b = 0; b < counts[s]; ++b)
-      names.push_back(before + std::to_string(static_cast<int>(s) + first) + between + std::to_string(b));
-  return names;
+std::vector<ParityFixture> run_on_gpus() {
+  std::vector<ParityFixture> rows = parity_fixtures();
+  std::erase_if(rows, [](const ParityFixture& row) { return row.gpu == ParityFixture::Gpu::None; });
+  return rows;
 }
 
-std::vector<std::string> numbered(const std::string& before, int count) {
-  std::vector<std::string> names;
-  for (int i = 0; i < count; ++i) names.push_back(before + std::to_string(i));
-  return names;
-}
-
-const std::vector<std::string> kResNet50 = counted("layer", {3, 4, 6, 3}, 1, ".");
-const std::vector<std::string> kMobileNetV2 = counted("blocks.", {1, 2, 3, 4, 3, 3, 1}, 0, ".");
-
-const std::vector<std::string> kResNetV2 = counted("stages.", {3, 4, 6, 3}, 0, ".blocks.");
-const std::vector<std::string> kRepVit = counted("stages.", {2, 2, 14, 2}, 0, ".blocks.");
-const std::vector<std::string> kEfficientNetB0 = counted("blocks.", {1, 2, 2, 3, 3, 4, 1}, 0, ".");
-const std::vector<std::string> kMobileNetV3 = counted("blocks.", {1, 2, 3, 2, 3, 1}, 0, ".");
-const std::vector<std::string> kMobileNetV4 = counted("blocks.", {2, 2, 6, 6, 1}, 0, ".");
-const std::vector<std::string> kVgg11 = {"features.2",  "features.6",  "features.13", "features.20",
-                                         "features.27", "features.28", "pre_logits"};
-
-INSTANTIATE_TEST_SUITE_P(
-    Fixtures, Family,
-    ::testing::Values(Case{"timm_resnet50_a1_in1k", "resnet50.a1_in1k", 3, kResNet50, 74},
-                      Case{"timm_resnet50_a1_in1k_in1c", "resnet50.a1_in1k", 1, kResNet50, 26},
-                      Case{"hf_resnet50", "microsoft/resnet-50", 3,
-                           counted("resnet.encoder.stages.", {3, 4, 6, 3}, 0, ".layers."), 267},
-                      Case{"timm_mobilenetv2_100", "mobilenetv2_100", 3, kMobileNetV2, 83},
-                      Case{"timm_mobilenetv2_100_in1c", "mobilenetv2_100", 1, kMobileNetV2, 30},
-                      Case{"timm_repvit_m0_9", "repvit_m0_9", 3, kRepVit, 105},
-                      Case{"timm_repvit_m0_9_in1c", "repvit_m0_9", 1, kRepVit, 29},
-                      Case{"timm_repvit_m0_9_seed1", "repvit_m0_9", 3, kRepVit, 105},
-                      Case{"timm_fastvit_t8", "fastvit_t8", 3, counted("stages.", {2, 2, 4, 2}, 0, ".blocks."), 108},
-                      Case{"timm_resnetv2_50x1_bit", "resnetv2_50x1_bit", 3, kResNetV2, 77},
-                      Case{"timm_resnetv2_50x1_bit_in1c", "resnetv2_50x1_bit", 1, kResNetV2, 33},
-                      Case{"timm_efficientnet_b0", "efficientnet_b0", 3, kEfficientNetB0, 117},
-                      Case{"timm_mobilenetv3_small_100", "mobilenetv3_small_100", 3, kMobileNetV3, 86},
-                      Case{"timm_mobilenetv3_small_100_in1c", "mobilenetv3_small_100", 1, kMobileNetV3, 26},
-                      Case{"timm_mobilenetv4_conv_small", "mobilenetv4_conv_small", 3, kMobileNetV4, 70},
-                      Case{"timm_vgg11_bn", "vgg11_bn", 3, kVgg11, 40}),
-    [](const auto& tested) { return std::string(tested.param.fixture); });
-
-const std::vector<std::string> kAtto = counted("stages.", {2, 2, 6, 2}, 0, ".blocks.");
-
-INSTANTIATE_TEST_SUITE_P(ConvNeXt, Family,
-                         ::testing::Values(Case{"timm_convnext_atto", "convnext_atto", 3, kAtto, 57},
-                                           Case{"timm_convnext_atto_in1c", "convnext_atto", 1, kAtto, 33},
-                                           Case{"timm_convnext_tiny_dinov3_lvd1689m", "convnext_tiny.dinov3_lvd1689m",
-                                                3, counted("stages.", {3, 3, 9, 3}, 0, ".blocks."), 63},
-                                           Case{"timm_convnextv2_atto", "convnextv2_atto", 3, kAtto, 61},
-                                           Case{"timm_convnextv2_atto_in1c", "convnextv2_atto", 1, kAtto, 33}),
-                         [](const auto& tested) { return std::string(tested.param.fixture); });
-
-const std::vector<std::string> kTwelve = numbered("blocks.", 12);
-
-INSTANTIATE_TEST_SUITE_P(
-    VisionTransformer, Family,
-    ::testing::Values(Case{"timm_vit_small_patch16_224", "vit_small_patch16_224", 3, kTwelve, 28},
-                      Case{"timm_vit_small_patch16_224_in1c", "vit_small_patch16_224", 1, kTwelve, 19},
-                      Case{"timm_vit_small_patch16_dinov3", "vit_small_patch16_dinov3", 3, kTwelve, 28},
-                      Case{"timm_vit_small_patch16_dinov3_in1c", "vit_small_patch16_dinov3", 1, kTwelve, 19},
-                      Case{"timm_vit_small_patch16_dinov3_seed1", "vit_small_patch16_dinov3", 3, kTwelve, 28},
-                      Case{"hf_dinov3_vits16", "facebook/dinov3-vits16-pretrain-lvd1689m", 3,
-                           numbered("model.layer.", 12), 111}),
-    [](const auto& tested) { return std::string(tested.param.fixture); });
-
-INSTANTIATE_TEST_SUITE_P(Windows, Family,
-                         ::testing::Values(Case{"timm_swin_tiny_patch4_window7_224", "swin_tiny_patch4_window7_224", 3,
-                                                counted("layers.", {2, 2, 6, 2}, 0, ".blocks."), 77},
-                                           Case{"timm_tiny_vit_5m_224", "tiny_vit_5m_224", 3,
-                                                counted("stages.", {2, 2, 6, 2}, 0, ".blocks."), 78}),
-                         [](const auto& tested) { return std::string(tested.param.fixture); });
+const auto kName = [](const auto& tested) { return tested.param.name; };
+INSTANTIATE_TEST_SUITE_P(Fixtures, Family, ::testing::ValuesIn(parity_fixtures()), kName);
+INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyOnGpus, ::testing::ValuesIn(run_on_gpus()), kName);
 
 // ---- half precision --------------------------------------------------------------------------------------------------
 

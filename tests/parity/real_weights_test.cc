@@ -133,12 +133,12 @@ TEST_F(RealWeights, RealEsrganEnlargesAPhotographFaithfully) {
   for (int y = 0; y < part.height; ++y) {
     for (int i = 0; i < 3 * part.width; ++i) {
       const int x = i / 3, c = i % 3;
-      int sum = 0, least = 255, most = 0;
+      int sum = 0, minimum = 255, maximum = 0;
       for (int k = 0; k < 16; ++k) {
         const int level = large.pixels[(4 * y + k / 4) * large.stride + 3 * (4 * x + k % 4) + c];
         sum += level;
-        least = std::min(least, level);
-        most = std::max(most, level);
+        minimum = std::min(minimum, level);
+        maximum = std::max(maximum, level);
       }
       const double back = sum / 16.0, level = part.pixels[y * part.stride + i];
       a += back;
@@ -146,7 +146,7 @@ TEST_F(RealWeights, RealEsrganEnlargesAPhotographFaithfully) {
       aa += back * back;
       ab += back * level;
       bb += level * level;
-      detail += most - least;
+      detail += maximum - minimum;
     }
   }
   const double n = 3.0 * part.width * part.height;

@@ -1,5 +1,4 @@
-// Real-ESRGAN compact and the residual dense network: tensor by tensor against our numpy reference
-// (make_super_resolution_fixtures.py), and picture by picture against what the weights' publishers show.
+// Real-ESRGAN compact and the residual dense network, picture by picture against what the weights' publishers show.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <ferry/image.h>
@@ -9,16 +8,9 @@
 #include <cmath>
 #include <memory>
 
-#include "cli/parity/compare.h"
-#include "cli/parity/fixture.h"
-#include "cli/parity/network.h"
-#include "cli/parity/report.h"
 #include "models/families.h"
-#include "tests/parity/backends.h"
-#include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
 #include "tests/support/esrgan_slim.h"
-#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -31,97 +23,13 @@ fs::path realesr_weights() {
   return shared.empty() ? fs::path() : shared / "weights" / "realesr_animevideov3" / "model.safetensors";
 }
 
-fs::path convert_to(const fs::path& blob, const fs::path& checkpoint, bool keep_taps = false) {
+fs::path convert_to(const fs::path& blob, const fs::path& checkpoint) {
   ConvertOptions options;
   options.checkpoint = checkpoint;
   options.output = blob;
-  options.keep_taps = keep_taps;
   convert(options);
   return blob;
 }
-
-// ---- tensors
-
-struct Case {
-  const char* fixture;
-  std::vector<std::string> blocks;  // what a release blob must hold
-};
-
-class SuperResolution : public ::testing::TestWithParam<Case> {
- protected:
-  // Empty, with the reason, where the weights are not here.
-  fs::path checkpoint(std::string* reason) const {
-    const std::string name = GetParam().fixture;
-    if (name == "realesr_animevideov3") {
-      *reason = "no ../shared with real weights (set FERRY_SHARED)";
-      return realesr_weights();
-    }
-    if (name == "realesr_animevideov3_x3") {
-      make_checkpoint(folder() / "manifest.json", scratch_.path() / "made.safetensors");
-      return scratch_.path() / "made.safetensors";
-    }
-    *reason = kNoEsrganSlim;
-    const fs::path package = esrgan_slim_dir();
-    return package.empty() ? package : package / "models" / name.substr(name.rfind('x')) / "model.json";
-  }
-  fs::path folder() const { return source_folder() / "tests" / "data" / "fixtures" / GetParam().fixture; }
-
-  Comparison compared(const fs::path& weights, bool keep_taps) const {
-    const Fixture fixture = read_fixture(folder());
-    const Network network(convert_to(scratch_.path() / "net.ferry", weights, keep_taps), fixture,
-                          cli::session_options(1));
-    EXPECT_EQ(network.model_name(), GetParam().fixture);
-    return compare(fixture, network.tensors());
-  }
-
-  ScratchFolder scratch_;
-};
-
-TEST_P(SuperResolution, EveryTapIsInBounds) {
-  std::string reason;
-  const fs::path weights = checkpoint(&reason);
-  if (weights.empty()) GTEST_SKIP() << reason;
-  const Comparison comparison = compared(weights, true);
-  EXPECT_TRUE(comparison.passed()) << text(comparison);
-  EXPECT_EQ(comparison.not_in_blob, std::vector<std::string>());
-}
-
-TEST_P(SuperResolution, EveryGpuComputesTheSame) {
-  std::string reason;
-  const fs::path weights = checkpoint(&reason);
-  if (weights.empty()) GTEST_SKIP() << reason;
-  expect_every_gpu_computes_the_same(
-      [&](bool keep_taps) { return convert_to(scratch_.path() / "net.ferry", weights, keep_taps); },
-      read_fixture(folder()));
-}
-
-TEST_P(SuperResolution, ReleaseBlobHoldsEveryBlockInBounds) {
-  std::string reason;
-  const fs::path weights = checkpoint(&reason);
-  if (weights.empty()) GTEST_SKIP() << reason;
-  const Comparison comparison = compared(weights, false);
-  EXPECT_TRUE(comparison.passed()) << text(comparison);
-  for (const std::string& block : GetParam().blocks) {
-    const auto& rows = comparison.rows;
-    EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [&](const Row& row) { return row.module == block; })) << block;
-  }
-}
-
-std::vector<std::string> compact_blocks() {
-  std::vector<std::string> names = {"upsampler", "output"};
-  for (int i = 1; i < 34; i += 2) names.push_back("body." + std::to_string(i));
-  return names;
-}
-const std::vector<std::string> kDense = {"LRL_1", "LRL_2", "FDF", "SR"};
-
-INSTANTIATE_TEST_SUITE_P(Fixtures, SuperResolution,
-                         ::testing::Values(Case{"esrgan_slim_x2", kDense}, Case{"esrgan_slim_x3", kDense},
-                                           Case{"esrgan_slim_x4", kDense}, Case{"esrgan_slim_x8", kDense},
-                                           Case{"realesr_animevideov3", compact_blocks()},
-                                           Case{"realesr_animevideov3_x3", compact_blocks()}),
-                         [](const auto& tested) { return std::string(tested.param.fixture); });
-
-// ---- pictures
 
 struct Picture {
   ferry_image image{};

@@ -165,8 +165,8 @@ TEST_P(TransformersNames, AMissingAndAForeignKeyAreNamed) {
 const Case kVit = {
     "vit",
     "timm_vit_small_patch16_224",
-    R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 384, "num_hidden_layers": 12,
-        "num_attention_heads": 6, "intermediate_size": 1536, "image_size": 224, "layer_norm_eps": 1e-6})",
+    R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 384,
+        "num_hidden_layers": 12, "num_attention_heads": 6, "intermediate_size": 1536, "image_size": 224, "layer_norm_eps": 1e-6})",
     "vit_small_patch16_224",
     {{"cls_token", "vit.embeddings.cls_token"},
      {"pos_embed", "vit.embeddings.position_embeddings"},

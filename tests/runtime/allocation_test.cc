@@ -91,5 +91,38 @@ TEST(Allocation, NoneDuringARun) {
 #endif
 }
 
+// Lengths that change within the bound, and states with room, cost arithmetic alone.
+TEST(Allocation, NoneWhileLengthsChange) {
+#if FERRY_COUNTS_ALLOCATIONS
+  Opened opened(*small_transformer());
+  for (int threads : {1, 3}) {
+    const SessionPtr session = make_session(opened.model, threads);
+    ferry_states* states = nullptr;
+    ASSERT_OK(ferry_session_states(session.get(), &states));
+    ASSERT_OK(ferry_states_reserve(states, 24));
+    for (int round = 0; round < 2; ++round) {
+      for (int32_t length : {1, 5, 16, 1, 1}) {
+        const int32_t shape[] = {1, length};
+        ferry_tensor ids;
+        const long before = allocations;
+        const ferry_status resized = ferry_session_resize(session.get(), 0, shape, 2);
+        const ferry_status found = ferry_session_input(session.get(), 0, &ids);
+        if (found == FERRY_OK) std::memset(ids.data, 0, ids.bytes);
+        const ferry_status ran = ferry_session_run(session.get());
+        const long during = allocations - before;
+        EXPECT_EQ(resized, FERRY_OK) << ferry_last_error();
+        EXPECT_EQ(ran, FERRY_OK) << ferry_last_error();
+        EXPECT_EQ(during, 0) << length << " tokens, " << threads << " threads, round " << round;
+      }
+      EXPECT_EQ(ferry_states_length(states), 24);
+      ASSERT_OK(ferry_states_reset(states));
+    }
+    ferry_states_close(states);
+  }
+#else
+  GTEST_SKIP() << "allocations are counted with the GNU C library and without sanitizers";
+#endif
+}
+
 }  // namespace
 }  // namespace ferry::testing

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "converter/pack/pack.h"
+#include "converter/pack/version.h"
 #include "converter/reference/interpreter.h"
 #include "sdk/model/model.h"
 #include "tests/support/blobs.h"
@@ -33,6 +34,10 @@ std::map<std::string, std::vector<double>> read_numbers(const std::filesystem::p
   return numbers;
 }
 
+// Element `i` of input `n`; of an integer one an id.
+float input_value(size_t n, size_t i) { return noise(static_cast<uint32_t>(n), static_cast<uint32_t>(i)); }
+int32_t input_id(size_t i) { return static_cast<int32_t>(i * 7 + 3) % 11; }
+
 void expect_numbers(const std::filesystem::path& blob) {
   ferry_model* model = nullptr;
   ASSERT_EQ(ferry_model_open(blob.c_str(), &model), FERRY_OK) << ferry_last_error();
@@ -41,8 +46,13 @@ void expect_numbers(const std::filesystem::path& blob) {
   ferry_tensor tensor;
   for (size_t n = 0; n < ferry_model_input_count(model); ++n) {
     ASSERT_EQ(ferry_session_input(session, n, &tensor), FERRY_OK);
-    for (size_t i = 0; i < tensor.bytes / sizeof(float); ++i)
-      static_cast<float*>(tensor.data)[i] = noise(static_cast<uint32_t>(n), static_cast<uint32_t>(i));
+    for (size_t i = 0; i < tensor.bytes / sizeof(float); ++i) {
+      if (tensor.dtype == FERRY_INT32) {
+        static_cast<int32_t*>(tensor.data)[i] = input_id(i);
+      } else {
+        static_cast<float*>(tensor.data)[i] = input_value(n, i);
+      }
+    }
   }
   ASSERT_EQ(ferry_session_run(session), FERRY_OK) << ferry_last_error();
 
@@ -75,19 +85,20 @@ TEST(GoldenBlob, OfEveryVersionLoadsAndGivesItsNumbers) {
     expect_numbers(entry.path());
     ++blobs;
   }
-  EXPECT_GE(blobs, 5);  // those of version 1: none may go
+  EXPECT_GE(blobs, 6);  // five of version 1, one of version 2: none may go
 }
 
 void write_golden(const std::string& name, const Graph& graph, const PackOptions& options = {}) {
-  const std::string stem = "v" + std::to_string(BlobHeader::kVersion) + "_" + name;
+  const std::string stem = "v" + std::to_string(format_version(graph.table)) + "_" + name;
   if (std::filesystem::exists(kFolder / (stem + ".ferry"))) return;
   std::vector<reference::Array> inputs;
   for (const auto& port : graph.table.inputs) {
     const Shape shape = graph.shape(static_cast<int>(port->tensor));
     std::vector<double> values(static_cast<size_t>(shape.elements()));
+    const fbs::DType type = graph.dtype(static_cast<int>(port->tensor));
     for (size_t i = 0; i < values.size(); ++i)
-      values[i] = static_cast<double>(noise(static_cast<uint32_t>(inputs.size()), static_cast<uint32_t>(i)));
-    inputs.push_back({shape, std::move(values)});
+      values[i] = type == fbs::DType::Int32 ? input_id(i) : static_cast<double>(input_value(inputs.size(), i));
+    inputs.push_back({shape, std::move(values), type});
   }
   const auto computed = reference::interpret(graph, inputs);
   std::string text;
@@ -110,6 +121,7 @@ TEST(GoldenBlob, DISABLED_WritesThoseOfThisVersion) {
   write_golden("small_upscaler", *small_upscaler());
   write_golden("small_mixture", *small_mixture());
   write_golden("small_decoder", *small_decoder());
+  write_golden("small_transformer", *small_transformer());
 }
 
 }  // namespace

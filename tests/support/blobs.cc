@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 
+#include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
 
@@ -235,17 +236,94 @@ std::unique_ptr<Graph> small_decoder() {
   return graph;
 }
 
+namespace {
+
+// The graphs of small_transformer(), which share these weights.
+class Transformer {
+ public:
+  std::unique_ptr<Graph> graph(const std::string& name, bool logits) {
+    auto graph = std::make_unique<Graph>();
+    Graph& g = *graph;
+    g.table.name = name;
+    const Tensor ids = g.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
+    g.table.inputs[0]->bound = {1, 16};
+    Tensor x = gather(weight(g, "embedding", {kWords, kWidth}), ids);
+    for (const char* layer : {"0", "1"}) x = block(x, layer);
+    if (logits) x = g.add_op("head", fbs::LinearT(), {x, weight(g, "head.weight", {kWords, kWidth})});
+    g.add_output(logits ? "logits" : "hidden", x, fbs::Layout::Same);
+    return graph;
+  }
+
+ private:
+  static constexpr int32_t kWords = 11, kWidth = 16, kHeads = 4, kKeyHeads = 2, kHead = kWidth / kHeads, kTokens = 24;
+
+  static Tensor gather(Tensor table, Tensor indices) {
+    return table.graph->add_op("gather", fbs::GatherT(), {table, indices});
+  }
+
+  Tensor weight(Graph& g, const std::string& name, const Shape& shape) {
+    Constant& constant = weights_[name];
+    if (constant.owner == nullptr) {
+      uint32_t seed = 5;
+      for (char c : name) seed = seed * 31 + static_cast<unsigned char>(c);
+      std::vector<float> values(static_cast<size_t>(shape.elements()));
+      for (size_t i = 0; i < values.size(); ++i) values[i] = noise(seed, static_cast<uint32_t>(i));
+      auto owner = std::make_shared<const std::vector<float>>(std::move(values));
+      constant = {owner, std::as_bytes(std::span(*owner))};
+    }
+    return g.add_constant(name, fbs::DType::Float32, shape, constant);
+  }
+
+  Tensor block(Tensor x, const std::string& name) {
+    Graph& g = *x.graph;
+    const auto project = [&](Tensor from, const char* part, int32_t out) {
+      return g.add_op(name + part, fbs::LinearT(), {from, weight(g, name + part, {out, kWidth})});
+    };
+    fbs::LayerNormT norm;
+    norm.centered = false;
+    const Tensor y =
+        g.add_op(name + ".norm", norm,
+                 {x, weight(g, name + ".norm.weight", {kWidth}), weight(g, name + ".norm.bias", {kWidth})});
+    const State keys = g.add_state(name + ".keys", {1, kTokens, kKeyHeads * kHead}, 1);
+    const State values = g.add_state(name + ".values", {1, kTokens, kKeyHeads * kHead}, 1);
+    const Tensor places = positions(y, keys);
+    const Tensor cos = gather(weight(g, "cos", {kTokens, kHead}), places);
+    const Tensor sin = gather(weight(g, "sin", {kTokens, kHead}), places);
+    const Tensor q = rotary_embedding(project(y, ".q", kWidth), cos, sin, kHeads, false);
+    const Tensor k = rotary_embedding(project(y, ".k", kKeyHeads * kHead), cos, sin, kKeyHeads, false);
+    const Tensor v = project(y, ".v", kKeyHeads * kHead);
+    const Tensor all_keys = append(k, keys), all_values = append(v, values);
+    const Tensor mixed =
+        attention(q, all_keys, all_values, {.heads = kHeads, .kv_heads = kKeyHeads, .scale = 3, .causal = true});
+    const Tensor joined = x + project(mixed, ".o", kWidth);
+    return joined + project(silu(project(joined, ".up", kWidth)), ".down", kWidth);
+  }
+
+  std::map<std::string, Constant> weights_;
+};
+
+}  // namespace
+
+std::unique_ptr<Graph> small_transformer() {
+  Transformer transformer;
+  std::unique_ptr<Graph> graph = transformer.graph("small_transformer", true);
+  graph->add_graph(std::move(*transformer.graph("states", false)));
+  return graph;
+}
+
 std::vector<Named> small_blobs() {
   return {{"small_classifier", pack(*small_classifier())},
           {"small_upscaler", pack(*small_upscaler())},
           {"small_mixture", pack(*small_mixture())},
-          {"small_decoder", pack(*small_decoder())}};
+          {"small_decoder", pack(*small_decoder())},
+          {"small_transformer", pack(*small_transformer())}};
 }
 
 Parts::Parts(std::span<const std::byte> blob) {
   BlobHeader header;
   std::memcpy(&header, blob.data(), sizeof header);
   fbs::GetGraph(blob.data() + header.graph_offset)->UnPackTo(&model);
+  version = header.version;
   const auto section = blob.subspan(header.data_offset, header.data_bytes);
   data.assign(section.begin(), section.end());
 }
@@ -253,13 +331,13 @@ Parts::Parts(std::span<const std::byte> blob) {
 std::vector<std::byte> Parts::assemble() const {
   flatbuffers::FlatBufferBuilder builder;
   fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &model));
-  return testing::assemble({builder.GetBufferPointer(), builder.GetSize()}, data);
+  return testing::assemble({builder.GetBufferPointer(), builder.GetSize()}, data, version);
 }
 
-std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data) {
+std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data, uint32_t version) {
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-  header.version = BlobHeader::kVersion;
+  header.version = version;
   header.header_bytes = sizeof header;
   header.graph_offset = sizeof header;
   header.graph_bytes = graph.size();

@@ -44,15 +44,19 @@ std::unique_ptr<Graph> small_mixture();
 // x [1,4,5,6] -> y [1,14,15,4]: transposed convolutions: with output padding, depthwise, grouped and dilated.
 std::unique_ptr<Graph> small_decoder();
 
+// ids [1,L], L up to 16 -> logits [1,L,11]: two layers of a language model with keys and values as states of up to 24
+// tokens; and in the graph "states" of the same blob the last layer's output [1,L,16] instead.
+std::unique_ptr<Graph> small_transformer();
+
 struct Named {
   const char* name;
   std::vector<std::byte> blob;
 };
-// The four, packed.
+// The five, packed.
 std::vector<Named> small_blobs();
 
 // A blob of this flatbuffer and these segments, whatever they say.
-std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data);
+std::vector<std::byte> assemble(std::span<const uint8_t> graph, std::span<const std::byte> data, uint32_t version = 1);
 
 // A blob taken apart, to be changed and put together without anybody verifying the result.
 struct Parts {
@@ -61,6 +65,7 @@ struct Parts {
 
   fbs::GraphT model;
   std::vector<std::byte> data;
+  uint32_t version;  // of the format
 };
 
 }  // namespace ferry::testing

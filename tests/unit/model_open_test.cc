@@ -197,7 +197,7 @@ TEST_P(DamagedHeader, IsRefusedWithASentence) {
 const HeaderCase kHeaderCases[] = {
     {"magic", [](BlobHeader& h) { h.magic[7] = '\n'; }, FERRY_NOT_A_BLOB, "not a ferry blob"},
     {"version_0", [](BlobHeader& h) { h.version = 0; }, FERRY_CORRUPT, "format version 0"},
-    {"version_2", [](BlobHeader& h) { h.version = 2; }, FERRY_UNSUPPORTED_VERSION, "reads versions up to 1"},
+    {"version_3", [](BlobHeader& h) { h.version = 3; }, FERRY_UNSUPPORTED_VERSION, "reads versions up to 2"},
     {"header_bytes", [](BlobHeader& h) { h.header_bytes = 128; }, FERRY_CORRUPT, "header_bytes is 128, expected 64"},
     {"reserved", [](BlobHeader& h) { h.reserved[15] = 1; }, FERRY_CORRUPT, "a reserved byte is 1"},
     {"graph_unaligned", [](BlobHeader& h) { h.graph_offset = 72; }, FERRY_CORRUPT, "graph section begins at 72"},
@@ -272,6 +272,12 @@ const GraphCase kGraphCases[] = {
     {"buffer_outside", [](Parts& p) { p.model.buffers.back()->offset += 1 << 20; }, FERRY_CORRUPT,
      "reach past the data"},
     {"buffer_wraps", [](Parts& p) { p.model.buffers.back()->offset = ~uint64_t{0} - 63; }, FERRY_CORRUPT, "reach past"},
+    {"packed_buffer",
+     [](Parts& p) {
+       p.model.packed.push_back(std::make_unique<fbs::PackedT>());
+       p.model.packed[0]->buffer = 99;
+     },
+     FERRY_CORRUPT, "packed weights 0: buffer 99 of"},
     {"buffer_size_wraps", [](Parts& p) { p.model.buffers.back()->size = ~uint64_t{0}; }, FERRY_CORRUPT, "reach past"},
     {"buffer_overlaps", [](Parts& p) { p.model.buffers[2]->offset = 0; }, FERRY_CORRUPT, "before the padded buffer 1"},
     {"buffer_unpadded", [](Parts& p) { p.data.resize(p.model.buffers.back()->offset + p.model.buffers.back()->size); },
@@ -426,6 +432,107 @@ const GraphCase kGraphCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedGraph, ::testing::ValuesIn(kGraphCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Of small_transformer(), which has two graphs, states and bounds.
+class DamagedTransformer : public ::testing::TestWithParam<GraphCase> {};
+
+const Bytes& transformer() {
+  static const Bytes blob = pack(*small_transformer());
+  return blob;
+}
+
+TEST_P(DamagedTransformer, IsRefusedWithASentence) {
+  Parts parts(transformer());
+  ASSERT_EQ(parts.assemble(), transformer());
+  GetParam().damage(parts);
+  EXPECT_STATUS(open_bytes(parts.assemble()), GetParam().code, GetParam().message);
+}
+
+// The first operator with these parameters.
+template <typename Params>
+Params& first_of(fbs::GraphT& graph) {
+  for (auto& o : graph.operators)
+    if (o->params.type == fbs::OpParamsUnionTraits<Params>::enum_value) return *static_cast<Params*>(o->params.value);
+  fail("no such operator");
+}
+
+const GraphCase kTransformerCases[] = {
+    {"state_without_a_name", [](Parts& p) { p.model.states[1]->name.clear(); }, FERRY_CORRUPT, "state 1: has no name"},
+    {"states_of_one_name", [](Parts& p) { p.model.states[1]->name = p.model.states[0]->name; }, FERRY_CORRUPT,
+     "graph: two states have the name '0.keys'"},
+    {"state_without_dimensions", [](Parts& p) { p.model.states[0]->shape.clear(); }, FERRY_CORRUPT,
+     "state 0 '0.keys': has 0 dimensions, expected 1 to 6"},
+    {"state_axis", [](Parts& p) { p.model.states[0]->axis = 3; }, FERRY_CORRUPT,
+     "state 0 '0.keys': grows along dimension 3 of 3"},
+    {"state_of_nothing", [](Parts& p) { p.model.states[0]->shape[1] = 0; }, FERRY_CORRUPT,
+     "state 0 '0.keys': dimension 1 is 0, expected 1 or more"},
+    {"state_too_large",
+     [](Parts& p) {
+       p.model.states[0]->shape = {1, 1 << 30, 1 << 30};
+     },
+     FERRY_CORRUPT, "at most 2^40 elements"},
+    {"state_of_several_samples", [](Parts& p) { p.model.states[0]->shape[0] = 2; }, FERRY_CORRUPT,
+     "state 0 '0.keys': dimension 0, before the one that grows, is 2, expected 1"},
+    {"state_type", [](Parts& p) { p.model.states[0]->dtype = fbs::DType::Float16; }, FERRY_UNSUPPORTED,
+     "state 0 '0.keys': of type 1, expected Float32 or Int32"},
+    {"append_of_another_type", [](Parts& p) { p.model.states[0]->dtype = fbs::DType::Int32; }, FERRY_CORRUPT,
+     "append: the input is of type Float32, state 0 of Int32"},
+    {"append_to_no_state", [](Parts& p) { first_of<fbs::AppendT>(p.model).state = 4; }, FERRY_CORRUPT,
+     "append: state 4 of 4 does not exist"},
+    {"append_of_another_shape", [](Parts& p) { p.model.states[0]->shape[2] = 9; }, FERRY_CORRUPT,
+     "append: input [1,3,8] does not fit state 0, which grows to [1,24,9] along dimension 1"},
+    {"append_twice", [](Parts& p) { first_of<fbs::AppendT>(p.model).state = 1; }, FERRY_CORRUPT,
+     "appends to state 1, which another operator has appended to"},
+    {"positions_of_no_state", [](Parts& p) { first_of<fbs::PositionsT>(p.model).state = 9; }, FERRY_CORRUPT,
+     "positions: state 9 of 4 does not exist"},
+    {"positions_axis", [](Parts& p) { first_of<fbs::PositionsT>(p.model).axis = -1; }, FERRY_CORRUPT,
+     "positions: axis is -1, the input [1,3,16]"},
+    {"window", [](Parts& p) { first_of<fbs::AttentionT>(p.model).window = -2; }, FERRY_CORRUPT,
+     "attention: the window is -2"},
+    {"bound_of_another_rank", [](Parts& p) { p.model.inputs[0]->bound = {16}; }, FERRY_CORRUPT,
+     "input 0 'ids': a bound of 1 dimensions, the tensor has 2"},
+    {"bound_below_the_shape",
+     [](Parts& p) {
+       p.model.inputs[0]->bound = {1, 2};
+     },
+     FERRY_CORRUPT, "input 0 'ids': dimension 1 is at most 2, but 3 by default"},
+    {"bound_beyond_the_states",
+     [](Parts& p) {
+       p.model.inputs[0]->bound = {1, 25};
+     },
+     FERRY_CORRUPT, "at the inputs' bounds: positions: state 0 holds 0 of at most 24, there is no room for 25 more"},
+    {"graph_without_a_name", [](Parts& p) { p.model.graphs[0]->name.clear(); }, FERRY_CORRUPT, "graph 1: has no name"},
+    {"first_graph_without_a_name", [](Parts& p) { p.model.name.clear(); }, FERRY_CORRUPT, "graph 0: has no name"},
+    {"graphs_of_one_name", [](Parts& p) { p.model.graphs[0]->name = p.model.name; }, FERRY_CORRUPT,
+     "graph: two graphs have the name 'small_transformer'"},
+    {"graph_in_a_graph", [](Parts& p) { p.model.graphs[0]->graphs.push_back(std::make_unique<fbs::GraphT>()); },
+     FERRY_CORRUPT, "graph 1 'states': has graphs of its own, which only the first graph may"},
+    {"graph_with_buffers", [](Parts& p) { p.model.graphs[0]->buffers.push_back(std::make_unique<fbs::BufferT>()); },
+     FERRY_CORRUPT, "graph 1 'states': has buffers of its own"},
+    {"graph_with_states", [](Parts& p) { p.model.graphs[0]->states.push_back(std::make_unique<fbs::StateT>()); },
+     FERRY_CORRUPT, "graph 1 'states': has states of its own"},
+    {"graph_with_a_provenance", [](Parts& p) { p.model.graphs[0]->provenance = std::make_unique<fbs::ProvenanceT>(); },
+     FERRY_CORRUPT, "graph 1 'states': has a provenance of its own"},
+    {"graph_without_operators", [](Parts& p) { p.model.graphs[0]->operators.clear(); }, FERRY_CORRUPT,
+     "graph 1 'states': graph: no operators"},
+    {"graph_reads_no_buffer",
+     [](Parts& p) {
+       for (auto& t : p.model.graphs[0]->tensors)
+         if (t->buffer != 0) t->buffer = 1000;
+     },
+     FERRY_CORRUPT, "buffer 1000 of"},
+    {"graph_with_a_wrong_shape", [](Parts& p) { p.model.graphs[0]->tensors.back()->shape[2] = 5; }, FERRY_CORRUPT,
+     "declares [1,3,5]"},
+    {"two_outputs",
+     [](Parts& p) {
+       auto& outputs = p.model.operators[0]->outputs;
+       outputs.push_back(outputs[0]);
+     },
+     FERRY_CORRUPT, "2 outputs, expected 1"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Blob, DamagedTransformer, ::testing::ValuesIn(kTransformerCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ModelOpen, RefusesAnotherFlatbuffer) {

@@ -59,10 +59,11 @@ TEST(Pack, GivesTheSameBytesOnEveryHost) {
     return h;
   };
   const auto blobs = small_blobs();
-  EXPECT_EQ(hash(blobs[0].blob), 0x7331209d0fc8bb6bu);
-  EXPECT_EQ(hash(blobs[1].blob), 0x4eea7e0c6fdd65d9u);
-  EXPECT_EQ(hash(blobs[2].blob), 0x9b18d3e6d1f43348u);
-  EXPECT_EQ(hash(blobs[3].blob), 0x080713374a2aeee7u);
+  EXPECT_EQ(hash(blobs[0].blob), 0x7b753a2a8e6595d4u);
+  EXPECT_EQ(hash(blobs[1].blob), 0x541cb1725396d5aau);
+  EXPECT_EQ(hash(blobs[2].blob), 0x72ba922bfed1c99au);
+  EXPECT_EQ(hash(blobs[3].blob), 0x113ae1d1ab616df7u);
+  EXPECT_EQ(hash(blobs[4].blob), 0xb521196542e473dcu);
 }
 
 TEST(Pack, KeepsTheGraphAndTheConstants) {

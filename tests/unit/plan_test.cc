@@ -27,7 +27,7 @@ PlanRequest chain(int steps, uint64_t bytes, bool in_place) {
     Step step;
     step.inputs = {s};
     if (in_place) step.reusable = {s};
-    step.output = s + 1;
+    step.outputs = {s + 1};
     request.steps.push_back(step);
   }
   request.inputs = {0};
@@ -131,7 +131,7 @@ TEST(Plan, SmallestFittingGapIsTaken) {
   const auto step = [&](std::vector<int> inputs, int output) {
     Step s;
     s.inputs = std::move(inputs);
-    s.output = output;
+    s.outputs = {output};
     request.steps.push_back(s);
   };
   request.inputs = {0};
@@ -174,7 +174,7 @@ void check_by_simulation(const PlanRequest& request, const Plan& plan) {
   }
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const Step& step = request.steps[s];
-    const size_t out = static_cast<size_t>(step.output);
+    const size_t out = static_cast<size_t>(step.outputs[0]);
     ASSERT_NE(plan.offsets[out], kNoOffset);
     const bool view = step.view && plan.offsets[static_cast<size_t>(step.inputs[0])] == plan.offsets[out];
     if (view) {
@@ -230,13 +230,13 @@ TEST(Plan, NoLiveValueIsOverwrittenInRandomGraphs) {
     for (int v = 0; v < inputs; ++v) request.inputs.push_back(v);
     for (int s = 0; s < steps; ++s) {
       Step step;
-      step.output = inputs + s;
-      for (int n = 1 + below(3); n > 0; --n) step.inputs.push_back(std::max(0, step.output - 1 - below(8)));
+      step.outputs = {inputs + s};
+      for (int n = 1 + below(3); n > 0; --n) step.inputs.push_back(std::max(0, step.outputs[0] - 1 - below(8)));
       if (below(3) == 0) step.inputs.push_back(constant);
       if (below(2) == 0) step.reusable = step.inputs;
       if (below(5) == 0) {
         step.view = true;
-        request.bytes[static_cast<size_t>(step.output)] = request.bytes[static_cast<size_t>(step.inputs[0])];
+        request.bytes[static_cast<size_t>(step.outputs[0])] = request.bytes[static_cast<size_t>(step.inputs[0])];
       }
       if (below(4) == 0) step.workspace = static_cast<uint64_t>(1 + below(3000));
       request.steps.push_back(step);
@@ -249,7 +249,7 @@ TEST(Plan, NoLiveValueIsOverwrittenInRandomGraphs) {
     for (const Step& step : request.steps) {
       if (step.workspace > 0) separate += place_of(step.workspace);
       for (int v : step.reusable) {
-        if (v != constant && plan.offsets[static_cast<size_t>(v)] == plan.offsets[static_cast<size_t>(step.output)]) {
+        if (v != constant && plan.offsets[static_cast<size_t>(v)] == plan.offsets[static_cast<size_t>(step.outputs[0])]) {
           ++shared;
           break;
         }

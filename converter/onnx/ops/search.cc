@@ -7,18 +7,19 @@
 namespace ferry::onnx {
 namespace {
 
-Tensor top_places(Tensor x, int64_t k, bool smallest, bool later) {
+fbs::TopKT best(int64_t k, bool smallest, bool later) {
   fbs::TopKT params;
   params.k = to_int32({k})[0];
   params.smallest = smallest;
   params.later = later;
-  return x.graph->add_op("", params, {x});
+  return params;
 }
 
 void best_place(Op& op, bool smallest) {
   const int axis = op.axis(op.integer("axis", 0), op.rank(0));
   const Tensor rows = swap_with_last(op.tensor(0), axis);
-  const Tensor place = swap_with_last(top_places(rows, 1, smallest, op.integer("select_last_index", 0) != 0), axis);
+  const fbs::TopKT params = best(1, smallest, op.integer("select_last_index", 0) != 0);
+  const Tensor place = swap_with_last(op.graph().add_op("", params, {rows}), axis);
   Dims dims = dims_of(place);
   if (op.integer("keepdims", 1) == 0) dims.erase(dims.begin() + axis);
   op.set(reshape_to(place, dims), Type::Int64);
@@ -36,12 +37,10 @@ void top_k(Op& op) {
     op.refuse("the %lld best of %lld", static_cast<long long>(k),
               static_cast<long long>(op.dims(0)[static_cast<size_t>(axis)]));
   const Tensor rows = swap_with_last(op.tensor(0), axis);
-  const Tensor places = top_places(rows, k, op.integer("largest", 1) == 0, false);
-  fbs::GatherT gather;
-  gather.kind = fbs::GatherKind::Elements;
-  gather.axis = rows.shape().rank - 1;
-  op.set(0, swap_with_last(op.graph().add_op("", gather, {rows, places}), axis), op.type(0));
-  op.set(1, swap_with_last(places, axis), Type::Int64);
+  const fbs::TopKT params = best(k, op.integer("largest", 1) == 0, false);
+  const std::vector<Tensor> found = op.graph().add_op_with_outputs("", params, {rows}, 2);
+  op.set(0, swap_with_last(found[1], axis), op.type(0));
+  op.set(1, swap_with_last(found[0], axis), Type::Int64);
 }
 
 // A one where the index stands, below zero counted from the end; nothing where it lies outside.

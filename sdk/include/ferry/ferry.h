@@ -103,6 +103,7 @@ typedef enum ferry_precision {
 
 typedef struct ferry_model ferry_model;
 typedef struct ferry_session ferry_session;
+typedef struct ferry_states ferry_states; /* what a blob's graphs remember from run to run */
 typedef struct ferry_gpu ferry_gpu; /* an opened device */
 
 /* A view of a tensor. data may be NULL in descriptions. Row-major, channels last, no padding between elements. */
@@ -137,6 +138,16 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_memory(const void* data,
 /* NULL is allowed. */
 FERRY_API void ferry_model_close(ferry_model* model);
 
+/* A blob may hold several graphs over the same weights: an encoder and a decoder, two towers. ferry_model_open() gives the
+ * first; each has its own inputs, outputs, taps, labels, recipe and certificate. */
+FERRY_API size_t ferry_model_graph_count(const ferry_model* model);
+/* NULL where `index` is out of range; "" for the one graph of a blob that gives it no name. */
+FERRY_API const char* ferry_model_graph_name(const ferry_model* model, size_t index);
+/* Another graph of the same blob as a model of its own: nothing is opened or copied again, and their sessions share packed
+ * weights. Closed by itself, in any order. FERRY_NOT_FOUND: the blob has no such graph. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_graph(const ferry_model* model, const char* name,
+                                                              ferry_model** graph);
+
 FERRY_API const char* ferry_model_name(const ferry_model* model);
 FERRY_API size_t ferry_model_input_count(const ferry_model* model);
 FERRY_API size_t ferry_model_output_count(const ferry_model* model);
@@ -159,7 +170,7 @@ typedef struct ferry_session_options {
   size_t tap_count;
   bool all_taps;
   bool profile;              /* time every operator */
-  uint64_t memory_limit;     /* bytes of activations at most; 0: 4 GiB */
+  uint64_t memory_limit;     /* bytes of activations at most, and of what states hold; 0: 4 GiB */
   int32_t backend;           /* a ferry_backend */
   int32_t precision;         /* a ferry_precision */
   bool gpu_required;         /* a GPU that cannot be used fails the call: no session for the CPU instead */
@@ -169,6 +180,12 @@ typedef struct ferry_session_options {
   ferry_gpu* gpu;            /* a device of the app's own (vulkan.h), which the session keeps open; NULL: gpu_device */
   const char* gpu_cache_dir; /* folder for what is kept between runs of the app: pipelines, canary verdicts, tuned
                               * choices; made where it is missing. NULL: nothing is kept */
+  const char* cache_dir;     /* folder for weights packed for this CPU; made where it is missing. The first session of a
+                              * model writes a file there, later ones map it: they start at once, and processes share it.
+                              * A folder or file that cannot be used costs time and memory only, and a note in the report
+                              * says why. May be emptied at any time. NULL: each process packs for itself */
+  const char* graph;         /* which graph of the model's blob; NULL: the model's own */
+  ferry_states* states;      /* states to run on, of the same blob, which the session keeps open; NULL: its own */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -179,13 +196,18 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_create(ferry_model* model, 
 /* NULL is allowed. */
 FERRY_API void ferry_session_close(ferry_session* session);
 
-/* Plans the session anew for another shape of input `index` (channels last). On failure it keeps its former shape. */
+/* Takes another shape for input `index` (channels last). On failure the session keeps its former shape. On the CPU, a shape
+ * within the bound that the blob gives the input, or that ferry_session_reserve() gave it, costs no planning and allocates
+ * nothing, but tables of convolutions; every other is planned anew. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape,
                                                             int32_t rank);
 /* The same for all inputs at once, where their shapes must agree: of each tensor, in the inputs' order, shape and rank are
  * read and nothing else. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs,
                                                                    size_t count);
+/* Makes room for these shapes of all inputs, read as by ferry_session_resize_inputs(), and keeps the present ones. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_reserve(ferry_session* session, const ferry_tensor* inputs,
+                                                             size_t count);
 /* Tensors to write before a run and to read after it. Inputs keep their contents from run to run. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* session, size_t index, ferry_tensor* out);
@@ -193,7 +215,9 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_output(ferry_session* sessi
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_tensor* out);
 
 /* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. FERRY_INVALID_ARGUMENT: an input
- * holds an index that lies outside what it points into; outputs hold no result. Where the GPU is lost or fails
+ * holds an index that lies outside what it points into, or another run uses the states; outputs hold no result.
+ * FERRY_STATE_FULL: a state has no room for what the run would append. After any failure the states hold what they held
+ * before. A run allocates nothing, but where a state outgrows its memory (see ferry_states_reserve). Where the GPU is lost or fails
  * meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this session. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
 
@@ -254,6 +278,54 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_report(const ferry_session*
  * `index` is out of range. */
 FERRY_API const char* ferry_session_report_note(const ferry_session* session, size_t index);
 
+/* ---- states: what a network remembers from run to run -------------------------------------------------------------*/
+
+/* A state is a named tensor with one dimension that grows: a run appends to it what it computed, the keys and values of a
+ * token, and reads all that it holds. At most the blob's bound is held; memory is taken as it is needed, at least twice as
+ * much each time. A session has states of its own, which ferry_session_states() gives; or several sessions, of one graph or
+ * of several, share states that were made here:
+ *
+ *     ferry_states* states;                                    // a conversation
+ *     ferry_states_create(model, &states);
+ *     options.states = states;
+ *     options.graph = "prefill";                               // many tokens a run
+ *     ferry_session_create(model, &options, &prefill);
+ *     options.graph = "decode";                                // one token a run
+ *     ferry_session_create(model, &options, &decode);
+ *     ...
+ *     ferry_states_truncate(states, kept);                     // go back to an earlier token
+ *     ferry_states_close(states);                              // the sessions go on holding them
+ *
+ * One run uses states at a time, and no call below while it does: such calls fail with FERRY_INVALID_ARGUMENT. */
+
+/* All empty. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_create(const ferry_model* model, ferry_states** states);
+/* NULL is allowed. */
+FERRY_API void ferry_states_close(ferry_states* states);
+/* Those of a session, to be closed like any others; FERRY_NOT_FOUND where its graph has none. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_states(const ferry_session* session, ferry_states** states);
+FERRY_API size_t ferry_states_count(const ferry_states* states);
+/* Name, type and contents of state `index`, as long as it is now (0 elements where it is empty, data NULL before the first
+ * run); valid until the next run or change. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states* states, size_t index,
+                                                             ferry_tensor* out);
+/* The length of the longest: the place that the next token gets. */
+FERRY_API int32_t ferry_states_length(const ferry_states* states);
+/* Bytes of memory that they have. */
+FERRY_API uint64_t ferry_states_bytes(const ferry_states* states);
+/* Memory for a length, or for the bound where that is less, so that runs up to it allocate nothing. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_reserve(ferry_states* states, int32_t length);
+/* Forgets everything. Memory is kept. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_reset(ferry_states* states);
+/* Every state that is longer keeps its first `length`. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_truncate(ferry_states* states, int32_t length);
+/* Contents as a file, written beside `path` and renamed; it fits the blob that it was made with, and this version of the
+ * blob only. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_save(const ferry_states* states, const char* path);
+/* Replaces all contents by a file's. On failure they stay as they were. FERRY_IO_ERROR; FERRY_CORRUPT: damaged, no such file,
+ * or of another model; FERRY_UNSUPPORTED_VERSION. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_load(ferry_states* states, const char* path);
+
 /* ---- certificates -------------------------------------------------------------------------------------------------*/
 
 /* What became of a model's certificate here: an input and samples of what the framework that trained the model computed from
@@ -272,10 +344,10 @@ typedef struct ferry_verification {
   const char* library;        /* that made it: "timm 1.0.29" */
 } ferry_verification;
 
-/* Runs the certificate's input through a session of its own made with `options` (NULL: the defaults; taps are ignored) and
- * compares every stage. It takes one inference and little more. FERRY_OK where this could be done: out->passed is the
- * answer. FERRY_NOT_FOUND: the model has no certificate. FERRY_INVALID_ARGUMENT: float16, for which its bounds are not made.
- * FERRY_CORRUPT: the certificate does not fit its model. */
+/* Runs the certificate's input through a session of its own made with `options` (NULL: the defaults; taps, graph and states
+ * are ignored) and compares every stage. It takes one inference and little more. FERRY_OK where this could be done:
+ * out->passed is the answer. FERRY_NOT_FOUND: the model has no certificate. FERRY_INVALID_ARGUMENT: float16, for which its
+ * bounds are not made. FERRY_CORRUPT: the certificate does not fit its model. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_verify(ferry_model* model, const ferry_session_options* options,
                                                           ferry_verification* out);
 

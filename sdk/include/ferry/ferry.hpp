@@ -151,6 +151,32 @@ struct SessionOptions : ferry_session_options {
   SessionOptions() : ferry_session_options{} { ferry_session_options_init(this); }
 };
 
+// What a blob's graphs remember from run to run: ferry.h, "states".
+class States {
+ public:
+  States() = default;
+  // Takes over a handle of the C API.
+  explicit States(ferry_states* states) : states_(states) {}
+  ~States() { ferry_states_close(states_); }
+  States(States&& other) noexcept : states_(std::exchange(other.states_, nullptr)) {}
+  States& operator=(States&& other) noexcept {
+    std::swap(states_, other.states_);
+    return *this;
+  }
+
+  int32_t length() const { return ferry_states_length(states_); }
+  Status reserve(int32_t length) { return ferry_states_reserve(states_, length); }
+  Status reset() { return ferry_states_reset(states_); }
+  Status truncate(int32_t length) { return ferry_states_truncate(states_, length); }
+  Status save(const char* path) const { return ferry_states_save(states_, path); }
+  Status load(const char* path) { return ferry_states_load(states_, path); }
+
+  ferry_states* get() const { return states_; }
+
+ private:
+  ferry_states* states_ = nullptr;
+};
+
 class Session {
  public:
   Session() = default;
@@ -179,6 +205,13 @@ class Session {
     Status status = ferry_session_tap(session_, name, &tensor);
     if (!status) return status;
     return tensor;
+  }
+
+  Result<States> states() const {
+    ferry_states* states = nullptr;
+    Status status = ferry_session_states(session_, &states);
+    if (!status) return status;
+    return States(states);
   }
 
   Status run() { return ferry_session_run(session_); }

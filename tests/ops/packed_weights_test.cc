@@ -1,5 +1,3 @@
-#include "sdk/cpu/weights_cache.h"
-
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -7,8 +5,12 @@
 
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
+#include "sdk/cpu/features.h"
 #include "sdk/cpu/op.h"
 #include "sdk/model/model.h"
+#include "sdk/model/packed_store.h"
+#include "sdk/model/seeded.h"
+#include "tests/support/blobs.h"
 
 namespace ferry {
 namespace {
@@ -18,7 +20,7 @@ struct FreeMemory {
 };
 
 // Two convolutions that share one weight tensor, the second in groups, and a linear layer.
-class WeightsCacheTest : public ::testing::Test {
+class PackedWeights : public ::testing::Test {
  protected:
   void SetUp() override {
     Graph graph;
@@ -63,38 +65,38 @@ class WeightsCacheTest : public ::testing::Test {
   }
 };
 
-TEST_F(WeightsCacheTest, HoldsNothingBeforeTheFirstSession) { EXPECT_EQ(model_->weights_cache().bytes(), 0u); }
+TEST_F(PackedWeights, HoldsNothingBeforeTheFirstSession) { EXPECT_EQ(model_->packed().bytes(), 0u); }
 
-TEST_F(WeightsCacheTest, SessionsShareWhatTheFirstPacked) {
+TEST_F(PackedWeights, SessionsShareWhatTheFirstPacked) {
   const auto first = create_all();
-  const uint64_t bytes = model_->weights_cache().bytes();
+  const uint64_t bytes = model_->packed().bytes();
   EXPECT_GE(bytes, (2 * 8 * 9 * 4 + 40) * sizeof(float));  // the shared tensor once for each layout
   const auto second = create_all();
-  EXPECT_EQ(model_->weights_cache().bytes(), bytes);
+  EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
-TEST_F(WeightsCacheTest, PackedWeightsOutliveTheSessionThatPackedThem) {
+TEST_F(PackedWeights, PackedWeightsOutliveTheSessionThatPackedThem) {
   create_all();
-  const uint64_t bytes = model_->weights_cache().bytes();
+  const uint64_t bytes = model_->packed().bytes();
   EXPECT_GT(bytes, 0u);
   const auto later = create_all();
-  EXPECT_EQ(model_->weights_cache().bytes(), bytes);
+  EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
-TEST_F(WeightsCacheTest, ThreadsMayCreateSessionsAtOnce) {
+TEST_F(PackedWeights, ThreadsMayCreateSessionsAtOnce) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([this] {
       for (int k = 0; k < 10; ++k) create_all();
     });
   for (std::thread& thread : threads) thread.join();
-  const uint64_t bytes = model_->weights_cache().bytes();
+  const uint64_t bytes = model_->packed().bytes();
   create_all();
-  EXPECT_EQ(model_->weights_cache().bytes(), bytes);
+  EXPECT_EQ(model_->packed().bytes(), bytes);
 }
 
 // The second conv2d has the first's kernel address; packed alike, its groups would read past the end.
-TEST_F(WeightsCacheTest, OperatorsThatShareATensorAreKeptApart) {
+TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   const auto ops = create_all();
   std::vector<float> x(16 * 8), y(4 * 8);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 8 < 4 ? 1 : 3);
@@ -108,6 +110,42 @@ TEST_F(WeightsCacheTest, OperatorsThatShareATensorAreKeptApart) {
   ASSERT_TRUE(ops[2]->setup(inputs, y.data(), workspace.data()).ok());
   ASSERT_TRUE(ops[2]->run(nullptr).ok());
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 8 < 4 ? 18.0f : 54.0f) << i;
+}
+
+// Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with them,
+// in gemm_avx512.cc, depthwise_avx512.cc or winograd.cc, and then the hash here.
+TEST(PackedLayouts, KeepTheirBytes) {
+  if (!cpu::cpu_features().avx512f) GTEST_SKIP() << "our own layouts need AVX-512";
+  Graph graph;
+  const auto numbers = [](size_t count) {
+    std::vector<float> values(count);
+    for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 251) - 100;
+    return values;
+  };
+  fbs::Conv2dT plain, depthwise;
+  depthwise.groups = 24;
+  const Tensor x = graph.add_input("x", {1, 32, 32, 24}, fbs::Layout::Same);
+  const Tensor bias = graph.add_constant("bias", {24}, numbers(24));
+  const Tensor gemm = graph.add_constant("gemm", {24, 1, 1, 24}, numbers(24 * 24));
+  const Tensor cells = graph.add_constant("cells", {24, 3, 3, 1}, numbers(24 * 9));
+  const Tensor kernels = graph.add_constant("kernels", {24, 3, 3, 24}, numbers(24 * 9 * 24));
+  const Tensor y = graph.add_op("gemm", plain, {x, gemm, bias});
+  const Tensor z = graph.add_op("depthwise", depthwise, {y, cells, bias});
+  graph.add_output("winograd", graph.add_op("winograd", plain, {z, kernels, bias}), fbs::Layout::Same);
+  const std::vector<std::byte> bytes = pack(graph);
+  testing::AlignedBytes blob(bytes);
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
+  ASSERT_TRUE(cpu::initialize().ok());
+  for (const fbs::Operator* op : *model->graph().operators()) {
+    std::unique_ptr<cpu::Op> lowered;
+    ASSERT_TRUE(cpu::create_op(*model, *op, &lowered).ok());
+  }
+  uint64_t hash = fnv1a64("");
+  const auto entries = model->packed().entries();
+  ASSERT_EQ(entries.size(), 4u) << "Winograd keeps its bias apart";
+  for (const auto& e : entries) hash = fnv1a64({reinterpret_cast<const char*>(e.bytes.get()), e.size}, hash);
+  EXPECT_EQ(hash, 0x4fd45e0e6936d433u);
 }
 
 }  // namespace

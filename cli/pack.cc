@@ -1,0 +1,167 @@
+// ferry pack
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "cli/command.h"
+#include "cli/sdk.h"
+#include "cli/text.h"
+#include "converter/pack/pack.h"
+#include "sdk/cpu/packed_files.h"
+#include "sdk/graph/session.h"
+#include "sdk/model/mapping.h"
+#include "sdk/model/model.h"
+#include "sdk/model/packed_cache.h"
+
+extern char** environ;
+
+namespace ferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kThisCpu = "this";
+constexpr std::string_view kArm64 = "arm64-";  // before the name that qemu has for a CPU
+
+struct Options {
+  std::string model, output, tool, emulator = "qemu-aarch64-static", root = "/usr/aarch64-linux-gnu";
+  std::vector<std::string> targets = {kThisCpu};
+  bool embed = false;
+};
+
+// The model's weights in the order of this CPU's kernels: to the file `output`, or under the name that
+// ferry_session_options.cache_dir looks for to the folder `output`. Returns the file.
+fs::path pack_here(const std::string& path, const fs::path& output) {
+  std::shared_ptr<Model> model;
+  check(Model::open(path.c_str(), &model));
+  SessionOptions options;
+  options.num_threads = 1;
+  std::unique_ptr<Session> session;
+  check(Session::create(model, options, &session));
+  PackedTarget target;
+  check(cpu::packed_target(*model, &target));
+  const fs::path file = fs::is_directory(output) ? output / target.file_name() : output;
+  check(write_packed(model->packed(), target, file.string()));
+  return file;
+}
+
+// Runs this program's arm64 sister on an emulated CPU.
+void pack_there(const Options& o, const std::string& target, const fs::path& output) {
+  if (!target.starts_with(kArm64))
+    fail("--for: '%s' is no target: this, or arm64-CPU for a CPU that qemu knows (arm64-cortex-a76)", target.c_str());
+  const std::string tool =
+      !o.tool.empty() ? o.tool : (fs::read_symlink("/proc/self/exe").parent_path() / "ferry-arm64").string();
+  if (!fs::exists(tool))
+    fail("--for %s: there is no '%s': name a ferry built for arm64 with --tool", target.c_str(), tool.c_str());
+  const std::string cpu = target.substr(kArm64.size()), to = output.string();
+  const char* words[] = {o.emulator.c_str(), "-L", o.root.c_str(), "-cpu", cpu.c_str(), tool.c_str(), "pack",
+                         o.model.c_str(),    "-o", to.c_str(),     nullptr};
+  pid_t child = 0;
+  const int spawned = posix_spawnp(&child, words[0], nullptr, nullptr, const_cast<char**>(words), environ);
+  if (spawned != 0)
+    fail("--for %s: %s cannot be started: %s (install qemu-user-static, or name it with --emulator)", target.c_str(),
+         words[0], std::strerror(spawned));
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || !fs::exists(output))
+    fail("--for %s: %s packed nothing", target.c_str(), tool.c_str());
+}
+
+// A copy of the blob that has these packed files inside, in the place of those that it had.
+void embed(const std::string& path, const std::vector<std::string>& targets, const std::vector<fs::path>& files,
+           const fs::path& output) {
+  std::shared_ptr<Model> model;
+  check(Model::open(path.c_str(), &model));
+  fbs::GraphT graph;
+  model->graph().UnPackTo(&graph);
+  uint32_t weights = static_cast<uint32_t>(graph.buffers.size());
+  for (const auto& packed : graph.packed) weights = std::min(weights, packed->buffer);
+  graph.packed.clear();
+  graph.buffers.resize(weights);
+  std::vector<std::byte> data;
+  const auto append = [&](std::span<const std::byte> bytes, uint64_t offset) {
+    data.resize(static_cast<size_t>(offset));
+    data.insert(data.end(), bytes.begin(), bytes.end());
+  };
+  const auto end = [&] { return (data.size() + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; };
+  for (uint32_t i = 1; i < weights; ++i) append(model->segment(i), graph.buffers[i]->offset);
+  for (size_t i = 0; i < files.size(); ++i) {
+    std::unique_ptr<Mapping> packed;
+    check(Mapping::map_path(files[i].c_str(), &packed));
+    auto buffer = std::make_unique<fbs::BufferT>();
+    buffer->offset = data.empty() ? 0 : end();
+    buffer->size = packed->bytes().size();
+    append(packed->bytes(), buffer->offset);
+    auto entry = std::make_unique<fbs::PackedT>();
+    entry->target = targets[i];
+    entry->buffer = static_cast<uint32_t>(graph.buffers.size());
+    graph.buffers.push_back(std::move(buffer));
+    graph.packed.push_back(std::move(entry));
+  }
+  data.resize(end());
+  write_file(output, assemble(graph, data));
+}
+
+int pack(const Options& o) {
+  if (o.embed && o.output.empty()) fail("--embed writes another blob: name it with -o");
+  if (!o.embed && o.targets.size() > 1 && !o.output.empty() && !fs::is_directory(o.output))
+    fail("-o %s: %zu targets need a folder, or --embed", o.output.c_str(), o.targets.size());
+  const fs::path model(o.model);
+  const fs::path folder = o.embed || o.output.empty() ? fs::absolute(model).parent_path() : fs::path(o.output);
+  std::vector<fs::path> files;
+  for (const std::string& target : o.targets) {
+    const fs::path own = folder / (model.stem().string() + "." + target + ".packed");
+    const bool here = target == kThisCpu;
+    if (o.embed)
+      files.push_back(fs::path(o.output).concat("." + target + ".part"));
+    else
+      files.push_back(o.targets.size() == 1 && !o.output.empty() ? fs::path(o.output) : own);
+    if (here)
+      files.back() = pack_here(o.model, files.back());
+    else
+      pack_there(o, target, files.back());
+    if (!o.embed)
+      std::printf("%s  %s\n", files.back().c_str(),
+                  fs::is_directory(files.back()) ? "" : bytes_text(fs::file_size(files.back())).c_str());
+  }
+  if (!o.embed) return kDone;
+  embed(o.model, o.targets, files, o.output);
+  for (const fs::path& file : files) fs::remove(file);
+  std::printf("%s  %s\n", o.output.c_str(), bytes_text(fs::file_size(o.output)).c_str());
+  return kDone;
+}
+
+}  // namespace
+
+void add_pack(CLI::App& ferry, int* exit_code) {
+  const Command app(ferry, "pack", "Write a blob's weights in the order in which a CPU's kernels read them");
+  app.footer(
+      "\nAn app that finds its weights packed starts at once, and its processes share them. It finds them in a folder, "
+      "which\n"
+      "ferry_session_options.cache_dir names (where they are missing, the first start writes them), or in the blob "
+      "itself:\n"
+      "--embed. A packed file fits one choice of kernels; where it does not fit, weights are packed as without it.\n"
+      "\nExamples:\n"
+      "  ferry pack m.ferry                                     m.this.packed, for the CPU of this machine\n"
+      "  ferry pack m.ferry -o cache/                           under the name that cache_dir looks for\n"
+      "  ferry pack m.ferry --embed -o out.ferry                a blob that carries them\n"
+      "  ferry pack m.ferry --for this,arm64-cortex-a76 --tool build/arm64/bin/ferry --embed -o out.ferry");
+  auto o = std::make_shared<Options>();
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+  app.add_option("-o,--output", o->output, "File, or folder; with --embed: the blob to write").type_name("PATH");
+  app.add_flag("--embed", o->embed, "Write a copy of the blob with the packed weights inside");
+  app.add_option("--for", o->targets, "this (default), or arm64-CPU: emulated, a CPU by qemu's name")
+      .delimiter(',')
+      .type_name("TARGETS");
+  app.add_option("--tool", o->tool, "The ferry that runs emulated (default: ferry-arm64 beside this one)")
+      .type_name("FILE");
+  app.add_option("--emulator", o->emulator, "Default: qemu-aarch64-static").type_name("PROGRAM");
+  app.add_option("--root", o->root, "Where its libraries are (default: /usr/aarch64-linux-gnu)").type_name("FOLDER");
+  app.callback([o, exit_code] { *exit_code = pack(*o); });
+}
+
+}  // namespace ferry::cli

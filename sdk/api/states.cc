@@ -1,0 +1,105 @@
+#include <new>
+
+#include "sdk/api/handles.h"
+#include "sdk/model/dtype.h"
+
+namespace {
+
+using ferry::error;
+using ferry::report;
+using ferry::Status;
+
+ferry_status wrap(std::shared_ptr<ferry::States> states, ferry_states** out) {
+  *out = new (std::nothrow) ferry_states{std::move(states)};
+  return *out != nullptr ? FERRY_OK : report(error(FERRY_OUT_OF_MEMORY, "out of memory while states were made"));
+}
+
+// `change`, while nobody else uses the states.
+template <typename Change>
+ferry_status alone(const ferry_states* states, const Change& change) {
+  ferry::States& s = *states->states;
+  const ferry::StatesLock lock(&s);
+  const Status taken = lock.status();
+  return report(taken.ok() ? change(s) : taken);
+}
+
+}  // namespace
+
+ferry_status ferry_states_create(const ferry_model* model, ferry_states** states) {
+  FERRY_REQUIRE(states);
+  *states = nullptr;
+  FERRY_REQUIRE(model);
+  std::shared_ptr<ferry::States> made;
+  if (const Status status = ferry::States::create(model->model, &made); !status.ok()) return report(status);
+  return wrap(std::move(made), states);
+}
+
+void ferry_states_close(ferry_states* states) { delete states; }
+
+ferry_status ferry_session_states(const ferry_session* session, ferry_states** states) {
+  FERRY_REQUIRE(states);
+  *states = nullptr;
+  FERRY_REQUIRE(session);
+  std::shared_ptr<ferry::States> held = session->session->states();
+  if (held == nullptr) return report(error(FERRY_NOT_FOUND, "the session's graph names no states"));
+  return wrap(std::move(held), states);
+}
+
+size_t ferry_states_count(const ferry_states* states) { return states != nullptr ? states->states->count() : 0; }
+
+ferry_status ferry_states_describe(const ferry_states* states, size_t index, ferry_tensor* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(states);
+  const ferry::States& s = *states->states;
+  if (index >= s.count())
+    return report(error(FERRY_INVALID_ARGUMENT, "state %zu does not exist: the model has %zu", index, s.count()));
+  const ferry::StateShape& state = s.shapes()[index];
+  ferry::Shape shape = state.bound;
+  shape[state.axis] = state.length;
+  out->name = s.name(index);
+  out->data = s.data(index);
+  out->bytes = static_cast<size_t>(shape.elements()) * ferry::dtype_size(state.dtype);
+  out->dtype = state.dtype == ferry::fbs::DType::Int32 ? FERRY_INT32 : FERRY_FLOAT32;
+  out->rank = shape.rank;
+  std::copy_n(shape.dims.begin(), shape.rank, out->shape);
+  return FERRY_OK;
+}
+
+int32_t ferry_states_length(const ferry_states* states) { return states != nullptr ? states->states->length() : 0; }
+
+uint64_t ferry_states_bytes(const ferry_states* states) { return states != nullptr ? states->states->bytes() : 0; }
+
+ferry_status ferry_states_reserve(ferry_states* states, int32_t length) {
+  FERRY_REQUIRE(states);
+  return alone(states, [&](ferry::States& s) {
+    for (size_t i = 0; i < s.count(); ++i) FERRY_TRY(s.reserve(i, length));
+    return Status();
+  });
+}
+
+ferry_status ferry_states_reset(ferry_states* states) {
+  FERRY_REQUIRE(states);
+  return ferry_states_truncate(states, 0);
+}
+
+ferry_status ferry_states_truncate(ferry_states* states, int32_t length) {
+  FERRY_REQUIRE(states);
+  if (length < 0) return report(error(FERRY_INVALID_ARGUMENT, "%s: length is %d", __func__, length));
+  return alone(states, [&](ferry::States& s) {
+    s.truncate(length);
+    return Status();
+  });
+}
+
+ferry_status ferry_states_save(const ferry_states* states, const char* path) {
+  FERRY_REQUIRE(states);
+  FERRY_REQUIRE(path);
+  return alone(states, [&](const ferry::States& s) { return s.save(path); });
+}
+
+ferry_status ferry_states_load(ferry_states* states, const char* path) {
+  FERRY_REQUIRE(states);
+  FERRY_REQUIRE(path);
+  return alone(states, [&](ferry::States& s) { return s.load(path); });
+}

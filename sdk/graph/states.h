@@ -1,0 +1,97 @@
+// The states of a blob: memory that outlives a run (sdk/schema/ferry.fbs, `State`). Each session has its own, or shares
+// them with other sessions of the blob's graphs; one thread uses them at a time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+
+#include "sdk/model/model.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/status.h"
+
+namespace ferry {
+
+class States {
+ public:
+  // All empty, without memory yet. Holds on to the model.
+  static Status create(std::shared_ptr<const Model> model, std::shared_ptr<States>* out);
+
+  const Model& model() const { return *model_; }
+  size_t count() const { return count_; }
+  const char* name(size_t state) const;
+  // What they hold now.
+  std::span<const StateShape> shapes() const { return {shapes_.get(), count_}; }
+  // What state `state` holds, row-major; kExtraBytes more may be read. Null before the first reserve().
+  std::byte* data(size_t state) const { return memory_[state].bytes.get(); }
+  // Rises whenever an address changes.
+  uint64_t moves() const { return moves_; }
+  // Of all states: what is allocated.
+  uint64_t bytes() const;
+  // The most that any of them holds.
+  int32_t length() const;
+
+  // Room for `length` along the axis, at most the bound. Contents stay. May allocate: at least as much again as there
+  // is. On failure everything stays as it was. FERRY_OUT_OF_MEMORY.
+  Status reserve(size_t state, int32_t length);
+  // Of what there is room for, `length` now counts as held.
+  void set_length(size_t state, int32_t length) { shapes_[state].length = length; }
+  // Every state that holds more keeps the first `length`.
+  void truncate(int32_t length);
+
+  // The contents of all states as a file (docs/format.md, "Saved states"), written beside and renamed. FERRY_IO_ERROR.
+  Status save(const char* path) const;
+  // Replaces the contents of all states; on failure they stay as they were. FERRY_IO_ERROR, FERRY_CORRUPT: not such a
+  // file, of another model, or damaged; FERRY_UNSUPPORTED_VERSION, FERRY_OUT_OF_MEMORY.
+  Status load(const char* path);
+
+  // Takes the states for one run or change; false where another has them. release() gives them back.
+  bool acquire() { return !in_use_.exchange(true, std::memory_order_acquire); }
+  void release() { in_use_.store(false, std::memory_order_release); }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{kAlignment}); }
+  };
+  struct Memory {
+    std::unique_ptr<std::byte, Free> bytes;
+    int32_t capacity = 0;  // along the axis
+  };
+
+  explicit States(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
+  uint64_t row_bytes(size_t state) const;  // of one index of the axis
+  Status allocate(size_t state, int32_t capacity, Memory* out) const;
+
+  std::shared_ptr<const Model> model_;
+  size_t count_ = 0;
+  std::unique_ptr<StateShape[]> shapes_;
+  std::unique_ptr<Memory[]> memory_;
+  uint64_t moves_ = 0;
+  std::atomic<bool> in_use_{false};
+};
+
+// Takes the states while it lives, where they are free.
+class StatesLock {
+ public:
+  // `states` may be null: nothing to take.
+  explicit StatesLock(States* states) : states_(states), taken_(states == nullptr || states->acquire()) {}
+  ~StatesLock() {
+    if (states_ != nullptr && taken_) states_->release();
+  }
+  StatesLock(const StatesLock&) = delete;
+  StatesLock& operator=(const StatesLock&) = delete;
+
+  // FERRY_INVALID_ARGUMENT: another thread has them.
+  Status status() const {
+    return taken_ ? Status() : Status(FERRY_INVALID_ARGUMENT, "the states are in use by another run");
+  }
+
+ private:
+  States* states_;
+  bool taken_;
+};
+
+}  // namespace ferry

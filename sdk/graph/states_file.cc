@@ -1,0 +1,152 @@
+// States as a file: a header, an entry a state, then what each holds (docs/format.md, "Saved states").
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "sdk/graph/states.h"
+#include "sdk/model/dtype.h"
+
+namespace ferry {
+namespace {
+
+struct Header {
+  static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', 'S', 'T', '\x1a'};
+  static constexpr uint32_t kVersion = 1;
+
+  char magic[8];
+  uint32_t version;
+  uint32_t count;     // of states
+  uint64_t identity;  // of the model
+};
+static_assert(sizeof(Header) == 24);
+
+struct Entry {
+  uint32_t dtype;
+  int32_t axis, length, rank;
+  int32_t bound[FERRY_MAX_RANK];
+};
+static_assert(sizeof(Entry) == 40);
+
+Entry entry_of(const StateShape& state) {
+  Entry entry{static_cast<uint32_t>(state.dtype), state.axis, state.length, state.bound.rank, {}};
+  for (int i = 0; i < state.bound.rank; ++i) entry.bound[i] = state.bound[i];
+  return entry;
+}
+
+class File {
+ public:
+  File(const char* path, const char* mode) : path_(path), file_(std::fopen(path, mode)) {}
+  ~File() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool open() const { return file_ != nullptr; }
+  bool close() { return std::fclose(std::exchange(file_, nullptr)) == 0; }
+  bool write(const void* from, size_t bytes) { return bytes == 0 || std::fwrite(from, bytes, 1, file_) == 1; }
+  // FERRY_CORRUPT where it ends before.
+  Status read(void* to, size_t bytes) {
+    if (bytes == 0 || std::fread(to, bytes, 1, file_) == 1) return {};
+    if (std::ferror(file_) != 0) return error(FERRY_IO_ERROR, "'%s': cannot be read: %s", path_, std::strerror(errno));
+    return error(FERRY_CORRUPT, "'%s': ends before its states do: it is truncated", path_);
+  }
+  // 0 where it has none: a pipe.
+  uint64_t size() {
+    const long end = std::fseek(file_, 0, SEEK_END) == 0 ? std::ftell(file_) : 0;
+    std::rewind(file_);
+    return end > 0 ? static_cast<uint64_t>(end) : 0;
+  }
+
+ private:
+  const char* path_;
+  std::FILE* file_;
+};
+
+Status check_header(const char* path, const Header& h, uint64_t identity, size_t count) {
+  if (std::memcmp(h.magic, Header::kMagic, sizeof h.magic) != 0)
+    return error(FERRY_CORRUPT, "'%s': these are no saved states: the first bytes are not their mark", path);
+  if (h.version == 0 || h.version > Header::kVersion)
+    return error(h.version == 0 ? FERRY_CORRUPT : FERRY_UNSUPPORTED_VERSION,
+                 "'%s': states of version %u, this library reads versions up to %u", path, h.version, Header::kVersion);
+  if (h.identity != identity) return error(FERRY_CORRUPT, "'%s': these are another model's states", path);
+  if (h.count != count) return error(FERRY_CORRUPT, "'%s': holds %u states, the model has %zu", path, h.count, count);
+  return {};
+}
+
+Status check_entry(const char* path, const char* name, const Entry& entry, const StateShape& state) {
+  Entry expected = entry_of(state);
+  expected.length = entry.length;
+  if (std::memcmp(&expected, &entry, sizeof entry) != 0)
+    return error(FERRY_CORRUPT, "'%s': state '%.64s' is of another shape or type than the model's %s", path, name,
+                 to_string(state.bound).c_str());
+  if (entry.length < 0 || entry.length > state.bound[state.axis])
+    return error(FERRY_CORRUPT, "'%s': state '%.64s' holds %d, expected 0 to %d", path, name, entry.length,
+                 state.bound[state.axis]);
+  return {};
+}
+
+}  // namespace
+
+Status States::save(const char* path) const {
+  const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
+  Header header{};
+  std::memcpy(header.magic, Header::kMagic, sizeof header.magic);
+  header.version = Header::kVersion;
+  header.count = static_cast<uint32_t>(count_);
+  header.identity = model_->identity();
+  errno = 0;
+  bool written = false;
+  if (File file(beside.c_str(), "wb"); file.open()) {
+    written = file.write(&header, sizeof header);
+    for (size_t i = 0; written && i < count_; ++i) {
+      const Entry entry = entry_of(shapes_[i]);
+      written = file.write(&entry, sizeof entry);
+    }
+    for (size_t i = 0; written && i < count_; ++i)
+      written = file.write(data(i), static_cast<uint64_t>(shapes_[i].length) * row_bytes(i));
+    written = file.close() && written && std::rename(beside.c_str(), path) == 0;
+  }
+  if (written) return {};
+  const int failure = errno;
+  std::remove(beside.c_str());
+  return error(FERRY_IO_ERROR, "'%s': cannot be written: %s", path, std::strerror(failure));
+}
+
+Status States::load(const char* path) {
+  File file(path, "rb");
+  if (!file.open()) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
+  const uint64_t size = file.size();
+  Header header{};
+  FERRY_TRY(file.read(&header, sizeof header));
+  FERRY_TRY(check_header(path, header, model_->identity(), count_));
+  std::unique_ptr<Memory[]> memory(new (std::nothrow) Memory[count_]);
+  std::unique_ptr<int32_t[]> lengths(new (std::nothrow) int32_t[count_]);
+  if (memory == nullptr || lengths == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", count_);
+  uint64_t bytes = sizeof(Header) + count_ * sizeof(Entry);
+  for (size_t i = 0; i < count_; ++i) {
+    Entry entry{};
+    FERRY_TRY(file.read(&entry, sizeof entry));
+    FERRY_TRY(check_entry(path, name(i), entry, shapes_[i]));
+    lengths[i] = entry.length;
+    bytes += static_cast<uint64_t>(entry.length) * row_bytes(i);
+  }
+  if (bytes != size)  // before memory is taken for them
+    return error(FERRY_CORRUPT, "'%s': has %llu bytes, its states take %llu: it is truncated or damaged", path,
+                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(bytes));
+  for (size_t i = 0; i < count_; ++i) {
+    if (lengths[i] == 0) continue;
+    FERRY_TRY(allocate(i, lengths[i], &memory[i]));
+    FERRY_TRY(file.read(memory[i].bytes.get(), static_cast<uint64_t>(lengths[i]) * row_bytes(i)));
+  }
+  for (size_t i = 0; i < count_; ++i) shapes_[i].length = lengths[i];
+  memory_ = std::move(memory);
+  ++moves_;
+  return {};
+}
+
+}  // namespace ferry

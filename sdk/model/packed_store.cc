@@ -1,0 +1,88 @@
+#include "sdk/model/packed_store.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "sdk/model/model.h"
+#include "sdk/model/packed_file.h"
+
+namespace ferry {
+
+struct PackedStore::File {
+  PackedFile file;
+  std::shared_ptr<const void> owner;
+};
+
+PackedStore::PackedStore() = default;
+PackedStore::~PackedStore() = default;
+
+uint64_t PackedStore::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return heap_bytes_ + file_bytes_;
+}
+
+uint64_t PackedStore::heap_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return heap_bytes_;
+}
+
+bool PackedStore::has_files() const {
+  const std::lock_guard lock(mutex_);
+  return !files_.empty();
+}
+
+PackedBytes PackedStore::find_in_files(const PackedKey& key, size_t size) const {
+  for (const File& f : files_)
+    if (const std::byte* bytes = f.file.find(key, size)) return {f.owner, bytes};
+  return nullptr;
+}
+
+Status PackedStore::get(const PackedKey& key, size_t size, Call pack, void* context, PackedBytes* out) {
+  const std::lock_guard lock(mutex_);
+  *out = find_in_files(key, size);
+  if (*out != nullptr) return {};
+  if (const auto found = heap_.find({key, size}); found != heap_.end()) {
+    *out = found->second;
+    return {};
+  }
+  void* memory = nullptr;
+  if (size > SIZE_MAX - kExtraBytes || posix_memalign(&memory, kAlignment, size + kExtraBytes) != 0)
+    return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes of packed weights", size);
+  auto* bytes = static_cast<std::byte*>(memory);
+  PackedBytes entry(bytes, [](const std::byte* held) { std::free(const_cast<std::byte*>(held)); });
+  FERRY_TRY(pack(context, bytes));
+  std::memset(bytes + size, 0, kExtraBytes);
+  heap_bytes_ += size;
+  heap_.emplace(Place{key, size}, entry);
+  *out = std::move(entry);
+  return {};
+}
+
+void PackedStore::attach(const PackedFile& file, std::shared_ptr<const void> owner) {
+  const std::lock_guard lock(mutex_);
+  for (const PackedEntry& e : file.entries())
+    if (find_in_files(e.key(), e.size) == nullptr) file_bytes_ += e.size;
+  files_.push_back({file, std::move(owner)});
+}
+
+std::vector<PackedStore::Entry> PackedStore::entries() const {
+  const std::lock_guard lock(mutex_);
+  std::map<Place, PackedBytes> all = heap_;
+  for (const File& f : files_)
+    for (const PackedEntry& e : f.file.entries())
+      all[{e.key(), static_cast<size_t>(e.size)}] = PackedBytes(f.owner, f.file.bytes(e));
+  std::vector<Entry> entries;
+  for (auto& [place, bytes] : all) entries.push_back({place.key, place.size, std::move(bytes)});
+  return entries;
+}
+
+void PackedStore::drop_copies() {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = heap_.begin(); entry != heap_.end();) {
+    const bool copied = find_in_files(entry->first.key, entry->first.size) != nullptr;
+    if (copied) heap_bytes_ -= entry->first.size;
+    entry = copied ? heap_.erase(entry) : std::next(entry);
+  }
+}
+
+}  // namespace ferry

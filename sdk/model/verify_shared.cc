@@ -1,0 +1,97 @@
+#include "sdk/model/verify_shared.h"
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string_view>
+
+#include "sdk/model/model.h"
+
+namespace ferry {
+namespace {
+
+using ull = unsigned long long;
+
+template <typename T>
+uint32_t count(const flatbuffers::Vector<T>* list) {
+  return list ? list->size() : 0;
+}
+
+Status check_buffers(const fbs::Graph& root, uint64_t data_bytes) {
+  if (count(root.buffers()) == 0) return error(FERRY_CORRUPT, "graph: no buffers, expected at least the empty one");
+  const fbs::Buffer& none = *root.buffers()->Get(0);
+  if (none.offset() != 0 || none.size() != 0)
+    return error(FERRY_CORRUPT, "buffer 0: %llu bytes at %llu, expected the empty buffer",
+                 static_cast<ull>(none.size()), static_cast<ull>(none.offset()));
+  uint64_t end = 0;  // of the segments so far, with the bytes that may be read past each
+  for (uint32_t i = 1; i < count(root.buffers()); ++i) {
+    const uint64_t offset = root.buffers()->Get(i)->offset(), size = root.buffers()->Get(i)->size();
+    if (offset % kAlignment != 0)
+      return error(FERRY_CORRUPT, "buffer %u: begins at %llu of the data section, expected a multiple of %zu", i,
+                   static_cast<ull>(offset), kAlignment);
+    if (offset > data_bytes || size > data_bytes - offset || kExtraBytes > data_bytes - offset - size)
+      return error(FERRY_CORRUPT,
+                   "buffer %u: %llu bytes at %llu and %zu of padding reach past the data section's end at %llu", i,
+                   static_cast<ull>(size), static_cast<ull>(offset), kExtraBytes, static_cast<ull>(data_bytes));
+    if (offset < end)
+      return error(FERRY_CORRUPT, "buffer %u: begins at %llu, before the padded buffer %u ends at %llu", i,
+                   static_cast<ull>(offset), i - 1, static_cast<ull>(end));
+    end = offset + size + kExtraBytes;
+  }
+  return {};
+}
+
+// Each graph of several has a name of its own.
+Status check_graph_names(const fbs::Graph& root) {
+  const uint32_t n = count(root.graphs());
+  if (n >= kMaxGraphs)
+    return error(FERRY_CORRUPT, "graph: %u graphs beside this one, at most %u are allowed", n, kMaxGraphs - 1);
+  if (n == 0) return {};
+  std::unique_ptr<std::string_view[]> names(new (std::nothrow) std::string_view[n + 1]);
+  if (!names) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u names", n);
+  for (uint32_t i = 0; i <= n; ++i) {
+    const flatbuffers::String* name = i == 0 ? root.name() : root.graphs()->Get(i - 1)->name();
+    if (!name || name->size() == 0 || name->size() > kMaxNameBytes ||
+        name->string_view().find('\0') != std::string_view::npos)
+      return error(FERRY_CORRUPT, "graph %u: has no name of 1 to %u bytes without a zero, as one of several must", i,
+                   kMaxNameBytes);
+    names[i] = name->string_view();
+  }
+  std::sort(names.get(), names.get() + n + 1);
+  const auto* twice = std::adjacent_find(names.get(), names.get() + n + 1);
+  if (twice == names.get() + n + 1) return {};
+  return error(FERRY_CORRUPT, "graph: two graphs have the name '%.64s'", twice->data());
+}
+
+// Where packed files lie. What is in them is verified by whoever opens them.
+Status check_packed(const fbs::Graph& root) {
+  for (uint32_t i = 0; i < count(root.packed()); ++i) {
+    const uint32_t buffer = root.packed()->Get(i)->buffer();
+    if (buffer == 0 || buffer >= count(root.buffers()))
+      return error(FERRY_CORRUPT, "packed weights %u: buffer %u of %u does not exist", i, buffer,
+                   count(root.buffers()));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status verify_shared(const fbs::Graph& root, uint64_t data_bytes) {
+  FERRY_TRY(check_buffers(root, data_bytes));
+  FERRY_TRY(check_packed(root));
+  return check_graph_names(root);
+}
+
+Status verify_nested(const fbs::Graph& graph) {
+  const char* what = count(graph.graphs()) > 0    ? "graphs"
+                     : count(graph.buffers()) > 0 ? "buffers"
+                     : count(graph.states()) > 0  ? "states"
+                     : count(graph.packed()) > 0  ? "packed weights"
+                     : graph.tokenizer()          ? "a tokenizer"
+                     : graph.provenance()         ? "a provenance"
+                                                  : nullptr;
+  if (what == nullptr) return {};
+  return error(FERRY_CORRUPT, "has %s of its own, which only the first graph may", what);
+}
+
+}  // namespace ferry

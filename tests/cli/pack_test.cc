@@ -1,0 +1,94 @@
+// ferry pack: files that sessions find, blobs that carry them, and what it says where a target cannot be reached.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sdk/graph/session.h"
+#include "sdk/model/packed_store.h"
+#include "tests/cli/command.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class PackCommand : public ::testing::Test {
+ protected:
+  PackCommand() {
+    const std::vector<std::byte> bytes = testing::small_blobs()[0].blob;
+    folder_.write("m.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+  Result pack(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "pack");
+    return ferry(folder_.path(), arguments);
+  }
+
+  std::vector<std::string> names(const std::string& folder) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_.path() / folder)) names.push_back(entry.path().filename());
+    return names;
+  }
+
+  // Whether a session of this process packs nothing itself.
+  bool finds_packed(const std::string& blob, const std::string& cache) const {
+    std::shared_ptr<Model> model;
+    EXPECT_TRUE(Model::open((folder_.path() / blob).c_str(), &model).ok());
+    const std::string folder = cache.empty() ? "" : (folder_.path() / cache).string();
+    SessionOptions options;
+    options.cache_dir = folder.c_str();
+    std::unique_ptr<Session> session;
+    EXPECT_TRUE(Session::create(model, options, &session).ok());
+    EXPECT_TRUE(session->computing().report().notes.empty());
+    EXPECT_GT(model->packed().bytes(), 0u);
+    return model->packed().heap_bytes() == 0;
+  }
+
+  ScratchFolder folder_;
+};
+
+TEST_F(PackCommand, WritesWhatACacheFolderIsLookedThroughFor) {
+  fs::create_directories(folder_.path() / "cache");
+  const Result result = pack({"m.ferry", "-o", "cache"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::vector<std::string> before = names("cache");
+  ASSERT_EQ(before.size(), 1u);
+  EXPECT_NE(result.out.find(before[0]), std::string::npos) << result.out;
+  EXPECT_TRUE(finds_packed("m.ferry", "cache"));
+  EXPECT_EQ(names("cache"), before);
+}
+
+TEST_F(PackCommand, WritesAFileBesideTheBlob) {
+  ASSERT_EQ(pack({"m.ferry"}).exit_code, 0);
+  EXPECT_TRUE(fs::exists(folder_.path() / "m.this.packed"));
+}
+
+TEST_F(PackCommand, PutsThemIntoTheBlob) {
+  EXPECT_FALSE(finds_packed("m.ferry", ""));
+  const Result result = pack({"m.ferry", "--embed", "-o", "out.ferry"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(finds_packed("out.ferry", ""));
+  EXPECT_EQ(names(".").size(), 2u) << "nothing but the two blobs";
+  // Once more: what was there is replaced, and the rest has the same bytes.
+  ASSERT_EQ(pack({"out.ferry", "--embed", "-o", "again.ferry"}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "again.ferry"), read_text(folder_.path() / "out.ferry"));
+  const Result inspected = ferry(folder_.path(), {"inspect", "out.ferry", "--json"});
+  const auto j = nlohmann::json::parse(inspected.out);
+  ASSERT_EQ(j["packed"].size(), 1u);
+  EXPECT_EQ(j["packed"][0]["target"], "this");
+}
+
+TEST_F(PackCommand, SaysWhatItCannotDo) {
+  EXPECT_REFUSED(pack({"m.ferry", "--embed"}), "name it with -o");
+  EXPECT_REFUSED(pack({"m.ferry", "--for", "toaster"}), "'toaster' is no target");
+  EXPECT_REFUSED(pack({"m.ferry", "--for", "arm64-cortex-a76"}), "name a ferry built for arm64 with --tool");
+  EXPECT_REFUSED(pack({"m.ferry", "--for", "arm64-cortex-a76", "--tool", "m.ferry", "--emulator", "no-such-program"}),
+                 "no-such-program cannot be started");
+  EXPECT_REFUSED(pack({"m.ferry", "--for", "this,arm64-cortex-a76", "-o", "out"}), "2 targets need a folder");
+  EXPECT_REFUSED(pack({"missing.ferry"}), "cannot be opened");
+  EXPECT_REFUSED(pack({"m.ferry", "-o", "no/such/folder/out"}), "cannot be written");
+}
+
+}  // namespace
+}  // namespace ferry::cli_test
