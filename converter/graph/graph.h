@@ -40,7 +40,7 @@ struct State {
 struct Constant {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
-  std::function<void()> done = {};         // not empty: the bytes will not be read again soon, their memory may go
+  std::function<void()> done = {};  // not empty: the bytes will not be read again soon, their memory may go
   // Not empty: gives `size` bytes, the same ones each time. What has the same `owner`, if any, gives the same.
   std::function<Constant()> compute = {};
   size_t size = 0;

@@ -16,7 +16,7 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  void write(std::span<const std::byte> bytes);  // behind what was written
+  void write(std::span<const std::byte> bytes);        // behind what was written
   void write_again(std::span<const std::byte> bytes);  // over the first ones
   // Where the bytes are until the file is kept.
   std::filesystem::path path() const { return name_; }
