@@ -116,8 +116,8 @@ int convert_checkpoint(const Options& o) {
   if (fs::is_directory(options.output)) fail("cannot write %s: it is a folder", options.output.c_str());
 
   if (!o.certify.empty())
-    options.finish = [fixture = parity::read_fixture(o.certify)](const std::vector<std::byte>& blob) {
-      return parity::certify(blob, fixture);
+    options.certify = [fixture = parity::read_fixture(o.certify)](const fs::path& blob) {
+      return parity::certificate_of(blob, fixture);
     };
   locate(o, &options);
 

@@ -220,7 +220,7 @@ void print_text(const Options& o, const Summary& s, const ModelHandle& model, co
                 text_of(from->framework()).c_str());
     std::printf("%-12s  %s, sha256 %s\n", "source", text_of(from->source()).c_str(),
                 text_of(from->source_sha256()).c_str());
-    std::string options;
+    std::string options = from->state_dict() ? " --state-dict " + from->state_dict()->str() : "";
     for (size_t i = 0; from->options() && i < from->options()->size(); ++i) {
       options += " " + from->options()->Get(static_cast<unsigned>(i))->str();
     }
@@ -341,6 +341,7 @@ void print_json(const Options& o, const Summary& s, const ModelHandle& model, co
                        {"source_sha256", text_of(from->source_sha256())},
                        {"converter", text_of(from->converter())},
                        {"options", options}};
+    if (from->state_dict()) j["provenance"]["state_dict"] = from->state_dict()->str();
   }
   if (const fbs::Certificate* c = graph.certificate()) {
     j["certificate"] = {{"fixture", text_of(c->fixture())},

@@ -6,8 +6,8 @@
 #include "converter/checkpoint/json.h"
 #include "converter/identify.h"
 #include "converter/onnx/convert_onnx.h"
-#include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
+#include "converter/provenance.h"
 #include "converter/quantize/quantize.h"
 
 namespace ferry {
@@ -23,26 +23,6 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
 void check(const ConvertOptions& o) {
   if (o.weights != "f32" && o.weights != "f16" && o.weights != "i8" && o.weights != "i4")
     fail("--weights %s: expected f32, f16, i8 or i4", o.weights.c_str());
-}
-
-// What was given, by name: the command line's options that change the blob.
-std::vector<std::string> option_strings(const ConvertOptions& o) {
-  Settings given = o.settings;
-  if (o.keep_taps) given.set("keep-taps");
-  if (!o.labels.empty()) given.set("labels");
-  if (!o.state_dict.empty()) given.set("state-dict", o.state_dict);
-  if (o.weights != "f32") given.set("weights", o.weights);
-  std::vector<std::string> out;
-  for (const auto& [name, value] : given.all()) out.push_back("--" + name + (value.empty() ? "" : " " + value));
-  return out;
-}
-
-void add_provenance(Graph& graph, const ConvertOptions& options) {
-  fbs::ProvenanceT& p = *graph.table.provenance;
-  if (!options.source.empty()) p.source = options.source;
-  p.converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) + "." +
-                std::to_string(FERRY_VERSION_PATCH);
-  p.options = option_strings(options);
 }
 
 std::unique_ptr<Graph> import_onnx(const ConvertOptions& o) {
@@ -82,7 +62,7 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
   step(options, "reading", 0.0);
   if (onnx::is_onnx_file(options.checkpoint)) {
     std::unique_ptr<Graph> graph = import_onnx(options);
-    add_provenance(*graph, options);
+    write_options(options, graph->table.provenance.get());
     return graph;
   }
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
@@ -115,7 +95,7 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
   provenance.source = file;
   provenance.source_sha256 = checkpoint->sha256();
   provenance.framework = network.naming->framework;
-  add_provenance(*graph, options);
+  write_options(options, graph->table.provenance.get());
 
   step(options, "folding", 0.4);
   if (options.passes) run_passes(*graph, {.keep_taps = options.keep_taps});
@@ -127,15 +107,15 @@ Conversion convert(Families families, const ConvertOptions& options) {
   step(options, "packing", 0.7);
   if (options.weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (options.weights == "i4") quantize_weights(*graph, WeightBits::Four);
-  std::vector<std::byte> blob =
-      pack(*graph, {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
-                    options.weights != "f32"});
-  if (options.finish) {
-    step(options, "certifying", 0.8);
-    blob = options.finish(blob);
-  }
-  step(options, "writing", 0.9);
-  write_file(options.output, blob);
+  const PackOptions packing = {options.weights == "f16" ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32,
+                               options.weights != "f32"};
+  Certify certify;
+  if (options.certify)
+    certify = [&options](const std::filesystem::path& blob) {
+      step(options, "certifying", 0.8);
+      return options.certify(blob);
+    };
+  const uint64_t bytes = pack_file(*graph, packing, options.output, certify);
   step(options, "done", 1.0);
   const auto& model = graph->table;
   return {.family = model.provenance->family,
@@ -144,7 +124,7 @@ Conversion convert(Families families, const ConvertOptions& options) {
           .operators = model.operators.size(),
           .taps = model.taps.size(),
           .labels = model.labels.size(),
-          .bytes = blob.size()};
+          .bytes = bytes};
 }
 
 }  // namespace ferry

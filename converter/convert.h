@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "converter/family.h"
+#include "converter/pack/pack.h"
 
 namespace ferry {
 
@@ -35,10 +36,9 @@ struct ConvertOptions {
   bool keep_taps = false;        // every tap survives, at the price of fusion
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own
-  // Gives the blob to be written for the one that was packed (a certificate in it); it may throw. Absent: that one.
-  std::function<std::vector<std::byte>(const std::vector<std::byte>& blob)> finish;
-  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying", "writing") and
-  // how much of the whole lies behind, 0..1.
+  Certify certify;               // makes the blob's certificate (converter/pack/pack.h); absent: it gets none
+  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying") and how much of
+  // the whole lies behind, 0..1.
   std::function<void(std::string_view step, double fraction)> progress;
 };
 

@@ -25,20 +25,20 @@ namespace ferry {
 
 Families families() {
   static const PictureFamily kPictures[] = {
-      PictureFamily({"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::architecture_of}),
-      PictureFamily({"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build,
-                     mobilenetv2::architecture_of}),
+      PictureFamily({"ResNet", resnet::variants, resnet::namings, resnet::build, resnet::described_by}),
+      PictureFamily(
+          {"MobileNetV2", mobilenetv2::variants, mobilenetv2::namings, mobilenetv2::build, mobilenetv2::described_by}),
       PictureFamily({"MobileNetV3", mobilenetv3::variants, mobilenetv3::namings, mobilenetv3::build}),
       PictureFamily({"MobileNetV4", mobilenetv4::variants, mobilenetv4::namings, mobilenetv4::build}),
       PictureFamily({"RepViT", repvit::variants, repvit::namings, repvit::build}),
       PictureFamily({"FastViT", fastvit::variants, fastvit::namings, fastvit::build}),
       PictureFamily({"BiT ResNetV2", resnetv2::variants, resnetv2::namings, resnetv2::build}),
-      PictureFamily({"ConvNeXt", convnext::variants, convnext::namings, convnext::build, convnext::architecture_of}),
-      PictureFamily({"ViT", vit::variants, vit::namings, vit::build, vit::architecture_of}),
-      PictureFamily({"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::architecture_of}),
+      PictureFamily({"ConvNeXt", convnext::variants, convnext::namings, convnext::build, convnext::described_by}),
+      PictureFamily({"ViT", vit::variants, vit::namings, vit::build, vit::described_by, vit::stored_size}),
+      PictureFamily({"DINOv3", dinov3::variants, dinov3::namings, dinov3::build, dinov3::described_by}),
       PictureFamily({"EfficientNet", efficientnet::variants, efficientnet::namings, efficientnet::build}),
       PictureFamily({"VGG", vgg::variants, vgg::namings, vgg::build}),
-      PictureFamily({"Swin Transformer", swin::variants, swin::namings, swin::build, swin::architecture_of}),
+      PictureFamily({"Swin Transformer", swin::variants, swin::namings, swin::build, swin::described_by}),
       PictureFamily({"CoAtNet", coatnet::variants, coatnet::namings, coatnet::build}),
       PictureFamily({"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build}),
       PictureFamily({"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build}),

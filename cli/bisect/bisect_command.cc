@@ -11,28 +11,17 @@
 #include "cli/parity/markup.h"
 #include "cli/parity/report.h"
 #include "cli/sdk.h"
+#include "converter/provenance.h"
 #include "sdk/model/model.h"
 
 namespace ferry::bisect {
 
 ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path& checkpoint) {
-  ConvertOptions out;
+  if (blob.provenance() == nullptr) fail("the blob does not say what it was converted from");
+  fbs::ProvenanceT provenance;
+  blob.provenance()->UnPackTo(&provenance);
+  ConvertOptions out = read_options(provenance);
   out.checkpoint = checkpoint;
-  const fbs::Provenance* from = blob.provenance();
-  if (from == nullptr) fail("the blob does not say what it was converted from");
-  out.model = std::string(text(from->framework())) + "/" + text(from->variant());
-  for (unsigned i = 0; from->options() && i < from->options()->size(); ++i) {
-    // "--name value", or "--name" alone
-    const std::string option = from->options()->Get(i)->str();
-    if (!option.starts_with("--")) continue;
-    const size_t space = std::min(option.find(' '), option.size());
-    const std::string name = option.substr(2, space - 2), value = option.substr(std::min(space + 1, option.size()));
-    if (name == "keep-taps") out.keep_taps = true;
-    if (name == "state-dict") out.state_dict = value;
-    // The others change what lies around the network, not the network.
-    if (name != "keep-taps" && name != "state-dict" && name != "labels" && name != "weights")
-      out.settings.add(name, value);
-  }
   return out;
 }
 

@@ -9,7 +9,6 @@
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
 #include "converter/error.h"
-#include "converter/pack/pack.h"
 #include "sdk/model/model.h"
 
 namespace ferry::parity {
@@ -69,7 +68,7 @@ size_t packed_bytes(const fbs::CertificateT& certificate) {
 
 }  // namespace
 
-std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture& fixture) {
+std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& blob, const Fixture& fixture) {
   const std::string what = "a certificate from fixture " + fixture.name;
   const Network network(blob, fixture, cli::session_options(0));
   const ComputedTensors computed = network.tensors();
@@ -77,18 +76,15 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
   report.comparison = compare(fixture, computed);
   if (!report.comparison.passed()) fail("%s: %s", what.c_str(), summary(report).c_str());
 
-  const fbs::Graph* graph = nullptr;
-  std::span<const std::byte> data;
-  cli::check(verify(blob, &graph, &data));
-  fbs::GraphT model;
-  graph->UnPackTo(&model);
-  model.certificate = std::make_unique<fbs::CertificateT>();
-  fbs::CertificateT& certificate = *model.certificate;
+  std::shared_ptr<Model> model;
+  cli::check(Model::open(blob.c_str(), &model));
+  auto out = std::make_unique<fbs::CertificateT>();
+  fbs::CertificateT& certificate = *out;
   certificate.fixture = fixture.name;
   certificate.fixture_sha256 = fixture.sha256;
   certificate.architecture = fixture.architecture;
   certificate.library = fixture.library;
-  for (const fbs::Port* port : *graph->inputs()) {
+  for (const fbs::Port* port : *model->graph().inputs()) {
     const auto input = std::find_if(fixture.inputs.begin(), fixture.inputs.end(), [&](const FixtureInput& i) {
       return fixture.inputs.size() == 1 || i.name == port->name()->str();
     });
@@ -118,7 +114,7 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
   }
   if (const size_t bytes = packed_bytes(certificate); bytes > kMaxCertificateBytes)
     fail("%s: it has %zu bytes, at most %zu are allowed", what.c_str(), bytes, kMaxCertificateBytes);
-  return assemble(model, data);
+  return out;
 }
 
 }  // namespace ferry::parity

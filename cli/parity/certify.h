@@ -3,16 +3,18 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+#include <filesystem>
+#include <memory>
 
 #include "cli/parity/fixture.h"
+#include "ferry_generated.h"
 
 namespace ferry::parity {
 
 inline constexpr size_t kMaxCertificateBytes = 64 << 10;
 
-// The blob with a certificate from `fixture`, in the place of one that it had. Runs the blob on the CPU; throws Error where
-// it is out of the fixture's bounds, and where the fixture's input neither follows from its seed nor is small.
-std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture& fixture);
+// A certificate from `fixture` for the blob. Runs it on the CPU; throws Error where it is out of the fixture's bounds, and
+// where the fixture's input neither follows from its seed nor is small.
+std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& blob, const Fixture& fixture);
 
 }  // namespace ferry::parity

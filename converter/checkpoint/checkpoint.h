@@ -44,6 +44,8 @@ class Checkpoint {
   virtual std::string sha256() const = 0;
   // The file that was opened.
   virtual const std::filesystem::path& path() const = 0;
+  // These bytes of a tensor will not be read again soon: what is mapped may leave memory. They stay as they are.
+  virtual void forget(std::span<const std::byte>) const {}
 };
 
 // The checkpoint among a folder's files: model.safetensors, its index, pytorch_model.bin, its index or model.json,

@@ -18,8 +18,19 @@ std::string FileCheckpoint::sha256() const {
   auto files = files_;
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a->path() < b->path(); });
   Sha256 hash;
-  for (const auto& file : files) hash.update(file->bytes());
+  constexpr size_t kAtOnce = 16 << 20;
+  for (const auto& file : files) {
+    for (size_t at = 0; at < file->bytes().size(); at += kAtOnce) {
+      const auto part = file->bytes().subspan(at, std::min(kAtOnce, file->bytes().size() - at));
+      hash.update(part);
+      file->forget(part);
+    }
+  }
   return hash.hex();
+}
+
+void FileCheckpoint::forget(std::span<const std::byte> bytes) const {
+  for (const auto& file : files_) file->forget(bytes);
 }
 
 std::optional<size_t> tensor_bytes(ElementType type, const std::vector<int64_t>& shape) {

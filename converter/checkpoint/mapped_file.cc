@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 
 #include "converter/error.h"
@@ -27,6 +28,15 @@ MappedFile::MappedFile(std::filesystem::path path, std::span<const std::byte> by
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::forget(std::span<const std::byte> bytes) const {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data()), end = begin + bytes.size();
+  const auto first = reinterpret_cast<uintptr_t>(bytes_.data()), last = first + bytes_.size();
+  if (begin < first || end > last) return;  // another's
+  const uintptr_t from = (begin + page - 1) / page * page, to = end / page * page;
+  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);
 }
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {

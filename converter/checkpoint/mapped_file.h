@@ -17,6 +17,8 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Of these bytes, the pages that lie in the file whole may leave memory until they are read again.
+  void forget(std::span<const std::byte> bytes) const;
   const std::filesystem::path& path() const { return path_; }
 
  private:

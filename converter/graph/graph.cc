@@ -11,12 +11,6 @@
 namespace ferry {
 namespace {
 
-template <typename T>
-Constant hold(std::vector<T> values) {
-  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  return {owner, std::as_bytes(std::span(*owner))};
-}
-
 // What values of a framework's type are held as.
 fbs::DType held_as(fbs::DType source) {
   switch (source) {
@@ -103,9 +97,9 @@ std::vector<StateShape> Graph::state_shapes() const {
 
 Tensor Graph::add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data) {
   const size_t want = bytes_of(dtype, shape.elements());
-  if (data.bytes.size() != want)
+  if (data.byte_count() != want)
     fail("constant '%s' of shape %s has %zu bytes, expected %zu", name.c_str(), to_string(shape).c_str(),
-         data.bytes.size(), want);
+         data.byte_count(), want);
   constants_.push_back(std::move(data));
   return {this, add_tensor(name, dtype, shape, static_cast<uint32_t>(constants_.size() - 1))};
 }
@@ -165,10 +159,11 @@ void Graph::add_graph(Graph&& other) {
     if (auto* p = op->params.AsPositions()) p->state = states[p->state];
   }
 
-  using Place = std::tuple<const std::byte*, size_t, fbs::DType>;
+  using Place = std::tuple<const void*, size_t, fbs::DType>;
   std::map<Place, uint32_t> known;
   const auto place = [](const Constant& constant, const fbs::TensorT& tensor) {
-    return Place(constant.bytes.data(), constant.bytes.size(), tensor.dtype);
+    const void* computed = constant.owner ? constant.owner.get() : &constant;
+    return Place(constant.compute ? computed : constant.bytes.data(), constant.byte_count(), tensor.dtype);
   };
   const auto note = [&](const fbs::GraphT& graph) {
     for (const auto& tensor : graph.tensors)
@@ -253,14 +248,22 @@ Type Graph::type(int tensor) const {
   return stored.quantized ? stored : Type{dtype(tensor)};
 }
 
+Constant Graph::constant(int tensor) const { return source(tensor).read(); }
+
+std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const std::string& name) {
+  if (bits_of(dtype) == 0) fail("constant '%s': no widening from %s", name.c_str(), EnumNameDType(dtype));
+  const Constant constant = stored.read();
+  std::vector<double> numbers(8 * constant.bytes.size() / bits_of(dtype));
+  read_numbers({Type{dtype}, Shape{static_cast<int32_t>(numbers.size())}, constant.bytes}, numbers.data());
+  return numbers;
+}
+
 std::vector<double> Graph::values(int tensor) const {
   const Type type = type_of(at(tensor));
-  if (bits_of(type.dtype) == 0)
-    fail("constant '%s': no widening from %s", at(tensor).name.c_str(), EnumNameDType(type.dtype));
-  StoredConstant stored{type, shape(tensor), constant(tensor).bytes};
-  if (type.quantized) stored.scales = constant(static_cast<int>(type.scale)).bytes;
-  std::vector<double> numbers(static_cast<size_t>(stored.shape.elements()));
-  read_numbers(stored, numbers.data());
+  if (!type.quantized) return values_of(source(tensor), type.dtype, at(tensor).name);
+  const Constant weight = constant(tensor), scales = constant(static_cast<int>(type.scale));
+  std::vector<double> numbers(static_cast<size_t>(shape(tensor).elements()));
+  read_numbers({type, shape(tensor), weight.bytes, scales.bytes}, numbers.data());
   return numbers;
 }
 

@@ -2,6 +2,7 @@
 // lies outside the flatbuffer.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -34,12 +35,29 @@ struct State {
   uint32_t index = 0;  // in the graph's states
 };
 
-// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector). During conversion constants may be
-// Float64, so that folding is exact; packing narrows them to what --weights asks for.
+// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector), or how to compute them when they are
+// asked for: a graph need not hold what follows from its checkpoint. During conversion constants may be Float64, so that
+// folding is exact; packing narrows them to what --weights asks for.
 struct Constant {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
+  std::function<void()> done = {};  // not empty: the bytes will not be read again soon, their memory may go
+  // Not empty: gives `size` bytes, the same ones each time. What has the same `owner`, if any, gives the same.
+  std::function<Constant()> compute = {};
+  size_t size = 0;
+
+  size_t byte_count() const { return compute ? size : bytes.size(); }
+  Constant read() const { return compute ? compute() : *this; }
 };
+
+// The bytes of these values.
+template <typename T>
+Constant hold(std::vector<T> values) {
+  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  return {.owner = owner, .bytes = std::as_bytes(std::span(*owner))};
+}
+// A constant's elements, widened to double. `name`: for messages.
+std::vector<double> values_of(const Constant& constant, fbs::DType dtype, const std::string& name);
 
 class Graph {
  public:
@@ -108,9 +126,12 @@ class Graph {
   // The same, as type rules want it: with the scales of a quantised constant.
   Type type(int tensor) const;
   bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
-  const Constant& constant(int tensor) const { return buffer(at(tensor).buffer); }
-  // By TensorT::buffer, of this graph's tensors and those of the graphs in it.
+  // Computed, where it is one that is computed when asked for.
+  Constant constant(int tensor) const;
+  // By TensorT::buffer, of this graph's tensors and those of the graphs in it. Not computed.
   const Constant& buffer(uint32_t index) const { return constants_[index]; }
+  // A tensor's. Not computed: what constants that follow from it keep.
+  const Constant& source(int tensor) const { return buffer(at(tensor).buffer); }
   // A constant's elements, widened to double.
   std::vector<double> values(int tensor) const;
   fbs::TensorT& at(int tensor) { return *table.tensors[static_cast<size_t>(tensor)]; }

@@ -154,14 +154,24 @@ Tensor Weights::permuted(const std::string& key, const Shape& stored, const std:
     const size_t bytes = static_cast<size_t>(shape.elements()) * sizeof(float);
     return graph_->add_constant(key, fbs::DType::Float32, shape, zeros(bytes));
   }
-  if (tensor.type == ElementType::F64) {
-    std::vector<double> values = tensor.to_doubles();
-    return graph_->add_constant(key, shape, stays ? std::move(values) : permute(values, stored, perm));
-  }
+  // The graph holds no weight: mapped ones stay in the file, others are converted or permuted when they are asked for.
+  const auto checkpoint = ledger_->checkpoint();
+  const auto done = [checkpoint, bytes = tensor.bytes] { checkpoint->forget(bytes); };
   if (stays && tensor.type == ElementType::F32)
-    return graph_->add_constant(key, fbs::DType::Float32, shape, Constant{ledger_->checkpoint(), tensor.bytes});
-  std::vector<float> values = tensor.to_floats();
-  return graph_->add_constant(key, shape, stays ? std::move(values) : permute(values, stored, perm));
+    return graph_->add_constant(key, fbs::DType::Float32, shape,
+                                Constant{.owner = checkpoint, .bytes = tensor.bytes, .done = done});
+  const bool wide = tensor.type == ElementType::F64;
+  Constant constant;
+  constant.size = static_cast<size_t>(shape.elements()) * (wide ? sizeof(double) : sizeof(float));
+  if (stays) constant.owner = std::shared_ptr<const void>(checkpoint, &tensor);
+  constant.compute = [&tensor, done, wide, stays, stored, perm] {
+    const auto ordered = [&](auto values) {
+      done();
+      return hold(stays ? std::move(values) : permute(values, stored, perm));
+    };
+    return wide ? ordered(tensor.to_doubles()) : ordered(tensor.to_floats());
+  };
+  return graph_->add_constant(key, wide ? fbs::DType::Float64 : fbs::DType::Float32, shape, std::move(constant));
 }
 
 Tensor Weights::operator()(std::string_view leaf, const Shape& shape) const {

@@ -86,8 +86,9 @@ Once hold_once(const std::vector<double>& values, const Shape& shape, const std:
 }
 
 bool same_constant(const Graph& a, const Graph& b, int tensor) {
-  const auto x = a.constant(tensor).bytes, y = b.constant(tensor).bytes;
-  return a.at(tensor).dtype == b.at(tensor).dtype && a.shape(tensor) == b.shape(tensor) && std::ranges::equal(x, y);
+  const Constant x = a.constant(tensor), y = b.constant(tensor);
+  return a.at(tensor).dtype == b.at(tensor).dtype && a.shape(tensor) == b.shape(tensor) &&
+         std::ranges::equal(x.bytes, y.bytes);
 }
 
 // Whether the values of `part` are the first of `whole` along every dimension.

@@ -8,6 +8,7 @@
 
 #include "converter/checkpoint/sha256.h"
 #include "converter/pack/version.h"
+#include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
@@ -42,20 +43,29 @@ void store(std::byte* to, size_t i, T value) {
   std::memcpy(to + i * sizeof value, &value, sizeof value);
 }
 
-// Stores a constant as `dtype`. What that cannot say is an error, not an infinity.
-void store_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, std::byte* to) {
-  if (dtype == tensor.dtype) {
-    if (!from.empty()) std::memcpy(to, from.data(), from.size());
-    return;
-  }
+// Takes the bytes of a blob in their order.
+using Sink = std::function<void(std::span<const std::byte>)>;
+
+// Gives a constant's elements as `dtype`. What that cannot say is an error, not an infinity.
+void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, const Sink& sink) {
+  if (dtype == tensor.dtype) return sink(from);
   const bool wide = tensor.dtype == fbs::DType::Float64, half = dtype == fbs::DType::Float16;
-  for (size_t i = 0; i < 8 * from.size() / bits_of(tensor.dtype); ++i) {
-    const double value = wide ? load<double>(from.data(), i) : load<float>(from.data(), i);
-    const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
-                           : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
-    if (std::isfinite(value) && !fits)
-      fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), i, value, half ? "float16" : "float32");
-    half ? store(to, i, to_half(value)) : store(to, i, static_cast<float>(value));
+  constexpr size_t kAtOnce = 1 << 16;
+  const size_t count = 8 * from.size() / bits_of(tensor.dtype), size = bits_of(dtype) / 8;
+  std::vector<std::byte> part;
+  for (size_t begin = 0; begin < count; begin += kAtOnce) {
+    const size_t elements = std::min(count - begin, kAtOnce);
+    part.resize(elements * size);
+    for (size_t i = 0; i < elements; ++i) {
+      const double value = wide ? load<double>(from.data(), begin + i) : load<float>(from.data(), begin + i);
+      const bool fits = half ? (to_half(value) & 0x7fff) < 0x7c00
+                             : std::fabs(value) <= static_cast<double>(std::numeric_limits<float>::max());
+      if (std::isfinite(value) && !fits)
+        fail("constant '%s': element %zu is %g, beyond %s", tensor.name.c_str(), begin + i, value,
+             half ? "float16" : "float32");
+      half ? store(part.data(), i, to_half(value)) : store(part.data(), i, static_cast<float>(value));
+    }
+    sink(part);
   }
 }
 
@@ -102,30 +112,29 @@ std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions&
 // A constant on its way into the data section.
 struct Segment {
   const fbs::TensorT* tensor;  // as the graph has it
-  std::span<const std::byte> bytes;
-  fbs::DType dtype;  // as the blob will have it
-  size_t offset;
+  uint32_t buffer;             // there
+  fbs::DType dtype;            // as the blob will have it
+  size_t size;                 // likewise
 };
 
-std::vector<std::byte> serialize(const fbs::GraphT& model) {
-  flatbuffers::FlatBufferBuilder builder(1 << 20);
-  fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &model));
-  const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
-  return {bytes.begin(), bytes.end()};
-}
+size_t padded(size_t size) { return round_up(size + kExtraBytes); }
 
-}  // namespace
-
-std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
-  const std::vector<fbs::DType> types = stored_types(graph.table, options);
-  fbs::GraphT model = graph.table;
+// What a graph becomes: the flatbuffer's table, and the constants in the order of the data section.
+struct Layout {
+  fbs::GraphT table;
   std::vector<Segment> segments;
-  model.buffers.clear();
-  model.buffers.push_back(std::make_unique<fbs::BufferT>());
-  std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: tensors that share one go on sharing it
   size_t data_bytes = 0;
+};
+
+Layout layout_of(const Graph& graph, const PackOptions& options) {
+  const std::vector<fbs::DType> types = stored_types(graph.table, options);
+  Layout out{.table = graph.table, .segments = {}};
+  auto& buffers = out.table.buffers;
+  buffers.clear();
+  buffers.push_back(std::make_unique<fbs::BufferT>());
+  std::vector<uint32_t> renumbered(types.size());  // by the graph's buffer: tensors that share one go on sharing it
   const std::vector<const fbs::GraphT*> sources = tables_of(graph.table);
-  const std::vector<fbs::GraphT*> tables = tables_of(model);
+  const std::vector<fbs::GraphT*> tables = tables_of(out.table);
   for (size_t t = 0; t < tables.size(); ++t) {
     for (size_t i = 0; i < tables[t]->tensors.size(); ++i) {
       fbs::TensorT& tensor = *tables[t]->tensors[i];
@@ -133,46 +142,121 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
       const fbs::DType type = types[tensor.buffer];
       uint32_t& buffer = renumbered[tensor.buffer];
       if (buffer == 0) {
-        buffer = static_cast<uint32_t>(model.buffers.size());
-        const auto bytes = graph.buffer(tensor.buffer).bytes;
-        segments.push_back({sources[t]->tensors[i].get(), bytes, type, data_bytes});
+        buffer = static_cast<uint32_t>(buffers.size());
         auto entry = std::make_unique<fbs::BufferT>();
-        entry->offset = data_bytes;
-        entry->size = bytes.size() * bits_of(type) / bits_of(tensor.dtype);
-        data_bytes = round_up(data_bytes + entry->size + kExtraBytes);
-        model.buffers.push_back(std::move(entry));
+        entry->offset = out.data_bytes;
+        entry->size = graph.buffer(tensor.buffer).byte_count() * bits_of(type) / bits_of(tensor.dtype);
+        out.segments.push_back({sources[t]->tensors[i].get(), tensor.buffer, type, entry->size});
+        out.data_bytes += padded(entry->size);
+        buffers.push_back(std::move(entry));
       }
       tensor.buffer = buffer;
       tensor.dtype = type;
     }
   }
-
-  std::vector<std::byte> data(data_bytes);  // zeros: the padding
-  for (const Segment& s : segments) store_constant(*s.tensor, s.bytes, s.dtype, data.data() + s.offset);
-  model.content = sha256_hex(data);
-  return assemble(model, data);
+  return out;
 }
 
-std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::byte> data) {
-  const std::vector<std::byte> flat = serialize(model);
+// The data section. Gives its SHA-256.
+std::string write_segments(const Graph& graph, const Layout& layout, const Sink& sink) {
+  Sha256 hash;
+  const Sink hashed = [&](std::span<const std::byte> bytes) {
+    hash.update(bytes);
+    sink(bytes);
+  };
+  for (const Segment& segment : layout.segments) {
+    const Constant constant = graph.buffer(segment.buffer).read();
+    write_constant(*segment.tensor, constant.bytes, segment.dtype, hashed);
+    hashed(std::vector<std::byte>(padded(segment.size) - segment.size));
+    if (constant.done) constant.done();
+  }
+  return hash.hex();
+}
+
+// All that stands before the data section.
+std::vector<std::byte> head_of(const fbs::GraphT& table, size_t data_bytes) {
+  flatbuffers::FlatBufferBuilder builder(1 << 20);
+  fbs::FinishGraphBuffer(builder, fbs::CreateGraph(builder, &table));
   BlobHeader header{};
   std::memcpy(header.magic, BlobHeader::kMagic, sizeof header.magic);
-  header.version = format_version(model);
+  header.version = format_version(table);
   header.header_bytes = sizeof header;
   header.graph_offset = sizeof header;
-  header.graph_bytes = flat.size();
-  header.data_offset = round_up(sizeof header + flat.size());
-  header.data_bytes = data.size();
+  header.graph_bytes = builder.GetSize();
+  header.data_offset = round_up(sizeof header + builder.GetSize());
+  header.data_bytes = data_bytes;
+  std::vector<std::byte> head(header.data_offset);
+  std::memcpy(head.data(), &header, sizeof header);
+  std::memcpy(head.data() + sizeof header, builder.GetBufferPointer(), builder.GetSize());
+  return head;
+}
 
-  std::vector<std::byte> blob(header.data_offset + data.size());
-  std::memcpy(blob.data(), &header, sizeof header);
-  std::memcpy(blob.data() + header.graph_offset, flat.data(), flat.size());
-  std::copy(data.begin(), data.end(), blob.begin() + static_cast<std::ptrdiff_t>(header.data_offset));
+// The digest stands before what it is of: as many letters hold its place until it is known.
+const std::string kUnknownContent(64, '0');
 
-  const fbs::Graph* verified = nullptr;
-  std::span<const std::byte> verified_data;
-  if (Status status = verify(blob, &verified, &verified_data); !status.ok())
+struct Parts {
+  const fbs::Graph* graph = nullptr;
+  std::span<const std::byte> data;
+};
+
+Parts verified(std::span<const std::byte> blob) {
+  Parts parts;
+  if (Status status = verify(blob, &parts.graph, &parts.data); !status.ok())
     fail("the converted graph is inconsistent: %s", status.message().c_str());
+  return parts;
+}
+
+std::unique_ptr<Mapping> mapped(const NewFile& file) {
+  std::unique_ptr<Mapping> mapping;
+  if (Status status = Mapping::map_path(file.path().c_str(), &mapping); !status.ok())
+    fail("%s: %s", file.path().c_str(), status.message().c_str());
+  return mapping;
+}
+
+}  // namespace
+
+uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
+                   const Certify& certify) {
+  Layout layout = layout_of(graph, options);
+  NewFile file(path);
+  layout.table.content = kUnknownContent;
+  file.write(head_of(layout.table, layout.data_bytes));
+  layout.table.content =
+      write_segments(graph, layout, [&file](std::span<const std::byte> bytes) { file.write(bytes); });
+  file.write_again(head_of(layout.table, layout.data_bytes));
+  const std::unique_ptr<Mapping> blob = mapped(file);
+  const Parts parts = verified(blob->bytes());
+  if (!certify) {
+    file.keep();
+    return blob->bytes().size();
+  }
+  // Another flatbuffer before the same data.
+  layout.table.certificate = certify(file.path());
+  NewFile certified(path);
+  certified.write(head_of(layout.table, parts.data.size()));
+  certified.write(parts.data);
+  const std::unique_ptr<Mapping> certified_blob = mapped(certified);
+  verified(certified_blob->bytes());
+  certified.keep();
+  return certified_blob->bytes().size();
+}
+
+std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
+  Layout layout = layout_of(graph, options);
+  layout.table.content = kUnknownContent;
+  std::vector<std::byte> blob = head_of(layout.table, layout.data_bytes);
+  layout.table.content = write_segments(graph, layout, [&blob](std::span<const std::byte> bytes) {
+    blob.insert(blob.end(), bytes.begin(), bytes.end());
+  });
+  std::ranges::copy(head_of(layout.table, layout.data_bytes), blob.begin());
+  verified(blob);
+  return blob;
+}
+
+std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data) {
+  std::vector<std::byte> blob = head_of(table, data.size());
+  blob.insert(blob.end(), data.begin(), data.end());
+  verified(blob);
   return blob;
 }
 

@@ -1,11 +1,16 @@
-// From a finished graph to a blob's bytes. The same graph gives the same bytes on every host.
+// From a finished graph to a blob. The same graph gives the same bytes on every host.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "converter/graph/graph.h"
+#include "converter/pack/new_file.h"
 
 namespace ferry {
 
@@ -19,16 +24,22 @@ struct PackOptions {
   bool half_tables = false;
 };
 
-// Lays out header, flatbuffer and segments (docs/format.md). Float64 constants become Float32; unused constants and
-// tensors must be gone already (passes/remove_dead_code.cc). The result passes ferry::verify(): throws Error where it
-// does not, and where a finite number is beyond the type that it is to be stored in.
+// Writes header, flatbuffer and segments (docs/format.md), one constant after the other: memory holds the one that is being
+// written. Float64 constants become Float32; unused constants and tensors must be gone already
+// (passes/remove_dead_code.cc). The blob passes ferry::verify(): throws Error where it does not, where a finite number is
+// beyond the type that it is to be stored in, and where the file cannot be written; none is left behind then. Gives the
+// blob's size.
+//
+// `certify` makes the certificate that the blob is to have, of the blob without one that lies at `blob`.
+using Certify = std::function<std::unique_ptr<fbs::CertificateT>(const std::filesystem::path& blob)>;
+uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
+                   const Certify& certify = {});
+
+// The same in memory.
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {});
 
 // A blob of this flatbuffer and this data section, whose segments the flatbuffer's buffers name. Throws Error where
 // ferry::verify() does not pass it.
-std::vector<std::byte> assemble(const fbs::GraphT& model, std::span<const std::byte> data);
-
-// Writes beside `path`, then renames: no partial file is left behind. Throws Error.
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data);
 
 }  // namespace ferry

@@ -12,10 +12,18 @@ void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Af
   bool scaled = false;
   for (double s : affine.scale) scaled = scaled || s != 1;
   if (scaled) {
-    std::vector<double> values = graph.values(weight);
-    const size_t row = values.size() / affine.scale.size();
-    for (size_t i = 0; i < values.size(); ++i) values[i] *= affine.scale[i / row];
-    rewriter.set_input(op, 1, graph.add_constant(weight_name, shape, std::move(values)));
+    // Scaled when it is written: the graph holds the scales.
+    Constant product;
+    product.size = static_cast<size_t>(shape.elements()) * sizeof(double);
+    product.compute = [source = graph.source(weight), dtype = graph.at(weight).dtype, weight_name,
+                       scale = affine.scale] {
+      std::vector<double> values = values_of(source, dtype, weight_name);
+      if (source.done) source.done();
+      const size_t row = values.size() / scale.size();
+      for (size_t i = 0; i < values.size(); ++i) values[i] *= scale[i / row];
+      return hold(std::move(values));
+    };
+    rewriter.set_input(op, 1, graph.add_constant(weight_name, fbs::DType::Float64, shape, std::move(product)));
   }
   std::vector<double> bias(affine.shift.size(), 0.0);
   if (op->inputs.size() > 2) bias = graph.values(op->inputs[2]);

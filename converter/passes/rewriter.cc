@@ -71,9 +71,20 @@ void Rewriter::finish() {
 
 Tensor rows_of(Graph& graph, int constant, int begin, int count) {
   Shape shape = graph.shape(constant);
-  Constant rows = graph.constant(constant);
-  const size_t row = rows.bytes.size() / static_cast<size_t>(shape[0]);
-  rows.bytes = rows.bytes.subspan(static_cast<size_t>(begin) * row, static_cast<size_t>(count) * row);
+  const Constant whole = graph.source(constant);
+  const size_t row = whole.byte_count() / static_cast<size_t>(shape[0]);
+  const size_t offset = static_cast<size_t>(begin) * row, bytes = static_cast<size_t>(count) * row;
+  Constant rows = whole;
+  if (whole.compute) {
+    rows.size = bytes;
+    rows.compute = [whole, offset, bytes] {
+      Constant part = whole.compute();
+      part.bytes = part.bytes.subspan(offset, bytes);
+      return part;
+    };
+  } else {
+    rows.bytes = rows.bytes.subspan(offset, bytes);
+  }
   shape[0] = count;
   return graph.add_constant(graph.at(constant).name, graph.at(constant).dtype, shape, std::move(rows));
 }

@@ -6,9 +6,9 @@
 #include <limits>
 #include <set>
 
+#include "sdk/model/numbers.h"
 #include "sdk/operators/pointwise.h"
 #include "sdk/operators/shape_rules.h"
-#include "sdk/model/numbers.h"
 
 namespace ferry {
 namespace {
@@ -16,12 +16,6 @@ namespace {
 constexpr int64_t kSmall = 4096;
 constexpr int kShortRow = 32;
 constexpr double kLeastScale = std::numeric_limits<float>::min();  // kernels want normal numbers
-
-template <typename T>
-Constant hold(std::vector<T> values) {
-  auto owner = std::make_shared<const std::vector<T>>(std::move(values));
-  return {owner, std::as_bytes(std::span(*owner))};
-}
 
 std::vector<double> finite_values(const Graph& graph, int tensor) {
   std::vector<double> values = graph.values(tensor);

@@ -34,13 +34,15 @@ Tensor norm_heads(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
 
 }  // namespace
 
-Projected project(Tensor x, const Weights& w, SelfAttentionOptions::Bias bias) {
+Projected project(Tensor x, const Weights& w, SelfAttentionOptions::Bias bias,
+                  const std::optional<SelfAttentionOptions::Biases>& each) {
   const int width = channels(x);
   if (!w["qkv"].has("weight") && w["q_proj"].has("weight")) {
     const bool biased = bias != Bias::None;
-    return {linear(x, w["q_proj"], {.out = width, .bias = biased}),
-            linear(x, w["k_proj"], {.out = width, .bias = bias == Bias::QueryKeyValue}),
-            linear(x, w["v_proj"], {.out = width, .bias = biased})};
+    const auto of = each.value_or(SelfAttentionOptions::Biases{biased, bias == Bias::QueryKeyValue, biased, true});
+    return {linear(x, w["q_proj"], {.out = width, .bias = of.query}),
+            linear(x, w["k_proj"], {.out = width, .bias = of.key}),
+            linear(x, w["v_proj"], {.out = width, .bias = of.value})};
   }
   Tensor qkv = linear(x, w["qkv"], {.out = 3 * width, .bias = bias == Bias::QueryKeyValue});
   if (bias == Bias::QueryValue)
@@ -49,7 +51,7 @@ Projected project(Tensor x, const Weights& w, SelfAttentionOptions::Bias bias) {
 }
 
 Tensor self_attention(Tensor x, const Weights& w, const SelfAttentionOptions& o) {
-  auto [q, k, v] = project(x, w, o.bias);
+  auto [q, k, v] = project(x, w, o.bias, o.each);
   q = norm_heads(q, w["q_norm"], o);
   k = norm_heads(k, w["k_norm"], o);
   if (o.rotary) {
@@ -57,7 +59,7 @@ Tensor self_attention(Tensor x, const Weights& w, const SelfAttentionOptions& o)
     k = rotary_embedding(k, o.rotary->cos, o.rotary->sin, o.heads, o.rotary->interleaved);
   }
   const Tensor mixed = attention(q, k, v, {.heads = o.heads}, o.biases);
-  return tap(linear(mixed, w["proj"], {.out = channels(x)}), w);
+  return tap(linear(mixed, w["proj"], {.out = channels(x), .bias = !o.each || o.each->output}), w);
 }
 
 }  // namespace ferry

@@ -5,7 +5,8 @@ namespace ferry {
 Tensor mlp(Tensor x, const Weights& w, const MlpOptions& o) {
   const int out = channels(x);
   const auto product = [&](const Weights& fc, int features) {
-    x = o.conv ? conv2d(x, fc, {.out = features, .kernel = 1}) : linear(x, fc, {.out = features});
+    x = o.conv ? conv2d(x, fc, {.out = features, .kernel = 1, .bias = o.bias})
+               : linear(x, fc, {.out = features, .bias = o.bias});
   };
   product(w["fc1"], o.hidden);
   x = tap(o.act(x), w["act"]);
@@ -22,10 +23,10 @@ Tensor swiglu_packed(Tensor x, const Weights& w, int hidden) {
   return tap(linear(gate * slice(both, axis, half, half), w["fc2"], {.out = out}), w);
 }
 
-Tensor swiglu(Tensor x, const Weights& w, int hidden) {
-  const Tensor gate = linear(x, w["fc1_g"], {.out = hidden});
-  const Tensor value = linear(x, w["fc1_x"], {.out = hidden});
-  return tap(linear(tap(silu(gate), w["act"]) * value, w["fc2"], {.out = channels(x)}), w);
+Tensor swiglu(Tensor x, const Weights& w, const MlpOptions& o) {
+  const Tensor gate = linear(x, w["fc1_g"], {.out = o.hidden, .bias = o.bias});
+  const Tensor value = linear(x, w["fc1_x"], {.out = o.hidden, .bias = o.bias});
+  return tap(linear(tap(o.act(gate), w["act"]) * value, w["fc2"], {.out = channels(x), .bias = o.bias}), w);
 }
 
 Tensor quick_gelu(Tensor x) { return x * sigmoid(x * 1.702); }

@@ -10,8 +10,8 @@ namespace {
 
 class BlockBuilder {
  public:
-  BlockBuilder(const MobileRow& row, const MobileStyle& style, int out, int stride)
-      : row_(row), style_(style), act_(row.relu ? relu : style.act), out_(out), stride_(stride) {}
+  BlockBuilder(const MobileRow& row, const MobileStyle& style, const MobileSize& size, int out, int stride)
+      : row_(row), style_(style), size_(size), act_(row.relu ? relu : style.act), out_(out), stride_(stride) {}
 
   Tensor operator()(Tensor x, const Weights& w) const {
     const Tensor y = body(x, w);
@@ -21,7 +21,7 @@ class BlockBuilder {
 
  private:
   Tensor body(Tensor x, const Weights& w) const {
-    const int in = channels(x), expanded = round_channels(in * row_.expansion);
+    const int in = channels(x), expanded = size_.channels(in * row_.expansion);
     switch (row_.kind) {
       case MobileBlock::Conv: return norm_act(conv(x, w["conv"], out_, row_.kernel, stride_), w["bn1"]);
       case MobileBlock::Separable:
@@ -80,6 +80,7 @@ class BlockBuilder {
 
   const MobileRow& row_;
   const MobileStyle& style_;
+  const MobileSize& size_;
   Tensor (*act_)(Tensor);
   int out_, stride_;
 };
@@ -101,7 +102,7 @@ Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dO
 
 Tensor mobile_trunk(Tensor x, const Weights& w, const MobileStages& stages, const MobileStyle& style,
                     const MobileSize& size, int stem) {
-  if (!size.fixed_stem) stem = round_channels(stem * size.width);
+  if (!size.fixed_stem) stem = size.channels(stem * size.width);
   x = mobile_conv(x, w["conv_stem"], style, {.out = stem, .kernel = 3, .stride = 2, .adapt_input = true});
   x = batch_norm_act(x, w["bn1"], style.act, style.eps);
 
@@ -117,7 +118,7 @@ Tensor mobile_trunk(Tensor x, const Weights& w, const MobileStages& stages, cons
     for (const MobileRow& row : stages[s]) {
       const int repeats = end && size.fixed_depth ? row.repeats : static_cast<int>(std::ceil(row.repeats * size.depth));
       for (int r = 0; r < repeats; ++r) {
-        const BlockBuilder block(row, style, round_channels(row.channels * size.width), r == 0 ? row.stride : 1);
+        const BlockBuilder block(row, style, size, size.channels(row.channels * size.width), r == 0 ? row.stride : 1);
         x = block(x, stage[b++]);
       }
     }

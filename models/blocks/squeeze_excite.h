@@ -7,11 +7,11 @@
 
 namespace ferry {
 
-// timm's make_divisible: the nearest multiple of 8, at least 8, the next one where that is less than `limit` of the
-// value.
-inline int round_channels(double value, double limit = 0.9) {
-  const int rounded = std::max(8, static_cast<int>(value + 4) / 8 * 8);
-  return rounded < limit * value ? rounded + 8 : rounded;
+// timm's make_divisible: the nearest multiple of `divisor`, at least `minimum`, the next one where that is less than
+// `limit` of the value.
+inline int round_channels(double value, double limit = 0.9, int divisor = 8, int minimum = 8) {
+  const int rounded = std::max(minimum, static_cast<int>(value + divisor / 2.0) / divisor * divisor);
+  return rounded < limit * value ? rounded + divisor : rounded;
 }
 
 // The names are those of timm's SEModule, which reduces to round_channels(ratio * channels, 0).

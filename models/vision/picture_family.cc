@@ -29,6 +29,7 @@ struct Plan {
   std::vector<int> features;
   bool unit_length = false;
   std::filesystem::path labels;
+  bool described = false;  // by a config.json of transformers'
 
   PictureOptions options() const {
     return {.variant = variant,
@@ -36,7 +37,8 @@ struct Plan {
             .in_chans = in_chans,
             .height = height,
             .width = width,
-            .input_name = input_name};
+            .input_name = input_name,
+            .config = described ? &config : nullptr};
   }
 };
 
@@ -133,7 +135,15 @@ json config_of(const Request& request) {
   return same ? request.config : nullptr;
 }
 
-Plan plan_of(const Request& request) {
+// The size that the checkpoint's table of positions tells.
+std::optional<Settings::Size> stored_size(const PictureNetworks& networks, const Request& request, const Plan& plan) {
+  if (!networks.stored_size) return {};
+  Graph graph;
+  Ledger ledger(request.checkpoint, request.naming, Ledger::Mode::Try);
+  return networks.stored_size(Weights(graph, ledger), plan.options());
+}
+
+Plan plan_of(const PictureNetworks& networks, const Request& request) {
   Plan plan{.variant = as_picture(request.variant),
             .num_classes = {},
             .input_name = request.naming.input,
@@ -152,20 +162,35 @@ Plan plan_of(const Request& request) {
     variant = with_timm_config(variant, plan.config);
     plan.num_classes = variant.num_classes;
   } else if (plan.config.is_object()) {
+    const Described described = networks.described_by ? networks.described_by(plan.config) : Described{};
+    plan.described = described.row != nullptr;
+    if (described.row && !described.published) {
+      // Nobody's but the config's.
+      variant = *described.row;
+      variant.architecture = plan.config["model_type"];
+      variant.tag.clear();
+      variant.hub.clear();
+      variant.imagenet_labels = false;
+    }
     variant = with_transformers_config(variant, plan.config);
     plan.num_classes = transformers_classes(plan.config, variant);
   }
   // transformers says beside the checkpoint how pictures are prepared.
   std::optional<fbs::PreprocessT> recipe;
+  bool sized = false;
   if (request.naming.framework == "transformers") {
     if (const json said = read_config(*request.checkpoint, "preprocessor_config.json"); said.is_object()) {
       recipe = transformers_recipe(said);
-      fixed_size(*recipe, &variant.height, &variant.width);
+      sized = fixed_size(*recipe, &variant.height, &variant.width);
     }
   }
+  plan.height = variant.height;
+  plan.width = variant.width;
+  const Settings::Size usual = (sized ? std::nullopt : stored_size(networks, request, plan))
+                                   .value_or(Settings::Size{variant.height, variant.width});
   if (asked_classes) plan.num_classes = asked_classes;
   plan.in_chans = asked_chans.value_or(variant.in_chans);
-  const Settings::Size size = asked_size.value_or(Settings::Size{variant.height, variant.width});
+  const Settings::Size size = asked_size.value_or(usual);
   plan.height = size.height;
   plan.width = size.width;
   if (recipe) {
@@ -179,7 +204,7 @@ Plan plan_of(const Request& request) {
 }
 
 // Classes are as many as the checkpoint's, if it has any.
-Plan trial_of(const Request& request) {
+Plan trial_of(const PictureNetworks& networks, const Request& request) {
   const PictureVariant& variant = as_picture(request.variant);
   Plan plan{.variant = variant,
             .num_classes = {},
@@ -191,6 +216,12 @@ Plan trial_of(const Request& request) {
   if (variant.num_classes == 0) plan.num_classes = 0;
   plan.height = variant.height;
   plan.width = variant.width;
+  if (request.trial == Request::Trial::AnySize) {
+    if (const auto size = stored_size(networks, request, plan)) {
+      plan.height = size->height;
+      plan.width = size->width;
+    }
+  }
   return plan;
 }
 
@@ -215,21 +246,14 @@ Family::Description PictureFamily::describe(const Variant& variant) const {
 }
 
 const Variant* PictureFamily::described_by(const json& config) const {
-  const bool timm = is_timm_config(config);
-  std::string architecture, tag;
-  if (timm) {
-    architecture = config["architecture"].get<std::string>();
-    const json pretrained = config.value("pretrained_cfg", json::object());
-    tag = pretrained.is_object() ? pretrained.value("tag", "") : "";
-  } else if (networks_.architecture_of) {
-    architecture = networks_.architecture_of(config);
-  }
-  if (architecture.empty()) return nullptr;
+  if (!is_timm_config(config)) return networks_.described_by ? networks_.described_by(config).row : nullptr;
+  const json pretrained = config.value("pretrained_cfg", json::object());
+  const std::string tag = pretrained.is_object() ? pretrained.value("tag", "") : "";
   // The training that the config names where it is known, else the first of its architecture.
   const PictureVariant* first = nullptr;
   for (const PictureVariant& variant : networks_.variants()) {
-    if (variant.architecture != architecture || variant.framework != (timm ? "timm" : "transformers")) continue;
-    if (!timm || variant.tag == tag) return &variant;
+    if (variant.architecture != config["architecture"] || variant.framework != "timm") continue;
+    if (variant.tag == tag) return &variant;
     if (!first) first = &variant;
   }
   return first;
@@ -252,10 +276,10 @@ std::vector<const Variant*> PictureFamily::candidates(const Naming& naming) cons
 Configured PictureFamily::configure(const Request& request) const {
   const auto build = networks_.build;
   if (request.trial != Request::Trial::No) {
-    auto plan = std::make_shared<const Plan>(trial_of(request));
+    auto plan = std::make_shared<const Plan>(trial_of(networks_, request));
     return {request.variant, [plan, build](Graph& graph, const Weights& w) { build(graph, w, plan->options()); }};
   }
-  auto plan = std::make_shared<const Plan>(plan_of(request));
+  auto plan = std::make_shared<const Plan>(plan_of(networks_, request));
   return {plan->variant, [plan, build](Graph& graph, const Weights& w) {
             build(graph, w, plan->options());
             if (!plan->features.empty()) output_features(graph, plan->features);

@@ -32,6 +32,15 @@ struct PictureOptions {
   int in_chans = 3;
   int height = 224, width = 224;
   std::string input_name = "input";
+  // transformers' config.json, which the network follows then; null: it is the variant's architecture.
+  const nlohmann::json* config = nullptr;
+};
+
+// A row for a network that a config.json of transformers' describes: its own, or where nobody published it, the one that
+// is most like it, for its pictures. Null: no network of this family.
+struct Described {
+  const PictureVariant* row = nullptr;
+  bool published = false;
 };
 
 struct PictureNetworks {
@@ -42,9 +51,12 @@ struct PictureNetworks {
   // Input, network, outputs and taps. A family that is not a classifier of pictures also sets the graph's preprocess
   // and postprocess; otherwise they follow from the variant.
   void (*build)(Graph& graph, const Weights& weights, const PictureOptions& options);
-  // The architecture that a transformers config.json describes; empty: not one of this family. May be null. Throws
-  // Error for one of this family's model types that has no counterpart here.
-  std::string (*architecture_of)(const nlohmann::json& config) = nullptr;
+  // Of a transformers config.json. May be null. Throws Error for one of this family's model types that says what `build`
+  // does not build.
+  Described (*described_by)(const nlohmann::json& config) = nullptr;
+  // The size of picture that the checkpoint's table of positions was made for; absent: there is none that tells. May be
+  // null.
+  std::optional<Settings::Size> (*stored_size)(const Weights& weights, const PictureOptions& options) = nullptr;
 };
 
 class PictureFamily final : public Family {

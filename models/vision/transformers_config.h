@@ -3,7 +3,8 @@
 //     {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 768, "image_size": 224,
 //      "layer_norm_eps": 1e-12, "id2label": {"0": "tench", ...}}
 //
-// Which network it describes, the families say (Family::architecture_of); the rest is here.
+// A family builds its network from the sizes in it, whatever they are (PictureNetworks::described_by, ConfigReader); the
+// rest is here.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,6 +16,30 @@
 
 namespace ferry {
 
+// The entries that make a network. One that is absent or null has transformers' default, which the family says. Throws
+// Error, naming the entry, where one is not what transformers writes, or is beyond what the family builds.
+class ConfigReader {
+ public:
+  explicit ConfigReader(const nlohmann::json& config) : config_(config) {}
+
+  bool has(const char* key) const;
+  int integer(const char* key, int otherwise, int minimum = 1) const;
+  std::vector<int> integers(const char* key, const std::vector<int>& otherwise) const;  // one at least, each 1 or more
+  double number(const char* key, double otherwise) const;                               // above 0
+  bool flag(const char* key, bool otherwise) const;
+  std::string text(const char* key, const char* otherwise) const;
+  // An integer, or two equal ones: "patch_size": [16, 16].
+  int side(const char* key, int otherwise) const;
+  // transformers' name of an activation.
+  Tensor (*activation(const char* key, const char* otherwise) const)(Tensor);
+  // Throws Error unless the entry is what the family builds.
+  void require(const char* key, bool builds) const;
+  [[noreturn]] void refuse(const char* key, const std::string& expected) const;
+
+ private:
+  const nlohmann::json& config_;
+};
+
 // The variant with what the config says of this training: classes, input, epsilon. Throws Error where an entry is not
 // what transformers writes.
 PictureVariant with_transformers_config(PictureVariant variant, const nlohmann::json& config);
@@ -25,5 +50,27 @@ std::optional<int> transformers_classes(const nlohmann::json& config, const Pict
 
 // id2label, in the order of the ids; empty where the names are only "LABEL_<id>".
 std::vector<std::string> transformers_labels(const nlohmann::json& config);
+
+// The input's height as the config says; 0 where it does not.
+int transformers_height(const nlohmann::json& config);
+
+// Among `rows`, the published network that `network` is, trained for the config's size of picture if one was; where there
+// is none, the first one that is `like` it. `config_of`: the network of an architecture.
+template <typename Config>
+Described described_among(std::span<const PictureVariant> rows, const nlohmann::json& config, const Config& network,
+                          const Config& (*config_of)(const std::string&), bool (*like)(const Config&, const Config&)) {
+  const int height = transformers_height(config);
+  Described found;
+  for (const PictureVariant& row : rows) {
+    if (row.framework != "transformers") continue;
+    Config known = config_of(row.architecture);
+    if (!like(known, network)) continue;
+    known.architecture = network.architecture;
+    const bool same = known == network;
+    if (!found.row || (same && (!found.published || (row.height == height && found.row->height != height))))
+      found = {&row, same};
+  }
+  return found;
+}
 
 }  // namespace ferry

@@ -31,7 +31,7 @@ inline std::vector<float> torch_values(const std::string& key, const std::vector
   int64_t seed = 0, count = 1;
   for (char c : key) seed += 11 * c;
   for (int64_t d : shape) count *= d;
-  const float offset = key.ends_with("periods") ? 1 : 0;
+  const float offset = key.ends_with("periods") || key.ends_with("running_var") ? 1 : 0;
   std::vector<float> out;
   for (int64_t i = 0; i < count; ++i) out.push_back(offset + static_cast<float>((i * 37 + seed) % 61 - 30) / 64);
   return out;

@@ -49,21 +49,17 @@ TEST(TransformersConfig, HasLabelsInOrder) {
 }
 
 TEST(TransformersConfig, OfSwinAndMobileNetV2) {
-  EXPECT_EQ(swin::architecture_of(json::parse(R"({"model_type": "swin"})")), "swin_tiny_patch4_window7_224");
-  EXPECT_EQ(swin::architecture_of(json::parse(R"({"model_type": "swin", "embed_dim": 128, "depths": [2, 2, 18, 2],
-                                                  "num_heads": [4, 8, 16, 32], "window_size": 12})")),
+  // Empty: nobody published it.
+  const auto name = [](const Described& found) { return found.published ? found.row->architecture : ""; };
+  EXPECT_EQ(name(swin::described_by(json::parse(R"({"model_type": "swin"})"))), "swin_tiny_patch4_window7_224");
+  EXPECT_EQ(name(swin::described_by(json::parse(R"({"model_type": "swin", "embed_dim": 128, "depths": [2, 2, 18, 2],
+                                                    "num_heads": [4, 8, 16, 32], "window_size": 12})"))),
             "swin_base_patch4_window12_384");
-  EXPECT_EQ(swin::architecture_of(json::parse(R"({"model_type": "swinv2"})")), "");
-  EXPECT_NE(complaint([] {
-              swin::architecture_of({{"model_type", "swin"}, {"window_size", 8}});
-            }).find("none of those"),
-            std::string::npos);
-  EXPECT_EQ(mobilenetv2::architecture_of({{"model_type", "mobilenet_v2"}, {"depth_multiplier", 1.4}}),
+  EXPECT_EQ(swin::described_by(json::parse(R"({"model_type": "swinv2"})")).row, nullptr);
+  EXPECT_EQ(name(swin::described_by({{"model_type", "swin"}, {"window_size", 8}})), "");
+  EXPECT_EQ(name(mobilenetv2::described_by({{"model_type", "mobilenet_v2"}, {"depth_multiplier", 1.4}})),
             "mobilenet_v2_1.4");
-  EXPECT_NE(complaint([] {
-              mobilenetv2::architecture_of({{"model_type", "mobilenet_v2"}, {"tf_padding", false}});
-            }).find("none of those"),
-            std::string::npos);
+  EXPECT_EQ(name(mobilenetv2::described_by({{"model_type", "mobilenet_v2"}, {"tf_padding", false}})), "");
 }
 
 // A vision transformer under transformers' names, all zeros.
@@ -140,6 +136,27 @@ TEST_F(TransformersCheckpoint, OfViTIsKnownByItsKeys) {
   build("vit.", 768, 16, 24 * 24, false);
   linear("classifier", 1000, 768);
   EXPECT_EQ(identify(families(), keys()).variant->hub, "google/vit-base-patch16-384");
+}
+
+TEST_F(TransformersCheckpoint, OfDinov2SavedForAnotherPictureIsConvertedForIt) {
+  build("", 384, 14, 16 * 16, true);
+  EXPECT_EQ(identify(families(), keys()).variant->hub, "facebook/dinov2-small");
+  const ScratchFolder folder;
+  write_safetensors(folder.path() / "model.safetensors", tensors());
+  ConvertOptions options;
+  options.checkpoint = folder.path();
+  options.passes = false;
+  const auto input = [&] {
+    const auto graph = convert_to_graph(options);
+    return graph->shape(static_cast<int>(graph->table.inputs.front()->tensor));
+  };
+  EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
+  options.model = "dinov2_small";
+  EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
+  options.model = "";
+  folder.write("config.json", R"({"model_type": "dinov2", "architectures": ["Dinov2Model"], "hidden_size": 384,
+      "num_attention_heads": 6, "image_size": 518, "patch_size": 14})");
+  EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
 }
 
 TEST_F(TransformersCheckpoint, IsConvertedForThePicturesOfItsProcessor) {

@@ -32,6 +32,15 @@ const Fixture& fixture() {
   return tiny;
 }
 
+// The blob with a certificate, in the place of one that it had.
+std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture& fixture) {
+  const ScratchFolder folder;
+  write_file(folder.path() / "blob.ferry", blob);
+  Parts parts(blob);
+  parts.model.certificate = certificate_of(folder.path() / "blob.ferry", fixture);
+  return assemble(parts.model, parts.data);
+}
+
 const std::vector<std::byte>& certified() {
   static const std::vector<std::byte> blob = certify(tiny_blob(), fixture());
   return blob;

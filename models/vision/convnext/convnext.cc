@@ -13,7 +13,7 @@ Tensor stem(Tensor x, const Weights& w, const Config& config) {
   const int width = config.widths[0];
   int norm = 1;
   if (config.stem == Stem::Patch) {
-    x = conv2d(x, w[0], {.out = width, .kernel = 4, .stride = 4, .adapt_input = true});
+    x = conv2d(x, w[0], {.out = width, .kernel = config.patch, .stride = config.patch, .adapt_input = true});
   } else {
     const int first = config.stem == Stem::OverlapTiered ? std::max(8, (width / 2 + 4) / 8 * 8) : width;
     x = conv2d(x, w[0], {.out = first, .kernel = 3, .stride = 2, .padding = 1, .adapt_input = true});
@@ -30,8 +30,8 @@ Tensor block(Tensor x, const Weights& w, const Config& config) {
   const Weights inner = conv_mlp ? w : w.channels_last();
   Tensor y = conv2d(x, w["conv_dw"], {.out = width, .kernel = 7, .padding = 3, .groups = width});
   y = layer_norm(y, inner["norm"], config.epsilon);
-  y = mlp(y, inner["mlp"], {.hidden = 4 * width, .conv = conv_mlp, .grn = config.v2});
-  if (!config.v2) y = y * w["gamma"].parameter({width});
+  y = mlp(y, inner["mlp"], {.hidden = 4 * width, .act = config.act, .conv = conv_mlp, .grn = config.v2});
+  if (!config.v2 && config.layer_scale) y = y * w["gamma"].parameter({width});
   return tap(y + x, w, kBlock);
 }
 
@@ -49,13 +49,14 @@ Tensor head(Tensor x, const Weights& w, const Config& config, double epsilon) {
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const PictureOptions& options) {
-  build(graph, w, options, config_of(options.variant.architecture));
+  build(graph, w, options,
+        options.config ? from_transformers(*options.config) : config_of(options.variant.architecture));
 }
 
 void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
   Tensor x = stem(picture_input(graph, options), w["stem"], config);
-  for (int s = 0; s < 4; ++s) {
-    const Weights stage = w["stages"][s];
+  for (size_t s = 0; s < config.widths.size(); ++s) {
+    const Weights stage = w["stages"][static_cast<int>(s)];
     if (s > 0) {
       const Weights down = stage["downsample"];
       x = layer_norm(x, down[0], config.epsilon);

@@ -51,7 +51,7 @@ Naming transformers(const std::string& root) {
 Naming transformers_dinov3() {
   const std::string layer = "stages.{s}.layers.{b}";
   return {.framework = "transformers",
-          .probes = {"stages.0.downsample_layers.0.weight", "stages.3.layers.2.depthwise_conv.weight"},
+          .probes = {"stages.0.downsample_layers.0.weight", "stages.0.layers.0.depthwise_conv.weight"},
           .keys = {{"stem.{i}", {"stages.0.downsample_layers.{i}"}},
                    {"stages.{s}.downsample.{i}", {"stages.{s}.downsample_layers.{i}"}},
                    {"stages.{s}.blocks.{b}", {layer}},

@@ -4,11 +4,12 @@
 #include "converter/error.h"
 #include "models/vision/convnext/convnext.h"
 #include "models/vision/published.h"
+#include "models/vision/transformers_config.h"
 
 namespace ferry::convnext {
 namespace {
 
-constexpr Config kConfigs[] = {
+const Config kConfigs[] = {
     {.architecture = "convnext_atto", .depths = {2, 2, 6, 2}, .widths = {40, 80, 160, 320}},
     {.architecture = "convnext_atto_ols",
      .depths = {2, 2, 6, 2},
@@ -220,29 +221,32 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-std::string architecture_of(const nlohmann::json& config) {
+Config from_transformers(const nlohmann::json& json) {
+  const ConfigReader read(json);
+  Config config{.architecture = "",
+                .depths = read.integers("depths", {3, 3, 9, 3}),
+                .widths = read.integers("hidden_sizes", {96, 192, 384, 768}),
+                .v2 = json["model_type"] == "convnextv2",
+                .tokens = json["model_type"] == "dinov3_convnext",
+                .act = read.activation("hidden_act", "gelu")};
+  if (config.depths.size() != config.widths.size())
+    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
+  // The others' setting is for the last norm alone (PictureVariant::layer_norm_eps).
+  if (config.tokens)
+    config.epsilon = read.number("layer_norm_eps", 1e-6);
+  else
+    config.patch = read.side("patch_size", 4);
+  if (!config.v2) config.layer_scale = !json.contains("layer_scale_init_value") || json["layer_scale_init_value"] > 0;
+  return config;
+}
+
+Described described_by(const nlohmann::json& config) {
   const std::string type = config.value("model_type", "");
-  const bool dinov3 = type == "dinov3_convnext", v2 = type == "convnextv2";
-  if (type != "convnext" && !dinov3 && !v2) return "";
-  const auto depths = config.value("depths", std::vector<int>{3, 3, 9, 3});
-  const auto widths = config.value("hidden_sizes", std::vector<int>{96, 192, 384, 768});
-  // DINOv3's epsilon is that of all norms.
-  const bool plain = config.value("hidden_act", "gelu") == "gelu" && config.value("patch_size", 4) == 4 &&
-                     (!dinov3 || config.value("layer_norm_eps", 1e-6) == 1e-6);
-  for (const PictureVariant& variant : variants()) {
-    if (!plain || variant.framework != "transformers") continue;
-    const Config& known = config_of(variant.architecture);
-    if (known.tokens == dinov3 && known.v2 == v2 && std::ranges::equal(depths, known.depths) &&
-        std::ranges::equal(widths, known.widths))
-      return known.architecture;
-  }
-  fail(
-      "config.json describes a %s that is none of those known here (depths, hidden_sizes, patch_size%s or hidden_act "
-      "differs)",
-      dinov3 ? "DINOv3 ConvNeXt"
-      : v2   ? "ConvNeXt V2"
-             : "ConvNeXt",
-      dinov3 ? ", layer_norm_eps" : "");
+  if (type != "convnext" && type != "convnextv2" && type != "dinov3_convnext") return {};
+  return described_among<Config>(variants(), config, from_transformers(config), config_of,
+                                 [](const Config& known, const Config& network) {
+                                   return known.tokens == network.tokens && known.v2 == network.v2;
+                                 });
 }
 
 }  // namespace ferry::convnext

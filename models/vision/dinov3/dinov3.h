@@ -2,6 +2,7 @@
 // transformers' and the authors' own checkpoints too.
 #pragma once
 
+#include "models/blocks/attention.h"
 #include "models/vision/picture_family.h"
 
 namespace ferry::dinov3 {
@@ -12,6 +13,16 @@ struct Config {
   bool gated = false;               // SwiGLU
   bool qkv_bias = false;            // of queries and values; keys never have one
   bool class_pool = false;          // the class token stands for the picture; false: the mean of the patches
+  int patch = 16;                   // its side in pixels
+  int registers = 4;
+  double epsilon = 1e-5;
+  double theta = 100;            // of the rotary periods
+  Tensor (*act)(Tensor) = gelu;  // of the MLP, or of SwiGLU's gate
+  // What `qkv_bias` does not say of the attention's biases; the MLP's.
+  std::optional<SelfAttentionOptions::Biases> biases = {};
+  bool mlp_bias = true;
+
+  bool operator==(const Config&) const = default;
 };
 const Config& config_of(const std::string& architecture);
 
@@ -20,6 +31,8 @@ std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const PictureOptions& options);
 // The same of any configuration.
 void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
-std::string architecture_of(const nlohmann::json& config);
+Described described_by(const nlohmann::json& config);
+// The network of a transformers config.json.
+Config from_transformers(const nlohmann::json& config);
 
 }  // namespace ferry::dinov3

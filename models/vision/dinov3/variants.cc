@@ -3,6 +3,7 @@
 #include "converter/error.h"
 #include "models/vision/dinov3/dinov3.h"
 #include "models/vision/published.h"
+#include "models/vision/transformers_config.h"
 
 namespace ferry::dinov3 {
 namespace {
@@ -20,24 +21,25 @@ constexpr Size kHugePlus{1280, 32, 20, 5120, true};
 constexpr Size kSevenB{4096, 40, 32, 8192, true};
 
 // timm's, which pools the patches.
-constexpr Config eva(const char* architecture, const Size& size, bool qkv_bias) {
+Config eva(const char* architecture, const Size& size, bool qkv_bias) {
   return {.architecture = architecture,
           .width = size.width,
           .depth = size.depth,
           .heads = size.heads,
           .hidden = size.hidden,
           .gated = size.gated,
-          .qkv_bias = qkv_bias};
+          .qkv_bias = qkv_bias,
+          .act = size.gated ? silu : gelu};
 }
 
 // The authors' own and transformers', which give the class token.
-constexpr Config own(const char* architecture, const Size& size, bool qkv_bias = true) {
+Config own(const char* architecture, const Size& size, bool qkv_bias = true) {
   Config config = eva(architecture, size, qkv_bias);
   config.class_pool = true;
   return config;
 }
 
-constexpr Config kConfigs[] = {
+const Config kConfigs[] = {
     eva("vit_tiny_patch16_dinov3_qkvb", kTiny, true),
     eva("vit_small_patch16_dinov3", kSmall, false),
     eva("vit_small_patch16_dinov3_qkvb", kSmall, true),
@@ -120,24 +122,40 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-std::string architecture_of(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "dinov3_vit") return "";
-  const bool gated = config.value("use_gated_mlp", false);
-  const bool biased = config.value("query_bias", true);
-  const bool plain = config.value("patch_size", 16) == 16 && config.value("num_register_tokens", 4) == 4 &&
-                     config.value("layer_norm_eps", 1e-5) == 1e-5 && config.value("rope_theta", 100.0) == 100.0 &&
-                     config.value("hidden_act", "gelu") == (gated ? "silu" : "gelu") &&
-                     config.value("value_bias", true) == biased && !config.value("key_bias", false) &&
-                     config.value("proj_bias", true) && config.value("mlp_bias", true);
-  for (const Config& known : kConfigs)
-    if (plain && known.class_pool && known.width == config.value("hidden_size", 384) &&
-        known.depth == config.value("num_hidden_layers", 12) && known.heads == config.value("num_attention_heads", 6) &&
-        known.hidden == config.value("intermediate_size", 1536) && known.gated == gated && known.qkv_bias == biased)
-      return known.architecture;
-  fail(
-      "config.json describes a DINOv3 that is none of those known here (its sizes, use_gated_mlp, hidden_act, a bias "
-      "flag, patch_size, num_register_tokens, layer_norm_eps or rope_theta differs): the known ones are vits16, "
-      "vits16plus, vitb16, vitl16, vith16plus and vit7b16");
+Config from_transformers(const nlohmann::json& json) {
+  const ConfigReader read(json);
+  Config config{.architecture = "",
+                .width = read.integer("hidden_size", 384),
+                .depth = read.integer("num_hidden_layers", 12),
+                .heads = read.integer("num_attention_heads", 6),
+                .hidden = read.integer("intermediate_size", 1536),
+                .gated = read.flag("use_gated_mlp", false),
+                .class_pool = true,
+                .patch = read.side("patch_size", 16),
+                .registers = read.integer("num_register_tokens", 4, 0),
+                .epsilon = read.number("layer_norm_eps", 1e-5),
+                .theta = read.number("rope_theta", 100),
+                .act = read.activation("hidden_act", "gelu"),
+                .mlp_bias = read.flag("mlp_bias", true)};
+  // Each axis turns a quarter of a head's channels by pairs.
+  if (config.width % (4 * config.heads) != 0)
+    read.refuse("num_attention_heads",
+                "heads of a multiple of 4 channels, of hidden_size " + std::to_string(config.width));
+  const SelfAttentionOptions::Biases biases = {
+      .query = read.flag("query_bias", true),
+      .key = read.flag("key_bias", false),
+      .value = read.flag("value_bias", true),
+      .output = read.flag("proj_bias", true),
+  };
+  config.qkv_bias = biases.query;
+  if (biases.query != biases.value || biases.key || !biases.output) config.biases = biases;
+  return config;
+}
+
+Described described_by(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "dinov3_vit") return {};
+  return described_among<Config>(variants(), config, from_transformers(config), config_of,
+                                 [](const Config& known, const Config&) { return known.class_pool; });
 }
 
 }  // namespace ferry::dinov3

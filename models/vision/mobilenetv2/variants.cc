@@ -3,6 +3,7 @@
 #include "converter/error.h"
 #include "models/vision/mobilenetv2/mobilenetv2.h"
 #include "models/vision/published.h"
+#include "models/vision/transformers_config.h"
 
 namespace ferry::mobilenetv2 {
 namespace {
@@ -16,10 +17,10 @@ constexpr Config kConfigs[] = {
     {.architecture = "mobilenetv2_120d", .width = 1.2, .depth = 1.4, .fixed_ends = true},
     {.architecture = "mobilenetv2_140", .width = 1.4},
     {.architecture = "mobilenet_v2"},  // as torchvision calls mobilenetv2_100
-    {.architecture = "mobilenet_v2_0.35", .width = 0.35, .same_padding = true},
-    {.architecture = "mobilenet_v2_0.75", .width = 0.75, .same_padding = true},
-    {.architecture = "mobilenet_v2_1.0", .same_padding = true},
-    {.architecture = "mobilenet_v2_1.4", .width = 1.4, .same_padding = true},
+    {.architecture = "mobilenet_v2_0.35", .width = 0.35, .same_padding = true, .whole = true},
+    {.architecture = "mobilenet_v2_0.75", .width = 0.75, .same_padding = true, .whole = true},
+    {.architecture = "mobilenet_v2_1.0", .same_padding = true, .whole = true},
+    {.architecture = "mobilenet_v2_1.4", .width = 1.4, .same_padding = true, .whole = true},
 };
 
 // "google/mobilenet_v2_1.0_224": TensorFlow's weights, with its class for the background; settings as in its
@@ -72,18 +73,26 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-std::string architecture_of(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "mobilenet_v2") return "";
-  const bool plain = config.value("tf_padding", true) && config.value("first_layer_is_expansion", true) &&
-                     config.value("finegrained_output", true) && config.value("output_stride", 32) == 32 &&
-                     config.value("expand_ratio", 6.0) == 6 && config.value("depth_divisible_by", 8) == 8 &&
-                     config.value("min_depth", 8) == 8 && config.value("hidden_act", "relu6") == "relu6";
-  for (const Config& known : kConfigs)
-    if (plain && known.same_padding && known.width == config.value("depth_multiplier", 1.0)) return known.architecture;
-  fail(
-      "config.json describes a MobileNetV2 that is none of those known here (depth_multiplier, tf_padding, "
-      "first_layer_is_expansion, finegrained_output, output_stride, expand_ratio, depth_divisible_by, min_depth or "
-      "hidden_act differs): the known ones have a depth_multiplier of 0.35, 0.75, 1.0 or 1.4");
+Config from_transformers(const nlohmann::json& json) {
+  const ConfigReader read(json);
+  read.require("first_layer_is_expansion", true);
+  // Less is reached by dilated convolutions.
+  if (read.integer("output_stride", 32) < 32) read.refuse("output_stride", "32");
+  return {.architecture = "",
+          .width = read.number("depth_multiplier", 1.0),
+          .same_padding = read.flag("tf_padding", true),
+          .expansion = read.number("expand_ratio", 6.0),
+          .act = read.activation("hidden_act", "relu6"),
+          .whole = true,
+          .divisor = read.integer("depth_divisible_by", 8),
+          .minimum = read.integer("min_depth", 8),
+          .fine_head = read.flag("finegrained_output", true)};
+}
+
+Described described_by(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "mobilenet_v2") return {};
+  return described_among<Config>(variants(), config, from_transformers(config), config_of,
+                                 [](const Config&, const Config&) { return true; });
 }
 
 }  // namespace ferry::mobilenetv2

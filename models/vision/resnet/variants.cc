@@ -3,11 +3,12 @@
 #include "converter/error.h"
 #include "models/vision/published.h"
 #include "models/vision/resnet/resnet.h"
+#include "models/vision/transformers_config.h"
 
 namespace ferry::resnet {
 namespace {
 
-constexpr Config kConfigs[] = {
+const Config kConfigs[] = {
     {.architecture = "resnet18", .bottleneck = false, .layers = {2, 2, 2, 2}},
     {.architecture = "resnet18d", .bottleneck = false, .layers = {2, 2, 2, 2}, .deep = true},
     {.architecture = "resnet26", .bottleneck = true, .layers = {2, 2, 2, 2}},
@@ -117,22 +118,32 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-std::string architecture_of(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "resnet") return "";
-  const bool bottleneck = config.value("layer_type", "bottleneck") == "bottleneck";
-  const auto depths = config.value("depths", std::vector<int>{3, 4, 6, 3});
-  const auto sizes = config.value("hidden_sizes", std::vector<int>{256, 512, 1024, 2048});
-  const int first = bottleneck ? 256 : 64;
-  const bool plain = config.value("embedding_size", 64) == 64 && !config.value("downsample_in_first_stage", false) &&
-                     !config.value("downsample_in_bottleneck", false) && config.value("hidden_act", "relu") == "relu" &&
-                     sizes == std::vector<int>{first, 2 * first, 4 * first, 8 * first};
-  for (const Config& known : kConfigs)
-    if (plain && known.bottleneck == bottleneck && !known.deep && !known.se &&
-        depths == std::vector<int>(known.layers, known.layers + 4))
-      return known.architecture;
-  fail(
-      "config.json describes a ResNet that is none of those known here (depths, hidden_sizes, layer_type, "
-      "embedding_size, hidden_act or a downsample flag differs): the known ones are resnet18, 26, 34, 50, 101 and 152");
+Config from_transformers(const nlohmann::json& json) {
+  const ConfigReader read(json);
+  const std::string type = read.text("layer_type", "bottleneck");
+  if (type != "bottleneck" && type != "basic") read.refuse("layer_type", "bottleneck or basic");
+  Config config{.architecture = "",
+                .bottleneck = type == "bottleneck",
+                .layers = read.integers("depths", {3, 4, 6, 3}),
+                .stem = read.integer("embedding_size", 64),
+                .widths = read.integers("hidden_sizes", {256, 512, 1024, 2048}),
+                .act = read.activation("hidden_act", "relu"),
+                .stride_first = read.flag("downsample_in_first_stage", false)};
+  if (config.bottleneck) config.stride_early = read.flag("downsample_in_bottleneck", false);
+  if (config.layers.size() != config.widths.size())
+    read.refuse("depths", std::to_string(config.widths.size()) + " numbers, as many as hidden_sizes has");
+  // As the published ones say it.
+  std::vector<int> usual;
+  for (size_t stage = 0; stage < config.widths.size() && stage < 16; ++stage)
+    usual.push_back((config.bottleneck ? 256 : 64) << stage);
+  if (config.widths == usual) config.widths.clear();
+  return config;
+}
+
+Described described_by(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "resnet") return {};
+  return described_among<Config>(variants(), config, from_transformers(config), config_of,
+                                 [](const Config&, const Config&) { return true; });
 }
 
 }  // namespace ferry::resnet

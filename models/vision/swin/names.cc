@@ -58,7 +58,7 @@ Naming transformers(const std::string& root) {
   const std::string layers = root + "encoder.layers.";
   Naming naming{
       .framework = "transformers",
-      .probes = {root + "embeddings.norm.weight", layers + "0.blocks.1.attention.self.relative_position_bias_table"},
+      .probes = {root + "embeddings.norm.weight", layers + "0.blocks.0.attention.self.relative_position_bias_table"},
       .input = "pixel_values"};
   naming.keys = {{"patch_embed.proj", {root + "embeddings.patch_embeddings.projection"}},
                  {"patch_embed.norm", {root + "embeddings.norm"}},
@@ -85,12 +85,8 @@ Naming transformers(const std::string& root) {
            {".mlp.fc1", ".intermediate.dense"},
            {".mlp.fc2", ".output.dense"}})
     naming.keys.push_back({block + module, {source + name}});
-  for (int s = 1; s < 4; ++s) {
-    const std::string merging = "layers." + std::to_string(s) + ".downsample";
-    const std::string merging_source = layers + std::to_string(s - 1) + ".downsample";
-    for (const char* module : {".norm", ".reduction"})
-      naming.keys.push_back({merging + module, {merging_source + module}});
-  }
+  for (const char* module : {".norm", ".reduction"})
+    naming.keys.push_back({std::string("layers.{s}.downsample") + module, {layers + "{s-1}.downsample" + module}});
   naming.taps.insert(naming.taps.end(), {{block, {}},
                                          {block + ".tokens", {source}},
                                          {block + ".norm1", {}},

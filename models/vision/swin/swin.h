@@ -2,22 +2,39 @@
 // timm's names; torchvision's and transformers' checkpoints are read too.
 #pragma once
 
+#include <vector>
+
+#include "converter/graph/ops.h"
 #include "models/vision/picture_family.h"
 
 namespace ferry::swin {
 
 struct Config {
   const char* architecture;
-  int width;  // channels of the first stage; each further one has twice as many
-  int depths[4];
-  int heads;       // of the first stage; likewise
-  int windows[4];  // sides of the windows of each stage
+  int width;                // channels of the first stage; each further one has twice as many
+  std::vector<int> depths;  // of each stage
+  std::vector<int> heads;
+  std::vector<int> windows;  // their sides
+  int patch = 4;             // its side in pixels
+  double mlp_ratio = 4;
+  bool qkv_bias = true;
+  Tensor (*act)(Tensor) = gelu;
+  // transformers': maps that windows do not cover are padded, and a map that one window covers along one axis is not
+  // shifted along the other either.
+  bool padded = false;
+
+  bool operator==(const Config& other) const {
+    return width == other.width && depths == other.depths && heads == other.heads && windows == other.windows &&
+           patch == other.patch && mlp_ratio == other.mlp_ratio && qkv_bias == other.qkv_bias && act == other.act;
+  }
 };
 const Config& config_of(const std::string& architecture);
 
 std::span<const PictureVariant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const PictureOptions& options);
-std::string architecture_of(const nlohmann::json& config);
+Described described_by(const nlohmann::json& config);
+// The network of a transformers config.json.
+Config from_transformers(const nlohmann::json& config);
 
 }  // namespace ferry::swin

@@ -4,23 +4,24 @@
 #include "converter/error.h"
 #include "models/vision/published.h"
 #include "models/vision/swin/swin.h"
+#include "models/vision/transformers_config.h"
 
 namespace ferry::swin {
 namespace {
 
-constexpr Config kConfigs[] = {
-    {"swin_tiny_patch4_window7_224", 96, {2, 2, 6, 2}, 3, {7, 7, 7, 7}},
-    {"swin_small_patch4_window7_224", 96, {2, 2, 18, 2}, 3, {7, 7, 7, 7}},
-    {"swin_base_patch4_window7_224", 128, {2, 2, 18, 2}, 4, {7, 7, 7, 7}},
-    {"swin_base_patch4_window12_384", 128, {2, 2, 18, 2}, 4, {12, 12, 12, 12}},
-    {"swin_large_patch4_window7_224", 192, {2, 2, 18, 2}, 6, {7, 7, 7, 7}},
-    {"swin_large_patch4_window12_384", 192, {2, 2, 18, 2}, 6, {12, 12, 12, 12}},
-    {"swin_s3_tiny_224", 96, {2, 2, 6, 2}, 3, {7, 7, 14, 7}},
-    {"swin_s3_small_224", 96, {2, 2, 18, 2}, 3, {14, 14, 14, 7}},
-    {"swin_s3_base_224", 96, {2, 2, 30, 2}, 3, {7, 7, 14, 7}},
-    {"swin_t", 96, {2, 2, 6, 2}, 3, {7, 7, 7, 7}},
-    {"swin_s", 96, {2, 2, 18, 2}, 3, {7, 7, 7, 7}},
-    {"swin_b", 128, {2, 2, 18, 2}, 4, {7, 7, 7, 7}},
+const Config kConfigs[] = {
+    {"swin_tiny_patch4_window7_224", 96, {2, 2, 6, 2}, {3, 6, 12, 24}, {7, 7, 7, 7}},
+    {"swin_small_patch4_window7_224", 96, {2, 2, 18, 2}, {3, 6, 12, 24}, {7, 7, 7, 7}},
+    {"swin_base_patch4_window7_224", 128, {2, 2, 18, 2}, {4, 8, 16, 32}, {7, 7, 7, 7}},
+    {"swin_base_patch4_window12_384", 128, {2, 2, 18, 2}, {4, 8, 16, 32}, {12, 12, 12, 12}},
+    {"swin_large_patch4_window7_224", 192, {2, 2, 18, 2}, {6, 12, 24, 48}, {7, 7, 7, 7}},
+    {"swin_large_patch4_window12_384", 192, {2, 2, 18, 2}, {6, 12, 24, 48}, {12, 12, 12, 12}},
+    {"swin_s3_tiny_224", 96, {2, 2, 6, 2}, {3, 6, 12, 24}, {7, 7, 14, 7}},
+    {"swin_s3_small_224", 96, {2, 2, 18, 2}, {3, 6, 12, 24}, {14, 14, 14, 7}},
+    {"swin_s3_base_224", 96, {2, 2, 30, 2}, {3, 6, 12, 24}, {7, 7, 14, 7}},
+    {"swin_t", 96, {2, 2, 6, 2}, {3, 6, 12, 24}, {7, 7, 7, 7}},
+    {"swin_s", 96, {2, 2, 18, 2}, {3, 6, 12, 24}, {7, 7, 7, 7}},
+    {"swin_b", 128, {2, 2, 18, 2}, {4, 8, 16, 32}, {7, 7, 7, 7}},
 };
 
 PictureVariant timm(const char* architecture, const char* tag, int size = 224) {
@@ -89,25 +90,33 @@ std::span<const PictureVariant> variants() {
   return table;
 }
 
-std::string architecture_of(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "swin") return "";
-  const auto depths = config.value("depths", std::vector<int>{2, 2, 6, 2});
-  const auto heads = config.value("num_heads", std::vector<int>{3, 6, 12, 24});
-  const int window = config.value("window_size", 7);
-  const bool plain = config.value("patch_size", 4) == 4 && config.value("mlp_ratio", 4.0) == 4 &&
-                     config.value("qkv_bias", true) && !config.value("use_absolute_embeddings", false) &&
-                     config.value("hidden_act", "gelu") == "gelu";
-  for (const PictureVariant& variant : variants()) {
-    if (!plain || variant.framework != "transformers") continue;
-    const Config& known = config_of(variant.architecture);
-    const int h = known.heads;
-    if (known.width == config.value("embed_dim", 96) && std::ranges::equal(depths, known.depths) &&
-        heads == std::vector<int>{h, 2 * h, 4 * h, 8 * h} && known.windows[0] == window)
-      return known.architecture;
-  }
-  fail(
-      "config.json describes a Swin Transformer that is none of those known here (embed_dim, depths, num_heads, "
-      "window_size, patch_size, mlp_ratio, qkv_bias, use_absolute_embeddings or hidden_act differs)");
+Config from_transformers(const nlohmann::json& json) {
+  const ConfigReader read(json);
+  read.require("use_absolute_embeddings", false);
+  Config config{.architecture = "",
+                .width = read.integer("embed_dim", 96),
+                .depths = read.integers("depths", {2, 2, 6, 2}),
+                .heads = read.integers("num_heads", {3, 6, 12, 24}),
+                .windows = {},
+                .patch = read.side("patch_size", 4),
+                .mlp_ratio = read.number("mlp_ratio", 4),
+                .qkv_bias = read.flag("qkv_bias", true),
+                .act = read.activation("hidden_act", "gelu"),
+                .padded = true};
+  const size_t stages = config.depths.size();
+  if (config.heads.size() != stages)
+    read.refuse("num_heads", std::to_string(stages) + " numbers, as many as depths has");
+  for (size_t s = 0; s < stages; ++s)
+    if (stages > 16 || (config.width << s) % config.heads[s] != 0)
+      read.refuse("num_heads", "divisors of " + std::to_string(config.width) + " and its doubles");
+  config.windows.assign(stages, read.integer("window_size", 7));
+  return config;
+}
+
+Described described_by(const nlohmann::json& config) {
+  if (config.value("model_type", "") != "swin") return {};
+  return described_among<Config>(variants(), config, from_transformers(config), config_of,
+                                 [](const Config&, const Config&) { return true; });
 }
 
 }  // namespace ferry::swin

@@ -16,8 +16,8 @@ constexpr Size kMedium{512, 12, 8};
 constexpr Size kMediumDeep{512, 20, 8};
 constexpr Size kBetwixt{640, 12, 10};
 
-constexpr Config clip(const char* architecture, int patch, Size size, bool quick_gelu = false) {
-  return {.architecture = architecture, .patch = patch, .size = size, .clip = true, .quick_gelu = quick_gelu};
+constexpr Config clip(const char* architecture, int patch, Size size, bool quick = false) {
+  return {.architecture = architecture, .patch = patch, .size = size, .act = quick ? quick_gelu : gelu, .clip = true};
 }
 
 constexpr Config dinov2(const char* architecture, Size size, int registers = 0) {

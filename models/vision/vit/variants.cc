@@ -2,6 +2,7 @@
 
 #include "converter/error.h"
 #include "models/vision/published.h"
+#include "models/vision/transformers_config.h"
 #include "models/vision/vit/vit.h"
 
 namespace ferry::vit {
@@ -92,30 +93,6 @@ std::vector<PictureVariant> make_variants() {
   };
   all.insert(all.end(), std::begin(rest), std::end(rest));
   return all;
-}
-
-// The row of transformers' whose network the settings describe, that of their picture's size if there is one.
-const PictureVariant* described(const nlohmann::json& config, bool dinov2) {
-  const int width = config.value("hidden_size", 768);
-  const bool swiglu = dinov2 && config.value("use_swiglu_ffn", false);
-  const int registers = config["model_type"] == "dinov2_with_registers" ? config.value("num_register_tokens", 4) : 0;
-  const int hidden = dinov2 ? width * config.value("mlp_ratio", 4) : config.value("intermediate_size", 3072);
-  const nlohmann::json size = config.value("image_size", nlohmann::json(224));
-  if (!config.value("qkv_bias", true) || (!swiglu && config.value("hidden_act", "gelu") != "gelu") ||
-      config.value("pooler_act", "tanh") != "tanh")
-    return nullptr;
-  const PictureVariant* found = nullptr;
-  for (const PictureVariant& variant : variants()) {
-    if (variant.framework != "transformers") continue;
-    const Config& known = config_of(variant.architecture);
-    if (known.layer_scale != dinov2 || known.swiglu != swiglu || known.registers != registers ||
-        known.patch != config.value("patch_size", 16) || known.size.width != width ||
-        known.size.depth != config.value("num_hidden_layers", 12) ||
-        known.size.heads != config.value("num_attention_heads", 12) || hidden != 4 * width)
-      continue;
-    if (!found || (size == variant.height && size != found->height)) found = &variant;
-  }
-  return found;
 }
 
 // Settings as in timm's pretrained configurations.
@@ -314,17 +291,46 @@ std::span<const PictureVariant> variants() {
   return all;
 }
 
-std::string architecture_of(const nlohmann::json& config) {
+Config from_transformers(const nlohmann::json& json) {
+  const ConfigReader read(json);
+  const bool registers = json["model_type"] == "dinov2_with_registers",
+             dinov2 = registers || json["model_type"] == "dinov2";
+  const int width = read.integer("hidden_size", 768);
+  Config config{.architecture = "",
+                .patch = read.side("patch_size", dinov2 ? 14 : 16),
+                .size = {.width = width,
+                         .depth = read.integer("num_hidden_layers", 12),
+                         .heads = read.integer("num_attention_heads", 12)}};
+  if (width % config.size.heads != 0)
+    read.refuse("num_attention_heads", "a divisor of hidden_size, " + std::to_string(width));
+  config.qkv_bias = read.flag("qkv_bias", true);
+  if (!dinov2) {
+    config.act = read.activation("hidden_act", "gelu");
+    config.size.hidden = read.integer("intermediate_size", 3072);
+    config.pooler_act = read.activation("pooler_act", "tanh");
+    config.pooler = read.integer("pooler_output_size", width);
+    if (config.pooler == width) config.pooler = 0;
+    return config;
+  }
+  config.layer_scale = true;
+  config.class_and_mean = true;
+  config.entries = Entries::ClassToken;
+  config.antialias = registers;
+  if (registers) config.registers = read.integer("num_register_tokens", 4, 0);
+  config.swiglu = read.flag("use_swiglu_ffn", false);
+  const int hidden = static_cast<int>(width * read.number("mlp_ratio", 4));
+  config.size.hidden = config.swiglu ? (hidden * 2 / 3 + 7) / 8 * 8 : hidden;
+  if (!config.swiglu) config.act = read.activation("hidden_act", "gelu");
+  return config;
+}
+
+Described described_by(const nlohmann::json& config) {
   const std::string type = config.value("model_type", "");
-  const bool dinov2 = type == "dinov2" || type == "dinov2_with_registers";
-  if (type != "vit" && !dinov2) return "";
-  if (const PictureVariant* found = described(config, dinov2)) return found->architecture;
-  fail(
-      "config.json describes a %s that is none of those known here: hidden_size, num_hidden_layers, "
-      "num_attention_heads, the MLP's size or kind, patch_size, num_register_tokens, qkv_bias, hidden_act or "
-      "pooler_act "
-      "differs",
-      dinov2 ? "DINOv2" : "ViT");
+  if (type != "vit" && type != "dinov2" && type != "dinov2_with_registers") return {};
+  return described_among<Config>(
+      variants(), config, from_transformers(config), config_of, [](const Config& known, const Config& network) {
+        return known.layer_scale == network.layer_scale && known.antialias == network.antialias;
+      });
 }
 
 }  // namespace ferry::vit

@@ -1,5 +1,8 @@
 #include "models/vision/vit/vit.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "models/blocks/attention.h"
 #include "models/blocks/mlp.h"
 #include "models/blocks/position_embedding.h"
@@ -7,6 +10,16 @@
 
 namespace ferry::vit {
 namespace {
+
+// Tokens before the patches that have entries in the table of positions.
+int placed_prefix(const Config& config) {
+  if (config.entries == Entries::All) return config.registers + (config.class_token ? 1 : 0);
+  return config.entries == Entries::ClassToken ? 1 : 0;
+}
+
+Config network_of(const PictureOptions& options) {
+  return options.config ? from_transformers(*options.config) : config_of(options.variant.architecture);
+}
 
 class Network {
  public:
@@ -17,7 +30,7 @@ class Network {
     const int width = config_.size.width;
     x = to_tokens(patch_map(x, w["patch_embed"], {.out = width, .patch = config_.patch, .bias = !config_.clip}));
     tap(x, w["patch_embed"]);
-    const int entries = config_.entries == Entries::All ? prefix() : config_.entries == Entries::ClassToken ? 1 : 0;
+    const int entries = placed_prefix(config_);
     const Tensor positions = position_table(w["pos_embed"], width, entries, grid_, config_.antialias);
     x = x + (entries > 0 ? slice(positions, 1, entries, grid_.size()) : positions);
     std::vector<Tensor> tokens;
@@ -40,8 +53,7 @@ class Network {
     x = x + scale(y, w["ls1"]);
     y = layer_norm(x, w["norm2"], epsilon_);
     const int hidden = config_.size.hidden > 0 ? config_.size.hidden : 4 * config_.size.width;
-    y = config_.swiglu ? swiglu_packed(y, w["mlp"], hidden)
-                       : mlp(y, w["mlp"], {.hidden = hidden, .act = config_.quick_gelu ? quick_gelu : gelu});
+    y = config_.swiglu ? swiglu_packed(y, w["mlp"], hidden) : mlp(y, w["mlp"], {.hidden = hidden, .act = config_.act});
     return tap(x + scale(y, w["ls2"]), w, kBlock);
   }
 
@@ -75,13 +87,14 @@ class Network {
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const PictureOptions& options) {
-  build(graph, w, options, config_of(options.variant.architecture));
+  build(graph, w, options, network_of(options));
 }
 
 void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& config) {
   const Network network(config, {options.height / config.patch, options.width / config.patch},
                         options.variant.layer_norm_eps.value_or(config.clip ? 1e-5 : 1e-6));
   w["mask_token"].discard();  // hides patches in training
+  if (config.registers == 0) w["reg_token"].discard();
   Tensor x = network.embed(picture_input(graph, options), w);
   for (int b = 0; b < config.size.depth; ++b) {
     x = network.block(x, w["blocks"][b]);
@@ -98,9 +111,24 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options, const 
     return;
   }
   if (w["pooler.dense"].has("weight"))
-    pooled = tap(tanh(linear(pooled, w["pooler.dense"], {.out = config.size.width})), w["pooler"]);
+    pooled = tap(config.pooler_act(
+                     linear(pooled, w["pooler.dense"], {.out = config.pooler > 0 ? config.pooler : config.size.width})),
+                 w["pooler"]);
   classify(pooled, w["head"], options);
   add_last_hidden_state(x, fbs::Layout::Same, options);
+}
+
+std::optional<Settings::Size> stored_size(const Weights& w, const PictureOptions& options) {
+  const Config config = network_of(options);
+  const Shape table = w["pos_embed"].stored_shape("");
+  if (table.rank != 3) return {};
+  const int places = table[1] - placed_prefix(config), patch = config.patch;
+  // A grid that is not square is known only by what says its sides.
+  if (places == (options.height / patch) * (options.width / patch))
+    return Settings::Size{options.height, options.width};
+  const int side = static_cast<int>(std::lround(std::sqrt(std::max(places, 0))));
+  if (side == 0 || side * side != places) return {};
+  return Settings::Size{side * patch, side * patch};
 }
 
 }  // namespace ferry::vit

@@ -3,6 +3,7 @@
 // read transformers' checkpoints of ViT and DINOv2 and the DINOv2 authors' own too.
 #pragma once
 
+#include "models/blocks/mlp.h"
 #include "models/vision/picture_family.h"
 
 namespace ferry::vit {
@@ -23,14 +24,19 @@ enum class Entries {
 struct Size {
   int width, depth, heads;
   int hidden = 0;  // of the MLP; 0: four times the width
+
+  bool operator==(const Size& other) const {
+    const auto wide = [](const Size& s) { return s.hidden > 0 ? s.hidden : 4 * s.width; };
+    return width == other.width && depth == other.depth && heads == other.heads && wide(*this) == wide(other);
+  }
 };
 
 struct Config {
   const char* architecture;
   int patch;  // its side in pixels
   Size size;
-  bool clip = false;  // pictures of CLIP's: normalized before the blocks, patches without bias, epsilon 1e-5
-  bool quick_gelu = false;
+  Tensor (*act)(Tensor) = gelu;  // of the MLP; SwiGLU has its own
+  bool clip = false;             // pictures of CLIP's: normalized before the blocks, patches without bias, epsilon 1e-5
   bool qkv_bias = true;
   bool layer_scale = false;
   bool swiglu = false;
@@ -40,6 +46,10 @@ struct Config {
   bool antialias = false;       // where the table of positions is resampled
   bool class_and_mean = false;  // the classifier's input: the class token and, behind it, the mean of the patches
   Pool pool = Pool::ClassToken;
+  Tensor (*pooler_act)(Tensor) = tanh;  // of transformers' pooler, which the checkpoint may have
+  int pooler = 0;                       // its channels; 0: the width
+
+  bool operator==(const Config&) const = default;
 };
 const Config& config_of(const std::string& architecture);
 
@@ -48,6 +58,10 @@ std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const PictureOptions& options);
 // The same of any configuration.
 void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
-std::string architecture_of(const nlohmann::json& config);
+Described described_by(const nlohmann::json& config);
+// The network of a transformers config.json.
+Config from_transformers(const nlohmann::json& config);
+// The picture that the table of positions covers.
+std::optional<Settings::Size> stored_size(const Weights& weights, const PictureOptions& options);
 
 }  // namespace ferry::vit

@@ -1,0 +1,55 @@
+#include "converter/provenance.h"
+
+#include <ferry/ferry.h>
+
+#include <algorithm>
+
+namespace ferry {
+namespace {
+
+constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict";
+
+// "--name value", or "--name" alone.
+std::string to_text(const Setting& setting) {
+  return "--" + setting.name + (setting.value.empty() ? "" : " " + setting.value);
+}
+
+Setting from_text(const std::string& text) {
+  const size_t space = std::min(text.find(' '), text.size());
+  if (!text.starts_with("--")) fail("the blob's provenance has the option '%s', which is none", text.c_str());
+  return {text.substr(2, space - 2), text.substr(std::min(space + 1, text.size()))};
+}
+
+}  // namespace
+
+void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) {
+  Settings given = options.settings;
+  if (options.keep_taps) given.set(kKeepTaps);
+  if (!options.labels.empty()) given.set(kLabels);
+  if (options.weights != "f32") given.set(kStorage, options.weights);
+  provenance->options.clear();
+  for (const Setting& setting : given.all()) provenance->options.push_back(to_text(setting));
+  provenance->state_dict = options.state_dict;
+  if (!options.source.empty()) provenance->source = options.source;
+  provenance->converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) +
+                          "." + std::to_string(FERRY_VERSION_PATCH);
+}
+
+ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
+  ConvertOptions out;
+  out.model = provenance.framework + "/" + provenance.variant;
+  out.state_dict = provenance.state_dict;
+  for (const std::string& text : provenance.options) {
+    const Setting setting = from_text(text);
+    if (setting.name == kKeepTaps) {
+      out.keep_taps = true;
+    } else if (setting.name == kStateDict) {
+      out.state_dict = setting.value;  // as blobs of 0.1 have it
+    } else if (setting.name != kLabels && setting.name != kStorage) {
+      out.settings.add(setting.name, setting.value);
+    }
+  }
+  return out;
+}
+
+}  // namespace ferry
