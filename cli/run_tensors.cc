@@ -66,8 +66,8 @@ void write_input(const RunOptions& o, const SessionHandle& session, size_t index
   std::vector<int32_t> values;
   for (const double value : given.to_doubles()) {
     if (value != std::trunc(value) || std::fabs(value) >= 0x1p31)
-      fail("%s: input '%s' has an element of %g, the model takes integers of 32 bits", o.tensors.c_str(),
-           input.name, value);
+      fail("%s: input '%s' has an element of %g, the model takes integers of 32 bits", o.tensors.c_str(), input.name,
+           value);
     values.push_back(static_cast<int32_t>(value));
   }
   check(ferry_tensor_write_source_int32(&input, values.data(), values.size()));

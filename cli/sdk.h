@@ -46,8 +46,8 @@ struct BackendOptions {
 
 enum class Tuning { No, Yes };
 void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning);
-// `options` point into `given` afterwards. Throws Error on words that are no backend or precision, and on what does not go
-// together.
+// `options` point into `given` afterwards. Throws Error on words that are no backend or precision, and on what does not
+// go together.
 void set_backend(const BackendOptions& given, ferry_session_options* options);
 
 ferry_report report_of(const SessionHandle& session);

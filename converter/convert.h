@@ -29,16 +29,16 @@ struct ConvertOptions {
       model;  // variant: "resnet50", "resnet50.a1_in1k", "timm/resnet50.a1_in1k"; empty: found by config.json or keys
   std::filesystem::path output;
   // What the network's family understands (Family::settings()); of an ONNX file
-  //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or "input:0";
-  //   "no-recognise": a recogniser to leave out, "gelu" or "all".
+  //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or
+  //   "input:0"; "no-recognise": a recogniser to leave out, "gelu" or "all".
   Settings settings;
   std::string weights = "f32";   // storage of weights: "f32", "f16", "i8", "i4"
   bool keep_taps = false;        // every tap survives, at the price of fusion
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own
   Certify certify;               // makes the blob's certificate (converter/pack/pack.h); absent: it gets none
-  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying") and how much of
-  // the whole lies behind, 0..1.
+  // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying") and how much
+  // of the whole lies behind, 0..1.
   std::function<void(std::string_view step, double fraction)> progress;
 };
 

@@ -8,8 +8,8 @@ namespace ferry {
 // Into provenance: this library, where the checkpoint is from, and all of the options that change the blob.
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance);
 
-// The way back: the same model, dictionary and settings. What lies around the network is left out (class names, storage of
-// weights), and so are paths.
+// The way back: the same model, dictionary and settings. What lies around the network is left out (class names, storage
+// of weights), and so are paths.
 ConvertOptions read_options(const fbs::ProvenanceT& provenance);
 
 }  // namespace ferry

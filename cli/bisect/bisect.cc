@@ -94,8 +94,8 @@ class Bisector {
     fail("the blob has no tensor '%s'", row.name.c_str());
   }
 
-  // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and compares
-  // each in its turn with the oracle.
+  // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and
+  // compares each in its turn with the oracle.
   void look_into(int bad, const std::set<int>& good) {
     Values given;
     for (int tensor : good) given[tensor];
@@ -140,7 +140,8 @@ class Bisector {
     }
   }
 
-  // Is the result of `op` what the oracle makes of the same inputs, with the blob's parameters and with the checkpoint's?
+  // Is the result of `op` what the oracle makes of the same inputs, with the blob's parameters and with the
+  // checkpoint's?
   void judge(const Source& source, const fbs::OperatorT& op) {
     const int output = op.outputs.front();
     const Piece own = cut(source, output, values_);

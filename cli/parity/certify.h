@@ -13,8 +13,8 @@ namespace ferry::parity {
 
 inline constexpr size_t kMaxCertificateBytes = 64 << 10;
 
-// A certificate from `fixture` for the blob. Runs it on the CPU; throws Error where it is out of the fixture's bounds, and
-// where the fixture's input neither follows from its seed nor is small.
+// A certificate from `fixture` for the blob. Runs it on the CPU; throws Error where it is out of the fixture's bounds,
+// and where the fixture's input neither follows from its seed nor is small.
 std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& blob, const Fixture& fixture);
 
 }  // namespace ferry::parity

@@ -54,8 +54,9 @@ class Checkpoint {
 std::string choose_checkpoint(const std::vector<std::string>& files, const std::string& where);
 
 // Opens a safetensors file or one that torch.save wrote, either of them sharded by its `*.index.json`, a TensorFlow.js
-// layers model by its `model.json`, or a folder's (choose_checkpoint). The format is found by content. `state_dict`: which of a PyTorch file's dictionaries
-// ("model_ema"); empty: as state_dict.h chooses. Throws Error with a sentence that names the file and the tensor.
+// layers model by its `model.json`, or a folder's (choose_checkpoint). The format is found by content. `state_dict`:
+// which of a PyTorch file's dictionaries ("model_ema"); empty: as state_dict.h chooses. Throws Error with a sentence
+// that names the file and the tensor.
 std::shared_ptr<const Checkpoint> open_checkpoint(const std::filesystem::path& path,
                                                   const std::string& state_dict = "");
 

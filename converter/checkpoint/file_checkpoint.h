@@ -26,7 +26,8 @@ class FileCheckpoint : public Checkpoint {
   const std::filesystem::path& path() const override { return files_.front()->path(); }
   void forget(std::span<const std::byte> bytes) const override;
 
-  // Buffers for tensors that cannot point into a map (dequantised, with strides of their own, or spread over two files).
+  // Buffers for tensors that cannot point into a map (dequantised, with strides of their own, or spread over two
+  // files).
   std::deque<std::vector<std::byte>> owned;
 
  private:

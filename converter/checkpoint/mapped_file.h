@@ -10,7 +10,8 @@ namespace ferry {
 
 class MappedFile {
  public:
-  // Throws Error where the file cannot be opened or mapped, or is not a regular file. An empty file maps to an empty span.
+  // Throws Error where the file cannot be opened or mapped, or is not a regular file. An empty file maps to an empty
+  // span.
   static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

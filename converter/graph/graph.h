@@ -35,9 +35,9 @@ struct State {
   uint32_t index = 0;  // in the graph's states
 };
 
-// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector), or how to compute them when they are
-// asked for: a graph need not hold what follows from its checkpoint. During conversion constants may be Float64, so that
-// folding is exact; packing narrows them to what --weights asks for.
+// A constant's bytes and whatever keeps them alive (a mapped checkpoint or a vector), or how to compute them when they
+// are asked for: a graph need not hold what follows from its checkpoint. During conversion constants may be Float64, so
+// that folding is exact; packing narrows them to what --weights asks for.
 struct Constant {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
@@ -86,8 +86,8 @@ class Graph {
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<float> values);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<int32_t> values);
 
-  // Appends an operator whose output's shape and type follow from its rules (sdk/operators/shape_rules.h, type_rules.h);
-  // throws Error, naming the operator, where the inputs do not fit.
+  // Appends an operator whose output's shape and type follow from its rules (sdk/operators/shape_rules.h,
+  // type_rules.h); throws Error, naming the operator, where the inputs do not fit.
   template <typename Params>  // fbs::Conv2dT, fbs::UnaryT...
   Tensor add_op(const std::string& name, Params params, const std::vector<Tensor>& inputs) {
     return add_op_with_outputs(name, std::move(params), inputs, 1).front();
@@ -104,8 +104,8 @@ class Graph {
   }
 
   // Another graph for the same blob, finished like this one (passes and all): it becomes one of table.graphs. Constants
-  // that are the same memory are one, and states of one name; throws Error where those differ. What belongs to the whole
-  // blob, the provenance and the tokenizer, is this graph's.
+  // that are the same memory are one, and states of one name; throws Error where those differ. What belongs to the
+  // whole blob, the provenance and the tokenizer, is this graph's.
   void add_graph(Graph&& other);
 
   // For passes: an activation whose producer is gone becomes a constant.

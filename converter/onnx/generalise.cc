@@ -165,8 +165,8 @@ int32_t Generaliser::scale_of(const fbs::OperatorT& op, int dim, const Graph& ot
   return scale;
 }
 
-// A value that is there before operator `i` and has dimensions as large as these of `tensor`, in every graph. Inputs come
-// first, which are held anyway, then what is nearest.
+// A value that is there before operator `i` and has dimensions as large as these of `tensor`, in every graph. Inputs
+// come first, which are held anyway, then what is nearest.
 std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor, const std::vector<int>& dims,
                                                             const Graph& other) const {
   const auto has = [&](int value, int d, int wanted) {
@@ -192,7 +192,8 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor
   return {};
 }
 
-// Sizes of operator `i`, which has them for the graph, are written so that they hold for `other`, too, where that can be.
+// Sizes of operator `i`, which has them for the graph, are written so that they hold for `other`, too, where that can
+// be.
 void Generaliser::open_sizes(size_t i, const Graph& other) {
   fbs::OperatorT& op = *graph_.table.operators[i];
   const int output = op.outputs.front();

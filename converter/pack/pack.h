@@ -24,11 +24,11 @@ struct PackOptions {
   bool half_tables = false;
 };
 
-// Writes header, flatbuffer and segments (docs/format.md), one constant after the other: memory holds the one that is being
-// written. Float64 constants become Float32; unused constants and tensors must be gone already
-// (passes/remove_dead_code.cc). The blob passes ferry::verify(): throws Error where it does not, where a finite number is
-// beyond the type that it is to be stored in, and where the file cannot be written; none is left behind then. Gives the
-// blob's size.
+// Writes header, flatbuffer and segments (docs/format.md), one constant after the other: memory holds the one that is
+// being written. Float64 constants become Float32; unused constants and tensors must be gone already
+// (passes/remove_dead_code.cc). The blob passes ferry::verify(): throws Error where it does not, where a finite number
+// is beyond the type that it is to be stored in, and where the file cannot be written; none is left behind then. Gives
+// the blob's size.
 //
 // `certify` makes the certificate that the blob is to have, of the blob without one that lies at `blob`.
 using Certify = std::function<std::unique_ptr<fbs::CertificateT>(const std::filesystem::path& blob)>;

@@ -12,7 +12,8 @@ bool needs_version_2(const fbs::OperatorT& op) {
 
 bool needs_version_2(const fbs::GraphT& graph) {
   return !graph.graphs.empty() || !graph.states.empty() ||
-         std::any_of(graph.tensors.begin(), graph.tensors.end(), [](const auto& t) { return t->quantization != nullptr; }) ||
+         std::any_of(graph.tensors.begin(), graph.tensors.end(),
+                     [](const auto& t) { return t->quantization != nullptr; }) ||
          std::any_of(graph.inputs.begin(), graph.inputs.end(), [](const auto& port) { return !port->bound.empty(); }) ||
          std::any_of(graph.operators.begin(), graph.operators.end(),
                      [](const auto& op) { return needs_version_2(*op); });

@@ -7,8 +7,8 @@
 
 namespace ferry {
 
-// The lowest that covers what the graph, and the graphs in it, use (docs/format.md, "Versions"): blobs without what came
-// later go on opening in older libraries.
+// The lowest that covers what the graph, and the graphs in it, use (docs/format.md, "Versions"): blobs without what
+// came later go on opening in older libraries.
 uint32_t format_version(const fbs::GraphT& graph);
 
 }  // namespace ferry

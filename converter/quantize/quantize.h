@@ -21,8 +21,8 @@ enum class WeightBits { Eight, Four };
 // Quantises the weights of linears and of pointwise convolutions that nothing else reads. These stay as they are:
 // - small ones, of less than 4096 numbers or of rows of less than 32: there is nothing to gain;
 // - other convolutions.
-// With four bits, these get eight: weights whose rows are no multiple of kInt4Block, and the last ones of the graph, whose
-// result no other weight is multiplied with: their error goes straight into the answer.
+// With four bits, these get eight: weights whose rows are no multiple of kInt4Block, and the last ones of the graph,
+// whose result no other weight is multiplied with: their error goes straight into the answer.
 // Throws Error where a weight is not finite.
 void quantize_weights(Graph& graph, WeightBits bits);
 

@@ -1,4 +1,5 @@
-// The oracle applied to a whole graph: tests of passes compare before and after, and a wrong tap can be bisected with it.
+// The oracle applied to a whole graph: tests of passes compare before and after, and a wrong tap can be bisected with
+// it.
 #pragma once
 
 #include <map>

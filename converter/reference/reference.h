@@ -1,4 +1,5 @@
-// The oracle: every operator computed plainly, in double. It folds constants, and op tests compare every backend with it.
+// The oracle: every operator computed plainly, in double. It folds constants, and op tests compare every backend with
+// it.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
-// Families of networks for pictures: how one of them is configured from what was published, what lies beside the checkpoint
-// and what was asked for; the recipes before it and after it, and its labels. What a family has to give is a row of
-// functions (PictureNetworks).
+// Families of networks for pictures: how one of them is configured from what was published, what lies beside the
+// checkpoint and what was asked for; the recipes before it and after it, and its labels. What a family has to give is a
+// row of functions (PictureNetworks).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -36,8 +36,8 @@ struct PictureOptions {
   const nlohmann::json* config = nullptr;
 };
 
-// A row for a network that a config.json of transformers' describes: its own, or where nobody published it, the one that
-// is most like it, for its pictures. Null: no network of this family.
+// A row for a network that a config.json of transformers' describes: its own, or where nobody published it, the one
+// that is most like it, for its pictures. Null: no network of this family.
 struct Described {
   const PictureVariant* row = nullptr;
   bool published = false;
@@ -51,8 +51,8 @@ struct PictureNetworks {
   // Input, network, outputs and taps. A family that is not a classifier of pictures also sets the graph's preprocess
   // and postprocess; otherwise they follow from the variant.
   void (*build)(Graph& graph, const Weights& weights, const PictureOptions& options);
-  // Of a transformers config.json. May be null. Throws Error for one of this family's model types that says what `build`
-  // does not build.
+  // Of a transformers config.json. May be null. Throws Error for one of this family's model types that says what
+  // `build` does not build.
   Described (*described_by)(const nlohmann::json& config) = nullptr;
   // The size of picture that the checkpoint's table of positions was made for; absent: there is none that tells. May be
   // null.
@@ -66,9 +66,9 @@ class PictureFamily final : public Family {
   const char* name() const override { return networks_.name; }
   std::vector<const Variant*> variants() const override;
   std::span<const Naming> namings() const override { return networks_.namings(); }
-  // "num-classes" (0: features only, output "pooled"), "in-chans" (1..64; the first convolution is adapted by timm's rule),
-  // "input-size", "features" (these maps of the pyramid are the outputs, "feat/0", and nothing else), "unit-length" (an
-  // embedding's recipe divides it by its Euclidean length).
+  // "num-classes" (0: features only, output "pooled"), "in-chans" (1..64; the first convolution is adapted by timm's
+  // rule), "input-size", "features" (these maps of the pyramid are the outputs, "feat/0", and nothing else),
+  // "unit-length" (an embedding's recipe divides it by its Euclidean length).
   std::span<const std::string_view> settings() const override;
   Description describe(const Variant& variant) const override;
   const Variant* described_by(const nlohmann::json& config) const override;

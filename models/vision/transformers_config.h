@@ -3,8 +3,8 @@
 //     {"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 768, "image_size": 224,
 //      "layer_norm_eps": 1e-12, "id2label": {"0": "tench", ...}}
 //
-// A family builds its network from the sizes in it, whatever they are (PictureNetworks::described_by, ConfigReader); the
-// rest is here.
+// A family builds its network from the sizes in it, whatever they are (PictureNetworks::described_by, ConfigReader);
+// the rest is here.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -54,8 +54,8 @@ std::vector<std::string> transformers_labels(const nlohmann::json& config);
 // The input's height as the config says; 0 where it does not.
 int transformers_height(const nlohmann::json& config);
 
-// Among `rows`, the published network that `network` is, trained for the config's size of picture if one was; where there
-// is none, the first one that is `like` it. `config_of`: the network of an architecture.
+// Among `rows`, the published network that `network` is, trained for the config's size of picture if one was; where
+// there is none, the first one that is `like` it. `config_of`: the network of an architecture.
 template <typename Config>
 Described described_among(std::span<const PictureVariant> rows, const nlohmann::json& config, const Config& network,
                           const Config& (*config_of)(const std::string&), bool (*like)(const Config&, const Config&)) {

@@ -45,8 +45,8 @@ ferry_status report(const Status& status);
 // A port of `model` as the outside sees it.
 ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& shape, void* data);
 
-// Fills a struct that begins with its caller's struct_size: what a newer one has beyond `value` becomes zero, what an older
-// one lacks is left out. `first` is the size that the struct had in the first version.
+// Fills a struct that begins with its caller's struct_size: what a newer one has beyond `value` becomes zero, what an
+// older one lacks is left out. `first` is the size that the struct had in the first version.
 template <typename T>
 Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
   const size_t size = out->struct_size;

@@ -1,6 +1,6 @@
-// softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys; the
-// softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax). Keys that no
-// query of these sees are not looked at.
+// softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys;
+// the softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax). Keys
+// that no query of these sees are not looked at.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -24,8 +24,8 @@ constexpr size_t kFewQueries = 8;           // of all heads that share keys
 constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
 constexpr size_t kParts = 16;  // of a row of scores: partial sums, so that additions do not wait for each other
 
-// y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows. Where
-// keep is 0, y is not read. Of a, rows up to a multiple of 2 * kTileRows are read.
+// y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows.
+// Where keep is 0, y is not read. Of a, rows up to a multiple of 2 * kTileRows are read.
 struct Product {
   const float* const* a;
   const float* b;
@@ -134,8 +134,8 @@ template <typename Join>
   return all[0];
 }
 
-// e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times most
-// numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
+// e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times
+// most numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
 constexpr float kMinimum = -69.0f;
 [[gnu::always_inline]] inline float exponential(float x) {
   constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits

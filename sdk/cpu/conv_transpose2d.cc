@@ -80,8 +80,8 @@ class ConvTranspose2d : public Op {
   PackedXnn xnn_;
 };
 
-// Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are then
-// laid where they belong.
+// Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are
+// then laid where they belong.
 // The product's weights: [KH*KW*O,I].
 class WindowWeights : public WeightSource {
  public:

@@ -42,8 +42,8 @@ struct FreeArena {
 };
 using Arena = std::unique_ptr<std::byte, FreeArena>;
 
-// Null where there is no memory. In huge pages where the system has them: the first run meets each page anew, and a small one
-// costs it a microsecond or more.
+// Null where there is no memory. In huge pages where the system has them: the first run meets each page anew, and a
+// small one costs it a microsecond or more.
 Arena allocate_arena(uint64_t bytes) {
   constexpr size_t kHugePage = 2 << 20;
   const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;

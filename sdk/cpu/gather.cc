@@ -11,8 +11,8 @@
 namespace ferry::cpu {
 namespace {
 
-// Where each piece of x lies that the indices name. All kinds of gather are one walk: piece i begins at the place that its
-// own number says (walk_) plus, for each of the indices of its tuple, that index times a stride.
+// Where each piece of x lies that the indices name. All kinds of gather are one walk: piece i begins at the place that
+// its own number says (walk_) plus, for each of the indices of its tuple, that index times a stride.
 class Places {
  public:
   Places(fbs::GatherKind kind, int axis) : kind_(kind), axis_(axis) {}

@@ -150,8 +150,8 @@ class GemmAvx512 : public Op {
   size_t x_stride() const { return gemm_.groups * gemm_.inputs; }
   size_t y_stride() const { return gemm_.groups * gemm_.outputs; }
 
-  // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are multiplied
-  // in turns, which add to the outputs.
+  // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are
+  // multiplied in turns, which add to the outputs.
   void multiply(size_t group, size_t panel, const float* x, float* y, size_t rows, size_t from, size_t to) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const float* packed = packed_ + group * group_size();

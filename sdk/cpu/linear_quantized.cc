@@ -11,8 +11,8 @@
 namespace ferry::cpu {
 namespace {
 
-// Steps and zero points that kernels read past the last row's. XNNPACK promises to read XNN_EXTRA_QUANTIZATION_PARAMS and
-// fills in as many, but has kernels of 14 rows, of which all but one may lie past the last; none has more than 32.
+// Steps and zero points that kernels read past the last row's. XNNPACK promises to read XNN_EXTRA_QUANTIZATION_PARAMS
+// and fills in as many, but has kernels of 14 rows, of which all but one may lie past the last; none has more than 32.
 constexpr size_t kExtraRows = 32;
 
 size_t aligned(size_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }

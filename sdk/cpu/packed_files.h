@@ -15,8 +15,8 @@ class PackedFiles {
 
   // Before operators are lowered: attaches what there is to the model's store.
   void open();
-  // After they are lowered: writes what had to be packed to the cache folder. True where that is done: operators that are
-  // lowered anew read the file, and hold nothing on the heap.
+  // After they are lowered: writes what had to be packed to the cache folder. True where that is done: operators that
+  // are lowered anew read the file, and hold nothing on the heap.
   bool save();
   // What did not go as planned; none of it keeps a session from working.
   const std::vector<std::string>& notes() const { return notes_; }

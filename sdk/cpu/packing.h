@@ -14,8 +14,8 @@
 
 namespace ferry::cpu {
 
-// Stands for a layout and all else that packed bytes depend on besides the constants: their types and shapes, tiles, what
-// is made of them first. Whoever changes what a layout's bytes are gives it another version.
+// Stands for a layout and all else that packed bytes depend on besides the constants: their types and shapes, tiles,
+// what is made of them first. Whoever changes what a layout's bytes are gives it another version.
 class PackingId {
  public:
   PackingId(std::string_view layout, uint32_t version);
@@ -32,8 +32,8 @@ struct FloatConstant {
   std::vector<float> storage;
 };
 
-// An operator's constant weight and bias, its inputs 1 and 2, on their way into the store. Nothing of them is read before
-// something is packed.
+// An operator's constant weight and bias, its inputs 1 and 2, on their way into the store. Nothing of them is read
+// before something is packed.
 class WeightSource {
  public:
   WeightSource(const Model& model, const fbs::Operator& op) : model_(model), op_(op) {}
@@ -41,8 +41,8 @@ class WeightSource {
   WeightSource(const WeightSource&) = delete;
   WeightSource& operator=(const WeightSource&) = delete;
 
-  // As the lowering wants them packed: [outputs..., inputs...] and [outputs...], in float32 unless a lowering's own source
-  // says otherwise. The bias is null where the operator has none.
+  // As the lowering wants them packed: [outputs..., inputs...] and [outputs...], in float32 unless a lowering's own
+  // source says otherwise. The bias is null where the operator has none.
   virtual Status load(const void** weight, const float** bias);
 
   // The store's bytes of `part` of a packing, which pack(std::byte*) makes where there are none.

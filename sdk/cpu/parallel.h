@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 
-// Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline has
-// vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them.
+// Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
+// has vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them.
 #if !FERRY_HOT
 #elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__)
 #define FERRY_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
@@ -27,8 +27,8 @@ namespace ferry::cpu {
 // Elements that one task should handle, so that handing it out costs little beside it.
 inline constexpr size_t kGrain = 8192;
 
-// body(begin, end) over all of [0, count) in ranges of `tile`, the same ones for every pool: results cannot depend on the
-// number of threads.
+// body(begin, end) over all of [0, count) in ranges of `tile`, the same ones for every pool: results cannot depend on
+// the number of threads.
 template <typename Body>
 void parallel_for(pthreadpool_t pool, size_t count, size_t tile, const Body& body) {
   pthreadpool_parallelize_1d_tile_1d(

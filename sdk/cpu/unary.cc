@@ -56,8 +56,8 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
 }
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
-// To 2^-27: a division takes longer than all the rest of a function, an estimate of the reciprocal to 2^-14 and a step of
-// Newton's do not.
+// To 2^-27: a division takes longer than all the rest of a function, an estimate of the reciprocal to 2^-14 and a step
+// of Newton's do not.
 [[gnu::target("avx512f"), gnu::always_inline]] inline __m512 divide(__m512 a, __m512 b) {
   const __m512 estimate = _mm512_maskz_rcp14_ps(0xffff, b);
   return a * (estimate + estimate * (1.0f - b * estimate));
@@ -65,7 +65,8 @@ FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
 
 constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
 
-// a / (1 + e^-x) to 4e-7 of the result; below -87 as there. The polynomial is e^r's best of degree 5 by relative error (9e-8).
+// a / (1 + e^-x) to 4e-7 of the result; below -87 as there. The polynomial is e^r's best of degree 5 by relative error
+// (9e-8).
 [[gnu::target("avx512f"), gnu::always_inline]] inline __m512 times_sigmoid(__m512 a, __m512 x) {
   constexpr float kRound = 0x1.8p23f;
   const __m512 within = _mm512_maskz_min_ps(kAll, __m512{} + 87.0f, _mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x));
@@ -91,8 +92,8 @@ struct GeluTanh {  // as gelu_tanh()
   }
 };
 
-// x / 2 * (1 + erf(x / sqrt(2))), where erf is x times a quotient of polynomials in x^2 (their best to 3e-8) up to 5.7 and
-// 1 from there.
+// x / 2 * (1 + erf(x / sqrt(2))), where erf is x times a quotient of polynomials in x^2 (their best to 3e-8) up to 5.7
+// and 1 from there.
 struct Gelu {
   [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
     const __m512 one = __m512{} + 1.0f, maximum = __m512{} + 5.7f;

@@ -46,8 +46,8 @@ struct Transform<2> {
   }
 };
 
-// Toom-Cook for points 0, a, -a, b, -b and infinity. With a = 5/8 and b = 3/2 (as in oneDNN) errors are a third of those
-// of the paper's 1 and 2; every constant is exact.
+// Toom-Cook for points 0, a, -a, b, -b and infinity. With a = 5/8 and b = 3/2 (as in oneDNN) errors are a third of
+// those of the paper's 1 and 2; every constant is exact.
 template <>
 struct Transform<4> {
   static constexpr float a = 0.625f, b = 1.5f, a2 = a * a, b2 = b * b;

@@ -5,8 +5,8 @@
 namespace ferry::cpu {
 namespace {
 
-// XNNPACK knows packed weights by an "offset" that it turns into an address at every reshape and setup. Ours is the address
-// itself: entries may lie anywhere.
+// XNNPACK knows packed weights by an "offset" that it turns into an address at every reshape and setup. Ours is the
+// address itself: entries may lie anywhere.
 constexpr size_t kNotFound = SIZE_MAX;
 
 // Where constants are that nobody reads.
@@ -26,8 +26,8 @@ struct Visit {
   Memory scratch;               // Use: what XNNPACK packs all the same
 };
 
-// A provider outlives the operators that were created with it, which ask it for addresses: there is one for all, and what
-// differs between creations is the thread's.
+// A provider outlives the operators that were created with it, which ask it for addresses: there is one for all, and
+// what differs between creations is the thread's.
 thread_local Visit* visit = nullptr;
 
 size_t look_up(void*, const xnn_weights_cache_look_up_key*) {

@@ -32,8 +32,8 @@ bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
 }
 
-// Has the GPU an operator of that table and kind? It holds no integers. What jumps (Floor, Sign...) it leaves to the CPU,
-// because a known answer says nothing beside a jump; sines are inexact by Vulkan's own rules.
+// Has the GPU an operator of that table and kind? It holds no integers. What jumps (Floor, Sign...) it leaves to the
+// CPU, because a known answer says nothing beside a jump; sines are inexact by Vulkan's own rules.
 Status serves(const Model& model, const fbs::Operator& op) {
   const char* name = op_name(op.params_type());
   const auto set = [&](int tensor) { return set_of(type_of(model.tensor(tensor))); };

@@ -90,7 +90,7 @@ struct Step {
   std::vector<int> reusable;   // those whose memory the output may take over
   int output = -1;
   std::vector<int> further_outputs;  // of an operator on the CPU that has several
-  bool view = false;  // the output is inputs[0] under another shape; no dispatches
+  bool view = false;                 // the output is inputs[0] under another shape; no dispatches
   bool on_gpu = true;
   std::string reason;      // why it is on the CPU
   int alternative = 0;     // which of the operator's alternatives was taken

@@ -18,8 +18,8 @@ namespace ferry {
 
 class Session {
  public:
-  // Where options.backend is the GPU and that cannot be used, the session is made for the CPU: gpu_status() says why. With
-  // options.gpu_required it fails with that status instead.
+  // Where options.backend is the GPU and that cannot be used, the session is made for the CPU: gpu_status() says why.
+  // With options.gpu_required it fails with that status instead.
   static Status create(std::shared_ptr<const Model> model, const SessionOptions& options,
                        std::unique_ptr<Session>* out);
 
@@ -28,20 +28,22 @@ class Session {
   // Where it names a state; null otherwise.
   const std::shared_ptr<States>& states() const { return options_.states; }
 
-  // Takes another shape for graph input `input`. The other inputs keep their contents. On failure everything stays as it
-  // was: shapes, addresses, contents. Within the inputs' bounds nothing is planned anew nor allocated, on the CPU. A GPU
-  // that cannot follow is left for the CPU, unless it is required.
+  // Takes another shape for graph input `input`. The other inputs keep their contents. On failure everything stays as
+  // it was: shapes, addresses, contents. Within the inputs' bounds nothing is planned anew nor allocated, on the CPU. A
+  // GPU that cannot follow is left for the CPU, unless it is required.
   Status resize(size_t input, const Shape& shape);
   // The same for all graph inputs at once: one shape each, in their order.
   Status resize(std::span<const Shape> shapes);
   // The inputs' present shapes in memory of the session's own, for a caller that changes some and calls resize().
   std::span<Shape> input_shapes();
-  // Makes room for these shapes of all graph inputs, so that resize() up to them allocates nothing. The present shapes stay.
+  // Makes room for these shapes of all graph inputs, so that resize() up to them allocates nothing. The present shapes
+  // stay.
   Status reserve(std::span<const Shape> shapes);
 
-  // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by an
-  // engine of the CPU, made there and then, which serves all later runs; and where a state outgrows its memory. States
-  // hold what was appended only if the run ends well. FERRY_CANCELLED: cancel() was called meanwhile. FERRY_STATE_FULL.
+  // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by
+  // an engine of the CPU, made there and then, which serves all later runs; and where a state outgrows its memory.
+  // States hold what was appended only if the run ends well. FERRY_CANCELLED: cancel() was called meanwhile.
+  // FERRY_STATE_FULL.
   Status run();
   // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
   void cancel();

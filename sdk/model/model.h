@@ -43,7 +43,7 @@ inline constexpr uint32_t kMaxInputs = 1 << 20;  // of all operators together
 inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of each, in a graph
 inline constexpr uint32_t kMaxGraphs = 1024;
 inline constexpr uint32_t kMaxStates = 1 << 16;
-inline constexpr uint32_t kMaxNameBytes = 512;   // of a port
+inline constexpr uint32_t kMaxNameBytes = 512;  // of a port
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 class Mapping;      // sdk/model/mapping.h
@@ -53,12 +53,12 @@ class PackedStore;  // sdk/model/packed_store.h
 //
 // What a verified graph guarantees, so that its readers need not ask (docs/format.md, "Verification"):
 // - tensors(), operators(), inputs() and outputs() are present and not empty, and so are the root's buffers(); taps(),
-//   labels(), preprocess(), postprocess() and provenance() may be null. Ports have names, and so have states; other names
-//   may be null: read them with text().
+//   labels(), preprocess(), postprocess() and provenance() may be null. Ports have names, and so have states; other
+//   names may be null: read them with text().
 // - every operator has params() of a known type, one or more inputs() and as many outputs() as traits() allows; every
 //   index is in range; a value is produced once, before its use; weights and biases of conv2d, conv_transpose2d and
-//   linear are constants; infer_shapes() gives the declared shapes, and shapes at the inputs' bounds, too; infer_types() takes
-//   the types. What a quantised constant's scale names is a constant of its shape.
+//   linear are constants; infer_shapes() gives the declared shapes, and shapes at the inputs' bounds, too;
+//   infer_types() takes the types. What a quantised constant's scale names is a constant of its shape.
 class Model {
  public:
   // The blob's first graph.

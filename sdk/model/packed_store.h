@@ -20,8 +20,8 @@ namespace ferry {
 
 class PackedFile;
 
-// What an entry was made of, and how. Places in the blob, not operators: whoever packs the same constants in the same way
-// shares them.
+// What an entry was made of, and how. Places in the blob, not operators: whoever packs the same constants in the same
+// way shares them.
 struct PackedKey {
   uint32_t weight = 0, bias = 0;  // buffers of the graph; 0: none
   uint64_t packing = 0;           // stands for the layout and all else that the bytes depend on
@@ -51,9 +51,9 @@ class PackedStore {
   // Of them, those that lie on the heap.
   uint64_t heap_bytes() const;
 
-  // The entry of `size` bytes under that key. Where there is none, pack(std::byte*) fills all of its memory and returns a
-  // Status; one thread packs at a time, others wait. An entry of another size is none: a key is a hash, and a hostile blob
-  // may contrive two layouts with the same one.
+  // The entry of `size` bytes under that key. Where there is none, pack(std::byte*) fills all of its memory and returns
+  // a Status; one thread packs at a time, others wait. An entry of another size is none: a key is a hash, and a hostile
+  // blob may contrive two layouts with the same one.
   template <typename Pack>
   Status get(const PackedKey& key, size_t size, Pack pack, PackedBytes* out) {
     const auto call = [](void* context, std::byte* to) { return (*static_cast<Pack*>(context))(to); };

@@ -6,8 +6,8 @@
 
 namespace ferry {
 
-// A type that this version knows, where a blob may have it. `index` is for the message; the tensor's rank and dimensions
-// have been checked.
+// A type that this version knows, where a blob may have it. `index` is for the message; the tensor's rank and
+// dimensions have been checked.
 Status verify_dtype(const fbs::Tensor& tensor, uint32_t index);
 
 // The scales of quantised constants. Shapes and segments of all of the graph's tensors have been checked.

@@ -1,6 +1,8 @@
-// One start of an app, for tests/bench/cold_start: a process that opens a blob, makes a session, and has its first result.
+// One start of an app, for tests/bench/cold_start: a process that opens a blob, makes a session, and has its first
+// result.
 //   cold_start MODEL THREADS RUNS CACHE_DIR|-
-// Prints one JSON line; times are CLOCK_MONOTONIC's, so that whoever started the process can tell how long ago that was.
+// Prints one JSON line; times are CLOCK_MONOTONIC's, so that whoever started the process can tell how long ago that
+// was.
 #include <ferry/ferry.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Tiny networks that a script had PyTorch compute: their parameters, by the script's formula, and how to run the graph that
-// a family builds of them.
+// Tiny networks that a script had PyTorch compute: their parameters, by the script's formula, and how to run the graph
+// that a family builds of them.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Families of transformers' with sizes that nobody published, against PyTorch: the network follows the config.json beside
-// the checkpoint.
+// Families of transformers' with sizes that nobody published, against PyTorch: the network follows the config.json
+// beside the checkpoint.
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"

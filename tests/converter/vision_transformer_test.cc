@@ -65,7 +65,8 @@ TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(VisionTransformer, VisionTransformerOptions, ::testing::ValuesIn(kCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
-// ---- DINOv2 as transformers and its authors store it ------------------------------------------------------------------
+// ---- DINOv2 as transformers and its authors store it
+// ------------------------------------------------------------------
 
 const TorchCase& giant() {
   return *std::find_if(std::begin(kCases), std::end(kCases),
@@ -191,7 +192,8 @@ TEST(OwnDinov2, ClassifiesByClassTokenAndMeanOfThePatches) {
   expect_near(run_giant(file, own_giant(), "transformers", {}), expected);
 }
 
-// ---- transformers' ViT ------------------------------------------------------------------------------------------------
+// ---- transformers' ViT
+// ------------------------------------------------------------------------------------------------
 
 TEST(TransformersViT, PoolsAsViTModelDoesWhereTheCheckpointHasAPooler) {
   const auto file = std::make_shared<MemoryCheckpoint>();

@@ -112,8 +112,8 @@ TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], i % 8 < 4 ? 18.0f : 54.0f) << i;
 }
 
-// Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with them,
-// in gemm_avx512.cc, depthwise_avx512.cc or winograd.cc, and then the hash here.
+// Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with
+// them, in gemm_avx512.cc, depthwise_avx512.cc or winograd.cc, and then the hash here.
 TEST(PackedLayouts, KeepTheirBytes) {
   if (!cpu::cpu_features().avx512f) GTEST_SKIP() << "our own layouts need AVX-512";
   Graph graph;

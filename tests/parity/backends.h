@@ -37,8 +37,8 @@ inline Entry as_reference(const std::string& name, const Computed& computed) {
   return entry;
 }
 
-// float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: every stage adds a mean squared
-// error of at most 1e-5 (stages.h). No operator is left to the CPU.
+// float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: every stage adds a mean
+// squared error of at most 1e-5 (stages.h). No operator is left to the CPU.
 inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob,
                                          const Fixture& fixture, Precision precision) {
   const bool half = precision == Precision::Float16;
@@ -63,8 +63,9 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   }
 }
 
-// On one GPU a blob with all its taps, and as it ships in float16; as it ships in float32 on the other if its kernels are
-// novel, else on the first (operators are tested on both in both precisions). What varies another: as it ships, on one.
+// On one GPU a blob with all its taps, and as it ships in float16; as it ships in float32 on the other if its kernels
+// are novel, else on the first (operators are tested on both in both precisions). What varies another: as it ships, on
+// one.
 template <typename Convert>
 void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, ParityFixture::Gpu novel) {
   using enum Precision;

@@ -1,5 +1,5 @@
-// Converted networks against what the framework that they are from computed, tensor by tensor; and proof that the comparison sees
-// the mistakes that a converter can make.
+// Converted networks against what the framework that they are from computed, tensor by tensor; and proof that the
+// comparison sees the mistakes that a converter can make.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -112,7 +112,8 @@ const auto kName = [](const auto& tested) { return tested.param.name; };
 INSTANTIATE_TEST_SUITE_P(Fixtures, Family, ::testing::ValuesIn(parity_fixtures()), kName);
 INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyOnGpus, ::testing::ValuesIn(run_on_gpus()), kName);
 
-// ---- half precision --------------------------------------------------------------------------------------------------
+// ---- half precision
+// --------------------------------------------------------------------------------------------------
 
 std::vector<std::byte> weight_segments(const std::vector<std::byte>& blob) {
   BlobHeader header;
@@ -164,7 +165,8 @@ TEST_P(HalfPrecision, ConvertsAsItsWidenedValues) {
 INSTANTIATE_TEST_SUITE_P(Casts, HalfPrecision, ::testing::Values(ElementType::F16, ElementType::BF16),
                          [](const auto& tested) { return std::string(element_name(tested.param)); });
 
-// ---- planted faults ----------------------------------------------------------------------------------------------------
+// ---- planted faults
+// ----------------------------------------------------------------------------------------------------
 
 // MobileNetV2's checkpoint and graph, to be made wrong in one place.
 class Planted : public ::testing::Test {

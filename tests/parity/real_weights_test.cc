@@ -59,7 +59,8 @@ class RealWeights : public ::testing::Test {
   ferry_session* session_ = nullptr;
 };
 
-// The photographs' best classes on every GPU, in both precisions, are the CPU's: all of them on one, the first on the others.
+// The photographs' best classes on every GPU, in both precisions, are the CPU's: all of them on one, the first on the
+// others.
 TEST_F(RealWeights, EveryGpuSeesTheSame) {
   constexpr const char* kPhotos[] = {"parrot.jpg", "cat_720p.jpg", "grace_hopper.bmp", "bird.bmp"};
   for (const auto& [folder, name] :

@@ -1,6 +1,6 @@
-// transformers' checkpoints of networks that timm's fixtures are of: both compute the same function of the same weights.
-// The fixture's checkpoint is renamed by rules that follow transformers' conversion scripts, and converted with nothing
-// but a config.json beside it; the fixture's tensors are looked for under transformers' module names.
+// transformers' checkpoints of networks that timm's fixtures are of: both compute the same function of the same
+// weights. The fixture's checkpoint is renamed by rules that follow transformers' conversion scripts, and converted
+// with nothing but a config.json beside it; the fixture's tensors are looked for under transformers' module names.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
@@ -162,30 +162,30 @@ TEST_P(TransformersNames, AMissingAndAForeignKeyAreNamed) {
 }
 
 // ViT; timm's epsilon instead of transformers' usual 1e-12.
-const Case kVit = {
-    "vit",
-    "timm_vit_small_patch16_224",
-    R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 384,
-        "num_hidden_layers": 12, "num_attention_heads": 6, "intermediate_size": 1536, "image_size": 224, "layer_norm_eps": 1e-6})",
-    "vit_small_patch16_224",
-    {{"cls_token", "vit.embeddings.cls_token"},
-     {"pos_embed", "vit.embeddings.position_embeddings"},
-     {R"(patch_embed\.proj)", "vit.embeddings.patch_embeddings.projection"},
-     {R"(blocks\.(\d+)\.norm1)", "vit.encoder.layer.$1.layernorm_before"},
-     {R"(blocks\.(\d+)\.norm2)", "vit.encoder.layer.$1.layernorm_after"},
-     {R"(blocks\.(\d+)\.attn\.qkv)", "vit.encoder.layer.$1.attention.attention.<qkv>"},
-     {R"(blocks\.(\d+)\.attn\.proj)", "vit.encoder.layer.$1.attention.output.dense"},
-     {R"(blocks\.(\d+)\.mlp\.fc1)", "vit.encoder.layer.$1.intermediate.dense"},
-     {R"(blocks\.(\d+)\.mlp\.fc2)", "vit.encoder.layer.$1.output.dense"},
-     {R"(norm(?!_))", "vit.layernorm"},
-     {"head", "classifier"}},
-    {{"patch_embed$", "vit.embeddings.patch_embeddings"},
-     {"pos_drop", "vit.embeddings"},
-     {R"(blocks\.(\d+)$)", "vit.encoder.layer.$1"},
-     {R"(blocks\.(\d+)\.attn$)", "vit.encoder.layer.$1.attention"},
-     {R"(blocks\.(\d+)\.mlp\.act$)", "vit.encoder.layer.$1.intermediate"}},
-    23,
-    25};
+const Case kVit = {"vit",
+                   "timm_vit_small_patch16_224",
+                   R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 384,
+        "num_hidden_layers": 12, "num_attention_heads": 6, "intermediate_size": 1536, "image_size": 224,
+        "layer_norm_eps": 1e-6})",
+                   "vit_small_patch16_224",
+                   {{"cls_token", "vit.embeddings.cls_token"},
+                    {"pos_embed", "vit.embeddings.position_embeddings"},
+                    {R"(patch_embed\.proj)", "vit.embeddings.patch_embeddings.projection"},
+                    {R"(blocks\.(\d+)\.norm1)", "vit.encoder.layer.$1.layernorm_before"},
+                    {R"(blocks\.(\d+)\.norm2)", "vit.encoder.layer.$1.layernorm_after"},
+                    {R"(blocks\.(\d+)\.attn\.qkv)", "vit.encoder.layer.$1.attention.attention.<qkv>"},
+                    {R"(blocks\.(\d+)\.attn\.proj)", "vit.encoder.layer.$1.attention.output.dense"},
+                    {R"(blocks\.(\d+)\.mlp\.fc1)", "vit.encoder.layer.$1.intermediate.dense"},
+                    {R"(blocks\.(\d+)\.mlp\.fc2)", "vit.encoder.layer.$1.output.dense"},
+                    {R"(norm(?!_))", "vit.layernorm"},
+                    {"head", "classifier"}},
+                   {{"patch_embed$", "vit.embeddings.patch_embeddings"},
+                    {"pos_drop", "vit.embeddings"},
+                    {R"(blocks\.(\d+)$)", "vit.encoder.layer.$1"},
+                    {R"(blocks\.(\d+)\.attn$)", "vit.encoder.layer.$1.attention"},
+                    {R"(blocks\.(\d+)\.mlp\.act$)", "vit.encoder.layer.$1.intermediate"}},
+                   23,
+                   25};
 
 // ConvNeXt; timm's epsilon of the last norm instead of transformers' usual 1e-12.
 Rules convnext_keys(const std::string& root) {
@@ -241,8 +241,8 @@ const Case kConvNextV2 = {
     25,
     1};
 
-// Swin. transformers merges patches at the end of a stage, timm at the beginning of the next; it computes on tokens what
-// timm computes on maps: of those, blocks alone are tapped, and compared as tokens.
+// Swin. transformers merges patches at the end of a stage, timm at the beginning of the next; it computes on tokens
+// what timm computes on maps: of those, blocks alone are tapped, and compared as tokens.
 Rules swin_keys() {
   const std::string block = R"(layers\.(\d+)\.blocks\.(\d+)\.)", layer = "swin.encoder.layers.$1.blocks.$2.";
   return {{R"(patch_embed\.proj)", "swin.embeddings.patch_embeddings.projection"},
@@ -276,8 +276,8 @@ const Case kSwin = {
     37,
     0};
 
-// The one fixture that transformers itself computed: DINOv2 as the backbone of a depth estimator, on a picture for which
-// positions are resampled. It normalizes the outputs of four blocks; of these calls the last one is DINOv2's own.
+// The one fixture that transformers itself computed: DINOv2 as the backbone of a depth estimator, on a picture for
+// which positions are resampled. It normalizes the outputs of four blocks; of these calls the last one is DINOv2's own.
 TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
   const std::string backbone = "backbone.";
@@ -361,7 +361,8 @@ TEST(TransformersResNet, IsReadWithoutAClassifier) {
   EXPECT_EQ(computed.at("last_hidden_state").shape, (Dims{1, 2048, 7, 7}));
 }
 
-// MobileNetV2. transformers pads as TensorFlow does: on sides of 2^n+1 pixels, halved by strides to 2^m+1, as timm does.
+// MobileNetV2. transformers pads as TensorFlow does: on sides of 2^n+1 pixels, halved by strides to 2^m+1, as timm
+// does.
 TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
   const std::string root = "mobilenet_v2.";

@@ -1,4 +1,5 @@
-/* The examples of ferry.h, image.h and text.h as a C program sees them, and examples/classify.c. examples_test.cc runs them. */
+/* The examples of ferry.h, image.h and text.h as a C program sees them, and examples/classify.c. examples_test.cc runs
+ * them. */
 #include <ferry/ferry.h>
 #include <ferry/image.h>
 #include <ferry/text.h>

@@ -329,7 +329,8 @@ bool make_consistent(std::vector<std::byte>* blob) {
   return true;
 }
 
-// Odd strides, kernels, paddings, permutations, sizes, kinds: what passes verification reaches the plan and the kernels.
+// Odd strides, kernels, paddings, permutations, sizes, kinds: what passes verification reaches the plan and the
+// kernels.
 TEST(HostileBlob, OddButConsistentGraphsGiveAStatus) {
   uint64_t seed = 21;
   for (const Named& named : small_blobs()) {

@@ -1,4 +1,5 @@
-// Weights packed once: a session that finds them packed computes the same bits, reads no raw weight, and writes nothing.
+// Weights packed once: a session that finds them packed computes the same bits, reads no raw weight, and writes
+// nothing.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

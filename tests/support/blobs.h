@@ -37,8 +37,8 @@ float noise(uint32_t seed, uint32_t i);
 std::unique_ptr<Graph> small_classifier();
 // input [1,6,7,3] -> output [1,12,14,3]: PReLU, leaky ReLU, pixel shuffle, both resizes.
 std::unique_ptr<Graph> small_upscaler();
-// a [1,4,6], b [1,4,6] -> [1,8,3] and [24]: reshape, transpose, slice, pad, concat, softmax and every kind of elementwise
-// operator.
+// a [1,4,6], b [1,4,6] -> [1,8,3] and [24]: reshape, transpose, slice, pad, concat, softmax and every kind of
+// elementwise operator.
 std::unique_ptr<Graph> small_mixture();
 
 // x [1,4,5,6] -> y [1,14,15,4]: transposed convolutions: with output padding, depthwise, grouped and dilated.

@@ -1,5 +1,6 @@
-// The parity fixtures that ferry's own networks are held to: tests/parity/fixtures.json, a row each. Tests on the CPU and on
-// GPUs, the names and shapes of taps, and the table of docs/status.md (tests/parity/status_table) are made from it.
+// The parity fixtures that ferry's own networks are held to: tests/parity/fixtures.json, a row each. Tests on the CPU
+// and on GPUs, the names and shapes of taps, and the table of docs/status.md (tests/parity/status_table) are made from
+// it.
 //
 //     {"name": "timm_resnet50_a1_in1k_in1c", "model": "resnet50.a1_in1k", "options": {"in-chans": 1},
 //      "blocks": ["layer1.{0..2}", "layer4.{0..2}"], "gpu": "values"}
@@ -33,8 +34,8 @@ struct ParityFixture {
       options;  // of ferry convert: {"in-chans", "1"}, {"input-size", "64x96"}
   std::vector<std::string>
       blocks;  // outputs of blocks, which a release blob holds; in the file "a.{0..2}": "a.0", "a.1", "a.2"
-  // What a blob with --keep-taps holds besides. Empty: every tap of the fixture; else others may be of modules that compute
-  // nothing (dropout).
+  // What a blob with --keep-taps holds besides. Empty: every tap of the fixture; else others may be of modules that
+  // compute nothing (dropout).
   std::vector<std::string> taps;
   Gpu gpu = Gpu::Kernels;
 

@@ -249,7 +249,8 @@ TEST(Plan, NoLiveValueIsOverwrittenInRandomGraphs) {
     for (const Step& step : request.steps) {
       if (step.workspace > 0) separate += place_of(step.workspace);
       for (int v : step.reusable) {
-        if (v != constant && plan.offsets[static_cast<size_t>(v)] == plan.offsets[static_cast<size_t>(step.outputs[0])]) {
+        if (v != constant &&
+            plan.offsets[static_cast<size_t>(v)] == plan.offsets[static_cast<size_t>(step.outputs[0])]) {
           ++shared;
           break;
         }

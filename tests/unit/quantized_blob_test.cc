@@ -128,7 +128,8 @@ TEST(QuantizedBlob, HasALaterVersion) {
   EXPECT_EQ(version_of(pack(*three_layers())), 1u);
   Bytes older = quantized_blob();
   older[8] = std::byte{1};
-  EXPECT_EQ(open_bytes(older).message(), "header: format version 1, but the graph has quantised constants, expected 2 or more");
+  EXPECT_EQ(open_bytes(older).message(),
+            "header: format version 1, but the graph has quantised constants, expected 2 or more");
 }
 
 struct Case {

@@ -15,8 +15,8 @@ Naming timm() {
                    {"head.fc", {"head.fc", "head#1"}}}};
 }
 
-// transformers' ConvNextModel and ConvNextV2Model, `root` where a classifier holds them ("convnext."). Its last norm sees
-// what is flattened already.
+// transformers' ConvNextModel and ConvNextV2Model, `root` where a classifier holds them ("convnext."). Its last norm
+// sees what is flattened already.
 Naming transformers(const std::string& root) {
   const std::string stage = root + "encoder.stages.{s}", layer = stage + ".layers.{b}";
   return {.framework = "transformers",

@@ -22,11 +22,12 @@
  * the session and stay valid until it is resized or closed. Strings belong to the model.
  *
  * Threads. A model may be used by many threads at once. A session is used by one thread at a time, except
- * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run(). While a run is under
- * way that ferry_session_run_async() began, every other call that takes the session waits for its end.
+ * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run(). While a run is
+ * under way that ferry_session_run_async() began, every other call that takes the session waits for its end.
  *
  * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the one exception is the run that
- * loses its GPU and ends on the CPU. The first ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of threads, bit for bit.
+ * loses its GPU and ends on the CPU. The first ferry_session_run_async() starts a thread of the session's own. Results
+ * do not depend on the number of threads, bit for bit.
  */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
@@ -104,7 +105,7 @@ typedef enum ferry_precision {
 typedef struct ferry_model ferry_model;
 typedef struct ferry_session ferry_session;
 typedef struct ferry_states ferry_states; /* what a blob's graphs remember from run to run */
-typedef struct ferry_gpu ferry_gpu; /* an opened device */
+typedef struct ferry_gpu ferry_gpu;       /* an opened device */
 
 /* A view of a tensor. data may be NULL in descriptions. Row-major, channels last, no padding between elements. */
 typedef struct ferry_tensor {
@@ -121,7 +122,8 @@ typedef struct ferry_tensor {
 FERRY_API const char* ferry_version(void);
 /* "out of memory" etc.: the name of a status, never NULL. */
 FERRY_API const char* ferry_status_name(ferry_status status);
-/* What went wrong in the last failing call of this thread: one sentence, never NULL, valid until its next failing call. */
+/* What went wrong in the last failing call of this thread: one sentence, never NULL, valid until its next failing
+ * call. */
 FERRY_API const char* ferry_last_error(void);
 
 /* ---- model: a mapped, verified blob -------------------------------------------------------------------------------*/
@@ -138,13 +140,13 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_memory(const void* data,
 /* NULL is allowed. */
 FERRY_API void ferry_model_close(ferry_model* model);
 
-/* A blob may hold several graphs over the same weights: an encoder and a decoder, two towers. ferry_model_open() gives the
- * first; each has its own inputs, outputs, taps, labels, recipe and certificate. */
+/* A blob may hold several graphs over the same weights: an encoder and a decoder, two towers. ferry_model_open() gives
+ * the first; each has its own inputs, outputs, taps, labels, recipe and certificate. */
 FERRY_API size_t ferry_model_graph_count(const ferry_model* model);
 /* NULL where `index` is out of range; "" for the one graph of a blob that gives it no name. */
 FERRY_API const char* ferry_model_graph_name(const ferry_model* model, size_t index);
-/* Another graph of the same blob as a model of its own: nothing is opened or copied again, and their sessions share packed
- * weights. Closed by itself, in any order. FERRY_NOT_FOUND: the blob has no such graph. */
+/* Another graph of the same blob as a model of its own: nothing is opened or copied again, and their sessions share
+ * packed weights. Closed by itself, in any order. FERRY_NOT_FOUND: the blob has no such graph. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_graph(const ferry_model* model, const char* name,
                                                               ferry_model** graph);
 
@@ -181,28 +183,28 @@ typedef struct ferry_session_options {
   const char* gpu_cache_dir; /* folder for what is kept between runs of the app: pipelines, canary verdicts, tuned
                               * choices; made where it is missing. NULL: nothing is kept */
   const char* cache_dir;     /* folder for weights packed for this CPU; made where it is missing. The first session of a
-                              * model writes a file there, later ones map it: they start at once, and processes share it.
-                              * A folder or file that cannot be used costs time and memory only, and a note in the report
-                              * says why. May be emptied at any time. NULL: each process packs for itself */
+                              * model writes a file there, later ones map it: they start at once, and processes share
+                              * it. A folder or file that cannot be used costs time and memory only, and a note in the
+                              * report says why. May be emptied at any time. NULL: each process packs for itself */
   const char* graph;         /* which graph of the model's blob; NULL: the model's own */
   ferry_states* states;      /* states to run on, of the same blob, which the session keeps open; NULL: its own */
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
-/* `options` NULL: the defaults. Sessions of one model share its weights, packed ones too. A GPU that cannot be used does
- * not fail the call unless gpu_required: the session runs on the CPU, and ferry_session_report() says why. */
+/* `options` NULL: the defaults. Sessions of one model share its weights, packed ones too. A GPU that cannot be used
+ * does not fail the call unless gpu_required: the session runs on the CPU, and ferry_session_report() says why. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_create(ferry_model* model, const ferry_session_options* options,
                                                             ferry_session** session);
 /* NULL is allowed. */
 FERRY_API void ferry_session_close(ferry_session* session);
 
-/* Takes another shape for input `index` (channels last). On failure the session keeps its former shape. On the CPU, a shape
- * within the bound that the blob gives the input, or that ferry_session_reserve() gave it, costs no planning and allocates
- * nothing, but tables of convolutions; every other is planned anew. */
+/* Takes another shape for input `index` (channels last). On failure the session keeps its former shape. On the CPU, a
+ * shape within the bound that the blob gives the input, or that ferry_session_reserve() gave it, costs no planning and
+ * allocates nothing, but tables of convolutions; every other is planned anew. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape,
                                                             int32_t rank);
-/* The same for all inputs at once, where their shapes must agree: of each tensor, in the inputs' order, shape and rank are
- * read and nothing else. */
+/* The same for all inputs at once, where their shapes must agree: of each tensor, in the inputs' order, shape and rank
+ * are read and nothing else. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs,
                                                                    size_t count);
 /* Makes room for these shapes of all inputs, read as by ferry_session_resize_inputs(), and keeps the present ones. */
@@ -217,13 +219,14 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session,
 /* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. FERRY_INVALID_ARGUMENT: an input
  * holds an index that lies outside what it points into, or another run uses the states; outputs hold no result.
  * FERRY_STATE_FULL: a state has no room for what the run would append. After any failure the states hold what they held
- * before. A run allocates nothing, but where a state outgrows its memory (see ferry_states_reserve). Where the GPU is lost or fails
- * meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this session. */
+ * before. A run allocates nothing, but where a state outgrows its memory (see ferry_states_reserve). Where the GPU is
+ * lost or fails meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this
+ * session. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
 
 /* How a run ended, in the session's own thread: results may be read there, ferry_last_error() has the sentence to
- * `status`, and a new run may be begun, after which the callback makes no more calls on the session. It must neither close
- * the session nor wait for it. */
+ * `status`, and a new run may be begun, after which the callback makes no more calls on the session. It must neither
+ * close the session nor wait for it. */
 typedef void (*ferry_run_callback)(ferry_session* session, ferry_status status, void* user);
 /* Begins a run and returns. `callback` (NULL: none) is called at its end. Leave inputs alone meanwhile. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run_async(ferry_session* session, ferry_run_callback callback,
@@ -254,8 +257,8 @@ FERRY_API size_t ferry_session_profile_count(const ferry_session* session);
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_profile(const ferry_session* session, size_t index,
                                                              ferry_profile_entry* out);
 
-/* Where a session runs, and why not elsewhere. Strings are never NULL; they belong to the session and stay valid until it
- * is run, resized or closed. */
+/* Where a session runs, and why not elsewhere. Strings are never NULL; they belong to the session and stay valid until
+ * it is run, resized or closed. */
 typedef struct ferry_report {
   size_t struct_size;        /* set by the caller: sizeof(ferry_report) */
   ferry_backend backend;     /* where the last run was done; where the next one will be if there was none yet */
@@ -280,10 +283,10 @@ FERRY_API const char* ferry_session_report_note(const ferry_session* session, si
 
 /* ---- states: what a network remembers from run to run -------------------------------------------------------------*/
 
-/* A state is a named tensor with one dimension that grows: a run appends to it what it computed, the keys and values of a
- * token, and reads all that it holds. At most the blob's bound is held; memory is taken as it is needed, at least twice as
- * much each time. A session has states of its own, which ferry_session_states() gives; or several sessions, of one graph or
- * of several, share states that were made here:
+/* A state is a named tensor with one dimension that grows: a run appends to it what it computed, the keys and values of
+ * a token, and reads all that it holds. At most the blob's bound is held; memory is taken as it is needed, at least
+ * twice as much each time. A session has states of its own, which ferry_session_states() gives; or several sessions, of
+ * one graph or of several, share states that were made here:
  *
  *     ferry_states* states;                                    // a conversation
  *     ferry_states_create(model, &states);
@@ -305,8 +308,8 @@ FERRY_API void ferry_states_close(ferry_states* states);
 /* Those of a session, to be closed like any others; FERRY_NOT_FOUND where its graph has none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_states(const ferry_session* session, ferry_states** states);
 FERRY_API size_t ferry_states_count(const ferry_states* states);
-/* Name, type and contents of state `index`, as long as it is now (0 elements where it is empty, data NULL before the first
- * run); valid until the next run or change. */
+/* Name, type and contents of state `index`, as long as it is now (0 elements where it is empty, data NULL before the
+ * first run); valid until the next run or change. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states* states, size_t index,
                                                              ferry_tensor* out);
 /* The length of the longest: the place that the next token gets. */
@@ -319,17 +322,17 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_states_reserve(ferry_states* states
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reset(ferry_states* states);
 /* Every state that is longer keeps its first `length`. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_truncate(ferry_states* states, int32_t length);
-/* Contents as a file, written beside `path` and renamed; it fits the blob that it was made with, and this version of the
- * blob only. */
+/* Contents as a file, written beside `path` and renamed; it fits the blob that it was made with, and this version of
+ * the blob only. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_save(const ferry_states* states, const char* path);
-/* Replaces all contents by a file's. On failure they stay as they were. FERRY_IO_ERROR; FERRY_CORRUPT: damaged, no such file,
- * or of another model; FERRY_UNSUPPORTED_VERSION. */
+/* Replaces all contents by a file's. On failure they stay as they were. FERRY_IO_ERROR; FERRY_CORRUPT: damaged, no such
+ * file, or of another model; FERRY_UNSUPPORTED_VERSION. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_load(ferry_states* states, const char* path);
 
 /* ---- certificates -------------------------------------------------------------------------------------------------*/
 
-/* What became of a model's certificate here: an input and samples of what the framework that trained the model computed from
- * it, stage by stage, stored by the converter. Strings are never NULL and belong to the model. */
+/* What became of a model's certificate here: an input and samples of what the framework that trained the model computed
+ * from it, stage by stage, stored by the converter. Strings are never NULL and belong to the model. */
 typedef struct ferry_verification {
   size_t struct_size; /* set by the caller: sizeof(ferry_verification) */
   bool passed;        /* every stage is within its bound */
@@ -344,10 +347,10 @@ typedef struct ferry_verification {
   const char* library;        /* that made it: "timm 1.0.29" */
 } ferry_verification;
 
-/* Runs the certificate's input through a session of its own made with `options` (NULL: the defaults; taps, graph and states
- * are ignored) and compares every stage. It takes one inference and little more. FERRY_OK where this could be done:
- * out->passed is the answer. FERRY_NOT_FOUND: the model has no certificate. FERRY_INVALID_ARGUMENT: float16, for which its
- * bounds are not made. FERRY_CORRUPT: the certificate does not fit its model. */
+/* Runs the certificate's input through a session of its own made with `options` (NULL: the defaults; taps, graph and
+ * states are ignored) and compares every stage. It takes one inference and little more. FERRY_OK where this could be
+ * done: out->passed is the answer. FERRY_NOT_FOUND: the model has no certificate. FERRY_INVALID_ARGUMENT: float16, for
+ * which its bounds are not made. FERRY_CORRUPT: the certificate does not fit its model. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_verify(ferry_model* model, const ferry_session_options* options,
                                                           ferry_verification* out);
 

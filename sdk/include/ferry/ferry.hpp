@@ -17,8 +17,9 @@
 // of ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they
 // do not crash.
 //
-// Ownership. Model, Session, Generator and Image are handles that can be moved, not copied, and close themselves. A Session keeps
-// its model alive, and so does a Generator. A Tensor is a view: it stays valid until its session is resized or closed.
+// Ownership. Model, Session, Generator and Image are handles that can be moved, not copied, and close themselves. A
+// Session keeps its model alive, and so does a Generator. A Tensor is a view: it stays valid until its session is
+// resized or closed.
 //
 // Threads. As in ferry.h: a Model may be used by many threads, a Session by one at a time but for cancel().
 #ifndef FERRY_FERRY_HPP_
