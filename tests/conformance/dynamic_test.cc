@@ -75,7 +75,7 @@ TEST(Dynamic, TextsAreOfAnyLength) {
   expect_agreement(options_for("text", {"batch", "sequence"}, {"tokens=1x12", "mask=1x12"}));  // as long as the table
   expect_agreement(options_for("padded", {"batch", "sequence"}, {"tokens=1x4x16", "mask=1x4"}));
   ConvertOptions plain = options_for("rotary_text", {"batch", "sequence"}, {"tokens=1x4x16"});
-  plain.without = {"all"};
+  plain.settings.add("no-recognise", "all");
   expect_agreement(plain);
 }
 

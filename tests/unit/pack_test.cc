@@ -81,7 +81,8 @@ TEST(Pack, KeepsTheGraphAndTheConstants) {
     EXPECT_EQ(opened.model->shape(i), graph->shape(i));
     ASSERT_EQ(opened.model->is_constant(i), graph->is_constant(i));
     if (!graph->is_constant(i)) continue;
-    const auto want = graph->constant(i).bytes, got = opened.model->constant(i);
+    const Constant stored = graph->constant(i);
+    const auto want = stored.bytes, got = opened.model->constant(i);
     ASSERT_EQ(want.size(), got.size());
     EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size()), 0);
   }

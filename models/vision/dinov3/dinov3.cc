@@ -92,7 +92,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options, const 
     w["reg_token"].discard();
   x = prepend_tokens(x, tokens);
   x = tap(tap(x, w["pos_drop"], kBlock), w["norm_pre"]);
-  const auto patches = [&](Tensor tokens) { return to_map(slice(tokens, 1, prefix, grid.size()), grid); };
+  const auto patches = [&](Tensor all) { return to_map(slice(all, 1, prefix, grid.size()), grid); };
   for (int b = 0; b < config.depth; ++b) {
     x = block(x, w["blocks"][b], config, table);
     // timm's features_only: the last three blocks.
