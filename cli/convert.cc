@@ -96,6 +96,10 @@ Settings settings_of(const Options& o) {
   for (const std::string& shape : o.shapes) out.add("shape", shape);
   for (const std::string& open : o.dynamic) out.add("dynamic", open);
   for (const std::string& recogniser : o.without) out.add("no-recognise", recogniser);
+  // Families ask, too, but only once the whole checkpoint was read.
+  out.integer("num-classes", 0);
+  out.integer("in-chans", 1, 64);
+  out.size("input-size");
   return out;
 }
 

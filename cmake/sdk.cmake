@@ -37,6 +37,8 @@ if(FERRY_GPU)
 endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
+# No exception passes through the library, so that it carries no tables for unwinding, an eighth of its size.
+target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 # The CPU engine's files with kernels are compiled for speed, the rest of them, which plan or hand rows to XNNPACK and memcpy,
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
@@ -73,6 +75,9 @@ set_target_properties(ferry_shared PROPERTIES
   LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
 target_include_directories(ferry_shared INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_options(ferry_shared PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # runs on pages of 4 and 16 KB; for 64 KB the file would have up to 48 KB of holes
+  target_link_options(ferry_shared PRIVATE -Wl,-z,max-page-size=16384)
+endif()
 if(NOT FERRY_SANITIZE) # the sanitizers' runtime is found in the program, not in the library
   target_link_options(ferry_shared PRIVATE -Wl,--no-undefined)
 endif()

@@ -79,7 +79,8 @@ function(ferry_build_xnnpack source_lines prefix options)
 endfunction()
 
 function(ferry_provide_xnnpack)
-  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden")
+  set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no tables for unwinding: see sdk.cmake
+  string(APPEND flags " -fno-asynchronous-unwind-tables -fno-unwind-tables")
   set(options
       -DCMAKE_BUILD_TYPE=Release
       "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG"
@@ -102,6 +103,12 @@ function(ferry_provide_xnnpack)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
     list(APPEND options -DXNNPACK_ENABLE_ARM_SME=OFF -DXNNPACK_ENABLE_ARM_SME2=OFF)
   endif()
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm") # phones count bytes
+    list(APPEND options -DFERRY_SMALL_OPERATORS=ON)
+    foreach(name cpuinfo pthreadpool)
+      list(APPEND options "-DCMAKE_PROJECT_${name}_INCLUDE=${PROJECT_SOURCE_DIR}/cmake/xnnpack_small.cmake")
+    endforeach()
+  endif()
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND options "-DFERRY_FMA3_GEMM_FLAGS=-fschedule-insns -fsched-pressure") # xnnpack_kernels.cmake says why
   endif()
@@ -115,7 +122,8 @@ function(ferry_provide_xnnpack)
   string(REPLACE "\n" ";" sources "${sources}")
 
   # What the bytes of the archive depend on, and nothing else.
-  string(SHA256 hash "${options}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
+  string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
+  string(SHA256 hash "${kind}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
   string(SUBSTRING "${hash}" 0 8 hash)
   string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_C_COMPILER_ID}${CMAKE_C_COMPILER_VERSION}" host)
   set(prefix "${FERRY_CACHE_DIR}/xnnpack/${FERRY_XNNPACK_VERSION}-${host}-${hash}")

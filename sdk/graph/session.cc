@@ -199,7 +199,7 @@ Status Session::reserve_states(const std::vector<Shape>& shapes) {
 Status Session::adopt_next() {
   FERRY_TRY(reserve_states(next_));
   bool fits = false;
-  if (stand_in_ == nullptr) FERRY_TRY(engine_->reshape(next_, &fits));
+  if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(engine_->reshape(next_, &fits));
   if (!fits) FERRY_TRY(prepare(next_));
   shapes_.swap(next_);
   return {};

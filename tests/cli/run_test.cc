@@ -159,7 +159,7 @@ TEST_F(Run, AnUnwritablePictureIsRefusedAndLeavesNothing) {
 
 TEST_F(Run, ContradictingOptionsAreRefused) {
   const std::string model = blob(kClassifier);
-  EXPECT_REFUSED(run({model}), "Give a picture, or --tensors FILE");
+  EXPECT_REFUSED(run({model}), "Give a picture, --tensors FILE, --prompt TEXT or --tokens IDS");
   EXPECT_REFUSED(run({model, "a.png", "--tensors", "b", "--save", "c"}), "give one of them");
   EXPECT_REFUSED(run({model, "--tensors", "b"}), "--save FILE");
   EXPECT_REFUSED(run({model, "a.png", "--taps"}), "--save FILE");

@@ -97,8 +97,9 @@ TEST_F(RunText, TheRealOneTellsItsStory) {
   const size_t count = golden["greedy_ids"].size() - 1;
   const Result ids = run({"stories.ferry", "--tokens", "1", "--max-tokens", std::to_string(count), "--json"});
   ASSERT_EQ(ids.exit_code, 0) << ids.err;
-  json all = json::parse(ids.out)["prompt"];
-  for (const json& token : json::parse(ids.out)["tokens"]) all.push_back(token);
+  const json answer = json::parse(ids.out);
+  json all = answer["prompt"];
+  for (const json& token : answer["tokens"]) all.push_back(token);
   EXPECT_EQ(all, golden["greedy_ids"]);
 
   const Result story = run({"stories.ferry", "--prompt", "Once upon a time", "--max-tokens", "20"});

@@ -187,7 +187,7 @@ TEST_F(Convert, OptionsOutOfRangeAreRefused) {
     change(o);
     return complaint([&] { convert(o); });
   };
-  EXPECT_EQ(refused([](ConvertOptions& o) { o.weights = "int3"; }), "--weights int3: expected f32 or f16");
+  EXPECT_EQ(refused([](ConvertOptions& o) { o.weights = "int3"; }), "--weights int3: expected f32, f16, i8 or i4");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("num-classes", -1); }),
             "--num-classes -1: expected 0 or more");
   EXPECT_EQ(refused([](ConvertOptions& o) { o.settings.set("features", 0); }),

@@ -49,7 +49,8 @@ TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
                    .hidden = 12,
                    .gated = true,
                    .qkv_bias = true,
-                   .class_pool = name == "dinov3_own"});
+                   .class_pool = name == "dinov3_own",
+                   .act = silu});
   else
     vit::build(graph, Weights(graph, ledger), options, vit_config(name));
   ledger.finish();

@@ -476,7 +476,7 @@ constexpr Fault kFaults[] = {
     {"attention", "attention.comp", "vec4 correction = exp(former - largest)", "vec4 correction = vec4(1)", attention},
     {"attention", "attention.comp", "i < push.key_quads", "i + 1 < push.key_quads", attention, true},
     {"attention", "attention.comp", "sums[r] / total[r]", "sums[r] / total[0]", attention},
-    {"attention", "attention.comp", "push.keys - block); ++i", "push.keys - block - 1); ++i", attention},
+    {"attention", "attention.comp", "last - block); ++i", "last - block - 1); ++i", attention},
     {"rotary_embedding", "rotary_embedding.comp", "row % push.tokens", "0", rotary_embedding<false>},
     {"rotary_embedding", "rotary_embedding.comp", "negative ? -turned", "negative ? turned", rotary_embedding<true>},
     {"rotary_embedding", "rotary_embedding.comp", "[other % 4]", "[lane]", rotary_embedding<true>, true},
