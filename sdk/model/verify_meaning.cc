@@ -20,11 +20,6 @@ using ull = unsigned long long;
 using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 using Floats = flatbuffers::Vector<float>;
 
-template <typename T>
-uint32_t count(const flatbuffers::Vector<T>* list) {
-  return list ? list->size() : 0;
-}
-
 // What the graphs of a blob share.
 struct Blob {
   const fbs::Graph& root;

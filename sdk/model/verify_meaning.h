@@ -20,6 +20,12 @@ inline constexpr uint32_t kMaxEnds = 256;  // ids that end a text
 // Lists of equal length, kinds that are known, ids that exist. sdk/model/verify_tokenizer.cc.
 Status verify_tokenizer(const fbs::Tokenizer& table);
 
+// Of a list of the graph, which may be absent.
+template <typename T>
+uint32_t count(const flatbuffers::Vector<T>* list) {
+  return list ? list->size() : 0;
+}
+
 // The shape a tensor declares; only for one whose rank has been checked.
 Shape declared_shape(const fbs::Tensor& tensor);
 

@@ -6,16 +6,12 @@
 #include <string_view>
 
 #include "sdk/model/model.h"
+#include "sdk/model/verify_meaning.h"
 
 namespace ferry {
 namespace {
 
 using ull = unsigned long long;
-
-template <typename T>
-uint32_t count(const flatbuffers::Vector<T>* list) {
-  return list ? list->size() : 0;
-}
 
 Status check_buffers(const fbs::Graph& root, uint64_t data_bytes) {
   if (count(root.buffers()) == 0) return error(FERRY_CORRUPT, "graph: no buffers, expected at least the empty one");

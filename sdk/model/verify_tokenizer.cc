@@ -6,11 +6,6 @@
 namespace ferry {
 namespace {
 
-template <typename T>
-uint32_t count(const flatbuffers::Vector<T>* list) {
-  return list ? list->size() : 0;
-}
-
 Status check_piece(const fbs::Tokenizer& table, uint32_t id, bool (&octets)[256]) {
   const flatbuffers::String& piece = *table.pieces()->Get(id);
   if (piece.size() > kMaxPieceBytes)
