@@ -2,14 +2,15 @@
  *
  *   ferry_generator* story;
  *   int32_t token;
- *   if (ferry_generator_create(model, NULL, &story) != FERRY_OK) return fail(ferry_last_error());
  *   const char* prompt = "Once upon a time";
- *   if (ferry_generator_append_text(story, prompt, strlen(prompt)) != FERRY_OK) return fail(ferry_last_error());
- *   while (!ferry_generator_ended(story)) {
- *     if (ferry_generator_next(story, &token) != FERRY_OK) return fail(ferry_last_error());
- *     fputs(ferry_generator_text(story, NULL), stdout);
+ *   if (ferry_generator_create(model, NULL, &story) != FERRY_OK) return fail(ferry_last_error());
+ *   ferry_status status = ferry_generator_append_text(story, prompt, strlen(prompt));
+ *   while (status == FERRY_OK && !ferry_generator_ended(story)) {
+ *     status = ferry_generator_next(story, &token);
+ *     if (status == FERRY_OK) fputs(ferry_generator_text(story, NULL), stdout);
  *   }
  *   ferry_generator_close(story);
+ *   if (status != FERRY_OK) return fail(ferry_last_error());
  *
  * Text is UTF-8, and its size is given in bytes. Any bytes may be put in; what comes out is always whole characters,
  * and bytes that form none are U+FFFD. Token ids are indices into the model's vocabulary.
