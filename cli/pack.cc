@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -67,11 +68,13 @@ void pack_there(const Options& o, const std::string& target, const fs::path& out
                          o.model.c_str(),    "-o", to.c_str(),     nullptr};
   pid_t child = 0;
   const int spawned = posix_spawnp(&child, words[0], nullptr, nullptr, const_cast<char**>(words), environ);
-  if (spawned != 0)
-    fail("--for %s: %s cannot be started: %s (install qemu-user-static, or name it with --emulator)", target.c_str(),
-         words[0], std::strerror(spawned));
   int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0 || !fs::exists(output))
+  const bool exited = spawned == 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
+  constexpr int kNoProgram = 127;  // posix_spawnp()'s way to say so where the process was forked before
+  if (spawned != 0 || (exited && WEXITSTATUS(status) == kNoProgram))
+    fail("--for %s: %s cannot be started: %s (install qemu-user-static, or name it with --emulator)", target.c_str(),
+         words[0], std::strerror(spawned != 0 ? spawned : ENOENT));
+  if (!exited || WEXITSTATUS(status) != 0 || !fs::exists(output))
     fail("--for %s: %s packed nothing", target.c_str(), tool.c_str());
 }
 
