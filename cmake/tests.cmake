@@ -57,7 +57,7 @@ set(large_onnx_files)
 if(FERRY_SANITIZE)
   set(large_onnx_files "*LightNetwork*net512:*LightNetwork*alexnet:*LightNetwork*vgg19:*TorchvisionNetwork*resnet50:*TorchvisionNetwork*convnext_tiny:*TorchvisionNetwork*vit_b_16:*TorchvisionNetwork*deeplabv3*")
   set(gpu_networks "mobilenetv2_100")
-  set(repeated ":*_in1c:*_seed1:*Family.EveryTap*:*vgg11*:*convnext_tiny*:*CommonMistake*:Bisect.0*:Bisect.1*")
+  set(repeated ":*_in1c:*_seed1:*Family.EveryTap*:*vgg11*:*convnext_tiny*:*CommonMistake*:Bisect.0*:Bisect.1*:*RoundedPicture*")
 endif()
 set(discovered)
 

@@ -27,9 +27,9 @@ enum class Measure { Absolute, Relative, Squared };
 // A tensor that the network gives, in the reference's layout.
 struct Computed {
   Dims shape;
-  int depth = 0;       // position of the operator that writes it
-  bool block = false;  // the output of a block, which a blob always holds
-  std::function<std::vector<float>()> read;
+  int depth = 0;                             // position of the operator that writes it
+  bool block = false;                        // the output of a block, which a blob always holds
+  std::function<std::vector<float>()> read;  // integers as the nearest float
 };
 using ComputedTensors = std::map<std::string, Computed>;  // by module name
 
@@ -43,9 +43,11 @@ struct Row {
   size_t compared = 0;  // values: all of them or the samples
   double absmax = 0;    // the reference's
   double max_abs_error = 0;
-  double relative_error = 0;  // max_abs_error / absmax
-  double squared_error = 0;   // mean squared error over the reference's mean square, of the compared values
-  double floor = -1;          // the reference's own float32 error relative to absmax; negative: not known
+  double relative_error = 0;    // max_abs_error / absmax
+  double squared_error = 0;     // mean squared error over the reference's mean square, of the compared values
+  double reference_error = -1;  // squared_error against the reference, where squared_error became another (judge.h)
+  double rounding_cost = -1;    // what of reference_error rounding explains; negative: not measured
+  double floor = -1;            // the reference's own float32 error relative to absmax; negative: not known
   Measure measure = Measure::Relative;
   double bound = 0;  // of that figure
   Dims worst;        // coordinates of the element with the largest error

@@ -1,5 +1,6 @@
 #include "cli/parity/network.h"
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -26,6 +27,12 @@ Dims source_shape(const ferry_tensor& tensor) {
 
 std::vector<float> read(const ferry_tensor& tensor) {
   std::vector<float> out(static_cast<size_t>(elements(source_shape(tensor))));
+  if (tensor.dtype == FERRY_INT32) {
+    std::vector<int32_t> integers(out.size());
+    check(ferry_tensor_read_source_int32(&tensor, integers.data(), integers.size()), tensor.name);
+    std::transform(integers.begin(), integers.end(), out.begin(), [](int32_t v) { return static_cast<float>(v); });
+    return out;
+  }
   check(ferry_tensor_read_source(&tensor, out.data(), out.size()), tensor.name);
   return out;
 }

@@ -9,13 +9,11 @@
 #include <memory>
 #include <string>
 
-#include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
+#include "cli/parity/judge.h"
 #include "cli/parity/network.h"
-#include "cli/parity/operators.h"
 #include "cli/parity/pairs.h"
 #include "cli/parity/report.h"
-#include "cli/parity/stages.h"
 #include "cli/sdk.h"
 #include "converter/error.h"
 
@@ -45,13 +43,7 @@ parity::Report compare_one(const Options& options, const parity::Pair& pair, fer
   report.threads = options.threads;
   const parity::Fixture fixture = parity::read_fixture(pair.fixture);
   const parity::Network network(pair.blob, fixture, session);
-  const parity::ComputedTensors computed = network.tensors();
-  const bool half = session.precision == FERRY_PRECISION_FLOAT16;
-  const bool rounded = !half && parity::has_rounded_constants(pair.blob);
-  report.comparison =
-      parity::compare(fixture, computed, half || rounded ? parity::Precision::Float16 : parity::Precision::Float32);
-  if (half) parity::judge_by_stage(pair.blob, fixture, computed, &report.comparison);
-  if (rounded) parity::judge_by_operator(pair.blob, fixture, session, &report.comparison);
+  report.comparison = parity::judge(pair.blob, fixture, network.tensors(), session);
   report.model = network.model_name();
   report.provenance = network.provenance();
   report.fixture = fixture.name;
@@ -113,16 +105,16 @@ void add_parity(CLI::App& app, int* exit_code) {
   const cli::Command command(app, "parity", "Compare a blob with what the reference framework computed");
   command.footer(
       "\nRuns the blob on the fixture's inputs and compares every tensor that both name, in the framework's layout:\n"
-      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum; with --precision f16\n"
-      "each tensor is also computed in float32 from those that the GPU had before it, and the mean squared error of\n"
-      "that stage (`sq err`) may be 1e-5 of its mean square. A blob with rounded weights (--weights f16, i8, i4) is "
-      "judged\n"
-      "operator by operator, against the oracle's result from the same inputs (`sq err`, 1e-9); its distance from the\n"
-      "reference is what rounding costs, and is told. `floor` is the reference's own float32 error. A blob "
-      "converted with --keep-taps can be compared inside its blocks too.\n\n"
-      "Either may be a folder: then one line a comparison is printed. One blob goes with every fixture, one fixture "
+      "logits within 1e-3, everything else within 1e-4 of the reference's absolute maximum. `floor` is the "
+      "reference's\n"
+      "own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
+      "Where numbers are rounded (--weights f16, i8 or i4, or --precision f16), the mean squared error against the\n"
+      "reference may be 4 times what rounding costs, which is measured; and `sq err` is that of computing alone: "
       "with\n"
-      "every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder NAME.\n\n"
+      "--precision f16 of a stage, against float32 from the tensors that the GPU had before it (bound 1e-5), else of\n"
+      "an operator, against the oracle from the inputs that it had (bound 1e-9).\n\n"
+      "Either may be a folder: then one line a comparison is printed. One blob goes with every fixture, one fixture\n"
+      "with every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder NAME.\n\n"
       "Exit code: 0 all in bounds, 1 out of bounds, or an output or a fixture is missing, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry parity m.ferry fixtures/timm_resnet50_a1_in1k\n"

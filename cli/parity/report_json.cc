@@ -29,6 +29,10 @@ Json row_json(const Row& row) {
   out["relative_error"] = row.relative_error;
   out["squared_error"] = row.squared_error;
   out["reference_absmax"] = row.absmax;
+  if (row.rounding_cost >= 0) {
+    out["reference_squared_error"] = row.reference_error;
+    out["rounding_cost"] = row.rounding_cost;
+  }
   out["floor"] = row.floor < 0 ? Json(nullptr) : Json(row.floor);
   out["bound"] = row.bound;
   constexpr const char* kFigures[] = {"max_abs_error", "relative_error", "squared_error"};

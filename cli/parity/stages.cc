@@ -99,16 +99,7 @@ class Slicer {
       std::unique_ptr<fbs::TensorT> copy(model_->tensor(tensor).UnPack());
       const Shape& shape = shapes_[static_cast<size_t>(tensor)];
       copy->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
-      if (model_->is_constant(tensor)) {
-        const std::span<const std::byte> bytes = model_->constant(tensor);
-        auto buffer = std::make_unique<fbs::BufferT>();
-        buffer->offset = data.size();
-        buffer->size = bytes.size();
-        data.insert(data.end(), bytes.begin(), bytes.end());
-        data.resize((data.size() + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment);
-        copy->buffer = static_cast<uint32_t>(cut.buffers.size());
-        cut.buffers.push_back(std::move(buffer));
-      }
+      if (model_->is_constant(tensor)) copy->buffer = add_segment(model_->constant(tensor), &cut, &data);
       cut.tensors.push_back(std::move(copy));
       return at->second;
     };

@@ -253,6 +253,16 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   return blob;
 }
 
+uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::vector<std::byte>* data) {
+  auto buffer = std::make_unique<fbs::BufferT>();
+  buffer->offset = data->size();
+  buffer->size = bytes.size();
+  data->insert(data->end(), bytes.begin(), bytes.end());
+  data->resize((data->size() + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment);
+  table->buffers.push_back(std::move(buffer));
+  return static_cast<uint32_t>(table->buffers.size() - 1);
+}
+
 std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data) {
   std::vector<std::byte> blob = head_of(table, data.size());
   blob.insert(blob.end(), data.begin(), data.end());

@@ -38,6 +38,10 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
 // The same in memory.
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {});
 
+// Appends a segment of these bytes to the data section of a blob that assemble() is to make. Gives its buffer's index.
+// The table has at least the empty buffer.
+uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::vector<std::byte>* data);
+
 // A blob of this flatbuffer and this data section, whose segments the flatbuffer's buffers name. Throws Error where
 // ferry::verify() does not pass it.
 std::vector<std::byte> assemble(const fbs::GraphT& table, std::span<const std::byte> data);

@@ -12,9 +12,9 @@
 
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
+#include "cli/parity/judge.h"
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
-#include "cli/parity/stages.h"
 #include "tests/support/fixtures.h"
 #include "tests/support/gpus.h"
 
@@ -37,8 +37,8 @@ inline Entry as_reference(const std::string& name, const Computed& computed) {
   return entry;
 }
 
-// float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: every stage adds a mean
-// squared error of at most 1e-5 (stages.h). No operator is left to the CPU.
+// float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: as `ferry
+// parity` judges it (judge.h). No operator is left to the CPU.
 inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob,
                                          const Fixture& fixture, Precision precision) {
   const bool half = precision == Precision::Float16;
@@ -54,8 +54,7 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   const Network network(blob, fixture, options);
   EXPECT_EQ(network.report().cpu_operators, 0u);
   const ComputedTensors on_gpu = network.tensors();
-  Comparison comparison = compare(fixture, on_gpu, precision);
-  if (half) judge_by_stage(blob, fixture, on_gpu, &comparison);
+  const Comparison comparison = judge(blob, fixture, on_gpu, options);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
   for (const auto& [name, computed] : on_cpu) {
     const Row row = compare_entry(as_reference(name, computed), computed.shape, on_gpu.at(name).read());

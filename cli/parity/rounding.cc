@@ -1,0 +1,133 @@
+#include "cli/parity/rounding.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/parity/network.h"
+#include "cli/parity/operators.h"
+#include "cli/parity/report.h"
+#include "cli/sdk.h"
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "sdk/model/numbers.h"
+#include "sdk/model/seeded.h"
+
+namespace ferry::parity {
+namespace {
+
+// Runs of other noise, whose mean is the cost: one run says little of an output of few values.
+constexpr uint64_t kRuns = 4;
+
+bool is_rounded(const fbs::Tensor& tensor) {
+  return tensor.buffer() != 0 && (tensor.quantization() != nullptr || tensor.dtype() == fbs::DType::Float16);
+}
+
+// The distance between neighbours of each number in the type that holds it.
+std::vector<float> steps(const StoredConstant& stored, std::span<const float> numbers) {
+  std::vector<float> out(numbers.size());
+  if (!stored.type.quantized) {  // Float16: 10 bits after the leading one, subnormals as the smallest normal ones
+    const auto step = [](float v) { return std::ldexp(1.f, std::max(v == 0 ? -14 : std::ilogb(v), -14) - 10); };
+    std::transform(numbers.begin(), numbers.end(), out.begin(), step);
+    return out;
+  }
+  const std::byte one = stored.type.dtype == fbs::DType::Int4 ? std::byte{0x11} : std::byte{1};
+  const std::vector<std::byte> ones(stored.bytes.size(), one);
+  StoredConstant scales = stored;
+  scales.bytes = ones;
+  scales.type.zero_point = 0;
+  read_numbers(scales, out.data());
+  return out;
+}
+
+std::vector<float> with_noise(const Model& model, int tensor, uint64_t seed) {
+  const StoredConstant stored = model.stored(tensor);
+  std::vector<float> numbers(static_cast<size_t>(stored.shape.elements()));
+  read_numbers(stored, numbers.data());
+  const std::vector<float> step = steps(stored, numbers);
+  const Stream noise(text(model.tensor(tensor).name()), seed + (static_cast<uint64_t>(tensor) << 8));
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += static_cast<float>(noise.unit(i)) * step[i] / 2;
+  return numbers;
+}
+
+// The same network with Float32 constants, those moved that were rounded.
+std::vector<std::byte> moved(const Model& model, uint64_t seed) {
+  fbs::GraphT copy;
+  model.graph().UnPackTo(&copy);
+  copy.graphs.clear();  // they would share the constants; what runs is the first graph
+  copy.certificate = nullptr;
+  copy.packed.clear();
+  copy.buffers.resize(1);
+  std::vector<std::byte> data;
+  for (size_t t = 0; t < copy.tensors.size(); ++t) {
+    fbs::TensorT& tensor = *copy.tensors[t];
+    if (tensor.buffer == 0) continue;
+    std::vector<float> numbers;
+    std::span<const std::byte> bytes = model.constant(static_cast<int>(t));
+    if (is_rounded(model.tensor(static_cast<int>(t)))) {
+      numbers = with_noise(model, static_cast<int>(t), seed);
+      bytes = std::as_bytes(std::span(numbers));
+      tensor.dtype = fbs::DType::Float32;
+      tensor.quantization = nullptr;
+    }
+    tensor.buffer = add_segment(bytes, &copy, &data);
+  }
+  return assemble(copy, data);
+}
+
+std::shared_ptr<Model> open(const std::filesystem::path& blob) {
+  std::shared_ptr<Model> model;
+  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
+    fail("%s: %s", blob.c_str(), status.message().c_str());
+  return model;
+}
+
+struct Sums {
+  double squared_errors = 0, squares = 0;
+};
+
+void add(const std::vector<float>& rounded, const std::vector<float>& exact, Sums* sums) {
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const double right = static_cast<double>(exact[i]), error = static_cast<double>(rounded[i]) - right;
+    sums->squared_errors += error * error;
+    sums->squares += right * right;
+  }
+}
+
+}  // namespace
+
+bool has_rounded_constants(const std::filesystem::path& blob) {
+  const std::shared_ptr<Model> model = open(blob);
+  const auto& tensors = *model->graph().tensors();
+  return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
+}
+
+void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
+                       Comparison* comparison) {
+  const std::shared_ptr<Model> model = open(blob);
+  std::map<std::string, Sums> sums;
+  const uint64_t runs = has_rounded_constants(blob) ? kRuns : 1;  // without, half precision alone rounds
+  for (uint64_t seed = 0; seed < runs; ++seed) {
+    const Network network(moved(*model, seed), fixture, cli::session_options(0));
+    for (const auto& [name, exact] : network.tensors()) add(computed.at(name).read(), exact.read(), &sums[name]);
+  }
+  for (Row& row : comparison->rows) {
+    if (!row.problem.empty()) continue;
+    const Sums& of = sums.at(computed.contains(row.name) ? row.name : row.module);
+    row.reference_error = row.squared_error;
+    row.rounding_cost = of.squared_errors == 0 ? 0 : of.squared_errors / of.squares;
+    const double factor = kRoundingFactor * (1 + 8 / static_cast<double>(row.compared));
+    const double bound = std::max(factor * row.rounding_cost, kOperatorBound);
+    if (row.reference_error <= bound) continue;
+    row.in_bounds = false;
+    row.bound = bound;
+    row.problem = "mean squared error " + number(row.reference_error) +
+                  " against the reference, where rounding costs " + number(row.rounding_cost) + ",";
+  }
+}
+
+}  // namespace ferry::parity

@@ -1,0 +1,108 @@
+// Blobs with rounded weights: in bounds where the weights are the reference's, out of bounds where they are not.
+#ifdef FERRY_HAS_CONVERTER
+
+#include "cli/parity/rounding.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/parity/judge.h"
+#include "converter/checkpoint/safetensors.h"
+#include "models/families.h"
+#include "tests/parity/backends.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::parity {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Rounded {
+  const char* fixture;
+  const char* model;
+  const char* weights;
+};
+
+void PrintTo(const Rounded& rounded, std::ostream* out) { *out << rounded.fixture << " " << rounded.weights; }
+
+class RoundedBlob : public ::testing::TestWithParam<Rounded> {
+ protected:
+  void SetUp() override {
+    if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+    make_checkpoint(fixture_folder() / "manifest.json", checkpoint_);
+    if (const fs::path config = fixture_folder() / "config.json"; fs::exists(config))
+      fs::copy(config, folder_.path() / "config.json");
+  }
+
+  fs::path fixture_folder() const { return shared_dir() / "fixtures" / GetParam().fixture; }
+
+  // Of all the numbers of that tensor.
+  void negate(const std::string& key) {
+    const auto right = open_checkpoint(checkpoint_);
+    auto tensors = right->tensors();
+    std::vector<float> values = tensors.at(key).to_floats();
+    for (float& v : values) v = -v;
+    tensors[key].bytes = std::as_bytes(std::span(values));
+    write_safetensors(folder_.path() / "wrong.safetensors", tensors);
+    fs::rename(folder_.path() / "wrong.safetensors", checkpoint_);
+  }
+
+  Comparison judged(ferry_session_options session) const {
+    ConvertOptions options;
+    options.checkpoint = checkpoint_;
+    options.model = GetParam().model;
+    options.weights = GetParam().weights;
+    options.output = folder_.path() / "m.ferry";
+    convert(families(), options);
+    EXPECT_TRUE(has_rounded_constants(options.output));
+    const Fixture fixture = read_fixture(fixture_folder());
+    const Network network(options.output, fixture, session);
+    return judge(options.output, fixture, network.tensors(), session);
+  }
+
+  const ScratchFolder folder_;
+  const fs::path checkpoint_ = folder_.path() / "model.safetensors";
+};
+
+class RoundedText : public RoundedBlob {};
+
+TEST_P(RoundedText, IsInBounds) {
+  const Comparison comparison = judged(cli::session_options(1));
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  for (const Row& row : comparison.rows) EXPECT_GE(row.rounding_cost, 0) << row.name;
+  EXPECT_GT(comparison.rows.back().reference_error, 1e-8) << "nothing was rounded";
+}
+
+// Each operator computes what the blob says; the blob is not what the reference is.
+TEST_P(RoundedText, OfAnotherCheckpointIsNot) {
+  negate("model.layers.2.mlp.down_proj.weight");
+  const Comparison comparison = judged(cli::session_options(1));
+  const Row* first = comparison.first_out_of_bounds();
+  ASSERT_NE(first, nullptr) << text(comparison);
+  EXPECT_NE(first->problem.find("against the reference, where rounding costs "), std::string::npos) << first->problem;
+  EXPECT_EQ(first->module, "model.layers.2.mlp.down_proj");
+  for (const Row& row : comparison.rows)
+    EXPECT_EQ(row.in_bounds, row.depth < first->depth) << row.name << " " << row.problem;
+}
+
+INSTANTIATE_TEST_SUITE_P(, RoundedText,
+                         ::testing::Values(Rounded{"hf_llama_tiny", "", "f16"}, Rounded{"hf_llama_tiny", "", "i8"},
+                                           Rounded{"hf_llama_tiny", "", "i4"}));
+
+class RoundedPicture : public RoundedBlob {};
+
+TEST_P(RoundedPicture, IsInBounds) {
+  const Comparison comparison = judged(cli::session_options(1));
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+}
+
+INSTANTIATE_TEST_SUITE_P(, RoundedPicture,
+                         ::testing::Values(Rounded{"timm_vit_small_patch16_224", "vit_small_patch16_224", "i8"},
+                                           Rounded{"timm_vit_small_patch16_dinov3", "vit_small_patch16_dinov3", "i4"},
+                                           Rounded{"timm_convnext_atto", "convnext_atto", "i8"}));
+
+}  // namespace
+}  // namespace ferry::parity
+
+#endif  // FERRY_HAS_CONVERTER
