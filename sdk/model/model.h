@@ -33,6 +33,8 @@ static_assert(sizeof(BlobHeader) == 64);
 inline constexpr size_t kExtraBytes = 16;
 // Alignment of weight segments and of planned activations.
 inline constexpr size_t kAlignment = 64;
+// What `bytes` take up with both: from where they begin to where the next segment or value may.
+constexpr size_t padded_size(size_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // Limits, far above any network, of all graphs of a blob together unless they say otherwise. They bound the work that a
 // hostile file can cause.
