@@ -1,8 +1,6 @@
 #include "sdk/cpu/linear_quantized.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/xnn_weights.h"
@@ -14,8 +12,6 @@ namespace {
 // Steps and zero points that kernels read past the last row's. XNNPACK promises to read XNN_EXTRA_QUANTIZATION_PARAMS
 // and fills in as many, but has kernels of 14 rows, of which all but one may lie past the last; none has more than 32.
 constexpr size_t kExtraRows = 32;
-
-size_t aligned(size_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 struct Clamp {
   float min, max;
@@ -97,13 +93,13 @@ class LinearQuantized : public Op {
     const xnn_status status = eight_bits_ ? xnn_reshape_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows_, pool)
                                           : xnn_reshape_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows_, pool);
     // The rows' integers, then their steps and zero points.
-    *workspace = aligned(rows_ * inputs_) + (rows_ + kExtraRows) * sizeof(xnn_quantization_params);
+    *workspace = padded_size(rows_ * inputs_) + (rows_ + kExtraRows) * sizeof(xnn_quantization_params);
     return check(status, type_, "reshaping");
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     int8_t* rows = static_cast<int8_t*>(workspace);
-    auto* steps = reinterpret_cast<xnn_quantization_params*>(rows + aligned(rows_ * inputs_));
+    auto* steps = reinterpret_cast<xnn_quantization_params*>(rows + padded_size(rows_ * inputs_));
     last_row_ = steps + rows_ - 1;
     FERRY_TRY(
         check(xnn_setup_convert_nc_f32_qd8(rounding_.get(), floats(inputs[0]), rows, steps), type_, "setting up"));
@@ -127,18 +123,11 @@ class LinearQuantized : public Op {
   PackedXnn product_;
 };
 
-bool has_kernel(const StoredConstant& weight, size_t inputs) {
-  const Type& type = weight.type;
+// Of the blocks that have a size, XNNPACK takes multiples of 32, and scales that are positive and normal; it refuses
+// the others itself.
+bool may_have_kernel(const Type& type) {
   if (type.zero_point != 0) return false;
-  if (type.dtype == fbs::DType::Int8) return type.block == 0 && type.axis == 0;
-  if (type.block == 0 || type.block % XNN_MIN_BLOCKSIZE != 0 || inputs % static_cast<size_t>(type.block) != 0)
-    return false;
-  for (size_t i = 0; i < weight.scales.size() / sizeof(uint16_t); ++i) {
-    uint16_t scale;
-    std::memcpy(&scale, weight.scales.data() + i * sizeof scale, sizeof scale);
-    if (!std::isnormal(from_bfloat16(scale)) || std::signbit(from_bfloat16(scale))) return false;
-  }
-  return true;
+  return type.dtype == fbs::DType::Int8 ? type.block == 0 && type.axis == 0 : type.block > 0;
 }
 
 }  // namespace
@@ -147,12 +136,12 @@ Status create_linear_quantized(const Model& model, const fbs::Operator& op, std:
   const StoredConstant weight = model.stored(op.inputs()->Get(1));
   const fbs::Conv2d* convolution = op.params_as_Conv2d();
   const size_t inputs = static_cast<size_t>(weight.shape[weight.shape.rank - 1]);
-  if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && has_kernel(weight, inputs)) {
+  if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && may_have_kernel(weight.type)) {
     Integers source(model, op);
     auto linear = std::make_unique<LinearQuantized>(op.params_type(), inputs);
     const Status status = linear->create(weight, clamp_of(op), source);
     if (status.ok()) *out = std::move(linear);
-    if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this CPU
+    if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this weight or CPU
   }
   return convolution != nullptr ? create_conv2d(model, op, out) : create_linear(model, op, out);
 }

@@ -1,5 +1,15 @@
 // Linears and pointwise convolutions whose weights are integers with scales.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "converter/graph/ops.h"
+#include "converter/pack/pack.h"
+#include "converter/reference/interpreter.h"
+#include "sdk/graph/session.h"
+#include "sdk/model/model.h"
 #include "tests/ops/harness.h"
+#include "tests/support/blobs.h"
 
 namespace ferry::testing {
 namespace {
@@ -58,6 +68,61 @@ TEST(LinearQuantized, WidensWhatHasNoKernel) {
   fbs::Conv2dT strided;
   strided.stride_h = strided.stride_w = 2;
   expect_like_oracle(strided, {input({1, 7, 8, 32}), nibbles_constant({24, 1, 1, 32})}, kBound);
+}
+
+// How far the CPU is from a product whose rows are not rounded: [3,192] with Int4 [5,192] in blocks of `block`, of
+// which the second one of the third row has the scale `odd`. Where the answer is no number is left out.
+double distance_to_exact(int block, float odd) {
+  constexpr int kInputs = 192, kOutputs = 5;
+  Graph graph;
+  const Tensor x = graph.add_input("x", {3, kInputs}, fbs::Layout::Same);
+  const Tensor weight = graph.add_constant("weight", {kOutputs, kInputs}, counting(kOutputs * kInputs));
+  std::vector<uint8_t> nibbles(kOutputs * kInputs / 2);
+  for (size_t i = 0; i < nibbles.size(); ++i) nibbles[i] = static_cast<uint8_t>(i * 73 + i / 7);
+  std::vector<uint16_t> scales(static_cast<size_t>(kOutputs * kInputs / block), 0x3e80);  // 0.25
+  uint32_t bits;
+  std::memcpy(&bits, &odd, sizeof bits);
+  scales[static_cast<size_t>(2 * kInputs / block + 1)] = static_cast<uint16_t>(bits >> 16);
+  const Tensor scale = graph.add_constant("scale", fbs::DType::BFloat16, {kOutputs, kInputs / block}, hold(scales));
+  graph.store_constant(
+      weight.index,
+      {.dtype = fbs::DType::Int4, .quantized = true, .scale = static_cast<uint32_t>(scale.index), .block = block},
+      hold(nibbles));
+  const Tensor y = graph.add_op("y", fbs::LinearT(), {x, weight});
+  graph.add_output("y", y, fbs::Layout::Same);
+
+  AlignedBytes blob(pack(graph));
+  std::shared_ptr<Model> model;
+  Status status = Model::open_memory(blob.data(), blob.size(), &model);
+  EXPECT_TRUE(status.ok()) << status.message();
+  std::unique_ptr<Session> session;
+  status = Session::create(model, SessionOptions(), &session);
+  EXPECT_TRUE(status.ok()) << status.message();
+  if (!status.ok()) return std::numeric_limits<double>::quiet_NaN();
+  reference::Array input{{3, kInputs}, {}};
+  for (uint32_t i = 0; i < 3 * kInputs; ++i) {
+    static_cast<float*>(session->data(x.index))[i] = noise(1, i);
+    input.values.push_back(static_cast<double>(noise(1, i)));
+  }
+  EXPECT_TRUE(session->run().ok());
+  const reference::Array exact = reference::interpret(graph, {input}).at(y.index);
+  std::vector<double> got, expected;
+  for (size_t i = 0; i < exact.values.size(); ++i) {
+    if (!std::isfinite(exact.values[i])) continue;
+    got.push_back(static_cast<double>(static_cast<const float*>(session->data(y.index))[i]));
+    expected.push_back(exact.values[i]);
+  }
+  return normalised_error(got, expected);
+}
+
+// XNNPACK itself refuses scales and blocks that its kernels are not made for, and the numbers are computed with then.
+TEST(LinearQuantized, WidensBlocksThatXnnpackRefuses) {
+  constexpr float kGood = 0.25f, kRounded = 1e-4f;
+  for (const int block : {32, 64, 96}) EXPECT_GT(distance_to_exact(block, kGood), kRounded) << block;
+  for (const int block : {2, 16, 24, 48}) EXPECT_LE(distance_to_exact(block, kGood), kBound) << block;
+  using Limits = std::numeric_limits<float>;
+  for (const float odd : {0.0f, -0.0f, -0.25f, Limits::min() / 2, Limits::infinity(), Limits::quiet_NaN()})
+    EXPECT_LE(distance_to_exact(32, odd), kBound) << odd;
 }
 
 TEST(LinearQuantizedOracle, RoundsRowsByHand) {
