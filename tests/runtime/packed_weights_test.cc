@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "converter/quantize/quantize.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_store.h"
@@ -56,6 +57,11 @@ class Packings {
 
   const Graph& graph() const { return *graph_; }
 
+  // Of linears and of the pointwise convolution, for which there are kernels.
+  void quantize(void (*to_integers)(Graph&, int)) {
+    for (const int weight : rows_) to_integers(*graph_, weight);
+  }
+
  private:
   template <typename Params>
   void conv(const std::string& name, const Params& params, std::vector<int32_t> shape) {
@@ -66,6 +72,7 @@ class Packings {
     const Tensor weight = graph_->add_constant(name + ".weight", w, numbers(++seed_, count));
     const Tensor bias =
         graph_->add_constant(name + ".bias", {shape[0]}, numbers(++seed_, static_cast<size_t>(shape[0])));
+    if (name == "pointwise") rows_.push_back(weight.index);
     graph_->add_output(name, graph_->add_op(name, params, {x_, weight, bias}), fbs::Layout::Same);
   }
 
@@ -73,13 +80,25 @@ class Packings {
     const Tensor weight =
         graph_->add_constant(name + ".weight", {outputs, 32}, numbers(++seed_, static_cast<size_t>(outputs) * 32));
     const Tensor bias = graph_->add_constant(name + ".bias", {outputs}, numbers(++seed_, static_cast<size_t>(outputs)));
+    rows_.push_back(weight.index);
     graph_->add_output(name, graph_->add_op(name, fbs::LinearT(), {input, weight, bias}), fbs::Layout::Same);
   }
 
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   Tensor x_;
   uint32_t seed_ = 0;
+  std::vector<int> rows_;  // weights that integers may stand for
 };
+
+enum class Stored { Float32, Float16, Int8, Int4 };
+
+std::vector<std::byte> packings(Stored stored) {
+  Packings packings;
+  if (stored == Stored::Int8) packings.quantize(quantize_to_int8);
+  if (stored == Stored::Int4) packings.quantize(quantize_to_int4);
+  const bool halves = stored == Stored::Float16;
+  return pack(packings.graph(), {.weights = halves ? PackOptions::Weights::Float16 : PackOptions::Weights::Float32});
+}
 
 struct Outcome {
   Results results;
@@ -140,9 +159,9 @@ std::vector<std::byte> with_packed(const std::vector<std::byte>& blob, const std
   return parts.assemble();
 }
 
-class PackedOnce : public ::testing::TestWithParam<PackOptions::Weights> {
+class PackedOnce : public ::testing::TestWithParam<Stored> {
  protected:
-  std::vector<std::byte> blob_ = pack(Packings().graph(), {.weights = GetParam()});
+  std::vector<std::byte> blob_ = packings(GetParam());
   ScratchFolder folder_;
 };
 
@@ -185,7 +204,7 @@ TEST_P(PackedOnce, LeavesNothingOnTheHeap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runtime, PackedOnce,
-                         ::testing::Values(PackOptions::Weights::Float32, PackOptions::Weights::Float16));
+                         ::testing::Values(Stored::Float32, Stored::Float16, Stored::Int8, Stored::Int4));
 
 // What is wrong with a file costs a note, and nothing else.
 TEST(PackedWeights, AreMadeAnewWhereTheFileIsDamaged) {
