@@ -35,15 +35,9 @@ class DepthwiseAvx512 : public Op {
       : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
   Status create(WeightSource& source) {
-    const auto fill = [&](std::byte* to) -> Status {
-      const void* weight = nullptr;
-      const float* bias = nullptr;
-      FERRY_TRY(source.load(&weight, &bias));
-      pack(floats(weight), bias, floats(static_cast<void*>(to)));
-      return {};
-    };
     const size_t bytes = vectors() * vector_weights() * sizeof(float);
-    FERRY_TRY(source.packed(PackingId("depthwise_avx512", kLayoutVersion), 0, bytes, fill, &held_));
+    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.packed_floats(PackingId("depthwise_avx512", kLayoutVersion), bytes, fill, &held_));
     weights_ = floats(held_.get());
     return {};
   }

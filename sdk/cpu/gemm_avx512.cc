@@ -102,14 +102,8 @@ class GemmAvx512 : public Op {
   Status create(WeightSource& source) {
     const PackingId id =
         PackingId("gemm_avx512", kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
-    const auto fill = [&](std::byte* to) -> Status {
-      const void* weight = nullptr;
-      const float* bias = nullptr;
-      FERRY_TRY(source.load(&weight, &bias));
-      pack(floats(weight), bias, floats(static_cast<void*>(to)));
-      return {};
-    };
-    FERRY_TRY(source.packed(id, 0, packed_bytes(), fill, &held_));
+    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.packed_floats(id, packed_bytes(), fill, &held_));
     packed_ = floats(held_.get());
     return {};
   }

@@ -20,8 +20,8 @@ inline __attribute__((always_inline)) void store(const Vector& from, float* to) 
   std::memcpy(to, &from, sizeof(from));
 }
 
-// The one-dimensional transforms of the paper, from d to y, whose numbers lie `step` and
-// `out_step` vectors apart. kernel: 3 taps to n numbers, in double.
+// The one-dimensional transforms of the paper, from d to y, whose numbers lie `step` and `out_step` vectors apart.
+// kernel: 3 taps to n numbers, in double.
 template <int M>
 struct Transform;
 
@@ -168,15 +168,10 @@ class TransformedKernels : public WeightSource {
 
 // The bias, or zeros: [O].
 Status pack_bias(WeightSource& source, size_t outputs, PackedBytes* out) {
-  const auto fill = [&](std::byte* to) -> Status {
-    const void* weight = nullptr;
-    const float* bias = nullptr;
-    FERRY_TRY(source.load(&weight, &bias));
-    float* numbers = floats(static_cast<void*>(to));
-    bias != nullptr ? std::copy_n(bias, outputs, numbers) : std::fill_n(numbers, outputs, 0.0f);
-    return {};
+  const auto fill = [&](const float*, const float* bias, float* to) {
+    bias != nullptr ? std::copy_n(bias, outputs, to) : std::fill_n(to, outputs, 0.0f);
   };
-  return source.packed(PackingId("bias", 1), 0, outputs * sizeof(float), fill, out);
+  return source.packed_floats(PackingId("bias", 1), outputs * sizeof(float), fill, out);
 }
 
 // A matrix product for each of `points`: [tiles,points*inputs] to [tiles,points*outputs].
@@ -252,8 +247,7 @@ class Winograd : public Op {
     size_t none = 0;
     const Shape rows{static_cast<int32_t>(block_), static_cast<int32_t>(kPoints * inputs_)};
     FERRY_TRY(products_->reshape({&rows, 1}, output, pool, &none));
-    transformed_bytes_ =
-        (block_ * kPoints * inputs_ * sizeof(float) + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment;
+    transformed_bytes_ = padded_size(block_ * kPoints * inputs_ * sizeof(float));
     *workspace = transformed_bytes_ + block_ * kPoints * outputs_ * sizeof(float) + kExtraBytes;
     return {};
   }
