@@ -13,6 +13,7 @@
 #include "converter/checkpoint/sharded.h"
 #include "converter/checkpoint/tensorflowjs.h"
 #include "converter/error.h"
+#include "sdk/model/numbers.h"
 
 namespace ferry {
 namespace {
@@ -21,26 +22,14 @@ namespace fs = std::filesystem;
 
 struct Half {
   uint16_t bits;
-  explicit operator float() const {
-    const int exponent = bits >> 10 & 31;
-    const int mantissa = bits & 1023;
-    const float sign = bits & 0x8000 ? -1.0f : 1.0f;
-    if (exponent == 31) return mantissa ? std::numeric_limits<float>::quiet_NaN() : sign * HUGE_VALF;
-    if (exponent == 0) return sign * std::ldexp(static_cast<float>(mantissa), -24);
-    return sign * std::ldexp(static_cast<float>(1024 + mantissa), exponent - 25);
-  }
-  explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+  explicit operator float() const { return from_half(bits); }
+  explicit operator double() const { return static_cast<double>(from_half(bits)); }
 };
 
 struct BFloat {
   uint16_t bits;
-  explicit operator float() const {
-    const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, 4);
-    return value;
-  }
-  explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+  explicit operator float() const { return from_bfloat16(bits); }
+  explicit operator double() const { return static_cast<double>(from_bfloat16(bits)); }
 };
 
 template <typename From, typename To>

@@ -7,38 +7,14 @@
 #include <limits>
 #include <numeric>
 
+#include "converter/graph/halves.h"
+#include "sdk/model/numbers.h"
+
 namespace ferry::onnx {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 constexpr int64_t kMaxComputed = int64_t{1} << 28;  // of a constant that the converter computes
-
-float from_half(uint16_t bits) {
-  const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  float value = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
-                : exponent == 31
-                    ? (mantissa ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity())
-                    : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
-  return bits & 0x8000 ? -value : value;
-}
-
-// To nearest, ties to even.
-uint16_t to_half(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  value = std::fabs(value);
-  if (std::isnan(value)) return sign | 0x7e00;
-  if (value >= 65520) return sign | 0x7c00;
-  const int exponent = std::max(value == 0 ? -14 : std::ilogb(value), -14);
-  const auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(value, 10 - exponent)));
-  // A mantissa that rounds up to 2048 carries into the exponent by itself; below 1024 the number is subnormal.
-  return static_cast<uint16_t>(sign | (mantissa + ((exponent + 14) << 10)));
-}
-
-uint16_t to_bfloat(double value) {
-  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  if (std::isnan(value)) return 0x7fc0;
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 template <typename T>
 T load(const std::byte* at) {
@@ -111,7 +87,7 @@ Array make(Type type, const Dims& dims, const std::vector<From>& values) {
     case Type::Float16:
       return write_all<uint16_t>(type, dims, values, [](From v) { return to_half(static_cast<double>(v)); });
     case Type::BFloat16:
-      return write_all<uint16_t>(type, dims, values, [](From v) { return to_bfloat(static_cast<double>(v)); });
+      return write_all<uint16_t>(type, dims, values, [](From v) { return to_bfloat16(static_cast<double>(v)); });
     case Type::Bool: return write_all<uint8_t>(type, dims, values, [](From v) { return static_cast<uint8_t>(v != 0); });
     case Type::UInt8: return write_integers<uint8_t>(type, dims, values);
     case Type::Int8: return write_integers<int8_t>(type, dims, values);
@@ -220,9 +196,7 @@ std::vector<double> Array::floats() const {
     case Type::Float64: return read_all<double>(*this, load<double>);
     case Type::Float16: return read_all<double>(*this, [](const std::byte* p) { return from_half(load<uint16_t>(p)); });
     case Type::BFloat16:
-      return read_all<double>(*this, [](const std::byte* p) {
-        return std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(p)) << 16);
-      });
+      return read_all<double>(*this, [](const std::byte* p) { return from_bfloat16(load<uint16_t>(p)); });
     default: return read_integers<double>(*this);
   }
 }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "converter/checkpoint/sha256.h"
+#include "converter/graph/halves.h"
 #include "converter/pack/version.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
@@ -19,17 +20,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "blobs are little endian, and written as they lie in memory");
 
 size_t round_up(size_t n) { return (n + kAlignment - 1) / kAlignment * kAlignment; }
-
-// IEEE 754 binary16, rounded to nearest, ties to even; 0x7c00 (infinity) where a finite number is too large.
-uint16_t to_half(double value) {
-  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double size = std::fabs(value);
-  if (std::isnan(value)) return 0x7e00;
-  if (size >= 65536) return sign | 0x7c00;
-  const int exponent = std::max(std::ilogb(size), -14);                                  // below: subnormal, or zero
-  const auto steps = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));  // 1024 to 2048 if normal
-  return static_cast<uint16_t>(sign | (((exponent + 14) << 10) + steps));
-}
 
 template <typename T>
 double load(const std::byte* from, size_t i) {
@@ -99,8 +89,8 @@ std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions&
     }
   }
   for (size_t i = 0; i < types.size(); ++i) {
-    const bool real = types[i] == fbs::DType::Float32 || types[i] == fbs::DType::Float64;
-    if (real && half[i] && !other[i]) {
+    const bool floating = types[i] == fbs::DType::Float32 || types[i] == fbs::DType::Float64;
+    if (floating && half[i] && !other[i]) {
       types[i] = fbs::DType::Float16;
     } else if (types[i] == fbs::DType::Float64) {
       types[i] = fbs::DType::Float32;
@@ -116,8 +106,6 @@ struct Segment {
   fbs::DType dtype;            // as the blob will have it
   size_t size;                 // likewise
 };
-
-size_t padded(size_t size) { return round_up(size + kExtraBytes); }
 
 // What a graph becomes: the flatbuffer's table, and the constants in the order of the data section.
 struct Layout {
@@ -147,7 +135,7 @@ Layout layout_of(const Graph& graph, const PackOptions& options) {
         entry->offset = out.data_bytes;
         entry->size = graph.buffer(tensor.buffer).byte_count() * bits_of(type) / bits_of(tensor.dtype);
         out.segments.push_back({sources[t]->tensors[i].get(), tensor.buffer, type, entry->size});
-        out.data_bytes += padded(entry->size);
+        out.data_bytes += padded_size(entry->size);
         buffers.push_back(std::move(entry));
       }
       tensor.buffer = buffer;
@@ -167,7 +155,7 @@ std::string write_segments(const Graph& graph, const Layout& layout, const Sink&
   for (const Segment& segment : layout.segments) {
     const Constant constant = graph.buffer(segment.buffer).read();
     write_constant(*segment.tensor, constant.bytes, segment.dtype, hashed);
-    hashed(std::vector<std::byte>(padded(segment.size) - segment.size));
+    hashed(std::vector<std::byte>(padded_size(segment.size) - segment.size));
     if (constant.done) constant.done();
   }
   return hash.hex();

@@ -1,11 +1,11 @@
 #include "converter/quantize/quantize.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "converter/graph/halves.h"
 #include "sdk/model/numbers.h"
 #include "sdk/operators/pointwise.h"
 #include "sdk/operators/shape_rules.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kSmall = 4096;
 constexpr int kShortRow = 32;
-constexpr double kLeastScale = std::numeric_limits<float>::min();  // kernels want normal numbers
+constexpr double kMinScale = std::numeric_limits<float>::min();  // kernels want normal numbers
 
 std::vector<double> finite_values(const Graph& graph, int tensor) {
   std::vector<double> values = graph.values(tensor);
@@ -37,12 +37,6 @@ int nearest(double value, double scale, int low, int high) {
       std::clamp(std::nearbyint(value / scale), static_cast<double>(low), static_cast<double>(high)));
 }
 
-// The nearest BFloat16, halves to even.
-uint16_t to_bfloat16(double value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 constexpr int kLow = -8, kHigh = 7;
 
 double squared_error(std::span<const double> block, double scale) {
@@ -57,11 +51,11 @@ double squared_error(std::span<const double> block, double scale) {
 uint16_t best_scale(std::span<const double> block) {
   const double largest = absmax(block);
   uint16_t best = to_bfloat16(1);
-  double least = std::numeric_limits<double>::infinity();
+  double smallest = std::numeric_limits<double>::infinity();
   for (double steps = 6; largest > 0 && steps <= 9; steps += 0.25) {
-    const uint16_t scale = to_bfloat16(std::max(largest / steps, kLeastScale));
+    const uint16_t scale = to_bfloat16(std::max(largest / steps, kMinScale));
     const double error = squared_error(block, static_cast<double>(from_bfloat16(scale)));
-    if (error < least) least = error, best = scale;
+    if (error < smallest) smallest = error, best = scale;
   }
   return best;
 }
@@ -118,7 +112,7 @@ void quantize_to_int8(Graph& graph, int tensor) {
   std::vector<int8_t> integers(values.size());
   for (size_t row = 0; row < rows; ++row) {
     const double largest = absmax(std::span(values).subspan(row * width, width));
-    scales[row] = largest > 0 ? static_cast<float>(std::max(largest / 127, kLeastScale)) : 1.0f;
+    scales[row] = largest > 0 ? static_cast<float>(std::max(largest / 127, kMinScale)) : 1.0f;
     for (size_t i = row * width; i < (row + 1) * width; ++i)
       integers[i] = static_cast<int8_t>(nearest(values[i], static_cast<double>(scales[row]), -127, 127));
   }
