@@ -4,11 +4,9 @@
 #include "converter/reference/ops.h"
 
 namespace ferry::reference {
-namespace {
 
-// Where in `x` the element lies that Gather puts at `at` of its output.
-size_t source(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
-              const Place& at) {
+size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
+                     const Place& at) {
   const int rank = x.shape.rank, depth = indices.shape.rank == 0 ? 0 : indices.shape[indices.shape.rank - 1];
   const auto index = [&](const Place& place, int dimension) {
     const auto value = static_cast<int64_t>(indices.values[index_of(indices.shape, place)]);
@@ -44,32 +42,11 @@ size_t source(fbs::GatherKind kind, int axis, const Array& x, const Array& indic
   return index_of(x.shape, from);
 }
 
-double combined(fbs::ScatterKind kind, bool whole, double a, double b) {
-  switch (kind) {
-    case fbs::ScatterKind::Set: break;
-    case fbs::ScatterKind::Add: return whole ? wrapped(static_cast<int64_t>(a + b)) : a + b;
-    case fbs::ScatterKind::Mul: return whole ? wrapped_product(a, b) : a * b;
-    case fbs::ScatterKind::Max: return std::max(a, b);
-    case fbs::ScatterKind::Min: return std::min(a, b);
-  }
-  return b;
-}
-
-}  // namespace
-
 void gather(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Gather& p = *op.params_as_Gather();
   for_each_place(output.shape, [&](size_t index, const Place& at) {
-    output.values[index] = inputs[0]->values[source(p.kind(), p.axis(), *inputs[0], *inputs[1], output.shape, at)];
-  });
-}
-
-void scatter(const fbs::Operator& op, Inputs inputs, Array& output) {
-  const fbs::Scatter& p = *op.params_as_Scatter();
-  output.values = inputs[0]->values;
-  for_each_place(inputs[2]->shape, [&](size_t index, const Place& at) {
-    double& value = output.values[source(p.where(), p.axis(), *inputs[0], *inputs[1], inputs[2]->shape, at)];
-    value = combined(p.kind(), output.dtype == fbs::DType::Int32, value, inputs[2]->values[index]);
+    output.values[index] =
+        inputs[0]->values[gathered_from(p.kind(), p.axis(), *inputs[0], *inputs[1], output.shape, at)];
   });
 }
 

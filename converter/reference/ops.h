@@ -1,5 +1,5 @@
-// One function a file, conv2d() and so on. compute() has checked parameters and input shapes, and `output` comes
-// with its shape and as many zeros.
+// One function a file, conv2d() and so on. compute() has checked parameters and input shapes, and `output` comes with
+// its shape and as many zeros.
 #pragma once
 
 #include <span>
@@ -50,6 +50,10 @@ inline double broadcast(const Array& array, const Shape& output, const Place& at
     if (array.shape[i] > 1) place[static_cast<size_t>(i)] = at[static_cast<size_t>(i + output.rank - array.shape.rank)];
   return array.values[index_of(array.shape, place)];
 }
+
+// Where in `x` the element lies that Gather puts at `at` of its output; an update of Scatter at `at` falls there.
+size_t gathered_from(fbs::GatherKind kind, int axis, const Array& x, const Array& indices, const Shape& output,
+                     const Place& at);
 
 // What is left of a whole number in 32 bits.
 inline double wrapped(int64_t value) { return static_cast<double>(static_cast<int32_t>(static_cast<uint32_t>(value))); }

@@ -8,10 +8,12 @@ namespace {
 
 class Append : public Op {
  public:
+  explicit Append(size_t element_bytes) : element_bytes_(element_bytes) {}
+
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
-    bytes_ = static_cast<size_t>(inputs[0].elements()) * kElementBytes;
-    held_ = static_cast<size_t>(output.elements()) * kElementBytes - bytes_;
+    bytes_ = static_cast<size_t>(inputs[0].elements()) * element_bytes_;
+    held_ = static_cast<size_t>(output.elements()) * element_bytes_ - bytes_;
     return {};
   }
 
@@ -27,7 +29,7 @@ class Append : public Op {
   }
 
  private:
-  static constexpr size_t kElementBytes = 4;  // Float32 and Int32
+  size_t element_bytes_;
   size_t bytes_ = 0, held_ = 0;
   const void* input_ = nullptr;
   std::byte* state_ = nullptr;
@@ -35,8 +37,8 @@ class Append : public Op {
 
 }  // namespace
 
-Status create_append(const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Append>();
+Status create_append(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Append>(element_bytes(model, op));
   return {};
 }
 

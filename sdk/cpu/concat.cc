@@ -11,20 +11,21 @@ namespace {
 // Each output row (all from the axis inwards) is the inputs' rows one after another.
 class Concat : public Op {
  public:
-  explicit Concat(int axis) : axis_(axis) {}
+  Concat(int axis, size_t element_bytes) : axis_(axis), element_bytes_(element_bytes) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     rows_ = elements(output, 0, axis_);
-    row_ = elements(output, axis_, output.rank);
+    row_ = elements(output, axis_, output.rank) * element_bytes_;
     parts_.assign(inputs.size(), {});
-    for (size_t i = 0; i < inputs.size(); ++i) parts_[i].row = elements(inputs[i], axis_, inputs[i].rank);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      parts_[i].row = elements(inputs[i], axis_, inputs[i].rank) * element_bytes_;
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    for (size_t i = 0; i < inputs.size(); ++i) parts_[i].data = floats(inputs[i]);
-    output_ = floats(output);
+    for (size_t i = 0; i < inputs.size(); ++i) parts_[i].data = static_cast<const std::byte*>(inputs[i]);
+    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
@@ -33,11 +34,11 @@ class Concat : public Op {
       copy_long(pool);
       return {};
     }
-    parallel_rows(pool, rows_, row_, [&](size_t begin, size_t end) {
-      float* to = output_ + begin * row_;
+    parallel_rows(pool, rows_, row_ / element_bytes_, [&](size_t begin, size_t end) {
+      std::byte* to = output_ + begin * row_;
       for (size_t i = begin; i < end; ++i) {
         for (const Part& part : parts_) {
-          std::memcpy(to, part.data + i * part.row, part.row * sizeof(float));
+          std::memcpy(to, part.data + i * part.row, part.row);
           to += part.row;
         }
       }
@@ -47,30 +48,30 @@ class Concat : public Op {
 
  private:
   struct Part {
-    const float* data = nullptr;
+    const std::byte* data = nullptr;
     size_t row = 0;
   };
 
   void copy_long(pthreadpool_t pool) {
-    float* to = output_;
+    std::byte* to = output_;
     for (const Part& part : parts_) {
-      parallel_for(pool, part.row, kGrain, [&](size_t begin, size_t end) {
-        std::memcpy(to + begin, part.data + begin, (end - begin) * sizeof(float));
-      });
+      parallel_for(pool, part.row, kGrain * element_bytes_,
+                   [&](size_t begin, size_t end) { std::memcpy(to + begin, part.data + begin, end - begin); });
       to += part.row;
     }
   }
 
   int axis_;
-  size_t rows_ = 0, row_ = 0;
+  size_t element_bytes_;
+  size_t rows_ = 0, row_ = 0;  // rows, here and above, in bytes
   std::vector<Part> parts_;
-  float* output_ = nullptr;
+  std::byte* output_ = nullptr;
 };
 
 }  // namespace
 
-Status create_concat(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Concat>(op.params_as_Concat()->axis());
+Status create_concat(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Concat>(op.params_as_Concat()->axis(), element_bytes(model, op));
   return {};
 }
 

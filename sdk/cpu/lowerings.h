@@ -3,6 +3,7 @@
 
 #include "sdk/cpu/op.h"
 #include "sdk/operators/operators.h"
+#include "sdk/operators/type.h"
 
 namespace ferry::cpu {
 
@@ -10,5 +11,10 @@ namespace ferry::cpu {
   Status create_##name(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
+
+// Of the operator's first input, for operators that move elements whatever they are.
+inline size_t element_bytes(const Model& model, const fbs::Operator& op) {
+  return bits_of(model.tensor(op.inputs()->Get(0)).dtype()) / 8;
+}
 
 }  // namespace ferry::cpu

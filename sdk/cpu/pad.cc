@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -11,9 +10,10 @@
 namespace ferry::cpu {
 namespace {
 
+template <typename T>
 class Pad : public Op {
  public:
-  Pad(const fbs::Pad& params, float value) : params_(params), value_(value) {}
+  Pad(const fbs::Pad& params, T value) : params_(params), value_(value) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -37,8 +37,8 @@ class Pad : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = static_cast<const T*>(inputs[0]);
+    output_ = static_cast<T*>(output);
     return {};
   }
 
@@ -57,7 +57,7 @@ class Pad : public Op {
 
   void row(size_t index) const {
     const Dimension& inner = dims_[0];
-    float* to = output_ + index * inner.padded();
+    T* to = output_ + index * inner.padded();
     size_t source = 0, stride = 1;
     for (size_t i = 1; i < rank_; ++i) {
       const size_t at = index % dims_[i].padded();
@@ -70,25 +70,28 @@ class Pad : public Op {
       stride *= dims_[i].size;
     }
     to = std::fill_n(to, inner.before, value_);
-    std::memcpy(to, input_ + source * inner.size, inner.size * sizeof(float));
+    std::memcpy(to, input_ + source * inner.size, inner.size * sizeof(T));
     std::fill_n(to + inner.size, inner.after, value_);
   }
 
   const fbs::Pad& params_;
-  const float value_;                             // the bits of an int32_t where such are padded
+  const T value_;
   std::array<Dimension, FERRY_MAX_RANK> dims_{};  // innermost first
   size_t rank_ = 0;
   size_t rows_ = 0;
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
+  const T* input_ = nullptr;
+  T* output_ = nullptr;
 };
 
 }  // namespace
 
 Status create_pad(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Pad& p = *op.params_as_Pad();
-  const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<Pad>(p, integer ? std::bit_cast<float>(static_cast<int32_t>(p.value())) : p.value());
+  if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32) {
+    *out = std::make_unique<Pad<int32_t>>(p, static_cast<int32_t>(p.value()));
+  } else {
+    *out = std::make_unique<Pad<float>>(p, p.value());
+  }
   return {};
 }
 

@@ -9,35 +9,36 @@ namespace {
 
 class PixelShuffle : public Op {
  public:
-  explicit PixelShuffle(int factor) : factor_(static_cast<size_t>(factor)) {}
+  PixelShuffle(int factor, size_t element_bytes)
+      : factor_(static_cast<size_t>(factor)), element_bytes_(element_bytes) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);
     width_ = static_cast<size_t>(x[2]);
-    channels_ = static_cast<size_t>(x[3]);
+    pixel_ = static_cast<size_t>(x[3]) * element_bytes_;
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = static_cast<const std::byte*>(inputs[0]);
+    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
   Status run(pthreadpool_t pool) override {
     // A pixel's channels hold its cell row by row: factor runs, each of which goes to another output row.
-    const size_t run = channels_ / factor_;
-    parallel_rows(pool, rows_, width_ * channels_, [&](size_t begin, size_t end) {
+    const size_t run = pixel_ / factor_;
+    parallel_rows(pool, rows_, width_ * pixel_ / element_bytes_, [&](size_t begin, size_t end) {
       for (size_t y = begin; y < end; ++y) {
-        float* to = output_ + y * width_ * channels_;
+        std::byte* to = output_ + y * width_ * pixel_;
         for (size_t i = 0; i < factor_; ++i) {
-          const float* from = input_ + y * width_ * channels_ + i * run;
+          const std::byte* from = input_ + y * width_ * pixel_ + i * run;
           for (size_t x = 0; x < width_; ++x) {
-            std::memcpy(to, from, run * sizeof(float));
+            std::memcpy(to, from, run);
             to += run;
-            from += channels_;
+            from += pixel_;
           }
         }
       }
@@ -46,16 +47,17 @@ class PixelShuffle : public Op {
   }
 
  private:
-  size_t factor_;
-  size_t rows_ = 0, width_ = 0, channels_ = 0;
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
+  size_t factor_, element_bytes_;
+  size_t rows_ = 0, width_ = 0;
+  size_t pixel_ = 0;  // bytes
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
 };
 
 }  // namespace
 
-Status create_pixel_shuffle(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<PixelShuffle>(op.params_as_PixelShuffle()->factor());
+Status create_pixel_shuffle(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<PixelShuffle>(op.params_as_PixelShuffle()->factor(), element_bytes(model, op));
   return {};
 }
 

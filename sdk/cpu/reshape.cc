@@ -1,24 +1,45 @@
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
-#include "sdk/cpu/unary.h"
+#include "sdk/cpu/parallel.h"
 
 namespace ferry::cpu {
 namespace {
 
-void copy(const float* x, float* y, size_t count, float, float) { std::memcpy(y, x, count * sizeof(float)); }
-
 // The same bytes: nothing to do where the plan lets the output share the input's memory.
-class Reshape : public ElementwiseOp {
+class Reshape : public Op {
  public:
-  Reshape() : ElementwiseOp({copy}) {}
-  Status run(pthreadpool_t pool) override { return input_ == output_ ? Status() : ElementwiseOp::run(pool); }
+  explicit Reshape(size_t element_bytes) : element_bytes_(element_bytes) {}
+
+  Status reshape(std::span<const Shape>, const Shape& output, pthreadpool_t, size_t* workspace) override {
+    *workspace = 0;
+    bytes_ = static_cast<size_t>(output.elements()) * element_bytes_;
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    input_ = static_cast<const std::byte*>(inputs[0]);
+    output_ = static_cast<std::byte*>(output);
+    return {};
+  }
+
+  Status run(pthreadpool_t pool) override {
+    if (input_ == output_) return {};
+    parallel_for(pool, bytes_, kGrain * element_bytes_,
+                 [&](size_t begin, size_t end) { std::memcpy(output_ + begin, input_ + begin, end - begin); });
+    return {};
+  }
+
+ private:
+  size_t element_bytes_, bytes_ = 0;
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
 };
 
 }  // namespace
 
-Status create_reshape(const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Reshape>();
+Status create_reshape(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Reshape>(element_bytes(model, op));
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 class Slice : public Op {
  public:
-  explicit Slice(const fbs::Slice& params) : params_(params) {}
+  Slice(const fbs::Slice& params, size_t element_bytes) : params_(params), element_bytes_(element_bytes) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -19,11 +19,11 @@ class Slice : public Op {
     int inner = x.rank;
     while (inner > 0 && x[inner - 1] == output[inner - 1]) --inner;
     const int row_begin = std::max(inner - 1, 0);
-    row_ = elements(output, row_begin, output.rank);
+    row_ = elements(output, row_begin, output.rank) * element_bytes_;
     rows_ = Rows();
     first_ = 0;
     for (int i = 0; i < x.rank; ++i) {
-      const size_t stride = elements(x, i + 1, x.rank);
+      const size_t stride = elements(x, i + 1, x.rank) * element_bytes_;
       first_ += static_cast<size_t>(params_.begin()->Get(static_cast<unsigned>(i))) * stride;
       if (i < row_begin) rows_.append(static_cast<size_t>(output[i]), stride);
     }
@@ -31,31 +31,31 @@ class Slice : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = static_cast<const std::byte*>(inputs[0]);
+    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
   Status run(pthreadpool_t pool) override {
-    parallel_rows(pool, rows_.count(), row_, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i)
-        std::memcpy(output_ + i * row_, input_ + first_ + rows_.offset(i), row_ * sizeof(float));
+    parallel_rows(pool, rows_.count(), row_ / element_bytes_, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) std::memcpy(output_ + i * row_, input_ + first_ + rows_.offset(i), row_);
     });
     return {};
   }
 
  private:
   const fbs::Slice& params_;
-  size_t row_ = 0, first_ = 0;
+  size_t element_bytes_;
+  size_t row_ = 0, first_ = 0;  // in bytes, as are the strides of rows_
   Rows rows_;
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
 };
 
 }  // namespace
 
-Status create_slice(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Slice>(*op.params_as_Slice());
+Status create_slice(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Slice>(*op.params_as_Slice(), element_bytes(model, op));
   return {};
 }
 

@@ -27,13 +27,11 @@ class ElementwiseOp : public Op {
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
   Status run(pthreadpool_t pool) override;
 
- protected:
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
-
  private:
   Elementwise function_;
   size_t count_ = 0;
+  const float* input_ = nullptr;
+  float* output_ = nullptr;
 };
 
 }  // namespace ferry::cpu

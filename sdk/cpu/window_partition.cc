@@ -12,7 +12,8 @@ namespace {
 template <typename Params>
 class Windows : public Op {
  public:
-  Windows(const Params& params, bool reverse) : params_(params), reverse_(reverse) {}
+  Windows(const Params& params, bool reverse, size_t element_bytes)
+      : params_(params), reverse_(reverse), element_bytes_(element_bytes) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -21,8 +22,8 @@ class Windows : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = static_cast<const std::byte*>(inputs[0]);
+    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
@@ -30,7 +31,7 @@ class Windows : public Op {
     const auto [batch, height, width, channels, ignored, unused] = picture_.dims;
     const auto window_h = static_cast<size_t>(params_.window_h()), window_w = static_cast<size_t>(params_.window_w());
     const auto shift_h = static_cast<size_t>(params_.shift_h()), shift_w = static_cast<size_t>(params_.shift_w());
-    const size_t across = width / window_w;
+    const size_t across = width / window_w, bytes = channels * element_bytes_;  // of a pixel
     parallel_rows(pool, batch * height, width * channels, [&](size_t begin, size_t end) {
       for (size_t row = begin; row < end; ++row) {  // of the rolled picture
         const size_t y = row % height, n = row / height;
@@ -39,11 +40,9 @@ class Windows : public Op {
         for (size_t x = 0, run; x < width; x += run) {  // pixels that lie together in both
           const size_t column = (x + shift_w) % width;
           run = std::min(window_w - x % window_w, width - column);
-          const size_t pixel = (line + column) * channels;
-          const size_t place =
-              (((windows + x / window_w) * window_h + y % window_h) * window_w + x % window_w) * channels;
-          std::memcpy(output_ + (reverse_ ? pixel : place), input_ + (reverse_ ? place : pixel),
-                      run * channels * sizeof(float));
+          const size_t pixel = (line + column) * bytes;
+          const size_t place = (((windows + x / window_w) * window_h + y % window_h) * window_w + x % window_w) * bytes;
+          std::memcpy(output_ + (reverse_ ? pixel : place), input_ + (reverse_ ? place : pixel), run * bytes);
         }
       }
     });
@@ -53,20 +52,22 @@ class Windows : public Op {
  private:
   const Params& params_;
   bool reverse_;
+  size_t element_bytes_;
   Sizes picture_{Shape()};
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
+  const std::byte* input_ = nullptr;
+  std::byte* output_ = nullptr;
 };
 
 }  // namespace
 
-Status create_window_partition(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Windows<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false);
+Status create_window_partition(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out =
+      std::make_unique<Windows<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false, element_bytes(model, op));
   return {};
 }
 
-Status create_window_reverse(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Windows<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true);
+Status create_window_reverse(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Windows<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true, element_bytes(model, op));
   return {};
 }
 
