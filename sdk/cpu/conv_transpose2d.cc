@@ -80,9 +80,7 @@ class ConvTranspose2d : public Op {
   PackedXnn xnn_;
 };
 
-// Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are
-// then laid where they belong.
-// The product's weights: [KH*KW*O,I].
+// Weights of the matrix product that gives windows: [KH*KW*O,I].
 class WindowWeights : public WeightSource {
  public:
   WindowWeights(const Model& model, const fbs::Operator& op, const Shape& weight)
@@ -113,6 +111,8 @@ class WindowWeights : public WeightSource {
   size_t cells_, outputs_, inputs_;
 };
 
+// Windows that neither overlap nor are cropped: one matrix product gives each input pixel its window, whose rows are
+// then laid where they belong.
 class Windows : public Op {
  public:
   explicit Windows(const Shape& weight)
