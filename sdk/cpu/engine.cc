@@ -14,14 +14,12 @@
 #include "sdk/graph/plan.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/packed_store.h"
+#include "sdk/operators/operators.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 
 namespace ferry::cpu {
 namespace {
-
-// The first output.
-int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
 
 // Inputs whose memory the output may take over: a tensor that is read twice must allow it at both places.
 std::vector<int> reusable_inputs(const fbs::Operator& op) {

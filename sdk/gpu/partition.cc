@@ -10,8 +10,6 @@
 namespace ferry::gpu {
 namespace {
 
-int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
-
 std::vector<Shape> input_shapes(const fbs::Operator& op, const std::vector<Shape>& shapes) {
   std::vector<Shape> out;
   for (int tensor : *op.inputs()) out.push_back(shapes[static_cast<size_t>(tensor)]);
