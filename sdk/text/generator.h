@@ -41,7 +41,6 @@ class Generator {
  private:
   Generator(Session& session, std::shared_ptr<const Tokenizer> tokenizer);
   Status run_pending();
-  void forget();
 
   Session& session_;
   std::shared_ptr<const Tokenizer> tokenizer_;
