@@ -1,12 +1,8 @@
 #include "sdk/model/verify_shared.h"
 
-#include <algorithm>
-#include <memory>
-#include <new>
-#include <string_view>
-
 #include "sdk/model/model.h"
 #include "sdk/model/verify_meaning.h"
+#include "sdk/model/verify_names.h"
 
 namespace ferry {
 namespace {
@@ -43,20 +39,9 @@ Status check_graph_names(const fbs::Graph& root) {
   if (n >= kMaxGraphs)
     return error(FERRY_CORRUPT, "graph: %u graphs beside this one, at most %u are allowed", n, kMaxGraphs - 1);
   if (n == 0) return {};
-  std::unique_ptr<std::string_view[]> names(new (std::nothrow) std::string_view[n + 1]);
-  if (!names) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u names", n);
-  for (uint32_t i = 0; i <= n; ++i) {
-    const flatbuffers::String* name = i == 0 ? root.name() : root.graphs()->Get(i - 1)->name();
-    if (!name || name->size() == 0 || name->size() > kMaxNameBytes ||
-        name->string_view().find('\0') != std::string_view::npos)
-      return error(FERRY_CORRUPT, "graph %u: has no name of 1 to %u bytes without a zero, as one of several must", i,
-                   kMaxNameBytes);
-    names[i] = name->string_view();
-  }
-  std::sort(names.get(), names.get() + n + 1);
-  const auto* twice = std::adjacent_find(names.get(), names.get() + n + 1);
-  if (twice == names.get() + n + 1) return {};
-  return error(FERRY_CORRUPT, "graph: two graphs have the name '%.64s'", twice->data());
+  const auto name = [&](uint32_t i) { return i == 0 ? root.name() : root.graphs()->Get(i - 1)->name(); };
+  for (uint32_t i = 0; i <= n; ++i) FERRY_TRY(verify_name("graph", i, name(i)));
+  return verify_unique_names("graph", n + 1, name);
 }
 
 // Where packed files lie. What is in them is verified by whoever opens them.

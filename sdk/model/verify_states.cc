@@ -1,23 +1,15 @@
 #include "sdk/model/verify_states.h"
 
-#include <algorithm>
 #include <new>
-#include <string_view>
 
 #include "sdk/model/model.h"
+#include "sdk/model/verify_names.h"
 
 namespace ferry {
 namespace {
 
-Status check_name(uint32_t index, const flatbuffers::String* name) {
-  if (name == nullptr || name->size() == 0) return error(FERRY_CORRUPT, "state %u: has no name", index);
-  if (name->size() <= kMaxNameBytes && name->string_view().find('\0') == std::string_view::npos) return {};
-  return error(FERRY_CORRUPT, "state %u: a name of %u bytes, expected 1 to %u without a zero", index, name->size(),
-               kMaxNameBytes);
-}
-
 Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
-  FERRY_TRY(check_name(index, state.name()));
+  FERRY_TRY(verify_name("state", index, state.name()));
   const char* name = state.name()->c_str();
   const uint32_t rank = state.shape() != nullptr ? state.shape()->size() : 0;
   if (rank == 0 || rank > FERRY_MAX_RANK)
@@ -46,16 +38,6 @@ Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
   return {};
 }
 
-Status check_unique(const fbs::Graph& root, size_t count) {
-  std::unique_ptr<std::string_view[]> names(new (std::nothrow) std::string_view[count]);
-  if (names == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %zu states", count);
-  for (uint32_t i = 0; i < count; ++i) names[i] = root.states()->Get(i)->name()->string_view();
-  std::sort(names.get(), names.get() + count);
-  const auto* twice = std::adjacent_find(names.get(), names.get() + count);
-  if (twice == names.get() + count) return {};
-  return error(FERRY_CORRUPT, "graph: two states have the name '%.64s'", twice->data());
-}
-
 }  // namespace
 
 Status verify_states(const fbs::Graph& root, StateShapes* states) {
@@ -66,7 +48,8 @@ Status verify_states(const fbs::Graph& root, StateShapes* states) {
   states->list.reset(new (std::nothrow) StateShape[states->count]);
   if (states->list == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %zu states", states->count);
   for (uint32_t i = 0; i < states->count; ++i) FERRY_TRY(check_state(i, *root.states()->Get(i), &states->list[i]));
-  return check_unique(root, states->count);
+  return verify_unique_names("state", static_cast<uint32_t>(states->count),
+                             [&](uint32_t i) { return root.states()->Get(i)->name(); });
 }
 
 }  // namespace ferry

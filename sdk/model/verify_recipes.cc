@@ -1,0 +1,125 @@
+#include "sdk/model/verify_recipes.h"
+
+#include <cmath>
+
+#include "sdk/model/model.h"
+#include "sdk/model/verify_meaning.h"
+
+namespace ferry {
+namespace {
+
+using Floats = flatbuffers::Vector<float>;
+using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
+
+// The tensor of the first one.
+const fbs::Tensor& first(const fbs::Graph& graph, const Ports& ports) {
+  return *graph.tensors()->Get(ports.Get(0)->tensor());
+}
+
+// Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
+constexpr uint32_t kMaxPictureChannels = 4, kMaxInputChannels = 1024;
+constexpr int32_t kPatchChannels = 3;
+
+Status check_range(const char* what, int32_t value, int32_t minimum, int32_t maximum) {
+  if (value >= minimum && value <= maximum) return {};
+  return error(FERRY_CORRUPT, "%s is %d, expected %d to %d", what, value, minimum, maximum);
+}
+
+// mean and std: both absent, or one number for each of the picture's channels, which are at most `maximum`.
+Status check_scaling(const char* where, const Floats* mean, const Floats* std, int32_t channels, uint32_t maximum) {
+  if (count(mean) == 0 && count(std) == 0) return {};
+  if (count(mean) != count(std) || count(mean) > maximum || count(mean) != static_cast<uint32_t>(channels))
+    return error(FERRY_CORRUPT, "%s: %u means and %u deviations for %d channels, expected one a channel, at most %u",
+                 where, count(mean), count(std), channels, maximum);
+  for (uint32_t i = 0; i < count(mean); ++i)
+    if (!std::isfinite(mean->Get(i)) || !std::isfinite(std->Get(i)) || std->Get(i) == 0)
+      return error(FERRY_CORRUPT, "%s: channel %u has mean %g and deviation %g, expected finite numbers, not 0", where,
+                   i, static_cast<double>(mean->Get(i)), static_cast<double>(std->Get(i)));
+  return {};
+}
+
+Status check_preprocess(const fbs::Graph& graph) {
+  const fbs::Preprocess* p = graph.preprocess();
+  if (!p) return {};
+  if (p->resize_mode() > fbs::ResizeMode::MAX || p->filter() > fbs::Filter::MAX || p->color() > fbs::ColorOrder::MAX)
+    return error(
+        FERRY_UNSUPPORTED, "preprocess: resize mode %u, filter %u or colour order %u is unknown to this version",
+        static_cast<unsigned>(p->resize_mode()), static_cast<unsigned>(p->filter()), static_cast<unsigned>(p->color()));
+  constexpr int32_t kMaxSide = 65536;
+  using Mode = fbs::ResizeMode;
+  const Mode mode = p->resize_mode();
+  const bool budget = mode == Mode::PixelBudget;
+  FERRY_TRY(check_range("preprocess: resize_h", p->resize_h(), mode == Mode::None || budget ? 0 : 1, kMaxSide));
+  const bool one_edge = mode == Mode::None || mode == Mode::ShortestEdge || mode == Mode::LongestEdge;
+  FERRY_TRY(check_range("preprocess: resize_w", p->resize_w(), one_edge || budget ? 0 : 1, kMaxSide));
+  FERRY_TRY(check_range("preprocess: crop_h", p->crop_h(), 0, kMaxSide));
+  FERRY_TRY(check_range("preprocess: crop_w", p->crop_w(), p->crop_h() > 0 ? 1 : 0, p->crop_h() > 0 ? kMaxSide : 0));
+  FERRY_TRY(check_range("preprocess: multiple_of", p->multiple_of(), 1, kMaxSide));
+  constexpr int32_t kMaxPixels = 1 << 28;
+  FERRY_TRY(check_range("preprocess: max_pixels", p->max_pixels(), budget ? 1 : 0, kMaxPixels));
+  FERRY_TRY(check_range("preprocess: min_pixels", p->min_pixels(), 0, p->max_pixels()));
+  FERRY_TRY(check_range("preprocess: patch", p->patch(), 0, 1024));
+  FERRY_TRY(check_range("preprocess: patch_block", p->patch_block(), 1, 64));
+  FERRY_TRY(check_range("preprocess: patch_frames", p->patch_frames(), 1, 64));
+  // An older library would overlook these fields; it refuses the modes that they come with.
+  const bool later =
+      p->multiple_of() > 1 || p->max_pixels() > 0 || count(p->fill()) > 0 || p->corner() || p->patch() > 0;
+  if (later && mode < Mode::LongestEdge)
+    return error(FERRY_CORRUPT, "preprocess: resize mode %s with a fill, a corner, multiples, pixels or patches",
+                 EnumNameResizeMode(mode));
+  const Shape input = declared_shape(first(graph, *graph.inputs()));
+  const bool patches = p->patch() > 0;
+  const int64_t patch = int64_t{p->patch()} * p->patch() * p->patch_frames();
+  if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPatchChannels * patch))
+    return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", to_string(input).c_str(),
+                 patches ? "a list of patches in colour" : "a picture of 4 dimensions");
+  const int32_t channels = patches ? kPatchChannels : input[3];
+  FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
+  if (count(p->fill()) != 0 && count(p->fill()) != static_cast<uint32_t>(channels))
+    return error(FERRY_CORRUPT, "preprocess: %u fills for %d channels, expected one a channel", count(p->fill()),
+                 channels);
+  return {};
+}
+
+Status check_text(const fbs::Graph& graph, const fbs::Graph& root) {
+  const fbs::Tensor& ids = first(graph, *graph.inputs());
+  const fbs::Tensor& logits = first(graph, *graph.outputs());
+  const Shape input = declared_shape(ids), output = declared_shape(logits);
+  if (ids.dtype() != fbs::DType::Int32 || input.rank != 2 || input[0] != 1 || logits.dtype() != fbs::DType::Float32 ||
+      output.rank != 3 || output[0] != 1 || output[1] != input[1])
+    return error(
+        FERRY_CORRUPT, "postprocess: from %s %s to %s %s, expected token ids [1,L] and logits [1,L,vocabulary]",
+        EnumNameDType(ids.dtype()), to_string(input).c_str(), EnumNameDType(logits.dtype()), to_string(output).c_str());
+  const uint32_t pieces = root.tokenizer() ? count(root.tokenizer()->pieces()) : 0;
+  if (pieces > static_cast<uint32_t>(output[2]))
+    return error(FERRY_CORRUPT, "tokenizer: %u pieces for a vocabulary of %d", pieces, output[2]);
+  return {};
+}
+
+Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
+  const fbs::Postprocess* p = graph.postprocess();
+  if (!p) return {};
+  if (p->task() > fbs::Task::MAX)
+    return error(FERRY_UNSUPPORTED, "postprocess: task %u is unknown to this version",
+                 static_cast<unsigned>(p->task()));
+  FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
+  FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
+  FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
+  if (p->task() == fbs::Task::Text) return check_text(graph, root);
+  if (p->task() != fbs::Task::ImageToImage) return {};
+  const Shape input = declared_shape(first(graph, *graph.inputs()));
+  const Shape output = declared_shape(first(graph, *graph.outputs()));
+  if (input.rank != 4 || output.rank != 4)
+    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
+                 to_string(input).c_str(), to_string(output).c_str());
+  return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
+}
+
+}  // namespace
+
+Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root) {
+  FERRY_TRY(check_preprocess(graph));
+  return check_postprocess(graph, root);
+}
+
+}  // namespace ferry
