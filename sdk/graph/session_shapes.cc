@@ -1,0 +1,195 @@
+// How a session's shapes follow its inputs and states.
+#include <algorithm>
+
+#include "sdk/graph/session.h"
+#include "sdk/operators/shape_rules.h"
+#include "sdk/operators/type.h"
+
+namespace ferry {
+namespace {
+
+// From the shapes of graph inputs and constants to those of every operator's outputs.
+template <typename Rule>
+Status infer(const Model& model, const Rule& rule, std::span<const StateShape> states, std::vector<Shape>* operands,
+             std::vector<Shape>* shapes) {
+  for (const fbs::Operator* op : *model.graph().operators()) {
+    operands->clear();
+    for (int tensor : *op->inputs()) operands->push_back((*shapes)[static_cast<size_t>(tensor)]);
+    Shape outputs[kMaxOutputs];
+    const unsigned count = op->outputs()->size();
+    if (Status status = rule(*op, *operands, states, std::span(outputs, count)); !status.ok())
+      return at_operator(status, *op);
+    for (unsigned i = 0; i < count; ++i) (*shapes)[static_cast<size_t>(op->outputs()->Get(i))] = outputs[i];
+  }
+  return {};
+}
+
+// Is that the shape of an input with so many dimensions?
+bool may_have(const Shape& shape, int rank) {
+  int64_t elements = 1;
+  for (int d = 0; d < shape.rank; ++d) {
+    if (shape[d] < 1 || elements > kMaxElements / shape[d]) return false;
+    elements *= shape[d];
+  }
+  return shape.rank == rank;
+}
+
+}  // namespace
+
+// The largest shapes: of the inputs as given, or else as the graph's ports say.
+Status Session::infer_bounds(std::span<const Shape> inputs) {
+  const auto& ports = *model_->graph().inputs();
+  const bool bounded =
+      std::any_of(ports.begin(), ports.end(), [](const fbs::Port* port) { return port->bound() != nullptr; });
+  if (!bounded && inputs.empty() && states() == nullptr) return {};
+  std::vector<Shape> bounds = shapes_;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    Shape& shape = bounds[ports.Get(i)->tensor()];
+    if (!inputs.empty()) shape = inputs[i];
+    const auto* bound = ports.Get(i)->bound();
+    for (int d = 0; inputs.empty() && bound != nullptr && d < shape.rank; ++d)
+      shape[d] = bound->Get(static_cast<unsigned>(d));
+  }
+  std::vector<StateShape> empty = followed_;
+  for (StateShape& state : empty) state.length = 0;
+  FERRY_TRY(infer(*model_, infer_largest_shapes, empty, &operands_, &bounds));
+  bounds_ = std::move(bounds);
+  return {};
+}
+
+Status Session::infer_next(std::span<const StateShape> states) {
+  return infer(*model_, infer_shapes, states, &operands_, &next_);
+}
+
+Status Session::reserve_states(const std::vector<Shape>& shapes) {
+  if (states() == nullptr) return {};
+  uint64_t bytes = 0;
+  for (const fbs::Operator* op : *model_->graph().operators()) {
+    const fbs::Append* p = op->params_as_Append();
+    if (p == nullptr) continue;
+    const Shape& held = shapes[static_cast<size_t>(op->outputs()->Get(0))];
+    bytes += bytes_of(states()->shapes()[p->state()].dtype, held.elements());
+    if (bytes > options_.memory_limit)
+      return error(FERRY_MEMORY_LIMIT, "states need %llu bytes and more; the session's memory_limit is %llu",
+                   static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(options_.memory_limit));
+    FERRY_TRY(states()->reserve(p->state(), held[states()->shapes()[p->state()].axis]));
+  }
+  return {};
+}
+
+Status Session::adopt_next() {
+  FERRY_TRY(reserve_states(next_));
+  bool fits = false;
+  if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(engine_->reshape(next_, &fits));
+  if (!fits) FERRY_TRY(prepare(next_));
+  shapes_.swap(next_);
+  return {};
+}
+
+Status Session::follow_states() {
+  if (states() == nullptr) return {};
+  const std::span<const StateShape> held = states()->shapes();
+  const auto same = [](const StateShape& a, const StateShape& b) { return a.length == b.length; };
+  if (followed_moves_ == states()->moves() && std::equal(held.begin(), held.end(), followed_.begin(), same)) return {};
+  next_ = shapes_;
+  FERRY_TRY(infer_next(held));
+  FERRY_TRY(adopt_next());
+  std::copy(held.begin(), held.end(), followed_.begin());
+  followed_moves_ = states()->moves();
+  return {};
+}
+
+void Session::advance_states() {
+  if (states() == nullptr) return;
+  for (const fbs::Operator* op : *model_->graph().operators()) {
+    const fbs::Append* p = op->params_as_Append();
+    if (p == nullptr) continue;
+    const int axis = states()->shapes()[p->state()].axis;
+    states()->set_length(p->state(), shape(op->outputs()->Get(0))[axis]);
+  }
+}
+
+Status Session::resize(size_t input, const Shape& shape) {
+  const auto& ports = *model_->graph().inputs();
+  if (input >= ports.size()) {
+    return error(FERRY_INVALID_ARGUMENT, "input %zu does not exist: the model has %zu", input,
+                 static_cast<size_t>(ports.size()));
+  }
+  const std::span<Shape> wanted = input_shapes();
+  wanted[input] = shape;
+  return resize(wanted);
+}
+
+std::span<Shape> Session::input_shapes() {
+  input_shapes_.clear();
+  for (const fbs::Port* port : *model_->graph().inputs()) input_shapes_.push_back(shapes_[port->tensor()]);
+  return input_shapes_;
+}
+
+Status Session::resize(std::span<const Shape> wanted) {
+  const auto& ports = *model_->graph().inputs();
+  next_ = shapes_;
+  bool changed = false, fits = true;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    Shape& next = next_[ports.Get(i)->tensor()];
+    if (wanted[i] == next) continue;
+    changed = true;
+    fits = fits && may_have(wanted[i], next.rank);
+    next = wanted[i];
+  }
+  if (!changed && !resize_failed_) return {};
+  Status status = fits ? follow_inputs() : Status(FERRY_SHAPE_MISMATCH, "");
+  if (status.ok()) return {};
+  // Sentences are made only here: within the bounds, nothing is allocated.
+  std::string refused;
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const fbs::Port& port = *ports.Get(i);
+    const Shape& former = shapes_[port.tensor()];
+    if (wanted[i] == former) continue;
+    refused += (refused.empty() ? "input '" : ", nor '") + port.name()->str() +
+               (refused.empty() ? "' cannot have shape " : "' ") + to_string(wanted[i]);
+    if (fits || may_have(wanted[i], former.rank)) continue;
+    return error(FERRY_SHAPE_MISMATCH, "%s: it has %d dimensions of at least 1 and at most 2^40 elements",
+                 refused.c_str(), former.rank);
+  }
+  return error(status.code(), "%s: %s", refused.empty() ? "the present shapes" : refused.c_str(),
+               status.message().c_str());
+}
+
+// From the inputs' shapes in next_ to the session's.
+Status Session::follow_inputs() {
+  const StatesLock lock(states().get());
+  FERRY_TRY(lock.status());
+  Status status = infer_next(states() != nullptr ? states()->shapes() : std::span<const StateShape>());
+  const bool full = status.code() == FERRY_STATE_FULL;
+  if (full) {  // the next run says so, unless the states are shortened before
+    for (StateShape& state : followed_) state.length = 0;
+    status = infer_next(followed_);
+  }
+  FERRY_TRY(status);
+  status = adopt_next();
+  resize_failed_ = !status.ok();
+  FERRY_TRY(status);
+  if (states() != nullptr && !full) std::copy(states()->shapes().begin(), states()->shapes().end(), followed_.begin());
+  followed_moves_ = states() != nullptr ? states()->moves() : 0;
+  return {};
+}
+
+Status Session::reserve(std::span<const Shape> inputs) {
+  const StatesLock lock(states().get());
+  FERRY_TRY(lock.status());
+  const auto& ports = *model_->graph().inputs();
+  for (unsigned i = 0; i < ports.size(); ++i) {
+    const int rank = shapes_[ports.Get(i)->tensor()].rank;
+    if (!may_have(inputs[i], rank))
+      return error(FERRY_SHAPE_MISMATCH, "input '%s' cannot have shape %s: it has %d dimensions of at least 1",
+                   ports.Get(i)->name()->c_str(), to_string(inputs[i]).c_str(), rank);
+  }
+  std::vector<Shape> former = bounds_;
+  FERRY_TRY(infer_bounds(inputs));
+  Status status = prepare(shapes_);
+  if (!status.ok()) bounds_ = std::move(former);
+  return status;
+}
+
+}  // namespace ferry
