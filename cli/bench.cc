@@ -217,11 +217,9 @@ int bench(const Options& o) {
 void add_bench(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "bench", "Time a blob on this machine");
   app.footer(
-      "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own "
-      "size.\n"
-      "Compare least runs: on a shared machine the others measure the neighbours. --ops times every operator apart, in "
-      "a\n"
-      "session of its own.\n"
+      "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own\n"
+      "size. Compare least runs: on a shared machine the others measure the neighbours. --ops times every operator\n"
+      "apart, in a session of its own.\n"
       "\nExamples:\n"
       "  ferry bench m.ferry --threads 1\n"
       "  ferry bench m.ferry --ops | head -20        where the time goes\n"

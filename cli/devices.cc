@@ -62,9 +62,8 @@ int devices(bool json) {
 void add_devices(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "devices", "List the GPUs of this machine");
   app.footer(
-      "\nEvery device that Vulkan finds, those that cannot serve included, with what they lack. Where there is none, "
-      "the\n"
-      "line says why.\n"
+      "\nEvery device that Vulkan finds, those that cannot serve included, with what they lack. Where there is none,\n"
+      "the line says why.\n"
       "\nExamples:\n"
       "  ferry devices\n"
       "  ferry bench m.ferry --backend gpu --device 1\n"

@@ -94,7 +94,7 @@ void embed(const std::string& path, const std::vector<std::string>& targets, con
     data.resize(static_cast<size_t>(offset));
     data.insert(data.end(), bytes.begin(), bytes.end());
   };
-  const auto end = [&] { return (data.size() + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; };
+  const auto end = [&] { return padded_size(data.size()); };
   for (uint32_t i = 1; i < weights; ++i) append(model->segment(i), graph.buffers[i]->offset);
   for (size_t i = 0; i < files.size(); ++i) {
     std::unique_ptr<Mapping> packed;
@@ -147,11 +147,10 @@ int pack(const Options& o) {
 void add_pack(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "pack", "Write a blob's weights in the order in which a CPU's kernels read them");
   app.footer(
-      "\nAn app that finds its weights packed starts at once, and its processes share them. It finds them in a folder, "
-      "which\n"
-      "ferry_session_options.cache_dir names (where they are missing, the first start writes them), or in the blob "
-      "itself:\n"
-      "--embed. A packed file fits one choice of kernels; where it does not fit, weights are packed as without it.\n"
+      "\nAn app that finds its weights packed starts at once, and its processes share them. It finds them in a\n"
+      "folder, which ferry_session_options.cache_dir names (where they are missing, the first start writes them), or\n"
+      "in the blob itself: --embed. A packed file fits one choice of kernels; where it does not fit, weights are\n"
+      "packed as without it.\n"
       "\nExamples:\n"
       "  ferry pack m.ferry                                     m.this.packed, for the CPU of this machine\n"
       "  ferry pack m.ferry -o cache/                           under the name that cache_dir looks for\n"

@@ -93,11 +93,10 @@ int verify(const Options& o) {
 void add_verify(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "verify", "Measure a blob against the certificate in it");
   app.footer(
-      "\nA blob that was converted with --certify holds an input and what the framework that trained the model "
-      "computed\n"
-      "from it, stage by stage. This runs it here and compares, each graph of the blob; nothing but the blob is needed."
-      "\n\n"
-      "Exit code: 0 every stage within its bound, 1 one is out of bounds, 2 bad usage or input, or no certificate.\n"
+      "\nA blob that was converted with --certify holds an input and what the framework that trained the model\n"
+      "computed from it, stage by stage. This runs it here and compares, each graph of the blob; nothing but the\n"
+      "blob is needed.\n"
+      "\nExit code: 0 every stage within its bound, 1 one is out of bounds, 2 bad usage or input, or no certificate.\n"
       "\nExamples:\n"
       "  ferry verify m.ferry\n"
       "  ferry verify m.ferry --backend gpu --device nvidia");

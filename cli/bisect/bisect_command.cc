@@ -89,14 +89,11 @@ int run(const Options& o) {
 void add_command(CLI::App& app, int* exit_code) {
   const cli::Command command(app, "bisect", "Find the operator where a blob departs from its reference, and why");
   command.footer(
-      "\nRuns the blob on the fixture's input, and once more keeping every operator's result before the first tensor "
-      "out of\n"
-      "bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's "
-      "parameters and\n"
-      "by those of the graph built anew from the checkpoint. Known causes (a flipped kernel, an epsilon, the padding's "
-      "side,\n"
-      "an activation's form...) are then tried on the first operator that departs.\n\n"
-      "Exit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
+      "\nRuns the blob on the fixture's input, and once more keeping every operator's result before the first tensor\n"
+      "out of bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's\n"
+      "parameters and by those of the graph built anew from the checkpoint. Known causes (a flipped kernel, an\n"
+      "epsilon, the padding's side, an activation's form...) are then tried on the first operator that departs.\n"
+      "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExample:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
