@@ -28,9 +28,9 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
       const bool hidden = p.causal() && (s > last || (p.window() > 0 && s <= last - p.window()));
       row[static_cast<size_t>(s)] = hidden ? -std::numeric_limits<double>::infinity() : score;
     }
-    const double most = *std::max_element(row.begin(), row.end());
+    const double maximum = *std::max_element(row.begin(), row.end());
     double sum = 0;
-    for (double& score : row) sum += score = std::exp(score - most);
+    for (double& score : row) sum += score = std::exp(score - maximum);
     for (int64_t d = 0; d < value_size; ++d) {
       double value = 0;
       for (int64_t s = 0; s < keys; ++s)

@@ -17,12 +17,12 @@ double first(fbs::ReduceKind kind) {
   }
 }
 
-double combined(fbs::ReduceKind kind, bool whole, double a, double b) {
+double combined(fbs::ReduceKind kind, bool integers, double a, double b) {
   switch (kind) {
     case fbs::ReduceKind::Max: return std::max(a, b);
     case fbs::ReduceKind::Min: return std::min(a, b);
-    case fbs::ReduceKind::Prod: return whole ? wrapped_product(a, b) : a * b;
-    default: return whole ? wrapped(static_cast<int64_t>(a + b)) : a + b;
+    case fbs::ReduceKind::Prod: return integers ? wrapped_product(a, b) : a * b;
+    default: return integers ? wrapped(static_cast<int64_t>(a + b)) : a + b;
   }
 }
 

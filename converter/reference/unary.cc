@@ -43,10 +43,10 @@ double apply(const fbs::Unary& p, double x) {
 
 void unary(const fbs::Operator& op, Inputs inputs, Array& output) {
   const fbs::Unary& p = *op.params_as_Unary();
-  const bool whole = inputs[0]->dtype == fbs::DType::Int32;
+  const bool integers = inputs[0]->dtype == fbs::DType::Int32;
   for (size_t i = 0; i < output.values.size(); ++i) {
     const double value = apply(p, inputs[0]->values[i]);
-    output.values[i] = whole ? wrapped(static_cast<int64_t>(value)) : value;
+    output.values[i] = integers ? wrapped(static_cast<int64_t>(value)) : value;
   }
 }
 

@@ -49,13 +49,13 @@ struct MobileSize {
   double depth = 1;          // block multiplier, rounded up
   bool fixed_stem = false;   // the stem keeps its channels whatever the width
   bool fixed_depth = false;  // the first and the last stage keep their blocks whatever the depth
-  // Of products with the multiplier or an expansion: multiples of `divisor`, at least `minimum`. `whole`: rounded to
-  // whole numbers first, as transformers does.
+  // Of products with the multiplier or an expansion: multiples of `divisor`, at least `minimum`. `integers`: rounded to
+  // integers first, as transformers does.
   int divisor = 8, minimum = 8;
-  bool whole = false;
+  bool integers = false;
 
   int channels(double value) const {
-    return round_channels(whole ? std::nearbyint(value) : value, 0.9, divisor, minimum);
+    return round_channels(integers ? std::nearbyint(value) : value, 0.9, divisor, minimum);
   }
 };
 

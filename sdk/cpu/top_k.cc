@@ -31,7 +31,7 @@ struct Better {
 
 class TopK : public Op {
  public:
-  TopK(const fbs::TopK& params, bool whole) : params_(params), whole_(whole) {}
+  TopK(const fbs::TopK& params, bool integers) : params_(params), integers_(integers) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     row_ = static_cast<size_t>(inputs[0][inputs[0].rank - 1]);
@@ -56,7 +56,7 @@ class TopK : public Op {
   Status run(pthreadpool_t pool) override {
     parallel_rows(pool, rows_, row_, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
-        if (whole_) {
+        if (integers_) {
           row(static_cast<const int32_t*>(input_), i);
         } else {
           row(static_cast<const float*>(input_), i);
@@ -87,7 +87,7 @@ class TopK : public Op {
   }
 
   const fbs::TopK& params_;
-  bool whole_;
+  bool integers_;
   size_t rows_ = 0, row_ = 0;
   const void* input_ = nullptr;
   void* values_ = nullptr;  // null where nobody asks for them
@@ -97,8 +97,8 @@ class TopK : public Op {
 }  // namespace
 
 Status create_top_k(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  const bool whole = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<TopK>(*op.params_as_TopK(), whole);
+  const bool integers = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  *out = std::make_unique<TopK>(*op.params_as_TopK(), integers);
   return {};
 }
 

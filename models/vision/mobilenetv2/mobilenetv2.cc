@@ -23,7 +23,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
                            .fixed_depth = true,
                            .divisor = config.divisor,
                            .minimum = config.minimum,
-                           .whole = config.whole};
+                           .integers = config.integers};
   const bool fixed_head = config.fixed_ends || (config.fine_head && config.width < 1);
   const int head = fixed_head ? 1280 : size.channels(1280 * config.width);
   const Tensor x = mobile_trunk(picture_input(graph, options), w, stages, style, size, 32);

@@ -1,5 +1,5 @@
-// MobileNetV2 (Sandler et al., arXiv:1801.04381), in timm's names; naming tables read torchvision's and
-// transformers' checkpoints.
+// MobileNetV2 (Sandler et al., arXiv:1801.04381), in timm's names; naming tables read torchvision's and transformers'
+// checkpoints.
 #pragma once
 
 #include "converter/graph/ops.h"
@@ -16,7 +16,7 @@ struct Config {
   double expansion = 6;
   Tensor (*act)(Tensor) = relu6;
   // Of transformers: how channels are rounded, and whether the head keeps its 1280 in networks narrower than 1.
-  bool whole = false;
+  bool integers = false;
   int divisor = 8, minimum = 8;
   bool fine_head = true;
 

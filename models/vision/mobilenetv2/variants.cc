@@ -17,10 +17,10 @@ constexpr Config kConfigs[] = {
     {.architecture = "mobilenetv2_120d", .width = 1.2, .depth = 1.4, .fixed_ends = true},
     {.architecture = "mobilenetv2_140", .width = 1.4},
     {.architecture = "mobilenet_v2"},  // as torchvision calls mobilenetv2_100
-    {.architecture = "mobilenet_v2_0.35", .width = 0.35, .same_padding = true, .whole = true},
-    {.architecture = "mobilenet_v2_0.75", .width = 0.75, .same_padding = true, .whole = true},
-    {.architecture = "mobilenet_v2_1.0", .same_padding = true, .whole = true},
-    {.architecture = "mobilenet_v2_1.4", .width = 1.4, .same_padding = true, .whole = true},
+    {.architecture = "mobilenet_v2_0.35", .width = 0.35, .same_padding = true, .integers = true},
+    {.architecture = "mobilenet_v2_0.75", .width = 0.75, .same_padding = true, .integers = true},
+    {.architecture = "mobilenet_v2_1.0", .same_padding = true, .integers = true},
+    {.architecture = "mobilenet_v2_1.4", .width = 1.4, .same_padding = true, .integers = true},
 };
 
 // "google/mobilenet_v2_1.0_224": TensorFlow's weights, with its class for the background; settings as in its
@@ -83,7 +83,7 @@ Config from_transformers(const nlohmann::json& json) {
           .same_padding = read.flag("tf_padding", true),
           .expansion = read.number("expand_ratio", 6.0),
           .act = read.activation("hidden_act", "relu6"),
-          .whole = true,
+          .integers = true,
           .divisor = read.integer("depth_divisible_by", 8),
           .minimum = read.integer("min_depth", 8),
           .fine_head = read.flag("finegrained_output", true)};
