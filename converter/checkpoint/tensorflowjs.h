@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-// Tensors keep their names ("F_0/kernel") and TensorFlow's layouts (convolution KH,KW,I,O). Quantised tensors
-// are dequantised to float32 or int32; float16 ones stay F16.
+// Tensors keep their names ("F_0/kernel") and TensorFlow's layouts (convolution KH,KW,I,O). Quantised tensors are
+// dequantised to float32 or int32; float16 ones stay F16.
 std::shared_ptr<const Checkpoint> open_tensorflowjs(std::shared_ptr<const MappedFile> model_json);
 
 }  // namespace ferry

@@ -1,5 +1,4 @@
-// Reading a transformers config.json. Whatever is wrong in it is an Error that
-// names the setting.
+// Reading a transformers config.json. Whatever is wrong in it is an Error that names the setting.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,8 +15,8 @@ class Configuration {
 
   const char* where() const { return where_.c_str(); }
   bool has(const char* name) const;
-  // Throw Error where the setting is of another type, or absent without a
-  // default. Numbers are finite and above 0, counts whole and at most 2^20.
+  // Throw Error where the setting is of another type, or absent without a default. Numbers are finite and above 0,
+  // counts whole and at most 2^20.
   double number(const char* name, std::optional<double> absent = {}) const;
   int count(const char* name, std::optional<int> absent = {}) const;
   bool flag(const char* name, bool absent) const;

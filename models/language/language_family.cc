@@ -9,11 +9,9 @@
 namespace ferry::language {
 namespace {
 
-// Tokens that one run takes at most: a longer prompt comes in pieces. It bounds
-// what a session plans for.
+// Tokens that one run takes at most: a longer prompt comes in pieces. It bounds what a session plans for.
 constexpr int kMaxRun = 512;
-// Unless --max-length says otherwise: enough for a chat, and a rope table of
-// some megabytes.
+// Unless --max-length says otherwise: enough for a chat, and a rope table of some megabytes.
 constexpr int kDefaultMaxLength = 4096;
 
 // config.json's, beside those that the tokenizer's own file names.
@@ -22,10 +20,7 @@ void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
   for (const nlohmann::json& id : eos.is_array() ? eos : nlohmann::json::array({eos})) {
     if (id.is_null()) continue;
     if (!id.is_number_integer() || id < 0 || id >= tokenizer->pieces.size())
-      fail(
-          "config.json: eos_token_id is not an id of the tokenizer's %zu "
-          "pieces",
-          tokenizer->pieces.size());
+      fail("config.json: eos_token_id is not an id of the tokenizer's %zu pieces", tokenizer->pieces.size());
     if (std::find(tokenizer->eos.begin(), tokenizer->eos.end(), id.get<int>()) == tokenizer->eos.end())
       tokenizer->eos.push_back(id);
   }
@@ -59,15 +54,10 @@ const Variant* LanguageFamily::described_by(const nlohmann::json& config) const 
 
 Configured LanguageFamily::configure(const Request& request) const {
   if (!request.config.is_object())
-    fail(
-        "%s is built from the config.json beside its checkpoint, and there is "
-        "none",
-        networks_.name);
+    fail("%s is built from the config.json beside its checkpoint, and there is none", networks_.name);
   const Configuration config(request.config, "config.json");
   if (config.has("quantization_config"))
-    fail(
-        "config.json: quantization_config: quantised checkpoints are not "
-        "read, only floating-point ones");
+    fail("config.json: quantization_config: quantised checkpoints are not read, only floating-point ones");
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
   const int trained = config.count("max_position_embeddings", 2048);

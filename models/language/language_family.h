@@ -1,6 +1,5 @@
-// Families of language models: how one of them is configured from the
-// config.json beside its checkpoint, and what goes around the network in a
-// blob.
+// Families of language models: how one of them is configured from the config.json beside its checkpoint, and what goes
+// around the network in a blob.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

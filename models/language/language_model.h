@@ -1,7 +1,7 @@
 // A network that reads token ids and says which comes next.
 //
-// A family of these is one function from the sizes in its config.json to a
-// Network, and a row of the table in models/families.cc. The rest is shared:
+// A family of these is one function from the sizes in its config.json to a Network, and a row of the table in
+// models/families.cc. The rest is shared:
 // the input, the cache, the tokenizer beside the checkpoint, the recipe.
 #pragma once
 
@@ -31,8 +31,7 @@ struct Text {
 
 struct Network {
   int vocabulary;
-  // From ids, Int32 [1, L], which follow those of earlier runs, to logits [1,
-  // L, vocabulary].
+  // From ids, Int32 [1, L], which follow those of earlier runs, to logits [1, L, vocabulary].
   std::function<Tensor(Tensor ids, const Weights& weights, const Text& text)> logits;
 };
 

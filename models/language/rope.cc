@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Llama 3.1's: long waves are stretched by `factor`, short ones stay, and those
-// between are mixed (transformers' _compute_llama3_parameters).
+// Llama 3.1's: long waves are stretched by `factor`, short ones stay, and those between are mixed (transformers'
+// _compute_llama3_parameters).
 void stretch_long_waves(const Configuration& s, std::vector<double>& frequencies) {
   const double factor = s.number("factor"), low = s.number("low_freq_factor"), high = s.number("high_freq_factor");
   const double trained = s.number("original_max_position_embeddings");

@@ -1,9 +1,7 @@
 // Rotary position embedding (Su et al. 2021) as transformers configures it.
 //
-// Before transformers 5 a config.json says {"rope_theta": 10000.0,
-// "rope_scaling": null or {"rope_type": "llama3", ...}}, since then
-// {"rope_parameters": {"rope_theta": 10000.0, "rope_type": "llama3", ...}}. One
-// parser reads both.
+// Before transformers 5 a config.json says {"rope_theta": 10000.0, "rope_scaling": null or {"rope_type": "llama3",
+// ...}}, since then {"rope_parameters": {"rope_theta": 10000.0, "rope_type": "llama3", ...}}. One parser reads both.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -18,8 +16,7 @@ struct Rope {
   std::vector<double> frequencies;  // in radians a place, one for each pair of channels
 };
 
-// Of heads of `head` channels. Throws Error for a kind of rope that is not
-// known here.
+// Of heads of `head` channels. Throws Error for a kind of rope that is not known here.
 Rope rope_of(const nlohmann::json& config, int head);
 
 // cos and sin of the places of a text: [L, head].

@@ -19,10 +19,7 @@ Config config_of(const nlohmann::json& json) {
   c.heads = s.count("num_attention_heads");
   c.kv_heads = s.count("num_key_value_heads", c.heads);
   if (c.heads % c.kv_heads != 0)
-    fail(
-        "config.json: %d attention heads on %d of keys and values, where a "
-        "multiple is expected",
-        c.heads, c.kv_heads);
+    fail("config.json: %d attention heads on %d of keys and values, where a multiple is expected", c.heads, c.kv_heads);
   if (!s.has("head_dim") && c.width % c.heads != 0)
     fail("config.json: hidden_size %d is no multiple of %d heads", c.width, c.heads);
   c.head = s.count("head_dim", c.width / c.heads);

@@ -1,5 +1,5 @@
-// Llama (Touvron et al., arXiv:2302.13971; grouped queries: arXiv:2307.09288)
-// in transformers' names, from the sizes in config.json.
+// Llama (Touvron et al., arXiv:2302.13971; grouped queries: arXiv:2307.09288) in transformers' names, from the sizes in
+// config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

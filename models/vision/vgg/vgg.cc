@@ -62,8 +62,7 @@ Tensor flattened(Tensor x, const Weights& w) {
   if (height != width || height % 7 != 0)
     fail(
         "torchvision's VGG averages its last map to 7x7: pictures must be squares with a multiple of 224 as their "
-        "side, "
-        "for here it is %dx%d",
+        "side, for here it is %dx%d",
         height, width);
   if (height > 7) x = avg_pool2d(x, {.kernel = height / 7, .stride = height / 7});
   x = flatten(tap(x, w["avgpool"], kBlock));
