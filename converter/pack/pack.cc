@@ -108,15 +108,15 @@ struct Segment {
 };
 
 // What a graph becomes: the flatbuffer's table, and the constants in the order of the data section.
-struct Layout {
+struct BlobLayout {
   fbs::GraphT table;
   std::vector<Segment> segments;
   size_t data_bytes = 0;
 };
 
-Layout layout_of(const Graph& graph, const PackOptions& options) {
+BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   const std::vector<fbs::DType> types = stored_types(graph.table, options);
-  Layout out{.table = graph.table, .segments = {}};
+  BlobLayout out{.table = graph.table, .segments = {}};
   auto& buffers = out.table.buffers;
   buffers.clear();
   buffers.push_back(std::make_unique<fbs::BufferT>());
@@ -146,7 +146,7 @@ Layout layout_of(const Graph& graph, const PackOptions& options) {
 }
 
 // The data section. Gives its SHA-256.
-std::string write_segments(const Graph& graph, const Layout& layout, const Sink& sink) {
+std::string write_segments(const Graph& graph, const BlobLayout& layout, const Sink& sink) {
   Sha256 hash;
   const Sink hashed = [&](std::span<const std::byte> bytes) {
     hash.update(bytes);
@@ -205,7 +205,7 @@ std::unique_ptr<Mapping> mapped(const NewFile& file) {
 
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
                    const Certify& certify) {
-  Layout layout = layout_of(graph, options);
+  BlobLayout layout = layout_of(graph, options);
   NewFile file(path);
   layout.table.content = kUnknownContent;
   file.write(head_of(layout.table, layout.data_bytes));
@@ -230,7 +230,7 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
 }
 
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
-  Layout layout = layout_of(graph, options);
+  BlobLayout layout = layout_of(graph, options);
   layout.table.content = kUnknownContent;
   std::vector<std::byte> blob = head_of(layout.table, layout.data_bytes);
   layout.table.content = write_segments(graph, layout, [&blob](std::span<const std::byte> bytes) {

@@ -54,7 +54,7 @@ Arena allocate_arena(uint64_t bytes) {
 }
 
 // All that depends on the shapes.
-struct Layout {
+struct MemoryLayout {
   std::vector<Shape> shapes;         // of every tensor
   std::vector<uint64_t> room;        // bytes that there are for each tensor
   std::vector<uint64_t> workspaces;  // and for each operator's scratch memory
@@ -85,17 +85,17 @@ class CpuEngine : public Engine {
  private:
   const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
   uint64_t bytes(const Shape& shape, int tensor) const;
-  void* address(const Layout& layout, int tensor) const;
+  void* address(const MemoryLayout& layout, int tensor) const;
   bool in_arena(int tensor) const { return !model_.is_constant(tensor) && state_of_[static_cast<size_t>(tensor)] < 0; }
   Status lower(unsigned index, const std::vector<int>& readers);
-  Status plan(Layout* layout) const;
+  Status plan(MemoryLayout* layout) const;
   Status reshape_op(size_t i, const std::vector<Shape>& shapes, uint64_t* workspace);
   // Of all operators, and notes the largest workspace so far of each.
   Status reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces);
-  Status setup_op(size_t i, const Layout& layout);
-  Status setup_ops(const Layout& layout);
+  Status setup_op(size_t i, const MemoryLayout& layout);
+  Status setup_ops(const MemoryLayout& layout);
   // Lays out everything for `layout->shapes` and the bounds. Leaves the operators changed where it fails.
-  Status lay_out(const std::vector<Shape>& bounds, Layout* layout, bool* ops_changed);
+  Status lay_out(const std::vector<Shape>& bounds, MemoryLayout* layout, bool* ops_changed);
   bool has_room(const std::vector<Shape>& shapes) const;
   bool changed(size_t i, const std::vector<Shape>& shapes) const;
   void set_states();
@@ -114,7 +114,7 @@ class CpuEngine : public Engine {
   std::vector<int> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<bool> views_;  // operators that leave their input's bytes as they are
-  Layout layout_;
+  MemoryLayout layout_;
   bool usable_ = false;  // the operators fit layout_
   std::vector<double> microseconds_;
   EngineReport report_;
@@ -161,7 +161,7 @@ uint64_t CpuEngine::bytes(const Shape& shape, int tensor) const {
   return bytes_of(model_.tensor(tensor).dtype(), shape.elements());
 }
 
-void* CpuEngine::address(const Layout& layout, int tensor) const {
+void* CpuEngine::address(const MemoryLayout& layout, int tensor) const {
   if (model_.is_constant(tensor)) {
     return const_cast<std::byte*>(model_.constant(tensor).data());  // for reading: operators write activations only
   }
@@ -171,7 +171,7 @@ void* CpuEngine::address(const Layout& layout, int tensor) const {
   return offset == kNoOffset ? nullptr : layout.arena.get() + offset;
 }
 
-Status CpuEngine::plan(Layout* layout) const {
+Status CpuEngine::plan(MemoryLayout* layout) const {
   PlanRequest request;
   request.bytes = layout->room;
   const auto present = [&](int tensor) { return bytes(layout->shapes[static_cast<size_t>(tensor)], tensor); };
@@ -222,7 +222,7 @@ Status CpuEngine::reshape_ops(const std::vector<Shape>& shapes, std::vector<uint
   return {};
 }
 
-Status CpuEngine::setup_op(size_t i, const Layout& layout) {
+Status CpuEngine::setup_op(size_t i, const MemoryLayout& layout) {
   sources_.clear();
   results_.clear();
   for (int tensor : *op(i).inputs()) sources_.push_back(address(layout, tensor));
@@ -233,13 +233,13 @@ Status CpuEngine::setup_op(size_t i, const Layout& layout) {
   return status.ok() ? status : at_operator(status, op(i));
 }
 
-Status CpuEngine::setup_ops(const Layout& layout) {
+Status CpuEngine::setup_ops(const MemoryLayout& layout) {
   for (size_t i = 0; i < ops_.size(); ++i) FERRY_TRY(setup_op(i, layout));
   moves_ = states_ != nullptr ? states_->moves() : 0;
   return {};
 }
 
-Status CpuEngine::lay_out(const std::vector<Shape>& bounds, Layout* layout, bool* ops_changed) {
+Status CpuEngine::lay_out(const std::vector<Shape>& bounds, MemoryLayout* layout, bool* ops_changed) {
   for (size_t t = 0; t < layout->shapes.size(); ++t) {
     const int tensor = static_cast<int>(t);
     const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], tensor);
@@ -268,7 +268,7 @@ void CpuEngine::restore() {
 }
 
 Status CpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) {
-  Layout layout;
+  MemoryLayout layout;
   layout.shapes = shapes;
   bool ops_changed = false;
   if (Status status = lay_out(bounds, &layout, &ops_changed); !status.ok()) {

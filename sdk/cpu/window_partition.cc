@@ -10,9 +10,9 @@ namespace ferry::cpu {
 namespace {
 
 template <typename Params>
-class Windows : public Op {
+class WindowCopy : public Op {
  public:
-  Windows(const Params& params, bool reverse, size_t element_bytes)
+  WindowCopy(const Params& params, bool reverse, size_t element_bytes)
       : params_(params), reverse_(reverse), element_bytes_(element_bytes) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
@@ -61,13 +61,14 @@ class Windows : public Op {
 }  // namespace
 
 Status create_window_partition(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out =
-      std::make_unique<Windows<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false, element_bytes(model, op));
+  *out = std::make_unique<WindowCopy<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false,
+                                                            element_bytes(model, op));
   return {};
 }
 
 Status create_window_reverse(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Windows<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true, element_bytes(model, op));
+  *out =
+      std::make_unique<WindowCopy<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true, element_bytes(model, op));
   return {};
 }
 
