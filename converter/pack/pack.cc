@@ -246,7 +246,7 @@ uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::
   buffer->offset = data->size();
   buffer->size = bytes.size();
   data->insert(data->end(), bytes.begin(), bytes.end());
-  data->resize((data->size() + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment);
+  data->resize(padded_size(data->size()));
   table->buffers.push_back(std::move(buffer));
   return static_cast<uint32_t>(table->buffers.size() - 1);
 }
