@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "sdk/cpu/exponential.h"
 #include "sdk/cpu/features.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
@@ -134,24 +135,6 @@ template <typename Join>
   return all[0];
 }
 
-// e^x = 2^n * 2^r to 2e-7 of it for x <= 0, but at least e^-69, which weighs nothing beside 1 and is no denormal times
-// most numbers. 2^r, |r| <= 1/2, is its best polynomial of degree 5, whose exponent is raised.
-constexpr float kMinimum = -69.0f;
-[[gnu::always_inline]] inline float exponential(float x) {
-  constexpr float kRound = 0x1.8p23f;  // adding it rounds to an integer, kept in the low bits
-  constexpr float kLog2E = 0x1.715476p+0f;
-  const float within = x < kMinimum ? kMinimum : x;
-  const float shifted = within * kLog2E + kRound;
-  const float r = within * kLog2E - (shifted - kRound);
-  float p = 0x1.5bba16p-10f;
-  p = p * r + 0x1.3cea88p-7f;
-  p = p * r + 0x1.c6b752p-5f;
-  p = p * r + 0x1.ebf9bcp-3f;
-  p = p * r + 0x1.62e42ap-1f;
-  p = p * r + 1.0f;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
-}
-
 FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
   for (size_t s = 0; s < count; ++s) row[s] += bias[s];
 }
@@ -175,11 +158,11 @@ FERRY_KERNEL float exponentiate(float* row, size_t count, float maximum) {
   float sums[kParts] = {};
   for (size_t s = 0; s < count; s += kParts) {
     for (size_t k = 0; k < kParts; ++k) {
-      row[s + k] = exponential(row[s + k] - maximum);
+      row[s + k] = softmax_exponential(row[s + k] - maximum);
       sums[k] += row[s + k];
     }
   }
-  const float behind = static_cast<float>((kParts - count % kParts) % kParts) * exponential(kMinimum);
+  const float behind = static_cast<float>((kParts - count % kParts) % kParts) * softmax_exponential(kSoftmaxMinimum);
   return reduce(sums, [](Quad x, Quad y) { return x + y; }) - behind;
 }
 
