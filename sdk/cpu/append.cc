@@ -37,7 +37,7 @@ class Append : public Op {
 
 }  // namespace
 
-Status create_append(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_append(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Append>(element_bytes(model, op));
   return {};
 }

@@ -100,10 +100,10 @@ void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
 #endif
 
 using Multiply = void (*)(const Product&);
-Multiply widest_multiply() {
+Multiply widest_multiply([[maybe_unused]] const CpuFeatures& cpu) {
 #if defined(__x86_64__) && defined(__gnu_linux__)
-  if (cpu_features().avx512f) return multiply_512;
-  if (cpu_features().avx2) return multiply_256;
+  if (cpu.avx512f) return multiply_512;
+  if (cpu.avx2) return multiply_256;
 #endif
   return multiply_128;
 }
@@ -197,8 +197,9 @@ struct Keys {
 
 class Attention : public Op {
  public:
-  explicit Attention(const fbs::Attention& params)
-      : heads_(static_cast<size_t>(params.heads())),
+  Attention(const CpuFeatures& cpu, const fbs::Attention& params)
+      : multiply_(widest_multiply(cpu)),
+        heads_(static_cast<size_t>(params.heads())),
         kv_heads_(static_cast<size_t>(params.kv_heads())),
         scale_(params.scale()),
         causal_(params.causal()),
@@ -356,7 +357,7 @@ class Attention : public Op {
     if (visible < count) std::fill(scores + visible, scores + count, kHidden);
   }
 
-  const Multiply multiply_ = widest_multiply();
+  const Multiply multiply_;
   size_t heads_, kv_heads_;
   float scale_;
   bool causal_, in_place_ = false;
@@ -371,8 +372,8 @@ class Attention : public Op {
 
 }  // namespace
 
-Status create_attention(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Attention>(*op.params_as_Attention());
+Status create_attention(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Attention>(cpu, *op.params_as_Attention());
   return {};
 }
 

@@ -153,7 +153,7 @@ class Binary : public Op {
 
 }  // namespace
 
-Status create_binary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   auto binary = std::make_unique<Binary>(*op.params_as_Binary());
   FERRY_TRY(binary->create(model, op));
   *out = std::move(binary);

@@ -56,7 +56,7 @@ Elementwise conversion(fbs::DType to) {
 
 }  // namespace
 
-Status create_cast(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_cast(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   const fbs::DType to = op.params_as_Cast()->to();
   *out = std::make_unique<ElementwiseOp>(integer ? conversion<int32_t>(to) : conversion<float>(to));

@@ -70,7 +70,7 @@ class Concat : public Op {
 
 }  // namespace
 
-Status create_concat(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_concat(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Concat>(op.params_as_Concat()->axis(), element_bytes(model, op));
   return {};
 }

@@ -83,11 +83,10 @@ class Conv2d : public PanelOp {
 
 }  // namespace
 
-Status create_conv2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Conv2d& p = *op.params_as_Conv2d();
   const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
-  const CpuFeatures& cpu = cpu_features();
-  if (const int tile = winograd_tile(p, w, y); tile != 0) return create_winograd(model, op, tile, out);
+  if (const int tile = winograd_tile(p, w, y); tile != 0) return create_winograd(cpu, model, op, tile, out);
   WeightSource source(model, op);
   const size_t rows = elements(y, 0, 3), group_outputs = static_cast<size_t>(w[0] / p.groups());
   const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};

@@ -145,7 +145,7 @@ class Windows : public Op {
     return {};
   }
 
-  bool fuse(const fbs::Unary& next) override { return product_->fuse(next); }
+  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override { return product_->fuse(cpu, next); }
 
  private:
   static constexpr size_t kTogetherBytes = 256 << 10;  // of windows: they stay in the L2 cache
@@ -184,11 +184,12 @@ bool windows_are_apart(const fbs::ConvTranspose2d& p, const Shape& weight) {
 
 }  // namespace
 
-Status create_conv_transpose2d(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                               std::unique_ptr<Op>* out) {
   const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
   const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
   const Gemm gemm{1, static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max()};
-  if (windows_are_apart(params, shape) && gemm_avx512_pays(cpu_features(), elements(x, 0, 3), gemm)) {
+  if (windows_are_apart(params, shape) && gemm_avx512_pays(cpu, elements(x, 0, 3), gemm)) {
     WindowWeights source(model, op, shape);
     auto windows = std::make_unique<Windows>(shape);
     FERRY_TRY(windows->create(gemm, source));

@@ -103,6 +103,7 @@ class CpuEngine : public Engine {
   void restore();
 
   const Model& model_;
+  const CpuFeatures cpu_ = cpu_features();
   uint64_t memory_limit_;
   pthreadpool_t pool_;
   States* states_;               // null where no operator names one
@@ -149,10 +150,10 @@ Status CpuEngine::lower(unsigned index, const std::vector<int>& readers) {
   if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && index > 0) {
     const int input = next.inputs()->Get(0);
     const bool only_reader = input == output_of(op(index - 1)) && readers[static_cast<size_t>(input)] == 1;
-    if (only_reader && ops_.back()->fuse(*unary)) FERRY_TRY(create_reshape(model_, next, &lowered));
+    if (only_reader && ops_.back()->fuse(cpu_, *unary)) FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
   }
   views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
-  if (lowered == nullptr) FERRY_TRY(create_op(model_, next, &lowered));
+  if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
   ops_.push_back(std::move(lowered));
   return {};
 }

@@ -60,7 +60,7 @@ class Gather : public Op {
 
 }  // namespace
 
-Status create_gather(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_gather(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Gather& p = *op.params_as_Gather();
   if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Float16) {
     *out = std::make_unique<Gather<uint16_t, float>>(p);

@@ -133,8 +133,8 @@ class GemmAvx512 : public Op {
     return {};
   }
 
-  bool fuse(const fbs::Unary& next) override {
-    after_ = elementwise(next);
+  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override {
+    after_ = elementwise(cpu, next);
     return static_cast<bool>(after_);
   }
 

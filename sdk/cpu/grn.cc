@@ -27,7 +27,7 @@ class Grn : public ChannelNorm {
 
 }  // namespace
 
-Status create_grn(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_grn(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Grn>(static_cast<double>(op.params_as_Grn()->epsilon()));
   return {};
 }

@@ -46,7 +46,7 @@ class GroupNorm : public ChannelNorm {
 
 }  // namespace
 
-Status create_group_norm(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_group_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<GroupNorm>(*op.params_as_GroupNorm());
   return {};
 }

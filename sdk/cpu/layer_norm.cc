@@ -113,7 +113,7 @@ class LayerNorm : public Op {
 
 }  // namespace
 
-Status create_layer_norm(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm());
   return {};
 }

@@ -49,13 +49,13 @@ class Linear : public PanelOp {
 
 }  // namespace
 
-Status create_linear(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
   const fbs::Linear& p = *op.params_as_Linear();
   const size_t rows = elements(x, 0, x.rank - 1);
   const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
   WeightSource source(model, op);
-  if (gemm_avx512_pays(cpu_features(), rows, gemm)) return create_gemm_avx512(gemm, source, out);
+  if (gemm_avx512_pays(cpu, rows, gemm)) return create_gemm_avx512(gemm, source, out);
   auto linear = std::make_unique<Linear>();
   FERRY_TRY(linear->create(gemm, panel_width(rows, gemm.inputs * sizeof(float), gemm.outputs), source));
   *out = std::move(linear);

@@ -132,7 +132,8 @@ bool may_have_kernel(const Type& type) {
 
 }  // namespace
 
-Status create_linear_quantized(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_linear_quantized(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                               std::unique_ptr<Op>* out) {
   const StoredConstant weight = model.stored(op.inputs()->Get(1));
   const fbs::Conv2d* convolution = op.params_as_Conv2d();
   const size_t inputs = static_cast<size_t>(weight.shape[weight.shape.rank - 1]);
@@ -143,7 +144,7 @@ Status create_linear_quantized(const Model& model, const fbs::Operator& op, std:
     if (status.ok()) *out = std::move(linear);
     if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this weight or CPU
   }
-  return convolution != nullptr ? create_conv2d(model, op, out) : create_linear(model, op, out);
+  return convolution != nullptr ? create_conv2d(cpu, model, op, out) : create_linear(cpu, model, op, out);
 }
 
 }  // namespace ferry::cpu

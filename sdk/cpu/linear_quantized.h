@@ -10,6 +10,7 @@ namespace ferry::cpu {
 // there are for Int8 with one scale or one an output channel, and for Int4 in blocks of a multiple of 32, both without
 // a zero point, and for linears and pointwise convolutions. Everything else is lowered with the numbers that the weight
 // stands for, as if it were Float32.
-Status create_linear_quantized(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_linear_quantized(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                               std::unique_ptr<Op>* out);
 
 }  // namespace ferry::cpu

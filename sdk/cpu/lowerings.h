@@ -8,7 +8,7 @@
 namespace ferry::cpu {
 
 #define FERRY_LOWERING(Type, name, ...) \
-  Status create_##name(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+  Status create_##name(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
 

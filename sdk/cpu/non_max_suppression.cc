@@ -96,7 +96,7 @@ class NonMaxSuppression : public Op {
 
 }  // namespace
 
-Status create_non_max_suppression(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_non_max_suppression(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<NonMaxSuppression>(*op.params_as_NonMaxSuppression());
   return {};
 }

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "ferry_generated.h"
+#include "sdk/cpu/features.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape.h"
 #include "sdk/operators/shape_rules.h"
@@ -32,12 +33,13 @@ class Op {
   virtual void set_states(std::span<const StateShape>) {}
   // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called
   // before reshape().
-  virtual bool fuse(const fbs::Unary&) { return false; }
+  virtual bool fuse(const CpuFeatures&, const fbs::Unary&) { return false; }
 };
 
-// Lowers operator `op` of `model`: packs constant weights unless the model's store has them.
+// Lowers operator `op` of `model` to kernels for a CPU with these features: packs constant weights unless the model's
+// store has them.
 // FERRY_UNSUPPORTED: no such lowering on the CPU.
-Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
 // Prepares XNNPACK once in the process.
 Status initialize();

@@ -1,23 +1,40 @@
 #include <xnnpack.h>
 
+#include <iterator>
+
 #include "sdk/cpu/linear_quantized.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/operators/type_rules.h"
 
 namespace ferry::cpu {
+namespace {
 
-Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+constexpr TypeSet kAllOthers = ~0u;
+
+// An operator whose deciding input (type_rules.h) is of one of the types, and its lowering.
+struct Entry {
+  fbs::OpParams op;
+  TypeSet types;
+  Status (*create)(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+};
+
+// The first that fits holds.
+constexpr Entry kEntries[] = {{fbs::OpParams::Conv2d, kQuantized, create_linear_quantized},
+                              {fbs::OpParams::Linear, kQuantized, create_linear_quantized},
+#define FERRY_ENTRY(Type, name, ...) {fbs::OpParams::Type, kAllOthers, create_##name},
+                              FERRY_OPERATORS(FERRY_ENTRY)
+#undef FERRY_ENTRY
+};
+
+}  // namespace
+
+Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
-  const Type type = type_of(model.tensor(op.inputs()->Get(deciding_input(op.params_type()))));
-  if ((set_of(type) & kQuantized) != 0) return create_linear_quantized(model, op, out);
-  switch (op.params_type()) {
-#define FERRY_LOWERING(Type, name, ...) \
-  case fbs::OpParams::Type: return create_##name(model, op, out);
-    FERRY_OPERATORS(FERRY_LOWERING)
-#undef FERRY_LOWERING
-    case fbs::OpParams::NONE: break;
-  }
-  return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(op.params_type()));
+  const fbs::OpParams type = op.params_type();
+  const TypeSet set = set_of(type_of(model.tensor(op.inputs()->Get(deciding_input(type)))));
+  for (const Entry& entry : kEntries)
+    if (entry.op == type && (entry.types & set) != 0) return entry.create(cpu, model, op, out);
+  return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(type));
 }
 
 Status initialize() {

@@ -85,7 +85,7 @@ class Pad : public Op {
 
 }  // namespace
 
-Status create_pad(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_pad(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Pad& p = *op.params_as_Pad();
   if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32) {
     *out = std::make_unique<Pad<int32_t>>(p, static_cast<int32_t>(p.value()));

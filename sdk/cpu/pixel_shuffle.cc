@@ -56,7 +56,7 @@ class PixelShuffle : public Op {
 
 }  // namespace
 
-Status create_pixel_shuffle(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_pixel_shuffle(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<PixelShuffle>(op.params_as_PixelShuffle()->factor(), element_bytes(model, op));
   return {};
 }

@@ -134,7 +134,7 @@ class Pool2d : public Op {
 
 }  // namespace
 
-Status create_pool2d(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Pool2d>(*op.params_as_Pool2d());
   return {};
 }

@@ -35,7 +35,7 @@ class Positions : public Op {
 
 }  // namespace
 
-Status create_positions(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_positions(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Positions>(op.params_as_Positions()->state());
   return {};
 }

@@ -202,7 +202,7 @@ class Reduce : public Op {
 
 }  // namespace
 
-Status create_reduce(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_reduce(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer);
   return {};

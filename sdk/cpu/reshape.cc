@@ -38,7 +38,7 @@ class Reshape : public Op {
 
 }  // namespace
 
-Status create_reshape(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_reshape(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Reshape>(element_bytes(model, op));
   return {};
 }

@@ -191,7 +191,7 @@ class Resize2d : public Op {
 
 }  // namespace
 
-Status create_resize2d(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Resize2d>(*op.params_as_Resize2d());
   return {};
 }

@@ -65,7 +65,7 @@ class RotaryEmbedding : public Op {
 
 }  // namespace
 
-Status create_rotary_embedding(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_rotary_embedding(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<RotaryEmbedding>(*op.params_as_RotaryEmbedding());
   return {};
 }

@@ -71,7 +71,7 @@ class Scatter : public Op {
 
 }  // namespace
 
-Status create_scatter(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_scatter(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Scatter& p = *op.params_as_Scatter();
   if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32) {
     *out = std::make_unique<Scatter<int32_t>>(p);

@@ -64,7 +64,7 @@ class Select : public Op {
 
 }  // namespace
 
-Status create_select(const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
+Status create_select(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Select>();
   return {};
 }

@@ -54,7 +54,7 @@ class Slice : public Op {
 
 }  // namespace
 
-Status create_slice(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_slice(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Slice>(*op.params_as_Slice(), element_bytes(model, op));
   return {};
 }

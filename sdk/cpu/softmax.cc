@@ -29,7 +29,7 @@ class Softmax : public XnnOp {
 
 }  // namespace
 
-Status create_softmax(const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
+Status create_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
   auto softmax = std::make_unique<Softmax>();
   FERRY_TRY(softmax->create());
   *out = std::move(softmax);

@@ -96,7 +96,7 @@ class TopK : public Op {
 
 }  // namespace
 
-Status create_top_k(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_top_k(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const bool integers = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   *out = std::make_unique<TopK>(*op.params_as_TopK(), integers);
   return {};

@@ -33,7 +33,7 @@ class Transpose : public XnnOp {
 
 }  // namespace
 
-Status create_transpose(const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_transpose(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   auto transpose = std::make_unique<Transpose>(*op.params_as_Transpose());
   FERRY_TRY(transpose->create());
   *out = std::move(transpose);

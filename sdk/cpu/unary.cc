@@ -195,14 +195,14 @@ void int_abs(const float* x, float* y, size_t count, float, float) {
   each<uint32_t, uint32_t>(x, y, count, [](uint32_t v) { return static_cast<int32_t>(v) < 0 ? 0 - v : v; });
 }
 
-Kernel own_kernel(fbs::UnaryKind kind, bool integer) {
+Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, bool integer) {
   switch (kind) {
     case fbs::UnaryKind::Clamp: return clamp;
     case fbs::UnaryKind::LeakyRelu: return leaky_relu;
 #if defined(__x86_64__) && defined(__gnu_linux__)
-    case fbs::UnaryKind::Silu: return cpu_features().avx512f ? map_avx512<Silu> : silu;
-    case fbs::UnaryKind::Gelu: return cpu_features().avx512f ? map_avx512<Gelu> : nullptr;
-    case fbs::UnaryKind::GeluTanh: return cpu_features().avx512f ? map_avx512<GeluTanh> : gelu_tanh;
+    case fbs::UnaryKind::Silu: return cpu.avx512f ? map_avx512<Silu> : silu;
+    case fbs::UnaryKind::Gelu: return cpu.avx512f ? map_avx512<Gelu> : nullptr;
+    case fbs::UnaryKind::GeluTanh: return cpu.avx512f ? map_avx512<GeluTanh> : gelu_tanh;
 #else
     case fbs::UnaryKind::Silu: return silu;
     case fbs::UnaryKind::GeluTanh: return gelu_tanh;
@@ -267,8 +267,8 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
 
 }  // namespace
 
-Elementwise elementwise(const fbs::Unary& params, bool integer) {
-  return {own_kernel(params.kind(), integer), params.alpha(), params.beta()};
+Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer) {
+  return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
 }
 
 Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) {
@@ -289,10 +289,10 @@ Status ElementwiseOp::run(pthreadpool_t pool) {
   return {};
 }
 
-Status create_unary(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_unary(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  if (const Elementwise own = elementwise(p, integer)) {
+  if (const Elementwise own = elementwise(cpu, p, integer)) {
     *out = std::make_unique<ElementwiseOp>(own);
     return {};
   }

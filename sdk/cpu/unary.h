@@ -17,7 +17,7 @@ struct Elementwise {
 };
 
 // Our own kernel; none where the function is left to XNNPACK. `integer`: of 32-bit integers.
-Elementwise elementwise(const fbs::Unary& params, bool integer = false);
+Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer = false);
 
 // An op that applies a function, which is there, to every number of its input.
 class ElementwiseOp : public Op {

@@ -60,13 +60,15 @@ class WindowCopy : public Op {
 
 }  // namespace
 
-Status create_window_partition(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_window_partition(const CpuFeatures&, const Model& model, const fbs::Operator& op,
+                               std::unique_ptr<Op>* out) {
   *out = std::make_unique<WindowCopy<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false,
                                                             element_bytes(model, op));
   return {};
 }
 
-Status create_window_reverse(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_window_reverse(const CpuFeatures&, const Model& model, const fbs::Operator& op,
+                             std::unique_ptr<Op>* out) {
   *out =
       std::make_unique<WindowCopy<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true, element_bytes(model, op));
   return {};

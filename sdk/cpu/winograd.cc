@@ -212,7 +212,7 @@ class Winograd : public Op {
  public:
   explicit Winograd(const fbs::Conv2d& params) : params_(params) {}
 
-  Status create(const Model& model, const fbs::Operator& op) {
+  Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op) {
     const Shape w = model.shape(op.inputs()->Get(1));
     outputs_ = static_cast<size_t>(w[0]);
     inputs_ = static_cast<size_t>(w[3]);
@@ -222,7 +222,7 @@ class Winograd : public Op {
     TransformedKernels<M> source(model, op, outputs_, inputs_);
     const float infinity = std::numeric_limits<float>::infinity();
     const Gemm gemm{kPoints, inputs_, outputs_, -infinity, infinity};
-    if (gemm_avx512_pays(cpu_features(), tiles(model.shape(op.outputs()->Get(0))), gemm))
+    if (gemm_avx512_pays(cpu, tiles(model.shape(op.outputs()->Get(0))), gemm))
       return create_gemm_avx512(gemm, source, &products_);
     auto products = std::make_unique<Products>();
     FERRY_TRY(products->create(gemm, source));
@@ -327,9 +327,9 @@ class Winograd : public Op {
 };
 
 template <int M>
-Status create(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   auto winograd = std::make_unique<Winograd<M>>(*op.params_as_Conv2d());
-  FERRY_TRY(winograd->create(model, op));
+  FERRY_TRY(winograd->create(cpu, model, op));
   *out = std::move(winograd);
   return {};
 }
@@ -362,8 +362,9 @@ int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& o
   return best;
 }
 
-Status create_winograd(const Model& model, const fbs::Operator& op, int tile, std::unique_ptr<Op>* out) {
-  return tile == 2 ? create<2>(model, op, out) : create<4>(model, op, out);
+Status create_winograd(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, int tile,
+                       std::unique_ptr<Op>* out) {
+  return tile == 2 ? create<2>(cpu, model, op, out) : create<4>(cpu, model, op, out);
 }
 
 }  // namespace ferry::cpu

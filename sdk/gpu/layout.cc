@@ -29,7 +29,7 @@ Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std
     const fbs::Operator& op = operator_at(model, step.operators[0]);
     std::unique_ptr<cpu::Op>& lowered = layout->cpu_ops[static_cast<size_t>(step.operators[0])];
     FERRY_TRY(cpu::initialize());
-    FERRY_TRY(cpu::create_op(model, op, &lowered));
+    FERRY_TRY(cpu::create_op(cpu::cpu_features(), model, op, &lowered));
     std::vector<Shape> inputs;
     for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[static_cast<size_t>(tensor)]);
     size_t workspace = 0;

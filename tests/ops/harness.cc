@@ -97,6 +97,7 @@ struct How {
   int threads = 1;
   int in_place = -1;     // the input whose memory is the output's too
   bool resized = false;  // after other input sizes
+  cpu::CpuFeatures cpu = cpu::cpu_features();
 };
 
 // Plans the operator for larger inputs, where such exist.
@@ -127,7 +128,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   std::unique_ptr<cpu::Op> lowered;
   size_t workspace_bytes = 0;
   FERRY_TRY(cpu::initialize());
-  FERRY_TRY(cpu::create_op(model, op, &lowered));
+  FERRY_TRY(cpu::create_op(how.cpu, model, op, &lowered));
   if (how.resized) reshape_larger(model, op, shapes, pool, lowered.get());
   FERRY_TRY(lowered->reshape(shapes, output_shape, pool, &workspace_bytes));
 
@@ -284,15 +285,24 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
     if (!operands[i].constant && operands[i].shape.elements() == made.expected.shape.elements() &&
         may_run_in_place(made.model->graph().operators()->Get(0)->params_type(), static_cast<unsigned>(i)))
       run_again({.name = "in place", .threads = 3, .in_place = static_cast<int>(i)});
-  const std::vector<double> got = numbers(first, made.expected.dtype);
-  EXPECT_LE(normalised_error(got, made.expected.values), bound)
-      << EnumNameOpParams(params.type) << " with input " << to_string(operands[0].shape);
+  const auto expect_within_bound = [&](const std::vector<float>& values, const char* kernels) {
+    EXPECT_LE(normalised_error(numbers(values, made.expected.dtype), made.expected.values), bound)
+        << EnumNameOpParams(params.type) << " with input " << to_string(operands[0].shape) << ", " << kernels;
+  };
+  expect_within_bound(first, "this CPU's kernels");
+  if (cpu::cpu_features().avx2 || cpu::cpu_features().avx512f) {
+    std::vector<float> plain;
+    const Status status = run(*made.model, made.data, {.name = "plain", .cpu = {}}, &plain);
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (status.ok()) expect_within_bound(plain, "a plain CPU's kernels");
+  }
   for (const Data& d : made.data) left_to_cpu = left_to_cpu || d.array.dtype == fbs::DType::Int32;
   left_to_cpu = left_to_cpu || made.expected.dtype == fbs::DType::Int32;
   const bool quantized =
       std::any_of(made.data.begin(), made.data.end(), [](const Data& d) { return d.array.quantized; });
   left_to_cpu = left_to_cpu || quantized;
 
+  const std::vector<double> got = numbers(first, made.expected.dtype);
   const std::vector<float> result(got.begin(), got.end());
   if (test_gpus().empty()) return result;
   expect_on_gpus(made.model, made.inputs(), made.expected, FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),

@@ -47,7 +47,7 @@ class PackedWeights : public ::testing::Test {
     std::vector<std::unique_ptr<cpu::Op>> ops;
     for (const fbs::Operator* op : *model_->graph().operators()) {
       ops.emplace_back();
-      const Status status = cpu::create_op(*model_, *op, &ops.back());
+      const Status status = cpu::create_op(cpu::cpu_features(), *model_, *op, &ops.back());
       EXPECT_TRUE(status.ok()) << status.message();
     }
     return ops;
@@ -139,7 +139,7 @@ TEST(PackedLayouts, KeepTheirBytes) {
   ASSERT_TRUE(cpu::initialize().ok());
   for (const fbs::Operator* op : *model->graph().operators()) {
     std::unique_ptr<cpu::Op> lowered;
-    ASSERT_TRUE(cpu::create_op(*model, *op, &lowered).ok());
+    ASSERT_TRUE(cpu::create_op(cpu::cpu_features(), *model, *op, &lowered).ok());
   }
   uint64_t hash = fnv1a64("");
   const auto entries = model->packed().entries();
