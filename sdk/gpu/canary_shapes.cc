@@ -212,7 +212,7 @@ bool shrink(const Model& model, const std::vector<int>& operators, int size, std
   Shape output = at(root.outputs()->Get(0));
   const Type type = inputs.size() > 1 ? type_of(model.tensor(root.inputs()->Get(1))) : Type();
   Size limit = kSizes[size];
-  if (type.block > 0) limit.channels = (limit.channels + type.block - 1) / type.block * type.block;
+  if (type.block > 0) limit.channels = (limit.channels / type.block + 2) * type.block;  // two blocks at least
   if (!shrink_root(root, limit, &inputs, &output)) return false;
   if (type.quantized) shrink_scales(type, inputs[1], &at(static_cast<int>(type.scale)));
   for (unsigned i = 0; i < inputs.size(); ++i) at(root.inputs()->Get(i)) = inputs[i];
