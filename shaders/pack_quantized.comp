@@ -26,7 +26,8 @@ void main() {
     for (uint n = 0; n < in_word; ++n) {
       const uint e = (i * words.length() + word) * in_word + n, lane = e % 4;
       const uint at[4] = coordinates(e / 4);
-      if (inside(at) && inside(at, lane)) words[word] |= bits_of(first_element(at) + lane * push.stride_lane) << n * kBits;
+      if (!inside(at) || !inside(at, lane)) continue;
+      words[word] |= bits_of(first_element(at) + lane * push.stride_lane) << n * kBits;
     }
   output_data[push.output_offset + i] = words;
 }
