@@ -64,6 +64,7 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
   options.backend = FERRY_BACKEND_GPU;
   options.precision = precision;
   options.gpu_required = true;
+  options.gpu_retry = true;  // tests before it may have lost the device
   options.gpu_device = gpu.c_str();
   std::unique_ptr<Session> session;
   status = Session::create(model, options, &session);
