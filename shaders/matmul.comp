@@ -1,9 +1,10 @@
 #version 450
-// Matrix products, z of them: rows of quads times weights [O/4][z][I/4][4 of I]. kTileRows x kTileQuads output quads an
-// invocation.
+// Matrix products, z of them: rows of quads times weights [O/4][z][I/4][4 of I], which may be integers where z
+// is 1. kTileRows x kTileQuads output quads an invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
+#include "weights.glsl"
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -12,6 +13,7 @@ layout(push_constant) uniform Push {
   uint input_quads;    // of a row
   uint weight_stride;  // from one output quad's weights to the next one's
   uint bias;
+  uint scales;
 } push;
 EPILOGUE
 
@@ -21,13 +23,14 @@ void main() {
   const uint z = gl_WorkGroupID.z;
 
   // What lies beyond the edge is computed again from the last row or quad, and not stored.
-  uint inputs[kTileRows], weights[kTileQuads];
+  uint inputs[kTileRows], weights[kTileQuads], scales[kTileQuads];
   vec4 sums[kTileRows * kTileQuads];
   [[unroll]] for (uint r = 0; r < kTileRows; ++r)
     inputs[r] = (z * push.rows + min(tile.y + r, push.rows - 1)) * push.input_quads;
   [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
     const uint quad = min(tile.x + q, push.row_quads - 1);
     weights[q] = quad * push.weight_stride + z * push.input_quads * 4;
+    scales[q] = FIRST_SCALE(quad);
     const vec4 bias = LOAD_BIAS(quad);
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r * kTileQuads + q] = bias;
   }
@@ -35,7 +38,7 @@ void main() {
     vec4 x[kTileRows];
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) x[r] = LOAD_INPUT(inputs[r] + i);
     [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
-      const Weights4 w = LOAD_WEIGHTS4(weights[q] + i * 4);
+      const Weights4 w = load_weights4(weights[q] + i * 4, scales[q], i);
       [[unroll]] for (uint r = 0; r < kTileRows; ++r)
         sums[r * kTileQuads + q] = multiply_add(sums[r * kTileQuads + q], x[r], w);
     }

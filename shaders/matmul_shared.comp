@@ -3,16 +3,18 @@
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
+#include "weights.glsl"
 
-layout(constant_id = 9) const uint kThreadsQuads = 8;  // invocations along quads; the others lie along rows
-layout(constant_id = 10) const uint kThreadsRows = 8;
-layout(constant_id = 11) const uint kDepth = 4;  // input quads staged at once
+layout(constant_id = 10) const uint kThreadsQuads = 8;  // invocations along quads; the others lie along rows
+layout(constant_id = 11) const uint kThreadsRows = 8;
+layout(constant_id = 12) const uint kDepth = 4;  // input quads staged at once
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint rows;
   uint input_quads;
   uint bias;
+  uint scales;
 } push;
 EPILOGUE
 
@@ -45,8 +47,9 @@ void main() {
     for (uint i = thread; i < kBlockQuads * kDepth * 4; i += kThreads) {
       const uint quad = block_quad + i / (kDepth * 4), input_index = i % (kDepth * 4), offset = first * 4 + input_index;
       staged_weights[input_index * kBlockQuads + i / (kDepth * 4)] =
-          quad < push.row_quads && offset < push.input_quads * 4 ? LOAD_WEIGHT(quad * push.input_quads * 4 + offset)
-                                                                 : vec4(0);
+          quad < push.row_quads && offset < push.input_quads * 4
+              ? load_weight(quad * push.input_quads * 4 + offset, FIRST_SCALE(quad), offset / 4)
+              : vec4(0);
     }
     barrier();
     [[unroll]] for (uint i = 0; i < kDepth; ++i) {

@@ -3,14 +3,16 @@
 #include "common.glsl"
 #include "epilogue.glsl"
 #include "tile.glsl"
+#include "weights.glsl"
 
-layout(constant_id = 9) const uint kSplit = 64;  // invocations that share a quad's sums: a power of 2
+layout(constant_id = 10) const uint kSplit = 64;  // invocations that share a quad's sums: a power of 2
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
   uint rows;
   uint input_quads;
   uint bias;
+  uint scales;
 } push;
 EPILOGUE
 
@@ -35,9 +37,10 @@ void partial_sums(Share share, out vec4 sums[kTileRows]) {
     sums[r] = vec4(0);
     inputs[r] = min(share.row + r, push.rows - 1) * push.input_quads;
   }
-  const uint weights = min(share.quad, push.row_quads - 1) * push.input_quads * 4;
+  const uint quad = min(share.quad, push.row_quads - 1);
+  const uint weights = quad * push.input_quads * 4, scales = FIRST_SCALE(quad);
   for (uint i = share.part; i < push.input_quads; i += kSplit) {
-    const Weights4 w = LOAD_WEIGHTS4(weights + i * 4);
+    const Weights4 w = load_weights4(weights + i * 4, scales, i);
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r] = multiply_add(sums[r], LOAD_INPUT(inputs[r] + i), w);
   }
 }

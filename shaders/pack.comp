@@ -8,8 +8,7 @@ void main() {
   const uint i = linear_index();
   if (i >= push.quads) return;
   const uint at[4] = coordinates(i);
-  const uint base = push.input_offset + at[0] * push.stride_a + at[1] * push.stride_b + at[2] * push.stride_c +
-                    at[3] * push.stride_d;
+  const uint base = first_element(at);
   vec4 value = vec4(0);
   for (uint lane = 0; lane < 4; ++lane)
     if (inside(at) && inside(at, lane)) value[lane] = element(base + lane * push.stride_lane);

@@ -3,7 +3,7 @@
 #define INPUT_TYPE uint
 #include "common.glsl"
 
-layout(constant_id = 3) const uint kSourceHalf = 0;  // 1: the blob's weights are half precision
+layout(constant_id = 3) const uint kSourceBits = 32;  // of an element in the blob
 
 layout(push_constant) uniform Push {
   uint quads;                                    // of this piece
@@ -18,7 +18,7 @@ layout(push_constant) uniform Push {
 } push;
 
 float element(uint i) {
-  if (kSourceHalf != 0) return unpackHalf2x16(input_data[i >> 1])[i & 1];
+  if (kSourceBits == 16) return unpackHalf2x16(input_data[i >> 1])[i & 1];
   return uintBitsToFloat(input_data[i]);
 }
 
@@ -31,6 +31,12 @@ uint[4] coordinates(uint i) {
   at[1] = i % push.size_b;
   at[0] = i / push.size_b;
   return at;
+}
+
+// Of a quad's lanes the first one's element.
+uint first_element(uint at[4]) {
+  return push.input_offset + at[0] * push.stride_a + at[1] * push.stride_b + at[2] * push.stride_c +
+         at[3] * push.stride_d;
 }
 
 // Has a quad any element of the source?

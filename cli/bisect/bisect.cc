@@ -82,7 +82,8 @@ class Bisector {
               }
               Array out{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
               read_numbers(stored, out.values.data());
-              out.quantized = out.rounds_rows = stored.type.quantized;
+              out.quantized = stored.type.quantized;
+              out.rounds_rows = out.quantized && !on_gpu_.contains(tensor);
               return out;
             }};
   }
@@ -130,6 +131,8 @@ class Bisector {
     }
     const std::unique_ptr<parity::Network> network = run_(assemble(tapped, data_), probing);
     ++finding_.runs;
+    for (size_t i = 0; i < model_.operators.size(); ++i)
+      if (network->on_gpu(i)) on_gpu_.insert(model_.operators[i]->inputs.begin(), model_.operators[i]->inputs.end());
     const parity::ComputedTensors computed = network->tensors();
     for (int tensor : wanted) {
       const parity::Computed& value = computed.at(probe_name(tensor));
@@ -305,6 +308,7 @@ class Bisector {
   fbs::GraphT model_;
   std::shared_ptr<const Checkpoint> checkpoint_;
   Matching matching_;
+  std::set<int> on_gpu_;             // what operators there read, which round no rows
   Values values_;                    // of the blob's tensors, as the backend computed them
   std::optional<Departure> passes_;  // the first value that the passes changed
   size_t planted_at_ = 0;

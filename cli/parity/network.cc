@@ -124,6 +124,8 @@ void Network::write_input(const FixtureInput& input, size_t count) {
   check(ferry_tensor_write_source(&tensor, input.values.data(), input.values.size()), place);
 }
 
+bool Network::on_gpu(size_t op) const { return std::strcmp(session_->idle().computing().backend_of(op), "gpu") == 0; }
+
 ComputedTensors Network::tensors() const {
   ComputedTensors out;
   for (const Port& tap : taps_) {

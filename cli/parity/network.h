@@ -28,6 +28,8 @@ class Network {
   const std::string& provenance() const { return provenance_; }
   uint64_t arena_bytes() const { return ferry_session_arena_bytes(session_.get()); }
   ferry_report report() const { return cli::report_of(session_); }
+  // Ran operator `op` of the graph there?
+  bool on_gpu(size_t op) const;
   // Outputs and taps; their readers work while the network lives.
   ComputedTensors tensors() const;
 

@@ -58,12 +58,14 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   return assemble(copy, data);
 }
 
-Array constant(const Model& model, int tensor) {
+// `on_gpu`: for an operator that runs there, where rows are not rounded.
+Array constant(const Model& model, int tensor, bool on_gpu) {
   const StoredConstant stored = model.stored(tensor);
   Array array{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
   read_numbers(stored, array.values.data());
   if (stored.type.dtype == fbs::DType::Int32) array.dtype = fbs::DType::Int32;
-  array.quantized = array.rounds_rows = stored.type.quantized;
+  array.quantized = stored.type.quantized;
+  array.rounds_rows = array.quantized && !on_gpu;
   return array;
 }
 
@@ -104,7 +106,8 @@ void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture
   for (const fbs::Operator* op : operators) {
     std::vector<Array> inputs;
     for (int input : *op->inputs())
-      inputs.push_back(model->is_constant(input) ? constant(*model, input) : value(*model, input, computed));
+      inputs.push_back(model->is_constant(input) ? constant(*model, input, network.on_gpu(errors.size()))
+                                                 : value(*model, input, computed));
     std::vector<const Array*> pointers;
     for (const Array& input : inputs) pointers.push_back(&input);
     const std::vector<Array> right = reference::compute_all(*op, pointers, states);

@@ -10,6 +10,7 @@
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
+#include "sdk/model/numbers.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::parity {
@@ -99,7 +100,18 @@ class Slicer {
       std::unique_ptr<fbs::TensorT> copy(model_->tensor(tensor).UnPack());
       const Shape& shape = shapes_[static_cast<size_t>(tensor)];
       copy->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
-      if (model_->is_constant(tensor)) copy->buffer = add_segment(model_->constant(tensor), &cut, &data);
+      if (model_->is_constant(tensor)) {
+        std::span<const std::byte> bytes = model_->constant(tensor);
+        std::vector<float> numbers;
+        if (copy->quantization != nullptr) {  // the CPU would round the rows that the GPU takes as they are
+          numbers.resize(static_cast<size_t>(shape.elements()));
+          read_numbers(model_->stored(tensor), numbers.data());
+          bytes = std::as_bytes(std::span(numbers));
+          copy->quantization = nullptr;
+          copy->dtype = fbs::DType::Float32;
+        }
+        copy->buffer = add_segment(bytes, &cut, &data);
+      }
       cut.tensors.push_back(std::move(copy));
       return at->second;
     };

@@ -126,7 +126,12 @@ void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
       const float products = static_cast<float>(shape.elements()) / static_cast<float>(std::max(shape[0], 1));
       const bool weight = has_weight(op.params_type()) && i == 1;
       const float scale = weight ? std::exp2(std::round(std::log2(6 / std::sqrt(products)))) : 1;
+      const Type type = type_of(model.tensor(tensor));
       constants->add(tensor, shape.elements(), scale, positive);
+      if (!type.quantized) continue;
+      const int scales = static_cast<int>(type.scale);
+      constants->add(scales, canary->shape(scales).elements(),
+                     scale / static_cast<float>(1 << (bits_of(type.dtype) - 1)), positive);
     }
   }
   for (int tensor : canary->step().inputs)

@@ -68,6 +68,15 @@ void shrink_linear(Size size, std::vector<Shape>* inputs) {
   if (inputs->size() > 2) (*inputs)[2] = {weight[0]};
 }
 
+void shrink_scales(const Type& type, const Shape& weight, Shape* scales) {
+  if (type.block > 0) {
+    *scales = weight;
+    (*scales)[weight.rank - 1] /= type.block;
+  } else if (*scales != Shape{1}) {
+    *scales = {weight[type.axis]};
+  }
+}
+
 // Weights of a channel each.
 void shrink_vectors(std::vector<Shape>* inputs) {
   const Shape& x = (*inputs)[0];
@@ -201,7 +210,11 @@ bool shrink(const Model& model, const std::vector<int>& operators, int size, std
   std::vector<Shape> inputs;
   for (int tensor : *root.inputs()) inputs.push_back(at(tensor));
   Shape output = at(root.outputs()->Get(0));
-  if (!shrink_root(root, kSizes[size], &inputs, &output)) return false;
+  const Type type = inputs.size() > 1 ? type_of(model.tensor(root.inputs()->Get(1))) : Type();
+  Size limit = kSizes[size];
+  if (type.block > 0) limit.channels = (limit.channels / type.block + 2) * type.block;  // two blocks at least
+  if (!shrink_root(root, limit, &inputs, &output)) return false;
+  if (type.quantized) shrink_scales(type, inputs[1], &at(static_cast<int>(type.scale)));
   for (unsigned i = 0; i < inputs.size(); ++i) at(root.inputs()->Get(i)) = inputs[i];
   at(root.outputs()->Get(0)) = output;
 

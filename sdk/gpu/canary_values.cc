@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "sdk/gpu/partition.h"
+#include "sdk/model/numbers.h"
 
 namespace ferry::gpu {
 namespace {
@@ -28,6 +29,17 @@ float rounded(float value) {
 uint16_t to_half(float exact) {
   const uint32_t bits = std::bit_cast<uint32_t>(exact);
   return static_cast<uint16_t>((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
+}
+
+// An element that stands for `value`; of integers the one at that part of their range.
+uint32_t to_bits(float value, fbs::DType type) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (type == fbs::DType::Float16) return to_half(value);
+  if (type == fbs::DType::BFloat16) return bits >> 16;
+  if (type != fbs::DType::Int8 && type != fbs::DType::Int4) return bits;
+  const int range = 1 << (bits_of(type) - 1);
+  const int integer = std::min(static_cast<int>(std::floor(value * static_cast<float>(range))), range - 1);
+  return static_cast<uint32_t>(integer) & static_cast<uint32_t>(2 * range - 1);
 }
 
 }  // namespace
@@ -75,13 +87,15 @@ Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, boo
 
 float MadeUpConstants::value(int tensor, size_t i) const {
   const Entry& entry = entries_.at(tensor);
-  const float value = noise(tensor, i) * entry.scale;
+  const float value = noise(tensor, i) * (model_.tensor(tensor).quantization() == nullptr ? entry.scale : 1);
   return entry.positive ? std::abs(value) : value;
 }
 
 Array MadeUpConstants::array(int tensor, const Shape& shape) const {
   Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
-  for (size_t i = 0; i < out.values.size(); ++i) out.values[i] = value(tensor, i);
+  StoredConstant stored{type_of(model_.tensor(tensor)), shape, bytes(tensor)};
+  if (stored.type.quantized) stored.scales = bytes(static_cast<int>(stored.type.scale));
+  read_numbers(stored, out.values.data());
   return out;
 }
 
@@ -99,11 +113,12 @@ Status MadeUpConstants::fill() {
   std::memset(memory, 0, bytes);
   for (const auto& [tensor, entry] : entries_)
     for (size_t i = 0; i < entry.elements; ++i) {
-      const float number = value(tensor, i);
-      const uint16_t half = to_half(number);
-      std::byte* at = memory_.get() + entry.offset + bytes_of(dtype(tensor), static_cast<int64_t>(i));
-      std::memcpy(at, dtype(tensor) == fbs::DType::Float16 ? static_cast<const void*>(&half) : &number,
-                  bytes_of(dtype(tensor), 1));
+      const fbs::DType type = dtype(tensor);
+      std::byte* at = memory_.get() + entry.offset + bytes_of(type, static_cast<int64_t>(i));
+      const unsigned shift = type == fbs::DType::Int4 ? i % 2 * 4 : 0;
+      const uint32_t bits = to_bits(value(tensor, i), type) << shift;
+      for (unsigned byte = 0; byte < std::max(bits_of(type) / 8, 1u); ++byte)
+        at[byte] |= static_cast<std::byte>(bits >> (8 * byte));
     }
   return {};
 }

@@ -26,16 +26,15 @@ class MadeUpConstants : public Constants {
   MadeUpConstants(const Model& model, uint64_t alignment)
       : model_(model), alignment_(std::max<uint64_t>(alignment, 64)) {}
 
-  // At least so many elements of constant `tensor`. `scale`: a power of two.
+  // At least so many elements of constant `tensor`. `scale`: a power of two; integers fill their type's range without.
   void add(int tensor, int64_t elements, float scale, bool positive) {
     Entry& entry = entries_.try_emplace(tensor, Entry{0, 0, scale, positive}).first->second;
     entry.elements = std::max(entry.elements, static_cast<uint64_t>(elements));
   }
-  float value(int tensor, size_t i) const;
-  Array array(int tensor, const Shape& shape) const;
-
   // After the last add().
   Status fill();
+  // Then: the numbers of a constant.
+  Array array(int tensor, const Shape& shape) const;
 
   std::span<const std::byte> bytes(int tensor) const override {
     const Entry& entry = entries_.at(tensor);
@@ -49,6 +48,8 @@ class MadeUpConstants : public Constants {
     float scale;
     bool positive;
   };
+  float value(int tensor, size_t i) const;
+
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
   };

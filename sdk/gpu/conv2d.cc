@@ -4,6 +4,7 @@
 #include "sdk/gpu/convolution.h"
 #include "sdk/gpu/lowerings.h"
 #include "sdk/gpu/matmul.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::gpu {
 namespace {
@@ -24,7 +25,8 @@ Status lower_depthwise(const Problem& problem, const Convolution& c, RegisterTil
   const uint64_t invocations = uint64_t{c.batch} * c.output_height * tiles_x * ceil_div(c.outputs, 4);
   if (tile.rows > 1 && invocations < minimum) return unsupported("too few tiles of %u pixels", tile.rows);
   uint32_t bias = 0;
-  Region region = with_bias(problem, pack_depthwise(problem.input_tensor(1), c.outputs, c.taps()), c.outputs, &bias);
+  Region region =
+      with_bias(problem, {{pack_depthwise(problem.input_tensor(1), c.outputs, c.taps())}}, c.outputs, &bias);
   Call call{.kernel = Kernel::Conv2dDepthwise, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {tile.rows, 1, tile.rows > 1 ? c.kernel_w : 1, tile.rows > 1 ? c.stride_w : 1};
   call.push = push_of(c, 1, tiles_x, 1, bias);
@@ -61,6 +63,9 @@ static_assert(kConv2dAlternatives == 1 + kMatmulAlternatives + std::size(kAltern
 
 Status lower_one(const Problem& problem, const Convolution& c, int which, uint64_t minimum, Lowering* out) {
   if (which >= kMatmulAlternatives) {
+    if (problem.types[1].quantized)
+      return unsupported("conv2d: input 1 is of type %s, which the GPU backend takes for single pixels",
+                         ferry::to_string(problem.types[1]).c_str());
     const Alternative& chosen = kAlternatives[which - kMatmulAlternatives];
     return chosen.lower(problem, c, chosen.tile, minimum, out);
   }

@@ -59,7 +59,7 @@ Status lower_direct(const Problem& problem, const Convolution& c, RegisterTile t
   FERRY_TRY(check_rounds(uint64_t{c.taps()} * (1 + ceil_div(c.group_inputs(), 4))));
 
   uint32_t bias = 0;
-  Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs()),
+  Region region = with_bias(problem, {{pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs())}},
                             c.outputs, &bias);
   Call call{.kernel = c.transposed ? Kernel::ConvTranspose2d : Kernel::Conv2d, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {tile.rows, tile.quads};
@@ -73,7 +73,7 @@ Status lower_grouped(const Problem& problem, const Convolution& c, Lowering* out
   FERRY_TRY(check_coordinates(c));
   FERRY_TRY(check_rounds(uint64_t{c.taps()} * (1 + c.group_inputs())));
   uint32_t bias = 0;
-  Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs()),
+  Region region = with_bias(problem, {{pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs())}},
                             c.outputs, &bias);
   Call call{.kernel = Kernel::Conv2dGrouped, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {1, 1, c.transposed ? 1u : 0u};

@@ -156,6 +156,12 @@ PackPush outputs_push(uint32_t outputs, uint32_t taps, uint32_t inputs) {
   return push;
 }
 
+// A piece whose elements take so many bits each, in quads of the storage's size. Its runs must be whole quads.
+Piece in_bits(Piece p, uint32_t bits, Storage storage) {
+  for (uint64_t* quads : {&p.quads, &p.outer_quads}) *quads = *quads * 4 * bits / (8 * quad_bytes(storage));
+  return p;
+}
+
 }  // namespace
 
 Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
@@ -172,6 +178,22 @@ Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
 Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs) {
   const PackPush push = outputs_push(outputs, taps, inputs);
   return piece(Kernel::Pack, tensor, push, quads_of(outputs), push.stride_a);
+}
+
+Piece pack_integers(int tensor, uint32_t outputs, uint32_t inputs, fbs::DType dtype, Storage storage) {
+  const PackPush push = outputs_push(outputs, 1, inputs);
+  return in_bits(piece(Kernel::PackQuantized, tensor, push, quads_of(outputs), push.stride_a), bits_of(dtype), storage);
+}
+
+Piece pack_scales(int tensor, uint32_t outputs, uint32_t blocks, bool repeat, Storage storage) {
+  PackPush push;
+  push.size_d = blocks;
+  push.stride_a = repeat ? 0 : 4 * blocks;
+  push.stride_d = repeat ? 0 : 1;
+  push.stride_lane = repeat ? 0 : blocks;
+  push.lane_limit = outputs;
+  push.lane_of = 0;
+  return in_bits(piece(Kernel::PackQuantized, tensor, push, quads_of(outputs), push.stride_a), 32, storage);
 }
 
 Piece pack_winograd(int tensor, uint32_t outputs, uint32_t inputs, uint32_t points) {

@@ -64,6 +64,35 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t minim
   }
 }
 
+constexpr uint32_t kQuads = 32;  // kWeightBits of weights.glsl: those that are packed as quads
+
+// How kernels find op's input 1 and its bias.
+struct Weight {
+  Region region;
+  uint32_t bits = kQuads;
+  uint32_t scales = 0;  // where they begin, in words of 8 bytes
+  uint32_t bias = 0;    // in quads
+};
+
+Weight weight_of(const Problem& problem, const Matmul& matmul) {
+  Weight out;
+  const Type& type = problem.types[1];
+  const int tensor = problem.input_tensor(1);
+  Region& region = out.region;
+  if (type.quantized) {
+    const uint32_t blocks = type.block == 0 ? 1 : matmul.inputs / static_cast<uint32_t>(type.block);
+    region.pieces.push_back(pack_integers(tensor, matmul.outputs, matmul.inputs, type.dtype, problem.storage));
+    out.bits = bits_of(type.dtype);
+    out.scales = static_cast<uint32_t>(region.quads() * quad_bytes(problem.storage) / 8);
+    const bool repeat = problem.scales == Shape{1};
+    region.pieces.push_back(pack_scales(static_cast<int>(type.scale), matmul.outputs, blocks, repeat, problem.storage));
+  } else {
+    region.pieces.push_back(pack_outputs(tensor, matmul.outputs, 1, matmul.inputs));
+  }
+  region = with_bias(problem, std::move(region), matmul.outputs, &out.bias);
+  return out;
+}
+
 }  // namespace
 
 Status check_rounds(uint64_t rounds) {
@@ -77,17 +106,16 @@ Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternativ
   FERRY_TRY(fits(chosen, matmul, minimum, problem.limits));
   const RegisterTile& tile = chosen.tile;
   const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
-  uint32_t bias = 0;
-  Region region = with_bias(problem, pack_outputs(problem.input_tensor(1), matmul.outputs, 1, matmul.inputs),
-                            matmul.outputs, &bias);
-  Call call{.kernel = chosen.kernel, .workgroup = {kTileWorkgroup, 1, 1}, .constants = {tile.rows, tile.quads}};
+  Weight weight = weight_of(problem, matmul);
+  Call call{.kernel = chosen.kernel, .workgroup = {kTileWorkgroup, 1, 1}};
+  call.constants = {tile.rows, tile.quads, weight.bits};
   call.flops = 2 * uint64_t{matmul.rows} * matmul.inputs * matmul.outputs;
   if (chosen.kernel == Kernel::Matmul) {
     const uint32_t quad_tiles = ceil_div(quads, tile.quads);
-    call.push = {tile_columns(quad_tiles), matmul.rows, input_quads, 4 * input_quads, bias};
+    call.push = {tile_columns(quad_tiles), matmul.rows, input_quads, 4 * input_quads, weight.bias, weight.scales};
     call.groups = tile_groups(quad_tiles, ceil_div(matmul.rows, tile.rows), problem.limits);
   } else {
-    call.push = {matmul.rows, input_quads, bias};
+    call.push = {matmul.rows, input_quads, weight.bias, weight.scales};
     uint32_t block_rows = tile.rows, block_quads = kTileWorkgroup / chosen.split;
     if (chosen.kernel == Kernel::MatmulShared) {
       call.constants.insert(call.constants.end(), {kThreadsQuads, kThreadsRows});
@@ -97,7 +125,7 @@ Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternativ
     call.constants.push_back(chosen.split);
     call.groups = spread(uint64_t{ceil_div(matmul.rows, block_rows)} * ceil_div(quads, block_quads), 1, problem.limits);
   }
-  return out->add_with_epilogue(std::move(call), std::move(region), matmul.min, matmul.max);
+  return out->add_with_epilogue(std::move(call), std::move(weight.region), matmul.min, matmul.max);
 }
 
 void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
@@ -106,7 +134,7 @@ void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inp
   const RegisterTile tile = rows >= 4 && quads >= 2 ? RegisterTile{4, 2} : RegisterTile{};
   const uint32_t quad_tiles = ceil_div(quads, tile.quads);
   Call call{.kernel = Kernel::Matmul, .workgroup = {kTileWorkgroup, 1, 1}};
-  call.constants = {0, 0, 0, 0, tile.rows, tile.quads};
+  call.constants = {0, 0, 0, 0, tile.rows, tile.quads, kQuads};
   call.push = {
       0, 0, 0, 0, 0, 0, 0, 0, outputs, quads, 0, 1, tile_columns(quad_tiles), rows, input_quads, z * 4 * input_quads,
       0};
@@ -119,8 +147,7 @@ void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inp
   out->add(call);
 }
 
-Region with_bias(const Problem& problem, Piece packed, uint32_t outputs, uint32_t* bias) {
-  Region region{{std::move(packed)}};
+Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* bias) {
   *bias = 0;
   if (problem.inputs.size() > 2) {
     *bias = static_cast<uint32_t>(region.quads());

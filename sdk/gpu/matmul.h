@@ -22,7 +22,7 @@ Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternativ
 void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
                  const Operand& input, const Operand& weights, const Operand& output, Lowering* out);
 
-// Op's weights as `packed`, then its bias where it has one: *bias is that one's first quad, or 0.
-Region with_bias(const Problem& problem, Piece packed, uint32_t outputs, uint32_t* bias);
+// Op's weights as packed in `region`, then its bias where it has one: *bias is that one's first quad, or 0.
+Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* bias);
 
 }  // namespace ferry::gpu

@@ -9,6 +9,7 @@
 #include "sdk/gpu/epilogue.h"
 #include "sdk/gpu/program.h"
 #include "sdk/operators/shape.h"
+#include "sdk/operators/type.h"
 #include "sdk/status.h"
 
 namespace ferry::gpu {
@@ -17,6 +18,8 @@ namespace ferry::gpu {
 struct Problem {
   const fbs::Operator& op;
   std::vector<Shape> inputs;      // of op, constants too
+  std::vector<Type> types;        // of those
+  Shape scales;                   // of input 1, where that is quantised
   std::vector<bool> is_constant;  // of op's inputs
   Shape output;                   // of op, and of the whole chain
   int output_tensor;              // of the whole chain, in Graph.tensors
@@ -71,6 +74,9 @@ class Lowering {
 // Has `op` kernels that end in an epilogue, so that others may ride on it?
 bool has_epilogue(fbs::OpParams type);
 
+// Has the GPU kernels for this operator, for its kind and for inputs of these types? FERRY_UNSUPPORTED: no, and why.
+Status serves(const fbs::Operator& op, std::span<const Type> inputs);
+
 // How many ways there are to lower `op`; they are tried in order. 0: the GPU has no such operator.
 int alternatives(fbs::OpParams type);
 // FERRY_UNSUPPORTED: this alternative does not fit the problem, and nothing was added.
@@ -88,6 +94,11 @@ inline constexpr uint64_t kMaxRounds = 60000;
 Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat = false);
 // [O][K][I] as quads over four outputs: [O/4][K][I/4][4 of I]. Convolutions (K = KH*KW) and linears (K = 1).
 Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs);
+// [O][I] of Int8 or Int4 as pack_outputs(), but in their bits: 16 of them in four words or in two.
+Piece pack_integers(int tensor, uint32_t outputs, uint32_t inputs, fbs::DType dtype, Storage storage);
+// [O][blocks] scales as quads over four outputs, of Float32 whatever the storage: [O/4][blocks]. One for all outputs
+// where `repeat`.
+Piece pack_scales(int tensor, uint32_t outputs, uint32_t blocks, bool repeat, Storage storage);
 // [O][9][I], 3x3 kernels transformed for Winograd's filtering, to n*n = 16 or 36 points: [O/4][n*n][I/4][4 of I].
 Piece pack_winograd(int tensor, uint32_t outputs, uint32_t inputs, uint32_t points);
 // [C][K] as quads over four channels: [K][C/4]. Depthwise convolutions.

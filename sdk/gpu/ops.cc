@@ -4,40 +4,43 @@
 #include <iterator>
 
 #include "sdk/gpu/lowerings.h"
+#include "sdk/operators/type_rules.h"
 
 namespace ferry::gpu {
 namespace {
 
+// An operator, and which types its input 1 may have; all others are of kFloats.
 struct Entry {
   fbs::OpParams type;
+  TypeSet weights;
   int alternatives;
   bool epilogue;
   Status (*lower)(const Problem& problem, int alternative, Lowering* out);
 };
 
 constexpr Entry kEntries[] = {
-    {fbs::OpParams::Conv2d, kConv2dAlternatives, true, lower_conv2d},
-    {fbs::OpParams::Linear, kLinearAlternatives, true, lower_linear},
-    {fbs::OpParams::Pool2d, 1, true, lower_pool2d},
-    {fbs::OpParams::Unary, 1, true, lower_unary},
-    {fbs::OpParams::Binary, 2, true, lower_binary},
-    {fbs::OpParams::Reduce, 2, true, lower_reduce},
-    {fbs::OpParams::Concat, 1, false, lower_concat},
-    {fbs::OpParams::PixelShuffle, 1, false, lower_pixel_shuffle},
-    {fbs::OpParams::Resize2d, 1, true, lower_resize2d},
-    {fbs::OpParams::Pad, 1, false, lower_pad},
-    {fbs::OpParams::Reshape, 1, false, lower_reshape},
-    {fbs::OpParams::Transpose, 1, false, lower_transpose},
-    {fbs::OpParams::Slice, 1, false, lower_slice},
-    {fbs::OpParams::Softmax, 2, false, lower_softmax},
-    {fbs::OpParams::ConvTranspose2d, kConvTranspose2dAlternatives, true, lower_conv_transpose2d},
-    {fbs::OpParams::LayerNorm, 1, true, lower_layer_norm},
-    {fbs::OpParams::GroupNorm, 1, true, lower_group_norm},
-    {fbs::OpParams::Grn, 1, true, lower_grn},
-    {fbs::OpParams::Attention, 1, false, lower_attention},
-    {fbs::OpParams::RotaryEmbedding, 1, false, lower_rotary_embedding},
-    {fbs::OpParams::WindowPartition, 1, true, lower_window_partition},
-    {fbs::OpParams::WindowReverse, 1, true, lower_window_reverse},
+    {fbs::OpParams::Conv2d, kFloats | kQuantized, kConv2dAlternatives, true, lower_conv2d},
+    {fbs::OpParams::Linear, kFloats | kQuantized, kLinearAlternatives, true, lower_linear},
+    {fbs::OpParams::Pool2d, kFloats, 1, true, lower_pool2d},
+    {fbs::OpParams::Unary, kFloats, 1, true, lower_unary},
+    {fbs::OpParams::Binary, kFloats, 2, true, lower_binary},
+    {fbs::OpParams::Reduce, kFloats, 2, true, lower_reduce},
+    {fbs::OpParams::Concat, kFloats, 1, false, lower_concat},
+    {fbs::OpParams::PixelShuffle, kFloats, 1, false, lower_pixel_shuffle},
+    {fbs::OpParams::Resize2d, kFloats, 1, true, lower_resize2d},
+    {fbs::OpParams::Pad, kFloats, 1, false, lower_pad},
+    {fbs::OpParams::Reshape, kFloats, 1, false, lower_reshape},
+    {fbs::OpParams::Transpose, kFloats, 1, false, lower_transpose},
+    {fbs::OpParams::Slice, kFloats, 1, false, lower_slice},
+    {fbs::OpParams::Softmax, kFloats, 2, false, lower_softmax},
+    {fbs::OpParams::ConvTranspose2d, kFloats, kConvTranspose2dAlternatives, true, lower_conv_transpose2d},
+    {fbs::OpParams::LayerNorm, kFloats, 1, true, lower_layer_norm},
+    {fbs::OpParams::GroupNorm, kFloats, 1, true, lower_group_norm},
+    {fbs::OpParams::Grn, kFloats, 1, true, lower_grn},
+    {fbs::OpParams::Attention, kFloats, 1, false, lower_attention},
+    {fbs::OpParams::RotaryEmbedding, kFloats, 1, false, lower_rotary_embedding},
+    {fbs::OpParams::WindowPartition, kFloats, 1, true, lower_window_partition},
+    {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
 };
 
 #define FERRY_TYPE(Type, ...) fbs::OpParams::Type,
@@ -53,7 +56,41 @@ constexpr const Entry* find(fbs::OpParams type) {
   return nullptr;
 }
 
+// What jumps (Floor, Sign...) is left to the CPU, because a known answer says nothing beside a jump; sines are inexact
+// by Vulkan's own rules.
+bool has_kind(const fbs::Operator& op) {
+  const fbs::Unary* unary = op.params_as_Unary();
+  const fbs::Binary* binary = op.params_as_Binary();
+  const fbs::Reduce* reduce = op.params_as_Reduce();
+  return unary != nullptr    ? unary->kind() <= fbs::UnaryKind::Log || unary->kind() == fbs::UnaryKind::Erf
+         : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
+                             : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
+}
+
+// How kernels unpack integers: Int8 with a scale an output, Int4 with one for 32 inputs, none with a zero point.
+bool unpacks(const Type& type) {
+  return type.zero_point == 0 && type.axis == 0 && type.block == (type.dtype == fbs::DType::Int4 ? 32 : 0);
+}
+
 }  // namespace
+
+Status serves(const fbs::Operator& op, std::span<const Type> inputs) {
+  const char* name = op_name(op.params_type());
+  const Entry* entry = find(op.params_type());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const TypeSet set = entry != nullptr && i == 1 ? entry->weights : kFloats;
+    if ((set_of(inputs[i]) & set) == 0)
+      return unsupported("%s: input %zu is of type %s, the GPU backend takes %s", name, i,
+                         ferry::to_string(inputs[i]).c_str(), ferry::to_string(set).c_str());
+    if (inputs[i].quantized && !unpacks(inputs[i]))
+      return unsupported(
+          "%s: input %zu is of type %s, along axis %d, in blocks of %d, with the zero point %d; the GPU "
+          "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points",
+          name, i, ferry::to_string(inputs[i]).c_str(), inputs[i].axis, inputs[i].block, inputs[i].zero_point);
+  }
+  if (entry == nullptr || !has_kind(op)) return unsupported("the GPU backend has no %s of this kind", name);
+  return {};
+}
 
 bool has_epilogue(fbs::OpParams type) {
   const Entry* entry = find(type);
@@ -70,7 +107,7 @@ Status lower(const Problem& problem, int alternative, Lowering* out) {
 }
 
 Status unsupported(const char* format, ...) {
-  char message[256];
+  char message[320];
   va_list arguments;
   va_start(arguments, format);
   std::vsnprintf(message, sizeof message, format, arguments);

@@ -5,7 +5,6 @@
 
 #include "sdk/gpu/pipelines.h"
 #include "sdk/operators/operators.h"
-#include "sdk/operators/type_rules.h"
 
 namespace ferry::gpu {
 namespace {
@@ -22,33 +21,18 @@ std::vector<bool> constant_inputs(const Model& model, const fbs::Operator& op) {
   return out;
 }
 
+std::vector<Type> input_types(const Model& model, const fbs::Operator& op) {
+  std::vector<Type> out;
+  for (int tensor : *op.inputs()) out.push_back(type_of(model.tensor(tensor)));
+  return out;
+}
+
 // Does a reshape leave the quads where they are? Rows of the same length do, and rows without padding.
 bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
   if (op.params_type() != fbs::OpParams::Reshape) return false;
   const Rows from = rows_of(shapes[static_cast<size_t>(op.inputs()->Get(0))]);
   const Rows to = rows_of(shapes[static_cast<size_t>(output_of(op))]);
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
-}
-
-// Has the GPU an operator of that table and kind? It holds no integers. What jumps (Floor, Sign...) it leaves to the
-// CPU, because a known answer says nothing beside a jump; sines are inexact by Vulkan's own rules.
-Status serves(const Model& model, const fbs::Operator& op) {
-  const char* name = op_name(op.params_type());
-  const auto set = [&](int tensor) { return set_of(type_of(model.tensor(tensor))); };
-  TypeSet sets = set(output_of(op));
-  for (int tensor : *op.inputs()) sets |= set(tensor);
-  if ((sets & kInt32) != 0) return unsupported("the GPU backend holds no integers for a %s", name);
-  if ((sets & ~kFloats) != 0)
-    return unsupported("the GPU backend computes a %s of Float32 or Float16, not of %s", name,
-                       ferry::to_string(sets & ~kFloats).c_str());
-  const fbs::Unary* unary = op.params_as_Unary();
-  const fbs::Binary* binary = op.params_as_Binary();
-  const fbs::Reduce* reduce = op.params_as_Reduce();
-  const bool has = unary != nullptr    ? unary->kind() <= fbs::UnaryKind::Log || unary->kind() == fbs::UnaryKind::Erf
-                   : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
-                   : reduce != nullptr ? reduce->kind() <= fbs::ReduceKind::Sum
-                                       : alternatives(op.params_type()) > 0;
-  return has ? Status() : unsupported("the GPU backend has no %s of this kind", name);
 }
 
 constexpr ferry_status kDenied = FERRY_GPU_UNAVAILABLE;  // by the device or its driver
@@ -109,7 +93,7 @@ bool ride(const Model& model, const std::vector<Shape>& shapes, int next, Chain*
   const fbs::Operator& op = operator_at(model, next);
   const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
   const Shape& output = shapes[static_cast<size_t>(output_of(op))];
-  if (shapes[static_cast<size_t>(value)] != output || !serves(model, op).ok() ||
+  if (shapes[static_cast<size_t>(value)] != output || !serves(op, input_types(model, op)).ok() ||
       !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain->epilogue))
     return false;
   chain->operators.push_back(next);
@@ -152,8 +136,13 @@ Problem problem_of(const Model& model, const Chain& chain, const std::vector<Sha
                    const Limits& limits) {
   const fbs::Operator& root = operator_at(model, chain.operators.front());
   const int last = output_of(operator_at(model, chain.operators.back()));
+  std::vector<Type> types = input_types(model, root);
+  const bool quantized = types.size() > 1 && types[1].quantized;
+  const Shape scales = quantized ? shapes[types[1].scale] : Shape();
   return {root,
           input_shapes(root, shapes),
+          std::move(types),
+          scales,
           constant_inputs(model, root),
           shapes[static_cast<size_t>(last)],
           last,
@@ -185,7 +174,7 @@ Status lower_chain(const Model& model, const Chain& chain, const std::vector<Sha
   const auto& outputs = *problem.op.outputs();
   for (unsigned i = 1; i < outputs.size(); ++i) step->further_outputs.push_back(outputs[i]);
   list_inputs(model, chain, shapes, step);
-  FERRY_TRY(serves(model, problem.op));
+  FERRY_TRY(serves(problem.op, problem.types));
   if (is_view(problem.op, shapes)) {
     step->view = true;
     return {};
@@ -214,6 +203,8 @@ std::string signature(const Model& model, const Chain& chain, const std::vector<
   std::string text = op_name(op.params_type());
   text += storage == Storage::Half ? " f16" : " f32";
   for (const Shape& shape : input_shapes(op, shapes)) text += " " + to_string(shape);
+  for (const Type& type : input_types(model, op))
+    if (type.quantized) text += std::string(" ") + EnumNameDType(type.dtype);
   text += " -> " + to_string(shapes[static_cast<size_t>(output_of(op))]);
   for (const EpilogueStep& step : chain.epilogue.steps) text += " +" + std::to_string(step.constant());
   return text;

@@ -24,6 +24,7 @@ struct Candidate {
 std::vector<Candidate> candidates(const Problem& problem, const std::vector<Shape>& shapes,
                                   const Pipelines& pipelines) {
   std::vector<Candidate> out;
+  if (!serves(problem.op, problem.types).ok()) return out;
   for (int i = 0; i < alternatives(problem.op.params_type()); ++i) {
     Candidate candidate{{.storage = problem.storage, .shapes = shapes}};
     Step step;

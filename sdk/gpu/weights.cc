@@ -119,10 +119,7 @@ Status pack_staged(Device& device, Storage storage, std::span<const Part> parts)
 }  // namespace
 
 Variant packer(const Piece& piece, Storage storage, fbs::DType dtype) {
-  return {.kernel = piece.kernel,
-          .storage = storage,
-          .count = 4,
-          .constants = {kWorkgroup, 1, 1, dtype == fbs::DType::Float16 ? 1u : 0u}};
+  return {.kernel = piece.kernel, .storage = storage, .count = 4, .constants = {kWorkgroup, 1, 1, bits_of(dtype)}};
 }
 
 Status Weights::pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out) {

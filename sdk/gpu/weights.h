@@ -19,7 +19,7 @@ class Constants {
   virtual ~Constants() = default;
   // kExtraBytes more may be read.
   virtual std::span<const std::byte> bytes(int tensor) const = 0;
-  virtual fbs::DType dtype(int tensor) const = 0;  // Float32 or Float16
+  virtual fbs::DType dtype(int tensor) const = 0;
 };
 
 class ModelConstants : public Constants {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "converter/pack/pack.h"
+#include "converter/quantize/quantize.h"
 #include "converter/reference/reference.h"
 #include "sdk/gpu/lowerings.h"
 #include "sdk/gpu/partition.h"
@@ -71,8 +72,11 @@ constexpr Riders kRiders[] = {residual, gate};
 class Case {
  public:
   template <typename Params>
-  Case(const Params& params, const Shape& input, const Shape& weight, bool bias, Riders riders) {
+  Case(const Params& params, const Shape& input, const Shape& weight, bool bias, Riders riders,
+       fbs::DType weights = fbs::DType::Float32) {
     std::vector<Tensor> operands = {graph_.add_input("x", input, fbs::Layout::Same), constant(graph_, "w", weight, 1)};
+    if (weights == fbs::DType::Int8) quantize_to_int8(graph_, operands[1].index);
+    if (weights == fbs::DType::Int4) quantize_to_int4(graph_, operands[1].index);
     if (bias) operands.push_back(constant(graph_, "b", {weight[0]}, 2));
     graph_.add_output("y", riders(graph_, graph_.add_op("op", params, operands)), fbs::Layout::Same);
     blob_ = std::make_unique<AlignedBytes>(pack(graph_));
@@ -273,6 +277,56 @@ TEST(Alternatives, OfLinear) {
     cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{3, 45, 18}, Shape{66, 18}, true, riders));
   }
   force_all(cases, fbs::OpParams::Linear);
+}
+
+// Every way to compute a product unpacks integers, too; last quads of outputs and of inputs are not whole.
+TEST(Alternatives, OfLinearWithIntegers) {
+  std::vector<std::unique_ptr<Case>> cases;
+  const auto add = [&](const Shape& input, const Shape& weight, bool bias, fbs::DType weights) {
+    const Riders riders = weights == fbs::DType::Int8 ? residual : gate;
+    cases.push_back(std::make_unique<Case>(fbs::LinearT(), input, weight, bias, riders, weights));
+  };
+  add({1, 259}, {17, 259}, true, fbs::DType::Int8);
+  add({3, 270}, {70, 270}, false, fbs::DType::Int8);
+  add({3, 45, 18}, {66, 18}, true, fbs::DType::Int8);
+  add({1, 288}, {17, 288}, true, fbs::DType::Int4);
+  add({3, 288}, {70, 288}, false, fbs::DType::Int4);
+  add({3, 45, 64}, {66, 64}, true, fbs::DType::Int4);
+  force_all(cases, fbs::OpParams::Linear);
+}
+
+// The converter makes none of these; other writers of blobs may.
+TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
+  const auto reason = [](const auto& change) {
+    Graph graph;
+    const Tensor x = graph.add_input("x", {5, 64}, fbs::Layout::Same);
+    const Tensor w = constant(graph, "w", {30, 64}, 1);
+    quantize_to_int8(graph, w.index);
+    change(graph, graph.table.tensors[static_cast<size_t>(w.index)]->quantization.get());
+    graph.add_output("y", graph.add_op("op", fbs::LinearT(), {x, w}), fbs::Layout::Same);
+    AlignedBytes blob(pack(graph));
+    std::shared_ptr<Model> model;
+    const Status status = Model::open_memory(blob.data(), blob.size(), &model);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::shared_ptr<gpu::Device> device;
+    EXPECT_TRUE(gpu::Device::open(test_gpus()[0].c_str(), nullptr, false, &device).ok());
+    std::vector<Shape> shapes;
+    for (size_t t = 0; t < graph.table.tensors.size(); ++t) shapes.push_back(graph.shape(static_cast<int>(t)));
+    std::vector<bool> kept(shapes.size(), false);
+    kept.back() = true;
+    gpu::Program program;
+    EXPECT_TRUE(gpu::make_program(*model, shapes, kept, *device, gpu::Storage::Float32, &program).ok());
+    return program.steps[0].reason;
+  };
+  if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+  EXPECT_EQ(reason([](Graph&, fbs::QuantizationT*) {}), "");
+  EXPECT_EQ(reason([](Graph&, fbs::QuantizationT* q) { q->zero_point = 3; }),
+            "linear: input 1 is of type Int8 with scales, along axis 0, in blocks of 0, with the zero point 3; the GPU "
+            "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points");
+  EXPECT_EQ(reason([](Graph& graph, fbs::QuantizationT* q) {
+              q->scale = static_cast<uint32_t>(graph.add_constant("one", {1}, std::vector<float>{0.5f}).index);
+            }),
+            "");
 }
 
 TEST(Alternatives, OfConv2d) {

@@ -102,6 +102,28 @@ INSTANTIATE_TEST_SUITE_P(, RoundedPicture,
                                            Rounded{"timm_vit_small_patch16_dinov3", "vit_small_patch16_dinov3", "i4"},
                                            Rounded{"timm_convnext_atto", "convnext_atto", "i8"}));
 
+class RoundedPictureOnEveryGpu : public RoundedBlob {};
+
+// The GPU multiplies rows as they are, and its operators are judged so. One driver: tests/gpu has them all.
+TEST_P(RoundedPictureOnEveryGpu, IsInBounds) {
+  if (testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+  const std::string gpu = testing::test_gpus()[0];
+  for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
+    SCOPED_TRACE(precision == FERRY_PRECISION_FLOAT16 ? "float16" : "float32");
+    ferry_session_options session = cli::session_options(1);
+    session.backend = FERRY_BACKEND_GPU;
+    session.precision = precision;
+    session.gpu_device = gpu.c_str();
+    session.gpu_required = true;
+    const Comparison comparison = judged(session);
+    EXPECT_TRUE(comparison.passed()) << text(comparison);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, RoundedPictureOnEveryGpu,
+                         ::testing::Values(Rounded{"timm_convnext_atto", "convnext_atto", "i8"},
+                                           Rounded{"timm_convnext_atto", "convnext_atto", "i4"}));
+
 }  // namespace
 }  // namespace ferry::parity
 

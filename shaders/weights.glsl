@@ -1,0 +1,47 @@
+// Weights of matrix products: quads as others, or the blob's integers with scales, which are unpacked here.
+
+// Of a weight: 32: quads; 8: integers with a scale an output; 4: with one for 32 inputs of an output.
+layout(constant_id = 9) const uint kWeightBits = 32;
+
+// The same memory, as words.
+#ifdef HALF
+#define weight_words weight_data
+#else
+layout(std430, binding = 2) readonly buffer WeightWords { uvec2 weight_words[]; };
+#endif
+
+const uint kScaleQuads = 32 / 4;  // input quads that share a scale of four bits' weights
+
+// Where the scales of an output quad begin, in weight_words.
+#define FIRST_SCALE(quad) (push.scales + 2 * (quad) * (kWeightBits == 4 ? push.input_quads / kScaleQuads : 1))
+
+// Those of input quad `i`.
+vec4 load_scale(uint first, uint i) {
+  const uint at = first + (kWeightBits == 4 ? i / kScaleQuads * 2 : 0);
+  return vec4(uintBitsToFloat(weight_words[at]), uintBitsToFloat(weight_words[at + 1]));
+}
+
+// Four integers in a word, and in a word's lower half.
+vec4 bytes(uint word) { return vec4(ivec4(uvec4(word) << uvec4(24, 16, 8, 0)) >> 24); }
+vec4 nibbles(uint word) { return vec4(ivec4(uvec4(word) << uvec4(28, 24, 20, 16)) >> 28); }
+
+// As LOAD_WEIGHTS4(at), of input quad `i` of an output quad whose scales begin at `scales`.
+Weights4 load_weights4(uint at, uint scales, uint i) {
+  if (kWeightBits == 32) return LOAD_WEIGHTS4(at);
+  const vec4 scale = load_scale(scales, i);
+  if (kWeightBits == 4) {
+    const uvec2 words = weight_words[at / 4];
+    return Weights4(scale * nibbles(words.x), scale * nibbles(words.x >> 16), scale * nibbles(words.y),
+                    scale * nibbles(words.y >> 16));
+  }
+  const uvec2 first = weight_words[at / 2], second = weight_words[at / 2 + 1];
+  return Weights4(scale * bytes(first.x), scale * bytes(first.y), scale * bytes(second.x), scale * bytes(second.y));
+}
+
+// As LOAD_WEIGHT(at), likewise.
+vec4 load_weight(uint at, uint scales, uint i) {
+  if (kWeightBits == 32) return LOAD_WEIGHT(at);
+  const vec4 scale = load_scale(scales, i);
+  if (kWeightBits == 4) return scale * nibbles(weight_words[at / 4][at / 2 % 2] >> (at % 2 * 16));
+  return scale * bytes(weight_words[at / 2][at % 2]);
+}

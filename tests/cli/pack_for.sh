@@ -1,0 +1,17 @@
+#!/bin/bash
+# `ferry pack --for` on the host writes what `ferry pack` writes on the emulated CPU itself.
+#     pack_for.sh HOST_FERRY BLOB_FOLDER FERRY EMULATOR...
+set -euo pipefail
+host=$1 blobs=$2 ferry=$3
+shift 3
+cpu=${QEMU_CPU:-max}
+blob=$(ls "$blobs"/*.ferry 2>/dev/null | head -n 1)
+[ -x "$host" ] && [ -n "$blob" ] || { echo "skipped: no $host, or no blob in $blobs"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+"$@" "$ferry" pack "$blob" -o "$folder/there.packed"
+"$host" pack "$blob" --for "arm64-$cpu" --tool "$ferry" -o "$folder/for.packed"
+cmp "$folder/there.packed" "$folder/for.packed"
+"$host" pack "$blob" --for "this,arm64-$cpu" --tool "$ferry" --embed -o "$folder/both.ferry"
+"$host" inspect "$folder/both.ferry" | grep -A1 '^packed  *for this,' | grep "for arm64-$cpu,"
+[ "$(ls "$folder" | wc -l)" = 3 ] || { echo "more than the files asked for:"; ls "$folder"; exit 1; }
