@@ -1,4 +1,5 @@
 // ferry pack
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +31,7 @@ constexpr const char* kThisCpu = "this";
 constexpr std::string_view kArm64 = "arm64-";  // before the name that qemu has for a CPU
 
 struct Options {
-  std::string model, output, tool, emulator = "qemu-aarch64-static", root = "/usr/aarch64-linux-gnu";
+  std::string model, output, tool, emulator, root = "/usr/aarch64-linux-gnu";
   std::vector<std::string> targets = {kThisCpu};
   bool embed = false;
 };
@@ -59,15 +60,21 @@ fs::path pack_here(const std::string& path, const fs::path& output) {
 void pack_there(const Options& o, const std::string& target, const fs::path& output) {
   if (!target.starts_with(kArm64))
     fail("--for: '%s' is no target: this, or arm64-CPU for a CPU that qemu knows (arm64-cortex-a76)", target.c_str());
-  const std::string tool =
-      !o.tool.empty() ? o.tool : (fs::read_symlink("/proc/self/exe").parent_path() / "ferry-arm64").string();
+  const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
+  const std::string tool = !o.tool.empty() ? o.tool : (here / "ferry-arm64").string();
+  const std::string emulator = !o.emulator.empty() ? o.emulator : (here / "ferry-qemu-aarch64").string();
   if (!fs::exists(tool))
     fail("--for %s: there is no '%s': name a ferry built for arm64 with --tool", target.c_str(), tool.c_str());
-  const std::string cpu = target.substr(kArm64.size()), to = output.string();
-  const char* words[] = {o.emulator.c_str(), "-L", o.root.c_str(), "-cpu", cpu.c_str(), tool.c_str(), "pack",
-                         o.model.c_str(),    "-o", to.c_str(),     nullptr};
+  setenv("QEMU_CPU", target.substr(kArm64.size()).c_str(), /*overwrite=*/1);
+  setenv("QEMU_LD_PREFIX", o.root.c_str(), /*overwrite=*/1);
+  const char* words[] = {emulator.c_str(), tool.c_str(), "pack", o.model.c_str(), "-o", output.c_str(), nullptr};
+  fs::remove(output);
+  posix_spawn_file_actions_t silent;  // this program names the files
+  posix_spawn_file_actions_init(&silent);
+  posix_spawn_file_actions_addopen(&silent, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int spawned = posix_spawnp(&child, words[0], nullptr, nullptr, const_cast<char**>(words), environ);
+  const int spawned = posix_spawnp(&child, words[0], &silent, nullptr, const_cast<char**>(words), environ);
+  posix_spawn_file_actions_destroy(&silent);
   int status = 0;
   const bool exited = spawned == 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
   constexpr int kNoProgram = 127;  // posix_spawnp()'s way to say so where the process was forked before
@@ -113,18 +120,32 @@ void embed(const std::string& path, const std::vector<std::string>& targets, con
   write_file(output, assemble(graph, data));
 }
 
+// Files that go again, whatever happens.
+struct Removed {
+  Removed() = default;
+  Removed(const Removed&) = delete;
+  Removed& operator=(const Removed&) = delete;
+  ~Removed() {
+    std::error_code ignored;
+    for (const fs::path& file : files) fs::remove(file, ignored);
+  }
+
+  std::vector<fs::path> files;
+};
+
 int pack(const Options& o) {
   if (o.embed && o.output.empty()) fail("--embed writes another blob: name it with -o");
   if (!o.embed && o.targets.size() > 1 && !o.output.empty() && !fs::is_directory(o.output))
     fail("-o %s: %zu targets need a folder, or --embed", o.output.c_str(), o.targets.size());
   const fs::path model(o.model);
-  const fs::path folder = o.embed || o.output.empty() ? fs::absolute(model).parent_path() : fs::path(o.output);
   std::vector<fs::path> files;
+  Removed parts;
+  const fs::path folder = o.embed || o.output.empty() ? fs::absolute(model).parent_path() : fs::path(o.output);
   for (const std::string& target : o.targets) {
     const fs::path own = folder / (model.stem().string() + "." + target + ".packed");
     const bool here = target == kThisCpu;
     if (o.embed)
-      files.push_back(fs::path(o.output).concat("." + target + ".part"));
+      parts.files.push_back(files.emplace_back(fs::path(o.output).concat("." + target + ".part")));
     else
       files.push_back(o.targets.size() == 1 && !o.output.empty() ? fs::path(o.output) : own);
     if (here)
@@ -137,7 +158,6 @@ int pack(const Options& o) {
   }
   if (!o.embed) return kDone;
   embed(o.model, o.targets, files, o.output);
-  for (const fs::path& file : files) fs::remove(file);
   std::printf("%s  %s\n", o.output.c_str(), bytes_text(fs::file_size(o.output)).c_str());
   return kDone;
 }
@@ -165,7 +185,9 @@ void add_pack(CLI::App& ferry, int* exit_code) {
       .type_name("TARGETS");
   app.add_option("--tool", o->tool, "The ferry that runs emulated (default: ferry-arm64 beside this one)")
       .type_name("FILE");
-  app.add_option("--emulator", o->emulator, "Default: qemu-aarch64-static").type_name("PROGRAM");
+  app.add_option("--emulator", o->emulator,
+                 "Default: ferry-qemu-aarch64 beside this one, which has qemu-aarch64-static show programs the CPU")
+      .type_name("PROGRAM");
   app.add_option("--root", o->root, "Where its libraries are (default: /usr/aarch64-linux-gnu)").type_name("FOLDER");
   app.callback([o, exit_code] { *exit_code = pack(*o); });
 }

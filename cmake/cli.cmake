@@ -14,6 +14,8 @@ if(cli_sources)
   set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry ${FERRY_APART}) # each command has Options
   target_compile_options(ferry_cli PRIVATE ${FERRY_COLD})
   target_link_libraries(ferry_cli PRIVATE ferry_options ferry_parity ferry_tools)
+  configure_file("${PROJECT_SOURCE_DIR}/toolchains/qemu-aarch64" # for `ferry pack --for`
+                 "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry-qemu-aarch64" COPYONLY)
   if(TARGET ferry_models)
     target_link_libraries(ferry_cli PRIVATE ferry_bisect)
   endif()

@@ -12,6 +12,8 @@ install(TARGETS ferry_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES "${FERRY_STATIC_ARCHIVE}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET ferry_cli)
   install(TARGETS ferry_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(PROGRAMS "${PROJECT_SOURCE_DIR}/toolchains/qemu-aarch64" DESTINATION "${CMAKE_INSTALL_BINDIR}"
+          RENAME ferry-qemu-aarch64) # for `ferry pack --for`
 endif()
 foreach(name xnnpack pthreadpool cpuinfo fxdiv fp16) # their code is inside our libraries, so their licences go along
   install(FILES "${FERRY_XNNPACK_PREFIX}/LICENSE.${name}" DESTINATION "${CMAKE_INSTALL_DATADIR}/ferry/licenses")

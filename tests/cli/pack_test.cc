@@ -86,6 +86,8 @@ TEST_F(PackCommand, SaysWhatItCannotDo) {
   EXPECT_REFUSED(pack({"m.ferry", "--for", "arm64-cortex-a76", "--tool", "m.ferry", "--emulator", "no-such-program"}),
                  "no-such-program cannot be started");
   EXPECT_REFUSED(pack({"m.ferry", "--for", "this,arm64-cortex-a76", "-o", "out"}), "2 targets need a folder");
+  EXPECT_REFUSED(pack({"m.ferry", "--for", "this,arm64-cortex-a76", "--embed", "-o", "out.ferry"}), "with --tool");
+  EXPECT_EQ(names("."), std::vector<std::string>{"m.ferry"}) << "no parts of what did not come to be";
   EXPECT_REFUSED(pack({"missing.ferry"}), "cannot be opened");
   EXPECT_REFUSED(pack({"m.ferry", "-o", "no/such/folder/out"}), "cannot be written");
 }
