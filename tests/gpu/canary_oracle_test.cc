@@ -1,0 +1,121 @@
+// What canaries take for right (sdk/gpu/canary_reference.h) is what the converter's oracle computes: two programs, which
+// no code is shared between.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "converter/reference/interpreter.h"
+#include "sdk/gpu/canary_reference.h"
+#include "sdk/gpu/partition.h"
+#include "sdk/operators/operators.h"
+#include "tests/gpu/canary_networks.h"
+
+namespace ferry::testing {
+namespace {
+
+// Of the oracle's largest magnitude. Both add up in double; the canaries' answers are float.
+constexpr double kBound = 3e-7;
+
+using Network = std::function<Tensor(Graph&)>;
+
+gpu::Array plain(const reference::Array& array) { return {array.shape, {array.values.begin(), array.values.end()}}; }
+
+// Every operator of the network, from the oracle's inputs. Adds the operators' types to `compared`.
+void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
+  Graph graph;
+  graph.add_output("y", network(graph), fbs::Layout::Same);
+  std::vector<reference::Array> inputs;
+  for (const auto& port : graph.table.inputs) {
+    const Shape shape = graph.shape(static_cast<int>(port->tensor));
+    const std::vector<float> values = some(shape, 20 + port->tensor);
+    inputs.push_back({shape, {values.begin(), values.end()}});
+  }
+  const std::map<int, reference::Array> values = reference::interpret(graph, inputs);
+  for (const auto& op : graph.table.operators) {
+    std::vector<gpu::Array> operands;
+    for (const int input : op->inputs) operands.push_back(plain(values.at(input)));
+    std::vector<const gpu::Array*> pointers;
+    for (const gpu::Array& operand : operands) pointers.push_back(&operand);
+    const reference::Array& right = values.at(op->outputs[0]);
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fbs::Operator::Pack(builder, op.get()));
+    const auto& serialized = *flatbuffers::GetRoot<fbs::Operator>(builder.GetBufferPointer());
+    const gpu::Array known = gpu::compute_plainly(serialized, pointers, right.shape);
+    ASSERT_EQ(known.values.size(), right.values.size());
+    double worst = 0, largest = 0;
+    for (size_t i = 0; i < right.values.size(); ++i) {
+      const double value = static_cast<double>(known.values[i]);
+      if (value == right.values[i] || (std::isnan(value) && std::isnan(right.values[i]))) continue;
+      const double error = std::fabs(value - right.values[i]);
+      worst = std::max(worst, error >= 0 ? error : INFINITY);
+      if (std::isfinite(right.values[i])) largest = std::max(largest, std::fabs(right.values[i]));
+    }
+    EXPECT_LE(worst, kBound * largest) << op_name(op->params.type) << " with output " << to_string(right.shape);
+    compared->insert(op->params.type);
+  }
+}
+
+TEST(CanaryReference, IsTheOracle) {
+  const Network networks[] = {conv,
+                              uneven_conv,
+                              depthwise,
+                              uneven_depthwise,
+                              grouped,
+                              transposed,
+                              linear,
+                              linear_of_integers<quantize_to_int8>,
+                              linear_of_integers<quantize_to_int4>,
+                              riders,
+                              two_vectors,
+                              broadcast,
+                              pool<fbs::PoolKind::Max, false>,
+                              pool<fbs::PoolKind::Average, false>,
+                              pool<fbs::PoolKind::Average, true>,
+                              mean_of_rows,
+                              sum_of_channels,
+                              resize<fbs::ResizeKind::Nearest>,
+                              resize<fbs::ResizeKind::Bilinear>,
+                              resize<fbs::ResizeKind::Bicubic>,
+                              enlarged,
+                              softmax,
+                              concat<1>,
+                              concat<3>,
+                              pixel_shuffle,
+                              transpose,
+                              pad,
+                              slice,
+                              reshape,
+                              layer_norm,
+                              rms_norm,
+                              grn,
+                              group_norm,
+                              attention,
+                              rotary_embedding<false>,
+                              rotary_embedding<true>,
+                              window_partition,
+                              window_reverse};
+  std::set<fbs::OpParams> compared;
+  for (const Network& network : networks) expect_same(network, &compared);
+  for (const fbs::UnaryKind kind : fbs::EnumValuesUnaryKind())
+    if (kind <= fbs::UnaryKind::Log || kind == fbs::UnaryKind::Erf)
+      expect_same(
+          [&](Graph& graph) {
+            return unary(graph, input(graph, "x", {1, 9, 30, 22}), kind, -0.5, 0.25);
+          },
+          &compared);
+  for (const fbs::BinaryKind kind : fbs::EnumValuesBinaryKind())
+    if (kind <= fbs::BinaryKind::PRelu)
+      expect_same(
+          [&](Graph& graph) {
+            return binary(graph, input(graph, "x", {3, 1, 10, 22}), input(graph, "y", {1, 9, 10, 1}), kind);
+          },
+          &compared);
+#define FERRY_EXPECT_COMPARED(Type, ...) EXPECT_TRUE(compared.contains(fbs::OpParams::Type)) << #Type;
+  FERRY_OPERATORS_ON_GPU(FERRY_EXPECT_COMPARED)
+#undef FERRY_EXPECT_COMPARED
+}
+
+}  // namespace
+}  // namespace ferry::testing
