@@ -37,9 +37,9 @@ GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Ste
 GpuPlan gpu_plan(const Model& model, const ferry_session_options& options) {
   std::shared_ptr<gpu::Device> device;
   check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
-  std::vector<Shape> shapes;
+  Shapes shapes;
   for (int i = 0; i < static_cast<int>(model.graph().tensors()->size()); ++i) shapes.push_back(model.shape(i));
-  std::vector<bool> kept(shapes.size(), false);
+  PerTensor<bool> kept(shapes.size(), false);
   for (const fbs::Port* port : *model.graph().outputs()) kept[port->tensor()] = true;
   const gpu::Storage storage =
       options.precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;

@@ -8,6 +8,7 @@
 #include "converter/error.h"
 #include "sdk/api/handles.h"
 #include "sdk/model/model.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry::parity {
 
@@ -80,9 +81,9 @@ void Network::run(const std::string& blob, const Fixture& fixture, ferry_session
 // The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.
 void Network::list_ports(const Fixture& fixture) {
   const fbs::Graph& graph = model_->model->graph();
-  std::vector<int> writer(graph.tensors()->size(), -1);
+  PerTensor<int> writer(graph.tensors()->size(), -1);
   for (unsigned i = 0; i < graph.operators()->size(); ++i)
-    for (const int t : *graph.operators()->Get(i)->outputs()) writer[static_cast<size_t>(t)] = static_cast<int>(i);
+    for (const int t : *graph.operators()->Get(i)->outputs()) writer[t] = static_cast<int>(i);
 
   std::set<std::string> wanted;
   for (const Entry& entry : fixture.entries) wanted.insert({entry.name, entry.module});

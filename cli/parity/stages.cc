@@ -11,6 +11,7 @@
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
 #include "sdk/model/numbers.h"
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::parity {
@@ -27,8 +28,7 @@ class Slicer {
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
     for (unsigned i = 0; i < graph.operators()->size(); ++i)
-      for (int tensor : *graph.operators()->Get(i)->outputs())
-        writer_[static_cast<size_t>(tensor)] = static_cast<int>(i);
+      for (int tensor : *graph.operators()->Get(i)->outputs()) writer_[tensor] = static_cast<int>(i);
     for (const FixtureInput& input : fixture.inputs) inputs_[input.name] = &input;
     for (const fbs::Port* port : *graph.inputs()) ports_[static_cast<int>(port->tensor())] = port;
     for (const auto* list : {graph.outputs(), graph.taps()}) {
@@ -52,7 +52,7 @@ class Slicer {
       const int tensor = open.back();
       open.pop_back();
       if (model_->is_constant(tensor)) continue;
-      const int op = writer_[static_cast<size_t>(tensor)];
+      const int op = writer_[tensor];
       if (op < 0 || (tensor != target && ports_.contains(tensor))) {
         sources.insert(tensor);
       } else if (operators.insert(op).second) {
@@ -77,11 +77,11 @@ class Slicer {
       }
     for (const fbs::Operator* op : *graph.operators()) {
       std::vector<Shape> inputs;
-      for (int tensor : *op->inputs()) inputs.push_back(shapes_[static_cast<size_t>(tensor)]);
+      for (int tensor : *op->inputs()) inputs.push_back(shapes_[tensor]);
       std::vector<Shape> outputs(op->outputs()->size());
       const Status status = ferry::infer_shapes(*op, inputs, {}, outputs);
       if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().c_str());
-      for (unsigned i = 0; i < outputs.size(); ++i) shapes_[static_cast<size_t>(op->outputs()->Get(i))] = outputs[i];
+      for (unsigned i = 0; i < outputs.size(); ++i) shapes_[op->outputs()->Get(i)] = outputs[i];
     }
   }
 
@@ -98,7 +98,7 @@ class Slicer {
       const auto [at, is_new] = renamed.emplace(tensor, static_cast<int>(cut.tensors.size()));
       if (!is_new) return at->second;
       std::unique_ptr<fbs::TensorT> copy(model_->tensor(tensor).UnPack());
-      const Shape& shape = shapes_[static_cast<size_t>(tensor)];
+      const Shape& shape = shapes_[tensor];
       copy->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
       if (model_->is_constant(tensor)) {
         std::span<const std::byte> bytes = model_->constant(tensor);
@@ -163,8 +163,8 @@ class Slicer {
 
   const ComputedTensors& computed_;
   std::shared_ptr<Model> model_;
-  std::vector<Shape> shapes_;
-  std::vector<int> writer_;
+  Shapes shapes_;
+  PerTensor<int> writer_;
   std::map<int, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's
   std::map<std::string, const fbs::Port*> named_;  // a tensor may have two names, in two layouts
   std::map<std::string, const FixtureInput*> inputs_;

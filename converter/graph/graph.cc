@@ -212,8 +212,8 @@ void Graph::store_constant(int tensor, const Type& type, Constant data) {
 
 void Graph::forget_constant(int tensor) { constants_[at(tensor).buffer] = {}; }
 
-void Graph::compact(const std::vector<bool>& keep) {
-  std::vector<int32_t> renumbered(keep.size(), -1);
+void Graph::compact(const PerTensor<bool>& keep) {
+  PerTensor<int32_t> renumbered(keep.size(), -1);
   std::vector<std::unique_ptr<fbs::TensorT>> tensors;
   std::vector<Constant> constants(1);
   for (size_t i = 0; i < keep.size(); ++i) {
@@ -228,8 +228,8 @@ void Graph::compact(const std::vector<bool>& keep) {
   table.tensors = std::move(tensors);
   constants_ = std::move(constants);
   for (auto& op : table.operators) {
-    for (int32_t& t : op->inputs) t = renumbered[static_cast<size_t>(t)];
-    for (int32_t& t : op->outputs) t = renumbered[static_cast<size_t>(t)];
+    for (int32_t& t : op->inputs) t = renumbered[t];
+    for (int32_t& t : op->outputs) t = renumbered[t];
   }
   for (auto* ports : {&table.inputs, &table.outputs, &table.taps})
     for (auto& port : *ports) port->tensor = static_cast<uint32_t>(renumbered[port->tensor]);

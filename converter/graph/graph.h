@@ -11,6 +11,7 @@
 
 #include "converter/error.h"
 #include "ferry_generated.h"
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
@@ -115,7 +116,7 @@ class Graph {
   // For passes: forgets a constant's data once nothing uses it. The tensor stays, unusable, until compact().
   void forget_constant(int tensor);
   // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
-  void compact(const std::vector<bool>& keep);
+  void compact(const PerTensor<bool>& keep);
 
   // As the shape rules see them, all of them empty.
   std::vector<StateShape> state_shapes() const;

@@ -1,4 +1,5 @@
 #include "converter/passes/passes.h"
+#include "sdk/model/per_tensor.h"
 
 #include <algorithm>
 
@@ -6,19 +7,19 @@ namespace ferry {
 
 void remove_dead_code(Graph& graph, const PassOptions& options) {
   auto& model = graph.table;
-  std::vector<bool> live(model.tensors.size(), false), computed(model.tensors.size(), false);
+  PerTensor<bool> live(model.tensors.size(), false), computed(model.tensors.size(), false);
   for (const auto& port : model.inputs) live[port->tensor] = computed[port->tensor] = true;
   for (const auto& port : model.outputs) live[port->tensor] = true;
   for (const auto& port : model.taps)
     if (port->block || options.keep_taps) live[port->tensor] = true;
   // What is appended to a state is for runs to come.
   const auto needed = [&](const fbs::OperatorT& op) {
-    return op.params.AsAppend() || std::any_of(op.outputs.begin(), op.outputs.end(),
-                                               [&](int output) { return live[static_cast<size_t>(output)]; });
+    return op.params.AsAppend() ||
+           std::any_of(op.outputs.begin(), op.outputs.end(), [&](int output) { return live[output]; });
   };
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
     if (!needed(**op)) continue;
-    for (int input : (*op)->inputs) live[static_cast<size_t>(input)] = true;
+    for (int input : (*op)->inputs) live[input] = true;
     for (size_t i = 0; i < (*op)->outputs.size(); ++i) {
       const size_t output = static_cast<size_t>((*op)->outputs[i]);
       // Further outputs may be left out.
@@ -28,7 +29,7 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
         live[output] = computed[output] = true;
     }
   }
-  std::erase_if(model.operators, [&](const auto& op) { return !live[static_cast<size_t>(op->outputs.front())]; });
+  std::erase_if(model.operators, [&](const auto& op) { return !live[op->outputs.front()]; });
   std::erase_if(model.taps, [&](const auto& tap) { return !computed[tap->tensor]; });
   graph.compact(live);
 }

@@ -8,7 +8,7 @@ Rewriter::Rewriter(Graph& graph, const PassOptions& options)
     : graph_(graph), producers_(graph.table.tensors.size()), uses_(graph.table.tensors.size()) {
   for (const auto& op : graph.table.operators) {
     for (int input : op->inputs) uses(input).readers.push_back(op.get());
-    for (int output : op->outputs) producers_[static_cast<size_t>(output)] = op.get();
+    for (int output : op->outputs) producers_[output] = op.get();
   }
   for (const auto& port : graph.table.outputs) uses(static_cast<int>(port->tensor)).seen = true;
   for (const auto& port : graph.table.taps)
@@ -17,24 +17,24 @@ Rewriter::Rewriter(Graph& graph, const PassOptions& options)
 
 Rewriter::Uses& Rewriter::uses(int tensor) {
   if (uses_.size() <= static_cast<size_t>(tensor)) uses_.resize(graph_.table.tensors.size());
-  return uses_[static_cast<size_t>(tensor)];
+  return uses_[tensor];
 }
 
 fbs::OperatorT* Rewriter::only_reader(int tensor) const {
-  const Uses& uses = uses_[static_cast<size_t>(tensor)];
+  const Uses& uses = uses_[tensor];
   return uses.seen || uses.readers.size() != 1 ? nullptr : uses.readers.front();
 }
 
 std::vector<fbs::OperatorT*> Rewriter::readers(int tensor) const {
-  const Uses& uses = uses_[static_cast<size_t>(tensor)];
+  const Uses& uses = uses_[tensor];
   return uses.seen ? std::vector<fbs::OperatorT*>{} : uses.readers;
 }
 
 void Rewriter::take_over(fbs::OperatorT* op, fbs::OperatorT* later) {
   for (int input : later->inputs) std::erase(uses(input).readers, later);
-  producers_[static_cast<size_t>(op->outputs.front())] = nullptr;
+  producers_[op->outputs.front()] = nullptr;
   op->outputs = later->outputs;
-  producers_[static_cast<size_t>(op->outputs.front())] = op;
+  producers_[op->outputs.front()] = op;
   if (op->name.empty()) op->name = later->name;
   later->outputs.clear();
 }
@@ -61,7 +61,7 @@ void Rewriter::replace(fbs::OperatorT* op, fbs::OpParamsUnion params, const std:
 
 void Rewriter::remove(fbs::OperatorT* op) {
   for (int input : op->inputs) std::erase(uses(input).readers, op);
-  producers_[static_cast<size_t>(op->outputs.front())] = nullptr;
+  producers_[op->outputs.front()] = nullptr;
   op->outputs.clear();
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "converter/passes/passes.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry {
 
@@ -12,7 +13,7 @@ class Rewriter {
   Rewriter(Graph& graph, const PassOptions& options);
 
   // The operator that computes `tensor`; null for inputs, constants and what a removed operator computed.
-  fbs::OperatorT* producer(int tensor) const { return producers_[static_cast<size_t>(tensor)]; }
+  fbs::OperatorT* producer(int tensor) const { return producers_[tensor]; }
   // The one operator that reads `tensor`, where nobody outside sees it; else null. Whoever has this operator may change
   // what `tensor` holds.
   fbs::OperatorT* only_reader(int tensor) const;
@@ -39,8 +40,8 @@ class Rewriter {
   Uses& uses(int tensor);
 
   Graph& graph_;
-  std::vector<fbs::OperatorT*> producers_;
-  std::vector<Uses> uses_;
+  PerTensor<fbs::OperatorT*> producers_;
+  PerTensor<Uses> uses_;
 };
 
 // Rows [begin, begin + count) of a constant, a row for each element of its first dimension; they share its bytes.

@@ -2,6 +2,7 @@
 
 #include "converter/graph/ops.h"
 #include "converter/passes/passes.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry {
 namespace {
@@ -26,13 +27,13 @@ int cut_dimension(const Shape& from, const Shape& to) {
 }  // namespace
 
 void slice_before_reshape(Graph& graph, const PassOptions&) {
-  std::vector<fbs::OperatorT*> producers(graph.table.tensors.size());
+  PerTensor<fbs::OperatorT*> producers(graph.table.tensors.size());
   for (const auto& op : graph.table.operators)
-    for (const int output : op->outputs) producers[static_cast<size_t>(output)] = op.get();
+    for (const int output : op->outputs) producers[output] = op.get();
   for (size_t i = 0; i < graph.table.operators.size(); ++i) {
     fbs::OperatorT& op = *graph.table.operators[i];
     const auto* slice = op.params.AsSlice();
-    const fbs::OperatorT* reshape = slice ? producers[static_cast<size_t>(op.inputs.front())] : nullptr;
+    const fbs::OperatorT* reshape = slice ? producers[op.inputs.front()] : nullptr;
     if (!reshape || !reshape->params.AsReshape()) continue;
     const Tensor whole{&graph, reshape->inputs.front()};
     const Shape from = graph.shape(op.inputs.front()), to = graph.shape(op.outputs.front());

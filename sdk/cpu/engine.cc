@@ -55,8 +55,8 @@ Arena allocate_arena(uint64_t bytes) {
 
 // All that depends on the shapes.
 struct MemoryLayout {
-  std::vector<Shape> shapes;         // of every tensor
-  std::vector<uint64_t> room;        // bytes that there are for each tensor
+  Shapes shapes;                     // of every tensor
+  PerTensor<uint64_t> room;          // bytes that there are for each tensor
   std::vector<uint64_t> workspaces;  // and for each operator's scratch memory
   Plan plan;
   Arena arena;
@@ -72,8 +72,8 @@ class CpuEngine : public Engine {
     report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
   }
 
-  Status prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) override;
-  Status reshape(const std::vector<Shape>& shapes, bool* fits) override;
+  Status prepare(const Shapes& shapes, const Shapes& bounds) override;
+  Status reshape(const Shapes& shapes, bool* fits) override;
   Status run(const std::atomic<Progress>& progress) override;
   void* data(int tensor) const override { return address(layout_, tensor); }
   uint64_t arena_bytes() const override { return layout_.plan.arena_bytes; }
@@ -86,18 +86,18 @@ class CpuEngine : public Engine {
   const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
   uint64_t bytes(const Shape& shape, int tensor) const;
   void* address(const MemoryLayout& layout, int tensor) const;
-  bool in_arena(int tensor) const { return !model_.is_constant(tensor) && state_of_[static_cast<size_t>(tensor)] < 0; }
-  Status lower(unsigned index, const std::vector<int>& readers);
+  bool in_arena(int tensor) const { return !model_.is_constant(tensor) && state_of_[tensor] < 0; }
+  Status lower(unsigned index, const PerTensor<int>& readers);
   Status plan(MemoryLayout* layout) const;
-  Status reshape_op(size_t i, const std::vector<Shape>& shapes, uint64_t* workspace);
+  Status reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace);
   // Of all operators, and notes the largest workspace so far of each.
-  Status reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces);
+  Status reshape_ops(const Shapes& shapes, std::vector<uint64_t>* workspaces);
   Status setup_op(size_t i, const MemoryLayout& layout);
   Status setup_ops(const MemoryLayout& layout);
   // Lays out everything for `layout->shapes` and the bounds. Leaves the operators changed where it fails.
-  Status lay_out(const std::vector<Shape>& bounds, MemoryLayout* layout, bool* ops_changed);
-  bool has_room(const std::vector<Shape>& shapes) const;
-  bool changed(size_t i, const std::vector<Shape>& shapes) const;
+  Status lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_changed);
+  bool has_room(const Shapes& shapes) const;
+  bool changed(size_t i, const Shapes& shapes) const;
   void set_states();
   // Back to layout_, after the operators were changed for another.
   void restore();
@@ -107,7 +107,7 @@ class CpuEngine : public Engine {
   uint64_t memory_limit_;
   pthreadpool_t pool_;
   States* states_;               // null where no operator names one
-  std::vector<int> state_of_;    // by tensor: the state whose memory it is, or -1
+  PerTensor<int> state_of_;      // by tensor: the state whose memory it is, or -1
   uint64_t moves_ = 0;           // of the states when addresses were set up
   std::vector<Shape> operands_;  // of the operator at hand
   std::vector<const void*> sources_;
@@ -129,13 +129,12 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>&
   }
   state_of_.assign(graph.tensors()->size(), -1);
   for (const fbs::Operator* op : *graph.operators())
-    if (const fbs::Append* p = op->params_as_Append())
-      state_of_[static_cast<size_t>(output_of(*op))] = static_cast<int>(p->state());
-  std::vector<int> readers(graph.tensors()->size());  // of each tensor, the app among them
+    if (const fbs::Append* p = op->params_as_Append()) state_of_[output_of(*op)] = static_cast<int>(p->state());
+  PerTensor<int> readers(graph.tensors()->size());  // of each tensor, the app among them
   for (const fbs::Operator* op : *graph.operators()) {
-    for (const int tensor : *op->inputs()) ++readers[static_cast<size_t>(tensor)];
+    for (const int tensor : *op->inputs()) ++readers[tensor];
   }
-  for (const int tensor : kept_) ++readers[static_cast<size_t>(tensor)];
+  for (const int tensor : kept_) ++readers[tensor];
   for (unsigned i = 0; i < graph.operators()->size(); ++i) {
     if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
   }
@@ -144,12 +143,12 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>&
   return {};
 }
 
-Status CpuEngine::lower(unsigned index, const std::vector<int>& readers) {
+Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
   const fbs::Operator& next = op(index);
   std::unique_ptr<Op> lowered;
   if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && index > 0) {
     const int input = next.inputs()->Get(0);
-    const bool only_reader = input == output_of(op(index - 1)) && readers[static_cast<size_t>(input)] == 1;
+    const bool only_reader = input == output_of(op(index - 1)) && readers[input] == 1;
     if (only_reader && ops_.back()->fuse(cpu_, *unary)) FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
   }
   views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
@@ -166,16 +165,15 @@ void* CpuEngine::address(const MemoryLayout& layout, int tensor) const {
   if (model_.is_constant(tensor)) {
     return const_cast<std::byte*>(model_.constant(tensor).data());  // for reading: operators write activations only
   }
-  if (const int state = state_of_[static_cast<size_t>(tensor)]; state >= 0)
-    return states_->data(static_cast<size_t>(state));
-  const uint64_t offset = layout.plan.offsets[static_cast<size_t>(tensor)];
+  if (const int state = state_of_[tensor]; state >= 0) return states_->data(static_cast<size_t>(state));
+  const uint64_t offset = layout.plan.offsets[tensor];
   return offset == kNoOffset ? nullptr : layout.arena.get() + offset;
 }
 
 Status CpuEngine::plan(MemoryLayout* layout) const {
   PlanRequest request;
   request.bytes = layout->room;
-  const auto present = [&](int tensor) { return bytes(layout->shapes[static_cast<size_t>(tensor)], tensor); };
+  const auto present = [&](int tensor) { return bytes(layout->shapes[tensor], tensor); };
   for (size_t i = 0; i < ops_.size(); ++i) {
     PlanRequest::Step step;
     step.inputs.assign(op(i).inputs()->begin(), op(i).inputs()->end());
@@ -203,18 +201,18 @@ void CpuEngine::set_states() {
   for (const std::unique_ptr<Op>& op : ops_) op->set_states(states_->shapes());
 }
 
-Status CpuEngine::reshape_op(size_t i, const std::vector<Shape>& shapes, uint64_t* workspace) {
+Status CpuEngine::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {
   operands_.clear();
-  for (int tensor : *op(i).inputs()) operands_.push_back(shapes[static_cast<size_t>(tensor)]);
+  for (int tensor : *op(i).inputs()) operands_.push_back(shapes[tensor]);
   size_t bytes = 0;
-  const Shape& output = shapes[static_cast<size_t>(output_of(op(i)))];
+  const Shape& output = shapes[output_of(op(i))];
   if (Status status = ops_[i]->reshape(operands_, output, pool_, &bytes); !status.ok())
     return at_operator(status, op(i));
   *workspace = bytes;
   return {};
 }
 
-Status CpuEngine::reshape_ops(const std::vector<Shape>& shapes, std::vector<uint64_t>* workspaces) {
+Status CpuEngine::reshape_ops(const Shapes& shapes, std::vector<uint64_t>* workspaces) {
   for (size_t i = 0; i < ops_.size(); ++i) {
     uint64_t workspace = 0;
     FERRY_TRY(reshape_op(i, shapes, &workspace));
@@ -240,7 +238,7 @@ Status CpuEngine::setup_ops(const MemoryLayout& layout) {
   return {};
 }
 
-Status CpuEngine::lay_out(const std::vector<Shape>& bounds, MemoryLayout* layout, bool* ops_changed) {
+Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_changed) {
   for (size_t t = 0; t < layout->shapes.size(); ++t) {
     const int tensor = static_cast<int>(t);
     const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], tensor);
@@ -268,7 +266,7 @@ void CpuEngine::restore() {
   usable_ = reshape_ops(layout_.shapes, &workspaces).ok() && setup_ops(layout_).ok();
 }
 
-Status CpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) {
+Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
   MemoryLayout layout;
   layout.shapes = shapes;
   bool ops_changed = false;
@@ -291,17 +289,16 @@ Status CpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Sh
   return {};
 }
 
-bool CpuEngine::has_room(const std::vector<Shape>& shapes) const {
+bool CpuEngine::has_room(const Shapes& shapes) const {
   for (size_t t = 0; t < shapes.size(); ++t) {
     const int tensor = static_cast<int>(t);
     if (in_arena(tensor) && bytes(shapes[t], tensor) > layout_.room[t]) return false;
   }
   // What shares memory is of one size, or the output would overwrite what is yet to be read.
-  const std::vector<uint64_t>& offsets = layout_.plan.offsets;
+  const PerTensor<uint64_t>& offsets = layout_.plan.offsets;
   for (size_t i = 0; i < ops_.size(); ++i) {
-    const size_t output = static_cast<size_t>(output_of(op(i)));
-    for (int tensor : *op(i).inputs()) {
-      const size_t input = static_cast<size_t>(tensor);
+    const int output = output_of(op(i));
+    for (int input : *op(i).inputs()) {
       if (offsets[input] != kNoOffset && offsets[input] == offsets[output] &&
           shapes[input].elements() != shapes[output].elements())
         return false;
@@ -310,15 +307,13 @@ bool CpuEngine::has_room(const std::vector<Shape>& shapes) const {
   return true;
 }
 
-bool CpuEngine::changed(size_t i, const std::vector<Shape>& shapes) const {
-  const auto differs = [&](int tensor) {
-    return shapes[static_cast<size_t>(tensor)] != layout_.shapes[static_cast<size_t>(tensor)];
-  };
+bool CpuEngine::changed(size_t i, const Shapes& shapes) const {
+  const auto differs = [&](int tensor) { return shapes[tensor] != layout_.shapes[tensor]; };
   return std::any_of(op(i).inputs()->begin(), op(i).inputs()->end(), differs) ||
          std::any_of(op(i).outputs()->begin(), op(i).outputs()->end(), differs);
 }
 
-Status CpuEngine::reshape(const std::vector<Shape>& shapes, bool* fits) {
+Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
   *fits = usable_ && has_room(shapes);
   if (!*fits) return {};
   set_states();

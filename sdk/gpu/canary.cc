@@ -41,7 +41,7 @@ struct Canary {
   std::string wrong;            // what was wrong
 
   const Step& step() const { return program.steps[0]; }
-  const Shape& shape(int tensor) const { return program.shapes[static_cast<size_t>(tensor)]; }
+  const Shape& shape(int tensor) const { return program.shapes[tensor]; }
 };
 
 bool same_variants(const Step& a, const Step& b) {

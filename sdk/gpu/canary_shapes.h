@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sdk/model/model.h"
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
@@ -14,6 +15,6 @@ inline constexpr int kCanarySizes = 4;
 
 // Replaces the shapes of all tensors that a chain of operators reads or writes, in `shapes` of every tensor of the
 // model, by small ones. False: its parameters do not allow it.
-bool shrink(const Model& model, const std::vector<int>& operators, int size, std::vector<Shape>* shapes);
+bool shrink(const Model& model, const std::vector<int>& operators, int size, Shapes* shapes);
 
 }  // namespace ferry::gpu

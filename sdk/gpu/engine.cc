@@ -23,7 +23,7 @@ class GpuEngine : public Engine, public Interop {
 
   Status create(const std::vector<bool>& kept_taps);
 
-  Status prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) override;
+  Status prepare(const Shapes& shapes, const Shapes& bounds) override;
   Status run(const std::atomic<Progress>& progress) override;
   bool submitted() const override { return submitted_; }
   Status finish() override;
@@ -38,7 +38,7 @@ class GpuEngine : public Engine, public Interop {
   const EngineReport& report() const override { return report_; }
 
  private:
-  Status choose_program(const std::vector<Shape>& shapes, Program* program);
+  Status choose_program(const Shapes& shapes, Program* program);
   Status record(Layout* layout);
   Status check_place(int tensor, const Place& place) const;
   Status record_segment(Layout* layout, Segment* segment);
@@ -57,7 +57,7 @@ class GpuEngine : public Engine, public Interop {
   std::shared_ptr<Device> device_;
   std::shared_ptr<Weights> weights_;
   Storage storage_ = Storage::Float32;
-  std::vector<bool> kept_;  // by tensor: outputs and kept taps
+  PerTensor<bool> kept_;  // by tensor: outputs and kept taps
   Layout layout_;
   bool submitted_ = false;
   std::vector<double> microseconds_;
@@ -85,12 +85,12 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
 void* GpuEngine::data(int tensor) const {
   if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
   if (layout_.port_memory == nullptr) return nullptr;
-  const uint64_t offset = layout_.ports[static_cast<size_t>(tensor)];
+  const uint64_t offset = layout_.ports[tensor];
   return offset == kNoOffset ? nullptr : layout_.port_memory.get() + offset;
 }
 
 // Of alternatives that this driver computes rightly, and where asked for the fastest.
-Status GpuEngine::choose_program(const std::vector<Shape>& shapes, Program* program) {
+Status GpuEngine::choose_program(const Shapes& shapes, Program* program) {
   size_t measured = 0;
   if (options_.gpu_tune) FERRY_TRY(tune(model_, shapes, kept_, *device_, storage_, &measured));
   for (;;) {
@@ -110,7 +110,7 @@ Status GpuEngine::choose_program(const std::vector<Shape>& shapes, Program* prog
   return {};
 }
 
-Status GpuEngine::prepare(const std::vector<Shape>& shapes, const std::vector<Shape>&) {
+Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
   Layout layout;
   FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
@@ -196,15 +196,15 @@ Status GpuEngine::record(Layout* layout) {
 Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
   const Program& program = layout->program;
   // On the device already: written by a kernel, or uploaded by an earlier segment.
-  std::vector<bool> uploaded(program.shapes.size(), false);
+  PerTensor<bool> uploaded(program.shapes.size(), false);
   size_t count = 0;
   for (size_t s = 0; s <= segment->steps.back(); ++s) {
     const Step& step = program.steps[s];
     if (!step.on_gpu) continue;
-    uploaded[static_cast<size_t>(step.output)] = true;
+    uploaded[step.output] = true;
     count += step.inputs.size() + step.dispatches.size() + 1;
     if (s < segment->steps.front())
-      for (int tensor : step.inputs) uploaded[static_cast<size_t>(tensor)] = true;
+      for (int tensor : step.inputs) uploaded[tensor] = true;
   }
   segment->commands = std::make_unique<Commands>(*device_);
   Commands& commands = *segment->commands;
@@ -212,19 +212,18 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
                                    [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
   FERRY_TRY(commands.begin(count, options_.profile, foreign));
   const auto move = [&](Kernel kernel, const Step& step, int tensor) {
-    const Shape& shape = program.shapes[static_cast<size_t>(tensor)];
+    const Shape& shape = program.shapes[tensor];
     return dispatch(*layout, step, transfer(kernel, tensor, shape, storage_, device_->limits()), &commands);
   };
   for (size_t s : segment->steps) {
     const Step& step = program.steps[s];
     for (int tensor : step.inputs) {
-      if (uploaded[static_cast<size_t>(tensor)]) continue;
-      uploaded[static_cast<size_t>(tensor)] = true;
+      if (uploaded[tensor]) continue;
+      uploaded[tensor] = true;
       FERRY_TRY(move(Kernel::Upload, step, tensor));
     }
     for (const Dispatch& d : step.dispatches) FERRY_TRY(dispatch(*layout, step, d, &commands));
-    if (layout->host.offsets[static_cast<size_t>(step.output)] != kNoOffset)
-      FERRY_TRY(move(Kernel::Download, step, step.output));
+    if (layout->host.offsets[step.output] != kNoOffset) FERRY_TRY(move(Kernel::Download, step, step.output));
     commands.timestamp();
     segment->timed.push_back(s);
   }

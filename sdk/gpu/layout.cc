@@ -9,7 +9,7 @@ namespace ferry::gpu {
 namespace {
 
 // Inputs, outputs and kept taps.
-std::vector<int> ports_of(const Model& model, const std::vector<bool>& kept) {
+std::vector<int> ports_of(const Model& model, const PerTensor<bool>& kept) {
   std::vector<int> out;
   for (const fbs::Port* port : *model.graph().inputs()) out.push_back(static_cast<int>(port->tensor()));
   for (size_t t = 0; t < kept.size(); ++t)
@@ -31,9 +31,9 @@ Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std
     FERRY_TRY(cpu::initialize());
     FERRY_TRY(cpu::create_op(cpu::cpu_features(), model, op, &lowered));
     std::vector<Shape> inputs;
-    for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[static_cast<size_t>(tensor)]);
+    for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[tensor]);
     size_t workspace = 0;
-    FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[static_cast<size_t>(step.output)], pool, &workspace));
+    FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[step.output], pool, &workspace));
     (*workspaces)[s] = workspace;
   }
   return {};
@@ -41,19 +41,19 @@ Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std
 
 }  // namespace
 
-Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
+Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
                    pthreadpool_t pool, Layout* layout) {
   const Program& program = layout->program;
   const size_t tensors = program.shapes.size();
-  std::vector<bool> on_device(tensors, false), on_host(tensors, false);
+  PerTensor<bool> on_device(tensors, false), on_host(tensors, false);
   for (const Step& step : program.steps) {
-    std::vector<bool>& side = step.on_gpu ? on_device : on_host;
-    for (int tensor : step.inputs) side[static_cast<size_t>(tensor)] = true;
-    side[static_cast<size_t>(step.output)] = true;
-    for (int tensor : step.further_outputs) side[static_cast<size_t>(tensor)] = true;
+    PerTensor<bool>& side = step.on_gpu ? on_device : on_host;
+    for (int tensor : step.inputs) side[tensor] = true;
+    side[step.output] = true;
+    for (int tensor : step.further_outputs) side[tensor] = true;
   }
   const std::vector<int> ports = ports_of(model, kept);
-  for (int tensor : ports) on_host[static_cast<size_t>(tensor)] = true;
+  for (int tensor : ports) on_host[tensor] = true;
 
   std::vector<uint64_t> workspaces;
   FERRY_TRY(lower_cpu_ops(model, pool, layout, &workspaces));
@@ -65,17 +65,17 @@ Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t o
     host.bytes.push_back(on_host[t] && !constant ? host_bytes(program.shapes[t]) : 0);
   }
   // A value that comes from the host has its place in the arena from its first reader on.
-  std::vector<bool> there(tensors, false);
+  PerTensor<bool> there(tensors, false);
   std::vector<size_t> device_step;
   for (size_t s = 0; s < program.steps.size(); ++s) {
     const Step& step = program.steps[s];
     PlanRequest::Step planned{.inputs = step.inputs, .outputs = {step.output}};
     planned.outputs.insert(planned.outputs.end(), step.further_outputs.begin(), step.further_outputs.end());
     for (int tensor : step.inputs) {
-      if (step.on_gpu && !there[static_cast<size_t>(tensor)]) device.steps.push_back({.outputs = {tensor}});
-      if (step.on_gpu) there[static_cast<size_t>(tensor)] = true;
+      if (step.on_gpu && !there[tensor]) device.steps.push_back({.outputs = {tensor}});
+      if (step.on_gpu) there[tensor] = true;
     }
-    if (step.on_gpu) there[static_cast<size_t>(step.output)] = true;
+    if (step.on_gpu) there[step.output] = true;
     device_step.push_back(device.steps.size());
     planned.reusable = step.reusable;
     planned.view = step.view && step.on_gpu;
@@ -99,9 +99,8 @@ Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t o
 
   layout->ports.assign(tensors, kNoOffset);
   for (int tensor : ports) {
-    const size_t t = static_cast<size_t>(tensor);
-    layout->ports[t] = layout->port_bytes;
-    layout->port_bytes += aligned(host.bytes[t] + kExtraBytes, kAlignment);
+    layout->ports[tensor] = layout->port_bytes;
+    layout->port_bytes += aligned(host.bytes[tensor] + kExtraBytes, kAlignment);
   }
   return {};
 }
@@ -109,7 +108,7 @@ Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t o
 Status setup_cpu_ops(const Model& model, const Layout& layout) {
   const auto address = [&](int tensor) -> void* {
     if (model.is_constant(tensor)) return const_cast<std::byte*>(model.constant(tensor).data());
-    return layout.transfer.mapped() + layout.host.offsets[static_cast<size_t>(tensor)];
+    return layout.transfer.mapped() + layout.host.offsets[tensor];
   };
   for (size_t s = 0; s < layout.program.steps.size(); ++s) {
     const Step& step = layout.program.steps[s];

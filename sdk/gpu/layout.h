@@ -9,6 +9,7 @@
 #include "sdk/gpu/program.h"
 #include "sdk/graph/plan.h"
 #include "sdk/model/model.h"
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/type.h"
 
 namespace ferry::gpu {
@@ -27,10 +28,10 @@ struct Layout {
   std::vector<uint64_t> device_workspaces;  // of each step, in the arena
   Buffer arena, transfer;
   std::vector<Place> weights;  // of Program.weights
-  std::vector<Place> bound;    // by tensor: buffers of the app's, null where the session's own memory serves
+  PerTensor<Place> bound;      // by tensor: buffers of the app's, null where the session's own memory serves
   std::vector<Segment> segments;
   std::vector<std::unique_ptr<cpu::Op>> cpu_ops;  // by operator, null where it runs on the GPU
-  std::vector<uint64_t> ports;                    // offset in port_memory, by tensor; kNoOffset: no port
+  PerTensor<uint64_t> ports;                      // offset in port_memory, by tensor; kNoOffset: no port
   std::unique_ptr<std::byte[]> port_memory;
   uint64_t port_bytes = 0;
 };
@@ -41,7 +42,7 @@ inline uint64_t host_bytes(const Shape& shape) { return static_cast<uint64_t>(sh
 // Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
 // values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for
 // make_program(). FERRY_MEMORY_LIMIT: both together exceed `memory_limit` bytes.
-Status plan_layout(const Model& model, const std::vector<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
+Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
                    pthreadpool_t pool, Layout* layout);
 
 // Tells the CPU's operators their addresses, once `transfer` is allocated.

@@ -9,9 +9,9 @@
 namespace ferry::gpu {
 namespace {
 
-std::vector<Shape> input_shapes(const fbs::Operator& op, const std::vector<Shape>& shapes) {
+std::vector<Shape> input_shapes(const fbs::Operator& op, const Shapes& shapes) {
   std::vector<Shape> out;
-  for (int tensor : *op.inputs()) out.push_back(shapes[static_cast<size_t>(tensor)]);
+  for (int tensor : *op.inputs()) out.push_back(shapes[tensor]);
   return out;
 }
 
@@ -28,10 +28,10 @@ std::vector<Type> input_types(const Model& model, const fbs::Operator& op) {
 }
 
 // Does a reshape leave the quads where they are? Rows of the same length do, and rows without padding.
-bool is_view(const fbs::Operator& op, const std::vector<Shape>& shapes) {
+bool is_view(const fbs::Operator& op, const Shapes& shapes) {
   if (op.params_type() != fbs::OpParams::Reshape) return false;
-  const Rows from = rows_of(shapes[static_cast<size_t>(op.inputs()->Get(0))]);
-  const Rows to = rows_of(shapes[static_cast<size_t>(output_of(op))]);
+  const Rows from = rows_of(shapes[op.inputs()->Get(0)]);
+  const Rows to = rows_of(shapes[output_of(op)]);
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
 }
 
@@ -63,7 +63,7 @@ Status fits_limits(const Step& step, const Program& program, const Limits& limit
 }
 
 // The chain's activations, in the order they are first read, and those of them whose memory its output may take over.
-void list_inputs(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Step* step) {
+void list_inputs(const Model& model, const Chain& chain, const Shapes& shapes, Step* step) {
   std::vector<int> inside;
   for (int index : chain.operators) inside.push_back(output_of(operator_at(model, index)));
   const auto add = [&](int tensor) {
@@ -76,8 +76,8 @@ void list_inputs(const Model& model, const Chain& chain, const std::vector<Shape
 
   // An invocation reads its own quad of these and nothing else, before it writes it.
   const bool elementwise = traits(operator_at(model, chain.operators.front()).params_type()).elementwise;
-  const Shape& output = shapes[static_cast<size_t>(inside.back())];
-  const auto own = [&](int tensor) { return shapes[static_cast<size_t>(tensor)] == output; };
+  const Shape& output = shapes[inside.back()];
+  const auto own = [&](int tensor) { return shapes[tensor] == output; };
   for (int tensor : step->inputs) {
     if (!own(tensor)) continue;
     bool read_by_root = false;
@@ -88,26 +88,26 @@ void list_inputs(const Model& model, const Chain& chain, const std::vector<Shape
 
 }  // namespace
 
-bool ride(const Model& model, const std::vector<Shape>& shapes, int next, Chain* chain) {
+bool ride(const Model& model, const Shapes& shapes, int next, Chain* chain) {
   const int value = output_of(operator_at(model, chain->operators.back()));
   const fbs::Operator& op = operator_at(model, next);
   const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
-  const Shape& output = shapes[static_cast<size_t>(output_of(op))];
-  if (shapes[static_cast<size_t>(value)] != output || !serves(op, input_types(model, op)).ok() ||
+  const Shape& output = shapes[output_of(op)];
+  if (shapes[value] != output || !serves(op, input_types(model, op)).ok() ||
       !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain->epilogue))
     return false;
   chain->operators.push_back(next);
   return true;
 }
 
-std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept) {
+std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept) {
   const auto& operators = *model.graph().operators();
   const int count = static_cast<int>(operators.size());
-  std::vector<int> readers(shapes.size(), 0), reader(shapes.size(), -1);
+  PerTensor<int> readers(shapes.size(), 0), reader(shapes.size(), -1);
   for (int i = 0; i < count; ++i)
     for (int tensor : *operator_at(model, i).inputs()) {
-      ++readers[static_cast<size_t>(tensor)];
-      reader[static_cast<size_t>(tensor)] = i;
+      ++readers[tensor];
+      reader[tensor] = i;
     }
 
   std::vector<int> chain_of(operators.size(), -1);
@@ -117,7 +117,7 @@ std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& sha
     Chain chain{{i}, {}};
     const bool grows = has_epilogue(operator_at(model, i).params_type());
     for (int last = i; grows;) {
-      const size_t value = static_cast<size_t>(output_of(operator_at(model, last)));
+      const int value = output_of(operator_at(model, last));
       const int next = reader[value];
       if (kept[value] || readers[value] != 1 || chain_of[static_cast<size_t>(next)] >= 0) break;
       if (!ride(model, shapes, next, &chain)) break;
@@ -132,7 +132,7 @@ std::vector<Chain> make_chains(const Model& model, const std::vector<Shape>& sha
   return chains;
 }
 
-Problem problem_of(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage,
+Problem problem_of(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage,
                    const Limits& limits) {
   const fbs::Operator& root = operator_at(model, chain.operators.front());
   const int last = output_of(operator_at(model, chain.operators.back()));
@@ -144,7 +144,7 @@ Problem problem_of(const Model& model, const Chain& chain, const std::vector<Sha
           std::move(types),
           scales,
           constant_inputs(model, root),
-          shapes[static_cast<size_t>(last)],
+          shapes[last],
           last,
           chain.epilogue,
           storage,
@@ -166,8 +166,8 @@ Status lower_by(const Problem& problem, int alternative, Program* program, Step*
   return {};
 }
 
-Status lower_chain(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, const Device& device,
-                   Program* program, Step* step) {
+Status lower_chain(const Model& model, const Chain& chain, const Shapes& shapes, const Device& device, Program* program,
+                   Step* step) {
   const Problem problem = problem_of(model, chain, shapes, program->storage, device.limits());
   step->operators = chain.operators;
   step->output = problem.output_tensor;
@@ -198,20 +198,20 @@ Status lower_chain(const Model& model, const Chain& chain, const std::vector<Sha
   return reason;
 }
 
-std::string signature(const Model& model, const Chain& chain, const std::vector<Shape>& shapes, Storage storage) {
+std::string signature(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage) {
   const fbs::Operator& op = operator_at(model, chain.operators.front());
   std::string text = op_name(op.params_type());
   text += storage == Storage::Half ? " f16" : " f32";
   for (const Shape& shape : input_shapes(op, shapes)) text += " " + to_string(shape);
   for (const Type& type : input_types(model, op))
     if (type.quantized) text += std::string(" ") + EnumNameDType(type.dtype);
-  text += " -> " + to_string(shapes[static_cast<size_t>(output_of(op))]);
+  text += " -> " + to_string(shapes[output_of(op)]);
   for (const EpilogueStep& step : chain.epilogue.steps) text += " +" + std::to_string(step.constant());
   return text;
 }
 
-Status make_program(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept,
-                    const Device& device, Storage storage, Program* out) {
+Status make_program(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, const Device& device,
+                    Storage storage, Program* out) {
   Program program{.storage = storage, .shapes = shapes};
   const auto lower_alone = [&](int index) {
     Step step;
@@ -236,9 +236,7 @@ Status make_program(const Model& model, const std::vector<Shape>& shapes, const 
 
 Traffic traffic(const Model& model, const Program& program) {
   Traffic sum;
-  const auto bytes = [&](int tensor) {
-    return stored_bytes(program.shapes[static_cast<size_t>(tensor)], program.storage);
-  };
+  const auto bytes = [&](int tensor) { return stored_bytes(program.shapes[tensor], program.storage); };
   for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(static_cast<int>(input->tensor()));
   std::vector<bool> used(program.weights.size(), false);
   for (const Step& step : program.steps) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sdk/gpu/pipelines.h"
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
@@ -100,7 +101,7 @@ struct Step {
 
 struct Program {
   Storage storage = Storage::Float32;
-  std::vector<Shape> shapes;  // of every tensor of the model
+  Shapes shapes;  // of every tensor of the model
   std::vector<Step> steps;
   std::vector<Region> weights;
 };

@@ -21,8 +21,7 @@ struct Candidate {
   const Step& step() const { return program.steps[0]; }
 };
 
-std::vector<Candidate> candidates(const Problem& problem, const std::vector<Shape>& shapes,
-                                  const Pipelines& pipelines) {
+std::vector<Candidate> candidates(const Problem& problem, const Shapes& shapes, const Pipelines& pipelines) {
   std::vector<Candidate> out;
   if (!serves(problem.op, problem.types).ok()) return out;
   for (int i = 0; i < alternatives(problem.op.params_type()); ++i) {
@@ -51,7 +50,7 @@ class Arena {
     for (const Dispatch& dispatch : candidate.step().dispatches)
       for (const Operand& operand : dispatch.bindings) {
         if (operand.kind != Operand::Kind::Value || places_.contains(operand.index)) continue;
-        const Shape& shape = candidate.program.shapes[static_cast<size_t>(operand.index)];
+        const Shape& shape = candidate.program.shapes[operand.index];
         const uint64_t bytes = stored_bytes(shape, candidate.program.storage);
         places_[operand.index] = {VK_NULL_HANDLE, take(bytes), bytes};
       }
@@ -125,8 +124,8 @@ Status tune_chain(const Model& model, const std::vector<Candidate>& all, Device&
 
 }  // namespace
 
-Status tune(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept, Device& device,
-            Storage storage, size_t* measured) {
+Status tune(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, Device& device, Storage storage,
+            size_t* measured) {
   *measured = 0;
   // *lowered: has the chain kernels as a whole?
   const auto visit = [&](const Chain& chain, bool* lowered) -> Status {

@@ -6,6 +6,7 @@
 #include "sdk/gpu/device.h"
 #include "sdk/gpu/program.h"
 #include "sdk/model/model.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry::gpu {
 
@@ -13,7 +14,7 @@ namespace ferry::gpu {
 // the model's weights, and tells the device's pipelines the fastest; those that were timed before, on any run of the
 // app, are left as they are. `kept` as in make_chains(). *measured: chains timed by this call. Whether the fastest is
 // right is for canaries to find out. FERRY_GPU_LOST.
-Status tune(const Model& model, const std::vector<Shape>& shapes, const std::vector<bool>& kept, Device& device,
-            Storage storage, size_t* measured);
+Status tune(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, Device& device, Storage storage,
+            size_t* measured);
 
 }  // namespace ferry::gpu

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
@@ -35,11 +36,11 @@ class Engine {
   // Plans for these shapes of every tensor of the model, operators' outputs included. May allocate. Graph inputs whose
   // shape is as before keep their contents, the others are zero. `bounds`: shapes that there shall be room for, too, so
   // that reshape() may follow; empty: none. On failure everything stays as it was.
-  virtual Status prepare(const std::vector<Shape>& shapes, const std::vector<Shape>& bounds) = 0;
+  virtual Status prepare(const Shapes& shapes, const Shapes& bounds) = 0;
   // The same within the room that there is, at the same addresses: allocates nothing, but tables of convolutions. Also
   // where a state has another length than before, or other memory. *fits: there is room; otherwise nothing has changed,
   // and prepare() is what remains.
-  virtual Status reshape(const std::vector<Shape>&, bool* fits) {
+  virtual Status reshape(const Shapes&, bool* fits) {
     *fits = false;
     return {};
   }

@@ -24,31 +24,31 @@ uint64_t padded(uint64_t bytes, uint64_t alignment) {
   return bytes >= kTooMuch ? kTooMuch : (bytes + kExtraBytes + alignment - 1) / alignment * alignment;
 }
 
-std::vector<int> last_uses(const PlanRequest& request) {
-  std::vector<int> last(request.bytes.size(), kBeforeRun);
+PerTensor<int> last_uses(const PlanRequest& request) {
+  PerTensor<int> last(request.bytes.size(), kBeforeRun);
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
-    for (int v : step.inputs) last[static_cast<size_t>(v)] = static_cast<int>(s);
+    for (int v : step.inputs) last[v] = static_cast<int>(s);
     // A value nobody reads still needs a place while it is written.
-    for (int v : step.outputs) last[static_cast<size_t>(v)] = static_cast<int>(s);
+    for (int v : step.outputs) last[v] = static_cast<int>(s);
   }
-  for (int v : request.inputs) last[static_cast<size_t>(v)] = kAfterRun;
-  for (int v : request.kept) last[static_cast<size_t>(v)] = kAfterRun;
+  for (int v : request.inputs) last[v] = kAfterRun;
+  for (int v : request.kept) last[v] = kAfterRun;
   return last;
 }
 
 // The storage whose memory the step's output takes over, or -1.
-int shared_storage(const PlanRequest& request, size_t s, const std::vector<int>& storage_of,
+int shared_storage(const PlanRequest& request, size_t s, const PerTensor<int>& storage_of,
                    const std::vector<Storage>& storages) {
   const PlanRequest::Step& step = request.steps[s];
-  const uint64_t bytes = request.bytes[static_cast<size_t>(step.outputs[0])];
+  const uint64_t bytes = request.bytes[step.outputs[0]];
   if (step.view) {
-    const int input = storage_of[static_cast<size_t>(step.inputs[0])];
+    const int input = storage_of[step.inputs[0]];
     if (input >= 0) return input;
   }
   for (int v : step.reusable) {
-    const int input = storage_of[static_cast<size_t>(v)];
-    if (input < 0 || request.bytes[static_cast<size_t>(v)] != bytes) continue;
+    const int input = storage_of[v];
+    if (input < 0 || request.bytes[v] != bytes) continue;
     // Every value of that storage must be done with: views included.
     if (storages[static_cast<size_t>(input)].last == static_cast<int>(s)) return input;
   }
@@ -94,25 +94,24 @@ uint64_t place(std::vector<Storage>* storages) {
 }  // namespace
 
 Plan make_plan(const PlanRequest& request) {
-  const std::vector<int> last = last_uses(request);
+  const PerTensor<int> last = last_uses(request);
   std::vector<Storage> storages;
   storages.reserve(request.bytes.size() + request.steps.size());
-  std::vector<int> storage_of(request.bytes.size(), -1);
+  PerTensor<int> storage_of(request.bytes.size(), -1);
   std::vector<int> workspace_of(request.steps.size(), -1);
 
   const auto add = [&](uint64_t bytes, int first, int last_use) {
     storages.push_back({padded(bytes, request.alignment), first, last_use});
     return static_cast<int>(storages.size() - 1);
   };
-  for (int v : request.inputs) {
-    const size_t value = static_cast<size_t>(v);
+  for (int value : request.inputs) {
     if (storage_of[value] < 0 && request.bytes[value] > 0)
       storage_of[value] = add(request.bytes[value], kBeforeRun, kAfterRun);
   }
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
     for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const size_t value = static_cast<size_t>(step.outputs[i]);
+      const int value = step.outputs[i];
       if (request.bytes[value] == 0) continue;
       int storage = i == 0 ? shared_storage(request, s, storage_of, storages) : -1;
       if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);

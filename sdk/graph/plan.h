@@ -1,6 +1,6 @@
 // Where every activation lies: one arena, planned from lifetimes before anything runs.
 //
-// Values are numbered; steps run in order. A value is alive from the step that writes it to the last that reads it, and
+// Values are tensors; steps run in order. A value is alive from the step that writes it to the last that reads it, and
 // two values that are alive at one step never overlap, but for a step that works in place or gives a view of its input.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sdk/model/model.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry {
 
@@ -21,7 +22,7 @@ struct PlanRequest {
     bool view = false;  // the only output is inputs[0] under another shape: it shares the memory, nothing is written
   };
 
-  std::vector<uint64_t> bytes;  // of each value; 0: it has no place in the arena
+  PerTensor<uint64_t> bytes;  // of each value; 0: it has no place in the arena
   std::vector<Step> steps;
   std::vector<int> inputs;          // written by the caller, and unchanged by any run: alive always
   std::vector<int> kept;            // read by the caller after a run: alive to the end
@@ -31,7 +32,7 @@ struct PlanRequest {
 inline constexpr uint64_t kNoOffset = UINT64_MAX;
 
 struct Plan {
-  std::vector<uint64_t> offsets;     // of each value, aligned; kNoOffset where it has no place
+  PerTensor<uint64_t> offsets;       // of each value, aligned; kNoOffset where it has no place
   std::vector<uint64_t> workspaces;  // offset of each step's scratch memory; kNoOffset where it has none
   uint64_t arena_bytes = 0;          // kExtraBytes after every value included; UINT64_MAX: more than 62 bits can count
 };

@@ -187,7 +187,7 @@ void Session::copy_results(const Engine& from, const Engine& to) const {
   }
 }
 
-Status Session::prepare(const std::vector<Shape>& shapes) {
+Status Session::prepare(const Shapes& shapes) {
   if (stand_in_ != nullptr) {
     copy_inputs(*engine_, *stand_in_);
     FERRY_TRY(stand_in_->prepare(shapes, bounds_));

@@ -54,7 +54,7 @@ class Session {
 
   // Present shape and address of an input, an output or a kept tap, by its index in Graph.tensors. Constants give the
   // blob's read-only bytes.
-  const Shape& shape(int tensor) const { return shapes_[static_cast<size_t>(tensor)]; }
+  const Shape& shape(int tensor) const { return shapes_[tensor]; }
   void* data(int tensor) const { return engine_->data(tensor); }
 
   // The tap of that name, where the session keeps it. FERRY_NOT_FOUND otherwise.
@@ -87,11 +87,11 @@ class Session {
   Status follow_inputs();
   // Makes next_ the session's shapes: in place where there is room, or planned anew.
   Status adopt_next();
-  Status reserve_states(const std::vector<Shape>& shapes);
+  Status reserve_states(const Shapes& shapes);
   // What the states hold now is what the shapes are for.
   Status follow_states();
   void advance_states();
-  Status prepare(const std::vector<Shape>& shapes);
+  Status prepare(const Shapes& shapes);
   Status compute();
   void copy_inputs(const Engine& from, const Engine& to) const;
   void copy_results(const Engine& from, const Engine& to) const;
@@ -102,9 +102,9 @@ class Session {
   std::unique_ptr<pthreadpool, ClosePool> own_pool_;
   pthreadpool_t pool_ = nullptr;
   std::vector<bool> kept_taps_;       // by index in Graph.taps
-  std::vector<Shape> shapes_;         // of every tensor
-  std::vector<Shape> next_;           // those being tried
-  std::vector<Shape> bounds_;         // the largest that there shall be room for; empty: none but shapes_
+  Shapes shapes_;                     // of every tensor
+  Shapes next_;                       // those being tried
+  Shapes bounds_;                     // the largest that there shall be room for; empty: none but shapes_
   std::vector<Shape> operands_;       // of the operator at hand
   std::vector<Shape> input_shapes_;   // see input_shapes()
   std::vector<StateShape> followed_;  // what the states held for shapes_

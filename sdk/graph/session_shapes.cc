@@ -1,5 +1,6 @@
 // How a session's shapes follow its inputs and states.
 #include <algorithm>
+#include <utility>
 
 #include "sdk/graph/session.h"
 #include "sdk/operators/shape_rules.h"
@@ -11,7 +12,7 @@ namespace {
 // From the shapes of graph inputs and constants to those of every operator's outputs.
 template <typename Rule>
 Status infer(const Model& model, const Rule& rule, std::span<const StateShape> states, std::vector<Shape>* operands,
-             std::vector<Shape>* shapes) {
+             Shapes* shapes) {
   for (const fbs::Operator* op : *model.graph().operators()) {
     operands->clear();
     for (int tensor : *op->inputs()) operands->push_back((*shapes)[static_cast<size_t>(tensor)]);
@@ -42,7 +43,7 @@ Status Session::infer_bounds(std::span<const Shape> inputs) {
   const bool bounded =
       std::any_of(ports.begin(), ports.end(), [](const fbs::Port* port) { return port->bound() != nullptr; });
   if (!bounded && inputs.empty() && states() == nullptr) return {};
-  std::vector<Shape> bounds = shapes_;
+  Shapes bounds = shapes_;
   for (unsigned i = 0; i < ports.size(); ++i) {
     Shape& shape = bounds[ports.Get(i)->tensor()];
     if (!inputs.empty()) shape = inputs[i];
@@ -61,13 +62,13 @@ Status Session::infer_next(std::span<const StateShape> states) {
   return infer(*model_, infer_shapes, states, &operands_, &next_);
 }
 
-Status Session::reserve_states(const std::vector<Shape>& shapes) {
+Status Session::reserve_states(const Shapes& shapes) {
   if (states() == nullptr) return {};
   uint64_t bytes = 0;
   for (const fbs::Operator* op : *model_->graph().operators()) {
     const fbs::Append* p = op->params_as_Append();
     if (p == nullptr) continue;
-    const Shape& held = shapes[static_cast<size_t>(op->outputs()->Get(0))];
+    const Shape& held = shapes[op->outputs()->Get(0)];
     bytes += bytes_of(states()->shapes()[p->state()].dtype, held.elements());
     if (bytes > options_.memory_limit)
       return error(FERRY_MEMORY_LIMIT, "states need %llu bytes and more; the session's memory_limit is %llu",
@@ -82,7 +83,7 @@ Status Session::adopt_next() {
   bool fits = false;
   if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(engine_->reshape(next_, &fits));
   if (!fits) FERRY_TRY(prepare(next_));
-  shapes_.swap(next_);
+  std::swap(shapes_, next_);
   return {};
 }
 
@@ -185,7 +186,7 @@ Status Session::reserve(std::span<const Shape> inputs) {
       return error(FERRY_SHAPE_MISMATCH, "input '%s' cannot have shape %s: it has %d dimensions of at least 1",
                    ports.Get(i)->name()->c_str(), to_string(inputs[i]).c_str(), rank);
   }
-  std::vector<Shape> former = bounds_;
+  Shapes former = bounds_;
   FERRY_TRY(infer_bounds(inputs));
   Status status = prepare(shapes_);
   if (!status.ok()) bounds_ = std::move(former);

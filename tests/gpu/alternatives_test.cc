@@ -11,6 +11,7 @@
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/pipelines.h"
 #include "sdk/graph/session.h"
+#include "sdk/model/per_tensor.h"
 #include "tests/support/blobs.h"
 #include "tests/support/gpus.h"
 
@@ -118,9 +119,9 @@ void Case::compute() {
 }
 
 bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision precision, int alternative) const {
-  std::vector<Shape> shapes;
+  Shapes shapes;
   for (size_t t = 0; t < graph_.table.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
-  std::vector<bool> kept(shapes.size(), false);
+  PerTensor<bool> kept(shapes.size(), false);
   kept[graph_.table.outputs[0]->tensor] = true;
   const gpu::Storage storage = precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
   const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);
@@ -200,7 +201,7 @@ TEST(Alternatives, AreRefusedForLoopsLongerThanDriversAllow) {
     std::shared_ptr<gpu::Device> device;
     ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
     gpu::Program program;
-    const std::vector<Shape> shapes = {x.shape(), w.shape(), {32, 30}};
+    const Shapes shapes = {x.shape(), w.shape(), {32, 30}};
     ASSERT_TRUE(gpu::make_program(*model, shapes, {false, false, true}, *device, gpu::Storage::Float32, &program).ok());
     ASSERT_EQ(program.steps.size(), 1u);
     EXPECT_FALSE(program.steps[0].on_gpu);
@@ -232,7 +233,7 @@ TEST(Alternatives, AreRefusedForOperandsThatTheDeviceDoesNotBind) {
     std::shared_ptr<Model> model;
     ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
     gpu::Program program;
-    const std::vector<Shape> shapes = {shape, w.shape(), shape};
+    const Shapes shapes = {shape, w.shape(), shape};
     ASSERT_TRUE(gpu::make_program(*model, shapes, {false, false, true}, *device, gpu::Storage::Float32, &program).ok());
     ASSERT_EQ(program.steps.size(), 1u);
     EXPECT_FALSE(program.steps[0].on_gpu);
@@ -310,10 +311,10 @@ TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
     EXPECT_TRUE(status.ok()) << status.message();
     std::shared_ptr<gpu::Device> device;
     EXPECT_TRUE(gpu::Device::open(test_gpus()[0].c_str(), nullptr, false, &device).ok());
-    std::vector<Shape> shapes;
+    Shapes shapes;
     for (size_t t = 0; t < graph.table.tensors.size(); ++t) shapes.push_back(graph.shape(static_cast<int>(t)));
-    std::vector<bool> kept(shapes.size(), false);
-    kept.back() = true;
+    PerTensor<bool> kept(shapes.size(), false);
+    kept[graph.table.outputs[0]->tensor] = true;
     gpu::Program program;
     EXPECT_TRUE(gpu::make_program(*model, shapes, kept, *device, gpu::Storage::Float32, &program).ok());
     return program.steps[0].reason;

@@ -326,9 +326,9 @@ class Case {
 };
 
 bool Case::choose(gpu::Device& device) const {
-  std::vector<Shape> shapes;
+  Shapes shapes;
   for (size_t t = 0; t < graph_.table.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
-  std::vector<bool> kept(shapes.size(), false);
+  PerTensor<bool> kept(shapes.size(), false);
   kept[graph_.table.outputs[0]->tensor] = true;
   const gpu::Storage storage = fault_.half ? gpu::Storage::Half : gpu::Storage::Float32;
   const std::vector<gpu::Chain> chains = gpu::make_chains(*model_, shapes, kept);

@@ -81,8 +81,8 @@ class Tune : public ::testing::Test {
   std::unique_ptr<Graph> graph_ = network();
   AlignedBytes blob_{pack(*graph_)};
   std::shared_ptr<Model> model_;
-  std::vector<Shape> shapes_;
-  std::vector<bool> kept_;
+  Shapes shapes_;
+  PerTensor<bool> kept_;
 };
 
 TEST_F(Tune, IsDoneOnceAndKept) {

@@ -102,10 +102,10 @@ class Bisect : public ::testing::Test {
 
   // Packing wants no constant that nobody reads.
   void forget_unread() {
-    std::vector<bool> keep(graph_->table.tensors.size(), false);
+    PerTensor<bool> keep(graph_->table.tensors.size(), false);
     for (const auto& op : graph_->table.operators) {
-      for (int t : op->inputs) keep[static_cast<size_t>(t)] = true;
-      for (int t : op->outputs) keep[static_cast<size_t>(t)] = true;
+      for (int t : op->inputs) keep[t] = true;
+      for (int t : op->outputs) keep[t] = true;
     }
     for (const auto& port : graph_->table.inputs) keep[port->tensor] = true;
     graph_->compact(keep);
