@@ -64,7 +64,7 @@ struct Use {
   std::vector<int32_t> shape;
   bool weight = false;  // multiplies with it, and can where it is integers
   bool last = false;    // likewise, and multiplies the result with no other weight
-  bool other = false;   // anything else
+  bool other = false;   // anything but looking up slices of it
 };
 
 bool takes_integers(const fbs::OperatorT& op, size_t input, const Shape& shape) {
@@ -96,7 +96,9 @@ std::map<uint32_t, Use> uses_of(const fbs::GraphT& root) {
         if (t.buffer == 0) continue;
         Use& use = uses.emplace(t.buffer, Use{.shape = t.shape}).first->second;
         const bool takes = t.shape == use.shape && takes_integers(op, i, shape_of(t.shape));
-        (takes ? use.weight : use.other) = true;
+        const fbs::GatherT* gather = op.params.AsGather();
+        const bool looks_up = i == 0 && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
+        if (!looks_up) (takes ? use.weight : use.other) = true;
         use.last = use.last || (takes && !after);
       }
     }

@@ -19,8 +19,8 @@ void quantize_to_int4(Graph& graph, const fbs::TensorT& constant);
 
 enum class WeightBits { Eight, Four };
 
-// Quantises the weights of linears and of pointwise convolutions that nothing else reads, in all graphs of the blob.
-// These stay as they are:
+// Quantises the weights of linears and of pointwise convolutions that nothing else reads, in all graphs of the blob; a
+// gather may look up slices of them (tied embeddings). These stay as they are:
 // - small ones, of less than 4096 numbers or of rows of less than 32: there is nothing to gain;
 // - other convolutions.
 // With four bits, these get eight: weights whose rows are no multiple of kInt4Block, and the last ones of a graph,

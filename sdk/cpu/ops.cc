@@ -8,8 +8,8 @@ namespace ferry::cpu {
 
 Status create_op(const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
-  const Type type = type_of(model.tensor(op.inputs()->Get(deciding_input(op.params_type()))));
-  if ((set_of(type) & kQuantized) != 0) return create_linear_quantized(model, op, out);
+  if (has_weight(op.params_type()) && type_of(model.tensor(op.inputs()->Get(1))).quantized)
+    return create_linear_quantized(model, op, out);
   switch (op.params_type()) {
 #define FERRY_LOWERING(Type, name, ...) \
   case fbs::OpParams::Type: return create_##name(model, op, out);

@@ -107,6 +107,24 @@ TEST(QuantizeWeights, LeavesWhatIsSmallOrSharedAlone) {
   EXPECT_FALSE(graph.type(shared.index).quantized);
 }
 
+// An embedding that is tied to the head is in the blob once, as integers.
+TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
+  for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {
+    Graph graph;
+    const Tensor ids = graph.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
+    const Tensor tied = graph.add_constant("tied", {64, 64}, weights(1, 64 * 64));
+    const Tensor table = graph.add_constant("table", {64, 64}, weights(2, 64 * 64));
+    const Tensor x = graph.add_op(
+        "sum", fbs::BinaryT(),
+        {graph.add_op("words", fbs::GatherT(), {tied, ids}), graph.add_op("places", fbs::GatherT(), {table, ids})});
+    graph.add_output("y", graph.add_op("head", fbs::LinearT(), {x, tied}), fbs::Layout::Same);
+    quantize_weights(graph, bits);
+    EXPECT_EQ(graph.type(tied.index).dtype, fbs::DType::Int8);
+    EXPECT_FALSE(graph.type(table.index).quantized) << "nothing multiplies with it";
+    EXPECT_TRUE(open_bytes(pack(graph, {.half_tables = true})).ok());
+  }
+}
+
 // A weight that two graphs multiply with is one, and the second graph's own weights are integers, too.
 TEST(QuantizeWeights, ReachesAllGraphs) {
   const Constant shared = hold(weights(1, 64 * 64)), last = hold(weights(2, 64 * 64)),
