@@ -12,6 +12,7 @@
 #include "cli/parity/compare.h"
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/pack/pack.h"
+#include "converter/reference/interpreter.h"
 #include "sdk/model/model.h"
 #include "sdk/model/numbers.h"
 #include "sdk/operators/shape_rules.h"
@@ -71,7 +72,8 @@ class Bisector {
   bool departs() const { return finding_.fault != Fault::None; }
 
   Source blob_source() const {
-    return {&model_, [this](int tensor) {
+    return {&model_,
+            [this](int tensor) {
               const fbs::TensorT& t = *model_.tensors[static_cast<size_t>(tensor)];
               const fbs::BufferT& buffer = *model_.buffers[t.buffer];
               StoredConstant stored{type_of(t), {}, data_.subspan(buffer.offset, buffer.size)};
@@ -82,10 +84,12 @@ class Bisector {
               }
               Array out{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
               read_numbers(stored, out.values.data());
+              if (stored.type.dtype == fbs::DType::Int32) out.dtype = fbs::DType::Int32;
               out.quantized = stored.type.quantized;
               out.rounds_rows = out.quantized && !on_gpu_.contains(tensor);
               return out;
-            }};
+            },
+            reference::empty_states(graph_)};
   }
 
   int tensor_of(const parity::Row& row) const {
@@ -140,6 +144,7 @@ class Bisector {
       for (int64_t d : value.shape) array.shape[array.shape.rank++] = static_cast<int32_t>(d);
       const std::vector<float> read = value.read();
       array.values.assign(read.begin(), read.end());
+      array.dtype = model_.tensors[static_cast<size_t>(tensor)]->dtype;
     }
   }
 
@@ -170,7 +175,8 @@ class Bisector {
   }
 
   static Source source_of(const Graph& graph) {
-    return {&graph.table, [&graph](int tensor) { return Array{graph.shape(tensor), graph.values(tensor)}; }};
+    return {&graph.table, [&graph](int tensor) { return reference::constant(graph, tensor); },
+            reference::empty_states(graph)};
   }
 
   // What the blob computed, by the tensors of another graph.
@@ -190,7 +196,11 @@ class Bisector {
   void describe(const Departure& found) {
     finding_.op = op_name(found.op->params.type);
     finding_.name = found.op->name;
-    if (finding_.name.empty()) finding_.name = model_.tensors[static_cast<size_t>(found.op->outputs.front())]->name;
+    // What has no module is known by its result, or by the table that it reads.
+    std::vector<int> named = {found.op->outputs.front()};
+    named.insert(named.end(), found.op->inputs.begin(), found.op->inputs.end());
+    for (int tensor : named)
+      if (finding_.name.empty()) finding_.name = model_.tensors[static_cast<size_t>(tensor)]->name;
     finding_.parameters = parameters_text(*found.op);
     finding_.error = found.difference.relative;
     finding_.pattern = pattern_of(found.ours, found.right);
@@ -305,7 +315,8 @@ class Bisector {
   std::span<const std::byte> blob_, data_;
   const parity::Fixture& fixture_;
   const RunNetwork& run_;
-  fbs::GraphT model_;
+  Graph graph_;  // the blob's, without constants
+  fbs::GraphT& model_ = graph_.table;
   std::shared_ptr<const Checkpoint> checkpoint_;
   Matching matching_;
   std::set<int> on_gpu_;             // what operators there read, which round no rows

@@ -10,6 +10,7 @@
 #include "cli/bisect/bisect.h"
 #include "cli/parity/markup.h"
 #include "cli/parity/report.h"
+#include "cli/parity/rounding.h"
 #include "cli/sdk.h"
 #include "converter/provenance.h"
 #include "sdk/model/model.h"
@@ -64,6 +65,12 @@ int run(const Options& o) {
   session.gpu_required = true;
   cli::set_backend(o.backend, &session);
   if (session.precision == FERRY_PRECISION_FLOAT16) fail("--precision f16: the search is for float32");
+  if (parity::has_rounded_constants(o.blob))
+    fail(
+        "%s has rounded weights, and the search is for float32: `ferry parity` judges its operators, and a blob "
+        "without "
+        "--weights can be searched for what else is wrong",
+        o.blob.c_str());
   std::ifstream file(o.blob, std::ios::binary);
   if (!file) fail("%s: cannot be opened", o.blob.c_str());
   const std::string read{std::istreambuf_iterator<char>(file), {}};

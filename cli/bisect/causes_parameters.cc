@@ -152,6 +152,9 @@ void attention_causes(Parameters& add, const Piece& piece, const fbs::OperatorT&
   for (size_t bias = 3; bias < right.inputs.size(); ++bias)
     add.add("attention's bias or mask is dropped",
             [bias](fbs::OperatorT& op) { op.inputs.erase(op.inputs.begin() + static_cast<std::ptrdiff_t>(bias)); });
+  if (a.causal)
+    add.add("attention sees the tokens that follow (the causal mask is dropped)",
+            [](fbs::OperatorT& op) { op.params.AsAttention()->causal = false; });
   add.add("query and key are exchanged", [](fbs::OperatorT& op) { std::swap(op.inputs[0], op.inputs[1]); });
   add.add("key and value are exchanged", [](fbs::OperatorT& op) { std::swap(op.inputs[1], op.inputs[2]); });
 }

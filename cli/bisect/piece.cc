@@ -19,6 +19,7 @@ std::vector<int> Source::producers() const {
 Piece cut(const Source& source, int target, const Values& given) {
   const std::vector<int> producers = source.producers();
   Piece piece;
+  piece.states = source.states;
   piece.target = target;
   std::set<int> operators;
   std::vector<int> open{target};
@@ -59,7 +60,7 @@ Values compute(const Piece& piece, const Values* former, size_t from) {
       inputs.push_back(computed != out.end() ? &computed->second : &piece.known.at(input));
     }
     const SerializedOp serialized(op);
-    const std::vector<Array> outputs = reference::compute_all(*serialized, inputs);
+    const std::vector<Array> outputs = reference::compute_all(*serialized, inputs, piece.states);
     for (size_t k = 0; k < outputs.size(); ++k) out[op.outputs[k]] = outputs[k];
   }
   return out;

@@ -18,7 +18,8 @@ using Values = std::map<int, Array>;  // by index in GraphT.tensors
 // A graph to cut from: a converter's or a blob's.
 struct Source {
   const fbs::GraphT* model = nullptr;
-  std::function<Array(int)> constant;  // the values of a constant
+  std::function<Array(int)> constant;    // the values of a constant
+  std::vector<reference::State> states;  // before the run
 
   // By tensor: the operator that computes it, -1 for inputs and constants.
   std::vector<int> producers() const;
@@ -29,6 +30,7 @@ struct Piece {
   std::vector<int> places;                // their indices in the graph
   Values known;                           // what they read from outside, and constants
   std::map<int, std::string> constants;   // their names
+  std::vector<reference::State> states;   // of the graph, before the run
   int target = -1;
 
   bool is_constant(int tensor) const { return constants.contains(tensor); }

@@ -1,13 +1,16 @@
 #include "cli/parity/certify.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
 #include "cli/parity/compare.h"
 #include "cli/parity/generator.h"
+#include "cli/parity/judge.h"
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
+#include "cli/parity/rounding.h"
 #include "converter/error.h"
 #include "sdk/model/model.h"
 
@@ -47,6 +50,13 @@ std::vector<float> samples(const Entry& entry, size_t count) {
 // Does the stage's name say what the entry is called?
 bool is_implied(const Entry& entry, const std::string& name) { return entry.name == "tap/" + name; }
 
+// Of a stage's largest error. Where constants are rounded, what rounding moves a value there by at most, with the room
+// that its square has (rounding.h).
+double bound_of(const Row& row) {
+  if (row.rounding_reach < 0) return row.bound;
+  return std::max(std::sqrt(rounding_factor(row.compared)) * row.rounding_reach / row.absmax, kRelativeBound);
+}
+
 std::unique_ptr<fbs::CertificateStageT> certified_stage(const Row& row, const Entry& entry, const std::string& name,
                                                         size_t count) {
   auto out = std::make_unique<fbs::CertificateStageT>();
@@ -55,7 +65,7 @@ std::unique_ptr<fbs::CertificateStageT> certified_stage(const Row& row, const En
   if (!is_implied(entry, name)) out->entry = entry.name;
   out->samples = samples(entry, std::min(count, static_cast<size_t>(elements(entry.shape))));
   out->absmax = absolute ? 1.0f : static_cast<float>(entry.absmax);
-  out->bound = static_cast<float>(row.bound);
+  out->bound = static_cast<float>(bound_of(row));
   out->error = static_cast<float>(absolute ? row.max_abs_error : row.relative_error);
   return out;
 }
@@ -70,10 +80,11 @@ size_t packed_bytes(const fbs::CertificateT& certificate) {
 
 std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& blob, const Fixture& fixture) {
   const std::string what = "a certificate from fixture " + fixture.name;
-  const Network network(blob, fixture, cli::session_options(0));
+  const ferry_session_options session = cli::session_options(0);
+  const Network network(blob, fixture, session);
   const ComputedTensors computed = network.tensors();
   Report report;
-  report.comparison = compare(fixture, computed);
+  report.comparison = judge(blob, fixture, computed, session);
   if (!report.comparison.passed()) fail("%s: %s", what.c_str(), summary(report).c_str());
 
   std::shared_ptr<Model> model;
@@ -111,6 +122,10 @@ std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& b
   for (const Row& row : report.comparison.rows) {
     const Entry& entry = *entries.at(row.name);
     certificate.stages.push_back(certified_stage(row, entry, name_of(row), std::min(count, kMaxSamples)));
+    const fbs::CertificateStageT& stage = *certificate.stages.back();
+    if (stage.error > stage.bound)
+      fail("%s: the error at %s is %g, where rounding explains %g", what.c_str(), row.name.c_str(),
+           static_cast<double>(stage.error), static_cast<double>(stage.bound));
   }
   if (const size_t bytes = packed_bytes(certificate); bytes > kMaxCertificateBytes)
     fail("%s: it has %zu bytes, at most %zu are allowed", what.c_str(), bytes, kMaxCertificateBytes);

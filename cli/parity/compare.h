@@ -47,6 +47,7 @@ struct Row {
   double squared_error = 0;     // mean squared error over the reference's mean square, of the compared values
   double reference_error = -1;  // squared_error against the reference, where squared_error became another (judge.h)
   double rounding_cost = -1;    // what of reference_error rounding explains; negative: not measured
+  double rounding_reach = -1;   // the largest difference that rounding makes to a value; negative: not measured
   double floor = -1;            // the reference's own float32 error relative to absmax; negative: not known
   Measure measure = Measure::Relative;
   double bound = 0;  // of that figure

@@ -87,7 +87,7 @@ std::shared_ptr<Model> open(const std::filesystem::path& blob) {
 }
 
 struct Sums {
-  double squared_errors = 0, squares = 0;
+  double squared_errors = 0, squares = 0, largest_error = 0;
 };
 
 void add(const std::vector<float>& rounded, const std::vector<float>& exact, Sums* sums) {
@@ -95,10 +95,13 @@ void add(const std::vector<float>& rounded, const std::vector<float>& exact, Sum
     const double right = static_cast<double>(exact[i]), error = static_cast<double>(rounded[i]) - right;
     sums->squared_errors += error * error;
     sums->squares += right * right;
+    sums->largest_error = std::max(sums->largest_error, std::fabs(error));
   }
 }
 
 }  // namespace
+
+double rounding_factor(size_t values) { return kRoundingFactor * (1 + 8 / static_cast<double>(values)); }
 
 bool has_rounded_constants(const std::filesystem::path& blob) {
   const std::shared_ptr<Model> model = open(blob);
@@ -120,8 +123,8 @@ void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture
     const Sums& of = sums.at(computed.contains(row.name) ? row.name : row.module);
     row.reference_error = row.squared_error;
     row.rounding_cost = of.squared_errors == 0 ? 0 : of.squared_errors / of.squares;
-    const double factor = kRoundingFactor * (1 + 8 / static_cast<double>(row.compared));
-    const double bound = std::max(factor * row.rounding_cost, kOperatorBound);
+    row.rounding_reach = of.largest_error;
+    const double bound = std::max(rounding_factor(row.compared) * row.rounding_cost, kOperatorBound);
     if (row.reference_error <= bound) continue;
     row.in_bounds = false;
     row.bound = bound;

@@ -191,23 +191,36 @@ void Graph::make_constant(int tensor, std::vector<double> values) {
   at(tensor).buffer = static_cast<uint32_t>(constants_.size() - 1);
 }
 
-void Graph::store_constant(int tensor, const Type& type, Constant data) {
-  const uint64_t want = bytes_of(type.dtype, shape(tensor).elements());
-  if (data.bytes.size() != want)
-    fail("constant '%s' as %s takes %llu bytes, not %zu", at(tensor).name.c_str(), EnumNameDType(type.dtype),
-         static_cast<unsigned long long>(want), data.bytes.size());
-  constants_.push_back(std::move(data));
-  fbs::TensorT& t = at(tensor);
-  constants_[t.buffer] = {};
-  t.buffer = static_cast<uint32_t>(constants_.size() - 1);
-  t.dtype = type.dtype;
-  t.quantization = nullptr;
-  if (!type.quantized) return;
-  t.quantization = std::make_unique<fbs::QuantizationT>();
-  t.quantization->scale = type.scale;
-  t.quantization->axis = type.axis;
-  t.quantization->block = type.block;
-  t.quantization->zero_point = type.zero_point;
+void Graph::store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales) {
+  constants_[buffer] = std::move(integers);
+  constants_.push_back(std::move(scales));
+  for (fbs::GraphT* graph : tables_of(table)) {
+    auto& tensors = graph->tensors;
+    std::unique_ptr<fbs::TensorT> scale;
+    for (const auto& t : tensors) {
+      if (t->buffer != buffer) continue;
+      if (!scale) {
+        scale = std::make_unique<fbs::TensorT>();
+        scale->name = t->name + ".scale";
+        scale->buffer = static_cast<uint32_t>(constants_.size() - 1);
+        if (type.block == 0) {
+          scale->dtype = fbs::DType::Float32;
+          scale->shape = {t->shape[static_cast<size_t>(type.axis)]};
+        } else {
+          scale->dtype = fbs::DType::BFloat16;
+          scale->shape = t->shape;
+          scale->shape.back() /= type.block;
+        }
+      }
+      t->dtype = type.dtype;
+      t->quantization = std::make_unique<fbs::QuantizationT>();
+      t->quantization->scale = static_cast<uint32_t>(tensors.size());
+      t->quantization->axis = type.axis;
+      t->quantization->block = type.block;
+      t->quantization->zero_point = type.zero_point;
+    }
+    if (scale) tensors.push_back(std::move(scale));
+  }
 }
 
 void Graph::forget_constant(int tensor) { constants_[at(tensor).buffer] = {}; }

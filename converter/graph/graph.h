@@ -111,8 +111,9 @@ class Graph {
 
   // For passes: an activation whose producer is gone becomes a constant.
   void make_constant(int tensor, std::vector<double> values);
-  // A constant in another type, where `type.quantized` with the scales that type.scale names.
-  void store_constant(int tensor, const Type& type, Constant data);
+  // What stands in a buffer becomes integers with scales, for every constant in it, whichever graph's. `type`: of the
+  // integers; the scales' tensors are added here.
+  void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales);
   // For passes: forgets a constant's data once nothing uses it. The tensor stays, unusable, until compact().
   void forget_constant(int tensor);
   // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
@@ -144,6 +145,14 @@ class Graph {
 
   std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty
 };
+
+// The table of a blob's first graph, and those of the graphs in it.
+template <typename Table>  // fbs::GraphT, const or not
+std::vector<Table*> tables_of(Table& root) {
+  std::vector<Table*> tables = {&root};
+  for (const auto& graph : root.graphs) tables.push_back(graph.get());
+  return tables;
+}
 
 // The operator as the blob would hold it: sdk/ rules and the oracle read this form. Valid while the object lives.
 class SerializedOp {

@@ -59,14 +59,6 @@ void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from,
   }
 }
 
-// The graph's own table and those of the graphs in it.
-template <typename Table>
-std::vector<Table*> tables_of(Table& root) {
-  std::vector<Table*> tables = {&root};
-  for (const auto& graph : root.graphs) tables.push_back(graph.get());
-  return tables;
-}
-
 // By the graph's buffer: the type that it is stored in. A weight that something else reads too stays as it is.
 std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions& options) {
   std::vector<bool> half, other;

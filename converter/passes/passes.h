@@ -41,7 +41,7 @@ void fuse_activation(Graph& graph, const PassOptions& options);
 // each.
 void split_linear(Graph& graph, const PassOptions& options);
 // A linear or convolution whose weight is too large for some GPUs to bind becomes several, of some of its outputs each,
-// that are put side by side.
+// that are put side by side. Not where another operator reads the weight, too.
 void split_large_weight(Graph& graph, const PassOptions& options);
 // Padding into the convolution (zeros) or pool (zeros that count: average; -infinity: maximum) that reads it.
 void fold_padding(Graph& graph, const PassOptions& options);

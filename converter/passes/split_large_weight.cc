@@ -9,10 +9,12 @@ namespace {
 // kernels round up.
 constexpr int64_t kMaxBytes = (int64_t{1} << 27) - (1 << 20);
 
-// Into how many an operator's weight is cut, a row for each output channel; 1 where it stays.
-int parts_of(const Graph& graph, const fbs::OperatorT& op) {
+// Into how many an operator's weight is cut, a row for each output channel; 1 where it stays: what another operator
+// reads whole, an embedding that is tied to the head, would be in the blob twice.
+int parts_of(const Graph& graph, const fbs::OperatorT& op, const std::vector<int>& readers) {
   const auto* conv = op.params.AsConv2d();
   if (!op.params.AsLinear() && !(conv && conv->groups == 1)) return 1;
+  if (readers[static_cast<size_t>(op.inputs[1])] > 1) return 1;
   if (!std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](int in) { return graph.is_constant(in); })) return 1;
   const Shape weight = graph.shape(op.inputs[1]);
   const int64_t bytes = weight.elements() * int64_t{sizeof(float)};
@@ -24,9 +26,12 @@ int parts_of(const Graph& graph, const fbs::OperatorT& op) {
 void split_large_weight(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
   auto& ops = graph.table.operators;
+  std::vector<int> readers(graph.table.tensors.size());
+  for (const auto& op : ops)
+    for (int input : op->inputs) ++readers[static_cast<size_t>(input)];
   for (size_t i = 0; i < ops.size(); ++i) {
     fbs::OperatorT* const op = ops[i].get();
-    const int parts = parts_of(graph, *op);
+    const int parts = parts_of(graph, *op, readers);
     if (parts == 1) continue;
     const int outputs = graph.shape(op->inputs[1])[0];
     const int maximum = ((outputs + parts - 1) / parts + 3) / 4 * 4;  // GPUs hold channels in fours

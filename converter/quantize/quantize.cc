@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
+#include <map>
 
 #include "converter/graph/halves.h"
 #include "sdk/model/numbers.h"
@@ -17,12 +17,11 @@ constexpr int64_t kSmall = 4096;
 constexpr int kShortRow = 32;
 constexpr double kMinScale = std::numeric_limits<float>::min();  // kernels want normal numbers
 
-std::vector<double> finite_values(const Graph& graph, int tensor) {
-  std::vector<double> values = graph.values(tensor);
+std::vector<double> finite_values(const Graph& graph, const fbs::TensorT& constant) {
+  std::vector<double> values = values_of(graph.buffer(constant.buffer), constant.dtype, constant.name);
   for (size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
-      fail("constant '%s': element %zu is %g, which no integer stands for", graph.at(tensor).name.c_str(), i,
-           values[i]);
+      fail("constant '%s': element %zu is %g, which no integer stands for", constant.name.c_str(), i, values[i]);
   return values;
 }
 
@@ -60,54 +59,63 @@ uint16_t best_scale(std::span<const double> block) {
   return best;
 }
 
-std::string scale_name(const Graph& graph, int tensor) { return graph.at(tensor).name + ".scale"; }
+// What the operators of all graphs do with the constants of a buffer.
+struct Use {
+  std::vector<int32_t> shape;
+  bool weight = false;  // multiplies with it, and can where it is integers
+  bool last = false;    // likewise, and multiplies the result with no other weight
+  bool other = false;   // anything but looking up slices of it
+};
 
-// By tensor: is its constant the weight of operators that can take integers, and nothing else?
-std::vector<bool> candidates(const Graph& graph) {
-  std::vector<bool> weight(graph.table.tensors.size()), other(graph.table.tensors.size());
-  for (const auto& op : graph.table.operators) {
-    const fbs::Conv2dT* convolution = op->params.AsConv2d();
-    for (size_t i = 0; i < op->inputs.size(); ++i) {
-      const int tensor = op->inputs[i];
-      bool takes = i == 1 && op->params.type == fbs::OpParams::Linear;
-      if (i == 1 && convolution != nullptr) {
-        const SerializedOp serialized(*op);
-        takes = is_pointwise(*(*serialized).params_as_Conv2d(), graph.shape(tensor));
-      }
-      (takes ? weight : other)[static_cast<size_t>(tensor)] = true;
-    }
-  }
-  for (size_t i = 0; i < weight.size(); ++i) {
-    const int tensor = static_cast<int>(i);
-    const Shape shape = graph.shape(tensor);
-    weight[i] = weight[i] && !other[i] && graph.is_constant(tensor) && graph.dtype(tensor) == fbs::DType::Float32 &&
-                shape.elements() >= kSmall && shape[shape.rank - 1] >= kShortRow;
-  }
-  return weight;
+bool takes_integers(const fbs::OperatorT& op, size_t input, const Shape& shape) {
+  if (input != 1) return false;
+  if (op.params.type != fbs::OpParams::Conv2d) return op.params.type == fbs::OpParams::Linear;
+  const SerializedOp serialized(op);
+  return is_pointwise(*(*serialized).params_as_Conv2d(), shape);
 }
 
-// The weights whose results lead to no other weight.
-std::set<int> last_weights(const Graph& graph) {
-  std::vector<bool> followed(graph.table.tensors.size());  // by a weight, somewhere
-  std::set<int> last;
-  for (auto it = graph.table.operators.rbegin(); it != graph.table.operators.rend(); ++it) {
-    const fbs::OperatorT& op = **it;
-    bool after = false;
-    for (int output : op.outputs) after = after || followed[static_cast<size_t>(output)];
-    const bool weighted = has_weight(op.params.type);
-    if (weighted && !after) last.insert(op.inputs[1]);
-    for (int input : op.inputs) {
-      if (after || weighted) followed[static_cast<size_t>(input)] = true;
+Shape shape_of(const std::vector<int32_t>& dims) {
+  Shape shape;
+  for (int32_t d : dims) shape[shape.rank++] = d;
+  return shape;
+}
+
+// By buffer.
+std::map<uint32_t, Use> uses_of(const fbs::GraphT& root) {
+  std::map<uint32_t, Use> uses;
+  for (const fbs::GraphT* graph : tables_of(root)) {
+    std::vector<bool> followed(graph->tensors.size());  // by a weight, somewhere
+    for (auto it = graph->operators.rbegin(); it != graph->operators.rend(); ++it) {
+      const fbs::OperatorT& op = **it;
+      bool after = false;
+      for (int output : op.outputs) after = after || followed[static_cast<size_t>(output)];
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        const auto tensor = static_cast<size_t>(op.inputs[i]);
+        if (after || has_weight(op.params.type)) followed[tensor] = true;
+        const fbs::TensorT& t = *graph->tensors[tensor];
+        if (t.buffer == 0) continue;
+        Use& use = uses.emplace(t.buffer, Use{.shape = t.shape}).first->second;
+        const bool takes = t.shape == use.shape && takes_integers(op, i, shape_of(t.shape));
+        const fbs::GatherT* gather = op.params.AsGather();
+        const bool looks_up = i == 0 && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
+        if (!looks_up) (takes ? use.weight : use.other) = true;
+        use.last = use.last || (takes && !after);
+      }
     }
   }
-  return last;
+  return uses;
+}
+
+bool is_float(const fbs::TensorT& t) {
+  return t.dtype == fbs::DType::Float64 || t.dtype == fbs::DType::Float32 || t.dtype == fbs::DType::Float16 ||
+         t.dtype == fbs::DType::BFloat16;
 }
 
 }  // namespace
 
-void quantize_to_int8(Graph& graph, int tensor) {
-  const std::vector<double> values = finite_values(graph, tensor);
-  const size_t rows = static_cast<size_t>(graph.shape(tensor)[0]), width = values.size() / rows;
+void quantize_to_int8(Graph& graph, const fbs::TensorT& constant) {
+  const std::vector<double> values = finite_values(graph, constant);
+  const size_t rows = static_cast<size_t>(constant.shape[0]), width = values.size() / rows;
   std::vector<float> scales(rows);
   std::vector<int8_t> integers(values.size());
   for (size_t row = 0; row < rows; ++row) {
@@ -116,12 +124,12 @@ void quantize_to_int8(Graph& graph, int tensor) {
     for (size_t i = row * width; i < (row + 1) * width; ++i)
       integers[i] = static_cast<int8_t>(nearest(values[i], static_cast<double>(scales[row]), -127, 127));
   }
-  const Tensor scale = graph.add_constant(scale_name(graph, tensor), {static_cast<int32_t>(rows)}, std::move(scales));
-  graph.store_constant(tensor, {fbs::DType::Int8, true, static_cast<uint32_t>(scale.index)}, hold(std::move(integers)));
+  graph.store_integers(constant.buffer, {.dtype = fbs::DType::Int8}, hold(std::move(integers)),
+                       hold(std::move(scales)));
 }
 
-void quantize_to_int4(Graph& graph, int tensor) {
-  const std::vector<double> values = finite_values(graph, tensor);
+void quantize_to_int4(Graph& graph, const fbs::TensorT& constant) {
+  const std::vector<double> values = finite_values(graph, constant);
   std::vector<uint16_t> scales;
   std::vector<uint8_t> nibbles(values.size() / 2);
   for (size_t begin = 0; begin < values.size(); begin += kInt4Block) {
@@ -132,25 +140,23 @@ void quantize_to_int4(Graph& graph, int tensor) {
       nibbles[i / 2] = static_cast<uint8_t>(nibbles[i / 2] | nibble << (i % 2 * 4));
     }
   }
-  Shape blocks = graph.shape(tensor);
-  blocks[blocks.rank - 1] /= kInt4Block;
-  const Tensor scale =
-      graph.add_constant(scale_name(graph, tensor), fbs::DType::BFloat16, blocks, hold(std::move(scales)));
-  graph.store_constant(
-      tensor,
-      {.dtype = fbs::DType::Int4, .quantized = true, .scale = static_cast<uint32_t>(scale.index), .block = kInt4Block},
-      hold(std::move(nibbles)));
+  graph.store_integers(constant.buffer, {.dtype = fbs::DType::Int4, .block = kInt4Block}, hold(std::move(nibbles)),
+                       hold(std::move(scales)));
 }
 
 void quantize_weights(Graph& graph, WeightBits bits) {
-  const std::vector<bool> weights = candidates(graph);
-  const std::set<int> last = last_weights(graph);
-  for (size_t i = 0; i < weights.size(); ++i) {
-    if (!weights[i]) continue;
-    const int tensor = static_cast<int>(i);
-    const Shape shape = graph.shape(tensor);
-    const bool four = bits == WeightBits::Four && shape[shape.rank - 1] % kInt4Block == 0 && !last.contains(tensor);
-    four ? quantize_to_int4(graph, tensor) : quantize_to_int8(graph, tensor);
+  const std::map<uint32_t, Use> uses = uses_of(graph.table);
+  for (const fbs::GraphT* table : tables_of(graph.table)) {
+    for (size_t i = 0, count = table->tensors.size(); i < count; ++i) {
+      const fbs::TensorT& constant = *table->tensors[i];
+      const auto use = uses.find(constant.buffer);
+      if (use == uses.end() || !use->second.weight || use->second.other || !is_float(constant)) continue;
+      const Shape shape = shape_of(constant.shape);
+      const int32_t row = shape[shape.rank - 1];
+      if (shape.elements() < kSmall || row < kShortRow) continue;
+      const bool four = bits == WeightBits::Four && row % kInt4Block == 0 && !use->second.last;
+      four ? quantize_to_int4(graph, constant) : quantize_to_int8(graph, constant);
+    }
   }
 }
 

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
@@ -10,18 +12,35 @@
 namespace ferry::cpu {
 namespace {
 
-// Elements of four bytes, whatever they are.
-void copy(const uint32_t* from, size_t count, uint32_t* to) { std::memcpy(to, from, count * sizeof *to); }
+// What is gathered from, a table of elements that come out as others.
 
-// Float16, whose slices come out as Float32.
-void copy(const uint16_t* from, size_t count, float* to) {
-  for (size_t i = 0; i < count; ++i) to[i] = from_half(from[i]);
-}
+struct Words {  // of four bytes, whatever they are
+  using Result = uint32_t;
+  void set(const void* data) { from = static_cast<const uint32_t*>(data); }
+  void copy(size_t place, std::span<uint32_t> to) const { std::memcpy(to.data(), from + place, to.size_bytes()); }
+  const uint32_t* from = nullptr;
+};
 
-template <typename From, typename To>
+struct Halves {
+  using Result = float;
+  void set(const void* data) { from = static_cast<const uint16_t*>(data); }
+  void copy(size_t place, std::span<float> to) const {
+    std::transform(from + place, from + place + to.size(), to.begin(), from_half);
+  }
+  const uint16_t* from = nullptr;
+};
+
+struct Integers {  // with scales
+  using Result = float;
+  void set(const void*) {}
+  void copy(size_t place, std::span<float> to) const { read_numbers(from, place, to); }
+  StoredConstant from;
+};
+
+template <typename Table>
 class Gather : public Op {
  public:
-  explicit Gather(const fbs::Gather& p) : places_(p.kind(), p.axis()) {}
+  Gather(const fbs::Gather& p, const Table& table) : places_(p.kind(), p.axis()), table_(table) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -30,9 +49,9 @@ class Gather : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const From*>(inputs[0]);
+    table_.set(inputs[0]);
     indices_ = static_cast<const int32_t*>(inputs[1]);
-    output_ = static_cast<To*>(output);
+    output_ = static_cast<typename Table::Result*>(output);
     return {};
   }
 
@@ -42,7 +61,7 @@ class Gather : public Op {
       size_t place = 0;
       for (size_t i = begin; i < end; ++i) {
         if (places_.find(indices_, i, &place)) {
-          copy(input_ + place, places_.piece(), output_ + i * places_.piece());
+          table_.copy(place, {output_ + i * places_.piece(), places_.piece()});
         } else {
           bad = i;
         }
@@ -53,19 +72,23 @@ class Gather : public Op {
 
  private:
   Places places_;
-  const From* input_ = nullptr;
+  Table table_;
   const int32_t* indices_ = nullptr;
-  To* output_ = nullptr;
+  typename Table::Result* output_ = nullptr;
 };
 
 }  // namespace
 
 Status create_gather(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Gather& p = *op.params_as_Gather();
-  if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Float16) {
-    *out = std::make_unique<Gather<uint16_t, float>>(p);
+  const int table = op.inputs()->Get(0);
+  const Type type = type_of(model.tensor(table));
+  if (type.quantized) {
+    *out = std::make_unique<Gather<Integers>>(p, Integers{model.stored(table)});
+  } else if (type.dtype == fbs::DType::Float16) {
+    *out = std::make_unique<Gather<Halves>>(p, Halves());
   } else {
-    *out = std::make_unique<Gather<uint32_t, uint32_t>>(p);
+    *out = std::make_unique<Gather<Words>>(p, Words());
   }
   return {};
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr TypeSet kAllOthers = ~0u;
 
-// An operator whose deciding input (type_rules.h) is of one of the types, and its lowering.
+// An operator whose weight, or else first input, is of one of the types, and its lowering.
 struct Entry {
   fbs::OpParams op;
   TypeSet types;
@@ -31,7 +31,7 @@ constexpr Entry kEntries[] = {{fbs::OpParams::Conv2d, kQuantized, create_linear_
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
   const fbs::OpParams type = op.params_type();
-  const TypeSet set = set_of(type_of(model.tensor(op.inputs()->Get(deciding_input(type)))));
+  const TypeSet set = set_of(type_of(model.tensor(op.inputs()->Get(has_weight(type) ? 1 : 0))));
   for (const Entry& entry : kEntries)
     if (entry.op == type && (entry.types & set) != 0) return entry.create(cpu, model, op, out);
   return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(type));

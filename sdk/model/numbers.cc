@@ -1,5 +1,6 @@
 #include "sdk/model/numbers.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -40,32 +41,33 @@ struct Scales {
   size_t run = 1, count = 1;
 };
 
-template <typename From, typename To, typename Number>
-void each(std::span<const std::byte> from, std::span<To> out, const Number& number) {
-  for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<To>(number(load<From>(from, i)));
-}
-
 template <typename T>
-void read(const StoredConstant& c, T* first) {
-  const std::span<T> out(first, static_cast<size_t>(c.shape.elements()));
+void read(const StoredConstant& c, size_t begin, std::span<T> out) {
+  const auto each = [&]<typename From>(From, const auto& number) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(number(load<From>(c.bytes, begin + i)));
+  };
   const auto same = [](auto value) { return value; };
   switch (c.type.dtype) {
-    case fbs::DType::Float64: each<double>(c.bytes, out, same); break;
-    case fbs::DType::Float32: each<float>(c.bytes, out, same); break;
-    case fbs::DType::Float16: each<uint16_t>(c.bytes, out, from_half); break;
-    case fbs::DType::BFloat16: each<uint16_t>(c.bytes, out, from_bfloat16); break;
-    case fbs::DType::Int64: each<int64_t>(c.bytes, out, same); break;
-    case fbs::DType::Int32: each<int32_t>(c.bytes, out, same); break;
-    case fbs::DType::Int8: each<int8_t>(c.bytes, out, same); break;
-    case fbs::DType::UInt8: each<uint8_t>(c.bytes, out, same); break;
+    case fbs::DType::Float64: each(double(), same); break;
+    case fbs::DType::Float32: each(float(), same); break;
+    case fbs::DType::Float16: each(uint16_t(), from_half); break;
+    case fbs::DType::BFloat16: each(uint16_t(), from_bfloat16); break;
+    case fbs::DType::Int64: each(int64_t(), same); break;
+    case fbs::DType::Int32: each(int32_t(), same); break;
+    case fbs::DType::Int8: each(int8_t(), same); break;
+    case fbs::DType::UInt8: each(uint8_t(), same); break;
     case fbs::DType::Int4:
-      for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(int4_at(c.bytes, i));
+      for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<T>(int4_at(c.bytes, begin + i));
       break;
     default: return;  // no constant is of another type
   }
   if (!c.type.quantized) return;
   const Scales scales(c);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = (out[i] - static_cast<T>(c.type.zero_point)) * scales.at<T>(i);
+  for (size_t i = 0; i < out.size();) {
+    const T scale = scales.at<T>(begin + i);
+    for (size_t end = std::min(out.size(), i + scales.run - (begin + i) % scales.run); i < end; ++i)
+      out[i] = (out[i] - static_cast<T>(c.type.zero_point)) * scale;
+  }
 }
 
 }  // namespace
@@ -84,7 +86,14 @@ float from_half(uint16_t half) {
 
 float from_bfloat16(uint16_t value) { return std::bit_cast<float>(static_cast<uint32_t>(value) << 16); }
 
-void read_numbers(const StoredConstant& constant, float* out) { read(constant, out); }
-void read_numbers(const StoredConstant& constant, double* out) { read(constant, out); }
+void read_numbers(const StoredConstant& constant, float* out) {
+  read_numbers(constant, 0, {out, static_cast<size_t>(constant.shape.elements())});
+}
+
+void read_numbers(const StoredConstant& constant, double* out) {
+  read<double>(constant, 0, {out, static_cast<size_t>(constant.shape.elements())});
+}
+
+void read_numbers(const StoredConstant& constant, size_t begin, std::span<float> out) { read(constant, begin, out); }
 
 }  // namespace ferry

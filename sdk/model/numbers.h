@@ -22,6 +22,8 @@ struct StoredConstant {
 // Writes all of its numbers to `out`, row-major. Quantised ones are (integer - zero_point) * scale, rounded once.
 void read_numbers(const StoredConstant& constant, float* out);
 void read_numbers(const StoredConstant& constant, double* out);
+// Of them those from number `begin` on, as many as `out` has room for.
+void read_numbers(const StoredConstant& constant, size_t begin, std::span<float> out);
 
 float from_half(uint16_t half);
 float from_bfloat16(uint16_t value);

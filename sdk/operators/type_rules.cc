@@ -68,7 +68,7 @@ constexpr Rule kRules[] = {
     {OpParams::Cast, kAnyKind, {kNumbers}, Gives::Integer},
     {OpParams::Select, kAnyKind, {kInt32, kNumbers, kNumbers}},
     {OpParams::TopK, kAnyKind, {kNumbers}, Gives::Integer},
-    {OpParams::Gather, kinds(fbs::GatherKind::Slices), {kNumbers | kFloat16, kInt32}},
+    {OpParams::Gather, kinds(fbs::GatherKind::Slices), {kNumbers | kFloat16 | kQuantized, kInt32}},
     {OpParams::Gather, kAnyKind, {kNumbers, kInt32}},
     {OpParams::Scatter, kAnyKind, {kNumbers, kInt32, kNumbers}},
     {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, Gives::Integer},
@@ -152,12 +152,10 @@ std::string to_string(const Type& type) {
   return type.quantized ? text + " with scales" : text;
 }
 
-unsigned deciding_input(OpParams op) { return has_weight(op) || op == OpParams::Select ? 1 : 0; }
-
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output) {
   const char* name = op_name(op.params_type());
   const Rule& rule = rule_of(op);
-  const unsigned main = deciding_input(op.params_type());
+  const unsigned main = has_weight(op.params_type()) || op.params_type() == OpParams::Select ? 1 : 0;  // decides
   for (unsigned i = 0; i < inputs.size(); ++i) {
     TypeSet set = rule.inputs[i < 2 ? i : 2];
     if (set == kUnread) continue;

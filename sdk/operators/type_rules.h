@@ -25,10 +25,6 @@ std::string to_string(TypeSet set);
 // "Int8 with scales"
 std::string to_string(const Type& type);
 
-// The input whose type decides how an operator is computed: the weight of one that has a weight, what is moved or
-// computed with of the others.
-unsigned deciding_input(fbs::OpParams op);
-
 // For an operator of a known type, of which infer_shape() has taken the inputs' number and the parameters.
 // FERRY_UNSUPPORTED: an input is of a type that the operator does not take.
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output);

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
+#include "converter/pack/pack.h"
 #include "tests/cli/command.h"
+#include "tests/support/blobs.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -91,6 +93,11 @@ TEST_F(Convert, OptionsOutOfRangeAreNamed) {
   EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--in-chans", "0"}), "--in-chans 0");
   EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--num-classes=-1"}), "--num-classes -1");
   EXPECT_REFUSED(run({"convert", c, "--model", "resnet50", "--weights", "int3"}), "--weights int3");
+}
+
+TEST_F(Convert, BisectRefusesRoundedWeights) {
+  write_file(folder_.path() / "m.ferry", pack(*testing::small_integers()));
+  EXPECT_REFUSED(run({"bisect", "m.ferry", "c.safetensors", "--fixture", "f"}), "m.ferry has rounded weights");
 }
 
 #else

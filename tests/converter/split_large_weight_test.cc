@@ -29,6 +29,16 @@ TEST(SplitLargeWeight, SoDoesAConvolution) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kConv, fbs::OpParams::Concat}));
 }
 
+// Its parts would stand in the blob beside it.
+TEST(SplitLargeWeight, LeavesWhatAnotherOperatorReadsToo) {
+  Network n;
+  const Tensor x = n.input({1, 3500000}), large = large_weight(&n, {10, 3500000});
+  n.output(n.graph.add_op("head", fbs::LinearT{}, {x, large}));
+  n.output(n.graph.add_op("other", fbs::LinearT{}, {x, large}));
+  n.expect_same_after(split_large_weight);
+  EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear}));
+}
+
 TEST(SplitLargeWeight, LeavesWhatFits) {
   Network n;
   n.output(n.linear(n.input({2, 6}), 9));

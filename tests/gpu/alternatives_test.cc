@@ -76,8 +76,8 @@ class Case {
   Case(const Params& params, const Shape& input, const Shape& weight, bool bias, Riders riders,
        fbs::DType weights = fbs::DType::Float32) {
     std::vector<Tensor> operands = {graph_.add_input("x", input, fbs::Layout::Same), constant(graph_, "w", weight, 1)};
-    if (weights == fbs::DType::Int8) quantize_to_int8(graph_, operands[1].index);
-    if (weights == fbs::DType::Int4) quantize_to_int4(graph_, operands[1].index);
+    if (weights == fbs::DType::Int8) quantize_to_int8(graph_, graph_.at(operands[1].index));
+    if (weights == fbs::DType::Int4) quantize_to_int4(graph_, graph_.at(operands[1].index));
     if (bias) operands.push_back(constant(graph_, "b", {weight[0]}, 2));
     graph_.add_output("y", riders(graph_, graph_.add_op("op", params, operands)), fbs::Layout::Same);
     blob_ = std::make_unique<AlignedBytes>(pack(graph_));
@@ -302,7 +302,7 @@ TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
     Graph graph;
     const Tensor x = graph.add_input("x", {5, 64}, fbs::Layout::Same);
     const Tensor w = constant(graph, "w", {30, 64}, 1);
-    quantize_to_int8(graph, w.index);
+    quantize_to_int8(graph, graph.at(w.index));
     change(graph, graph.table.tensors[static_cast<size_t>(w.index)]->quantization.get());
     graph.add_output("y", graph.add_op("op", fbs::LinearT(), {x, w}), fbs::Layout::Same);
     AlignedBytes blob(pack(graph));

@@ -83,17 +83,17 @@ inline Tensor linear(Graph& graph) { return weighted(graph, fbs::LinearT(), {3, 
 
 inline Tensor few_rows(Graph& graph) { return weighted(graph, fbs::LinearT(), {3, 550}, {39, 550}); }
 
-template <void (*quantize)(Graph& graph, int tensor)>
+template <void (*quantize)(Graph& graph, const fbs::TensorT& constant)>
 Tensor linear_of_integers(Graph& graph) {
   const Tensor w = constant(graph, "w", {66, 64});
-  quantize(graph, w.index);
+  quantize(graph, graph.at(w.index));
   return graph.add_op("op", fbs::LinearT(), {input(graph, "x", {3, 450, 64}), w, constant(graph, "b", {66})});
 }
 
-template <void (*quantize)(Graph& graph, int tensor)>
+template <void (*quantize)(Graph& graph, const fbs::TensorT& constant)>
 Tensor few_rows_of_integers(Graph& graph) {
   const Tensor w = constant(graph, "w", {39, 544});
-  quantize(graph, w.index);
+  quantize(graph, graph.at(w.index));
   return graph.add_op("op", fbs::LinearT(), {input(graph, "x", {3, 544}), w});
 }
 

@@ -35,6 +35,16 @@ TEST(Gather, WidensTablesOfHalves) {
   expect_like_oracle(columns, {half_constant({5, 9, 3}), ints({4}, 0, 9)}, 0);
 }
 
+TEST(Gather, WidensTablesOfIntegers) {
+  constexpr double kBound = 1e-7;  // a float's last digit
+  for (const int axis : {0, 1, 2}) {
+    expect_like_oracle(gather(GatherKind::Slices, axis), {bytes_constant({11, 7, 64}), ints({2, 3}, -7, 7)}, kBound);
+    expect_like_oracle(gather(GatherKind::Slices, axis), {nibbles_constant({11, 7, 64}), ints({2, 3}, -7, 7)}, kBound);
+  }
+  expect_like_oracle(gather(GatherKind::Slices, 0), {bytes_constant({300, 48}), ints({3, 77}, 0, 300)}, kBound);
+  expect_like_oracle(gather(GatherKind::Slices, 1), {nibbles_constant({3, 64}), ints({9}, 0, 64)}, kBound);  // halves
+}
+
 TEST(Gather, TakesSlicesAlongAnyAxis) {
   for (const int axis : {0, 1, 2, 3}) {
     SCOPED_TRACE(axis);

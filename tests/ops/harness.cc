@@ -199,8 +199,8 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
       tensors.push_back(graph.add_constant(name, operands[i].shape, std::move(values)).index);
     } else {
       tensors.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
-      if (operands[i].dtype == fbs::DType::Int8) quantize_to_int8(graph, tensors.back());
-      if (operands[i].dtype == fbs::DType::Int4) quantize_to_int4(graph, tensors.back());
+      if (operands[i].dtype == fbs::DType::Int8) quantize_to_int8(graph, graph.at(tensors.back()));
+      if (operands[i].dtype == fbs::DType::Int4) quantize_to_int4(graph, graph.at(tensors.back()));
       if (graph.type(tensors.back()).quantized) data[i].array = reference::constant(graph, tensors.back());
     }
   }

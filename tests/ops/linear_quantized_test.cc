@@ -83,11 +83,8 @@ double distance_to_exact(int block, float odd) {
   uint32_t bits;
   std::memcpy(&bits, &odd, sizeof bits);
   scales[static_cast<size_t>(2 * kInputs / block + 1)] = static_cast<uint16_t>(bits >> 16);
-  const Tensor scale = graph.add_constant("scale", fbs::DType::BFloat16, {kOutputs, kInputs / block}, hold(scales));
-  graph.store_constant(
-      weight.index,
-      {.dtype = fbs::DType::Int4, .quantized = true, .scale = static_cast<uint32_t>(scale.index), .block = block},
-      hold(nibbles));
+  graph.store_integers(graph.at(weight.index).buffer, {.dtype = fbs::DType::Int4, .block = block}, hold(nibbles),
+                       hold(scales));
   const Tensor y = graph.add_op("y", fbs::LinearT(), {x, weight});
   graph.add_output("y", y, fbs::Layout::Same);
 

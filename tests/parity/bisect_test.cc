@@ -9,7 +9,9 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "cli/sdk.h"
 #include "converter/checkpoint/safetensors.h"
@@ -38,15 +40,20 @@ struct Place {
 // MobileNetV2 and its fixture; the graph is made wrong in one place.
 class Bisect : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { set_up("timm_mobilenetv2_100", "timm/mobilenetv2_100"); }
+
+  void set_up(const char* fixture, const char* model) {
     if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
-    const fs::path folder = shared_dir() / "fixtures" / "timm_mobilenetv2_100";
+    const fs::path folder = shared_dir() / "fixtures" / fixture;
     fixture_ = parity::read_fixture(folder);
     options_.checkpoint = folder_.path() / "right.safetensors";
-    options_.model = "timm/mobilenetv2_100";
+    options_.model = model;
     parity::make_checkpoint(folder / "manifest.json", options_.checkpoint);
+    if (fs::exists(folder / "config.json")) fs::copy(folder / "config.json", config());
     right_ = open_checkpoint(options_.checkpoint);
   }
+
+  fs::path config() const { return folder_.path() / "config.json"; }
 
   // ---- a wrong graph: of the right checkpoint, or of one with a tensor changed, which the blob does not admit
   void from_right(bool keep_taps) {
@@ -304,6 +311,54 @@ TEST_F(Bisect, GraphIsToldFromConversion) {
   options_.checkpoint = folder_.path() / "wrong.safetensors";
   graph_ = convert_to_graph(options_);
   expect(find(), Fault::Graph, "blocks.2.0.conv_dw", "turned by 180");
+}
+
+// A language model, which takes token ids and appends to states.
+class BisectText : public Bisect {
+ protected:
+  void SetUp() override { set_up("hf_llama_tiny", "transformers/llama"); }
+};
+
+TEST_F(BisectText, NothingInARightBlob) {
+  from_right(false);
+  EXPECT_EQ(find().fault, Fault::None);
+}
+TEST_F(BisectText, WeightIsScaled) {
+  from_right(false);
+  reweigh(op("model.layers.1.mlp.down_proj", fbs::OpParams::Linear),
+          [](const auto& w, Place p, Place) { return w(p) * 1.02; });
+  expect_conversion("model.layers.1.mlp.down_proj", "every value is 1.02 times");
+}
+TEST_F(BisectText, CausalMaskDropped) {
+  from_right(true);
+  for (const auto& op : graph_->table.operators)
+    if (op->params.AsAttention() != nullptr) op->params.AsAttention()->causal = false;
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::Conversion);
+  EXPECT_EQ(finding.op, "attention");
+  EXPECT_NE(finding.cause.find("causal mask is dropped"), std::string::npos) << finding.cause;
+}
+// The blob's configuration had another theta than the checkpoint's has now: the tables differ.
+TEST_F(BisectText, TableOfAnotherTheta) {
+  std::ifstream file(config());
+  nlohmann::json json = nlohmann::json::parse(file);
+  json["rope_parameters"]["rope_theta"] = 500000.0;
+  const fs::path other = folder_.path() / "other";
+  fs::create_directory(other);
+  std::ofstream(other / "config.json") << json;
+  fs::copy(options_.checkpoint, other / "right.safetensors");
+  ConvertOptions wrong = options_;
+  wrong.checkpoint = other / "right.safetensors";
+  graph_ = convert_to_graph(wrong);
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::Conversion);
+  EXPECT_EQ(finding.op, "gather");
+  EXPECT_EQ(finding.name, "rope.cos");
+
+  options_ = wrong;  // a wrong configuration in both
+  const Finding both = find();
+  EXPECT_EQ(both.fault, Fault::Graph);
+  EXPECT_EQ(both.first, "tap/model.layers.0.self_attn.o_proj") << "the first tap behind the attention";
 }
 
 TEST_F(Bisect, RefusesAnotherCheckpoint) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/parity/certify.h"
 #include "cli/parity/judge.h"
 #include "converter/checkpoint/safetensors.h"
 #include "models/families.h"
@@ -48,17 +49,23 @@ class RoundedBlob : public ::testing::TestWithParam<Rounded> {
     fs::rename(folder_.path() / "wrong.safetensors", checkpoint_);
   }
 
-  Comparison judged(ferry_session_options session) const {
+  fs::path converted(const Certify& certify = nullptr) const {
     ConvertOptions options;
     options.checkpoint = checkpoint_;
     options.model = GetParam().model;
     options.weights = GetParam().weights;
     options.output = folder_.path() / "m.ferry";
+    options.certify = certify;
     convert(families(), options);
     EXPECT_TRUE(has_rounded_constants(options.output));
+    return options.output;
+  }
+
+  Comparison judged(ferry_session_options session) const {
+    const fs::path blob = converted();
     const Fixture fixture = read_fixture(fixture_folder());
-    const Network network(options.output, fixture, session);
-    return judge(options.output, fixture, network.tensors(), session);
+    const Network network(blob, fixture, session);
+    return judge(blob, fixture, network.tensors(), session);
   }
 
   const ScratchFolder folder_;
@@ -84,6 +91,29 @@ TEST_P(RoundedText, OfAnotherCheckpointIsNot) {
   EXPECT_EQ(first->module, "model.layers.2.mlp.down_proj");
   for (const Row& row : comparison.rows)
     EXPECT_EQ(row.in_bounds, row.depth < first->depth) << row.name << " " << row.problem;
+}
+
+TEST_P(RoundedText, CertifiesItself) {
+  const Fixture fixture = read_fixture(fixture_folder());
+  std::unique_ptr<fbs::CertificateT> certificate;
+  const Certify certify = [&](const fs::path& blob) {
+    certificate = certificate_of(blob, fixture);
+    return std::make_unique<fbs::CertificateT>(*certificate);
+  };
+  const cli::ModelHandle right = cli::open_model(converted(certify));
+  ferry_verification verification = {sizeof(verification)};
+  cli::check(ferry_model_verify(right.get(), nullptr, &verification));
+  EXPECT_TRUE(verification.passed) << verification.stage << " " << verification.error;
+  EXPECT_EQ(verification.stage_count, fixture.entries.size());
+  for (const auto& stage : certificate->stages) EXPECT_LT(stage->bound, 1.0f) << stage->name;
+
+  negate("model.layers.2.mlp.down_proj.weight");
+  converted([&](const fs::path&) { return std::make_unique<fbs::CertificateT>(*certificate); });
+  const cli::ModelHandle wrong = cli::open_model(folder_.path() / "m.ferry");
+  cli::check(ferry_model_verify(wrong.get(), nullptr, &verification));
+  EXPECT_FALSE(verification.passed);
+  EXPECT_STREQ(verification.stage, "model.layers.2.mlp.down_proj");
+  EXPECT_THROW(converted(certify), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(, RoundedText,

@@ -58,8 +58,8 @@ class Packings {
   const Graph& graph() const { return *graph_; }
 
   // Of linears and of the pointwise convolution, for which there are kernels.
-  void quantize(void (*to_integers)(Graph&, int)) {
-    for (const int weight : rows_) to_integers(*graph_, weight);
+  void quantize(void (*to_integers)(Graph&, const fbs::TensorT&)) {
+    for (const int weight : rows_) to_integers(*graph_, graph_->at(weight));
   }
 
  private:

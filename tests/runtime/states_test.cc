@@ -2,10 +2,14 @@
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "converter/reference/interpreter.h"
 #include "tests/runtime/networks.h"
@@ -154,6 +158,43 @@ TEST_F(States, ARunThatFailsAppendsNothing) {
   EXPECT_EQ(ferry_states_length(states.get()), 3);
   EXPECT_OK(run(one.get(), tokens(6), 3, 6, &more));
   EXPECT_EQ(more, std::vector<float>(all.begin() + 3 * kWords, all.end()));
+}
+
+// What is cancelled between an operator that appends and the last one has written to the states already.
+TEST_F(States, ARunThatIsCancelledAppendsNothing) {
+  const std::vector<int32_t> ids = tokens(14);
+  const std::vector<float> all = in_pieces(session().get(), 14, 7);
+  ferry_session_options options = default_options();
+  options.profile = true;
+  const SessionPtr one = make_session(model_, options);
+  const StatesPtr states = states_of(one.get());
+  const size_t operators = ferry_session_profile_count(one.get());
+  const auto ran = [&](size_t op) {
+    ferry_profile_entry entry;
+    EXPECT_OK(ferry_session_profile(one.get(), op, &entry));
+    return entry.microseconds > 0;
+  };
+  const auto is_append = [](const auto& op) { return op->params.AsAppend() != nullptr; };
+  const auto& listed = graph_->table.operators;
+  const auto append = static_cast<size_t>(std::ranges::find_if(listed, is_append) - listed.begin());
+
+  std::atomic<bool> done = false;
+  std::thread canceller([&] {
+    for (; !done; std::this_thread::sleep_for(std::chrono::microseconds(1))) ferry_session_cancel(one.get());
+  });
+  std::vector<float> out;
+  for (bool halfway = false; !halfway && !HasFailure();) {
+    EXPECT_OK(ferry_states_reset(states.get()));
+    out.clear();
+    while (run(one.get(), ids, 0, 7, &out) == FERRY_CANCELLED) EXPECT_EQ(ferry_states_length(states.get()), 0);
+    if (run(one.get(), ids, 7, 14, &out) == FERRY_OK) continue;
+    EXPECT_EQ(ferry_states_length(states.get()), 7);
+    halfway = ran(append) && !ran(operators - 1);
+  }
+  done = true;
+  canceller.join();
+  EXPECT_OK(run(one.get(), ids, 7, 14, &out));
+  EXPECT_EQ(out, all);
 }
 
 TEST_F(States, TakeMemoryAsTheyGrow) {

@@ -7,6 +7,7 @@
 
 #include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
+#include "converter/quantize/quantize.h"
 #include "sdk/model/model.h"
 
 namespace ferry::testing {
@@ -311,12 +312,28 @@ std::unique_ptr<Graph> small_transformer() {
   return graph;
 }
 
+std::unique_ptr<Graph> small_integers() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.table.name = "small_integers";
+  const Tensor ids = g.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
+  const Tensor words = constant(g, "words", {11, 32}), up = constant(g, "up", {64, 32}),
+               down = constant(g, "down", {32, 64});
+  Tensor x = g.add_op("words", fbs::GatherT(), {words, ids});
+  fbs::LinearT relu;
+  relu.output_min = 0;
+  x = g.add_op("up", relu, {x, up, constant(g, "up.bias", {64})});
+  x = g.add_op("down", fbs::LinearT(), {x, down});
+  g.add_output("logits", g.add_op("head", fbs::LinearT(), {x, words}), fbs::Layout::Same);
+  quantize_to_int4(g, g.at(up.index));
+  for (const Tensor& weight : {words, down}) quantize_to_int8(g, g.at(weight.index));
+  return graph;
+}
+
 std::vector<Named> small_blobs() {
-  return {{"small_classifier", pack(*small_classifier())},
-          {"small_upscaler", pack(*small_upscaler())},
-          {"small_mixture", pack(*small_mixture())},
-          {"small_decoder", pack(*small_decoder())},
-          {"small_transformer", pack(*small_transformer())}};
+  return {{"small_classifier", pack(*small_classifier())},   {"small_upscaler", pack(*small_upscaler())},
+          {"small_mixture", pack(*small_mixture())},         {"small_decoder", pack(*small_decoder())},
+          {"small_transformer", pack(*small_transformer())}, {"small_integers", pack(*small_integers())}};
 }
 
 Parts::Parts(std::span<const std::byte> blob) {

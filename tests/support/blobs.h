@@ -48,11 +48,14 @@ std::unique_ptr<Graph> small_decoder();
 // tokens; and in the graph "states" of the same blob the last layer's output [1,L,16] instead.
 std::unique_ptr<Graph> small_transformer();
 
+// ids [1,3] -> logits [1,3,11]: an embedding of Int8 that is tied to the head, a linear of Int4 and one of Int8.
+std::unique_ptr<Graph> small_integers();
+
 struct Named {
   const char* name;
   std::vector<std::byte> blob;
 };
-// The five, packed.
+// The six, packed.
 std::vector<Named> small_blobs();
 
 // A blob of this flatbuffer and these segments, whatever they say.

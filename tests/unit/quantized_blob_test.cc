@@ -37,6 +37,12 @@ std::unique_ptr<Graph> three_layers() {
   return graph;
 }
 
+fbs::ReduceT mean() {
+  fbs::ReduceT mean;
+  mean.axes = {0};
+  return mean;
+}
+
 int index(const fbs::GraphT& graph, const std::string& name) {
   for (size_t i = 0; i < graph.tensors.size(); ++i)
     if (graph.tensors[i]->name == name) return static_cast<int>(i);
@@ -94,20 +100,67 @@ TEST(QuantizeWeights, LeavesWhatIsSmallOrSharedAlone) {
   const Tensor narrow = graph.add_op("narrow", fbs::LinearT(), {x, small});
   const Tensor wide = graph.add_op("wide", fbs::LinearT(), {x, shared});
   graph.add_output("narrow", narrow, fbs::Layout::Same);
-  graph.add_output("sum",
-                   graph.add_op("sum", fbs::BinaryT(),
-                                {graph.add_op("mean",
-                                              [] {
-                                                fbs::ReduceT mean;
-                                                mean.axes = {0};
-                                                return mean;
-                                              }(),
-                                              {wide}),
-                                 shared}),
+  graph.add_output("sum", graph.add_op("sum", fbs::BinaryT(), {graph.add_op("mean", mean(), {wide}), shared}),
                    fbs::Layout::Same);
   quantize_weights(graph, WeightBits::Four);
   EXPECT_FALSE(graph.type(small.index).quantized);
   EXPECT_FALSE(graph.type(shared.index).quantized);
+}
+
+// An embedding that is tied to the head is in the blob once, as integers.
+TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
+  for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {
+    Graph graph;
+    const Tensor ids = graph.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
+    const Tensor tied = graph.add_constant("tied", {64, 64}, weights(1, 64 * 64));
+    const Tensor table = graph.add_constant("table", {64, 64}, weights(2, 64 * 64));
+    const Tensor x = graph.add_op(
+        "sum", fbs::BinaryT(),
+        {graph.add_op("words", fbs::GatherT(), {tied, ids}), graph.add_op("places", fbs::GatherT(), {table, ids})});
+    graph.add_output("y", graph.add_op("head", fbs::LinearT(), {x, tied}), fbs::Layout::Same);
+    quantize_weights(graph, bits);
+    EXPECT_EQ(graph.type(tied.index).dtype, fbs::DType::Int8);
+    EXPECT_FALSE(graph.type(table.index).quantized) << "nothing multiplies with it";
+    EXPECT_TRUE(open_bytes(pack(graph, {.half_tables = true})).ok());
+  }
+}
+
+// A weight that two graphs multiply with is one, and the second graph's own weights are integers, too.
+TEST(QuantizeWeights, ReachesAllGraphs) {
+  const Constant shared = hold(weights(1, 64 * 64)), last = hold(weights(2, 64 * 64)),
+                 mixed = hold(weights(3, 64 * 64));
+  const auto make = [&](Graph& graph, const char* name, const Constant& head) {
+    graph.table.name = name;
+    const auto constant = [&](const char* weight, const Constant& data) {
+      return graph.add_constant(weight, fbs::DType::Float64, {64, 64}, data);
+    };
+    Tensor x = graph.add_input("x", {2, 64}, fbs::Layout::Same);
+    x = graph.add_op("shared", fbs::LinearT(), {x, constant("shared", shared)});
+    const Tensor m = constant("mixed", mixed);
+    x = name == std::string("first") ? graph.add_op("mixed", fbs::LinearT(), {x, m})
+                                     : graph.add_op("table", fbs::BinaryT(), {m, graph.add_op("row", mean(), {x})});
+    graph.add_output("y", graph.add_op("head", fbs::LinearT(), {x, constant("head", head)}), fbs::Layout::Same);
+  };
+  Graph graph, second;
+  make(graph, "first", last);
+  make(second, "second", hold(weights(4, 64 * 64)));
+  graph.add_graph(std::move(second));
+  quantize_weights(graph, WeightBits::Four);
+  const fbs::GraphT& other = *graph.table.graphs[0];
+  for (const fbs::GraphT* table : tables_of(std::as_const(graph.table))) {
+    const auto at = [&](const char* name) -> const fbs::TensorT& {
+      return *table->tensors[static_cast<size_t>(index(*table, name))];
+    };
+    EXPECT_EQ(at("shared").dtype, fbs::DType::Int4);
+    EXPECT_EQ(at("head").dtype, fbs::DType::Int8);
+    EXPECT_EQ(at("mixed").dtype, fbs::DType::Float64) << "the second graph adds it";
+    for (const char* name : {"shared", "head"})
+      EXPECT_EQ(at(name).quantization->scale, static_cast<uint32_t>(index(*table, std::string(name) + ".scale")));
+  }
+  for (const char* name : {"shared", "shared.scale"})
+    EXPECT_EQ(graph.table.tensors[static_cast<size_t>(index(graph.table, name))]->buffer,
+              other.tensors[static_cast<size_t>(index(other, name))]->buffer);
+  EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
 
 TEST(QuantizeWeights, RefusesWhatIsNotANumber) {
@@ -116,7 +169,7 @@ TEST(QuantizeWeights, RefusesWhatIsNotANumber) {
   values[70] = std::nan("");
   const Tensor weight = graph.add_constant("w", {64, 64}, std::move(values));
   try {
-    quantize_to_int8(graph, weight.index);
+    quantize_to_int8(graph, graph.at(weight.index));
     FAIL() << "not refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "constant 'w': element 70 is nan, which no integer stands for");
