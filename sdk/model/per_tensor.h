@@ -9,8 +9,8 @@
 
 namespace ferry {
 
-// A value for each tensor of a graph, by the tensor's index in Graph.tensors: an int where it stands for one, and counts
-// up to size() in loops over all.
+// A value for each tensor of a graph, by the tensor's index in Graph.tensors: an int where it stands for one, and
+// counts up to size() in loops over all.
 template <typename T>
 class PerTensor : private std::vector<T> {
   using Base = std::vector<T>;

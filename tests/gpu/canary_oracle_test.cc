@@ -1,5 +1,5 @@
-// What canaries take for right (sdk/gpu/canary_reference.h) is what the converter's oracle computes: two programs, which
-// no code is shared between.
+// What canaries take for right (sdk/gpu/canary_reference.h) is what the converter's oracle computes: two programs,
+// which no code is shared between.
 #include <gtest/gtest.h>
 
 #include <cmath>
