@@ -105,7 +105,9 @@ TEST_P(RoundedText, CertifiesItself) {
   cli::check(ferry_model_verify(right.get(), nullptr, &verification));
   EXPECT_TRUE(verification.passed) << verification.stage << " " << verification.error;
   EXPECT_EQ(verification.stage_count, fixture.entries.size());
-  for (const auto& stage : certificate->stages) EXPECT_LT(stage->bound, 1.0f) << stage->name;
+  // Four bits of random weights leave the last layers' values nothing to be held to.
+  const bool four = std::string(GetParam().weights) == "i4";
+  for (const auto& stage : certificate->stages) EXPECT_LT(stage->bound, four ? 2.0f : 0.5f) << stage->name;
 
   negate("model.layers.2.mlp.down_proj.weight");
   converted([&](const fs::path&) { return std::make_unique<fbs::CertificateT>(*certificate); });
