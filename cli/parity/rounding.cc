@@ -122,7 +122,7 @@ void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture
     if (!row.problem.empty()) continue;
     const Sums& of = sums.at(computed.contains(row.name) ? row.name : row.module);
     row.reference_error = row.squared_error;
-    row.rounding_cost = of.squared_errors == 0 ? 0 : of.squared_errors / of.squares;
+    row.rounding_cost = of.squares == 0 ? 0 : of.squared_errors / of.squares;
     row.rounding_reach = of.largest_error;
     const double bound = std::max(rounding_factor(row.compared) * row.rounding_cost, kOperatorBound);
     if (row.reference_error <= bound) continue;

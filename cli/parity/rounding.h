@@ -21,10 +21,10 @@ double rounding_factor(size_t values);  // kRoundingFactor * (1 + 8 / values)
 bool has_rounded_constants(const std::filesystem::path& blob);
 
 // Refuses the rows of `comparison` whose squared_error, against the reference, is more than rounding_factor() times
-// what rounding costs there (but 1e-9 is always allowed). The cost is measured: the blob
-// runs again on the CPU in Float32 with each rounded constant moved by noise as large as its rounding was, uniform in
-// half a step up or down, and `computed` is compared with that. So a blob of another checkpoint's weights is out of
-// bounds though each operator of it computes what it should. Throws Error where the blob cannot be read or run.
+// what rounding costs there (but 1e-9 is always allowed). The cost is measured: the blob runs again on the CPU in
+// Float32 with each rounded constant moved by noise as large as its rounding was, uniform in half a step up or down,
+// and `computed` is compared with that. So a blob of another checkpoint's weights is out of bounds though each operator
+// of it computes what it should. Throws Error where the blob cannot be read or run.
 void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
                        Comparison* comparison);
 
