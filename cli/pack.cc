@@ -185,8 +185,7 @@ void add_pack(CLI::App& ferry, int* exit_code) {
       .type_name("TARGETS");
   app.add_option("--tool", o->tool, "The ferry that runs emulated (default: ferry-arm64 beside this one)")
       .type_name("FILE");
-  app.add_option("--emulator", o->emulator,
-                 "Default: ferry-qemu-aarch64 beside this one, which has qemu-aarch64-static show programs the CPU")
+  app.add_option("--emulator", o->emulator, "Default: ferry-qemu-aarch64 beside this one (qemu that shows the CPU)")
       .type_name("PROGRAM");
   app.add_option("--root", o->root, "Where its libraries are (default: /usr/aarch64-linux-gnu)").type_name("FOLDER");
   app.callback([o, exit_code] { *exit_code = pack(*o); });
