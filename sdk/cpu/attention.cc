@@ -205,7 +205,8 @@ class Attention : public Op {
         causal_(params.causal()),
         window_(static_cast<size_t>(params.window())) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool,
+                               size_t* workspace) override {
     const Shape &q = inputs[0], &v = inputs[2];
     samples_ = static_cast<size_t>(q[0]);
     queries_ = static_cast<size_t>(q[1]);
@@ -226,7 +227,7 @@ class Attention : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
     for (size_t i = 3; i < inputs.size(); ++i) biases_[i - 3].data = floats(inputs[i]);
     output_ = floats(output);

@@ -67,7 +67,7 @@ class Binary : public Op {
  public:
   explicit Binary(const fbs::Binary& params) : params_(params) {}
 
-  Status create(const Model& model, const fbs::Operator& op) {
+  [[gnu::cold]] Status create(const Model& model, const fbs::Operator& op) {
     plain_ = plain_binary(params_.kind(), model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32);
     for (unsigned i = 0; i < 2; ++i) {
       const int tensor = op.inputs()->Get(i);
@@ -77,7 +77,8 @@ class Binary : public Op {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t,
+                               size_t* workspace) override {
     *workspace = 0;
     // Neighbouring dimensions that repeat alike are one. Innermost first; where both sizes are 1 there is nothing.
     struct Dimension {
@@ -119,7 +120,7 @@ class Binary : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
     a_ = constants_[0].data ? constants_[0].data : floats(inputs[0]);
     b_ = constants_[1].data ? constants_[1].data : floats(inputs[1]);
     output_ = floats(output);

@@ -81,7 +81,7 @@ class LayerNorm : public Op {
  public:
   explicit LayerNorm(const fbs::LayerNorm& params) : epsilon_(params.epsilon()), centered_(params.centered()) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     channels_ = static_cast<size_t>(x[x.rank - 1]);
@@ -89,7 +89,7 @@ class LayerNorm : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
     for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
     output_ = floats(output);
     return {};

@@ -1,4 +1,5 @@
-// One function a file, create_conv2d() and so on: makes the Op for its table of the schema.
+// One function a file, create_conv2d() and so on: makes the Op for its table of the schema. Compiled for size, in files
+// of hot kernels, too.
 #pragma once
 
 #include "sdk/cpu/op.h"
@@ -7,8 +8,9 @@
 
 namespace ferry::cpu {
 
-#define FERRY_LOWERING(Type, name, ...) \
-  Status create_##name(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+#define FERRY_LOWERING(Type, name, ...)                                                                   \
+  [[gnu::cold]] Status create_##name(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, \
+                                     std::unique_ptr<Op>* out);
 FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
 

@@ -1,7 +1,5 @@
 #include <xnnpack.h>
 
-#include <iterator>
-
 #include "sdk/cpu/linear_quantized.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/operators/type_rules.h"
@@ -9,21 +7,16 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr TypeSet kAllOthers = ~0u;
-
-// An operator whose weight, or else first input, is of one of the types, and its lowering.
+// A lowering of its own for a weight of these types.
 struct Entry {
   fbs::OpParams op;
-  TypeSet types;
+  TypeSet weights;
   Status (*create)(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 };
 
-// The first that fits holds.
-constexpr Entry kEntries[] = {{fbs::OpParams::Conv2d, kQuantized, create_linear_quantized},
-                              {fbs::OpParams::Linear, kQuantized, create_linear_quantized},
-#define FERRY_ENTRY(Type, name, ...) {fbs::OpParams::Type, kAllOthers, create_##name},
-                              FERRY_OPERATORS(FERRY_ENTRY)
-#undef FERRY_ENTRY
+constexpr Entry kEntries[] = {
+    {fbs::OpParams::Conv2d, kQuantized, create_linear_quantized},
+    {fbs::OpParams::Linear, kQuantized, create_linear_quantized},
 };
 
 }  // namespace
@@ -31,9 +24,16 @@ constexpr Entry kEntries[] = {{fbs::OpParams::Conv2d, kQuantized, create_linear_
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
   const fbs::OpParams type = op.params_type();
-  const TypeSet set = set_of(type_of(model.tensor(op.inputs()->Get(has_weight(type) ? 1 : 0))));
   for (const Entry& entry : kEntries)
-    if (entry.op == type && (entry.types & set) != 0) return entry.create(cpu, model, op, out);
+    if (entry.op == type && (entry.weights & set_of(type_of(model.tensor(op.inputs()->Get(1))))) != 0)
+      return entry.create(cpu, model, op, out);
+  switch (type) {
+#define FERRY_LOWERING(Type, name, ...) \
+  case fbs::OpParams::Type: return create_##name(cpu, model, op, out);
+    FERRY_OPERATORS(FERRY_LOWERING)
+#undef FERRY_LOWERING
+    case fbs::OpParams::NONE: break;
+  }
   return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(type));
 }
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -10,10 +11,10 @@
 namespace ferry::cpu {
 namespace {
 
-template <typename T>
+// Elements of four bytes, whatever they are: all that activations have.
 class Pad : public Op {
  public:
-  Pad(const fbs::Pad& params, T value) : params_(params), value_(value) {}
+  Pad(const fbs::Pad& params, uint32_t value) : params_(params), value_(value) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -37,8 +38,8 @@ class Pad : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const T*>(inputs[0]);
-    output_ = static_cast<T*>(output);
+    input_ = static_cast<const uint32_t*>(inputs[0]);
+    output_ = static_cast<uint32_t*>(output);
     return {};
   }
 
@@ -57,7 +58,7 @@ class Pad : public Op {
 
   void row(size_t index) const {
     const Dimension& inner = dims_[0];
-    T* to = output_ + index * inner.padded();
+    uint32_t* to = output_ + index * inner.padded();
     size_t source = 0, stride = 1;
     for (size_t i = 1; i < rank_; ++i) {
       const size_t at = index % dims_[i].padded();
@@ -70,28 +71,26 @@ class Pad : public Op {
       stride *= dims_[i].size;
     }
     to = std::fill_n(to, inner.before, value_);
-    std::memcpy(to, input_ + source * inner.size, inner.size * sizeof(T));
+    std::memcpy(to, input_ + source * inner.size, inner.size * sizeof *to);
     std::fill_n(to + inner.size, inner.after, value_);
   }
 
   const fbs::Pad& params_;
-  const T value_;
+  const uint32_t value_;
   std::array<Dimension, FERRY_MAX_RANK> dims_{};  // innermost first
   size_t rank_ = 0;
   size_t rows_ = 0;
-  const T* input_ = nullptr;
-  T* output_ = nullptr;
+  const uint32_t* input_ = nullptr;
+  uint32_t* output_ = nullptr;
 };
 
 }  // namespace
 
 Status create_pad(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Pad& p = *op.params_as_Pad();
-  if (model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32) {
-    *out = std::make_unique<Pad<int32_t>>(p, static_cast<int32_t>(p.value()));
-  } else {
-    *out = std::make_unique<Pad<float>>(p, p.value());
-  }
+  const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
+  *out = std::make_unique<Pad>(
+      p, integer ? static_cast<uint32_t>(static_cast<int32_t>(p.value())) : std::bit_cast<uint32_t>(p.value()));
   return {};
 }
 

@@ -75,7 +75,8 @@ class Pool2d : public Op {
  public:
   explicit Pool2d(const fbs::Pool2d& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+                               size_t* workspace) override {
     const Shape& x = inputs[0];
     const fbs::Pool2d& p = params_;
     rows_ = ranges({x[1], output[1], p.kernel_h(), p.stride_h(), p.pad_top(), p.pad_bottom()}, p.count_include_pad());
@@ -93,7 +94,7 @@ class Pool2d : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
     lines_ = floats(workspace);

@@ -95,7 +95,7 @@ class Reduce : public Op {
         folding_(folding(params.kind(), integer)),
         sums_(folding_.rows == add_rows) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     std::array<bool, FERRY_MAX_RANK> reduced{};
@@ -136,7 +136,7 @@ class Reduce : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
     return {};

@@ -133,7 +133,8 @@ class Resize2d : public Op {
  public:
   explicit Resize2d(const fbs::Resize2d& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+                               size_t* workspace) override {
     const Shape& x = inputs[0];
     rows_ = all_taps(params_, x[1], output[1]);
     columns_ = all_taps(params_, x[2], output[2]);
@@ -148,7 +149,7 @@ class Resize2d : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
     lines_ = floats(workspace);

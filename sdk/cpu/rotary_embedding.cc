@@ -28,7 +28,7 @@ class RotaryEmbedding : public Op {
  public:
   explicit RotaryEmbedding(const fbs::RotaryEmbedding& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     tokens_ = static_cast<size_t>(x[1]);
@@ -37,7 +37,7 @@ class RotaryEmbedding : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
     for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
     output_ = floats(output);
     return {};

@@ -233,7 +233,7 @@ class Unary : public XnnOp {
  public:
   Unary() : XnnOp(fbs::OpParams::Unary) {}
 
-  Status create(xnn_unary_operator kind) {
+  [[gnu::cold]] Status create(xnn_unary_operator kind) {
     xnn_operator_t created = nullptr;
     const xnn_status status =
         xnn_create_unary_elementwise_nc(kind, xnn_datatype_fp32, xnn_datatype_fp32, /*params=*/nullptr,
@@ -241,12 +241,13 @@ class Unary : public XnnOp {
     return own(status, created);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool,
+                               size_t* workspace) override {
     *workspace = 0;
     return check(xnn_reshape_unary_elementwise_nc(xnn_.get(), elements(inputs[0]), 1, 1, 1, pool), "reshaping");
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
     return check(xnn_setup_unary_elementwise_nc(xnn_.get(), inputs[0], output), "setting up");
   }
 };

@@ -17,14 +17,15 @@ struct Elementwise {
 };
 
 // Our own kernel; none where the function is left to XNNPACK. `integer`: of 32-bit integers.
-Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer = false);
+[[gnu::cold]] Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer = false);
 
 // An op that applies a function, which is there, to every number of its input.
 class ElementwiseOp : public Op {
  public:
   explicit ElementwiseOp(const Elementwise& function) : function_(function) {}
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override;
-  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+                               size_t* workspace) override;
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
   Status run(pthreadpool_t pool) override;
 
  private:

@@ -177,7 +177,7 @@ Status pack_bias(WeightSource& source, size_t outputs, PackedBytes* out) {
 // A matrix product for each of `points`: [tiles,points*inputs] to [tiles,points*outputs].
 class Products : public Op {
  public:
-  Status create(const Gemm& gemm, WeightSource& source) {
+  [[gnu::cold]] Status create(const Gemm& gemm, WeightSource& source) {
     const PackingId id = PackingId("xnnpack convolution2d f32", kXnnLayouts).add(gemm.groups);
     const XnnPacking packing{.source = source, .id = id};
     const auto create = [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
@@ -189,14 +189,15 @@ class Products : public Op {
     return create_packed(packing, kType, create, &xnn_);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool,
+                               size_t* workspace) override {
     size_t alignment = 0, rows = 0, columns = 0;
     return check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, static_cast<size_t>(inputs[0][0]), workspace,
                                                     &alignment, &rows, &columns, pool),
                  kType, "reshaping");
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
     return check(xnn_setup_convolution2d_nhwc_f32(xnn_.get(), /*workspace=*/nullptr, floats(inputs[0]), floats(output)),
                  kType, "setting up");
   }
@@ -212,7 +213,7 @@ class Winograd : public Op {
  public:
   explicit Winograd(const fbs::Conv2d& params) : params_(params) {}
 
-  Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op) {
+  [[gnu::cold]] Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op) {
     const Shape w = model.shape(op.inputs()->Get(1));
     outputs_ = static_cast<size_t>(w[0]);
     inputs_ = static_cast<size_t>(w[3]);
@@ -230,7 +231,8 @@ class Winograd : public Op {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+                               size_t* workspace) override {
     height_ = inputs[0][1];
     width_ = inputs[0][2];
     out_height_ = output[1];
@@ -252,7 +254,7 @@ class Winograd : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
     transformed_ = floats(workspace);
@@ -327,7 +329,8 @@ class Winograd : public Op {
 };
 
 template <int M>
-Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+[[gnu::cold]] Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                            std::unique_ptr<Op>* out) {
   auto winograd = std::make_unique<Winograd<M>>(*op.params_as_Conv2d());
   FERRY_TRY(winograd->create(cpu, model, op));
   *out = std::move(winograd);

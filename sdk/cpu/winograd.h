@@ -13,7 +13,7 @@ namespace ferry::cpu {
 // The tile size m for which a convolution runs faster than plainly at its declared size, or 0.
 int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& output);
 
-Status create_winograd(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, int tile,
-                       std::unique_ptr<Op>* out);
+[[gnu::cold]] Status create_winograd(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, int tile,
+                                     std::unique_ptr<Op>* out);
 
 }  // namespace ferry::cpu
