@@ -68,13 +68,13 @@ void pack_there(const Options& o, const std::string& target, const fs::path& out
   setenv("QEMU_CPU", target.substr(kArm64.size()).c_str(), /*overwrite=*/1);
   setenv("QEMU_LD_PREFIX", o.root.c_str(), /*overwrite=*/1);
   const char* words[] = {emulator.c_str(), tool.c_str(), "pack", o.model.c_str(), "-o", output.c_str(), nullptr};
-  fs::remove(output);
-  posix_spawn_file_actions_t silent;  // this program names the files
-  posix_spawn_file_actions_init(&silent);
-  posix_spawn_file_actions_addopen(&silent, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (o.embed)  // else it tells the file, which in a folder has a name of its own
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int spawned = posix_spawnp(&child, words[0], &silent, nullptr, const_cast<char**>(words), environ);
-  posix_spawn_file_actions_destroy(&silent);
+  const int spawned = posix_spawnp(&child, words[0], &actions, nullptr, const_cast<char**>(words), environ);
+  posix_spawn_file_actions_destroy(&actions);
   int status = 0;
   const bool exited = spawned == 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
   constexpr int kNoProgram = 127;  // posix_spawnp()'s way to say so where the process was forked before
@@ -152,9 +152,8 @@ int pack(const Options& o) {
       files.back() = pack_here(o.model, files.back());
     else
       pack_there(o, target, files.back());
-    if (!o.embed)
-      std::printf("%s  %s\n", files.back().c_str(),
-                  fs::is_directory(files.back()) ? "" : bytes_text(fs::file_size(files.back())).c_str());
+    if (!o.embed && here)
+      std::printf("%s  %s\n", files.back().c_str(), bytes_text(fs::file_size(files.back())).c_str());
   }
   if (!o.embed) return kDone;
   embed(o.model, o.targets, files, o.output);

@@ -14,4 +14,10 @@ trap 'rm -rf "$folder"' EXIT
 cmp "$folder/there.packed" "$folder/for.packed"
 "$host" pack "$blob" --for "this,arm64-$cpu" --tool "$ferry" --embed -o "$folder/both.ferry"
 "$host" inspect "$folder/both.ferry" | grep -A1 '^packed  *for this,' | grep "for arm64-$cpu,"
-[ "$(ls "$folder" | wc -l)" = 3 ] || { echo "more than the files asked for:"; ls "$folder"; exit 1; }
+mkdir "$folder/cache"
+"$host" pack "$blob" --for "arm64-$cpu" --tool "$ferry" -o "$folder/cache" | grep "$folder/cache/"
+[ "$(ls "$folder/cache" | wc -l)" = 1 ]
+# What is there stays where nothing new comes to be.
+if "$host" pack "$blob" --for "arm64-$cpu" --tool /bin/false -o "$folder/for.packed"; then exit 1; fi
+cmp "$folder/there.packed" "$folder/for.packed"
+[ "$(ls "$folder" | wc -l)" = 4 ] || { echo "more than the files asked for:"; ls "$folder"; exit 1; }
