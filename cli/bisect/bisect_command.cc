@@ -67,9 +67,8 @@ int run(const Options& o) {
   if (session.precision == FERRY_PRECISION_FLOAT16) fail("--precision f16: the search is for float32");
   if (parity::has_rounded_constants(o.blob))
     fail(
-        "%s has rounded weights, and the search is for float32: `ferry parity` judges its operators, and a blob "
-        "without "
-        "--weights can be searched for what else is wrong",
+        "%s has rounded weights, and the search is for float32: `ferry parity` judges its operators, "
+        "and a blob without --weights can be searched for what else is wrong",
         o.blob.c_str());
   std::ifstream file(o.blob, std::ios::binary);
   if (!file) fail("%s: cannot be opened", o.blob.c_str());

@@ -40,6 +40,13 @@ std::vector<float> read(const ferry_tensor& tensor) {
 
 }  // namespace
 
+std::shared_ptr<Model> open_blob(const std::filesystem::path& blob) {
+  std::shared_ptr<Model> model;
+  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
+    fail("%s: %s", blob.c_str(), status.message().c_str());
+  return model;
+}
+
 Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options) {
   ferry_model* model = nullptr;
   check(ferry_model_open(blob.c_str(), &model), blob.string());

@@ -12,8 +12,12 @@
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
 #include "cli/sdk.h"
+#include "sdk/model/model.h"
 
 namespace ferry::parity {
+
+// The blob as the library sees it. Throws Error with the file's name where it cannot be opened.
+std::shared_ptr<Model> open_blob(const std::filesystem::path& blob);
 
 class Network {
  public:

@@ -20,13 +20,6 @@ namespace {
 
 using reference::Array;
 
-std::shared_ptr<Model> open(const std::filesystem::path& blob) {
-  std::shared_ptr<Model> model;
-  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
-    fail("%s: %s", blob.c_str(), status.message().c_str());
-  return model;
-}
-
 std::string probe_name(int tensor) { return "probe " + std::to_string(tensor); }
 
 // The same network, in which every value is a tap.
@@ -94,7 +87,7 @@ double squared_error(const Array& ours, const Array& right) {
 
 void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture, const ferry_session_options& session,
                        Comparison* comparison) {
-  const std::shared_ptr<Model> model = open(blob);
+  const std::shared_ptr<Model> model = open_blob(blob);
   Fixture probing = fixture;
   const Network network(tapped(*model, &probing), probing, session);
   const ComputedTensors computed = network.tensors();

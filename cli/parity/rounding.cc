@@ -79,11 +79,9 @@ std::vector<std::byte> moved(const Model& model, uint64_t seed) {
   return assemble(copy, data);
 }
 
-std::shared_ptr<Model> open(const std::filesystem::path& blob) {
-  std::shared_ptr<Model> model;
-  if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
-    fail("%s: %s", blob.c_str(), status.message().c_str());
-  return model;
+bool has_rounded_constants(const Model& model) {
+  const auto& tensors = *model.graph().tensors();
+  return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
 }
 
 struct Sums {
@@ -103,17 +101,13 @@ void add(const std::vector<float>& rounded, const std::vector<float>& exact, Sum
 
 double rounding_factor(size_t values) { return kRoundingFactor * (1 + 8 / static_cast<double>(values)); }
 
-bool has_rounded_constants(const std::filesystem::path& blob) {
-  const std::shared_ptr<Model> model = open(blob);
-  const auto& tensors = *model->graph().tensors();
-  return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
-}
+bool has_rounded_constants(const std::filesystem::path& blob) { return has_rounded_constants(*open_blob(blob)); }
 
 void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
                        Comparison* comparison) {
-  const std::shared_ptr<Model> model = open(blob);
+  const std::shared_ptr<Model> model = open_blob(blob);
   std::map<std::string, Sums> sums;
-  const uint64_t runs = has_rounded_constants(blob) ? kRuns : 1;  // without, half precision alone rounds
+  const uint64_t runs = has_rounded_constants(*model) ? kRuns : 1;  // without, half precision alone rounds
   for (uint64_t seed = 0; seed < runs; ++seed) {
     const Network network(moved(*model, seed), fixture, cli::session_options(0));
     for (const auto& [name, exact] : network.tensors()) add(computed.at(name).read(), exact.read(), &sums[name]);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/parity/network.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
@@ -21,9 +22,7 @@ namespace {
 class Slicer {
  public:
   Slicer(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed)
-      : computed_(computed) {
-    if (const Status status = Model::open(blob.c_str(), &model_); !status.ok())
-      fail("%s: %s", blob.c_str(), status.message().c_str());
+      : computed_(computed), model_(open_blob(blob)) {
     const fbs::Graph& graph = model_->graph();
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);

@@ -205,7 +205,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
 }  // namespace
 
 bool shrink(const Model& model, const std::vector<int>& operators, int size, Shapes* shapes) {
-  const auto at = [&](int tensor) -> Shape& { return (*shapes)[static_cast<size_t>(tensor)]; };
+  const auto at = [&](int tensor) -> Shape& { return (*shapes)[tensor]; };
   const fbs::Operator& root = operator_at(model, operators[0]);
   std::vector<Shape> inputs;
   for (int tensor : *root.inputs()) inputs.push_back(at(tensor));

@@ -6,6 +6,7 @@
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
 #include "converter/quantize/quantize.h"
+#include "converter/reference/reference.h"
 #include "tests/support/blobs.h"
 
 namespace ferry::testing {
@@ -14,6 +15,17 @@ inline std::vector<float> some(const Shape& shape, uint32_t seed) {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = 2 * noise(seed, static_cast<uint32_t>(i));
   return values;
+}
+
+// What the network is given.
+inline std::vector<reference::Array> inputs_of(const Graph& graph) {
+  std::vector<reference::Array> inputs;
+  for (const auto& port : graph.table.inputs) {
+    const Shape shape = graph.shape(static_cast<int>(port->tensor));
+    const std::vector<float> values = some(shape, 20 + port->tensor);
+    inputs.push_back({shape, {values.begin(), values.end()}});
+  }
+  return inputs;
 }
 
 inline Tensor input(Graph& graph, const char* name, const Shape& shape) {

@@ -26,13 +26,7 @@ gpu::Array plain(const reference::Array& array) { return {array.shape, {array.va
 void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
   Graph graph;
   graph.add_output("y", network(graph), fbs::Layout::Same);
-  std::vector<reference::Array> inputs;
-  for (const auto& port : graph.table.inputs) {
-    const Shape shape = graph.shape(static_cast<int>(port->tensor));
-    const std::vector<float> values = some(shape, 20 + port->tensor);
-    inputs.push_back({shape, {values.begin(), values.end()}});
-  }
-  const std::map<int, reference::Array> values = reference::interpret(graph, inputs);
+  const std::map<int, reference::Array> values = reference::interpret(graph, inputs_of(graph));
   for (const auto& op : graph.table.operators) {
     std::vector<gpu::Array> operands;
     for (const int input : op->inputs) operands.push_back(plain(values.at(input)));

@@ -369,13 +369,7 @@ std::vector<float> Case::compute(const SessionOptions& options, EngineReport* re
 }
 
 std::vector<float> Case::interpret() const {
-  std::vector<reference::Array> inputs;
-  for (const auto& port : graph_.table.inputs) {
-    const Shape shape = graph_.shape(static_cast<int>(port->tensor));
-    const std::vector<float> values = some(shape, 20 + port->tensor);
-    inputs.push_back({shape, {values.begin(), values.end()}});
-  }
-  const std::map<int, reference::Array> computed = reference::interpret(graph_, inputs);
+  const std::map<int, reference::Array> computed = reference::interpret(graph_, inputs_of(graph_));
   const std::vector<double>& output = computed.at(static_cast<int>(graph_.table.outputs[0]->tensor)).values;
   return {output.begin(), output.end()};
 }
