@@ -1,16 +1,16 @@
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
 namespace {
 
-class PixelShuffle : public Op {
+class PixelShuffle : public MoveOp {
  public:
-  PixelShuffle(int factor, size_t element_bytes)
-      : factor_(static_cast<size_t>(factor)), element_bytes_(element_bytes) {}
+  PixelShuffle(int factor, size_t element_bytes) : MoveOp(element_bytes), factor_(static_cast<size_t>(factor)) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -18,12 +18,6 @@ class PixelShuffle : public Op {
     rows_ = elements(x, 0, 2);
     width_ = static_cast<size_t>(x[2]);
     pixel_ = static_cast<size_t>(x[3]) * element_bytes_;
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const std::byte*>(inputs[0]);
-    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
@@ -47,11 +41,9 @@ class PixelShuffle : public Op {
   }
 
  private:
-  size_t factor_, element_bytes_;
+  size_t factor_;
   size_t rows_ = 0, width_ = 0;
   size_t pixel_ = 0;  // bytes
-  const std::byte* input_ = nullptr;
-  std::byte* output_ = nullptr;
 };
 
 }  // namespace

@@ -1,25 +1,20 @@
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
 
 namespace ferry::cpu {
 namespace {
 
 // The same bytes: nothing to do where the plan lets the output share the input's memory.
-class Reshape : public Op {
+class Reshape : public MoveOp {
  public:
-  explicit Reshape(size_t element_bytes) : element_bytes_(element_bytes) {}
+  using MoveOp::MoveOp;
 
   Status reshape(std::span<const Shape>, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     bytes_ = static_cast<size_t>(output.elements()) * element_bytes_;
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const std::byte*>(inputs[0]);
-    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
@@ -31,9 +26,7 @@ class Reshape : public Op {
   }
 
  private:
-  size_t element_bytes_, bytes_ = 0;
-  const std::byte* input_ = nullptr;
-  std::byte* output_ = nullptr;
+  size_t bytes_ = 0;
 };
 
 }  // namespace

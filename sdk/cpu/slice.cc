@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/rows.h"
 #include "sdk/cpu/xnn.h"
@@ -8,9 +9,9 @@
 namespace ferry::cpu {
 namespace {
 
-class Slice : public Op {
+class Slice : public MoveOp {
  public:
-  Slice(const fbs::Slice& params, size_t element_bytes) : params_(params), element_bytes_(element_bytes) {}
+  Slice(const fbs::Slice& params, size_t element_bytes) : MoveOp(element_bytes), params_(params) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
@@ -30,12 +31,6 @@ class Slice : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const std::byte*>(inputs[0]);
-    output_ = static_cast<std::byte*>(output);
-    return {};
-  }
-
   Status run(pthreadpool_t pool) override {
     parallel_rows(pool, rows_.count(), row_ / element_bytes_, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) std::memcpy(output_ + i * row_, input_ + first_ + rows_.offset(i), row_);
@@ -45,11 +40,8 @@ class Slice : public Op {
 
  private:
   const fbs::Slice& params_;
-  size_t element_bytes_;
   size_t row_ = 0, first_ = 0;  // in bytes, as are the strides of rows_
   Rows rows_;
-  const std::byte* input_ = nullptr;
-  std::byte* output_ = nullptr;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
 
@@ -10,20 +11,14 @@ namespace ferry::cpu {
 namespace {
 
 template <typename Params>
-class WindowCopy : public Op {
+class WindowCopy : public MoveOp {
  public:
   WindowCopy(const Params& params, bool reverse, size_t element_bytes)
-      : params_(params), reverse_(reverse), element_bytes_(element_bytes) {}
+      : MoveOp(element_bytes), params_(params), reverse_(reverse) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
     *workspace = 0;
     picture_ = Sizes(reverse_ ? output : inputs[0]);
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const std::byte*>(inputs[0]);
-    output_ = static_cast<std::byte*>(output);
     return {};
   }
 
@@ -52,10 +47,7 @@ class WindowCopy : public Op {
  private:
   const Params& params_;
   bool reverse_;
-  size_t element_bytes_;
   Sizes picture_{Shape()};
-  const std::byte* input_ = nullptr;
-  std::byte* output_ = nullptr;
 };
 
 }  // namespace
