@@ -14,11 +14,14 @@
 #include "cli/sdk.h"
 #include "cli/text.h"
 #include "converter/pack/pack.h"
-#include "sdk/cpu/packed_files.h"
+#include "sdk/cpu/fingerprint.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_cache.h"
+#if FERRY_GPU
+#include "sdk/gpu/weights.h"
+#endif
 
 extern char** environ;
 
@@ -28,38 +31,86 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kThisCpu = "this";
+constexpr const char* kGpu = "gpu";
+constexpr const char* kGpuHalf = "gpu-f16";
 constexpr std::string_view kArm64 = "arm64-";  // before the name that qemu has for a CPU
 
 struct Options {
-  std::string model, output, tool, emulator, root = "/usr/aarch64-linux-gnu";
+  std::string model, output, device, tool, emulator, root = "/usr/aarch64-linux-gnu";
   std::vector<std::string> targets = {kThisCpu};
   bool embed = false;
 };
 
-// The model's weights in the order of this CPU's kernels: to the file `output`, or under the name that
-// ferry_session_options.cache_dir looks for to the folder `output`. Returns the file.
+using Sessions = std::vector<std::unique_ptr<Session>>;
+
+// One of every graph: they pack all weights.
+Sessions open_sessions(const Model& model, const SessionOptions& options) {
+  Sessions sessions;
+  for (size_t i = 0; i < model.graph_count(); ++i) {
+    std::shared_ptr<const Model> graph;
+    check(model.open_graph(i, &graph));
+    check(Session::create(graph, options, &sessions.emplace_back()));
+  }
+  return sessions;
+}
+
+// To the file `output`, or under the name that ferry_session_options.cache_dir looks for to the folder `output`.
+// Returns the file.
+fs::path write(const PackedStore& store, const PackedTarget& target, const fs::path& output) {
+  const fs::path file = fs::is_directory(output) ? output / target.file_name() : output;
+  check(write_packed(store, target, file.string()));
+  return file;
+}
+
+// The model's weights in the order of this CPU's kernels.
 fs::path pack_here(const std::string& path, const fs::path& output) {
   std::shared_ptr<Model> model;
   check(Model::open(path.c_str(), &model));
   SessionOptions options;
   options.num_threads = 1;
-  for (size_t i = 0; i < model->graph_count(); ++i) {
-    std::shared_ptr<const Model> graph;
-    std::unique_ptr<Session> session;
-    check(model->open_graph(i, &graph));
-    check(Session::create(graph, options, &session));
-  }
+  const Sessions sessions = open_sessions(*model, options);
   PackedTarget target;
   check(cpu::packed_target(*model, &target));
-  const fs::path file = fs::is_directory(output) ? output / target.file_name() : output;
-  check(write_packed(model->packed(), target, file.string()));
-  return file;
+  return write(model->packed(), target, output);
 }
+
+#if FERRY_GPU
+
+// The model's weights in the order of a GPU's kernels.
+fs::path pack_on_gpu(const Options& o, bool half, const fs::path& output) {
+  std::shared_ptr<Model> model;
+  check(Model::open(o.model.c_str(), &model));
+  SessionOptions options;
+  options.num_threads = 1;
+  options.backend = FERRY_BACKEND_GPU;
+  options.gpu_required = true;
+  options.gpu_device = o.device.c_str();
+  options.gpu_cache_dir = gpu_cache_folder().c_str();
+  options.precision = half ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
+  std::shared_ptr<gpu::Device> device;  // the sessions' own
+  check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
+  const Sessions sessions = open_sessions(*model, options);
+  const gpu::Storage storage = half ? gpu::Storage::Half : gpu::Storage::Float32;
+  const std::shared_ptr<gpu::Weights> weights = gpu::Weights::of(*model, *device, storage);
+  check(weights->read_back());
+  PackedTarget target;
+  check(gpu::packed_target(*model, *device, storage, &target));
+  return write(weights->store(), target, output);
+}
+
+#else
+
+fs::path pack_on_gpu(const Options&, bool, const fs::path&) {
+  fail("--for gpu: this build has no GPU backend (FERRY_GPU=OFF)");
+}
+
+#endif
 
 // Runs this program's arm64 sister on an emulated CPU.
 void pack_there(const Options& o, const std::string& target, const fs::path& output) {
   if (!target.starts_with(kArm64))
-    fail("--for: '%s' is no target: this, or arm64-CPU for a CPU that qemu knows (arm64-cortex-a76)", target.c_str());
+    fail("--for: '%s' is no target: this, gpu, gpu-f16, or arm64-CPU for a CPU that qemu knows (arm64-cortex-a76)",
+         target.c_str());
   const fs::path here = fs::read_symlink("/proc/self/exe").parent_path();
   const std::string tool = !o.tool.empty() ? o.tool : (here / "ferry-arm64").string();
   const std::string emulator = !o.emulator.empty() ? o.emulator : (here / "ferry-qemu-aarch64").string();
@@ -143,13 +194,15 @@ int pack(const Options& o) {
   const fs::path folder = o.embed || o.output.empty() ? fs::absolute(model).parent_path() : fs::path(o.output);
   for (const std::string& target : o.targets) {
     const fs::path own = folder / (model.stem().string() + "." + target + ".packed");
-    const bool here = target == kThisCpu;
+    const bool here = target == kThisCpu || target == kGpu || target == kGpuHalf;
     if (o.embed)
       parts.files.push_back(files.emplace_back(fs::path(o.output).concat("." + target + ".part")));
     else
       files.push_back(o.targets.size() == 1 && !o.output.empty() ? fs::path(o.output) : own);
-    if (here)
+    if (target == kThisCpu)
       files.back() = pack_here(o.model, files.back());
+    else if (here)
+      files.back() = pack_on_gpu(o, target == kGpuHalf, files.back());
     else
       pack_there(o, target, files.back());
     if (!o.embed && here)
@@ -164,24 +217,27 @@ int pack(const Options& o) {
 }  // namespace
 
 void add_pack(CLI::App& ferry, int* exit_code) {
-  const Command app(ferry, "pack", "Write a blob's weights in the order in which a CPU's kernels read them");
+  const Command app(ferry, "pack", "Write a blob's weights in the order in which a CPU's or GPU's kernels read them");
   app.footer(
       "\nAn app that finds its weights packed starts at once, and its processes share them. It finds them in a\n"
       "folder, which ferry_session_options.cache_dir names (where they are missing, the first start writes them), or\n"
-      "in the blob itself: --embed. A packed file fits one choice of kernels; where it does not fit, weights are\n"
-      "packed as without it.\n"
+      "in the blob itself: --embed. A packed file fits one choice of kernels, that of a GPU its driver, too; where it\n"
+      "does not fit, weights are packed as without it.\n"
       "\nExamples:\n"
       "  ferry pack m.ferry                                     m.this.packed, for the CPU of this machine\n"
       "  ferry pack m.ferry -o cache/                           under the name that cache_dir looks for\n"
       "  ferry pack m.ferry --embed -o out.ferry                a blob that carries them\n"
+      "  ferry pack m.ferry --for gpu-f16                       m.gpu-f16.packed, for this GPU in float16\n"
       "  ferry pack m.ferry --for this,arm64-cortex-a76 --tool build/arm64/bin/ferry --embed -o out.ferry");
   auto o = std::make_shared<Options>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   app.add_option("-o,--output", o->output, "File, or folder; with --embed: the blob to write").type_name("PATH");
   app.add_flag("--embed", o->embed, "Write a copy of the blob with the packed weights inside");
-  app.add_option("--for", o->targets, "this (default), or arm64-CPU: emulated, a CPU by qemu's name")
+  app.add_option("--for", o->targets, "this (default): CPU; gpu, gpu-f16; arm64-CPU: emulated, by qemu's name")
       .delimiter(',')
       .type_name("TARGETS");
+  app.add_option("--device", o->device, "GPU by index or part of its name (`ferry devices`); else the best")
+      .type_name("NAME");
   app.add_option("--tool", o->tool, "The ferry that runs emulated (default: ferry-arm64 beside this one)")
       .type_name("FILE");
   app.add_option("--emulator", o->emulator, "Default: ferry-qemu-aarch64 beside this one (qemu that shows the CPU)")

@@ -3,9 +3,6 @@
 #include <cstdlib>
 
 namespace ferry::cli {
-namespace {
-
-// Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
 const std::string& gpu_cache_folder() {
   static const std::string folder = [] {
     const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -15,8 +12,6 @@ const std::string& gpu_cache_folder() {
   }();
   return folder;
 }
-
-}  // namespace
 
 ferry_session_options session_options(int threads) {
   ferry_session_options options;

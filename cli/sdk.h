@@ -29,6 +29,9 @@ inline void check(const Status& status) {
   if (!status.ok()) throw Error(status.message());
 }
 
+// Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
+const std::string& gpu_cache_folder();
+
 // Initialised, for so many threads.
 ferry_session_options session_options(int threads);
 // `graph`: of the blob, by name; "": the first.

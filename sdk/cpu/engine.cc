@@ -9,11 +9,11 @@
 #include <cstring>
 #include <new>
 
+#include "sdk/cpu/fingerprint.h"
 #include "sdk/cpu/lowerings.h"
-#include "sdk/cpu/packed_files.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/states.h"
-#include "sdk/model/packed_store.h"
+#include "sdk/model/packed_files.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
@@ -366,8 +366,9 @@ Status CpuEngine::run(const std::atomic<Progress>& progress) {
 Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
                      pthreadpool_t pool, std::unique_ptr<Engine>* out) {
   FERRY_TRY(initialize());
-  PackedFiles files(model, options.cache_dir);
-  files.open();
+  PackedFiles files(model, model.packed(), options.cache_dir);
+  PackedTarget target;
+  if (files.wanted()) files.open(packed_target(model, &target), target);
   std::unique_ptr<CpuEngine> engine;
   do {
     engine.reset(new (std::nothrow) CpuEngine(model, options, pool));

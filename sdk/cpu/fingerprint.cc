@@ -109,4 +109,10 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   return {};
 }
 
+Status packed_target(const Model& model, PackedTarget* out) {
+  Fingerprint here;
+  FERRY_TRY(fingerprint(cpu_features(), &here));
+  return PackedTarget::of(model, here.value, here.description, out);
+}
+
 }  // namespace ferry::cpu

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sdk/cpu/features.h"
+#include "sdk/model/packed_file.h"
 #include "sdk/status.h"
 
 namespace ferry::cpu {
@@ -17,5 +18,9 @@ struct Fingerprint {
 // Follows from the library's version, the CPU features that choose our own kernels, and from what XNNPACK makes here of
 // a few known weights: what it chooses by need not be known, and CPUs for which it chooses alike share packed files.
 Status fingerprint(const CpuFeatures& cpu, Fingerprint* out);
+
+// What packed files of this model are made for on this CPU. XNNPACK has been initialized. FERRY_UNSUPPORTED as
+// PackedTarget::of().
+Status packed_target(const Model& model, PackedTarget* out);
 
 }  // namespace ferry::cpu

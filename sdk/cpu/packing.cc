@@ -1,20 +1,8 @@
 #include "sdk/cpu/packing.h"
 
-#include <cstring>
-
-#include "sdk/model/seeded.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::cpu {
-PackingId::PackingId(std::string_view layout, uint32_t version) : hash_(fnv1a64(layout)) { add(version); }
-
-PackingId& PackingId::add(uint64_t number) {
-  char bytes[sizeof number];
-  std::memcpy(bytes, &number, sizeof number);
-  hash_ = fnv1a64({bytes, sizeof bytes}, hash_);
-  return *this;
-}
-
 Status WeightSource::load(const void** weight, const float** bias) {
   if (!loaded_) {
     FERRY_TRY(constant_input(model_, op_, 1, &weight_));

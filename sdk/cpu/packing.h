@@ -14,18 +14,6 @@
 
 namespace ferry::cpu {
 
-// Stands for a layout and all else that packed bytes depend on besides the constants: their types and shapes, tiles,
-// what is made of them first. Whoever changes what a layout's bytes are gives it another version.
-class PackingId {
- public:
-  PackingId(std::string_view layout, uint32_t version);
-  PackingId& add(uint64_t number);
-  uint64_t value() const { return hash_; }
-
- private:
-  uint64_t hash_;
-};
-
 // A constant as float32: the blob's own bytes, or `storage` where the blob keeps it in another type.
 struct FloatConstant {
   const float* data = nullptr;  // null for an input that the op does not have

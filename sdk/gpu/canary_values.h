@@ -41,6 +41,7 @@ class MadeUpConstants : public Constants {
     return {memory_.get() + entry.offset, bytes_of(dtype(tensor), static_cast<int64_t>(entry.elements))};
   }
   fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
+  uint32_t buffer(int tensor) const override { return static_cast<uint32_t>(tensor); }
 
  private:
   struct Entry {

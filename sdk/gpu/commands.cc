@@ -114,6 +114,24 @@ Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBin
   return {};
 }
 
+void Commands::copy(const Place& from, const Place& to) {
+  const DeviceFunctions& vk = device_->vk();
+  constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                 kCopy = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  const VkMemoryBarrier before{.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                               .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                               .dstAccessMask = VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT};
+  vk.vkCmdPipelineBarrier(buffer_, kCompute, kCopy, 0, 1, &before, 0, nullptr, 0, nullptr);
+  const VkBufferCopy range{from.offset, to.offset, from.bytes};
+  vk.vkCmdCopyBuffer(buffer_, from.buffer, to.buffer, 1, &range);
+  const VkMemoryBarrier after{
+      .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+      .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+      .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_HOST_READ_BIT};
+  vk.vkCmdPipelineBarrier(buffer_, kCopy, kCompute | VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &after, 0, nullptr, 0, nullptr);
+  accesses_.clear();
+}
+
 void Commands::timestamp() {
   if (timestamps_ < max_timestamps_)
     device_->vk().vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, queries_, timestamps_++);

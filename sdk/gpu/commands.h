@@ -28,6 +28,8 @@ class Commands {
   Status begin(size_t dispatches, bool timed = false, bool foreign = false);
   // Waits for earlier dispatches where they touch the same bytes. An operand that is None is given the output's place.
   Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
+  // As many bytes as `from` has, after all dispatches before it and before all that follow. Needs no room.
+  void copy(const Place& from, const Place& to);
   // All that was recorded so far is done at this timestamp; they count from 0.
   void timestamp();
   // Results become visible to the host and to later submissions.

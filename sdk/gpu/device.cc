@@ -210,6 +210,7 @@ void Device::read_limits(bool can_import) {
   limits_.subgroup_arithmetic = (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0 &&
                                 (subgroup.supportedOperations & VK_SUBGROUP_FEATURE_ARITHMETIC_BIT) != 0;
   limits_.software = properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
+  limits_.host_memory = limits_.software || properties.properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
   const std::vector<VkQueueFamilyProperties> families = queue_families(functions_, info_.handle);
   const uint32_t bits = queue_family_ < families.size() ? families[queue_family_].timestampValidBits : 0;
   limits_.timestamp_ns = bits > 0 ? static_cast<double>(l.timestampPeriod) : 0;
@@ -288,7 +289,7 @@ Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
   const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                   .pNext = &external,
                                   .size = bytes,
-                                  .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+                                  .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
   Buffer buffer;
   buffer.device_ = shared_from_this();
   buffer.bytes_ = bytes;

@@ -33,6 +33,7 @@ struct Limits {
   uint32_t subgroup_size;
   bool subgroup_arithmetic;  // subgroupAdd and its like in compute shaders
   bool software;             // a CPU in disguise
+  bool host_memory;          // the device's memory is the host's: what is imported need not be copied
   double timestamp_ns;       // of one timestamp tick; 0: the queue has no timestamps
   uint64_t timestamp_mask;   // of the bits that count: a tick may wrap around
 };
@@ -100,8 +101,8 @@ class Device : public std::enable_shared_from_this<Device> {
 
   // Usable as storage buffer and for transfers.
   Status allocate(uint64_t bytes, MemoryUse use, Buffer* out);
-  // `memory` and `bytes` at multiples of limits().import_alignment; it outlives the buffer. Any error: stage it
-  // instead.
+  // `memory` and `bytes` at multiples of limits().import_alignment; it outlives the buffer, which is only read. Any
+  // error: stage it instead.
   Status import(const void* memory, uint64_t bytes, Buffer* out);
 
   // Thread-safe. `fence` may be null.

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstring>
+#include <optional>
 
+#include "sdk/cpu/fingerprint.h"
 #include "sdk/gpu/canary.h"
 #include "sdk/gpu/interop.h"
 #include "sdk/gpu/layout.h"
@@ -12,6 +14,7 @@
 #include "sdk/gpu/pipelines.h"
 #include "sdk/gpu/tune.h"
 #include "sdk/gpu/weights.h"
+#include "sdk/model/packed_files.h"
 
 namespace ferry::gpu {
 namespace {
@@ -19,7 +22,7 @@ namespace {
 class GpuEngine : public Engine, public Interop {
  public:
   GpuEngine(const Model& model, const SessionOptions& options, pthreadpool_t pool)
-      : model_(model), options_(options), pool_(pool) {}
+      : model_(model), options_(options), pool_(pool), cpu_files_(model, model.packed(), options.cache_dir) {}
 
   Status create(const std::vector<bool>& kept_taps);
 
@@ -39,6 +42,8 @@ class GpuEngine : public Engine, public Interop {
 
  private:
   Status choose_program(const Shapes& shapes, Program* program);
+  Status pack(Layout* layout);
+  void add_note(const std::string& note);
   Status record(Layout* layout);
   Status check_place(int tensor, const Place& place) const;
   Status record_segment(Layout* layout, Segment* segment);
@@ -56,6 +61,8 @@ class GpuEngine : public Engine, public Interop {
   pthreadpool_t pool_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<Weights> weights_;
+  std::optional<PackedFiles> files_;
+  PackedFiles cpu_files_;  // of operators that run there
   Storage storage_ = Storage::Float32;
   PerTensor<bool> kept_;  // by tensor: outputs and kept taps
   Layout layout_;
@@ -73,6 +80,9 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
   }
   storage_ = options_.precision == FERRY_PRECISION_FLOAT16 ? Storage::Half : Storage::Float32;
   weights_ = Weights::of(model_, *device_, storage_);
+  files_.emplace(model_, weights_->store(), options_.cache_dir);
+  PackedTarget target;
+  if (files_->wanted()) files_->open(packed_target(model_, *device_, storage_, &target), target);
   const fbs::Graph& graph = model_.graph();
   kept_.assign(graph.tensors()->size(), false);
   for (const fbs::Port* port : *graph.outputs()) kept_[port->tensor()] = true;
@@ -98,9 +108,7 @@ Status GpuEngine::choose_program(const Shapes& shapes, Program* program) {
     Canaries canaries;
     FERRY_TRY(run_canaries(model_, *program, *device_, &canaries));
     report_.canary_ms += canaries.milliseconds;
-    for (std::string& note : canaries.notes)
-      if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end())
-        report_.notes.push_back(std::move(note));
+    for (const std::string& note : canaries.notes) add_note(note);
     if (canaries.failures == 0) break;
   }
   using Verdict = Pipelines::Verdict;
@@ -110,12 +118,35 @@ Status GpuEngine::choose_program(const Shapes& shapes, Program* program) {
   return {};
 }
 
+void GpuEngine::add_note(const std::string& note) {
+  if (std::find(report_.notes.begin(), report_.notes.end(), note) == report_.notes.end()) report_.notes.push_back(note);
+}
+
+// Weights of both sides, or finds them packed: the device's here, the CPU's by the lowerings to come.
+Status GpuEngine::pack(Layout* layout) {
+  FERRY_TRY(weights_->pack(ModelConstants(model_), layout->program.weights, &layout->weights));
+  if (files_->saves()) {
+    if (Status status = weights_->read_back(); status.ok())
+      files_->save();
+    else
+      files_->note(status);
+  }
+  const std::vector<Step>& steps = layout->program.steps;
+  const bool all_on_gpu = std::all_of(steps.begin(), steps.end(), [](const Step& step) { return step.on_gpu; });
+  if (all_on_gpu || !cpu_files_.wanted()) return {};
+  FERRY_TRY(cpu::initialize());
+  PackedTarget target;
+  cpu_files_.open(cpu::packed_target(model_, &target), target);
+  return {};
+}
+
 Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
   Layout layout;
   FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
-  FERRY_TRY(weights_->pack(ModelConstants(model_), layout.program.weights, &layout.weights));
+  FERRY_TRY(pack(&layout));
   FERRY_TRY(plan_layout(model_, kept_, device_->limits().offset_alignment, options_.memory_limit, pool_, &layout));
+  cpu_files_.save();
   const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
   FERRY_TRY(device_->allocate(atom(layout.device.arena_bytes), MemoryUse::Device, &layout.arena));
   FERRY_TRY(device_->allocate(atom(layout.host.arena_bytes), MemoryUse::Readback, &layout.transfer));
@@ -134,6 +165,8 @@ Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
     }
   }
   layout_ = std::move(layout);
+  for (const PackedFiles* files : {&*files_, &cpu_files_})
+    for (const std::string& note : files->notes()) add_note(note);
   describe();
   return {};
 }

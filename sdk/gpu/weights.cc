@@ -6,6 +6,7 @@
 
 #include "sdk/gpu/pipelines.h"
 #include "sdk/operators/type.h"
+#include "sdk/version.h"
 
 namespace ferry::gpu {
 namespace {
@@ -16,9 +17,9 @@ constexpr uint32_t kWorkgroup = 64;
 // Words of the push constants that pack kernels begin with.
 constexpr size_t kQuads = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
 
-// A run of a piece's outermost coordinate, small enough to be staged.
+// Bytes on their way to a region: packed ones, or a run of a piece's outermost coordinate; small enough to be staged.
 struct Part {
-  const Piece* piece;
+  const Piece* piece;      // null: the source is packed, and goes to byte output_offset of the region
   Place output;            // of the whole region
   uint64_t output_offset;  // in quads of the region
   uint64_t first, count;   // of the outermost coordinate
@@ -41,35 +42,18 @@ Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, c
   return dispatch;
 }
 
-// Host memory that the device reads in place, where it can.
-class Imported {
- public:
-  Imported(Device& device, std::span<const Part> parts) : granule_(device.limits().import_alignment) {
-    if (granule_ == 0 || parts.empty()) return;
-    uintptr_t begin = UINTPTR_MAX, end = 0;
-    for (const Part& part : parts) {
-      begin = std::min(begin, reinterpret_cast<uintptr_t>(part.source.data()));
-      end = std::max(end, reinterpret_cast<uintptr_t>(part.source.data() + part.source.size()));
-    }
-    begin_ = begin / granule_ * granule_;
-    const Status status =
-        device.import(reinterpret_cast<const void*>(begin_), aligned(end - begin_, granule_), &buffer_);
-    if (!status.ok()) buffer_ = Buffer();  // the staging buffer serves
+// What holds the sources of all parts, constants of one blob.
+std::span<const std::byte> extent(std::span<const Part> parts) {
+  uintptr_t begin = UINTPTR_MAX, end = 0;
+  const std::byte* first = nullptr;
+  for (const Part& part : parts) {
+    const auto at = reinterpret_cast<uintptr_t>(part.source.data());
+    if (at < begin) first = part.source.data();
+    begin = std::min(begin, at);
+    end = std::max(end, at + part.source.size());
   }
-  bool works() const { return buffer_.handle() != VK_NULL_HANDLE; }
-  // The binding for a part, and where in it the part begins, in bytes.
-  Place place(const Part& part, uint64_t alignment, uint64_t* offset) const {
-    const uint64_t at = reinterpret_cast<uintptr_t>(part.source.data()) - begin_;
-    const uint64_t start = at / alignment * alignment;
-    *offset = at - start;
-    return {buffer_.handle(), start, std::min(aligned(*offset + part.source.size(), 4), buffer_.bytes() - start)};
-  }
-
- private:
-  uint64_t granule_;
-  uintptr_t begin_ = 0;
-  Buffer buffer_;
-};
+  return first == nullptr ? std::span<const std::byte>() : std::span(first, end - begin);
+}
 
 Status run(Commands& commands) {
   FERRY_TRY(commands.end());
@@ -82,21 +66,22 @@ Status pack_in_place(Device& device, Storage storage, const Imported& imported, 
   FERRY_TRY(commands.begin(parts.size()));
   for (const Part& part : parts) {
     uint64_t offset = 0;
-    const Place input = imported.place(part, device.limits().offset_alignment, &offset);
+    const Place input = imported.place(part.source, device.limits().offset_alignment, &offset);
     FERRY_TRY(commands.dispatch(dispatch_of(part, storage, offset, device.limits()), {part.output, input, {}, {}}));
   }
   return run(commands);
 }
 
-Status pack_staged(Device& device, Storage storage, std::span<const Part> parts) {
-  uint64_t most = 0, total = 0;
+Status bring_staged(Device& device, Storage storage, std::span<const Part> parts) {
+  uint64_t largest = 0, total = 0;
   const uint64_t alignment = device.limits().offset_alignment;
   for (const Part& part : parts) {
-    most = std::max<uint64_t>(most, aligned(part.source.size(), alignment));
+    largest = std::max<uint64_t>(largest, aligned(part.source.size(), alignment));
     total += aligned(part.source.size(), alignment);
   }
+  if (parts.empty()) return {};
   Buffer staging;
-  FERRY_TRY(device.allocate(std::max(most, std::min(total, kStagingBytes)), MemoryUse::Upload, &staging));
+  FERRY_TRY(device.allocate(std::max(largest, std::min(total, kStagingBytes)), MemoryUse::Upload, &staging));
   for (size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
     uint64_t used = 0;
     Commands commands(device);
@@ -106,12 +91,57 @@ Status pack_staged(Device& device, Storage storage, std::span<const Part> parts)
       const uint64_t bytes = aligned(part.source.size(), alignment);
       if (used + bytes > staging.bytes()) break;
       std::memcpy(staging.mapped() + used, part.source.data(), part.source.size());
-      FERRY_TRY(commands.dispatch(dispatch_of(part, storage, 0, device.limits()),
-                                  {part.output, {staging.handle(), used, aligned(part.source.size(), 4)}, {}, {}}));
+      if (part.piece == nullptr) {
+        commands.copy({staging.handle(), used, part.source.size()},
+                      {part.output.buffer, part.output.offset + part.output_offset, part.source.size()});
+      } else {
+        FERRY_TRY(commands.dispatch(dispatch_of(part, storage, 0, device.limits()),
+                                    {part.output, {staging.handle(), used, aligned(part.source.size(), 4)}, {}, {}}));
+      }
       used += bytes;
     }
     FERRY_TRY(staging.flush());
     FERRY_TRY(run(commands));
+  }
+  return {};
+}
+
+// Of bytes that are packed.
+void add_copies(std::span<const std::byte> source, const Place& output, std::vector<Part>* parts) {
+  constexpr size_t kStep = kStagingBytes / 2;
+  for (size_t first = 0; first < source.size(); first += kStep)
+    parts->push_back({nullptr, output, first, 0, 0, source.subspan(first, std::min(kStep, source.size() - first)), {}});
+}
+
+// Of a region's pieces.
+void add_pieces(const Region& region, const Constants& constants, const Place& output, std::vector<Part>* parts) {
+  uint64_t at = 0;
+  for (const Piece& piece : region.pieces) {
+    const std::span<const std::byte> source = constants.bytes(piece.tensor);
+    const fbs::DType dtype = constants.dtype(piece.tensor);
+    const uint64_t outer = piece.quads / piece.outer_quads;
+    const uint64_t step_bytes = bytes_of(dtype, static_cast<int64_t>(piece.outer_elements));
+    const uint64_t steps = step_bytes == 0 ? outer : std::max<uint64_t>(kStagingBytes / 2 / step_bytes, 1);
+    for (uint64_t first = 0; first < outer; first += steps) {
+      const uint64_t begin = first * step_bytes;
+      const uint64_t size = step_bytes == 0 ? source.size() : std::min(steps * step_bytes, source.size() - begin);
+      parts->push_back({&piece, output, at, first, std::min(steps, outer - first), source.subspan(begin, size), dtype});
+    }
+    at += piece.quads;
+  }
+}
+
+Status copy_to_host(Device& device, const Place& place, std::byte* to) {
+  Buffer staging;
+  FERRY_TRY(device.allocate(std::min(place.bytes, kStagingBytes), MemoryUse::Readback, &staging));
+  for (uint64_t done = 0; done < place.bytes; done += staging.bytes()) {
+    const uint64_t bytes = std::min(staging.bytes(), place.bytes - done);
+    Commands commands(device);
+    FERRY_TRY(commands.begin(1));
+    commands.copy({place.buffer, place.offset + done, bytes}, {staging.handle(), 0, bytes});
+    FERRY_TRY(run(commands));
+    FERRY_TRY(staging.invalidate());
+    std::memcpy(to + done, staging.mapped(), bytes);
   }
   return {};
 }
@@ -122,68 +152,137 @@ Variant packer(const Piece& piece, Storage storage, fbs::DType dtype) {
   return {.kernel = piece.kernel, .storage = storage, .count = 4, .constants = {kWorkgroup, 1, 1, bits_of(dtype)}};
 }
 
+Status packed_target(const Model& model, const Device& device, Storage storage, PackedTarget* out) {
+  const VkPhysicalDeviceProperties& p = device.info().properties;
+  const bool half = storage == Storage::Half;
+  PackingId id(kVersion, 1);
+  for (const uint64_t number : {kShadersHash, uint64_t{p.vendorID}, uint64_t{p.deviceID}, uint64_t{p.driverVersion}})
+    id.add(number);
+  for (const uint8_t byte : p.pipelineCacheUUID) id.add(byte);
+  return PackedTarget::of(model, id.add(half).value(), std::string(p.deviceName) + (half ? ", f16" : ", f32"), out);
+}
+
+Imported::Imported(Device& device, std::span<const std::byte> memory) {
+  const uint64_t granule = device.limits().import_alignment;
+  if (granule == 0 || memory.empty()) return;
+  const auto begin = reinterpret_cast<uintptr_t>(memory.data());
+  begin_ = begin / granule * granule;
+  const Status status =
+      device.import(reinterpret_cast<const void*>(begin_), aligned(begin - begin_ + memory.size(), granule), &buffer_);
+  if (!status.ok()) buffer_ = Buffer();  // the staging buffer serves
+}
+
+Place Imported::place(std::span<const std::byte> bytes, uint64_t alignment, uint64_t* offset) const {
+  const uint64_t at = reinterpret_cast<uintptr_t>(bytes.data()) - begin_;
+  const uint64_t start = at / alignment * alignment;
+  *offset = at - start;
+  return {buffer_.handle(), start, std::min(aligned(*offset + bytes.size(), 4), buffer_.bytes() - start)};
+}
+
+// Regions are equal where they are made of the same bytes in the same way, in whatever graph of the blob.
+Weights::Entry Weights::entry_of(const Region& region, const Constants& constants) const {
+  constexpr uint32_t kLayouts = 1;  // of what kernels of lower_...() read
+  PackingId id("gpu", kLayouts);
+  id.add(static_cast<uint64_t>(storage_));
+  for (const Piece& piece : region.pieces) {
+    id.add(static_cast<uint64_t>(piece.kernel));
+    id.add(constants.buffer(piece.tensor)).add(static_cast<uint64_t>(constants.dtype(piece.tensor)));
+    for (const uint32_t word : piece.push) id.add(word);
+    id.add(piece.quads).add(piece.outer_elements).add(piece.outer_quads);
+  }
+  Entry entry{{.packing = id.value()}, static_cast<size_t>(region.quads() * quad_bytes(storage_))};
+  entry.key.weight = constants.buffer(region.pieces[0].tensor);
+  if (region.pieces.size() > 1) entry.key.bias = constants.buffer(region.pieces[1].tensor);
+  return entry;
+}
+
+// Null where the device cannot read the file's bytes, or has memory of its own, which is faster.
+Place Weights::find_in_place(const PackedStore::Found& found, size_t size) {
+  const Limits& limits = device_->limits();
+  if (!limits.host_memory || found.file.empty()) return {};
+  const auto file = files_.try_emplace(found.file.data(), *device_, found.file).first;
+  if (!file->second.works()) return {};
+  uint64_t offset = 0;
+  const Place place = file->second.place({found.bytes.get(), size}, limits.offset_alignment, &offset);
+  return offset == 0 ? place : Place();
+}
+
 Status Weights::pack(const Constants& constants, std::span<const Region> regions, std::vector<Place>* out) {
   const std::lock_guard lock(mutex_);
-  std::vector<const Region*> missing;
-  uint64_t bytes = 0;
-  std::vector<uint64_t> offsets;
-  const uint64_t alignment = device_->limits().offset_alignment;
+  std::vector<Entry> entries;
+  std::map<Entry, Missing> missing;
   for (const Region& region : regions) {
-    const auto same = [&](const Region* other) { return *other == region; };
-    if (places_.contains(region) || std::any_of(missing.begin(), missing.end(), same)) continue;
-    missing.push_back(&region);
-    offsets.push_back(bytes);
-    bytes += aligned(region.quads() * quad_bytes(storage_), alignment);
+    const Entry& entry = entries.emplace_back(entry_of(region, constants));
+    if (places_.contains(entry) || missing.contains(entry)) continue;
+    PackedStore::Found found = store_.find(entry.key, entry.size);
+    if (const Place place = find_in_place(found, entry.size); place.buffer != VK_NULL_HANDLE)
+      places_[entry] = place;
+    else
+      missing[entry] = {&region, std::move(found)};
   }
-  if (!missing.empty()) {
-    Buffer buffer;
-    FERRY_TRY(device_->allocate(bytes, MemoryUse::Device, &buffer));
-    std::map<Region, Place> packed;
-    std::vector<Part> parts;
-    for (size_t i = 0; i < missing.size(); ++i) {
-      const Place place{buffer.handle(), offsets[i], missing[i]->quads() * quad_bytes(storage_)};
-      packed[*missing[i]] = place;
-      uint64_t at = 0;
-      for (const Piece& piece : missing[i]->pieces) {
-        const std::span<const std::byte> source = constants.bytes(piece.tensor);
-        const fbs::DType dtype = constants.dtype(piece.tensor);
-        const uint64_t outer = piece.quads / piece.outer_quads;
-        const uint64_t step_bytes = bytes_of(dtype, static_cast<int64_t>(piece.outer_elements));
-        const uint64_t steps = step_bytes == 0 ? outer : std::max<uint64_t>(kStagingBytes / 2 / step_bytes, 1);
-        for (uint64_t first = 0; first < outer; first += steps) {
-          const uint64_t begin = first * step_bytes;
-          const uint64_t size = step_bytes == 0 ? source.size() : std::min(steps * step_bytes, source.size() - begin);
-          parts.push_back(
-              {&piece, place, at, first, std::min(steps, outer - first), source.subspan(begin, size), dtype});
-        }
-        at += piece.quads;
-      }
-    }
-    const Imported imported(*device_, parts);
-    FERRY_TRY(imported.works() ? pack_in_place(*device_, storage_, imported, parts)
-                               : pack_staged(*device_, storage_, parts));
-    buffers_.push_back(std::move(buffer));
-    places_.merge(packed);
-  }
+  if (!missing.empty()) FERRY_TRY(bring(constants, missing));
   out->clear();
-  for (const Region& region : regions) out->push_back(places_.at(region));
+  for (const Entry& entry : entries) out->push_back(places_.at(entry));
+  return {};
+}
+
+// To a buffer of the device's.
+Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>& missing) {
+  std::map<Entry, Place> places;
+  uint64_t bytes = 0;
+  for (const auto& [entry, what] : missing) {
+    places[entry] = {VK_NULL_HANDLE, bytes, entry.size};
+    bytes += aligned(entry.size, device_->limits().offset_alignment);
+  }
+  Buffer buffer;
+  FERRY_TRY(device_->allocate(bytes, MemoryUse::Device, &buffer));
+  std::vector<Part> copies, packs;
+  std::vector<Entry> packed;
+  for (auto& [entry, place] : places) {
+    place.buffer = buffer.handle();
+    const Missing& what = missing.at(entry);
+    if (what.found.bytes != nullptr) {
+      add_copies({what.found.bytes.get(), entry.size}, place, &copies);
+    } else {
+      add_pieces(*what.region, constants, place, &packs);
+      packed.push_back(entry);
+    }
+  }
+  FERRY_TRY(bring_staged(*device_, storage_, copies));
+  const Imported imported(*device_, extent(packs));
+  FERRY_TRY(imported.works() ? pack_in_place(*device_, storage_, imported, packs)
+                             : bring_staged(*device_, storage_, packs));
+  buffers_.push_back(std::move(buffer));
+  places_.merge(places);
+  unsaved_.insert(unsaved_.end(), packed.begin(), packed.end());
+  return {};
+}
+
+Status Weights::read_back() {
+  const std::lock_guard lock(mutex_);
+  for (; !unsaved_.empty(); unsaved_.pop_back()) {
+    const Entry& entry = unsaved_.back();
+    const auto copy = [&](std::byte* to) { return copy_to_host(*device_, places_.at(entry), to); };
+    PackedBytes bytes;
+    FERRY_TRY(store_.get(entry.key, entry.size, copy, &bytes));
+  }
   return {};
 }
 
 uint64_t Weights::bytes() const {
   const std::lock_guard lock(mutex_);
   uint64_t sum = 0;
-  for (const Buffer& buffer : buffers_) sum += buffer.bytes();
+  for (const auto& [entry, place] : places_) sum += entry.size;
   return sum;
 }
 
 std::shared_ptr<Weights> Weights::of(const Model& model, Device& device, Storage storage) {
-  using Key = std::tuple<const Model*, const Device*, Storage>;
+  using Key = std::tuple<const PackedStore*, const Device*, Storage>;  // the store stands for the blob
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<Weights>> all;
   const std::lock_guard lock(mutex);
   std::erase_if(all, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Weights>& entry = all[{&model, &device, storage}];
+  std::weak_ptr<Weights>& entry = all[{&model.packed(), &device, storage}];
   std::shared_ptr<Weights> weights = entry.lock();
   if (weights == nullptr) {
     weights = std::make_shared<Weights>(device, storage);

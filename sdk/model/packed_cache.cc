@@ -99,14 +99,14 @@ class Draft {
 
 }  // namespace
 
-Status attach_embedded(const Model& model, const PackedTarget& target) {
+Status attach_embedded(const Model& model, const PackedTarget& target, PackedStore& store) {
   Status status = error(FERRY_NOT_FOUND, "the blob has no packed weights");
   if (model.root().packed() == nullptr) return status;
   for (const fbs::Packed* packed : *model.root().packed()) {
     PackedFile file;
     status = PackedFile::open(model.segment(packed->buffer()), target, &file);
     if (!status.ok()) continue;
-    model.packed().attach(file, nullptr);
+    store.attach(file, nullptr);
     return {};
   }
   return error(status.code(), "the blob's packed weights are not used: %s", status.message().c_str());

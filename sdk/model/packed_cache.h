@@ -10,7 +10,7 @@ namespace ferry {
 
 // Attaches the first of the blob's own packed files that is for `target`. FERRY_UNSUPPORTED, FERRY_CORRUPT: none is,
 // and why the last one is not.
-Status attach_embedded(const Model& model, const PackedTarget& target);
+Status attach_embedded(const Model& model, const PackedTarget& target, PackedStore& store);
 
 // Attaches the file for `target` in that folder. FERRY_NOT_FOUND: there is none. FERRY_IO_ERROR, FERRY_CORRUPT,
 // FERRY_UNSUPPORTED: it cannot be used, and why.

@@ -68,6 +68,7 @@ class PackedFile {
   // The bytes of an entry of exactly that size; null where there is none.
   const std::byte* find(const PackedKey& key, size_t size) const;
 
+  std::span<const std::byte> bytes() const { return bytes_; }
   std::span<const PackedEntry> entries() const { return entries_; }
   const std::byte* bytes(const PackedEntry& entry) const { return bytes_.data() + entry.offset; }
 

@@ -5,8 +5,18 @@
 
 #include "sdk/model/model.h"
 #include "sdk/model/packed_file.h"
+#include "sdk/model/seeded.h"
 
 namespace ferry {
+
+PackingId::PackingId(std::string_view layout, uint32_t version) : hash_(fnv1a64(layout)) { add(version); }
+
+PackingId& PackingId::add(uint64_t number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  hash_ = fnv1a64({bytes, sizeof bytes}, hash_);
+  return *this;
+}
 
 struct PackedStore::File {
   PackedFile file;
@@ -31,20 +41,27 @@ bool PackedStore::has_files() const {
   return !files_.empty();
 }
 
-PackedBytes PackedStore::find_in_files(const PackedKey& key, size_t size) const {
+PackedStore::Found PackedStore::find_in_files(const PackedKey& key, size_t size) const {
   for (const File& f : files_)
-    if (const std::byte* bytes = f.file.find(key, size)) return {f.owner, bytes};
-  return nullptr;
+    if (const std::byte* bytes = f.file.find(key, size)) return {{f.owner, bytes}, f.file.bytes()};
+  return {};
+}
+
+PackedStore::Found PackedStore::find_anywhere(const PackedKey& key, size_t size) const {
+  if (Found found = find_in_files(key, size); found.bytes != nullptr) return found;
+  const auto found = heap_.find({key, size});
+  return {found != heap_.end() ? found->second : nullptr, {}};
+}
+
+PackedStore::Found PackedStore::find(const PackedKey& key, size_t size) const {
+  const std::lock_guard lock(mutex_);
+  return find_anywhere(key, size);
 }
 
 Status PackedStore::get(const PackedKey& key, size_t size, Call pack, void* context, PackedBytes* out) {
   const std::lock_guard lock(mutex_);
-  *out = find_in_files(key, size);
+  *out = find_anywhere(key, size).bytes;
   if (*out != nullptr) return {};
-  if (const auto found = heap_.find({key, size}); found != heap_.end()) {
-    *out = found->second;
-    return {};
-  }
   void* memory = nullptr;
   if (size > SIZE_MAX - kExtraBytes || posix_memalign(&memory, kAlignment, size + kExtraBytes) != 0)
     return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes of packed weights", size);
@@ -61,7 +78,7 @@ Status PackedStore::get(const PackedKey& key, size_t size, Call pack, void* cont
 void PackedStore::attach(const PackedFile& file, std::shared_ptr<const void> owner) {
   const std::lock_guard lock(mutex_);
   for (const PackedEntry& e : file.entries())
-    if (find_in_files(e.key(), e.size) == nullptr) file_bytes_ += e.size;
+    if (find_in_files(e.key(), e.size).bytes == nullptr) file_bytes_ += e.size;
   files_.push_back({file, std::move(owner)});
 }
 
@@ -79,7 +96,7 @@ std::vector<PackedStore::Entry> PackedStore::entries() const {
 void PackedStore::drop_copies() {
   const std::lock_guard lock(mutex_);
   for (auto entry = heap_.begin(); entry != heap_.end();) {
-    const bool copied = find_in_files(entry->first.key, entry->first.size) != nullptr;
+    const bool copied = find_in_files(entry->first.key, entry->first.size).bytes != nullptr;
     if (copied) heap_bytes_ -= entry->first.size;
     entry = copied ? heap_.erase(entry) : std::next(entry);
   }

@@ -12,6 +12,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "sdk/status.h"
@@ -27,6 +29,18 @@ struct PackedKey {
   uint64_t packing = 0;           // stands for the layout and all else that the bytes depend on
   uint32_t part = 0;              // of several that one packing gives
   auto operator<=>(const PackedKey&) const = default;
+};
+
+// Stands for a layout and all else that packed bytes depend on besides the constants: their types and shapes, tiles,
+// what is made of them first. Whoever changes what a layout's bytes are gives it another version.
+class PackingId {
+ public:
+  PackingId(std::string_view layout, uint32_t version);
+  PackingId& add(uint64_t number);
+  uint64_t value() const { return hash_; }
+
+ private:
+  uint64_t hash_;
 };
 
 // An entry's bytes, which stay where they are while somebody holds them; aligned to kAlignment, and kExtraBytes may be
@@ -60,6 +74,12 @@ class PackedStore {
     return get(key, size, call, &pack, out);
   }
 
+  struct Found {
+    PackedBytes bytes;                // null where there is no such entry
+    std::span<const std::byte> file;  // that it lies in; empty: it is on the heap
+  };
+  Found find(const PackedKey& key, size_t size) const;
+
   // Looks into this file too from now on. `owner` keeps its bytes where they are; null: they outlive all entries.
   void attach(const PackedFile& file, std::shared_ptr<const void> owner);
   bool has_files() const;
@@ -78,7 +98,8 @@ class PackedStore {
   struct File;
 
   Status get(const PackedKey& key, size_t size, Call pack, void* context, PackedBytes* out);
-  PackedBytes find_in_files(const PackedKey& key, size_t size) const;
+  Found find_in_files(const PackedKey& key, size_t size) const;
+  Found find_anywhere(const PackedKey& key, size_t size) const;
 
   mutable std::mutex mutex_;
   std::map<Place, PackedBytes> heap_;

@@ -7,6 +7,7 @@
 #include "sdk/model/packed_store.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
+#include "tests/support/gpus.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -77,6 +78,28 @@ TEST_F(PackCommand, PutsThemIntoTheBlob) {
   const auto j = nlohmann::json::parse(inspected.out);
   ASSERT_EQ(j["packed"].size(), 1u);
   EXPECT_EQ(j["packed"][0]["target"], "this");
+}
+
+// A blob may carry files of a CPU and of a GPU; each finds its own.
+TEST_F(PackCommand, PacksForAGpu) {
+  if (testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+  const std::string gpu = testing::test_gpus()[0];
+  const Result result = pack({"m.ferry", "--for", "this,gpu,gpu-f16", "--device", gpu, "--embed", "-o", "out.ferry"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(finds_packed("out.ferry", ""));
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open((folder_.path() / "out.ferry").c_str(), &model).ok());
+  for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
+    SessionOptions options;
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_required = true;
+    options.gpu_device = gpu.c_str();
+    options.precision = precision;
+    std::unique_ptr<Session> session;
+    ASSERT_TRUE(Session::create(model, options, &session).ok());
+    EXPECT_TRUE(session->computing().report().notes.empty()) << session->computing().report().notes[0];
+  }
+  EXPECT_REFUSED(pack({"m.ferry", "--for", "gpu", "--device", "none"}), "no GPU is called 'none'");
 }
 
 TEST_F(PackCommand, SaysWhatItCannotDo) {

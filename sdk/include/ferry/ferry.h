@@ -182,9 +182,9 @@ typedef struct ferry_session_options {
   ferry_gpu* gpu;            /* a device of the app's own (vulkan.h), which the session keeps open; NULL: gpu_device */
   const char* gpu_cache_dir; /* folder for what is kept between runs of the app: pipelines, canary verdicts, tuned
                               * choices; made where it is missing. NULL: nothing is kept */
-  const char* cache_dir;     /* folder for weights packed for this CPU; made where it is missing. The first session of a
-                              * model writes a file there, later ones map it: they start at once, and processes share
-                              * it. A folder or file that cannot be used costs time and memory only, and a note in the
+  const char* cache_dir;     /* folder for weights packed for this CPU, or GPU; made where it is missing. The first
+                              * session of a model writes a file there, later ones map it: they start at once, and
+                              * processes share it. What cannot be used costs time and memory only, and a note in the
                               * report says why. May be emptied at any time. NULL: each process packs for itself */
   const char* graph;         /* which graph of the model's blob; NULL: the model's own */
   ferry_states* states;      /* states to run on, of the same blob, which the session keeps open; NULL: its own */

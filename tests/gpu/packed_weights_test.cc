@@ -1,0 +1,210 @@
+// Weights packed once on a GPU: a session that finds them packed computes the same bits, dispatches no packing kernel,
+// and copies nothing where the device reads the file in place.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "sdk/model/packed_file.h"
+#include "tests/gpu/faults.h"
+#include "tests/runtime/packings.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+// SwiftShader takes seconds to compile so many kernels: it has its turn with the first kind only.
+struct Case {
+  Stored stored;
+  ferry_precision precision;
+  bool swiftshader;
+};
+constexpr Case kCases[] = {{Stored::Float32, FERRY_PRECISION_FLOAT32, true},
+                           {Stored::Float16, FERRY_PRECISION_FLOAT16, false},
+                           {Stored::Int8, FERRY_PRECISION_FLOAT32, false},
+                           {Stored::Int4, FERRY_PRECISION_FLOAT16, false}};
+
+class PackedOnGpu : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+    gpu_ = test_gpus()[0];
+  }
+
+  ferry_session_options on(const std::string& gpu, const Case& c, const char* cache_dir) const {
+    ferry_session_options options = default_options();
+    options.num_threads = 1;
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_required = true;
+    options.gpu_retry = true;  // tests before it may have lost the device
+    options.gpu_device = gpu.c_str();
+    options.gpu_cache_dir = verdicts_.path().c_str();
+    options.precision = c.precision;
+    options.cache_dir = cache_dir;
+    return options;
+  }
+
+  // Packs, writes, reads and embeds.
+  void expect_packed_once(const std::string& gpu, const Case& c) const {
+    const ScratchFolder folder;
+    const auto blob = packings(c.stored);
+    const Outcome here = run_session(blob, on(gpu, c, nullptr));
+    EXPECT_TRUE(here.notes.empty()) << here.notes[0];
+    const Outcome first = run_session(blob, on(gpu, c, folder.path().c_str()));
+    EXPECT_TRUE(first.notes.empty()) << first.notes[0];
+    expect_same_bits(here.results, first.results);
+    EXPECT_EQ(first.packed, here.packed);
+    ASSERT_EQ(files_in(folder.path()).size(), 1u);
+    const auto file = files_in(folder.path())[0];
+    EXPECT_GE(std::filesystem::file_size(file), here.packed);
+    const auto written = std::filesystem::last_write_time(file);
+
+    const Outcome second = run_session(blob, on(gpu, c, folder.path().c_str()));
+    EXPECT_TRUE(second.notes.empty()) << second.notes[0];
+    expect_same_bits(here.results, second.results);
+    EXPECT_EQ(second.packed, here.packed);
+    EXPECT_EQ(std::filesystem::last_write_time(file), written);
+
+    const Outcome inside = run_session(with_packed(blob, read_text(file)), on(gpu, c, nullptr));
+    EXPECT_TRUE(inside.notes.empty()) << inside.notes[0];
+    expect_same_bits(here.results, inside.results);
+    EXPECT_EQ(inside.packed, here.packed);
+
+    // It is the file that is read: other numbers in it are computed with.
+    folder.write(file.filename(), with_zeros(read_text(file)));
+    const Outcome zeros = run_session(blob, on(gpu, c, folder.path().c_str()));
+    EXPECT_TRUE(zeros.notes.empty()) << zeros.notes[0];
+    for (const auto& [name, values] : here.results) EXPECT_NE(values, zeros.results.at(name)) << name;
+  }
+
+  // A packed file whose weights are 0.
+  static std::string with_zeros(std::string file) {
+    PackedHeader header;
+    std::memcpy(&header, file.data(), sizeof header);
+    const size_t begin = sizeof header + header.entries * sizeof(PackedEntry);
+    std::fill(file.begin() + static_cast<ptrdiff_t>(begin), file.end(), '\0');
+    return file;
+  }
+
+  std::string gpu_;  // the first
+
+ private:
+  ScratchFolder verdicts_;
+};
+
+TEST_F(PackedOnGpu, GivesTheBitsOfWeightsPackedThere) {
+  for (const std::string& gpu : test_gpus())
+    for (const Case& c : kCases) {
+      SCOPED_TRACE(gpu + ", stored " + std::to_string(static_cast<int>(c.stored)));
+      if (gpu != "SwiftShader" || c.swiftshader) expect_packed_once(gpu, c);
+    }
+}
+
+// A device that cannot read host memory in place is given copies.
+TEST_F(PackedOnGpu, IsCopiedToADeviceThatImportsNothing) {
+  Faults faults;
+  faults.set_quirks(FAULT_LYING_IMPORT);
+  expect_packed_once(gpu_, kCases[0]);
+  faults.expect_nothing_alive();
+}
+
+TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
+  const auto blob = packings(Stored::Float32);
+  const ScratchFolder folder;
+  const auto options = on(gpu_, kCases[0], folder.path().c_str());
+  const Outcome heap = run_session(blob, options);
+  const auto file = files_in(folder.path())[0];
+  const std::string good = read_text(file);
+  for (const size_t size : {size_t{0}, size_t{100}, good.size() - 1}) {
+    folder.write(file.filename(), good.substr(0, size));
+    const Outcome repaired = run_session(blob, options);
+    ASSERT_EQ(repaired.notes.size(), 1u);
+    EXPECT_TRUE(repaired.notes[0].starts_with("packed weights: '")) << repaired.notes[0];
+    expect_same_bits(heap.results, repaired.results);
+    EXPECT_EQ(read_text(file), good);
+  }
+  // A CPU's file, or another precision's, does not fit either.
+  const Outcome other =
+      run_session(with_packed(blob, good), on(gpu_, {Stored::Float32, FERRY_PRECISION_FLOAT16}, nullptr));
+  ASSERT_EQ(other.notes.size(), 1u);
+  EXPECT_NE(other.notes[0].find("packed for another"), std::string::npos) << other.notes[0];
+}
+
+// The file is all that is read of the weights, and all that they take up.
+TEST_F(PackedOnGpu, LeavesRawWeightsUntouched) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 4, 512}, fbs::Layout::Same);
+  const Tensor weight = graph.add_constant("weight", {8192, 512}, numbers(1, size_t{8192} * 512));  // 16 MB
+  graph.add_output("y", graph.add_op("y", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+  const ScratchFolder folder;
+  const auto blob = pack(graph);
+  const auto file = folder.write("m.ferry", {reinterpret_cast<const char*>(blob.data()), blob.size()});
+  const auto cache = folder.path() / "cache";
+  for (const bool packed : {false, true}) {
+    ferry_model* model = nullptr;
+    ASSERT_OK(ferry_model_open(file.c_str(), &model));
+    run_session(model, on(gpu_, kCases[0], cache.c_str()));
+    const size_t resident = resident_kilobytes(file);
+    if (packed) {
+      EXPECT_LT(resident, 4200u);  // of the graph, and a huge page of the system's or two around it
+    } else {
+      EXPECT_GT(resident, 16000u);
+    }
+    ferry_model_close(model);
+  }
+}
+
+// What the GPU leaves to the CPU has that CPU's file.
+TEST_F(PackedOnGpu, LeavesTheCpuItsOwnFile) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 4, 128}, fbs::Layout::Same);
+  const Tensor fine = graph.add_constant("fine", {128, 128}, numbers(1, 128 * 128));
+  const Tensor coarse = graph.add_constant("coarse", {64, 128}, numbers(2, 64 * 128));
+  const std::vector<uint8_t> nibbles(64 * 128 / 2, 0x5a);
+  const std::vector<uint16_t> scales(64 * 128 / 64, 0x3e80);  // bfloat16's 0.25; in blocks of 64, which the GPU refuses
+  graph.store_integers(graph.at(coarse.index).buffer, {.dtype = fbs::DType::Int4, .block = 64}, hold(nibbles),
+                       hold(scales));
+  const Tensor middle = graph.add_op("middle", fbs::LinearT(), {x, fine});
+  graph.add_output("y", graph.add_op("y", fbs::LinearT(), {middle, coarse}), fbs::Layout::Same);
+  const auto blob = pack(graph);
+  const ScratchFolder folder;
+  const Outcome here = run_session(blob, on(gpu_, kCases[0], nullptr));
+  for (int times = 0; times < 2; ++times) {  // writes, then maps
+    const Outcome outcome = run_session(blob, on(gpu_, kCases[0], folder.path().c_str()));
+    EXPECT_TRUE(outcome.notes.empty()) << outcome.notes[0];
+    expect_same_bits(here.results, outcome.results);
+    EXPECT_EQ(files_in(folder.path()).size(), 2u);
+  }
+}
+
+// Graphs of one blob read the same buffers: what is packed for one is there for the other.
+TEST_F(PackedOnGpu, IsSharedByTheGraphsOfABlob) {
+  const auto owner = std::make_shared<const std::vector<float>>(numbers(1, 64 * 32));
+  const Constant constant{owner, std::as_bytes(std::span(*owner))};
+  const auto make = [&](Graph& graph, const char* name, int32_t rows) {
+    graph.table.name = name;
+    const Tensor x = graph.add_input("x", {1, rows, 32}, fbs::Layout::Same);
+    const Tensor weight = graph.add_constant("weight", fbs::DType::Float32, {64, 32}, constant);
+    graph.add_output("y", graph.add_op("y", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+  };
+  Graph first, second;
+  make(first, "first", 5);
+  make(second, "second", 6);
+  first.add_graph(std::move(second));
+  AlignedBytes blob(pack(first));
+  ferry_model *model = nullptr, *other = nullptr;
+  ASSERT_OK(ferry_model_open_memory(blob.data(), blob.size(), &model));
+  ASSERT_OK(ferry_model_open_graph(model, "second", &other));
+  const SessionPtr one = make_session(model, on(gpu_, kCases[0], nullptr));
+  const uint64_t bytes = ferry_session_packed_bytes(one.get());
+  EXPECT_EQ(bytes, 64u * 32 * sizeof(float));
+  const SessionPtr two = make_session(other, on(gpu_, kCases[0], nullptr));
+  EXPECT_EQ(ferry_session_packed_bytes(two.get()), bytes);
+  ferry_model_close(other);
+  ferry_model_close(model);
+}
+
+}  // namespace
+}  // namespace ferry::testing
