@@ -252,6 +252,7 @@ class Unary : public XnnOp {
   }
 };
 
+// For these XNNPACK has float32 kernels on every CPU that it runs on.
 xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
   switch (kind) {
     case fbs::UnaryKind::Sigmoid: return xnn_unary_sigmoid;
@@ -267,6 +268,13 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
 }
 
 }  // namespace
+
+// What XNNPACK falls back to: kernels of every type, an element a turn, 32 KB of code that xnn_kind() never asks for.
+// Defined here, they stay in XNNPACK's archive.
+extern "C" const struct xnn_unary_elementwise_config* xnn_init_unary_reference_config(xnn_unary_operator, xnn_datatype,
+                                                                                      xnn_datatype) {
+  return nullptr;
+}
 
 Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer) {
   return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
