@@ -1,5 +1,6 @@
 // ferry: the command line.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -53,6 +54,7 @@ int complain(const std::string& where, const std::string& what) {
 }
 
 int run_command_line(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file larger than this user may write is then an error, which tidies up
   CLI::App app("Carries trained models to devices: converts a checkpoint to one file, runs it, measures it.", "ferry");
   app.set_version_flag("--version", std::string("ferry ") + ferry_version());
   app.set_help_flag("-h,--help", "This text");

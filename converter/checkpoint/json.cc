@@ -14,7 +14,9 @@ using nlohmann::json;
 
 json parse_json(std::string_view text, const std::string& where) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto watch = [&](int, json::parse_event_t event, json& value) {
+  constexpr int kMaxDepth = 500;  // no file that means something comes near it; whoever walks the values may recurse
+  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
+    if (depth > kMaxDepth) fail("%s: its JSON is nested deeper than %d", where.c_str(), kMaxDepth);
     if (event == json::parse_event_t::object_start) keys.emplace_back();
     if (event == json::parse_event_t::object_end) keys.pop_back();
     if (event == json::parse_event_t::key) {

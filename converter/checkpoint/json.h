@@ -7,7 +7,8 @@
 
 namespace ferry {
 
-// Throws Error, beginning with `where`, for text that is not JSON, or in which an object has one key twice.
+// Throws Error, beginning with `where`, for text that is not JSON, in which an object has one key twice, or which is
+// nested deeper than 500.
 nlohmann::json parse_json(std::string_view text, const std::string& where);
 
 class Checkpoint;

@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <span>
 #include <system_error>
 
 #include "converter/error.h"
+#include "converter/pack/new_file.h"
 
 namespace ferry {
 namespace {
@@ -48,8 +50,7 @@ void HubCache::remember(const std::string& revision, const std::string& commit) 
   if (is_commit(revision)) return;
   const fs::path path = folder_ / "refs" / revision;
   make_folder_of(path);
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << commit).flush()) fail("%s: cannot be written", path.c_str());
+  write_file(path, std::as_bytes(std::span(commit)));
 }
 
 std::vector<std::string> HubCache::files(const std::string& commit) const {
@@ -65,9 +66,12 @@ std::vector<std::string> HubCache::files(const std::string& commit) const {
 void HubCache::link(const std::string& commit, const std::string& file, const std::string& etag) const {
   const fs::path path = snapshot(commit) / file;
   make_folder_of(path);
+  // Made beside and renamed: another process may be reading, or making, the same link.
+  const fs::path made = folder_ / ("link." + std::to_string(getpid()));
   std::error_code error;
-  fs::remove(path, error);  // a link whose blob is gone
-  fs::create_symlink(blob(etag).lexically_relative(path.parent_path()), path, error);
+  fs::remove(made, error);  // of a process that was killed and had our number
+  fs::create_symlink(blob(etag).lexically_relative(path.parent_path()), made, error);
+  if (!error) fs::rename(made, path, error);
   if (error) fail("%s: cannot be made a link: %s", path.c_str(), error.message().c_str());
 }
 

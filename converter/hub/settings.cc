@@ -1,5 +1,8 @@
 #include "converter/hub/settings.h"
 
+#include <pwd.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -27,7 +30,11 @@ bool is_set(const char* name) {
 fs::path home() {
   if (const std::string named = variable("HF_HOME"); !named.empty()) return named;
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "huggingface";
-  return fs::path(variable("HOME")) / ".cache" / "huggingface";
+  if (const std::string home = variable("HOME"); !home.empty()) return fs::path(home) / ".cache" / "huggingface";
+  const passwd* user = getpwuid(getuid());  // a service may have no HOME
+  if (user == nullptr || user->pw_dir == nullptr || *user->pw_dir != '/')
+    fail("the hub's cache has no place: set HF_HOME or HOME");
+  return fs::path(user->pw_dir) / ".cache" / "huggingface";
 }
 
 std::string trimmed(const std::string& text) {

@@ -15,6 +15,9 @@ namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 constexpr int64_t kMaxComputed = int64_t{1} << 28;  // of a constant that the converter computes
+constexpr int64_t kComputedOfStored = 16;           // of all of them, for each element that the file holds
+
+thread_local int64_t t_left = INT64_MAX;  // of what this thread's conversion may compute
 
 template <typename T>
 T load(const std::byte* at) {
@@ -103,6 +106,8 @@ Array make(Type type, const Dims& dims, const std::vector<From>& values) {
 
 }  // namespace
 
+int64_t to_integer(double value) { return clip<int64_t>(value); }
+
 std::string type_name(Type type) {
   switch (type) {
     case Type::Undefined: return "undefined";
@@ -165,11 +170,17 @@ int64_t count_elements(const Dims& dims) {
   return count;
 }
 
+void begin_computing(int64_t stored) { t_left = kMaxComputed + kComputedOfStored * stored; }
+
 int64_t count_computed(const Dims& dims) {
   const int64_t count = count_elements(dims);
   if (count > kMaxComputed)
     fail("a constant of shape %s would be computed: at most %lld elements are", to_string(dims).c_str(),
          static_cast<long long>(kMaxComputed));
+  if (count > t_left)
+    fail("a constant of shape %s would be computed, after many others: they are too large for this file",
+         to_string(dims).c_str());
+  t_left -= count;
   return count;
 }
 

@@ -33,14 +33,22 @@ std::string type_name(Type type);
 size_t type_size(Type type);
 bool is_float(Type type);
 
+// As C++ casts it, clipped to the type's range; 0 for what is no number.
+int64_t to_integer(double value);
+inline int64_t to_integer(int64_t value) { return value; }
+inline int64_t to_integer(bool value) { return value; }
+
 using Dims = std::vector<int64_t>;
 
 // "[2,3]"
 std::string to_string(const Dims& dims);
 // Throws Error where a dimension is negative or the product exceeds 2^40.
 int64_t count_elements(const Dims& dims);
-// The same for a constant that the converter is about to compute: throws Error above 2^28.
+// The same for a constant that the converter is about to compute: throws Error above 2^28, and where all that this
+// thread's conversion has computed are more than that and 16 times `stored`, what its file holds. A file of few bytes
+// may ask for any number.
 int64_t count_computed(const Dims& dims);
+void begin_computing(int64_t stored);
 // Row-major: how many elements lie between neighbours along each dimension.
 Dims strides_of(const Dims& dims);
 // The shape that two broadcast to, as NumPy does; throws Error where they do not.

@@ -214,6 +214,13 @@ Refused::Refused(std::string file, std::vector<Reason> reasons)
       file_(std::move(file)),
       reasons_(std::move(reasons)) {}
 
-Imported import_model(const Model& model, const ImportOptions& options) { return Importer(model, options).import(); }
+Imported import_model(const Model& model, const ImportOptions& options) {
+  int64_t stored = 0;
+  for (const auto& [name, constant] : model.constants) stored += constant.elements();
+  for (const Node& node : model.nodes)
+    for (const auto& [name, attribute] : node.attributes) stored += attribute.tensor.elements();
+  begin_computing(stored);
+  return Importer(model, options).import();
+}
 
 }  // namespace ferry::onnx

@@ -47,6 +47,11 @@ Dims Op::dims(size_t i) const {
   return std::get<Array>(inputs_[i]).dims;
 }
 
+Type Op::type(size_t i) const {
+  if (!has(i)) refuse("input %zu is missing", i);
+  return types_[i];
+}
+
 const Attribute* Op::attribute(const std::string& name, Attribute::Kind kind) const {
   const auto found = node_.attributes.find(name);
   if (found == node_.attributes.end()) return nullptr;

@@ -50,7 +50,7 @@ class Op {
   double single(size_t i, const char* what) const;
   Dims dims(size_t i) const;
   // Of input i, in the file.
-  Type type(size_t i) const { return types_[i]; }
+  Type type(size_t i) const;
   int rank(size_t i) const { return static_cast<int>(dims(i).size()); }
 
   bool has_attribute(const std::string& name) const { return node_.attributes.contains(name); }
@@ -94,6 +94,8 @@ using OpFunction = void (*)(Op&);
 
 // The function for a node; null where there is none.
 OpFunction find_op(const Node& node);
+// ONNX's own operators that there are functions for.
+std::vector<std::string> operator_names();
 
 // ---- what import functions share
 

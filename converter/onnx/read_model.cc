@@ -8,8 +8,9 @@
 namespace ferry::onnx {
 namespace {
 
-constexpr int kMaxDepth = 32;            // of functions that call functions
-constexpr size_t kMaxNodes = 1'000'000;  // after inlining
+constexpr int kMaxDepth = 32;                           // of functions that call functions
+constexpr size_t kMaxNodes = 1'000'000;                 // after inlining, and calls
+constexpr size_t kMaxInlinedBytes = size_t{256} << 20;  // of functions' attributes, which each call copies
 
 using Opsets = std::map<std::string, int>;  // by domain; "ai.onnx" is written ""
 
@@ -19,6 +20,12 @@ Opsets read_opsets(const List& list) {
   for (const auto& entry : list)
     opsets[entry.domain() == "ai.onnx" ? "" : entry.domain()] = static_cast<int>(entry.version());
   return opsets;
+}
+
+size_t bytes_of(const Attribute& attribute) {
+  size_t bytes = sizeof attribute + attribute.ints.size() * sizeof(int64_t) + attribute.floats.size() * sizeof(double);
+  for (const std::string& text : attribute.strings) bytes += text.size();
+  return bytes;
 }
 
 class Reader {
@@ -44,6 +51,8 @@ class Reader {
 
   void add(const ::onnx::NodeProto& proto, const Scope& scope);
   void inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope);
+  void count_node();
+  void count_attributes(const ::onnx::NodeProto& proto, const Scope& scope);
   void read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node);
   Attribute read_attribute(const ::onnx::AttributeProto& proto);
   ValueInfo read_value(const ::onnx::ValueInfoProto& proto);
@@ -53,6 +62,7 @@ class Reader {
   std::map<const ::onnx::FunctionProto*, Opsets> function_opsets_;
   Opsets opsets_;
   size_t count_ = 0;  // of nodes
+  size_t inlined_bytes_ = 0;
   Model model_;
 };
 
@@ -91,6 +101,7 @@ void Reader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
   node.name = scope.prefix + (proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name());
   const auto opset = scope.opsets->find(node.domain);
   node.opset = opset == scope.opsets->end() ? 0 : opset->second;
+  if (scope.depth > 0) count_attributes(proto, scope);
   for (const auto& attribute : proto.attribute()) {
     try {
       if (attribute.ref_attr_name().empty()) {
@@ -112,8 +123,22 @@ void Reader::add(const ::onnx::NodeProto& proto, const Scope& scope) {
     for (const char* name : {"then_branch", "else_branch"})
       for (const auto& attribute : proto.attribute())
         if (attribute.name() == name && attribute.has_g()) read_branch(attribute.g(), scope, &node);
-  if (++count_ > kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
+  count_node();
   model_.nodes.push_back(std::move(node));
+}
+
+void Reader::count_node() {
+  if (++count_ > kMaxNodes) fail("the graph has more than %zu nodes", kMaxNodes);
+}
+
+void Reader::count_attributes(const ::onnx::NodeProto& proto, const Scope& scope) {
+  for (const auto& attribute : proto.attribute()) {
+    const auto given = scope.caller->attributes.find(attribute.ref_attr_name());
+    inlined_bytes_ +=
+        attribute.ByteSizeLong() + (given != scope.caller->attributes.end() ? bytes_of(given->second) : 0);
+  }
+  if (inlined_bytes_ > kMaxInlinedBytes)
+    fail("attributes of functions take more than %zu MB where they are called", kMaxInlinedBytes >> 20);
 }
 
 void Reader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, Node* node) {
@@ -143,6 +168,7 @@ void Reader::read_branch(const ::onnx::GraphProto& graph, const Scope& scope, No
 }
 
 void Reader::inline_function(const ::onnx::FunctionProto& function, const Node& call, const Scope& scope) {
+  count_node();
   if (scope.depth == kMaxDepth)
     fail("function '%s' is called %d deep: functions may not call themselves", call.op.c_str(), kMaxDepth);
   Scope body;

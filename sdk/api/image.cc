@@ -51,9 +51,9 @@ Status set_image(Session& session, const ferry_image& picture) {
   const int input = static_cast<int>(port.tensor());
   const Shape present = session.shape(input);
   const int channels = recipe->color() == fbs::ColorOrder::Gray ? 1 : 3;
-  const int patch = recipe->patch();
-  const bool picture_like =
-      patch > 0 ? present.rank == 2 && channels == 3 : present.rank == 4 && present[0] == 1 && present[3] == channels;
+  const int patch = recipe->patch(), patch_numbers = channels * patch * patch * recipe->patch_frames();
+  const bool picture_like = patch > 0 ? present.rank == 2 && channels == 3 && present[1] == patch_numbers
+                                      : present.rank == 4 && present[0] == 1 && present[3] == channels;
   if (!picture_like || session.model().tensor(input).dtype() != fbs::DType::Float32) {
     return error(FERRY_INVALID_ARGUMENT,
                  "input %s takes no picture of %d channels: write it with ferry_session_input()", port.name()->c_str(),
@@ -62,7 +62,7 @@ Status set_image(Session& session, const ferry_image& picture) {
   image::Prepared prepared;
   FERRY_TRY(image::prepare(*recipe, view, &prepared));
   Shape shape = {1, prepared.height, prepared.width, channels};
-  if (patch > 0) shape = {(prepared.height / patch) * (prepared.width / patch), present[1]};
+  if (patch > 0) shape = {(prepared.height / patch) * (prepared.width / patch), patch_numbers};
   if (shape != present) FERRY_TRY(session.resize(0, shape));
   return image::normalize(*recipe, prepared, static_cast<float*>(session.data(input)));
 }

@@ -131,7 +131,8 @@ class Verifier {
                             ? ferry_session_output(session_.get(), index, &tensor)
                             : ferry_session_tap(session_.get(), name, &tensor)));
     const double absmax = static_cast<double>(stage.absmax()), bound = static_cast<double>(stage.bound());
-    if (count(stage.samples()) == 0 || tensor.dtype != FERRY_FLOAT32 || !(absmax > 0) || !(bound > 0))
+    const auto usable = [](double v) { return v > 0 && std::isfinite(v); };  // an infinite one would pass anything
+    if (count(stage.samples()) == 0 || tensor.dtype != FERRY_FLOAT32 || !usable(absmax) || !usable(bound))
       return misfit("the samples", name);
     const uint64_t elements = tensor.bytes / sizeof(float);
     const bool channels_first = tensor.source_layout == FERRY_LAYOUT_NCHW && tensor.rank == 4;

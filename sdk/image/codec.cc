@@ -7,15 +7,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdlib>
 #include <string>
 
 #include "sdk/image/exif.h"
 #include "sdk/image/jpeg_check.h"
 
+namespace {
+
+// Bytes that what a picture inflates to may grow to, by its header: a damaged or hostile one may hold a gigabyte in a
+// megabyte.
+thread_local size_t g_growth = 0;
+thread_local bool g_outgrown = false;
+
+void* grow(void* memory, size_t size) {
+  g_outgrown = size > g_growth;
+  return g_outgrown ? nullptr : realloc(memory, size);
+}
+
+}  // namespace
+
 // stb is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads and writes
 // memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
 #define STBI_ASSERT(x) ((void)0)
+#define STBI_MALLOC(size) malloc(size)
+#define STBI_REALLOC(memory, size) grow(memory, size)
+#define STBI_FREE(memory) free(memory)
 #define STBI_ONLY_JPEG
 #define STBI_ONLY_PNG
 #define STBI_ONLY_BMP
@@ -66,8 +85,8 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     return error(FERRY_UNSUPPORTED, "%s is not a JPEG, PNG or BMP picture", name);
   }
   if (size > INT_MAX) return error(FERRY_INVALID_ARGUMENT, "%s: a picture file of more than 2 GiB", name);
-  if (starts_like_a_jpeg(bytes, size) && !huffman_tables_fit(bytes, size)) {
-    return error(FERRY_CORRUPT, "%s: damaged picture (a Huffman table of more than 256 codes)", name);
+  if (const char* fault = starts_like_a_jpeg(bytes, size) ? fault_of_jpeg(bytes, size) : nullptr) {
+    return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, fault);
   }
   int width = 0, height = 0, channels = 0;
   // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better
@@ -77,9 +96,18 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
     return error(FERRY_INVALID_ARGUMENT, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,
                  height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
+  // A PNG's pixels, of up to 4 numbers of 2 bytes, with what interlaced ones have beside; or its coded ones, joined.
+  constexpr size_t kBeside = 1 << 16;
+  g_growth = 2 * std::max(size, static_cast<size_t>(width) * static_cast<size_t>(height) * 8) + kBeside;
+  g_outgrown = false;
   std::unique_ptr<unsigned char, FreeDeleter> rgb(
       stbi_load_from_memory(bytes, static_cast<int>(size), &width, &height, &channels, 3));
-  if (!rgb) return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, stbi_failure_reason());
+  if (!rgb) {
+    const char* reason = g_outgrown ? "it holds more than its header says" : stbi_failure_reason();
+    if (strcmp(reason, "outofmem") == 0)
+      return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
+    return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, reason);
+  }
   out->adopt(rgb.release(), width, height, 3);
   return starts_like_a_jpeg(bytes, size) ? make_upright(exif_orientation(bytes, size), out) : Status();
 }

@@ -44,20 +44,23 @@ bool tables_fit(Reader& in, int length) {
 
 }  // namespace
 
-bool huffman_tables_fit(const unsigned char* data, size_t size) {
-  constexpr unsigned kStart = 0xd8, kEnd = 0xd9, kHuffman = 0xc4, kFirstRestart = 0xd0, kLastRestart = 0xd7;
+const char* fault_of_jpeg(const unsigned char* data, size_t size) {
+  constexpr unsigned kStart = 0xd8, kEnd = 0xd9, kHuffman = 0xc4, kScan = 0xda, kFirstRestart = 0xd0,
+                     kLastRestart = 0xd7;
+  int scans = 0;
   Reader in(data, size);
   for (unsigned m = in.marker(); m != 0 && m != kEnd; m = in.marker()) {
     if (m == kStart || (m >= kFirstRestart && m <= kLastRestart)) continue;
     const int high = static_cast<int>(in.byte());
     const int length = (high << 8 | static_cast<int>(in.byte())) - 2;
     if (m == kHuffman) {
-      if (!tables_fit(in, length)) return false;
+      if (!tables_fit(in, length)) return "a Huffman table of more than 256 codes";
     } else if (length > 0) {
       in.skip(length);
     }
+    if (m == kScan && ++scans > 100) return "more than 100 scans";
   }
-  return true;
+  return nullptr;
 }
 
 }  // namespace ferry::image

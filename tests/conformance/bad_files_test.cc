@@ -1,7 +1,10 @@
 // Damaged and hostile files: one sentence, no crash, bounded memory and time.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "converter/onnx/importer.h"
+#include "converter/onnx/op.h"
 #include "onnx.pb.h"
 #include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
@@ -75,6 +78,49 @@ TEST(BadOnnxFiles, MutationsNeverCrash) {
   }
 }
 
+// Constants that anything may be given for an input: of no dimension, a number, numbers beyond integers, a matrix,
+// text.
+void add_odd_constants(::onnx::GraphProto* graph) {
+  const auto add = [&](const char* name, std::vector<int64_t> dims, auto type, std::vector<float> values) {
+    auto* tensor = graph->add_initializer();
+    tensor->set_name(name);
+    tensor->set_data_type(type);
+    for (const int64_t d : dims) tensor->add_dims(d);
+    for (const float v : values)
+      if (type == ::onnx::TensorProto::FLOAT)
+        tensor->add_float_data(v);
+      else
+        tensor->add_int64_data(static_cast<int64_t>(v));
+  };
+  add("number", {}, ::onnx::TensorProto::FLOAT, {2.5f});
+  add("huge", {2}, ::onnx::TensorProto::FLOAT, {1e30f, NAN});
+  add("none", {0}, ::onnx::TensorProto::INT64, {});
+  add("index", {2}, ::onnx::TensorProto::INT64, {-1, 1});
+  add("matrix", {2, 2}, ::onnx::TensorProto::FLOAT, {1, 2, 3, 4});
+}
+
+TEST(BadOnnxFiles, AnyInputsOfAnyOperatorNeverCrash) {
+  const ScratchFolder folder;
+  const std::vector<std::string> inputs = {"", "x", "number", "huge", "none", "index", "matrix"};
+  for (const std::string& op : onnx::operator_names()) {
+    SCOPED_TRACE(op);
+    ::onnx::ModelProto model = one_node(op);
+    add_odd_constants(model.mutable_graph());
+    ::onnx::NodeProto* node = model.mutable_graph()->mutable_node(0);
+    // All lists of up to two; of three, those that begin with the graph's input.
+    for (const std::string& first : inputs)
+      for (const std::string& second : inputs)
+        for (size_t count = 0; count < (first == "x" ? 4u : 3u); ++count) {
+          node->clear_input();
+          for (const std::string& name : {first, second, second})
+            if (static_cast<size_t>(node->input_size()) < count) node->add_input(name);
+          import_bytes(folder, model.SerializeAsString());
+        }
+    node->clear_output();
+    import_bytes(folder, model.SerializeAsString());
+  }
+}
+
 TEST(BadOnnxFiles, CyclesAndMissingValuesAreNamed) {
   const ScratchFolder folder;
   ::onnx::ModelProto cyclic = one_node("Add");
@@ -101,6 +147,53 @@ TEST(BadOnnxFiles, AbsurdSizesAreRefusedBeforeMemoryIsTaken) {
     fill.mutable_graph()->mutable_node(0)->set_input(1, "z");
     EXPECT_NE(import_bytes(folder, fill.SerializeAsString()), "") << side;
   }
+}
+
+// Few bytes that ask for much: functions that call the next twice, attributes that every call copies, one constant more
+// and one more.
+TEST(BadOnnxFiles, WhatGrowsFromFewBytesIsBounded) {
+  const ScratchFolder folder;
+  ::onnx::ModelProto calls = one_node("f0");
+  calls.mutable_graph()->mutable_node(0)->set_domain("own");
+  for (int i = 0; i < 30; ++i) {
+    auto* function = calls.add_functions();
+    function->set_name("f" + std::to_string(i));
+    function->set_domain("own");
+    function->add_input("x");
+    function->add_output("y");
+    for (int twice = 0; twice < 2; ++twice) {
+      auto* node = function->add_node();
+      node->set_op_type("f" + std::to_string(i + 1));
+      node->set_domain("own");
+      node->add_input("x");
+      node->add_output(twice == 0 ? "between" : "y");
+    }
+  }
+  ::onnx::ModelProto empty = calls;  // the last one does nothing
+  auto* last = empty.add_functions();
+  last->set_name("f30");
+  last->set_domain("own");
+  EXPECT_NE(import_bytes(folder, empty.SerializeAsString()).find("more than 1000000 nodes"), std::string::npos);
+
+  ::onnx::ModelProto copies = calls;
+  auto* text = copies.mutable_functions(19)->mutable_node(0)->add_attribute();
+  text->set_name("text");
+  text->set_type(::onnx::AttributeProto::STRING);
+  text->set_s(std::string(1 << 20, 'a'));
+  EXPECT_NE(import_bytes(folder, copies.SerializeAsString()).find("more than 256 MB"), std::string::npos);
+
+  ::onnx::ModelProto constants = one_node("Relu");
+  add_shape(&constants, {1 << 14, 1 << 12});  // a quarter of what all may be
+  for (int i = 0; i < 8; ++i) {
+    auto* node = constants.mutable_graph()->add_node();
+    node->set_op_type("Expand");
+    node->add_input("number");
+    node->add_input("shape");
+    node->add_output("y" + std::to_string(i));
+  }
+  add_odd_constants(constants.mutable_graph());
+  constants.mutable_graph()->mutable_node(0)->mutable_input()->RemoveLast();
+  EXPECT_NE(import_bytes(folder, constants.SerializeAsString()).find("too large for this file"), std::string::npos);
 }
 
 // y = If(x) with branches of one node each, which reads x.

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -74,6 +75,25 @@ TEST_F(Hub, NothingIsDownloadedTwice) {
   EXPECT_EQ(server.requests().size(), before + 1) << "a commit means the same for ever";
   fetch("good", "v1");
   EXPECT_EQ(server.requests("cdn").size(), 1u) << "another commit with the same blob";
+}
+
+// Several conversions of one repository, each in a process of its own, on a cache that has it whole.
+TEST_F(Hub, ManyAtOnceFindTheirFiles) {
+  fetch("good");
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(fork());
+    if (children.back() != 0) continue;
+    bool fine = true;
+    for (int times = 0; times < 20 && fine; ++times) fine = refusal("good") == "fetched";
+    _exit(fine ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  expect_whole(fetch("good"));
 }
 
 TEST_F(Hub, RevisionsAreBranchesTagsAndCommits) {
@@ -257,6 +277,10 @@ TEST(HubSettings, FollowTheEnvironmentAsInPython) {
   EXPECT_EQ(settings().endpoint, "https://huggingface.co");
   EXPECT_EQ(settings().cache, "/nonexistent/.cache/huggingface/hub");
   EXPECT_EQ(settings().token, "");
+  {
+    const Environment none("HOME", "");  // a service's: the user's folder is in the password database
+    EXPECT_TRUE(settings().cache.is_absolute()) << settings().cache;
+  }
   const Environment xdg("XDG_CACHE_HOME", "/x");
   EXPECT_EQ(settings().cache, "/x/huggingface/hub");
   const Environment hf("HF_HOME", "/h");

@@ -69,6 +69,10 @@ TEST_F(Safetensors, WidensHalfPrecisionExactly) {
   EXPECT_TRUE(std::isnan(v[6]));
 }
 
+TEST_F(Safetensors, RefusesAHeaderNestedWithoutEnd) {
+  EXPECT_NE(refused(std::string(200'000, '[')).find("nested deeper than 500"), std::string::npos);
+}
+
 TEST_F(Safetensors, GivesTensorsInPlaceAndTheFilesHash) {
   const auto path = folder.write("x.safetensors", safetensors(kTwo, std::string(12, '\1')));
   const auto checkpoint = open_checkpoint(path);

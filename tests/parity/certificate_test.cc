@@ -185,6 +185,8 @@ TEST(Certificate, ThatDoesNotFitItsModelIsRefused) {
       [](auto& c) { c.stages[0]->name.clear(); },
       [](auto& c) { c.stages[0]->samples.clear(); },
       [](auto& c) { c.stages[0]->absmax = 0; },
+      [](auto& c) { c.stages[0]->absmax = std::numeric_limits<float>::infinity(); },
+      [](auto& c) { c.stages[0]->bound = std::numeric_limits<float>::infinity(); },
       [](auto& c) { c.stages[0]->bound = std::numeric_limits<float>::quiet_NaN(); },
   };
   for (const Change change : changes) {

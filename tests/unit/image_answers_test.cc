@@ -127,6 +127,11 @@ TEST_F(Answers, APictureCutIntoPatchesPlansTheSessionForTheirNumber) {
   const float expected[] = {level(2, 0, 0), level(3, 0, 0), level(2, 1, 0), level(3, 1, 0), level(2, 0, 0),
                             level(3, 0, 0), level(2, 1, 0), level(3, 1, 0), level(2, 0, 1)};
   for (int i = 0; i < 9; ++i) EXPECT_EQ(static_cast<const float*>(input.data)[24 + i], expected[i]) << i;
+  // Rows of another length have no room for patches.
+  const int32_t narrow[] = {15, 3};
+  ASSERT_EQ(ferry_session_resize(session_, 0, narrow, 2), FERRY_OK) << ferry_last_error();
+  const ferry_image picture{pixels_.data(), 6, 10, 18, false};
+  EXPECT_EQ(ferry_session_set_image(session_, &picture), FERRY_INVALID_ARGUMENT);
 }
 
 }  // namespace

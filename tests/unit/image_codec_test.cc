@@ -235,10 +235,41 @@ TEST(Codec, AHuffmanTableBehindFillBytesAndOtherSegmentsIsSeenToo) {
   const Bytes start = {0xff, 0xd8, 0xff, 0xe0, 0, 4, 0xff, 0xd9};  // a segment that holds what looks like the end
   const Bytes table = joined({{0xff, 0xff, 0xff, 0xc4, 1, 200, 0}, Bytes(16, 17)});
   Bytes file = joined({start, table});
-  EXPECT_FALSE(image::huffman_tables_fit(file.data(), file.size()));
+  EXPECT_NE(image::fault_of_jpeg(file.data(), file.size()), nullptr);
   const Bytes coded = {0xff, 0xda, 0, 2, 1, 2, 0xff, 0x00, 3};
   file = joined({start, coded, table});
-  EXPECT_FALSE(image::huffman_tables_fit(file.data(), file.size()));
+  EXPECT_NE(image::fault_of_jpeg(file.data(), file.size()), nullptr);
+}
+
+TEST(Codec, ManyScansAreRefused) {
+  const Bytes scan = {0xff, 0xda, 0, 2, 1};
+  Bytes file = {0xff, 0xd8, 0xff, 0xe0, 0, 2};
+  for (int i = 0; i < 100; ++i) file.insert(file.end(), scan.begin(), scan.end());
+  EXPECT_EQ(image::fault_of_jpeg(file.data(), file.size()), nullptr);
+  file.insert(file.end(), scan.begin(), scan.end());
+  EXPECT_STREQ(image::fault_of_jpeg(file.data(), file.size()), "more than 100 scans");
+}
+
+// 64 MB of zeros in the place of four pixels: the picture of 2x2 is made of what its header says, or refused.
+TEST(Codec, APngThatInflatesToMoreThanItsHeaderSaysIsRefused) {
+  Bytes zeros(size_t{64} << 20, 0);
+  int length = 0;
+  unsigned char* const deflated = stbi_zlib_compress(zeros.data(), static_cast<int>(zeros.size()), &length, 8);
+  Bytes file = png_file(samples(2, 2, 3), 2, 2, 3);
+  const uint8_t name[] = {'I', 'D', 'A', 'T'};
+  const auto chunk = std::search(file.begin(), file.end(), name, name + 4);
+  ASSERT_NE(chunk, file.end());
+  const size_t at = static_cast<size_t>(chunk - file.begin());
+  const uint32_t before = static_cast<uint32_t>(file[at - 2] << 8 | file[at - 1]);
+  for (int i = 0; i < 4; ++i) file[at - 4 + static_cast<size_t>(i)] = static_cast<uint8_t>(length >> (24 - 8 * i));
+  file.erase(file.begin() + static_cast<std::ptrdiff_t>(at + 4),
+             file.begin() + static_cast<std::ptrdiff_t>(at + 4 + before));
+  file.insert(file.begin() + static_cast<std::ptrdiff_t>(at + 4), deflated, deflated + length);
+  STBIW_FREE(deflated);
+  Pixels out;
+  const Status s = decode(file, &out);
+  EXPECT_EQ(s.code(), FERRY_CORRUPT);
+  EXPECT_NE(s.message().find("more than its header says"), std::string::npos) << s.message();
 }
 
 TEST(Codec, MutatedPicturesAreRefusedOrReadButNeverCrash) {

@@ -42,9 +42,9 @@ struct Mask {
 
 // `past`: keys before the first query.
 Mask read_mask(Op& op, int64_t batch, int64_t queries, int64_t keys, int64_t past) {
-  const Array given = op.has(3)
-                          ? op.array(3, "the mask")
-                          : make_array(Type::Float32, {1, keys}, std::vector<double>(static_cast<size_t>(keys), 0.0));
+  const Array given = op.has(3) ? op.array(3, "the mask")
+                                : make_array(Type::Float32, {1, keys},
+                                             std::vector<double>(static_cast<size_t>(count_computed({keys})), 0.0));
   std::vector<int64_t> lengths;  // of each sample's keys, where they are padded
   if (op.has(6)) lengths = op.array(6, "nonpad_kv_seqlen").ints();
   if (!lengths.empty() && static_cast<int64_t>(lengths.size()) != batch)

@@ -1,6 +1,8 @@
 // Arithmetic on constants: integers as integers, all else in double, rounded to the type once.
 #pragma once
 
+#include <type_traits>
+
 #include "converter/onnx/op.h"
 
 namespace ferry::onnx {
@@ -8,7 +10,12 @@ namespace ferry::onnx {
 template <typename To, typename From, typename Function>
 std::vector<To> combine_values(const std::vector<From>& a, const std::vector<From>& b, Function function) {
   std::vector<To> out(a.size());
-  for (size_t i = 0; i < a.size(); ++i) out[i] = static_cast<To>(function(a[i], b[i]));
+  for (size_t i = 0; i < a.size(); ++i) {
+    if constexpr (std::is_integral_v<To>)
+      out[i] = to_integer(function(a[i], b[i]));
+    else
+      out[i] = static_cast<To>(function(a[i], b[i]));
+  }
   return out;
 }
 

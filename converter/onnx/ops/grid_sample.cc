@@ -40,10 +40,10 @@ struct Sampler {
     if (padding == "reflection") x = reflect(x, low, high);
     std::vector<Share> taps;
     if (mode == "nearest") {
-      taps.push_back({static_cast<int64_t>(std::nearbyint(x)), 1});
+      taps.push_back({to_integer(std::nearbyint(x)), 1});
     } else if (mode == "linear") {
       const double at = std::floor(x);
-      taps = {{static_cast<int64_t>(at), 1 - (x - at)}, {static_cast<int64_t>(at) + 1, x - at}};
+      taps = {{to_integer(at), 1 - (x - at)}, {to_integer(at) + 1, x - at}};
     } else {
       const double at = std::floor(x), a = -0.75;
       for (int i = -1; i <= 2; ++i) {
@@ -51,7 +51,7 @@ struct Sampler {
         const double weight = d <= 1  ? ((a + 2) * d - (a + 3)) * d * d + 1
                               : d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
                                       : 0;
-        taps.push_back({static_cast<int64_t>(at) + i, weight});
+        taps.push_back({to_integer(at) + i, weight});
       }
     }
     std::vector<Share> inside;

@@ -91,6 +91,8 @@ void matmul(Op& op) {
 
 void gemm(Op& op) {
   const double alpha = op.number("alpha", 1), beta = op.number("beta", 1);
+  for (const size_t i : {0, 1})
+    if (op.rank(i) < 2) op.refuse("input %zu is %s, expected a matrix", i, to_string(op.dims(i)).c_str());
   Tensor a = op.tensor(0);
   if (op.integer("transA", 0)) a = swap_last(a);
   const bool transposed = op.integer("transB", 0) != 0;

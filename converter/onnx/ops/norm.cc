@@ -49,7 +49,7 @@ Tensor per_column(Op& op, size_t input, const char* what, const Dims& normalized
     return add_constant(op.graph(), op.node().inputs[input],
                         expand(op.array(input, what), normalized).reshaped({columns}));
   return add_values(op.graph(), op.node().name + "." + what, {columns},
-                    std::vector<double>(static_cast<size_t>(columns), otherwise));
+                    std::vector<double>(static_cast<size_t>(count_computed({columns})), otherwise));
 }
 
 // Inputs x, weight, bias; over the dimensions from `axis` on.
@@ -135,8 +135,8 @@ void group_normalization(Op& op) {
 void ferry_group_norm(Op& op) {
   if (op.array(3, "the shape").ints() != op.dims(0))
     op.refuse("what is normalised in groups gets another shape (--no-recognise group_norm imports it as it is)");
-  op.set(group_norm(op, static_cast<int64_t>(op.number("groups", 1)), op.array(1, "scale").floats(),
-                    op.array(2, "bias").floats(), op.number("epsilon", 1e-5)));
+  op.set(group_norm(op, to_integer(op.number("groups", 1)), op.array(1, "scale").floats(), op.array(2, "bias").floats(),
+                    op.number("epsilon", 1e-5)));
 }
 
 void layer_normalization(Op& op) {

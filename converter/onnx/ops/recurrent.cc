@@ -102,11 +102,11 @@ void recurrent(Op& op, int64_t gates, Step step, const std::vector<std::string>&
   if (op.has(4))
     for (const int64_t length : op.array(4, "sequence_lens").ints())
       if (length != steps) op.refuse("sequences of different lengths");
-  const Array bias = op.has(3)
-                         ? op.array(3, "B")
-                         : make_array(Type::Float64, {directions, 2 * gates * hidden},
-                                      std::vector<double>(static_cast<size_t>(directions * 2 * gates * hidden), 0.0));
-  if (bias.dims != Dims{directions, 2 * gates * hidden}) op.refuse("B is %s", to_string(bias.dims).c_str());
+  const Dims bias_dims{directions, 2 * gates * hidden};
+  const Array bias = op.has(3) ? op.array(3, "B")
+                               : make_array(Type::Float64, bias_dims,
+                                            std::vector<double>(static_cast<size_t>(count_computed(bias_dims)), 0.0));
+  if (bias.dims != bias_dims) op.refuse("B is %s", to_string(bias.dims).c_str());
 
   std::vector<std::vector<Tensor>> outputs(static_cast<size_t>(steps));  // [1,1,B,H] for each direction
   std::vector<Tensor> last_h, last_c;                                    // [1,B,H]

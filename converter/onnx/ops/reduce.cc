@@ -139,7 +139,7 @@ void reduce_l2(Op& op) {
 
 // Sums of all elements up to each, along an axis: a product with a triangular matrix.
 void cum_sum(Op& op) {
-  const int axis = op.axis(static_cast<int64_t>(op.single(1, "axis")), op.rank(0));
+  const int axis = op.axis(to_integer(op.single(1, "axis")), op.rank(0));
   const bool exclusive = op.integer("exclusive", 0) != 0, reverse = op.integer("reverse", 0) != 0;
   const int64_t size = op.dims(0)[static_cast<size_t>(axis)];
   const auto adds = [&](int64_t to, int64_t from) {

@@ -43,10 +43,10 @@ double source_place(const Resize& r, const Axis& a, int64_t place) {
 }
 
 int64_t nearest_place(const Resize& r, double x) {
-  if (r.nearest == "floor") return static_cast<int64_t>(std::floor(x));
-  if (r.nearest == "ceil") return static_cast<int64_t>(std::ceil(x));
-  if (r.nearest == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(std::ceil(x - 0.5));
+  if (r.nearest == "floor") return to_integer(std::floor(x));
+  if (r.nearest == "ceil") return to_integer(std::ceil(x));
+  if (r.nearest == "round_prefer_ceil") return to_integer(std::floor(x + 0.5));
+  return to_integer(std::ceil(x - 0.5));
 }
 
 // The share of a place at distance d.
@@ -74,7 +74,7 @@ std::vector<double> shares(const Resize& r, const Axis& a) {
     const double reach = stretch * (r.mode == "linear" ? 1 : 2);
     double sum = 0;
     std::vector<std::pair<int64_t, double>> taps;
-    for (auto i = static_cast<int64_t>(std::floor(x - reach)); i <= static_cast<int64_t>(std::ceil(x + reach)); ++i) {
+    for (auto i = to_integer(std::floor(x - reach)); i <= to_integer(std::ceil(x + reach)); ++i) {
       const double share = kernel(r, (x - static_cast<double>(i)) / stretch);
       if (share == 0 || (r.exclude_outside && (i < 0 || i >= a.in))) continue;
       taps.emplace_back(std::clamp<int64_t>(i, 0, a.in - 1), share);
@@ -192,16 +192,16 @@ void resize(Op& op) {
     Axis& a = axes[static_cast<size_t>(named[i])];
     const auto in = static_cast<double>(a.in);
     if (!sizes.empty()) {
-      a.out = policy == "stretch" ? sizes[i] : static_cast<int64_t>(std::floor(common * in + 0.5));
+      a.out = policy == "stretch" ? sizes[i] : to_integer(std::floor(common * in + 0.5));
       a.scale = policy == "stretch" ? static_cast<double>(a.out) / in : common;
     } else {
       a.scale = scales[i];
-      a.out = static_cast<int64_t>(std::floor(in * a.scale));
+      a.out = to_integer(std::floor(in * a.scale));
     }
     if (r.coordinates == "tf_crop_and_resize" && roi.size() == 2 * named.size()) {
       a.start = roi[i];
       a.end = roi[named.size() + i];
-      if (sizes.empty()) a.out = static_cast<int64_t>(std::floor(in * (a.end - a.start) * a.scale));
+      if (sizes.empty()) a.out = to_integer(std::floor(in * (a.end - a.start) * a.scale));
     }
     const bool sane = a.scale > 1e-6 && a.scale < 1e6 && std::fabs(a.start) < 1e3 && std::fabs(a.end) < 1e3;
     if (a.out < 1 || a.out > 1 << 20 || !sane) op.refuse("a side becomes %lld", static_cast<long long>(a.out));

@@ -32,7 +32,7 @@ void arg_min(Op& op) { best_place(op, true); }
 
 void top_k(Op& op) {
   const int axis = op.axis(op.integer("axis", -1), op.rank(0));
-  const int64_t k = op.opset() < 10 ? op.integer("k", 0) : static_cast<int64_t>(op.single(1, "k"));
+  const int64_t k = op.opset() < 10 ? op.integer("k", 0) : to_integer(op.single(1, "k"));
   if (k < 1 || k > op.dims(0)[static_cast<size_t>(axis)])
     op.refuse("the %lld best of %lld", static_cast<long long>(k),
               static_cast<long long>(op.dims(0)[static_cast<size_t>(axis)]));
@@ -47,7 +47,7 @@ void top_k(Op& op) {
 void one_hot(Op& op) {
   const double depth_given = op.single(1, "depth");
   if (!(depth_given >= 1 && depth_given <= 1 << 24)) op.refuse("depth is %g", depth_given);
-  const auto depth = static_cast<int64_t>(depth_given);
+  const auto depth = to_integer(depth_given);
   if (count_elements(op.dims(2)) != 2) op.refuse("values are not two");
   Dims dims = op.dims(0);
   const int axis = op.axis(op.integer("axis", -1), static_cast<int>(dims.size()) + 1);

@@ -77,7 +77,7 @@ void range(Op& op) {
   const double count = step == 0 ? -1 : std::ceil((limit - first) / step);
   if (!(step != 0 && count <= 1 << 24)) op.refuse("it has too many elements");
   std::vector<double> values;
-  for (int64_t i = 0; i < static_cast<int64_t>(count); ++i) values.push_back(first + static_cast<double>(i) * step);
+  for (int64_t i = 0; i < to_integer(count); ++i) values.push_back(first + static_cast<double>(i) * step);
   op.set(make_array(type, {static_cast<int64_t>(values.size())}, values));
 }
 
@@ -111,8 +111,7 @@ void non_zero(Op& op) {
 void trilu(Op& op) {
   const Dims dims = op.dims(0);
   if (dims.size() < 2) op.refuse("an input of %zu dimensions, expected 2 or more", dims.size());
-  const int64_t k = op.has(1) ? static_cast<int64_t>(op.single(1, "k")) : 0, columns = dims.back(),
-                rows = dims[dims.size() - 2];
+  const int64_t k = op.has(1) ? to_integer(op.single(1, "k")) : 0, columns = dims.back(), rows = dims[dims.size() - 2];
   const bool upper = op.integer("upper", 1) != 0;
   std::vector<int64_t> stays(static_cast<size_t>(count_computed({rows, columns})));
   for (size_t i = 0; i < stays.size(); ++i) {

@@ -175,6 +175,12 @@ OpFunction find(std::span<const Row> rows, std::string_view op) {
 
 }  // namespace
 
+std::vector<std::string> operator_names() {
+  std::vector<std::string> names;
+  for (const Row& row : kOps) names.emplace_back(row.op);
+  return names;
+}
+
 OpFunction find_op(const Node& node) {
   if (node.domain.empty()) return find(kOps, node.op);
   return node.domain == "ferry" ? find(kFerryOps, node.op) : nullptr;
