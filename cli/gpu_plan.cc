@@ -26,7 +26,7 @@ GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Ste
   out.kernels = join(kernels, "+");
   const flatbuffers::String* name = gpu::operator_at(model, step.operators.front()).name();
   out.module = name != nullptr ? name->str() : "";
-  out.output = program.shapes[static_cast<size_t>(step.output)];
+  out.output = program.shapes[step.output];
   out.on_gpu = step.on_gpu;
   out.reason = step.reason;
   return out;
@@ -38,7 +38,7 @@ GpuPlan gpu_plan(const Model& model, const ferry_session_options& options) {
   std::shared_ptr<gpu::Device> device;
   check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
   Shapes shapes;
-  for (int i = 0; i < static_cast<int>(model.graph().tensors()->size()); ++i) shapes.push_back(model.shape(i));
+  for (const TensorId t : model.tensors()) shapes.push_back(model.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
   for (const fbs::Port* port : *model.graph().outputs()) kept[port->tensor()] = true;
   const gpu::Storage storage =

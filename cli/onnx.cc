@@ -26,7 +26,7 @@ void print_json(const nlohmann::json& j) {
 uint64_t count_macs(const Graph& graph) {
   uint64_t macs = 0;
   for (const auto& op : graph.table.operators)
-    macs += macs_of(*SerializedOp(*op), [&](int tensor) { return graph.shape(tensor); });
+    macs += macs_of(*SerializedOp(*op), [&](TensorId tensor) { return graph.shape(tensor); });
   return macs;
 }
 

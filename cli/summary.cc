@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/sdk.h"
+#include "sdk/model/per_tensor.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/type.h"
 #include "sdk/operators/type_rules.h"
@@ -11,29 +12,29 @@
 namespace ferry::cli {
 namespace {
 
-uint64_t elements(const Model& model, int tensor) { return static_cast<uint64_t>(model.shape(tensor).elements()); }
+uint64_t elements(const Model& model, TensorId tensor) { return static_cast<uint64_t>(model.shape(tensor).elements()); }
 
-void count_stored(const Model& model, int tensor, std::vector<StoredSummary>* stored) {
+void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary>* stored) {
   const Type type = type_of(model.tensor(tensor));
   const std::string name = to_string(type);
   auto at = std::ranges::find(*stored, name, &StoredSummary::type);
   if (at == stored->end()) at = stored->insert(at, {name});
   at->elements += elements(model, tensor);
   at->bytes += model.constant(tensor).size();
-  if (type.quantized) at->bytes += model.constant(static_cast<int>(type.scale)).size();
+  if (type.quantized) at->bytes += model.constant(type.scale).size();
 }
 
 }  // namespace
 
 // Every output element of a convolution or a linear is a dot product with one row of its weight; of a transposed
 // convolution, every input element of its group is multiplied with one.
-uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape_of) {
+uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
   if (!has_weight(op.params_type())) return 0;
   const Shape weight = shape_of(op.inputs()->Get(1));
   const fbs::ConvTranspose2d* p = op.params_as_ConvTranspose2d();
   const int64_t macs = p != nullptr
                            ? shape_of(op.inputs()->Get(0)).elements() * (weight.elements() / weight[3] / p->groups())
-                           : shape_of(op.outputs()->Get(0)).elements() * (weight.elements() / weight[0]);
+                           : shape_of(output_of(op)).elements() * (weight.elements() / weight[0]);
   return static_cast<uint64_t>(macs);
 }
 
@@ -48,16 +49,16 @@ Summary summarize(const std::string& path, const std::string& name) {
   const fbs::Graph& graph = model.graph();
   s.file_bytes = std::filesystem::file_size(path);
   for (const fbs::Buffer* buffer : *model.root().buffers()) s.weight_bytes += buffer->size();
-  std::vector<bool> scale(graph.tensors()->size());
+  PerTensor<bool> scale(graph.tensors()->size());
   for (const fbs::Tensor* tensor : *graph.tensors())
     if (tensor->quantization() != nullptr) scale[tensor->quantization()->scale()] = true;
-  for (int i = 0; i < static_cast<int>(graph.tensors()->size()); ++i) {
-    if (scale[static_cast<size_t>(i)]) continue;
-    if (model.is_constant(i)) {
-      s.parameters += elements(model, i);
-      count_stored(model, i, &s.stored);
+  for (const TensorId t : model.tensors()) {
+    if (scale[t]) continue;
+    if (model.is_constant(t)) {
+      s.parameters += elements(model, t);
+      count_stored(model, t, &s.stored);
     } else {
-      s.activation_bytes += bytes_of(model.tensor(i).dtype(), model.shape(i).elements());
+      s.activation_bytes += bytes_of(model.tensor(t).dtype(), model.shape(t).elements());
     }
   }
   std::ranges::stable_sort(s.stored, std::greater(), &StoredSummary::bytes);
@@ -65,9 +66,9 @@ Summary summarize(const std::string& path, const std::string& name) {
     OpSummary o;
     o.name = op->name() ? op->name()->str() : "";
     o.op = op_name(op->params_type());
-    o.output = model.shape(op->outputs()->Get(0));
-    o.macs = macs_of(*op, [&](int tensor) { return model.shape(tensor); });
-    for (int32_t input : *op->inputs()) {
+    o.output = model.shape(output_of(*op));
+    o.macs = macs_of(*op, [&](TensorId tensor) { return model.shape(tensor); });
+    for (TensorId input : *op->inputs()) {
       if (model.is_constant(input)) o.parameters += elements(model, input);
     }
     s.macs += o.macs;

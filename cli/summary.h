@@ -39,7 +39,7 @@ struct Summary {
 };
 
 // Multiplications with addition of an operator, where it is a convolution or a linear. `shape_of`: of a tensor.
-uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(int)>& shape_of);
+uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);
 
 // Opens and verifies the blob, and counts its graph of that name; "": the first. Throws Error with the library's
 // sentence.

@@ -30,7 +30,7 @@ constexpr double kExplained = 0.25;
 // Trying causes ends after so many seconds.
 constexpr double kPatience = 40;
 
-std::string probe_name(int tensor) { return "#" + std::to_string(tensor); }
+std::string probe_name(TensorId tensor) { return "#" + std::to_string(index_of(tensor)); }
 
 class Bisector {
  public:
@@ -55,12 +55,12 @@ class Bisector {
     if (first == nullptr) return finding_;
     finding_.first = first->name;
     finding_.first_error = first->relative_error;
-    std::set<int> good;
+    std::set<TensorId> good;
     for (const parity::Row& row : comparison.rows) {
       if (&row == first) break;
       good.insert(tensor_of(row));
     }
-    const int bad = tensor_of(*first);
+    const TensorId bad = tensor_of(*first);
     good.erase(bad);
     look_into(bad, good);
     if (departs()) return finding_;
@@ -73,13 +73,13 @@ class Bisector {
 
   Source blob_source() const {
     return {&model_,
-            [this](int tensor) {
-              const fbs::TensorT& t = *model_.tensors[static_cast<size_t>(tensor)];
+            [this](TensorId tensor) {
+              const fbs::TensorT& t = graph_.at(tensor);
               const fbs::BufferT& buffer = *model_.buffers[t.buffer];
               StoredConstant stored{type_of(t), {}, data_.subspan(buffer.offset, buffer.size)};
               for (int d : t.shape) stored.shape[stored.shape.rank++] = d;
               if (stored.type.quantized) {
-                const fbs::BufferT& scales = *model_.buffers[model_.tensors[stored.type.scale]->buffer];
+                const fbs::BufferT& scales = *model_.buffers[graph_.at(stored.type.scale).buffer];
                 stored.scales = data_.subspan(scales.offset, scales.size);
               }
               Array out{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
@@ -92,22 +92,22 @@ class Bisector {
             reference::empty_states(graph_)};
   }
 
-  int tensor_of(const parity::Row& row) const {
+  TensorId tensor_of(const parity::Row& row) const {
     for (const auto* ports : {&model_.outputs, &model_.taps})
       for (const auto& port : *ports)
-        if (port->name == row.name || port->name == row.module) return static_cast<int>(port->tensor);
+        if (port->name == row.name || port->name == row.module) return port->tensor;
     fail("the blob has no tensor '%s'", row.name.c_str());
   }
 
   // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and
   // compares each in its turn with the oracle.
-  void look_into(int bad, const std::set<int>& good) {
+  void look_into(TensorId bad, const std::set<TensorId>& good) {
     Values given;
-    for (int tensor : good) given[tensor];
-    for (const auto& input : model_.inputs) given[static_cast<int>(input->tensor)];
+    for (TensorId tensor : good) given[tensor];
+    for (const auto& input : model_.inputs) given[input->tensor];
     const Source source = blob_source();
     const Piece part = cut(source, bad, given);
-    std::set<int> wanted;
+    std::set<TensorId> wanted;
     for (const auto& [tensor, value] : given) wanted.insert(tensor);
     for (const fbs::OperatorT& op : part.operators) wanted.insert(op.outputs.front());
     probe(wanted);
@@ -120,15 +120,15 @@ class Bisector {
     describe(*passes_);
   }
 
-  void probe(const std::set<int>& wanted) {
+  void probe(const std::set<TensorId>& wanted) {
     fbs::GraphT tapped = model_;
     tapped.taps.clear();
     parity::Fixture probing = fixture_;
     probing.entries.clear();
-    for (int tensor : wanted) {
+    for (TensorId tensor : wanted) {
       auto port = std::make_unique<fbs::PortT>();
       port->name = probe_name(tensor);
-      port->tensor = static_cast<uint32_t>(tensor);
+      port->tensor = tensor;
       tapped.taps.push_back(std::move(port));
       probing.entries.emplace_back();
       probing.entries.back().name = probing.entries.back().module = probe_name(tensor);
@@ -138,20 +138,20 @@ class Bisector {
     for (size_t i = 0; i < model_.operators.size(); ++i)
       if (network->on_gpu(i)) on_gpu_.insert(model_.operators[i]->inputs.begin(), model_.operators[i]->inputs.end());
     const parity::ComputedTensors computed = network->tensors();
-    for (int tensor : wanted) {
+    for (TensorId tensor : wanted) {
       const parity::Computed& value = computed.at(probe_name(tensor));
       Array& array = values_[tensor];
       for (int64_t d : value.shape) array.shape[array.shape.rank++] = static_cast<int32_t>(d);
       const std::vector<float> read = value.read();
       array.values.assign(read.begin(), read.end());
-      array.dtype = model_.tensors[static_cast<size_t>(tensor)]->dtype;
+      array.dtype = graph_.at(tensor).dtype;
     }
   }
 
   // Is the result of `op` what the oracle makes of the same inputs, with the blob's parameters and with the
   // checkpoint's?
   void judge(const Source& source, const fbs::OperatorT& op) {
-    const int output = op.outputs.front();
+    const TensorId output = op.outputs.front();
     const Piece own = cut(source, output, values_);
     Values computed = compute(own);
     Departure found{&op, values_.at(output), std::move(computed.at(output))};
@@ -166,7 +166,7 @@ class Bisector {
     found.difference = difference(found.ours, found.right);
     if (found.difference.relative <= kTolerance) return;
     // Passes may keep a value in another form, its channels in another order: then they say the same as the blob.
-    const int packed = matching_.passed.at(output);
+    const TensorId packed = matching_.passed.at(output);
     const Piece passed = cut(source_of(*matching_.after_passes), packed, translated(matching_.passed));
     if (difference(found.ours, compute(passed).at(packed)).relative > kTolerance)
       return report(Fault::Conversion, piece, found);
@@ -175,12 +175,12 @@ class Bisector {
   }
 
   static Source source_of(const Graph& graph) {
-    return {&graph.table, [&graph](int tensor) { return reference::constant(graph, tensor); },
+    return {&graph.table, [&graph](TensorId tensor) { return reference::constant(graph, tensor); },
             reference::empty_states(graph)};
   }
 
   // What the blob computed, by the tensors of another graph.
-  Values translated(const std::map<int, int>& names) const {
+  Values translated(const std::map<TensorId, TensorId>& names) const {
     Values out;
     for (const auto& [tensor, value] : values_)
       if (const auto other = names.find(tensor); other != names.end()) out[other->second] = value;
@@ -197,10 +197,10 @@ class Bisector {
     finding_.op = op_name(found.op->params.type);
     finding_.name = found.op->name;
     // What has no module is known by its result, or by the table that it reads.
-    std::vector<int> named = {found.op->outputs.front()};
+    std::vector<TensorId> named = {found.op->outputs.front()};
     named.insert(named.end(), found.op->inputs.begin(), found.op->inputs.end());
-    for (int tensor : named)
-      if (finding_.name.empty()) finding_.name = model_.tensors[static_cast<size_t>(tensor)]->name;
+    for (TensorId tensor : named)
+      if (finding_.name.empty()) finding_.name = graph_.at(tensor).name;
     finding_.parameters = parameters_text(*found.op);
     finding_.error = found.difference.relative;
     finding_.pattern = pattern_of(found.ours, found.right);
@@ -245,7 +245,7 @@ class Bisector {
   }
 
   // No operator departs from the checkpoint's graph: the graph itself is not the reference's network.
-  void graph_fault(const parity::Row& row, int bad, const std::set<int>& good) {
+  void graph_fault(const parity::Row& row, TensorId bad, const std::set<TensorId>& good) {
     finding_.fault = Fault::Graph;
     const auto target = matching_.raw.find(bad);
     const auto entry =
@@ -271,15 +271,14 @@ class Bisector {
     finding_.parameters = parameters_text(op);
   }
 
-  bool is_input(int tensor) const {
-    return std::ranges::any_of(model_.inputs,
-                               [&](const auto& port) { return static_cast<int>(port->tensor) == tensor; });
+  bool is_input(TensorId tensor) const {
+    return std::ranges::any_of(model_.inputs, [&](const auto& port) { return port->tensor == tensor; });
   }
 
-  fbs::Layout layout_of(int tensor) const {
+  fbs::Layout layout_of(TensorId tensor) const {
     for (const auto* ports : {&model_.outputs, &model_.taps})
       for (const auto& port : *ports)
-        if (static_cast<int>(port->tensor) == tensor) return port->source_layout;
+        if (port->tensor == tensor) return port->source_layout;
     return fbs::Layout::Same;
   }
 
@@ -319,7 +318,7 @@ class Bisector {
   fbs::GraphT& model_ = graph_.table;
   std::shared_ptr<const Checkpoint> checkpoint_;
   Matching matching_;
-  std::set<int> on_gpu_;             // what operators there read, which round no rows
+  std::set<TensorId> on_gpu_;        // what operators there read, which round no rows
   Values values_;                    // of the blob's tensors, as the backend computed them
   std::optional<Departure> passes_;  // the first value that the passes changed
   size_t planted_at_ = 0;

@@ -17,12 +17,12 @@ std::string epsilon_text(double wrong, double right) {
 
 fbs::BinaryKind kind_of(const fbs::OperatorT& op) { return op.params.AsBinary()->kind; }
 
-// The constant that the operator combines with a value; -1 where it has none.
-int constant_of(const Piece& piece, const fbs::OperatorT& op) {
-  if (op.params.type != fbs::OpParams::Binary) return -1;
-  for (int input : op.inputs)
+// The constant that the operator combines with a value; None where it has none.
+TensorId constant_of(const Piece& piece, const fbs::OperatorT& op) {
+  if (op.params.type != fbs::OpParams::Binary) return TensorId::None;
+  for (TensorId input : op.inputs)
     if (piece.is_constant(input)) return input;
-  return -1;
+  return TensorId::None;
 }
 
 // A module's statistics in the checkpoint; empty where it has none.
@@ -32,17 +32,17 @@ std::vector<double> statistic(const Checkpoint& checkpoint, const std::string& n
   return found->second.to_doubles();
 }
 
-// A batch norm's constants in the piece: both, or one where the other is outside. -1: not there.
+// A batch norm's constants in the piece: both, or one where the other is outside. None: not there.
 struct BatchNorm {
   std::string module;
-  int scale = -1, shift = -1;
+  TensorId scale = TensorId::None, shift = TensorId::None;
 };
 
 // The batch norm whose first operator in the piece is number `k`.
 BatchNorm batch_norm_at(const Piece& piece, size_t k) {
   BatchNorm out;
-  const int constant = constant_of(piece, piece.operators[k]);
-  if (constant < 0) return out;
+  const TensorId constant = constant_of(piece, piece.operators[k]);
+  if (constant == TensorId::None) return out;
   const std::string& name = piece.constants.at(constant);
   const bool scale = name.ends_with(".scale");
   if (!scale && !name.ends_with(".shift")) return out;
@@ -51,14 +51,14 @@ BatchNorm batch_norm_at(const Piece& piece, size_t k) {
     if (other == module + ".scale") out.scale = tensor;
     if (other == module + ".shift") out.shift = tensor;
   }
-  if (scale || out.scale < 0) out.module = module;
+  if (scale || out.scale == TensorId::None) out.module = module;
   return out;
 }
 
 void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoint, std::vector<Cause>& out) {
   const BatchNorm norm = batch_norm_at(piece, k);
   if (norm.module.empty()) return;
-  const std::vector<double>& known = piece.known.at(norm.scale >= 0 ? norm.scale : norm.shift).values;
+  const std::vector<double>& known = piece.known.at(norm.scale != TensorId::None ? norm.scale : norm.shift).values;
   const size_t count = known.size();
   const auto of = [&](const char* leaf) { return statistic(checkpoint, norm.module + leaf, count); };
   const std::vector<double> mean = of(".running_mean"), variance = of(".running_var");
@@ -75,7 +75,7 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
     double error = 0;
     for (size_t c = 0; c < count; ++c) {
       const double scale = scale_for(e)(c);
-      error += std::fabs((norm.scale >= 0 ? scale : bias[c] - mean[c] * scale) - known[c]);
+      error += std::fabs((norm.scale != TensorId::None ? scale : bias[c] - mean[c] * scale) - known[c]);
     }
     if (error < minimum) minimum = error, right = e;
   }
@@ -86,8 +86,8 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
       shifts[c] = biases * bias[c] - means * mean[c] * scales[c];
     }
     out.push_back({std::move(text), k, [=](Piece& p) {
-                     if (norm.scale >= 0) p.known.at(norm.scale).values = scales;
-                     if (norm.shift >= 0) p.known.at(norm.shift).values = shifts;
+                     if (norm.scale != TensorId::None) p.known.at(norm.scale).values = scales;
+                     if (norm.shift != TensorId::None) p.known.at(norm.shift).values = shifts;
                    }});
   };
   const auto scale = scale_for(right);
@@ -110,8 +110,8 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
 // A multiplication by, or an addition of, a constant that may have been lost on the way.
 void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const fbs::OperatorT& op = piece.operators[k];
-  const int constant = constant_of(piece, op);
-  if (constant < 0) return;
+  const TensorId constant = constant_of(piece, op);
+  if (constant == TensorId::None) return;
   const fbs::BinaryKind kind = kind_of(op);
   const bool scales = kind == fbs::BinaryKind::Mul || kind == fbs::BinaryKind::Div;
   if (!scales && kind != fbs::BinaryKind::Add && kind != fbs::BinaryKind::Sub) return;

@@ -189,17 +189,17 @@ void order_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const bool before = first.params.type == fbs::OpParams::Unary && second.params.type == fbs::OpParams::Binary;
   const bool after = first.params.type == fbs::OpParams::Binary && second.params.type == fbs::OpParams::Unary;
   if (!before && !after) return;
-  const int between = first.outputs.front();
+  const TensorId between = first.outputs.front();
   const auto reads = std::ranges::find(second.inputs, between);
   if (reads == second.inputs.end()) return;
   const auto place = static_cast<size_t>(reads - second.inputs.begin());
   const auto cause = [&](const char* text, size_t side) {
     out.push_back({text, k, [k, place, side, before](Piece& p) {
                      fbs::OperatorT &a = p.operators[k], &b = p.operators[k + 1];
-                     const std::vector<int> inputs = before ? b.inputs : a.inputs;
-                     const int x = before ? a.inputs[0] : inputs[side], between_them = a.outputs.front();
+                     const std::vector<TensorId> inputs = before ? b.inputs : a.inputs;
+                     const TensorId x = before ? a.inputs[0] : inputs[side], between_them = a.outputs.front();
                      std::swap(a.params, b.params);
-                     std::vector<int> binary = inputs;
+                     std::vector<TensorId> binary = inputs;
                      if (before) {
                        binary[place] = x;
                        a.inputs = binary, b.inputs = {between_them};

@@ -72,7 +72,7 @@ class WeightCauses {
 
  private:
   size_t k_;
-  int tensor_;
+  TensorId tensor_;
   Place n_;
   std::vector<Cause>& out_;
 };

@@ -11,19 +11,18 @@ using Operators = std::vector<std::unique_ptr<fbs::OperatorT>>;
 
 bool alike(const fbs::GraphT& a, const fbs::OperatorT& x, const fbs::GraphT& b, const fbs::OperatorT& y) {
   return x.name == y.name && x.params.type == y.params.type &&
-         a.tensors[static_cast<size_t>(x.outputs.front())]->shape ==
-             b.tensors[static_cast<size_t>(y.outputs.front())]->shape;
+         a.tensors[index_of(x.outputs.front())]->shape == b.tensors[index_of(y.outputs.front())]->shape;
 }
 
 // The longest common subsequence of two lists of operators, as pairs of their outputs.
-std::map<int, int> common(const fbs::GraphT& a, const fbs::GraphT& b) {
+std::map<TensorId, TensorId> common(const fbs::GraphT& a, const fbs::GraphT& b) {
   const Operators &x = a.operators, &y = b.operators;
   std::vector<std::vector<int>> length(x.size() + 1, std::vector<int>(y.size() + 1));
   for (size_t i = x.size(); i-- > 0;)
     for (size_t j = y.size(); j-- > 0;)
       length[i][j] =
           alike(a, *x[i], b, *y[j]) ? length[i + 1][j + 1] + 1 : std::max(length[i + 1][j], length[i][j + 1]);
-  std::map<int, int> out;
+  std::map<TensorId, TensorId> out;
   for (size_t i = 0, j = 0; i < x.size() && j < y.size();) {
     if (alike(a, *x[i], b, *y[j]))
       out[x[i++]->outputs.front()] = y[j++]->outputs.front();
@@ -45,10 +44,10 @@ Matching match(const fbs::GraphT& blob, const ConvertOptions& convert) {
   run_passes(*out.after_passes, {.keep_taps = convert.keep_taps});
   out.passed = common(blob, out.after_passes->table);
   for (size_t i = 0; i < blob.inputs.size() && i < out.after_passes->table.inputs.size(); ++i)
-    out.passed[static_cast<int>(blob.inputs[i]->tensor)] = static_cast<int>(out.after_passes->table.inputs[i]->tensor);
+    out.passed[blob.inputs[i]->tensor] = out.after_passes->table.inputs[i]->tensor;
   for (const auto& [ours, passed] : out.passed)
-    if (const std::string& name = tensors[static_cast<size_t>(passed)]->name; name.starts_with('#'))
-      out.raw[ours] = std::atoi(name.c_str() + 1);
+    if (const std::string& name = tensors[index_of(passed)]->name; name.starts_with('#'))
+      out.raw[ours] = tensor_at(std::strtoul(name.c_str() + 1, nullptr, 10));
   return out;
 }
 

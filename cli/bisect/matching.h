@@ -9,9 +9,9 @@
 namespace ferry::bisect {
 
 struct Matching {
-  std::unique_ptr<Graph> graph;         // as the family's code builds it, without passes
-  std::unique_ptr<Graph> after_passes;  // as it would be packed
-  std::map<int, int> raw, passed;       // from the blob's tensors to those of either graph
+  std::unique_ptr<Graph> graph;              // as the family's code builds it, without passes
+  std::unique_ptr<Graph> after_passes;       // as it would be packed
+  std::map<TensorId, TensorId> raw, passed;  // from the blob's tensors to those of either graph
 };
 
 // Operators are matched by module, kind and shape, in order; what only one side has is left out.

@@ -9,34 +9,33 @@
 
 namespace ferry::bisect {
 
-std::vector<int> Source::producers() const {
-  std::vector<int> out(model->tensors.size(), -1);
+PerTensor<int> Source::producers() const {
+  PerTensor<int> out(model->tensors.size(), -1);
   for (size_t i = 0; i < model->operators.size(); ++i)
-    for (int output : model->operators[i]->outputs) out[static_cast<size_t>(output)] = static_cast<int>(i);
+    for (TensorId output : model->operators[i]->outputs) out[output] = static_cast<int>(i);
   return out;
 }
 
-Piece cut(const Source& source, int target, const Values& given) {
-  const std::vector<int> producers = source.producers();
+Piece cut(const Source& source, TensorId target, const Values& given) {
+  const PerTensor<int> producers = source.producers();
   Piece piece;
   piece.states = source.states;
   piece.target = target;
   std::set<int> operators;
-  std::vector<int> open{target};
+  std::vector<TensorId> open{target};
   while (!open.empty()) {
-    const int tensor = open.back();
+    const TensorId tensor = open.back();
     open.pop_back();
     const auto value = given.find(tensor);
-    const int op = producers[static_cast<size_t>(tensor)];
-    if (const fbs::TensorT& t = *source.model->tensors[static_cast<size_t>(tensor)]; t.buffer != 0) {
+    const int op = producers[tensor];
+    if (const fbs::TensorT& t = *source.model->tensors[index_of(tensor)]; t.buffer != 0) {
       if (piece.constants.emplace(tensor, t.name).second) piece.known[tensor] = source.constant(tensor);
     } else if (value != given.end() && (tensor != target || op < 0)) {
       piece.known.insert(*value);
     } else if (op < 0) {
-      fail("tensor '%s' is an input whose value is not known",
-           source.model->tensors[static_cast<size_t>(tensor)]->name.c_str());
+      fail("tensor '%s' is an input whose value is not known", source.model->tensors[index_of(tensor)]->name.c_str());
     } else if (operators.insert(op).second) {
-      for (int input : source.model->operators[static_cast<size_t>(op)]->inputs) open.push_back(input);
+      for (TensorId input : source.model->operators[static_cast<size_t>(op)]->inputs) open.push_back(input);
     }
   }
   for (int op : operators) {
@@ -51,11 +50,11 @@ Values compute(const Piece& piece, const Values* former, size_t from) {
   for (size_t i = 0; i < piece.operators.size(); ++i) {
     const fbs::OperatorT& op = piece.operators[i];
     if (former != nullptr && i < from) {
-      for (int output : op.outputs) out[output] = former->at(output);
+      for (TensorId output : op.outputs) out[output] = former->at(output);
       continue;
     }
     std::vector<const Array*> inputs;
-    for (int input : op.inputs) {
+    for (TensorId input : op.inputs) {
       const auto computed = out.find(input);
       inputs.push_back(computed != out.end() ? &computed->second : &piece.known.at(input));
     }

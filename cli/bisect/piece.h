@@ -9,36 +9,37 @@
 
 #include "converter/reference/reference.h"
 #include "ferry_generated.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry::bisect {
 
 using reference::Array;
-using Values = std::map<int, Array>;  // by index in GraphT.tensors
+using Values = std::map<TensorId, Array>;
 
 // A graph to cut from: a converter's or a blob's.
 struct Source {
   const fbs::GraphT* model = nullptr;
-  std::function<Array(int)> constant;    // the values of a constant
-  std::vector<reference::State> states;  // before the run
+  std::function<Array(TensorId)> constant;  // the values of a constant
+  std::vector<reference::State> states;     // before the run
 
   // By tensor: the operator that computes it, -1 for inputs and constants.
-  std::vector<int> producers() const;
+  PerTensor<int> producers() const;
 };
 
 struct Piece {
-  std::vector<fbs::OperatorT> operators;  // in order
-  std::vector<int> places;                // their indices in the graph
-  Values known;                           // what they read from outside, and constants
-  std::map<int, std::string> constants;   // their names
-  std::vector<reference::State> states;   // of the graph, before the run
-  int target = -1;
+  std::vector<fbs::OperatorT> operators;      // in order
+  std::vector<int> places;                    // their indices in the graph
+  Values known;                               // what they read from outside, and constants
+  std::map<TensorId, std::string> constants;  // their names
+  std::vector<reference::State> states;       // of the graph, before the run
+  TensorId target = TensorId::None;
 
-  bool is_constant(int tensor) const { return constants.contains(tensor); }
+  bool is_constant(TensorId tensor) const { return constants.contains(tensor); }
 };
 
 // The operators that lead to `target` from the values in `given`; `target` itself is computed even where it is given.
 // Throws Error where they lead to an input of the graph that is not given.
-Piece cut(const Source& source, int target, const Values& given);
+Piece cut(const Source& source, TensorId target, const Values& given);
 
 // Everything that the piece computes, by the oracle. Values that `former` has are taken from there for the operators
 // before number `from`.

@@ -90,7 +90,7 @@ void Network::list_ports(const Fixture& fixture) {
   const fbs::Graph& graph = model_->model->graph();
   PerTensor<int> writer(graph.tensors()->size(), -1);
   for (unsigned i = 0; i < graph.operators()->size(); ++i)
-    for (const int t : *graph.operators()->Get(i)->outputs()) writer[t] = static_cast<int>(i);
+    for (const TensorId t : *graph.operators()->Get(i)->outputs()) writer[t] = static_cast<int>(i);
 
   std::set<std::string> wanted;
   for (const Entry& entry : fixture.entries) wanted.insert({entry.name, entry.module});

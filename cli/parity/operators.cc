@@ -20,7 +20,7 @@ namespace {
 
 using reference::Array;
 
-std::string probe_name(int tensor) { return "probe " + std::to_string(tensor); }
+std::string probe_name(TensorId tensor) { return "probe " + std::to_string(index_of(tensor)); }
 
 // The same network, in which every value is a tap.
 std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
@@ -33,26 +33,25 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   copy.taps.clear();
   copy.buffers.resize(1);
   std::vector<std::byte> data;
-  for (size_t t = 0; t < copy.tensors.size(); ++t)
-    if (model.is_constant(static_cast<int>(t)))
-      copy.tensors[t]->buffer = add_segment(model.constant(static_cast<int>(t)), &copy, &data);
+  for (const TensorId t : model.tensors())
+    if (model.is_constant(t)) copy.tensors[index_of(t)]->buffer = add_segment(model.constant(t), &copy, &data);
   fixture->entries.clear();
-  const auto tap = [&](int tensor) {
+  const auto tap = [&](TensorId tensor) {
     auto port = std::make_unique<fbs::PortT>();
     port->name = probe_name(tensor);
-    port->tensor = static_cast<uint32_t>(tensor);
+    port->tensor = tensor;
     copy.taps.push_back(std::move(port));
     fixture->entries.emplace_back();
     fixture->entries.back().name = fixture->entries.back().module = probe_name(tensor);
   };
-  for (const auto& input : copy.inputs) tap(static_cast<int>(input->tensor));
+  for (const auto& input : copy.inputs) tap(input->tensor);
   for (const auto& op : copy.operators)
-    for (int output : op->outputs) tap(output);
+    for (TensorId output : op->outputs) tap(output);
   return assemble(copy, data);
 }
 
 // `on_gpu`: for an operator that runs there, where rows are not rounded.
-Array constant(const Model& model, int tensor, bool on_gpu) {
+Array constant(const Model& model, TensorId tensor, bool on_gpu) {
   const StoredConstant stored = model.stored(tensor);
   Array array{stored.shape, std::vector<double>(static_cast<size_t>(stored.shape.elements()))};
   read_numbers(stored, array.values.data());
@@ -62,7 +61,7 @@ Array constant(const Model& model, int tensor, bool on_gpu) {
   return array;
 }
 
-Array value(const Model& model, int tensor, const ComputedTensors& computed) {
+Array value(const Model& model, TensorId tensor, const ComputedTensors& computed) {
   const Computed& of = computed.at(probe_name(tensor));
   Array array;
   for (int64_t d : of.shape) array.shape[array.shape.rank++] = static_cast<int32_t>(d);
@@ -98,7 +97,7 @@ void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture
   std::vector<double> errors;
   for (const fbs::Operator* op : operators) {
     std::vector<Array> inputs;
-    for (int input : *op->inputs())
+    for (TensorId input : *op->inputs())
       inputs.push_back(model->is_constant(input) ? constant(*model, input, network.on_gpu(errors.size()))
                                                  : value(*model, input, computed));
     std::vector<const Array*> pointers;

@@ -44,12 +44,12 @@ std::vector<float> steps(const StoredConstant& stored, std::span<const float> nu
   return out;
 }
 
-std::vector<float> with_noise(const Model& model, int tensor, uint64_t seed) {
+std::vector<float> with_noise(const Model& model, TensorId tensor, uint64_t seed) {
   const StoredConstant stored = model.stored(tensor);
   std::vector<float> numbers(static_cast<size_t>(stored.shape.elements()));
   read_numbers(stored, numbers.data());
   const std::vector<float> step = steps(stored, numbers);
-  const Stream noise(text(model.tensor(tensor).name()), seed + (static_cast<uint64_t>(tensor) << 8));
+  const Stream noise(text(model.tensor(tensor).name()), seed + (uint64_t{index_of(tensor)} << 8));
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += static_cast<float>(noise.unit(i)) * step[i] / 2;
   return numbers;
 }
@@ -63,13 +63,13 @@ std::vector<std::byte> moved(const Model& model, uint64_t seed) {
   copy.packed.clear();
   copy.buffers.resize(1);
   std::vector<std::byte> data;
-  for (size_t t = 0; t < copy.tensors.size(); ++t) {
-    fbs::TensorT& tensor = *copy.tensors[t];
+  for (const TensorId t : model.tensors()) {
+    fbs::TensorT& tensor = *copy.tensors[index_of(t)];
     if (tensor.buffer == 0) continue;
     std::vector<float> numbers;
-    std::span<const std::byte> bytes = model.constant(static_cast<int>(t));
-    if (is_rounded(model.tensor(static_cast<int>(t)))) {
-      numbers = with_noise(model, static_cast<int>(t), seed);
+    std::span<const std::byte> bytes = model.constant(t);
+    if (is_rounded(model.tensor(t))) {
+      numbers = with_noise(model, t, seed);
       bytes = std::as_bytes(std::span(numbers));
       tensor.dtype = fbs::DType::Float32;
       tensor.quantization = nullptr;

@@ -27,14 +27,14 @@ class Slicer {
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
     for (unsigned i = 0; i < graph.operators()->size(); ++i)
-      for (int tensor : *graph.operators()->Get(i)->outputs()) writer_[tensor] = static_cast<int>(i);
+      for (TensorId tensor : *graph.operators()->Get(i)->outputs()) writer_[tensor] = static_cast<int>(i);
     for (const FixtureInput& input : fixture.inputs) inputs_[input.name] = &input;
-    for (const fbs::Port* port : *graph.inputs()) ports_[static_cast<int>(port->tensor())] = port;
+    for (const fbs::Port* port : *graph.inputs()) ports_[port->tensor()] = port;
     for (const auto* list : {graph.outputs(), graph.taps()}) {
       if (list == nullptr) continue;
       for (const fbs::Port* port : *list) {
         if (!computed.contains(text(port->name()))) continue;
-        ports_.emplace(static_cast<int>(port->tensor()), port);
+        ports_.emplace(port->tensor(), port);
         named_[text(port->name())] = port;
       }
     }
@@ -44,18 +44,20 @@ class Slicer {
   // follows from constants alone.
   std::vector<float> compute(const std::string& name) const {
     const fbs::Port& wanted = *named_.at(name);
-    const int target = static_cast<int>(wanted.tensor());
-    std::set<int> operators, sources;
-    std::vector<int> open{target};
+    const TensorId target = wanted.tensor();
+    std::set<int> operators;
+    std::set<TensorId> sources;
+    std::vector<TensorId> open{target};
     while (!open.empty()) {
-      const int tensor = open.back();
+      const TensorId tensor = open.back();
       open.pop_back();
       if (model_->is_constant(tensor)) continue;
       const int op = writer_[tensor];
       if (op < 0 || (tensor != target && ports_.contains(tensor))) {
         sources.insert(tensor);
       } else if (operators.insert(op).second) {
-        for (int input : *model_->graph().operators()->Get(static_cast<unsigned>(op))->inputs()) open.push_back(input);
+        for (TensorId input : *model_->graph().operators()->Get(static_cast<unsigned>(op))->inputs())
+          open.push_back(input);
       }
     }
     if (sources.empty() || operators.empty()) return {};
@@ -65,7 +67,7 @@ class Slicer {
  private:
   void infer_shapes(const Fixture& fixture) {
     const fbs::Graph& graph = model_->graph();
-    for (unsigned t = 0; t < graph.tensors()->size(); ++t) shapes_.push_back(model_->shape(static_cast<int>(t)));
+    for (const TensorId t : model_->tensors()) shapes_.push_back(model_->shape(t));
     for (const fbs::Port* port : *graph.inputs())
       for (const FixtureInput& input : fixture.inputs) {
         if (graph.inputs()->size() > 1 && input.name != text(port->name())) continue;
@@ -76,7 +78,7 @@ class Slicer {
       }
     for (const fbs::Operator* op : *graph.operators()) {
       std::vector<Shape> inputs;
-      for (int tensor : *op->inputs()) inputs.push_back(shapes_[tensor]);
+      for (TensorId tensor : *op->inputs()) inputs.push_back(shapes_[tensor]);
       std::vector<Shape> outputs(op->outputs()->size());
       const Status status = ferry::infer_shapes(*op, inputs, {}, outputs);
       if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().c_str());
@@ -85,16 +87,16 @@ class Slicer {
   }
 
   // A blob of those operators, with the constants that they read and no others.
-  std::vector<std::byte> write(const std::set<int>& operators, const std::set<int>& sources,
+  std::vector<std::byte> write(const std::set<int>& operators, const std::set<TensorId>& sources,
                                const fbs::Port& wanted) const {
     const fbs::Graph& graph = model_->graph();
     fbs::GraphT cut;
     cut.name = "stage";
     cut.buffers.push_back(std::make_unique<fbs::BufferT>());
     std::vector<std::byte> data;
-    std::map<int, int> renamed;
-    const auto tensor_of = [&](int tensor) {
-      const auto [at, is_new] = renamed.emplace(tensor, static_cast<int>(cut.tensors.size()));
+    std::map<TensorId, TensorId> renamed;
+    const auto tensor_of = [&](TensorId tensor) {
+      const auto [at, is_new] = renamed.emplace(tensor, tensor_at(cut.tensors.size()));
       if (!is_new) return at->second;
       std::unique_ptr<fbs::TensorT> copy(model_->tensor(tensor).UnPack());
       const Shape& shape = shapes_[tensor];
@@ -116,14 +118,14 @@ class Slicer {
     };
     const auto port_of = [&](const fbs::Port& of) {
       std::unique_ptr<fbs::PortT> port(of.UnPack());
-      port->tensor = static_cast<uint32_t>(tensor_of(static_cast<int>(of.tensor())));
+      port->tensor = tensor_of(of.tensor());
       return port;
     };
-    for (int source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
+    for (const TensorId source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
     for (int index : operators) {
       std::unique_ptr<fbs::OperatorT> op(graph.operators()->Get(static_cast<unsigned>(index))->UnPack());
-      for (int& tensor : op->inputs) tensor = tensor_of(tensor);
-      for (int& tensor : op->outputs) tensor = tensor_of(tensor);
+      for (TensorId& tensor : op->inputs) tensor = tensor_of(tensor);
+      for (TensorId& tensor : op->outputs) tensor = tensor_of(tensor);
       cut.operators.push_back(std::move(op));
     }
     cut.outputs.push_back(port_of(wanted));
@@ -131,7 +133,7 @@ class Slicer {
     return assemble(cut, data);
   }
 
-  std::vector<float> run(const std::vector<std::byte>& bytes, const std::set<int>& sources) const {
+  std::vector<float> run(const std::vector<std::byte>& bytes, const std::set<TensorId>& sources) const {
     const std::unique_ptr<void, decltype(&std::free)> blob(
         std::aligned_alloc(kAlignment, (bytes.size() + kAlignment - 1) / kAlignment * kAlignment), std::free);
     std::memcpy(blob.get(), bytes.data(), bytes.size());
@@ -141,7 +143,7 @@ class Slicer {
     const cli::SessionHandle session = cli::create_session(model, cli::session_options(0));
     size_t index = 0;
     ferry_tensor tensor;
-    for (int source : sources) {
+    for (const TensorId source : sources) {
       cli::check(ferry_session_input(session.get(), index++, &tensor));
       const std::string name = text(ports_.at(source)->name());
       const auto computed = computed_.find(name);
@@ -164,7 +166,7 @@ class Slicer {
   std::shared_ptr<Model> model_;
   Shapes shapes_;
   PerTensor<int> writer_;
-  std::map<int, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's
+  std::map<TensorId, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's
   std::map<std::string, const fbs::Port*> named_;  // a tensor may have two names, in two layouts
   std::map<std::string, const FixtureInput*> inputs_;
 };

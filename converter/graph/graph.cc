@@ -24,36 +24,36 @@ fbs::DType held_as(fbs::DType source) {
 
 }  // namespace
 
-Shape Tensor::shape() const { return graph->shape(index); }
-fbs::DType Tensor::dtype() const { return graph->dtype(index); }
+Shape Tensor::shape() const { return graph->shape(id); }
+fbs::DType Tensor::dtype() const { return graph->dtype(id); }
 
 Graph::Graph() { constants_.emplace_back(); }
 
-int Graph::add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer) {
+TensorId Graph::add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer) {
   auto tensor = std::make_unique<fbs::TensorT>();
   tensor->name = name;
   tensor->dtype = dtype;
   tensor->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   tensor->buffer = buffer;
   table.tensors.push_back(std::move(tensor));
-  return static_cast<int>(table.tensors.size()) - 1;
+  return tensor_at(table.tensors.size() - 1);
 }
 
 Tensor Graph::add_input(const std::string& name, const Shape& shape, fbs::Layout source_layout, fbs::DType source) {
-  const int index = add_tensor(name, held_as(source), shape, 0);
+  const TensorId id = add_tensor(name, held_as(source), shape, 0);
   auto port = std::make_unique<fbs::PortT>();
   port->name = name;
-  port->tensor = static_cast<uint32_t>(index);
+  port->tensor = id;
   port->source_layout = source_layout;
   port->source_dtype = source;
   table.inputs.push_back(std::move(port));
-  return {this, index};
+  return {this, id};
 }
 
 void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source_layout, fbs::DType source) {
   auto port = std::make_unique<fbs::PortT>();
   port->name = name;
-  port->tensor = static_cast<uint32_t>(value.index);
+  port->tensor = value.id;
   port->source_layout = source_layout;
   port->source_dtype = source;
   table.outputs.push_back(std::move(port));
@@ -62,13 +62,13 @@ void Graph::add_output(const std::string& name, Tensor value, fbs::Layout source
 void Graph::add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block) {
   for (const auto& tap : table.taps) {
     if (tap->name != name) continue;
-    if (tap->tensor != static_cast<uint32_t>(value.index)) fail("two values are tapped as '%s'", name.c_str());
+    if (tap->tensor != value.id) fail("two values are tapped as '%s'", name.c_str());
     tap->block = tap->block || block;
     return;
   }
   auto port = std::make_unique<fbs::PortT>();
   port->name = name;
-  port->tensor = static_cast<uint32_t>(value.index);
+  port->tensor = value.id;
   port->source_layout = source_layout;
   port->block = block;
   table.taps.push_back(std::move(port));
@@ -115,7 +115,7 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
 std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t outputs) {
   std::vector<Shape> shapes;
   std::vector<Type> types;
-  for (int input : op->inputs) {
+  for (TensorId input : op->inputs) {
     shapes.push_back(shape(input));
     types.push_back(type(input));
   }
@@ -130,7 +130,7 @@ std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t out
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < outputs; ++i) {
     tensors.push_back({this, add_tensor(op->name, output_types[i].dtype, output_shapes[i], 0)});
-    op->outputs.push_back(tensors.back().index);
+    op->outputs.push_back(tensors.back().id);
   }
   table.operators.push_back(std::move(op));
   return tensors;
@@ -181,7 +181,7 @@ void Graph::add_graph(Graph&& other) {
   table.graphs.push_back(std::make_unique<fbs::GraphT>(std::move(other.table)));
 }
 
-void Graph::make_constant(int tensor, std::vector<double> values) {
+void Graph::make_constant(TensorId tensor, std::vector<double> values) {
   if (at(tensor).dtype == fbs::DType::Int32) {
     constants_.push_back(hold(std::vector<int32_t>(values.begin(), values.end())));
   } else {
@@ -214,7 +214,7 @@ void Graph::store_integers(uint32_t buffer, const Type& type, Constant integers,
       }
       t->dtype = type.dtype;
       t->quantization = std::make_unique<fbs::QuantizationT>();
-      t->quantization->scale = static_cast<uint32_t>(tensors.size());
+      t->quantization->scale = tensor_at(tensors.size());
       t->quantization->axis = type.axis;
       t->quantization->block = type.block;
       t->quantization->zero_point = type.zero_point;
@@ -223,16 +223,16 @@ void Graph::store_integers(uint32_t buffer, const Type& type, Constant integers,
   }
 }
 
-void Graph::forget_constant(int tensor) { constants_[at(tensor).buffer] = {}; }
+void Graph::forget_constant(TensorId tensor) { constants_[at(tensor).buffer] = {}; }
 
 void Graph::compact(const PerTensor<bool>& keep) {
-  PerTensor<int32_t> renumbered(keep.size(), -1);
+  PerTensor<TensorId> renumbered(keep.size(), TensorId::None);
   std::vector<std::unique_ptr<fbs::TensorT>> tensors;
   std::vector<Constant> constants(1);
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (!keep[i]) continue;
-    renumbered[i] = static_cast<int32_t>(tensors.size());
-    tensors.push_back(std::move(table.tensors[i]));
+  for (const TensorId t : keep.ids()) {
+    if (!keep[t]) continue;
+    renumbered[t] = tensor_at(tensors.size());
+    tensors.push_back(std::move(table.tensors[index_of(t)]));
     uint32_t& buffer = tensors.back()->buffer;
     if (buffer == 0) continue;
     constants.push_back(std::move(constants_[buffer]));
@@ -241,27 +241,27 @@ void Graph::compact(const PerTensor<bool>& keep) {
   table.tensors = std::move(tensors);
   constants_ = std::move(constants);
   for (auto& op : table.operators) {
-    for (int32_t& t : op->inputs) t = renumbered[t];
-    for (int32_t& t : op->outputs) t = renumbered[t];
+    for (TensorId& t : op->inputs) t = renumbered[t];
+    for (TensorId& t : op->outputs) t = renumbered[t];
   }
   for (auto* ports : {&table.inputs, &table.outputs, &table.taps})
-    for (auto& port : *ports) port->tensor = static_cast<uint32_t>(renumbered[port->tensor]);
+    for (auto& port : *ports) port->tensor = renumbered[port->tensor];
 }
 
-Shape Graph::shape(int tensor) const {
+Shape Graph::shape(TensorId tensor) const {
   Shape shape;
   for (int32_t d : at(tensor).shape) shape[shape.rank++] = d;
   return shape;
 }
 
-fbs::DType Graph::dtype(int tensor) const { return held_as(at(tensor).dtype); }
+fbs::DType Graph::dtype(TensorId tensor) const { return held_as(at(tensor).dtype); }
 
-Type Graph::type(int tensor) const {
+Type Graph::type(TensorId tensor) const {
   const Type stored = type_of(at(tensor));
   return stored.quantized ? stored : Type{dtype(tensor)};
 }
 
-Constant Graph::constant(int tensor) const { return source(tensor).read(); }
+Constant Graph::constant(TensorId tensor) const { return source(tensor).read(); }
 
 std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const std::string& name) {
   if (bits_of(dtype) == 0) fail("constant '%s': no widening from %s", name.c_str(), EnumNameDType(dtype));
@@ -271,10 +271,10 @@ std::vector<double> values_of(const Constant& stored, fbs::DType dtype, const st
   return numbers;
 }
 
-std::vector<double> Graph::values(int tensor) const {
+std::vector<double> Graph::values(TensorId tensor) const {
   const Type type = type_of(at(tensor));
   if (!type.quantized) return values_of(source(tensor), type.dtype, at(tensor).name);
-  const Constant weight = constant(tensor), scales = constant(static_cast<int>(type.scale));
+  const Constant weight = constant(tensor), scales = constant(type.scale);
   std::vector<double> numbers(static_cast<size_t>(shape(tensor).elements()));
   read_numbers({type, shape(tensor), weight.bytes, scales.bytes}, numbers.data());
   return numbers;

@@ -23,7 +23,7 @@ class Graph;
 // A value of a graph: cheap to copy, valid while the graph lives.
 struct Tensor {
   Graph* graph = nullptr;
-  int index = -1;
+  TensorId id = TensorId::None;
 
   Shape shape() const;
   // Float32 or Int32.
@@ -100,7 +100,7 @@ class Graph {
     auto op = std::make_unique<fbs::OperatorT>();
     op->name = name;
     op->params.Set(std::move(params));
-    for (const Tensor& t : inputs) op->inputs.push_back(t.index);
+    for (const Tensor& t : inputs) op->inputs.push_back(t.id);
     return append(std::move(op), count);
   }
 
@@ -110,38 +110,39 @@ class Graph {
   void add_graph(Graph&& other);
 
   // For passes: an activation whose producer is gone becomes a constant.
-  void make_constant(int tensor, std::vector<double> values);
+  void make_constant(TensorId tensor, std::vector<double> values);
   // What stands in a buffer becomes integers with scales, for every constant in it, whichever graph's. `type`: of the
   // integers; the scales' tensors are added here.
   void store_integers(uint32_t buffer, const Type& type, Constant integers, Constant scales);
   // For passes: forgets a constant's data once nothing uses it. The tensor stays, unusable, until compact().
-  void forget_constant(int tensor);
+  void forget_constant(TensorId tensor);
   // For passes: removes the tensors whose entry in `keep` is false and renumbers the rest. Nothing may refer to them.
   void compact(const PerTensor<bool>& keep);
 
   // As the shape rules see them, all of them empty.
   std::vector<StateShape> state_shapes() const;
 
-  Shape shape(int tensor) const;
+  Shape shape(TensorId tensor) const;
   // Int32, or Float32, which constants of any precision count as.
-  fbs::DType dtype(int tensor) const;
+  fbs::DType dtype(TensorId tensor) const;
   // The same, as type rules want it: with the scales of a quantised constant.
-  Type type(int tensor) const;
-  bool is_constant(int tensor) const { return at(tensor).buffer != 0; }
+  Type type(TensorId tensor) const;
+  bool is_constant(TensorId tensor) const { return at(tensor).buffer != 0; }
   // Computed, where it is one that is computed when asked for.
-  Constant constant(int tensor) const;
+  Constant constant(TensorId tensor) const;
   // By TensorT::buffer, of this graph's tensors and those of the graphs in it. Not computed.
   const Constant& buffer(uint32_t index) const { return constants_[index]; }
   // A tensor's. Not computed: what constants that follow from it keep.
-  const Constant& source(int tensor) const { return buffer(at(tensor).buffer); }
+  const Constant& source(TensorId tensor) const { return buffer(at(tensor).buffer); }
   // A constant's elements, widened to double.
-  std::vector<double> values(int tensor) const;
-  fbs::TensorT& at(int tensor) { return *table.tensors[static_cast<size_t>(tensor)]; }
-  const fbs::TensorT& at(int tensor) const { return *table.tensors[static_cast<size_t>(tensor)]; }
+  std::vector<double> values(TensorId tensor) const;
+  fbs::TensorT& at(TensorId tensor) { return *table.tensors[index_of(tensor)]; }
+  const fbs::TensorT& at(TensorId tensor) const { return *table.tensors[index_of(tensor)]; }
+  TensorIds tensors() const { return TensorIds(table.tensors.size()); }
 
  private:
   std::vector<Tensor> append(std::unique_ptr<fbs::OperatorT> op, size_t outputs);
-  int add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer);
+  TensorId add_tensor(const std::string& name, fbs::DType dtype, const Shape& shape, uint32_t buffer);
 
   std::vector<Constant> constants_;  // by TensorT::buffer; [0] is empty
 };

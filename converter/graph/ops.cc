@@ -14,7 +14,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 fbs::OperatorT* producer(Tensor x) {
   auto& ops = x.graph->table.operators;
   for (auto op = ops.rbegin(); op != ops.rend(); ++op)
-    if ((*op)->outputs.front() == x.index) return op->get();
+    if ((*op)->outputs.front() == x.id) return op->get();
   return nullptr;
 }
 
@@ -86,7 +86,7 @@ Tensor tap(Tensor x, const Weights& w, bool block) {
     graph.add_tap(name, x, x.shape().rank == 4 ? w.map_layout() : fbs::Layout::Same, block);
   if (names.empty()) return x;
   if (fbs::OperatorT* op = producer(x); op && op->name.empty()) op->name = names.front();
-  if (std::string& name = graph.at(x.index).name; name.empty()) name = names.front();
+  if (std::string& name = graph.at(x.id).name; name.empty()) name = names.front();
   return x;
 }
 
@@ -334,7 +334,7 @@ Tensor operator+(Tensor a, double b) { return a + scalar(*a.graph, b); }
 
 Tensor adapt_input_channels(Tensor weight, int in_chans) {
   Graph& graph = *weight.graph;
-  const std::string& name = graph.at(weight.index).name;
+  const std::string& name = graph.at(weight.id).name;
   const Shape from = weight.shape();
   const int in = from[3];
   const bool by_threes = in_chans == 1 && in > 3;
@@ -342,7 +342,7 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
     fail("'%s' has %d input channels: there is no rule that makes %d of them (--in-chans %d takes them as they are)",
          name.c_str(), in, in_chans, in);
   const int out = by_threes ? in / 3 : in_chans;
-  const std::vector<double> source = graph.values(weight.index);
+  const std::vector<double> source = graph.values(weight.id);
   std::vector<double> adapted(source.size() / static_cast<size_t>(in) * static_cast<size_t>(out), 0.0);
   for (size_t place = 0; place < source.size() / static_cast<size_t>(in); ++place) {
     const double* s = &source[place * static_cast<size_t>(in)];
@@ -358,7 +358,7 @@ Tensor adapt_input_channels(Tensor weight, int in_chans) {
 
 Tensor standardize_weight(Tensor weight, double eps) {
   Graph& graph = *weight.graph;
-  std::vector<double> values = graph.values(weight.index);
+  std::vector<double> values = graph.values(weight.id);
   const size_t row = values.size() / static_cast<size_t>(weight.shape()[0]);
   for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(row)) {
     const std::span<double> kernel(at, row);
@@ -367,7 +367,7 @@ Tensor standardize_weight(Tensor weight, double eps) {
     for (double v : kernel) variance += (v - mean) * (v - mean) / static_cast<double>(row);
     for (double& v : kernel) v = (v - mean) / std::sqrt(variance + eps);
   }
-  return graph.add_constant(graph.at(weight.index).name, weight.shape(), std::move(values));
+  return graph.add_constant(graph.at(weight.id).name, weight.shape(), std::move(values));
 }
 
 }  // namespace ferry

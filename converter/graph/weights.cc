@@ -209,7 +209,7 @@ Tensor Weights::transposed_kernel(const Shape& shape, int groups) const {
   // I,O/groups,KH,KW
   check_shape(stored, {shape[3] * groups, shape[0] / groups, shape[1], shape[2]}, k, path_);
   const Tensor grouped = permuted(k, {groups, stored[0] / groups, stored[1], stored[2], stored[3]}, {0, 2, 3, 4, 1});
-  graph_->at(grouped.index).shape = {stored[1] * groups, stored[2], stored[3], stored[0] / groups};
+  graph_->at(grouped.id).shape = {stored[1] * groups, stored[2], stored[3], stored[0] / groups};
   return grouped;
 }
 

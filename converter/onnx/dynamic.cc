@@ -130,8 +130,7 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
   std::vector<Shape> inputs;
   {
     const std::unique_ptr<Graph> as_written = import_at(written);
-    for (const auto& port : as_written->table.inputs)
-      inputs.push_back(as_written->shape(static_cast<int>(port->tensor)));
+    for (const auto& port : as_written->table.inputs) inputs.push_back(as_written->shape(port->tensor));
   }
 
   std::unique_ptr<Graph> graph, other;

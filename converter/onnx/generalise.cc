@@ -36,7 +36,7 @@ bool alike_but_for_sizes(const fbs::OperatorT& a, const fbs::OperatorT& b) {
 
 std::vector<Shape> input_shapes(const fbs::OperatorT& op, const Graph& graph) {
   std::vector<Shape> shapes;
-  for (const int input : op.inputs) shapes.push_back(graph.shape(input));
+  for (const TensorId input : op.inputs) shapes.push_back(graph.shape(input));
   return shapes;
 }
 
@@ -85,7 +85,7 @@ Once hold_once(const std::vector<double>& values, const Shape& shape, const std:
   return once;
 }
 
-bool same_constant(const Graph& a, const Graph& b, int tensor) {
+bool same_constant(const Graph& a, const Graph& b, TensorId tensor) {
   const Constant x = a.constant(tensor), y = b.constant(tensor);
   return a.at(tensor).dtype == b.at(tensor).dtype && a.shape(tensor) == b.shape(tensor) &&
          std::ranges::equal(x.bytes, y.bytes);
@@ -167,19 +167,19 @@ int32_t Generaliser::scale_of(const fbs::OperatorT& op, int dim, const Graph& ot
 
 // A value that is there before operator `i` and has dimensions as large as these of `tensor`, in every graph. Inputs
 // come first, which are held anyway, then what is nearest.
-std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor, const std::vector<int>& dims,
+std::optional<Generaliser::Source> Generaliser::find_source(size_t i, TensorId tensor, const std::vector<int>& dims,
                                                             const Graph& other) const {
-  const auto has = [&](int value, int d, int wanted) {
+  const auto has = [&](TensorId value, int d, int wanted) {
     return graph_.shape(value)[d] == graph_.shape(tensor)[wanted] &&
            other.shape(value)[d] == other.shape(tensor)[wanted] &&
            (!third_ || third_->shape(value)[d] == third_->shape(tensor)[wanted]);
   };
-  std::vector<int> values;
-  for (const auto& port : graph_.table.inputs) values.push_back(static_cast<int>(port->tensor));
-  for (const int input : graph_.table.operators[i]->inputs)
+  std::vector<TensorId> values;
+  for (const auto& port : graph_.table.inputs) values.push_back(port->tensor);
+  for (const TensorId input : graph_.table.operators[i]->inputs)
     if (!graph_.is_constant(input)) values.push_back(input);
   for (size_t k = i; k-- > 0;) values.push_back(graph_.table.operators[k]->outputs.front());
-  for (const int value : values) {
+  for (const TensorId value : values) {
     Source source{value, {}};
     for (const int wanted : dims)
       for (int d = 0; d < graph_.shape(value).rank; ++d)
@@ -196,7 +196,7 @@ std::optional<Generaliser::Source> Generaliser::find_source(size_t i, int tensor
 // be.
 void Generaliser::open_sizes(size_t i, const Graph& other) {
   fbs::OperatorT& op = *graph_.table.operators[i];
-  const int output = op.outputs.front();
+  const TensorId output = op.outputs.front();
   const Shape in_a = graph_.shape(op.inputs.front()), out_a = graph_.shape(output);
   const Shape in_b = other.shape(op.inputs.front()), out_b = other.shape(output);
   std::vector<int> dims;        // of the output, whose sizes another tensor has
@@ -265,7 +265,7 @@ void Generaliser::include_operator(size_t i, const Graph& other) {
   }
   if (gives(op, other)) return;
   open_sizes(i, other);
-  const int output = op.outputs.front();
+  const TensorId output = op.outputs.front();
   if (!gives(op, other) || !gives(op, graph_))
     give_reason(op, "it gives " + to_string(graph_.shape(output)) + " for one size, " + to_string(other.shape(output)) +
                         " for another, which its parameters cannot say at once");
@@ -273,7 +273,7 @@ void Generaliser::include_operator(size_t i, const Graph& other) {
 
 void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
   const fbs::OperatorT& op = *graph_.table.operators[i];
-  const int tensor = op.inputs[input];
+  const TensorId tensor = op.inputs[input];
   const Shape a = graph_.shape(tensor), b = other.shape(tensor);
   std::vector<int> along = repeat_[tensor];
   for (int d = 0; d < a.rank && a.rank == b.rank; ++d)
@@ -296,7 +296,7 @@ void Generaliser::include_constant(size_t i, size_t input, const Graph& other) {
   const std::optional<Source> source = find_source(i, tensor, growing, other);
   const bool cuttable = alike.empty() ? begins(theirs, mine) : once;
   if (cuttable && !growing.empty() && source && takes_computed(op, input))
-    tables_[tensor] = {alike, growing, *source, -1};
+    tables_[tensor] = {alike, growing, *source, TensorId::None};
   else
     give_reason(op,
                 "its constant '" + graph_.at(tensor).name + "' of shape " + to_string(a) + " depends on an open size");
@@ -331,7 +331,7 @@ void Generaliser::lengthen_tables(const Graph& largest) {
 }
 
 // The part of a table that is as long as its source.
-Tensor Generaliser::cut(const std::string& name, int tensor) {
+Tensor Generaliser::cut(const std::string& name, TensorId tensor) {
   const Table& table = tables_.at(tensor);
   const Tensor whole{&graph_, table.whole};
   fbs::SliceT slice;
@@ -345,13 +345,12 @@ Tensor Generaliser::cut(const std::string& name, int tensor) {
 void Generaliser::check(const Graph& other) {
   if (!same_operators(other)) return;
   const size_t before = reasons_.size();
-  std::map<int, Shape> shapes;
-  for (const auto& port : other.table.inputs)
-    shapes[static_cast<int>(port->tensor)] = other.shape(static_cast<int>(port->tensor));
+  std::map<TensorId, Shape> shapes;
+  for (const auto& port : other.table.inputs) shapes[port->tensor] = other.shape(port->tensor);
   for (size_t i = 0; i < graph_.table.operators.size(); ++i) {
     const fbs::OperatorT& op = *graph_.table.operators[i];
     std::vector<Shape> inputs;
-    for (const int input : op.inputs)
+    for (const TensorId input : op.inputs)
       inputs.push_back(graph_.is_constant(input) ? other.shape(input) : shapes.at(input));
     std::vector<Shape> outputs(op.outputs.size());
     const SerializedOp serialized(op);
@@ -367,14 +366,14 @@ void Generaliser::check(const Graph& other) {
 }
 
 // A constant of the name and type of another one.
-int Generaliser::add_alike(int tensor, const Shape& shape, const std::vector<double>& values) {
+TensorId Generaliser::add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values) {
   const std::string name = graph_.at(tensor).name;
-  if (graph_.at(tensor).dtype != fbs::DType::Int32) return graph_.add_constant(name, shape, values).index;
-  return graph_.add_constant(name, shape, std::vector<int32_t>(values.begin(), values.end())).index;
+  if (graph_.at(tensor).dtype != fbs::DType::Int32) return graph_.add_constant(name, shape, values).id;
+  return graph_.add_constant(name, shape, std::vector<int32_t>(values.begin(), values.end())).id;
 }
 
 // The constant without its repetitions.
-Tensor Generaliser::once(int tensor) {
+Tensor Generaliser::once(TensorId tensor) {
   if (!once_.contains(tensor)) {
     const Once held = hold_once(graph_.values(tensor), graph_.shape(tensor), repeat_.at(tensor));
     once_[tensor] = add_alike(tensor, held.shape, held.values);
@@ -383,7 +382,7 @@ Tensor Generaliser::once(int tensor) {
 }
 
 // As many copies of a constant as the inputs of a concat need, whose sizes are those of `like` but along `axis`.
-Tensor Generaliser::repeated(const std::string& name, int tensor, Tensor like, int axis) {
+Tensor Generaliser::repeated(const std::string& name, TensorId tensor, Tensor like, int axis) {
   const size_t rank = static_cast<size_t>(like.shape().rank);
   fbs::SliceT slice;
   slice.begin.assign(rank, 0);
@@ -403,20 +402,20 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
   operators.swap(model.operators);
   for (auto& op : operators) {
     const auto activation =
-        std::find_if(op->inputs.begin(), op->inputs.end(), [&](int input) { return !graph_.is_constant(input); });
-    const Tensor like{&graph_, activation == op->inputs.end() ? -1 : *activation};
-    for (int& input : op->inputs) {
-      if (tables_.contains(input)) input = cut(op->name, input).index;
+        std::find_if(op->inputs.begin(), op->inputs.end(), [&](TensorId input) { return !graph_.is_constant(input); });
+    const Tensor like{&graph_, activation == op->inputs.end() ? TensorId::None : *activation};
+    for (TensorId& input : op->inputs) {
+      if (tables_.contains(input)) input = cut(op->name, input).id;
       if (!repeat_.contains(input)) continue;
       const auto* concat = op->params.AsConcat();
-      input = concat ? repeated(op->name, input, like, concat->axis).index : once(input).index;
+      input = concat ? repeated(op->name, input, like, concat->axis).id : once(input).id;
     }
     model.operators.push_back(std::move(op));
   }
-  const auto set_shape = [&](int tensor, const Shape& shape) {
+  const auto set_shape = [&](TensorId tensor, const Shape& shape) {
     graph_.at(tensor).shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   };
-  for (size_t i = 0; i < inputs.size(); ++i) set_shape(static_cast<int>(model.inputs[i]->tensor), inputs[i]);
+  for (size_t i = 0; i < inputs.size(); ++i) set_shape(model.inputs[i]->tensor, inputs[i]);
   for (const auto& op : model.operators) {
     std::vector<Shape> outputs(op->outputs.size());
     const SerializedOp serialized(*op);

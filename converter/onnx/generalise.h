@@ -36,14 +36,14 @@ class Generaliser {
  private:
   // Sizes of an operator or of a table that are those of dimensions of another tensor.
   struct Source {
-    int tensor = -1;
+    TensorId tensor = TensorId::None;
     std::vector<int> dims;
   };
   struct Table {
-    std::vector<int> alike;    // its dimensions along which all places are, held once
-    std::vector<int> growing;  // and those that are cut
-    Source source;             // of their sizes
-    int whole = -1;            // the longest
+    std::vector<int> alike;           // its dimensions along which all places are, held once
+    std::vector<int> growing;         // and those that are cut
+    Source source;                    // of their sizes
+    TensorId whole = TensorId::None;  // the longest
   };
 
   bool same_operators(const Graph& other);
@@ -51,21 +51,21 @@ class Generaliser {
   void include_constant(size_t i, size_t input, const Graph& other);
   void open_sizes(size_t i, const Graph& other);
   int32_t scale_of(const fbs::OperatorT& op, int dim, const Graph& other) const;
-  std::optional<Source> find_source(size_t i, int tensor, const std::vector<int>& dims, const Graph& other) const;
+  std::optional<Source> find_source(size_t i, TensorId tensor, const std::vector<int>& dims, const Graph& other) const;
   void give_reason(const fbs::OperatorT& op, const std::string& what);
-  int add_alike(int tensor, const Shape& shape, const std::vector<double>& values);
-  Tensor cut(const std::string& name, int tensor);
-  Tensor once(int tensor);
-  Tensor repeated(const std::string& name, int tensor, Tensor like, int axis);
+  TensorId add_alike(TensorId tensor, const Shape& shape, const std::vector<double>& values);
+  Tensor cut(const std::string& name, TensorId tensor);
+  Tensor once(TensorId tensor);
+  Tensor repeated(const std::string& name, TensorId tensor, Tensor like, int axis);
 
   Graph& graph_;
   int opset_;
   std::vector<Reason> reasons_;
   std::set<std::string> named_;  // operators that have a reason
-  std::map<int, std::vector<int>>
-      repeat_;                   // constants' dimensions along which all places are alike and the size is open
-  std::map<int, int> once_;      // such constants to those that hold each place once
-  std::map<int, Table> tables_;  // by the constant
+  std::map<TensorId, std::vector<int>>
+      repeat_;                         // constants' dimensions along which all places are alike and the size is open
+  std::map<TensorId, TensorId> once_;  // such constants to those that hold each place once
+  std::map<TensorId, Table> tables_;   // by the constant
   const Graph* third_ = nullptr;
 };
 

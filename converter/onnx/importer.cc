@@ -159,8 +159,8 @@ void Importer::fold(Op* op) {
   fold_constants(*graph_, {});
   for (size_t i = 0; i < op->outputs().size(); ++i) {
     const Tensor* tensor = std::get_if<Tensor>(&op->outputs()[i]);
-    if (!tensor || !graph_->is_constant(tensor->index)) continue;
-    op->set(i, make_array(op->output_type(i), dims_of(*tensor), graph_->values(tensor->index)));
+    if (!tensor || !graph_->is_constant(tensor->id)) continue;
+    op->set(i, make_array(op->output_type(i), dims_of(*tensor), graph_->values(tensor->id)));
   }
 }
 
@@ -178,9 +178,9 @@ void Importer::add_outputs() {
     Tensor value = *tensor;
     if (types_.at(output.name) == Type::BFloat16) value = cast_to(value, fbs::DType::BFloat16);  // computed in float32
     // A blob's output is computed; what comes straight from a constant or an input is copied.
-    const auto is_input = [&](const auto& port) { return static_cast<int>(port->tensor) == value.index; };
+    const auto is_input = [&](const auto& port) { return port->tensor == value.id; };
     if (map) value = to_channels_last(value);
-    if (graph_->is_constant(value.index) ||
+    if (graph_->is_constant(value.id) ||
         std::any_of(graph_->table.inputs.begin(), graph_->table.inputs.end(), is_input))
       value = reshape(value, to_int32(dims_of(value)));
     graph_->add_output(output.name, value, map ? fbs::Layout::NCHW : fbs::Layout::Same,

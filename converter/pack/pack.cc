@@ -75,9 +75,8 @@ std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions&
       const fbs::GatherT* gather = op->params.AsGather();
       const bool looked_up = options.half_tables && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
       for (size_t i = 0; i < op->inputs.size(); ++i)
-        ((weighted && i == 1) || (looked_up && i == 0)
-             ? half
-             : other)[table->tensors[static_cast<size_t>(op->inputs[i])]->buffer] = true;
+        ((weighted && i == 1) || (looked_up && i == 0) ? half
+                                                       : other)[table->tensors[index_of(op->inputs[i])]->buffer] = true;
     }
   }
   for (size_t i = 0; i < types.size(); ++i) {

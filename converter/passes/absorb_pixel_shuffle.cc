@@ -4,7 +4,7 @@ namespace ferry {
 namespace {
 
 // The rows of a weight or bias from order (c, cell) to (cell, c).
-Tensor reorder(Graph& graph, int constant, size_t channels, size_t cells) {
+Tensor reorder(Graph& graph, TensorId constant, size_t channels, size_t cells) {
   const std::vector<double> source = graph.values(constant);
   const size_t row = source.size() / (channels * cells);
   std::vector<double> reordered(source.size());

@@ -35,7 +35,7 @@ int reach(int kernel, int scale) { return (kernel / 2 + scale - 1) / scale; }
 
 // The kernel for each of the scale x scale places in a cell, in depth_to_space's order. Row k of the large kernel, for
 // place i, falls on row floor((i + k - kernel / 2) / scale) of the small map: those that fall on the same row add up.
-Tensor merge_weight(Graph& graph, int constant, const Upsampled& u) {
+Tensor merge_weight(Graph& graph, TensorId constant, const Upsampled& u) {
   const Shape from = graph.shape(constant);
   const int out = from[0], in = from[3];
   const int reach_h = reach(u.kernel_h, u.scale), reach_w = reach(u.kernel_w, u.scale);
@@ -58,7 +58,7 @@ Tensor merge_weight(Graph& graph, int constant, const Upsampled& u) {
   return graph.add_constant(name, to, std::move(merged));
 }
 
-Tensor repeat_bias(Graph& graph, int constant, int times) {
+Tensor repeat_bias(Graph& graph, TensorId constant, int times) {
   const std::vector<double> source = graph.values(constant);
   std::vector<double> repeated;
   for (int i = 0; i < times; ++i) repeated.insert(repeated.end(), source.begin(), source.end());
@@ -87,7 +87,7 @@ void absorb_upsampling(Graph& graph, const PassOptions& options) {
     fbs::PixelShuffleT shuffle;
     shuffle.factor = u.scale;
     op->params.Set(std::move(shuffle));
-    op->inputs = {small.index};
+    op->inputs = {small.id};
     // The new convolution stands last; its place is before the operator that now reads it.
     std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.end() - 1, ops.end());
     ++i;

@@ -20,7 +20,7 @@ Affine Affine::then(const Affine& later) const {
 
 std::optional<Affine> as_affine(const Graph& graph, const fbs::OperatorT& op, size_t variable) {
   const Shape out = graph.shape(op.outputs.front());
-  const int constant = op.inputs[1 - variable];
+  const TensorId constant = op.inputs[1 - variable];
   if (out.rank == 0 || graph.shape(op.inputs[variable]) != out || !graph.is_constant(constant)) return {};
   const int channels = out[out.rank - 1];
   const Shape shape = graph.shape(constant);

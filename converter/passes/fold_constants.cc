@@ -7,15 +7,15 @@ namespace ferry {
 
 void fold_constants(Graph& graph, const PassOptions&) {
   // A constant cannot be an output or a tap of a blob: such a value stays computed.
-  std::set<int> seen;
+  std::set<TensorId> seen;
   for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
-    for (const auto& port : *ports) seen.insert(static_cast<int>(port->tensor));
+    for (const auto& port : *ports) seen.insert(port->tensor);
   std::erase_if(graph.table.operators, [&](const auto& op) {
-    const int output = op->outputs.front();
+    const TensorId output = op->outputs.front();
     if (seen.contains(output) || op->outputs.size() > 1) return false;
     if (op->params.AsAppend() || op->params.AsPositions()) return false;  // they change from run to run
     std::vector<reference::Array> values;
-    for (int input : op->inputs) {
+    for (TensorId input : op->inputs) {
       if (!graph.is_constant(input)) return false;
       values.push_back({graph.shape(input), graph.values(input), graph.dtype(input)});
     }

@@ -13,9 +13,9 @@ bool unpadded(const fbs::OperatorT& op) {
 
 // What alone reads the value of `op`, looking through reshapes that keep the last dimension; null where several do.
 fbs::OperatorT* reader_of(const Graph& graph, const Rewriter& rewriter, const fbs::OperatorT* op) {
-  const auto last_dimension = [&](int tensor) { return graph.at(tensor).shape.back(); };
+  const auto last_dimension = [&](TensorId tensor) { return graph.at(tensor).shape.back(); };
   while (true) {
-    const int value = op->outputs.front();
+    const TensorId value = op->outputs.front();
     fbs::OperatorT* reader = rewriter.only_reader(value);
     if (!reader || reader->inputs.front() != value) return nullptr;
     if (!reader->params.AsReshape()) return reader;

@@ -37,7 +37,7 @@ void fold_padding(Graph& graph, const PassOptions& options) {
     const auto* pad = op->params.AsPad();
     if (!pad || pad->before.size() != 4 || pad->before[0] + pad->before[3] + pad->after[0] + pad->after[3] != 0)
       continue;
-    const int padded = op->outputs.front();
+    const TensorId padded = op->outputs.front();
     fbs::OperatorT* reader = rewriter.only_reader(padded);
     if (!reader || reader->inputs.front() != padded) continue;
     const fbs::OpParamsUnion before = reader->params;
@@ -45,7 +45,7 @@ void fold_padding(Graph& graph, const PassOptions& options) {
     if (fits) {
       // The rules may not allow as much padding (a pool's window must touch the input): then the pad stays.
       std::vector<Shape> shapes;
-      for (int input : reader->inputs) shapes.push_back(graph.shape(input));
+      for (TensorId input : reader->inputs) shapes.push_back(graph.shape(input));
       shapes.front() = graph.shape(op->inputs.front());
       Shape output;
       const SerializedOp serialized(*reader);

@@ -6,7 +6,7 @@ namespace ferry {
 namespace {
 
 void absorb_after(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op, const Affine& affine) {
-  const int weight = op->inputs[1];
+  const TensorId weight = op->inputs[1];
   const Shape shape = graph.shape(weight);
   const std::string weight_name = graph.at(weight).name;
   bool scaled = false;
@@ -39,7 +39,7 @@ void fold_scale_shift(Graph& graph, const PassOptions& options) {
   for (const auto& op : graph.table.operators) {
     if (op->outputs.empty() || !op->params.AsBinary()) continue;
     for (size_t variable = 0; variable < 2; ++variable) {
-      const int between = op->inputs[variable];
+      const TensorId between = op->inputs[variable];
       fbs::OperatorT* producer = rewriter.producer(between);
       if (!producer || rewriter.only_reader(between) != op.get()) continue;
       if (!has_weight(producer->params.type)) continue;

@@ -9,7 +9,7 @@ namespace {
 // Where a summand comes from: `after` of what `product`, a conv2d or linear, makes of `source`, or of the source
 // itself.
 struct Branch {
-  int source;
+  TensorId source;
   fbs::OperatorT* product = nullptr;
   Affine after;
   std::vector<fbs::OperatorT*> ops;  // all of it, from the sum backwards
@@ -22,12 +22,12 @@ bool is_free_product(const Graph& graph, const fbs::OperatorT& op) {
   if (conv ? clamps(conv->output_min, conv->output_max) || conv->dilation_h != 1 || conv->dilation_w != 1
            : clamps(linear->output_min, linear->output_max))
     return false;
-  return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](int input) { return graph.is_constant(input); });
+  return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId input) { return graph.is_constant(input); });
 }
 
 // The ways to see `tensor`, which `reader` reads: as a branch of itself, of what it is scaled and shifted from, and of
 // the input of the product before that. Every value on the way is this branch's own.
-std::vector<Branch> branches_of(const Graph& graph, const Rewriter& rewriter, int tensor, fbs::OperatorT* reader) {
+std::vector<Branch> branches_of(const Graph& graph, const Rewriter& rewriter, TensorId tensor, fbs::OperatorT* reader) {
   const Shape shape = graph.shape(tensor);
   std::vector<Branch> ways = {{.source = tensor, .after = Affine::identity(shape[shape.rank - 1])}};
   for (Branch branch = ways.front(); !branch.product; ways.push_back(branch)) {
@@ -177,7 +177,7 @@ void merge(Graph& graph, Rewriter& rewriter, fbs::OperatorT* op) {
     params.Set(fbs::LinearT{});
   else
     params.Set(kernel->params);
-  const int source = a->source;
+  const TensorId source = a->source;
   rewriter.replace(op, std::move(params), {{&graph, source}, weight, bias});
   const Clamp clamp = clamp_of(*op);
   *clamp.low = binary.output_min;

@@ -15,13 +15,13 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
   // What is appended to a state is for runs to come.
   const auto needed = [&](const fbs::OperatorT& op) {
     return op.params.AsAppend() ||
-           std::any_of(op.outputs.begin(), op.outputs.end(), [&](int output) { return live[output]; });
+           std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) { return live[output]; });
   };
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {
     if (!needed(**op)) continue;
-    for (int input : (*op)->inputs) live[input] = true;
+    for (TensorId input : (*op)->inputs) live[input] = true;
     for (size_t i = 0; i < (*op)->outputs.size(); ++i) {
-      const size_t output = static_cast<size_t>((*op)->outputs[i]);
+      const TensorId output = (*op)->outputs[i];
       // Further outputs may be left out.
       if (i > 0 && !live[output])
         (*op)->outputs.resize(i);

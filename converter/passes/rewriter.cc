@@ -7,31 +7,31 @@ namespace ferry {
 Rewriter::Rewriter(Graph& graph, const PassOptions& options)
     : graph_(graph), producers_(graph.table.tensors.size()), uses_(graph.table.tensors.size()) {
   for (const auto& op : graph.table.operators) {
-    for (int input : op->inputs) uses(input).readers.push_back(op.get());
-    for (int output : op->outputs) producers_[output] = op.get();
+    for (TensorId input : op->inputs) uses(input).readers.push_back(op.get());
+    for (TensorId output : op->outputs) producers_[output] = op.get();
   }
-  for (const auto& port : graph.table.outputs) uses(static_cast<int>(port->tensor)).seen = true;
+  for (const auto& port : graph.table.outputs) uses(port->tensor).seen = true;
   for (const auto& port : graph.table.taps)
-    if (port->block || options.keep_taps) uses(static_cast<int>(port->tensor)).seen = true;
+    if (port->block || options.keep_taps) uses(port->tensor).seen = true;
 }
 
-Rewriter::Uses& Rewriter::uses(int tensor) {
-  if (uses_.size() <= static_cast<size_t>(tensor)) uses_.resize(graph_.table.tensors.size());
+Rewriter::Uses& Rewriter::uses(TensorId tensor) {
+  if (uses_.size() <= index_of(tensor)) uses_.resize(graph_.table.tensors.size());
   return uses_[tensor];
 }
 
-fbs::OperatorT* Rewriter::only_reader(int tensor) const {
+fbs::OperatorT* Rewriter::only_reader(TensorId tensor) const {
   const Uses& uses = uses_[tensor];
   return uses.seen || uses.readers.size() != 1 ? nullptr : uses.readers.front();
 }
 
-std::vector<fbs::OperatorT*> Rewriter::readers(int tensor) const {
+std::vector<fbs::OperatorT*> Rewriter::readers(TensorId tensor) const {
   const Uses& uses = uses_[tensor];
   return uses.seen ? std::vector<fbs::OperatorT*>{} : uses.readers;
 }
 
 void Rewriter::take_over(fbs::OperatorT* op, fbs::OperatorT* later) {
-  for (int input : later->inputs) std::erase(uses(input).readers, later);
+  for (TensorId input : later->inputs) std::erase(uses(input).readers, later);
   producers_[op->outputs.front()] = nullptr;
   op->outputs = later->outputs;
   producers_[op->outputs.front()] = op;
@@ -41,26 +41,26 @@ void Rewriter::take_over(fbs::OperatorT* op, fbs::OperatorT* later) {
 
 void Rewriter::set_input(fbs::OperatorT* op, size_t input, Tensor tensor) {
   if (input == op->inputs.size()) {
-    op->inputs.push_back(tensor.index);
+    op->inputs.push_back(tensor.id);
   } else {
-    const int former = op->inputs[input];
+    const TensorId former = op->inputs[input];
     std::vector<fbs::OperatorT*>& readers = uses(former).readers;
     readers.erase(std::find(readers.begin(), readers.end(), op));
     if (readers.empty() && graph_.is_constant(former)) graph_.forget_constant(former);
-    op->inputs[input] = tensor.index;
+    op->inputs[input] = tensor.id;
   }
-  uses(tensor.index).readers.push_back(op);
+  uses(tensor.id).readers.push_back(op);
 }
 
 void Rewriter::replace(fbs::OperatorT* op, fbs::OpParamsUnion params, const std::vector<Tensor>& inputs) {
-  for (int input : op->inputs) std::erase(uses(input).readers, op);
+  for (TensorId input : op->inputs) std::erase(uses(input).readers, op);
   op->params = std::move(params);
   op->inputs.clear();
   for (size_t i = 0; i < inputs.size(); ++i) set_input(op, i, inputs[i]);
 }
 
 void Rewriter::remove(fbs::OperatorT* op) {
-  for (int input : op->inputs) std::erase(uses(input).readers, op);
+  for (TensorId input : op->inputs) std::erase(uses(input).readers, op);
   producers_[op->outputs.front()] = nullptr;
   op->outputs.clear();
 }
@@ -69,7 +69,7 @@ void Rewriter::finish() {
   std::erase_if(graph_.table.operators, [](const auto& op) { return op->outputs.empty(); });
 }
 
-Tensor rows_of(Graph& graph, int constant, int begin, int count) {
+Tensor rows_of(Graph& graph, TensorId constant, int begin, int count) {
   Shape shape = graph.shape(constant);
   const Constant whole = graph.source(constant);
   const size_t row = whole.byte_count() / static_cast<size_t>(shape[0]);

@@ -13,12 +13,12 @@ class Rewriter {
   Rewriter(Graph& graph, const PassOptions& options);
 
   // The operator that computes `tensor`; null for inputs, constants and what a removed operator computed.
-  fbs::OperatorT* producer(int tensor) const { return producers_[tensor]; }
+  fbs::OperatorT* producer(TensorId tensor) const { return producers_[tensor]; }
   // The one operator that reads `tensor`, where nobody outside sees it; else null. Whoever has this operator may change
   // what `tensor` holds.
-  fbs::OperatorT* only_reader(int tensor) const;
+  fbs::OperatorT* only_reader(TensorId tensor) const;
   // All operators that read `tensor`, where nobody outside sees it; else none.
-  std::vector<fbs::OperatorT*> readers(int tensor) const;
+  std::vector<fbs::OperatorT*> readers(TensorId tensor) const;
 
   // `op` computes what `later`, its only reader, did; `later` and the value between them are gone.
   void take_over(fbs::OperatorT* op, fbs::OperatorT* later);
@@ -37,7 +37,7 @@ class Rewriter {
     std::vector<fbs::OperatorT*> readers;
     bool seen = false;  // from outside
   };
-  Uses& uses(int tensor);
+  Uses& uses(TensorId tensor);
 
   Graph& graph_;
   PerTensor<fbs::OperatorT*> producers_;
@@ -45,7 +45,7 @@ class Rewriter {
 };
 
 // Rows [begin, begin + count) of a constant, a row for each element of its first dimension; they share its bytes.
-Tensor rows_of(Graph& graph, int constant, int begin, int count);
+Tensor rows_of(Graph& graph, TensorId constant, int begin, int count);
 
 // Where `op` keeps a clamp of its result; null where it has none to offer.
 struct Clamp {

@@ -43,14 +43,14 @@ Shape permuted(const Shape& shape, const Perm& perm) {
 
 // A value that is the transpose of another: dimension i is dimension perm[i] of `base`.
 struct View {
-  int base = -1;
+  TensorId base = TensorId::None;
   Perm perm;
 };
 
 class Sinker {
  public:
   explicit Sinker(Graph& graph) : graph_(graph) {
-    for (size_t i = 0; i < graph.table.tensors.size(); ++i) rest(static_cast<int>(i));
+    for (const TensorId t : graph.tensors()) rest(t);
   }
 
   void run();
@@ -58,20 +58,20 @@ class Sinker {
  private:
   using Op = std::unique_ptr<fbs::OperatorT>;
 
-  int rank(int tensor) const { return graph_.shape(tensor).rank; }
-  void rest(int tensor) { views_[tensor] = {tensor, identity(rank(tensor))}; }
-  const View& view(int tensor) const { return views_.at(tensor); }
+  int rank(TensorId tensor) const { return graph_.shape(tensor).rank; }
+  void rest(TensorId tensor) { views_[tensor] = {tensor, identity(rank(tensor))}; }
+  const View& view(TensorId tensor) const { return views_.at(tensor); }
 
   // The tensor itself, its transpose carried out if need be.
-  int carried_out(int tensor);
+  TensorId carried_out(TensorId tensor);
   // A tensor whose transpose by `perm` broadcasts as `tensor` does to the rank of `perm`.
-  int brought_under(int tensor, const Perm& perm);
+  TensorId brought_under(TensorId tensor, const Perm& perm);
   // Appends an operator of a kind that transposes pass, or a transpose.
-  int emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<int>& inputs);
-  int transposed(int tensor, const Perm& perm);
-  int reshaped(int tensor, const Shape& shape);
-  int copied(int tensor, const Shape& shape);
-  int transposed_constant(int tensor, const Shape& as, const Perm& perm);
+  TensorId emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<TensorId>& inputs);
+  TensorId transposed(TensorId tensor, const Perm& perm);
+  TensorId reshaped(TensorId tensor, const Shape& shape);
+  TensorId copied(TensorId tensor, const Shape& shape);
+  TensorId transposed_constant(TensorId tensor, const Shape& as, const Perm& perm);
 
   // Emits `op` on bases, its output a view. False where it cannot.
   bool sink(const Op& op);
@@ -80,19 +80,19 @@ class Sinker {
   bool sink_reduce(const Op& op);
   bool sink_reshape(const Op& op);
   // The order that most of the activations among `inputs` of full rank have and that is no identity.
-  std::optional<Perm> common_order(const std::vector<int32_t>& inputs, int rank) const;
-  void finish(const Op& op, const fbs::OpParamsUnion& params, const std::vector<int>& inputs, const Perm& perm) {
+  std::optional<Perm> common_order(const std::vector<TensorId>& inputs, int rank) const;
+  void finish(const Op& op, const fbs::OpParamsUnion& params, const std::vector<TensorId>& inputs, const Perm& perm) {
     views_[op->outputs.front()] = {emit(op->name, params, inputs), perm};
   }
 
   Graph& graph_;
-  std::map<int, View> views_;
-  std::map<std::pair<int, Perm>, int> transposes_;
+  std::map<TensorId, View> views_;
+  std::map<std::pair<TensorId, Perm>, TensorId> transposes_;
 };
 
-int Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<int>& inputs) {
+TensorId Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params, const std::vector<TensorId>& inputs) {
   std::vector<Tensor> tensors;
-  for (const int input : inputs) tensors.push_back({&graph_, input});
+  for (const TensorId input : inputs) tensors.push_back({&graph_, input});
   Tensor out;
   switch (params.type) {
 #define FERRY_EMIT(Type) \
@@ -113,15 +113,15 @@ int Sinker::emit(const std::string& name, const fbs::OpParamsUnion& params, cons
 #undef FERRY_EMIT
     default: fail("'%s': transposes do not pass a %s", name.c_str(), fbs::EnumNameOpParams(params.type));
   }
-  rest(out.index);
-  return out.index;
+  rest(out.id);
+  return out.id;
 }
 
-int Sinker::reshaped(int tensor, const Shape& shape) {
+TensorId Sinker::reshaped(TensorId tensor, const Shape& shape) {
   return graph_.shape(tensor) == shape ? tensor : copied(tensor, shape);
 }
 
-int Sinker::copied(int tensor, const Shape& shape) {
+TensorId Sinker::copied(TensorId tensor, const Shape& shape) {
   fbs::ReshapeT params;
   params.shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   fbs::OpParamsUnion reshape;
@@ -129,16 +129,16 @@ int Sinker::copied(int tensor, const Shape& shape) {
   return emit("", reshape, {tensor});
 }
 
-int Sinker::transposed(int tensor, const Perm& perm) {
+TensorId Sinker::transposed(TensorId tensor, const Perm& perm) {
   if (is_identity(perm)) return tensor;
-  const auto [known, fresh] = transposes_.try_emplace({tensor, perm}, -1);
+  const auto [known, fresh] = transposes_.try_emplace({tensor, perm}, TensorId::None);
   if (!fresh) return known->second;
   const Shape shape = graph_.shape(tensor);
   // Where only dimensions of 1 move, no element does.
   Perm moving;
   for (const int32_t p : perm)
     if (shape[p] != 1) moving.push_back(p);
-  int out = -1;
+  TensorId out = TensorId::None;
   if (is_identity(moving)) {
     out = reshaped(tensor, permuted(shape, perm));
   } else {
@@ -152,12 +152,12 @@ int Sinker::transposed(int tensor, const Perm& perm) {
   return out;
 }
 
-int Sinker::carried_out(int tensor) {
+TensorId Sinker::carried_out(TensorId tensor) {
   const View v = view(tensor);
   return transposed(v.base, v.perm);
 }
 
-int Sinker::transposed_constant(int tensor, const Shape& as, const Perm& perm) {
+TensorId Sinker::transposed_constant(TensorId tensor, const Shape& as, const Perm& perm) {
   const Shape to = permuted(as, perm);
   const std::vector<double> from = graph_.values(tensor);
   std::vector<double> values(from.size());
@@ -172,11 +172,11 @@ int Sinker::transposed_constant(int tensor, const Shape& as, const Perm& perm) {
   }
   const std::string& name = graph_.at(tensor).name;
   if (graph_.dtype(tensor) == fbs::DType::Int32)
-    return graph_.add_constant(name, to, std::vector<int32_t>(values.begin(), values.end())).index;
-  return graph_.add_constant(name, to, std::move(values)).index;
+    return graph_.add_constant(name, to, std::vector<int32_t>(values.begin(), values.end())).id;
+  return graph_.add_constant(name, to, std::move(values)).id;
 }
 
-int Sinker::brought_under(int tensor, const Perm& perm) {
+TensorId Sinker::brought_under(TensorId tensor, const Perm& perm) {
   const Shape shape = graph_.shape(tensor);
   const auto full = static_cast<int>(perm.size());
   if (shape.elements() == 1 && graph_.is_constant(tensor)) return tensor;
@@ -186,7 +186,7 @@ int Sinker::brought_under(int tensor, const Perm& perm) {
   for (int i = 0; i < full - shape.rank; ++i) wide[wide.rank++] = 1;
   for (int i = 0; i < shape.rank; ++i) wide[wide.rank++] = shape[i];
   const Perm back = inverse(perm);
-  int out = -1;
+  TensorId out = TensorId::None;
   if (graph_.is_constant(tensor)) {
     out = transposed_constant(tensor, wide, back);
     rest(out);
@@ -196,9 +196,9 @@ int Sinker::brought_under(int tensor, const Perm& perm) {
   return out;
 }
 
-std::optional<Perm> Sinker::common_order(const std::vector<int32_t>& inputs, int rank) const {
+std::optional<Perm> Sinker::common_order(const std::vector<TensorId>& inputs, int rank) const {
   std::map<Perm, int64_t> weights;
-  for (const int32_t input : inputs) {
+  for (const TensorId input : inputs) {
     const View& v = view(input);
     if (!graph_.is_constant(input) && static_cast<int>(v.perm.size()) == rank)
       weights[v.perm] += graph_.shape(input).elements();
@@ -213,8 +213,8 @@ bool Sinker::sink_elementwise(const Op& op) {
   const int rank_out = rank(op->outputs.front());
   const auto perm = common_order(op->inputs, rank_out);
   if (!perm) return false;
-  std::vector<int> inputs;
-  for (const int32_t input : op->inputs) inputs.push_back(brought_under(input, *perm));
+  std::vector<TensorId> inputs;
+  for (const TensorId input : op->inputs) inputs.push_back(brought_under(input, *perm));
   finish(op, op->params, inputs, *perm);
   return true;
 }
@@ -224,8 +224,8 @@ bool Sinker::sink_concat(const Op& op) {
   if (!perm) return false;
   fbs::OpParamsUnion params = op->params;
   params.AsConcat()->axis = (*perm)[static_cast<size_t>(params.AsConcat()->axis)];
-  std::vector<int> inputs;
-  for (const int32_t input : op->inputs) {
+  std::vector<TensorId> inputs;
+  for (const TensorId input : op->inputs) {
     // A constant is one part of many: unlike an operand it keeps its size where it has one element.
     const bool single = graph_.is_constant(input) && graph_.shape(input).elements() == 1;
     inputs.push_back(single ? transposed(input, inverse(*perm)) : brought_under(input, *perm));
@@ -329,7 +329,7 @@ std::vector<T> reordered(const std::vector<T>& list, const Perm& perm) {
 }
 
 bool Sinker::sink(const Op& op) {
-  const int output = op->outputs.front();
+  const TensorId output = op->outputs.front();
   if (const auto* transpose = op->params.AsTranspose()) {
     const View v = view(op->inputs.front());
     views_[output] = {v.base, compose(v.perm, transpose->perm)};
@@ -353,7 +353,7 @@ bool Sinker::sink(const Op& op) {
     const bool over_last = op->params.AsSoftmax() || op->params.AsLinear() || op->params.AsLayerNorm();
     if (!over_last || v.perm.back() != static_cast<int32_t>(v.perm.size()) - 1) return false;
   }
-  std::vector<int> inputs(op->inputs.begin(), op->inputs.end());
+  std::vector<TensorId> inputs(op->inputs.begin(), op->inputs.end());
   inputs.front() = v.base;
   finish(op, params, inputs, Perm(v.perm));
   return true;
@@ -364,18 +364,17 @@ void Sinker::run() {
   graph_.table.operators.clear();
   for (Op& op : ops) {
     if (sink(op)) continue;
-    for (int32_t& input : op->inputs) input = carried_out(input);
+    for (TensorId& input : op->inputs) input = carried_out(input);
     graph_.table.operators.push_back(std::move(op));
   }
-  for (auto& port : graph_.table.taps)
-    port->tensor = static_cast<uint32_t>(carried_out(static_cast<int>(port->tensor)));
+  for (auto& port : graph_.table.taps) port->tensor = carried_out(port->tensor);
   for (auto& port : graph_.table.outputs) {
-    int value = carried_out(static_cast<int>(port->tensor));
+    TensorId value = carried_out(port->tensor);
     // An output is computed: where all transposes cancelled, the input is copied.
-    const auto is_value = [&](const auto& input) { return static_cast<int>(input->tensor) == value; };
+    const auto is_value = [&](const auto& input) { return input->tensor == value; };
     if (std::any_of(graph_.table.inputs.begin(), graph_.table.inputs.end(), is_value))
       value = copied(value, graph_.shape(value));
-    port->tensor = static_cast<uint32_t>(value);
+    port->tensor = value;
   }
 }
 

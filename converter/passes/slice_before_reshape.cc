@@ -29,7 +29,7 @@ int cut_dimension(const Shape& from, const Shape& to) {
 void slice_before_reshape(Graph& graph, const PassOptions&) {
   PerTensor<fbs::OperatorT*> producers(graph.table.tensors.size());
   for (const auto& op : graph.table.operators)
-    for (const int output : op->outputs) producers[output] = op.get();
+    for (const TensorId output : op->outputs) producers[output] = op.get();
   for (size_t i = 0; i < graph.table.operators.size(); ++i) {
     fbs::OperatorT& op = *graph.table.operators[i];
     const auto* slice = op.params.AsSlice();
@@ -47,7 +47,7 @@ void slice_before_reshape(Graph& graph, const PassOptions&) {
     fbs::ReshapeT params;
     params.shape.assign(to.dims.begin(), to.dims.begin() + to.rank);
     op.params.Set(params);
-    op.inputs = {part.index};
+    op.inputs = {part.id};
     ++i;
   }
 }

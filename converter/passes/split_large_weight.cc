@@ -11,11 +11,12 @@ constexpr int64_t kMaxBytes = (int64_t{1} << 27) - (1 << 20);
 
 // Into how many an operator's weight is cut, a row for each output channel; 1 where it stays: what another operator
 // reads whole, an embedding that is tied to the head, would be in the blob twice.
-int parts_of(const Graph& graph, const fbs::OperatorT& op, const std::vector<int>& readers) {
+int parts_of(const Graph& graph, const fbs::OperatorT& op, const PerTensor<int>& readers) {
   const auto* conv = op.params.AsConv2d();
   if (!op.params.AsLinear() && !(conv && conv->groups == 1)) return 1;
-  if (readers[static_cast<size_t>(op.inputs[1])] > 1) return 1;
-  if (!std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](int in) { return graph.is_constant(in); })) return 1;
+  if (readers[op.inputs[1]] > 1) return 1;
+  if (!std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId in) { return graph.is_constant(in); }))
+    return 1;
   const Shape weight = graph.shape(op.inputs[1]);
   const int64_t bytes = weight.elements() * int64_t{sizeof(float)};
   return static_cast<int>(std::min<int64_t>((bytes + kMaxBytes - 1) / kMaxBytes, weight[0]));
@@ -26,9 +27,9 @@ int parts_of(const Graph& graph, const fbs::OperatorT& op, const std::vector<int
 void split_large_weight(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
   auto& ops = graph.table.operators;
-  std::vector<int> readers(graph.table.tensors.size());
+  PerTensor<int> readers(graph.table.tensors.size());
   for (const auto& op : ops)
-    for (int input : op->inputs) ++readers[static_cast<size_t>(input)];
+    for (TensorId input : op->inputs) ++readers[input];
   for (size_t i = 0; i < ops.size(); ++i) {
     fbs::OperatorT* const op = ops[i].get();
     const int parts = parts_of(graph, *op, readers);

@@ -22,7 +22,8 @@ void split_linear(Graph& graph, const PassOptions& options) {
     const fbs::OperatorT& linear = *graph.table.operators[i];
     const std::vector<fbs::OperatorT*> readers = rewriter.readers(linear.outputs.front());
     if (!linear.params.AsLinear() || readers.empty() ||
-        !std::all_of(linear.inputs.begin() + 1, linear.inputs.end(), [&](int in) { return graph.is_constant(in); }) ||
+        !std::all_of(linear.inputs.begin() + 1, linear.inputs.end(),
+                     [&](TensorId in) { return graph.is_constant(in); }) ||
         !std::all_of(readers.begin(), readers.end(), [&](const auto* op) { return cuts_channels(graph, *op); }))
       continue;
     for (fbs::OperatorT* reader : readers) {

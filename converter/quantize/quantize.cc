@@ -84,15 +84,15 @@ Shape shape_of(const std::vector<int32_t>& dims) {
 std::map<uint32_t, Use> uses_of(const fbs::GraphT& root) {
   std::map<uint32_t, Use> uses;
   for (const fbs::GraphT* graph : tables_of(root)) {
-    std::vector<bool> followed(graph->tensors.size());  // by a weight, somewhere
+    PerTensor<bool> followed(graph->tensors.size());  // by a weight, somewhere
     for (auto it = graph->operators.rbegin(); it != graph->operators.rend(); ++it) {
       const fbs::OperatorT& op = **it;
       bool after = false;
-      for (int output : op.outputs) after = after || followed[static_cast<size_t>(output)];
+      for (TensorId output : op.outputs) after = after || followed[output];
       for (size_t i = 0; i < op.inputs.size(); ++i) {
-        const auto tensor = static_cast<size_t>(op.inputs[i]);
+        const TensorId tensor = op.inputs[i];
         if (after || has_weight(op.params.type)) followed[tensor] = true;
-        const fbs::TensorT& t = *graph->tensors[tensor];
+        const fbs::TensorT& t = *graph->tensors[index_of(tensor)];
         if (t.buffer == 0) continue;
         Use& use = uses.emplace(t.buffer, Use{.shape = t.shape}).first->second;
         const bool takes = t.shape == use.shape && takes_integers(op, i, shape_of(t.shape));

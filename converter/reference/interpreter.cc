@@ -2,7 +2,7 @@
 
 namespace ferry::reference {
 
-Array constant(const Graph& graph, int tensor, Rows rows) {
+Array constant(const Graph& graph, TensorId tensor, Rows rows) {
   const bool quantized = graph.type(tensor).quantized;
   const fbs::DType dtype = quantized ? fbs::DType::Float32 : graph.dtype(tensor);
   return {graph.shape(tensor), graph.values(tensor), dtype, quantized, quantized && rows == Rows::Rounded};
@@ -14,14 +14,14 @@ std::vector<State> empty_states(const Graph& graph) {
   return states;
 }
 
-std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states,
-                               Rows rows) {
+std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>& inputs, std::vector<State>* states,
+                                    Rows rows) {
   const auto& model = graph.table;
   if (inputs.size() != model.inputs.size())
     fail("%zu inputs for a graph that has %zu", inputs.size(), model.inputs.size());
-  std::map<int, Array> values;
+  std::map<TensorId, Array> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const int tensor = static_cast<int>(model.inputs[i]->tensor);
+    const TensorId tensor = model.inputs[i]->tensor;
     const Shape declared = graph.shape(tensor);
     const bool fits = states != nullptr ? inputs[i].shape.rank == declared.rank : inputs[i].shape == declared;
     if (!fits)
@@ -34,7 +34,7 @@ std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inp
   std::vector<State> after = before;
   for (const auto& op : model.operators) {
     std::vector<const Array*> arguments;
-    for (int input : op->inputs) {
+    for (TensorId input : op->inputs) {
       if (graph.is_constant(input) && !values.contains(input)) values[input] = constant(graph, input, rows);
       arguments.push_back(&values.at(input));
     }

@@ -14,13 +14,13 @@ namespace ferry::reference {
 enum class Rows { Exact, Rounded };
 
 // A constant of `graph` as the oracle takes it.
-Array constant(const Graph& graph, int tensor, Rows rows = Rows::Exact);
+Array constant(const Graph& graph, TensorId tensor, Rows rows = Rows::Exact);
 
-// Every value of `graph` (by tensor index; constants included) for these inputs, in the order of the graph's inputs.
+// Every value of `graph` (constants included) for these inputs, in the order of the graph's inputs.
 // `states`: the graph's states before the run, and after it; null: all empty. Inputs may have other shapes than they
 // declare. Slow: some seconds for a convolutional network of ordinary size. Throws Error where an input does not fit.
-std::map<int, Array> interpret(const Graph& graph, const std::vector<Array>& inputs,
-                               std::vector<State>* states = nullptr, Rows rows = Rows::Exact);
+std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>& inputs,
+                                    std::vector<State>* states = nullptr, Rows rows = Rows::Exact);
 
 // The graph's states, all empty.
 std::vector<State> empty_states(const Graph& graph);

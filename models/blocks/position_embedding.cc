@@ -81,13 +81,13 @@ Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool 
   if (from == to || from.size() != stored || w.trying()) return w.parameter({1, prefix + to.size(), channels});
   const Tensor table = w.parameter({1, prefix + stored, channels});
   Graph& graph = *table.graph;
-  std::vector<double> values = graph.values(table.index);
+  std::vector<double> values = graph.values(table.id);
   const auto kept = static_cast<std::ptrdiff_t>(prefix) * channels;
   const std::vector<double> resampled =
       resample_bicubic(std::span(values).subspan(static_cast<size_t>(kept)), channels, from, to, antialias);
   values.resize(static_cast<size_t>(kept));
   values.insert(values.end(), resampled.begin(), resampled.end());
-  return graph.add_constant(graph.at(table.index).name, {1, prefix + to.size(), channels}, std::move(values));
+  return graph.add_constant(graph.at(table.id).name, {1, prefix + to.size(), channels}, std::move(values));
 }
 
 }  // namespace ferry

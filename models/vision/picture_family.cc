@@ -54,11 +54,11 @@ std::vector<std::string> read_labels(const std::filesystem::path& path) {
 }
 
 // The tensors that the graph's outputs are computed from.
-std::set<int> ancestors_of_outputs(const Graph& graph) {
-  std::set<int> needed;
-  for (const auto& output : graph.table.outputs) needed.insert(static_cast<int>(output->tensor));
+std::set<TensorId> ancestors_of_outputs(const Graph& graph) {
+  std::set<TensorId> needed;
+  for (const auto& output : graph.table.outputs) needed.insert(output->tensor);
   for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op)
-    if (std::any_of((*op)->outputs.begin(), (*op)->outputs.end(), [&](int t) { return needed.contains(t); }))
+    if (std::any_of((*op)->outputs.begin(), (*op)->outputs.end(), [&](TensorId t) { return needed.contains(t); }))
       needed.insert((*op)->inputs.begin(), (*op)->inputs.end());
   return needed;
 }
@@ -77,10 +77,10 @@ void output_features(Graph& graph, const std::vector<int>& features) {
     }
     if (!map && maps == 0) fail("--features %d: the network has no pyramid of feature maps", index);
     if (!map) fail("--features %d: the network has feature maps 0 to %d", index, maps - 1);
-    graph.add_output(name, {&graph, static_cast<int>(map->tensor)}, map->source_layout);
+    graph.add_output(name, {&graph, map->tensor}, map->source_layout);
   }
-  const std::set<int> needed = ancestors_of_outputs(graph);
-  std::erase_if(table.taps, [&](const auto& tap) { return !needed.contains(static_cast<int>(tap->tensor)); });
+  const std::set<TensorId> needed = ancestors_of_outputs(graph);
+  std::erase_if(table.taps, [&](const auto& tap) { return !needed.contains(tap->tensor); });
   table.postprocess = nullptr;
   table.labels.clear();
 }
@@ -105,7 +105,7 @@ void add_recipes(Graph& graph, const Plan& plan) {
   const std::string name = plan.variant.name();
   if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.recipe);
   const fbs::PortT& output = *table.outputs.front();
-  const Shape shape = graph.shape(static_cast<int>(output.tensor));
+  const Shape shape = graph.shape(output.tensor);
   const bool classes = output.name == "logits" && shape.rank == 2;
   if (classes) table.labels = labels_for(plan, shape[1]);
   if (!classes && !plan.labels.empty()) fail("--labels: %s as converted here gives no classes", name.c_str());

@@ -16,6 +16,7 @@ using ferry::report;
 using ferry::Session;
 using ferry::Shape;
 using ferry::Status;
+using ferry::TensorId;
 namespace fbs = ferry::fbs;
 namespace image = ferry::image;
 
@@ -48,7 +49,7 @@ Status set_image(Session& session, const ferry_image& picture) {
   image::View view;
   FERRY_TRY(view_of(picture, &view));
   const fbs::Port& port = *graph.inputs()->Get(0);
-  const int input = static_cast<int>(port.tensor());
+  const TensorId input = port.tensor();
   const Shape present = session.shape(input);
   const int channels = recipe->color() == fbs::ColorOrder::Gray ? 1 : 3;
   const int patch = recipe->patch(), patch_numbers = channels * patch * patch * recipe->patch_frames();
@@ -70,7 +71,7 @@ Status set_image(Session& session, const ferry_image& picture) {
 // Output 0 as one picture's row of numbers: logits or an embedding.
 Status answer_row(const Session& session, const char* what, const float** values, size_t* n) {
   const fbs::Port& port = *session.model().graph().outputs()->Get(0);
-  const int output = static_cast<int>(port.tensor());
+  const TensorId output = port.tensor();
   const Shape& shape = session.shape(output);
   *values = static_cast<const float*>(session.data(output));
   *n = static_cast<size_t>(shape.elements());

@@ -25,7 +25,7 @@ ferry_status describe_port(const ferry_model* model, const Ports* ports, const c
   }
   const ferry::fbs::Port& port = *ports->Get(static_cast<unsigned>(index));
   const ferry::Model& m = *model->model;
-  *out = ferry::describe(m, port, m.shape(static_cast<int>(port.tensor())), nullptr);
+  *out = ferry::describe(m, port, m.shape(port.tensor()), nullptr);
   return FERRY_OK;
 }
 

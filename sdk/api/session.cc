@@ -11,6 +11,7 @@ namespace {
 using ferry::error;
 using ferry::report;
 using ferry::Status;
+using ferry::TensorId;
 
 ferry_status port_of_session(const ferry_session* session, const char* kind,
                              const flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>& ports, size_t index,
@@ -21,7 +22,7 @@ ferry_status port_of_session(const ferry_session* session, const char* kind,
   }
   const ferry::Session& s = session->idle();
   const ferry::fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
-  const int tensor = static_cast<int>(port.tensor());
+  const TensorId tensor = port.tensor();
   *out = ferry::describe(s.model(), port, s.shape(tensor), s.data(tensor));
   return FERRY_OK;
 }
@@ -169,7 +170,7 @@ ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_t
   const ferry::Session& s = session->idle();
   const ferry::fbs::Port* port = nullptr;
   if (const Status status = s.tap(name, &port); !status.ok()) return report(status);
-  const int tensor = static_cast<int>(port->tensor());
+  const TensorId tensor = port->tensor();
   *out = ferry::describe(s.model(), *port, s.shape(tensor), s.data(tensor));
   return FERRY_OK;
 }
@@ -218,7 +219,7 @@ ferry_status ferry_session_profile(const ferry_session* session, size_t index, f
     return report(error(FERRY_INVALID_ARGUMENT, "profile entry %zu does not exist: the session has %zu", index, count));
   }
   const ferry::fbs::Operator& op = *s.model().graph().operators()->Get(static_cast<unsigned>(index));
-  const ferry::Shape& shape = s.shape(op.outputs()->Get(0));
+  const ferry::Shape& shape = s.shape(ferry::output_of(op));
   out->name = op.name() != nullptr ? op.name()->c_str() : "";
   out->op = ferry::op_name(op.params_type());
   out->backend = s.computing().backend_of(index);

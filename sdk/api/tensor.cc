@@ -89,7 +89,7 @@ ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& sh
   ferry_tensor tensor{};
   tensor.name = port.name() != nullptr ? port.name()->c_str() : "";
   tensor.data = data;
-  const fbs::DType dtype = model.tensor(static_cast<int>(port.tensor())).dtype();
+  const fbs::DType dtype = model.tensor(port.tensor()).dtype();
   tensor.dtype = public_dtype(dtype);
   tensor.bytes = static_cast<size_t>(bytes_of(dtype, shape.elements()));
   tensor.source_layout = port.source_layout() == fbs::Layout::NCHW ? FERRY_LAYOUT_NCHW : FERRY_LAYOUT_SAME;

@@ -55,7 +55,7 @@ Status bind(ferry_session* session, const char* kind, const flatbuffers::Vector<
   gpu::Interop* interop = nullptr;
   FERRY_TRY(find_interop(session, &interop));
   const fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
-  const Status status = interop->bind(static_cast<int>(port.tensor()), place);
+  const Status status = interop->bind(port.tensor(), place);
   if (status.ok()) return {};
   return error(status.code(), "%s '%s' cannot be bound: %s", kind, port.name()->c_str(), status.message().c_str());
 }

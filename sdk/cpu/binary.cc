@@ -70,7 +70,7 @@ class Binary : public Op {
   [[gnu::cold]] Status create(const Model& model, const fbs::Operator& op) {
     plain_ = plain_binary(params_.kind(), model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32);
     for (unsigned i = 0; i < 2; ++i) {
-      const int tensor = op.inputs()->Get(i);
+      const TensorId tensor = op.inputs()->Get(i);
       if (model.tensor(tensor).dtype() == fbs::DType::Int32) continue;
       if (model.is_constant(tensor)) FERRY_TRY(constant_input(model, op, i, &constants_[i]));
     }

@@ -22,8 +22,8 @@ namespace ferry::cpu {
 namespace {
 
 // Inputs whose memory the output may take over: a tensor that is read twice must allow it at both places.
-std::vector<int> reusable_inputs(const fbs::Operator& op) {
-  std::vector<int> reusable;
+std::vector<TensorId> reusable_inputs(const fbs::Operator& op) {
+  std::vector<TensorId> reusable;
   const auto& inputs = *op.inputs();
   for (unsigned i = 0; i < inputs.size(); ++i) {
     bool allowed = true;
@@ -75,7 +75,7 @@ class CpuEngine : public Engine {
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
   Status reshape(const Shapes& shapes, bool* fits) override;
   Status run(const std::atomic<Progress>& progress) override;
-  void* data(int tensor) const override { return address(layout_, tensor); }
+  void* data(TensorId tensor) const override { return address(layout_, tensor); }
   uint64_t arena_bytes() const override { return layout_.plan.arena_bytes; }
   uint64_t packed_bytes() const override { return model_.packed().bytes(); }
   std::span<const double> microseconds() const override { return microseconds_; }
@@ -84,9 +84,9 @@ class CpuEngine : public Engine {
 
  private:
   const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
-  uint64_t bytes(const Shape& shape, int tensor) const;
-  void* address(const MemoryLayout& layout, int tensor) const;
-  bool in_arena(int tensor) const { return !model_.is_constant(tensor) && state_of_[tensor] < 0; }
+  uint64_t bytes(const Shape& shape, TensorId tensor) const;
+  void* address(const MemoryLayout& layout, TensorId tensor) const;
+  bool in_arena(TensorId tensor) const { return !model_.is_constant(tensor) && state_of_[tensor] < 0; }
   Status lower(unsigned index, const PerTensor<int>& readers);
   Status plan(MemoryLayout* layout) const;
   Status reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace);
@@ -112,7 +112,7 @@ class CpuEngine : public Engine {
   std::vector<Shape> operands_;  // of the operator at hand
   std::vector<const void*> sources_;
   std::vector<void*> results_;
-  std::vector<int> kept_;  // outputs and kept taps
+  std::vector<TensorId> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<bool> views_;  // operators that leave their input's bytes as they are
   MemoryLayout layout_;
@@ -123,18 +123,18 @@ class CpuEngine : public Engine {
 
 Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>& kept_taps) {
   const fbs::Graph& graph = model_.graph();
-  for (const fbs::Port* port : *graph.outputs()) kept_.push_back(static_cast<int>(port->tensor()));
+  for (const fbs::Port* port : *graph.outputs()) kept_.push_back(port->tensor());
   for (size_t i = 0; i < kept_taps.size(); ++i) {
-    if (kept_taps[i]) kept_.push_back(static_cast<int>(graph.taps()->Get(static_cast<unsigned>(i))->tensor()));
+    if (kept_taps[i]) kept_.push_back(graph.taps()->Get(static_cast<unsigned>(i))->tensor());
   }
   state_of_.assign(graph.tensors()->size(), -1);
   for (const fbs::Operator* op : *graph.operators())
     if (const fbs::Append* p = op->params_as_Append()) state_of_[output_of(*op)] = static_cast<int>(p->state());
   PerTensor<int> readers(graph.tensors()->size());  // of each tensor, the app among them
   for (const fbs::Operator* op : *graph.operators()) {
-    for (const int tensor : *op->inputs()) ++readers[tensor];
+    for (const TensorId tensor : *op->inputs()) ++readers[tensor];
   }
-  for (const int tensor : kept_) ++readers[tensor];
+  for (const TensorId tensor : kept_) ++readers[tensor];
   for (unsigned i = 0; i < graph.operators()->size(); ++i) {
     if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
   }
@@ -147,7 +147,7 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
   const fbs::Operator& next = op(index);
   std::unique_ptr<Op> lowered;
   if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && index > 0) {
-    const int input = next.inputs()->Get(0);
+    const TensorId input = next.inputs()->Get(0);
     const bool only_reader = input == output_of(op(index - 1)) && readers[input] == 1;
     if (only_reader && ops_.back()->fuse(cpu_, *unary)) FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
   }
@@ -157,11 +157,11 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
   return {};
 }
 
-uint64_t CpuEngine::bytes(const Shape& shape, int tensor) const {
+uint64_t CpuEngine::bytes(const Shape& shape, TensorId tensor) const {
   return bytes_of(model_.tensor(tensor).dtype(), shape.elements());
 }
 
-void* CpuEngine::address(const MemoryLayout& layout, int tensor) const {
+void* CpuEngine::address(const MemoryLayout& layout, TensorId tensor) const {
   if (model_.is_constant(tensor)) {
     return const_cast<std::byte*>(model_.constant(tensor).data());  // for reading: operators write activations only
   }
@@ -173,19 +173,19 @@ void* CpuEngine::address(const MemoryLayout& layout, int tensor) const {
 Status CpuEngine::plan(MemoryLayout* layout) const {
   PlanRequest request;
   request.bytes = layout->room;
-  const auto present = [&](int tensor) { return bytes(layout->shapes[tensor], tensor); };
+  const auto present = [&](TensorId tensor) { return bytes(layout->shapes[tensor], tensor); };
   for (size_t i = 0; i < ops_.size(); ++i) {
     PlanRequest::Step step;
     step.inputs.assign(op(i).inputs()->begin(), op(i).inputs()->end());
     step.outputs.assign(op(i).outputs()->begin(), op(i).outputs()->end());
     // As large as the output not only at the bounds.
-    for (const int tensor : reusable_inputs(op(i)))
+    for (const TensorId tensor : reusable_inputs(op(i)))
       if (present(tensor) == present(output_of(op(i)))) step.reusable.push_back(tensor);
     step.workspace = layout->workspaces[i];
     step.view = views_[i];
     request.steps.push_back(std::move(step));
   }
-  for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(static_cast<int>(port->tensor()));
+  for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
 
   layout->plan = make_plan(request);
@@ -203,7 +203,7 @@ void CpuEngine::set_states() {
 
 Status CpuEngine::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {
   operands_.clear();
-  for (int tensor : *op(i).inputs()) operands_.push_back(shapes[tensor]);
+  for (TensorId tensor : *op(i).inputs()) operands_.push_back(shapes[tensor]);
   size_t bytes = 0;
   const Shape& output = shapes[output_of(op(i))];
   if (Status status = ops_[i]->reshape(operands_, output, pool_, &bytes); !status.ok())
@@ -224,8 +224,8 @@ Status CpuEngine::reshape_ops(const Shapes& shapes, std::vector<uint64_t>* works
 Status CpuEngine::setup_op(size_t i, const MemoryLayout& layout) {
   sources_.clear();
   results_.clear();
-  for (int tensor : *op(i).inputs()) sources_.push_back(address(layout, tensor));
-  for (int tensor : *op(i).outputs()) results_.push_back(address(layout, tensor));
+  for (TensorId tensor : *op(i).inputs()) sources_.push_back(address(layout, tensor));
+  for (TensorId tensor : *op(i).outputs()) results_.push_back(address(layout, tensor));
   const uint64_t workspace = layout.plan.workspaces[i];
   void* scratch = workspace == kNoOffset ? nullptr : layout.arena.get() + workspace;
   Status status = ops_[i]->setup_outputs(sources_, results_, scratch);
@@ -239,10 +239,9 @@ Status CpuEngine::setup_ops(const MemoryLayout& layout) {
 }
 
 Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_changed) {
-  for (size_t t = 0; t < layout->shapes.size(); ++t) {
-    const int tensor = static_cast<int>(t);
-    const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], tensor);
-    layout->room.push_back(in_arena(tensor) ? std::max(bytes(layout->shapes[t], tensor), largest) : 0);
+  for (const TensorId t : layout->shapes.ids()) {
+    const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], t);
+    layout->room.push_back(in_arena(t) ? std::max(bytes(layout->shapes[t], t), largest) : 0);
   }
   // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
   layout->workspaces.assign(ops_.size(), 0);
@@ -275,9 +274,9 @@ Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
     return status;
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
-    const int tensor = static_cast<int>(port->tensor());
-    const Shape& shape = shapes[port->tensor()];
-    const bool kept = layout_.arena != nullptr && layout_.shapes[port->tensor()] == shape;
+    const TensorId tensor = port->tensor();
+    const Shape& shape = shapes[tensor];
+    const bool kept = layout_.arena != nullptr && layout_.shapes[tensor] == shape;
     if (kept) {
       std::memcpy(address(layout, tensor), data(tensor), bytes(shape, tensor));
     } else {
@@ -290,15 +289,13 @@ Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
 }
 
 bool CpuEngine::has_room(const Shapes& shapes) const {
-  for (size_t t = 0; t < shapes.size(); ++t) {
-    const int tensor = static_cast<int>(t);
-    if (in_arena(tensor) && bytes(shapes[t], tensor) > layout_.room[t]) return false;
-  }
+  for (const TensorId t : shapes.ids())
+    if (in_arena(t) && bytes(shapes[t], t) > layout_.room[t]) return false;
   // What shares memory is of one size, or the output would overwrite what is yet to be read.
   const PerTensor<uint64_t>& offsets = layout_.plan.offsets;
   for (size_t i = 0; i < ops_.size(); ++i) {
-    const int output = output_of(op(i));
-    for (int input : *op(i).inputs()) {
+    const TensorId output = output_of(op(i));
+    for (TensorId input : *op(i).inputs()) {
       if (offsets[input] != kNoOffset && offsets[input] == offsets[output] &&
           shapes[input].elements() != shapes[output].elements())
         return false;
@@ -308,7 +305,7 @@ bool CpuEngine::has_room(const Shapes& shapes) const {
 }
 
 bool CpuEngine::changed(size_t i, const Shapes& shapes) const {
-  const auto differs = [&](int tensor) { return shapes[tensor] != layout_.shapes[tensor]; };
+  const auto differs = [&](TensorId tensor) { return shapes[tensor] != layout_.shapes[tensor]; };
   return std::any_of(op(i).inputs()->begin(), op(i).inputs()->end(), differs) ||
          std::any_of(op(i).outputs()->begin(), op(i).outputs()->end(), differs);
 }
@@ -334,9 +331,9 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
     return status;
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
-    const Shape& shape = shapes[port->tensor()];
-    const int tensor = static_cast<int>(port->tensor());
-    if (shape != layout_.shapes[port->tensor()]) std::memset(data(tensor), 0, bytes(shape, tensor));
+    const TensorId tensor = port->tensor();
+    const Shape& shape = shapes[tensor];
+    if (shape != layout_.shapes[tensor]) std::memset(data(tensor), 0, bytes(shape, tensor));
   }
   layout_.shapes = shapes;  // as many: nothing is allocated
   moves_ = states_ != nullptr ? states_->moves() : 0;

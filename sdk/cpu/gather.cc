@@ -81,7 +81,7 @@ class Gather : public Op {
 
 Status create_gather(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Gather& p = *op.params_as_Gather();
-  const int table = op.inputs()->Get(0);
+  const TensorId table = op.inputs()->Get(0);
   const Type type = type_of(model.tensor(table));
   if (type.quantized) {
     *out = std::make_unique<Gather<Integers>>(p, Integers{model.stored(table)});

@@ -26,7 +26,7 @@ PackedKey WeightSource::key(PackingId id, uint32_t part) const {
     const Type type = type_of(constant);
     if (!type.quantized) continue;
     for (const int32_t number : {type.axis, type.block, type.zero_point}) id.add(static_cast<uint64_t>(number));
-    id.add(model_.tensor(static_cast<int>(type.scale)).buffer());
+    id.add(model_.tensor(type.scale).buffer());
   }
   describe(&id);
   key.packing = id.value();

@@ -35,13 +35,13 @@ struct Canary {
   Program program;          // shapes, regions of weights, one step
   std::set<Variant> needs;  // what it proves, packing and transfers among it
   size_t first_region = 0;
-  std::map<int, Slot> slots;
+  std::map<TensorId, Slot> slots;
   uint64_t workspace = 0;
-  std::map<int, Array> values;  // of every tensor of the chain
-  std::string wrong;            // what was wrong
+  std::map<TensorId, Array> values;  // of every tensor of the chain
+  std::string wrong;                 // what was wrong
 
   const Step& step() const { return program.steps[0]; }
-  const Shape& shape(int tensor) const { return program.shapes[tensor]; }
+  const Shape& shape(TensorId tensor) const { return program.shapes[tensor]; }
 };
 
 bool same_variants(const Step& a, const Step& b) {
@@ -105,7 +105,7 @@ std::set<Variant> needs(const Model& model, const Step& step, const std::vector<
     out.insert(dispatch.variant);
     for (const Operand& operand : dispatch.bindings) {
       if (operand.kind != Operand::Kind::Weights) continue;
-      for (const Piece& piece : weights[static_cast<size_t>(operand.index)].pieces)
+      for (const Piece& piece : weights[operand.region].pieces)
         out.insert(packer(piece, storage, model.tensor(piece.tensor).dtype()));
     }
   }
@@ -119,7 +119,7 @@ void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
   for (int index : canary->step().operators) {
     const fbs::Operator& op = operator_at(model, index);
     for (unsigned i = 0; i < op.inputs()->size(); ++i) {
-      const int tensor = op.inputs()->Get(i);
+      const TensorId tensor = op.inputs()->Get(i);
       const Shape& shape = canary->shape(tensor);
       if (!model.is_constant(tensor)) continue;
       // Sums of several, to reach both sides of an activation.
@@ -129,12 +129,11 @@ void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
       const Type type = type_of(model.tensor(tensor));
       constants->add(tensor, shape.elements(), scale, positive);
       if (!type.quantized) continue;
-      const int scales = static_cast<int>(type.scale);
-      constants->add(scales, canary->shape(scales).elements(),
+      constants->add(type.scale, canary->shape(type.scale).elements(),
                      scale / static_cast<float>(1 << (bits_of(type.dtype) - 1)), positive);
     }
   }
-  for (int tensor : canary->step().inputs)
+  for (TensorId tensor : canary->step().inputs)
     canary->values[tensor] = made_up_input(root, tensor, canary->shape(tensor), positive);
 }
 
@@ -142,26 +141,27 @@ void compute(const Model& model, const MadeUpConstants& constants, Canary* canar
   for (int index : canary->step().operators) {
     const fbs::Operator& op = operator_at(model, index);
     std::vector<const Array*> inputs;
-    for (int tensor : *op.inputs()) {
+    for (TensorId tensor : *op.inputs()) {
       if (model.is_constant(tensor)) canary->values[tensor] = constants.array(tensor, canary->shape(tensor));
       inputs.push_back(&canary->values[tensor]);
     }
-    const int output = op.outputs()->Get(0);
+    const TensorId output = output_of(op);
     Array computed = compute_plainly(op, inputs, canary->shape(output));
     canary->values[output] = std::move(computed);
   }
 }
 
 // Gives every tensor of it a place from *end on.
-void place(const Canary& canary, uint64_t alignment, uint64_t* end, std::map<int, Slot>* slots, uint64_t* workspace) {
+void place(const Canary& canary, uint64_t alignment, uint64_t* end, std::map<TensorId, Slot>* slots,
+           uint64_t* workspace) {
   const auto take = [&](uint64_t bytes) {
     const uint64_t begin = *end;
     *end = aligned(begin + bytes + kGuardBytes, alignment);
     return begin;
   };
-  std::vector<int> tensors = canary.step().inputs;
+  std::vector<TensorId> tensors = canary.step().inputs;
   tensors.push_back(canary.step().output);
-  for (int tensor : tensors) {
+  for (TensorId tensor : tensors) {
     const Shape& shape = canary.shape(tensor);
     (*slots)[tensor] = {take(stored_bytes(shape, canary.program.storage)),
                         take(static_cast<uint64_t>(shape.elements()) * sizeof(float))};
@@ -172,16 +172,16 @@ void place(const Canary& canary, uint64_t alignment, uint64_t* end, std::map<int
 Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffer, std::span<const Place> weights) {
   switch (operand.kind) {
     case Operand::Kind::None: return {};
-    case Operand::Kind::Weights: return weights[canary.first_region + static_cast<size_t>(operand.index)];
+    case Operand::Kind::Weights: return weights[canary.first_region + operand.region];
     case Operand::Kind::Workspace: return {buffer.handle(), canary.workspace + operand.offset, operand.bytes};
     case Operand::Kind::Host: {
-      const uint64_t bytes = static_cast<uint64_t>(canary.shape(operand.index).elements()) * sizeof(float);
-      return {buffer.handle(), canary.slots.at(operand.index).floats, bytes + kGuardBytes};
+      const uint64_t bytes = static_cast<uint64_t>(canary.shape(operand.tensor).elements()) * sizeof(float);
+      return {buffer.handle(), canary.slots.at(operand.tensor).floats, bytes + kGuardBytes};
     }
     case Operand::Kind::Value: break;
   }
-  return {buffer.handle(), canary.slots.at(operand.index).quads,
-          stored_bytes(canary.shape(operand.index), canary.program.storage) + kGuardBytes};
+  return {buffer.handle(), canary.slots.at(operand.tensor).quads,
+          stored_bytes(canary.shape(operand.tensor), canary.program.storage) + kGuardBytes};
 }
 
 Status record(const Canary& canary, const Buffer& buffer, std::span<const Place> weights, const Limits& limits,
@@ -192,10 +192,10 @@ Status record(const Canary& canary, const Buffer& buffer, std::span<const Place>
     return commands->dispatch(d, places);
   };
   const Storage storage = canary.program.storage;
-  for (int tensor : canary.step().inputs)
+  for (TensorId tensor : canary.step().inputs)
     FERRY_TRY(dispatch(transfer(Kernel::Upload, tensor, canary.shape(tensor), storage, limits)));
   for (const Dispatch& d : canary.step().dispatches) FERRY_TRY(dispatch(d));
-  const int output = canary.step().output;
+  const TensorId output = canary.step().output;
   return dispatch(transfer(Kernel::Download, output, canary.shape(output), storage, limits));
 }
 
@@ -268,7 +268,7 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
   Commands commands(device);
   FERRY_TRY(commands.begin(dispatches));
   for (const Canary& canary : *canaries) {
-    for (int tensor : canary.step().inputs) {
+    for (TensorId tensor : canary.step().inputs) {
       const std::vector<float>& values = canary.values.at(tensor).values;
       std::memcpy(buffer.mapped() + canary.slots.at(tensor).floats, values.data(), values.size() * sizeof(float));
     }

@@ -205,30 +205,30 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
 }  // namespace
 
 bool shrink(const Model& model, const std::vector<int>& operators, int size, Shapes* shapes) {
-  const auto at = [&](int tensor) -> Shape& { return (*shapes)[tensor]; };
+  const auto at = [&](TensorId tensor) -> Shape& { return (*shapes)[tensor]; };
   const fbs::Operator& root = operator_at(model, operators[0]);
   std::vector<Shape> inputs;
-  for (int tensor : *root.inputs()) inputs.push_back(at(tensor));
-  Shape output = at(root.outputs()->Get(0));
+  for (TensorId tensor : *root.inputs()) inputs.push_back(at(tensor));
+  Shape output = at(output_of(root));
   const Type type = inputs.size() > 1 ? type_of(model.tensor(root.inputs()->Get(1))) : Type();
   Size limit = kSizes[size];
   if (type.block > 0) limit.channels = (limit.channels / type.block + 2) * type.block;  // two blocks at least
   if (!shrink_root(root, limit, &inputs, &output)) return false;
-  if (type.quantized) shrink_scales(type, inputs[1], &at(static_cast<int>(type.scale)));
+  if (type.quantized) shrink_scales(type, inputs[1], &at(type.scale));
   for (unsigned i = 0; i < inputs.size(); ++i) at(root.inputs()->Get(i)) = inputs[i];
-  at(root.outputs()->Get(0)) = output;
+  at(output_of(root)) = output;
 
   // What rides has the root's output shape; what it reads has that, with a 1 where it had one.
-  int value = root.outputs()->Get(0);
+  TensorId value = output_of(root);
   for (size_t i = 1; i < operators.size(); ++i) {
     const fbs::Operator& op = operator_at(model, operators[i]);
-    for (int tensor : *op.inputs()) {
+    for (TensorId tensor : *op.inputs()) {
       if (tensor == value) continue;
       Shape& shape = at(tensor);
       for (int d = 1; d <= shape.rank; ++d)
         if (shape[shape.rank - d] != 1) shape[shape.rank - d] = output[output.rank - d];
     }
-    value = op.outputs()->Get(0);
+    value = output_of(op);
     at(value) = output;
   }
   // One of them may be an input of the root, too.

@@ -6,13 +6,14 @@
 
 #include "sdk/gpu/partition.h"
 #include "sdk/model/numbers.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry::gpu {
 namespace {
 
 // On [-1, -0.25] and [0.25, 1], a multiple of 2^-10, so exact in half precision.
-float noise(int tensor, size_t i) {
-  uint32_t hash = static_cast<uint32_t>(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
+float noise(TensorId tensor, size_t i) {
+  uint32_t hash = index_of(tensor) * 0x9e3779b9u + static_cast<uint32_t>(i) * 0x85ebca6bu + 1;
   hash = (hash ^ hash >> 16) * 0x7feb352du;
   hash = (hash ^ hash >> 15) * 0x846ca68bu;
   hash ^= hash >> 16;
@@ -45,7 +46,7 @@ uint32_t to_bits(float value, fbs::DType type) {
 }  // namespace
 
 bool wants_positive(const Model& model, const std::vector<int>& operators) {
-  int value = -1;
+  TensorId value = TensorId::None;
   for (int index : operators) {
     const fbs::Operator& op = operator_at(model, index);
     const fbs::Unary* unary = op.params_as_Unary();
@@ -53,12 +54,12 @@ bool wants_positive(const Model& model, const std::vector<int>& operators) {
       return true;
     const fbs::Binary* binary = op.params_as_Binary();
     if (binary != nullptr && binary->kind() == fbs::BinaryKind::Div && op.inputs()->Get(1) == value) return true;
-    value = op.outputs()->Get(0);
+    value = output_of(op);
   }
   return false;
 }
 
-Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, bool positive) {
+Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape, bool positive) {
   Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
   const size_t length = static_cast<size_t>(rows_of(shape).channels);
   const fbs::Pool2d* pool = op.params_as_Pool2d();
@@ -85,16 +86,16 @@ Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, boo
   return out;
 }
 
-float MadeUpConstants::value(int tensor, size_t i) const {
+float MadeUpConstants::value(TensorId tensor, size_t i) const {
   const Entry& entry = entries_.at(tensor);
   const float value = noise(tensor, i) * (model_.tensor(tensor).quantization() == nullptr ? entry.scale : 1);
   return entry.positive ? std::abs(value) : value;
 }
 
-Array MadeUpConstants::array(int tensor, const Shape& shape) const {
+Array MadeUpConstants::array(TensorId tensor, const Shape& shape) const {
   Array out{shape, std::vector<float>(static_cast<size_t>(shape.elements()))};
   StoredConstant stored{type_of(model_.tensor(tensor)), shape, bytes(tensor)};
-  if (stored.type.quantized) stored.scales = bytes(static_cast<int>(stored.type.scale));
+  if (stored.type.quantized) stored.scales = bytes(stored.type.scale);
   read_numbers(stored, out.values.data());
   return out;
 }

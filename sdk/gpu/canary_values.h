@@ -18,7 +18,7 @@ namespace ferry::gpu {
 bool wants_positive(const Model& model, const std::vector<int>& operators);
 
 // An input of a chain that begins with `op`, such that its mistakes show.
-Array made_up_input(const fbs::Operator& op, int tensor, const Shape& shape, bool positive);
+Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape, bool positive);
 
 // Constants of small sizes for a model's operators, of the model's types.
 class MadeUpConstants : public Constants {
@@ -27,21 +27,21 @@ class MadeUpConstants : public Constants {
       : model_(model), alignment_(std::max<uint64_t>(alignment, 64)) {}
 
   // At least so many elements of constant `tensor`. `scale`: a power of two; integers fill their type's range without.
-  void add(int tensor, int64_t elements, float scale, bool positive) {
+  void add(TensorId tensor, int64_t elements, float scale, bool positive) {
     Entry& entry = entries_.try_emplace(tensor, Entry{0, 0, scale, positive}).first->second;
     entry.elements = std::max(entry.elements, static_cast<uint64_t>(elements));
   }
   // After the last add().
   Status fill();
   // Then: the numbers of a constant.
-  Array array(int tensor, const Shape& shape) const;
+  Array array(TensorId tensor, const Shape& shape) const;
 
-  std::span<const std::byte> bytes(int tensor) const override {
+  std::span<const std::byte> bytes(TensorId tensor) const override {
     const Entry& entry = entries_.at(tensor);
     return {memory_.get() + entry.offset, bytes_of(dtype(tensor), static_cast<int64_t>(entry.elements))};
   }
-  fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
-  uint32_t buffer(int tensor) const override { return static_cast<uint32_t>(tensor); }
+  fbs::DType dtype(TensorId tensor) const override { return model_.tensor(tensor).dtype(); }
+  uint32_t buffer(TensorId tensor) const override { return index_of(tensor); }
 
  private:
   struct Entry {
@@ -49,7 +49,7 @@ class MadeUpConstants : public Constants {
     float scale;
     bool positive;
   };
-  float value(int tensor, size_t i) const;
+  float value(TensorId tensor, size_t i) const;
 
   struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -57,7 +57,7 @@ class MadeUpConstants : public Constants {
 
   const Model& model_;
   const uint64_t alignment_;  // whole granules, for those devices that read them in place
-  std::map<int, Entry> entries_;
+  std::map<TensorId, Entry> entries_;
   std::unique_ptr<std::byte, Free> memory_;
 };
 

@@ -28,7 +28,7 @@ bool describe(const Shape& shape, const Shape& output, Side* side) {
 Status lower_broadcast(const Problem& problem, Lowering* out) {
   const fbs::Binary* binary = problem.op.params_as_Binary();
   if (binary == nullptr || problem.output.rank == 0) return unsupported("not a binary operator of tensors");
-  if (problem.epilogue.tensor() >= 0) return unsupported("a second tensor rides on it");
+  if (problem.epilogue.tensor() != TensorId::None) return unsupported("a second tensor rides on it");
   Side a, b;
   if (!describe(problem.inputs[0], problem.output, &a) || !describe(problem.inputs[1], problem.output, &b))
     return unsupported("rows of more than 65535 quads");

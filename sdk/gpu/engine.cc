@@ -31,9 +31,9 @@ class GpuEngine : public Engine, public Interop {
   bool submitted() const override { return submitted_; }
   Status finish() override;
   bool bound() const override;
-  Status bind(int tensor, const Place& place) override;
+  Status bind(TensorId tensor, const Place& place) override;
   Status submit(const VkSubmitInfo& batch, VkFence fence) override;
-  void* data(int tensor) const override;
+  void* data(TensorId tensor) const override;
   uint64_t arena_bytes() const override { return layout_.device.arena_bytes + layout_.host.arena_bytes; }
   uint64_t packed_bytes() const override { return weights_->bytes(); }
   std::span<const double> microseconds() const override { return microseconds_; }
@@ -45,10 +45,10 @@ class GpuEngine : public Engine, public Interop {
   Status pack(Layout* layout);
   void add_note(const std::string& note);
   Status record(Layout* layout);
-  Status check_place(int tensor, const Place& place) const;
+  Status check_place(TensorId tensor, const Place& place) const;
   Status record_segment(Layout* layout, Segment* segment);
   Place place(const Layout& layout, const Step& step, const Operand& operand) const;
-  Place host_place(const Layout& layout, int tensor) const;
+  Place host_place(const Layout& layout, TensorId tensor) const;
   Status dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const;
   void copy_inputs() const;
   void copy_results() const;
@@ -92,7 +92,7 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
   return {};
 }
 
-void* GpuEngine::data(int tensor) const {
+void* GpuEngine::data(TensorId tensor) const {
   if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
   if (layout_.port_memory == nullptr) return nullptr;
   const uint64_t offset = layout_.ports[tensor];
@@ -158,7 +158,7 @@ Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
 
   if (layout_.port_memory != nullptr) {
     for (const fbs::Port* port : *model_.graph().inputs()) {
-      const size_t t = port->tensor();
+      const TensorId t = port->tensor();
       if (layout_.program.shapes[t] == shapes[t])
         std::memcpy(layout.port_memory.get() + layout.ports[t], layout_.port_memory.get() + layout_.ports[t],
                     host_bytes(shapes[t]));
@@ -179,29 +179,28 @@ void GpuEngine::describe() {
   report_.gpu_operators = report_.cpu_operators = report_.transfers = 0;
   for (const Step& step : layout_.program.steps)
     (step.on_gpu ? report_.gpu_operators : report_.cpu_operators) += step.operators.size();
-  for (size_t t = 0; t < layout_.program.shapes.size(); ++t)
+  for (const TensorId t : layout_.program.shapes.ids())
     if (layout_.host.offsets[t] != kNoOffset && layout_.device.offsets[t] != kNoOffset) ++report_.transfers;
 }
 
-Place GpuEngine::host_place(const Layout& layout, int tensor) const {
-  const size_t t = static_cast<size_t>(tensor);
-  if (layout.bound[t].buffer != VK_NULL_HANDLE) return layout.bound[t];
-  return {layout.transfer.handle(), layout.host.offsets[t], host_bytes(layout.program.shapes[t])};
+Place GpuEngine::host_place(const Layout& layout, TensorId tensor) const {
+  if (layout.bound[tensor].buffer != VK_NULL_HANDLE) return layout.bound[tensor];
+  return {layout.transfer.handle(), layout.host.offsets[tensor], host_bytes(layout.program.shapes[tensor])};
 }
 
 Place GpuEngine::place(const Layout& layout, const Step& step, const Operand& operand) const {
   switch (operand.kind) {
     case Operand::Kind::None: return {};
-    case Operand::Kind::Weights: return layout.weights[static_cast<size_t>(operand.index)];
-    case Operand::Kind::Host: return host_place(layout, operand.index);
+    case Operand::Kind::Weights: return layout.weights[operand.region];
+    case Operand::Kind::Host: return host_place(layout, operand.tensor);
     case Operand::Kind::Workspace: {
       const uint64_t start = layout.device_workspaces[static_cast<size_t>(&step - layout.program.steps.data())];
       return {layout.arena.handle(), start + operand.offset, operand.bytes};
     }
     case Operand::Kind::Value: break;
   }
-  const size_t t = static_cast<size_t>(operand.index);
-  return {layout.arena.handle(), layout.device.offsets[t], stored_bytes(layout.program.shapes[t], storage_)};
+  return {layout.arena.handle(), layout.device.offsets[operand.tensor],
+          stored_bytes(layout.program.shapes[operand.tensor], storage_)};
 }
 
 Status GpuEngine::dispatch(const Layout& layout, const Step& step, const Dispatch& dispatch, Commands* commands) const {
@@ -237,20 +236,20 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
     uploaded[step.output] = true;
     count += step.inputs.size() + step.dispatches.size() + 1;
     if (s < segment->steps.front())
-      for (int tensor : step.inputs) uploaded[tensor] = true;
+      for (TensorId tensor : step.inputs) uploaded[tensor] = true;
   }
   segment->commands = std::make_unique<Commands>(*device_);
   Commands& commands = *segment->commands;
   const bool foreign = std::any_of(layout->bound.begin(), layout->bound.end(),
                                    [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
   FERRY_TRY(commands.begin(count, options_.profile, foreign));
-  const auto move = [&](Kernel kernel, const Step& step, int tensor) {
+  const auto move = [&](Kernel kernel, const Step& step, TensorId tensor) {
     const Shape& shape = program.shapes[tensor];
     return dispatch(*layout, step, transfer(kernel, tensor, shape, storage_, device_->limits()), &commands);
   };
   for (size_t s : segment->steps) {
     const Step& step = program.steps[s];
-    for (int tensor : step.inputs) {
+    for (TensorId tensor : step.inputs) {
       if (uploaded[tensor]) continue;
       uploaded[tensor] = true;
       FERRY_TRY(move(Kernel::Upload, step, tensor));
@@ -265,7 +264,7 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
 
 void GpuEngine::copy_inputs() const {
   for (const fbs::Port* port : *model_.graph().inputs()) {
-    const size_t t = port->tensor();
+    const TensorId t = port->tensor();
     if (layout_.bound[t].buffer != VK_NULL_HANDLE) continue;
     std::memcpy(layout_.transfer.mapped() + layout_.host.offsets[t], layout_.port_memory.get() + layout_.ports[t],
                 host_bytes(layout_.program.shapes[t]));
@@ -273,7 +272,7 @@ void GpuEngine::copy_inputs() const {
 }
 
 void GpuEngine::copy_results() const {
-  for (size_t t = 0; t < kept_.size(); ++t) {
+  for (const TensorId t : kept_.ids()) {
     if (!kept_[t] || layout_.ports[t] == kNoOffset || layout_.bound[t].buffer != VK_NULL_HANDLE) continue;
     std::memcpy(layout_.port_memory.get() + layout_.ports[t], layout_.transfer.mapped() + layout_.host.offsets[t],
                 host_bytes(layout_.program.shapes[t]));
@@ -326,9 +325,8 @@ bool GpuEngine::bound() const {
                      [](const Place& place) { return place.buffer != VK_NULL_HANDLE; });
 }
 
-Status GpuEngine::check_place(int tensor, const Place& place) const {
-  const size_t t = static_cast<size_t>(tensor);
-  const uint64_t bytes = host_bytes(layout_.program.shapes[t]);
+Status GpuEngine::check_place(TensorId tensor, const Place& place) const {
+  const uint64_t bytes = host_bytes(layout_.program.shapes[tensor]);
   const uint64_t alignment = device_->info().properties.limits.minStorageBufferOffsetAlignment;
   if (options_.gpu == nullptr)
     return error(FERRY_INVALID_ARGUMENT, "the session was made without options.gpu: no buffer is of its device");
@@ -347,25 +345,24 @@ Status GpuEngine::check_place(int tensor, const Place& place) const {
                    operator_at(model_, step.operators.back()).name()->c_str());
   }
   bool input = false;
-  for (const fbs::Port* port : *model_.graph().inputs()) input |= static_cast<int>(port->tensor()) == tensor;
-  if (layout_.device.offsets[t] == kNoOffset || (input && kept_[t]))
+  for (const fbs::Port* port : *model_.graph().inputs()) input |= port->tensor() == tensor;
+  if (layout_.device.offsets[tensor] == kNoOffset || (input && kept_[tensor]))
     return error(FERRY_UNSUPPORTED, "no operator computes between the buffer and the network's other end");
   return {};
 }
 
 // The kernels that bring values up and down read and write the app's buffers in the place of the transfer buffer.
-Status GpuEngine::bind(int tensor, const Place& place) {
+Status GpuEngine::bind(TensorId tensor, const Place& place) {
   if (place.buffer != VK_NULL_HANDLE) FERRY_TRY(check_place(tensor, place));
-  const size_t t = static_cast<size_t>(tensor);
-  const Place former = layout_.bound[t];
-  layout_.bound[t] = place;
-  layout_.bound[t].bytes = host_bytes(layout_.program.shapes[t]);
+  const Place former = layout_.bound[tensor];
+  layout_.bound[tensor] = place;
+  layout_.bound[tensor].bytes = host_bytes(layout_.program.shapes[tensor]);
   if (device_->lost()) return {};  // nothing will be recorded there any more
   std::vector<Segment> segments = std::move(layout_.segments);
   layout_.segments.clear();
   Status status = record(&layout_);
   if (status.ok()) return status;
-  layout_.bound[t] = former;
+  layout_.bound[tensor] = former;
   layout_.segments = std::move(segments);
   return status;
 }

@@ -31,7 +31,7 @@ bool is_tensor(const Shape& shape, const Shape& output) {
 
 bool Epilogue::add(const EpilogueStep& step) {
   if (steps.size() == kMaxEpilogueSteps) return false;
-  if (step.source == EpilogueStep::Source::Tensor && tensor() >= 0) return false;
+  if (step.source == EpilogueStep::Source::Tensor && tensor() != TensorId::None) return false;
   steps.push_back(step);
   return true;
 }
@@ -41,10 +41,10 @@ bool Epilogue::add_clamp(float min, float max) {
   return add({.kind = EpilogueStep::kUnary + static_cast<uint8_t>(fbs::UnaryKind::Clamp), .alpha = min, .beta = max});
 }
 
-int Epilogue::tensor() const {
+TensorId Epilogue::tensor() const {
   for (const EpilogueStep& step : steps)
     if (step.source == EpilogueStep::Source::Tensor) return step.tensor;
-  return -1;
+  return TensorId::None;
 }
 
 bool append(const fbs::Operator& op, unsigned side, const Shape& output, const std::vector<Shape>& shapes,

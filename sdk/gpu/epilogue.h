@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ferry_generated.h"
+#include "sdk/model/tensor_id.h"
 #include "sdk/operators/shape.h"
 
 namespace ferry::gpu {
@@ -21,9 +22,9 @@ struct EpilogueStep {
   uint8_t kind = 0;
   Source source = Source::Scalar;
   float alpha = 0, beta = 0;
-  int tensor = -1;      // Vector, Tensor: in Graph.tensors; Tensor: -1 where the call has an operand
-  bool repeat = false;  // Vector: one element for all channels
-  uint32_t rows = 1;    // Tensor: output rows that share one of its rows
+  TensorId tensor = TensorId::None;  // Vector, Tensor; None: the call has an operand
+  bool repeat = false;               // Vector: one element for all channels
+  uint32_t rows = 1;                 // Tensor: output rows that share one of its rows
 
   uint32_t constant() const { return kind + 256u * static_cast<uint32_t>(source); }
 };
@@ -36,7 +37,7 @@ struct Epilogue {
   // A clamp to [min, max], where either is finite. False: there is no room.
   bool add_clamp(float min, float max);
   bool add(const EpilogueStep& step);
-  int tensor() const;  // the one that a step reads, or -1
+  TensorId tensor() const;  // the one that a step reads, or None
 };
 
 // Appends operator `op` (Unary or Binary), whose input number `side` is the value that the chain carries, of shape

@@ -22,7 +22,7 @@ class Interop {
   // Input or output `tensor` lies at `place` from the next run on until the engine is prepared again: float32, rows
   // without padding. A null buffer: in host memory again. FERRY_INVALID_ARGUMENT: the place does not fit.
   // FERRY_UNSUPPORTED: the CPU has a part in it.
-  virtual Status bind(int tensor, const Place& place) = 0;
+  virtual Status bind(TensorId tensor, const Place& place) = 0;
 
   // Begins a run and returns: the batch gets its command buffer here. Engine::finish() ends it. `fence` may be null.
   // FERRY_UNSUPPORTED: an operator runs on the CPU, in the middle of it.

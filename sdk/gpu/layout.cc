@@ -9,13 +9,11 @@ namespace ferry::gpu {
 namespace {
 
 // Inputs, outputs and kept taps.
-std::vector<int> ports_of(const Model& model, const PerTensor<bool>& kept) {
-  std::vector<int> out;
-  for (const fbs::Port* port : *model.graph().inputs()) out.push_back(static_cast<int>(port->tensor()));
-  for (size_t t = 0; t < kept.size(); ++t)
-    if (kept[t] && std::find(out.begin(), out.end(), static_cast<int>(t)) == out.end() &&
-        !model.is_constant(static_cast<int>(t)))
-      out.push_back(static_cast<int>(t));
+std::vector<TensorId> ports_of(const Model& model, const PerTensor<bool>& kept) {
+  std::vector<TensorId> out;
+  for (const fbs::Port* port : *model.graph().inputs()) out.push_back(port->tensor());
+  for (const TensorId t : kept.ids())
+    if (kept[t] && std::find(out.begin(), out.end(), t) == out.end() && !model.is_constant(t)) out.push_back(t);
   return out;
 }
 
@@ -31,7 +29,7 @@ Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std
     FERRY_TRY(cpu::initialize());
     FERRY_TRY(cpu::create_op(cpu::cpu_features(), model, op, &lowered));
     std::vector<Shape> inputs;
-    for (int tensor : *op.inputs()) inputs.push_back(layout->program.shapes[tensor]);
+    for (TensorId tensor : *op.inputs()) inputs.push_back(layout->program.shapes[tensor]);
     size_t workspace = 0;
     FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[step.output], pool, &workspace));
     (*workspaces)[s] = workspace;
@@ -48,19 +46,19 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
   PerTensor<bool> on_device(tensors, false), on_host(tensors, false);
   for (const Step& step : program.steps) {
     PerTensor<bool>& side = step.on_gpu ? on_device : on_host;
-    for (int tensor : step.inputs) side[tensor] = true;
+    for (TensorId tensor : step.inputs) side[tensor] = true;
     side[step.output] = true;
-    for (int tensor : step.further_outputs) side[tensor] = true;
+    for (TensorId tensor : step.further_outputs) side[tensor] = true;
   }
-  const std::vector<int> ports = ports_of(model, kept);
-  for (int tensor : ports) on_host[tensor] = true;
+  const std::vector<TensorId> ports = ports_of(model, kept);
+  for (TensorId tensor : ports) on_host[tensor] = true;
 
   std::vector<uint64_t> workspaces;
   FERRY_TRY(lower_cpu_ops(model, pool, layout, &workspaces));
   PlanRequest device{.alignment = offset_alignment};
   PlanRequest host{.alignment = std::max<uint64_t>(kAlignment, offset_alignment)};
-  for (size_t t = 0; t < tensors; ++t) {
-    const bool constant = model.is_constant(static_cast<int>(t));
+  for (const TensorId t : program.shapes.ids()) {
+    const bool constant = model.is_constant(t);
     device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], program.storage) : 0);
     host.bytes.push_back(on_host[t] && !constant ? host_bytes(program.shapes[t]) : 0);
   }
@@ -71,7 +69,7 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
     const Step& step = program.steps[s];
     PlanRequest::Step planned{.inputs = step.inputs, .outputs = {step.output}};
     planned.outputs.insert(planned.outputs.end(), step.further_outputs.begin(), step.further_outputs.end());
-    for (int tensor : step.inputs) {
+    for (TensorId tensor : step.inputs) {
       if (step.on_gpu && !there[tensor]) device.steps.push_back({.outputs = {tensor}});
       if (step.on_gpu) there[tensor] = true;
     }
@@ -86,8 +84,8 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
     planned.workspace = step.on_gpu ? 0 : workspaces[s];
     host.steps.push_back(std::move(planned));
   }
-  for (const fbs::Port* port : *model.graph().inputs()) host.inputs.push_back(static_cast<int>(port->tensor()));
-  for (int tensor : ports) host.kept.push_back(tensor);
+  for (const fbs::Port* port : *model.graph().inputs()) host.inputs.push_back(port->tensor());
+  for (TensorId tensor : ports) host.kept.push_back(tensor);
   layout->device = make_plan(device);
   for (size_t s : device_step) layout->device_workspaces.push_back(layout->device.workspaces[s]);
   layout->host = make_plan(host);
@@ -98,7 +96,7 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
                  memory_limit);
 
   layout->ports.assign(tensors, kNoOffset);
-  for (int tensor : ports) {
+  for (TensorId tensor : ports) {
     layout->ports[tensor] = layout->port_bytes;
     layout->port_bytes += aligned(host.bytes[tensor] + kExtraBytes, kAlignment);
   }
@@ -106,7 +104,7 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
 }
 
 Status setup_cpu_ops(const Model& model, const Layout& layout) {
-  const auto address = [&](int tensor) -> void* {
+  const auto address = [&](TensorId tensor) -> void* {
     if (model.is_constant(tensor)) return const_cast<std::byte*>(model.constant(tensor).data());
     return layout.transfer.mapped() + layout.host.offsets[tensor];
   };
@@ -114,11 +112,11 @@ Status setup_cpu_ops(const Model& model, const Layout& layout) {
     const Step& step = layout.program.steps[s];
     if (step.on_gpu) continue;
     std::vector<const void*> inputs;
-    for (int tensor : *operator_at(model, step.operators[0]).inputs()) inputs.push_back(address(tensor));
+    for (TensorId tensor : *operator_at(model, step.operators[0]).inputs()) inputs.push_back(address(tensor));
     const uint64_t workspace = layout.host.workspaces[s];
     void* scratch = workspace == kNoOffset ? nullptr : layout.transfer.mapped() + workspace;
     std::vector<void*> outputs = {address(step.output)};
-    for (int tensor : step.further_outputs) outputs.push_back(address(tensor));
+    for (TensorId tensor : step.further_outputs) outputs.push_back(address(tensor));
     FERRY_TRY(layout.cpu_ops[static_cast<size_t>(step.operators[0])]->setup_outputs(inputs, outputs, scratch));
   }
   return {};

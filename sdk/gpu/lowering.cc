@@ -14,8 +14,7 @@ constexpr size_t kEpilogueWords = 12;    // EPILOGUE_PUSH
 uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std::vector<Region>& weights) {
   switch (operand.kind) {
     case Operand::Kind::None: return 0;
-    case Operand::Kind::Weights:
-      return weights[static_cast<size_t>(operand.index)].quads() * quad_bytes(problem.storage);
+    case Operand::Kind::Weights: return weights[operand.region].quads() * quad_bytes(problem.storage);
     case Operand::Kind::Workspace: return operand.bytes;
     case Operand::Kind::Value:
     case Operand::Kind::Host: break;
@@ -45,9 +44,9 @@ Operand Lowering::workspace(uint64_t bytes) {
 
 Operand Lowering::weights(Region region) {
   for (size_t i = 0; i < weights_->size(); ++i)
-    if ((*weights_)[i] == region) return Operand::weights(static_cast<int>(i));
+    if ((*weights_)[i] == region) return Operand::weights(i);
   weights_->push_back(std::move(region));
-  return Operand::weights(static_cast<int>(weights_->size()) - 1);
+  return Operand::weights(weights_->size() - 1);
 }
 
 void Lowering::add(const Call& call) {
@@ -94,7 +93,7 @@ Status Lowering::add_with_epilogue(Call call, Region region, float min, float ma
       region.pieces.push_back(pack_rows(step.tensor, 1, rows.channels, step.repeat));
     }
     if (step.source == EpilogueStep::Source::Tensor) {
-      if (step.tensor >= 0) {
+      if (step.tensor != TensorId::None) {
         call.operand = Operand::value(step.tensor);
         call.operand.bytes = uint64_t{rows.total()} / step.rows * quad_bytes(problem_.storage);
       }
@@ -124,7 +123,7 @@ struct PackPush {
   uint32_t inner_limit = 0, inner_of = 4, inner_lane_of = 4;
 };
 
-Piece piece(Kernel kernel, int tensor, PackPush push, uint64_t outer, uint64_t outer_elements) {
+Piece piece(Kernel kernel, TensorId tensor, PackPush push, uint64_t outer, uint64_t outer_elements) {
   Piece p{.kernel = kernel, .tensor = tensor};
   p.outer_quads = uint64_t{push.size_b} * push.size_c * push.size_d;
   p.quads = outer * p.outer_quads;
@@ -164,7 +163,7 @@ Piece in_bits(Piece p, uint32_t bits, Storage storage) {
 
 }  // namespace
 
-Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
+Piece pack_rows(TensorId tensor, uint32_t rows, uint32_t length, bool repeat) {
   PackPush push;
   push.size_d = quads_of(length);
   push.stride_a = repeat ? 0 : length;
@@ -175,17 +174,17 @@ Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat) {
   return piece(Kernel::Pack, tensor, push, rows, push.stride_a);
 }
 
-Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs) {
+Piece pack_outputs(TensorId tensor, uint32_t outputs, uint32_t taps, uint32_t inputs) {
   const PackPush push = outputs_push(outputs, taps, inputs);
   return piece(Kernel::Pack, tensor, push, quads_of(outputs), push.stride_a);
 }
 
-Piece pack_integers(int tensor, uint32_t outputs, uint32_t inputs, fbs::DType dtype, Storage storage) {
+Piece pack_integers(TensorId tensor, uint32_t outputs, uint32_t inputs, fbs::DType dtype, Storage storage) {
   const PackPush push = outputs_push(outputs, 1, inputs);
   return in_bits(piece(Kernel::PackQuantized, tensor, push, quads_of(outputs), push.stride_a), bits_of(dtype), storage);
 }
 
-Piece pack_scales(int tensor, uint32_t outputs, uint32_t blocks, bool repeat, Storage storage) {
+Piece pack_scales(TensorId tensor, uint32_t outputs, uint32_t blocks, bool repeat, Storage storage) {
   PackPush push;
   push.size_d = blocks;
   push.stride_a = repeat ? 0 : 4 * blocks;
@@ -196,13 +195,13 @@ Piece pack_scales(int tensor, uint32_t outputs, uint32_t blocks, bool repeat, St
   return in_bits(piece(Kernel::PackQuantized, tensor, push, quads_of(outputs), push.stride_a), 32, storage);
 }
 
-Piece pack_winograd(int tensor, uint32_t outputs, uint32_t inputs, uint32_t points) {
+Piece pack_winograd(TensorId tensor, uint32_t outputs, uint32_t inputs, uint32_t points) {
   PackPush push = outputs_push(outputs, 9, inputs);
   push.size_b = points;
   return piece(Kernel::WinogradPack, tensor, push, quads_of(outputs), push.stride_a);
 }
 
-Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps) {
+Piece pack_depthwise(TensorId tensor, uint32_t channels, uint32_t taps) {
   PackPush push;
   push.size_d = quads_of(channels);
   push.stride_a = 1;

@@ -77,7 +77,7 @@ struct Weight {
 Weight weight_of(const Problem& problem, const Matmul& matmul) {
   Weight out;
   const Type& type = problem.types[1];
-  const int tensor = problem.input_tensor(1);
+  const TensorId tensor = problem.input_tensor(1);
   Region& region = out.region;
   if (type.quantized) {
     const uint32_t blocks = type.block == 0 ? 1 : matmul.inputs / static_cast<uint32_t>(type.block);
@@ -85,7 +85,7 @@ Weight weight_of(const Problem& problem, const Matmul& matmul) {
     out.bits = bits_of(type.dtype);
     out.scales = static_cast<uint32_t>(region.quads() * quad_bytes(problem.storage) / 8);
     const bool repeat = problem.scales == Shape{1};
-    region.pieces.push_back(pack_scales(static_cast<int>(type.scale), matmul.outputs, blocks, repeat, problem.storage));
+    region.pieces.push_back(pack_scales(type.scale, matmul.outputs, blocks, repeat, problem.storage));
   } else {
     region.pieces.push_back(pack_outputs(tensor, matmul.outputs, 1, matmul.inputs));
   }

@@ -65,7 +65,7 @@ Status lower_grn(const Problem& problem, int, Lowering* out) {
   const Rows rows = rows_of(problem.output);
   const uint32_t samples = word(problem.output[0]), places = rows.rows / samples;
   if (places / kShares > kMaxRounds) return unsupported("too many terms in a sum");
-  if (problem.epilogue.tensor() >= 0) return unsupported("a second tensor rides on it");
+  if (problem.epilogue.tensor() != TensorId::None) return unsupported("a second tensor rides on it");
   Problem inner = problem;
   inner.output = {problem.output[0], problem.output[problem.output.rank - 1]};
   const uint64_t bytes = stored_bytes(inner.output, problem.storage);

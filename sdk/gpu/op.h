@@ -22,12 +22,12 @@ struct Problem {
   Shape scales;                   // of input 1, where that is quantised
   std::vector<bool> is_constant;  // of op's inputs
   Shape output;                   // of op, and of the whole chain
-  int output_tensor;              // of the whole chain, in Graph.tensors
+  TensorId output_tensor;         // of the whole chain
   Epilogue epilogue;              // after op; without op's own clamp
   Storage storage;
   const Limits& limits;
 
-  int input_tensor(unsigned i) const { return op.inputs()->Get(i); }
+  TensorId input_tensor(unsigned i) const { return op.inputs()->Get(i); }
 };
 
 // A dispatch as a lowering writes it down.
@@ -91,17 +91,17 @@ inline constexpr uint64_t kMaxRounds = 60000;
 // ---- pieces of weights ----------------------------------------------------------------------------------------------
 
 // [rows][length] in rows of quads: biases, vectors. One element for a whole row where `repeat`.
-Piece pack_rows(int tensor, uint32_t rows, uint32_t length, bool repeat = false);
+Piece pack_rows(TensorId tensor, uint32_t rows, uint32_t length, bool repeat = false);
 // [O][K][I] as quads over four outputs: [O/4][K][I/4][4 of I]. Convolutions (K = KH*KW) and linears (K = 1).
-Piece pack_outputs(int tensor, uint32_t outputs, uint32_t taps, uint32_t inputs);
+Piece pack_outputs(TensorId tensor, uint32_t outputs, uint32_t taps, uint32_t inputs);
 // [O][I] of Int8 or Int4 as pack_outputs(), but in their bits: 16 of them in four words or in two.
-Piece pack_integers(int tensor, uint32_t outputs, uint32_t inputs, fbs::DType dtype, Storage storage);
+Piece pack_integers(TensorId tensor, uint32_t outputs, uint32_t inputs, fbs::DType dtype, Storage storage);
 // [O][blocks] scales as quads over four outputs, of Float32 whatever the storage: [O/4][blocks]. One for all outputs
 // where `repeat`.
-Piece pack_scales(int tensor, uint32_t outputs, uint32_t blocks, bool repeat, Storage storage);
+Piece pack_scales(TensorId tensor, uint32_t outputs, uint32_t blocks, bool repeat, Storage storage);
 // [O][9][I], 3x3 kernels transformed for Winograd's filtering, to n*n = 16 or 36 points: [O/4][n*n][I/4][4 of I].
-Piece pack_winograd(int tensor, uint32_t outputs, uint32_t inputs, uint32_t points);
+Piece pack_winograd(TensorId tensor, uint32_t outputs, uint32_t inputs, uint32_t points);
 // [C][K] as quads over four channels: [K][C/4]. Depthwise convolutions.
-Piece pack_depthwise(int tensor, uint32_t channels, uint32_t taps);
+Piece pack_depthwise(TensorId tensor, uint32_t channels, uint32_t taps);
 
 }  // namespace ferry::gpu

@@ -11,19 +11,19 @@ namespace {
 
 std::vector<Shape> input_shapes(const fbs::Operator& op, const Shapes& shapes) {
   std::vector<Shape> out;
-  for (int tensor : *op.inputs()) out.push_back(shapes[tensor]);
+  for (TensorId tensor : *op.inputs()) out.push_back(shapes[tensor]);
   return out;
 }
 
 std::vector<bool> constant_inputs(const Model& model, const fbs::Operator& op) {
   std::vector<bool> out;
-  for (int tensor : *op.inputs()) out.push_back(model.is_constant(tensor));
+  for (TensorId tensor : *op.inputs()) out.push_back(model.is_constant(tensor));
   return out;
 }
 
 std::vector<Type> input_types(const Model& model, const fbs::Operator& op) {
   std::vector<Type> out;
-  for (int tensor : *op.inputs()) out.push_back(type_of(model.tensor(tensor)));
+  for (TensorId tensor : *op.inputs()) out.push_back(type_of(model.tensor(tensor)));
   return out;
 }
 
@@ -42,7 +42,7 @@ Status fits_limits(const Step& step, const Program& program, const Limits& limit
     for (const Operand& operand : dispatch.bindings) {
       uint64_t bytes = operand.bytes;
       if (operand.kind == Operand::Kind::Weights)
-        bytes = program.weights[static_cast<size_t>(operand.index)].quads() * quad_bytes(program.storage);
+        bytes = program.weights[operand.region].quads() * quad_bytes(program.storage);
       if (bytes / quad_bytes(program.storage) >= uint64_t{1} << 29)
         return error(kDenied, "an operand of %llu bytes; kernels count 2^31 elements",
                      static_cast<unsigned long long>(bytes));
@@ -64,24 +64,24 @@ Status fits_limits(const Step& step, const Program& program, const Limits& limit
 
 // The chain's activations, in the order they are first read, and those of them whose memory its output may take over.
 void list_inputs(const Model& model, const Chain& chain, const Shapes& shapes, Step* step) {
-  std::vector<int> inside;
+  std::vector<TensorId> inside;
   for (int index : chain.operators) inside.push_back(output_of(operator_at(model, index)));
-  const auto add = [&](int tensor) {
+  const auto add = [&](TensorId tensor) {
     if (model.is_constant(tensor) || std::find(inside.begin(), inside.end(), tensor) != inside.end()) return;
     if (std::find(step->inputs.begin(), step->inputs.end(), tensor) == step->inputs.end())
       step->inputs.push_back(tensor);
   };
   for (int index : chain.operators)
-    for (int tensor : *operator_at(model, index).inputs()) add(tensor);
+    for (TensorId tensor : *operator_at(model, index).inputs()) add(tensor);
 
   // An invocation reads its own quad of these and nothing else, before it writes it.
   const bool elementwise = traits(operator_at(model, chain.operators.front()).params_type()).elementwise;
   const Shape& output = shapes[inside.back()];
-  const auto own = [&](int tensor) { return shapes[tensor] == output; };
-  for (int tensor : step->inputs) {
+  const auto own = [&](TensorId tensor) { return shapes[tensor] == output; };
+  for (TensorId tensor : step->inputs) {
     if (!own(tensor)) continue;
     bool read_by_root = false;
-    for (int input : *operator_at(model, chain.operators.front()).inputs()) read_by_root |= input == tensor;
+    for (TensorId input : *operator_at(model, chain.operators.front()).inputs()) read_by_root |= input == tensor;
     if (elementwise || !read_by_root) step->reusable.push_back(tensor);
   }
 }
@@ -89,7 +89,7 @@ void list_inputs(const Model& model, const Chain& chain, const Shapes& shapes, S
 }  // namespace
 
 bool ride(const Model& model, const Shapes& shapes, int next, Chain* chain) {
-  const int value = output_of(operator_at(model, chain->operators.back()));
+  const TensorId value = output_of(operator_at(model, chain->operators.back()));
   const fbs::Operator& op = operator_at(model, next);
   const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
   const Shape& output = shapes[output_of(op)];
@@ -105,7 +105,7 @@ std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const P
   const int count = static_cast<int>(operators.size());
   PerTensor<int> readers(shapes.size(), 0), reader(shapes.size(), -1);
   for (int i = 0; i < count; ++i)
-    for (int tensor : *operator_at(model, i).inputs()) {
+    for (TensorId tensor : *operator_at(model, i).inputs()) {
       ++readers[tensor];
       reader[tensor] = i;
     }
@@ -117,7 +117,7 @@ std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const P
     Chain chain{{i}, {}};
     const bool grows = has_epilogue(operator_at(model, i).params_type());
     for (int last = i; grows;) {
-      const int value = output_of(operator_at(model, last));
+      const TensorId value = output_of(operator_at(model, last));
       const int next = reader[value];
       if (kept[value] || readers[value] != 1 || chain_of[static_cast<size_t>(next)] >= 0) break;
       if (!ride(model, shapes, next, &chain)) break;
@@ -135,7 +135,7 @@ std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const P
 Problem problem_of(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage,
                    const Limits& limits) {
   const fbs::Operator& root = operator_at(model, chain.operators.front());
-  const int last = output_of(operator_at(model, chain.operators.back()));
+  const TensorId last = output_of(operator_at(model, chain.operators.back()));
   std::vector<Type> types = input_types(model, root);
   const bool quantized = types.size() > 1 && types[1].quantized;
   const Shape scales = quantized ? shapes[types[1].scale] : Shape();
@@ -236,8 +236,8 @@ Status make_program(const Model& model, const Shapes& shapes, const PerTensor<bo
 
 Traffic traffic(const Model& model, const Program& program) {
   Traffic sum;
-  const auto bytes = [&](int tensor) { return stored_bytes(program.shapes[tensor], program.storage); };
-  for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(static_cast<int>(input->tensor()));
+  const auto bytes = [&](TensorId tensor) { return stored_bytes(program.shapes[tensor], program.storage); };
+  for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(input->tensor());
   std::vector<bool> used(program.weights.size(), false);
   for (const Step& step : program.steps) {
     if (!step.view) sum.minimum += 2 * bytes(step.output);
@@ -245,10 +245,10 @@ Traffic traffic(const Model& model, const Program& program) {
       sum.moved += dispatch.work.read + dispatch.work.written;
       sum.flops += dispatch.work.flops;
       const Operand& weights = dispatch.bindings[2];
-      if (weights.kind == Operand::Kind::Weights) used[static_cast<size_t>(weights.index)] = true;
+      if (weights.kind == Operand::Kind::Weights) used[weights.region] = true;
     }
   }
-  for (const fbs::Port* output : *model.graph().outputs()) sum.minimum -= bytes(static_cast<int>(output->tensor()));
+  for (const fbs::Port* output : *model.graph().outputs()) sum.minimum -= bytes(output->tensor());
   for (size_t i = 0; i < used.size(); ++i)
     if (used[i]) sum.minimum += program.weights[i].quads() * quad_bytes(program.storage);
   return sum;

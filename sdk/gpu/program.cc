@@ -16,7 +16,7 @@ std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits&
   return {static_cast<uint32_t>(x), static_cast<uint32_t>((groups + x - 1) / x), 1};
 }
 
-Dispatch transfer(Kernel kernel, int tensor, const Shape& shape, Storage storage, const Limits& limits) {
+Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits) {
   constexpr uint32_t kWorkgroup = 64;
   const Rows rows = rows_of(shape);
   const bool up = kernel == Kernel::Upload;

@@ -31,19 +31,22 @@ inline uint64_t stored_bytes(const Shape& shape, Storage storage) {
 struct Operand {
   enum class Kind : uint8_t {
     None,
-    Value,      // activation `index` (in Graph.tensors), whole
-    Weights,    // region `index` of Program.weights
+    Value,      // an activation, whole
+    Weights,    // a region of Program.weights
     Workspace,  // bytes [offset, offset + bytes) of the step's scratch memory
-    Host,       // activation `index` in the transfer buffer, floats, rows without padding
+    Host,       // an activation in the transfer buffer, floats, rows without padding
   };
   Kind kind = Kind::None;
-  int index = -1;
+  TensorId tensor = TensorId::None;
+  uint32_t region = 0;
   uint64_t offset = 0, bytes = 0;
 
-  static Operand value(int tensor) { return {Kind::Value, tensor}; }
-  static Operand weights(int region) { return {Kind::Weights, region}; }
-  static Operand workspace(uint64_t offset, uint64_t bytes) { return {Kind::Workspace, -1, offset, bytes}; }
-  static Operand host(int tensor) { return {Kind::Host, tensor}; }
+  static Operand value(TensorId tensor) { return {.kind = Kind::Value, .tensor = tensor}; }
+  static Operand weights(size_t region) { return {.kind = Kind::Weights, .region = static_cast<uint32_t>(region)}; }
+  static Operand workspace(uint64_t offset, uint64_t bytes) {
+    return {.kind = Kind::Workspace, .offset = offset, .bytes = bytes};
+  }
+  static Operand host(TensorId tensor) { return {.kind = Kind::Host, .tensor = tensor}; }
 };
 
 // What a dispatch does to memory and how much it computes; a multiply-add counts 2.
@@ -63,13 +66,13 @@ struct Dispatch {
 std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits);
 
 // Kernel::Upload or Kernel::Download of activation `tensor`: from the host's floats to quads, or back.
-Dispatch transfer(Kernel kernel, int tensor, const Shape& shape, Storage storage, const Limits& limits);
+Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits);
 
 // A part of a region of weights: one constant, packed by shaders/pack.comp or a kernel of the same push constants.
 struct Piece {
-  Kernel kernel{};                  // Pack, or another that reads a constant and writes quads
-  int tensor = -1;                  // the constant
-  std::array<uint32_t, 32> push{};  // the kernel's push constants but for input_offset, which staging sets
+  Kernel kernel{};                   // Pack, or another that reads a constant and writes quads
+  TensorId tensor = TensorId::None;  // the constant
+  std::array<uint32_t, 32> push{};   // the kernel's push constants but for input_offset, which staging sets
   uint64_t quads = 0;
   // Staging cuts a piece along its outermost coordinate: source elements and quads that one step of it takes.
   uint64_t outer_elements = 0, outer_quads = 0;
@@ -86,12 +89,12 @@ struct Region {
 
 // One chain of operators, on the GPU; or one operator on the CPU.
 struct Step {
-  std::vector<int> operators;  // in Graph.operators; the last one gives the output
-  std::vector<int> inputs;     // activations it reads
-  std::vector<int> reusable;   // those whose memory the output may take over
-  int output = -1;
-  std::vector<int> further_outputs;  // of an operator on the CPU that has several
-  bool view = false;                 // the output is inputs[0] under another shape; no dispatches
+  std::vector<int> operators;      // in Graph.operators; the last one gives the output
+  std::vector<TensorId> inputs;    // activations it reads
+  std::vector<TensorId> reusable;  // those whose memory the output may take over
+  TensorId output = TensorId::None;
+  std::vector<TensorId> further_outputs;  // of an operator on the CPU that has several
+  bool view = false;                      // the output is inputs[0] under another shape; no dispatches
   bool on_gpu = true;
   std::string reason;      // why it is on the CPU
   int alternative = 0;     // which of the operator's alternatives was taken

@@ -49,20 +49,20 @@ class Arena {
     };
     for (const Dispatch& dispatch : candidate.step().dispatches)
       for (const Operand& operand : dispatch.bindings) {
-        if (operand.kind != Operand::Kind::Value || places_.contains(operand.index)) continue;
-        const Shape& shape = candidate.program.shapes[operand.index];
+        if (operand.kind != Operand::Kind::Value || places_.contains(operand.tensor)) continue;
+        const Shape& shape = candidate.program.shapes[operand.tensor];
         const uint64_t bytes = stored_bytes(shape, candidate.program.storage);
-        places_[operand.index] = {VK_NULL_HANDLE, take(bytes), bytes};
+        places_[operand.tensor] = {VK_NULL_HANDLE, take(bytes), bytes};
       }
     workspace_ = take(candidate.step().workspace);
     return device.allocate(std::max<uint64_t>(end, alignment), MemoryUse::Device, &buffer_);
   }
   Place place(const Operand& operand, const std::vector<Place>& weights) const {
     switch (operand.kind) {
-      case Operand::Kind::Weights: return weights[static_cast<size_t>(operand.index)];
+      case Operand::Kind::Weights: return weights[operand.region];
       case Operand::Kind::Workspace: return {buffer_.handle(), workspace_ + operand.offset, operand.bytes};
       case Operand::Kind::Value: {
-        const Place& place = places_.at(operand.index);
+        const Place& place = places_.at(operand.tensor);
         return {buffer_.handle(), place.offset, place.bytes};
       }
       case Operand::Kind::None:
@@ -73,7 +73,7 @@ class Arena {
 
  private:
   Buffer buffer_;
-  std::map<int, Place> places_;
+  std::map<TensorId, Place> places_;
   uint64_t workspace_ = 0;
 };
 

@@ -21,18 +21,18 @@ class Constants {
  public:
   virtual ~Constants() = default;
   // kExtraBytes more may be read.
-  virtual std::span<const std::byte> bytes(int tensor) const = 0;
-  virtual fbs::DType dtype(int tensor) const = 0;
+  virtual std::span<const std::byte> bytes(TensorId tensor) const = 0;
+  virtual fbs::DType dtype(TensorId tensor) const = 0;
   // Tells it from others with other bytes: a model's lie in buffers, which its graphs share.
-  virtual uint32_t buffer(int tensor) const = 0;
+  virtual uint32_t buffer(TensorId tensor) const = 0;
 };
 
 class ModelConstants : public Constants {
  public:
   explicit ModelConstants(const Model& model) : model_(model) {}
-  std::span<const std::byte> bytes(int tensor) const override { return model_.constant(tensor); }
-  fbs::DType dtype(int tensor) const override { return model_.tensor(tensor).dtype(); }
-  uint32_t buffer(int tensor) const override { return model_.tensor(tensor).buffer(); }
+  std::span<const std::byte> bytes(TensorId tensor) const override { return model_.constant(tensor); }
+  fbs::DType dtype(TensorId tensor) const override { return model_.tensor(tensor).dtype(); }
+  uint32_t buffer(TensorId tensor) const override { return model_.tensor(tensor).buffer(); }
 
  private:
   const Model& model_;

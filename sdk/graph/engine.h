@@ -54,9 +54,9 @@ class Engine {
   // Inputs or outputs lie in buffers of the app's, where no other engine reaches them.
   virtual bool bound() const { return false; }
 
-  // Host memory of a graph input, an output or a kept tap, float32, channels last, by its index in Graph.tensors;
-  // inputs in it outlive any failure of run(). Constants give the blob's read-only bytes, other values null.
-  virtual void* data(int tensor) const = 0;
+  // Host memory of a graph input, an output or a kept tap, float32, channels last; inputs in it outlive any failure
+  // of run(). Constants give the blob's read-only bytes, other values null.
+  virtual void* data(TensorId tensor) const = 0;
 
   // Bytes of the planned arena.
   virtual uint64_t arena_bytes() const = 0;

@@ -28,12 +28,12 @@ PerTensor<int> last_uses(const PlanRequest& request) {
   PerTensor<int> last(request.bytes.size(), kBeforeRun);
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
-    for (int v : step.inputs) last[v] = static_cast<int>(s);
+    for (TensorId v : step.inputs) last[v] = static_cast<int>(s);
     // A value nobody reads still needs a place while it is written.
-    for (int v : step.outputs) last[v] = static_cast<int>(s);
+    for (TensorId v : step.outputs) last[v] = static_cast<int>(s);
   }
-  for (int v : request.inputs) last[v] = kAfterRun;
-  for (int v : request.kept) last[v] = kAfterRun;
+  for (TensorId v : request.inputs) last[v] = kAfterRun;
+  for (TensorId v : request.kept) last[v] = kAfterRun;
   return last;
 }
 
@@ -46,7 +46,7 @@ int shared_storage(const PlanRequest& request, size_t s, const PerTensor<int>& s
     const int input = storage_of[step.inputs[0]];
     if (input >= 0) return input;
   }
-  for (int v : step.reusable) {
+  for (TensorId v : step.reusable) {
     const int input = storage_of[v];
     if (input < 0 || request.bytes[v] != bytes) continue;
     // Every value of that storage must be done with: views included.
@@ -104,14 +104,14 @@ Plan make_plan(const PlanRequest& request) {
     storages.push_back({padded(bytes, request.alignment), first, last_use});
     return static_cast<int>(storages.size() - 1);
   };
-  for (int value : request.inputs) {
+  for (TensorId value : request.inputs) {
     if (storage_of[value] < 0 && request.bytes[value] > 0)
       storage_of[value] = add(request.bytes[value], kBeforeRun, kAfterRun);
   }
   for (size_t s = 0; s < request.steps.size(); ++s) {
     const PlanRequest::Step& step = request.steps[s];
     for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const int value = step.outputs[i];
+      const TensorId value = step.outputs[i];
       if (request.bytes[value] == 0) continue;
       int storage = i == 0 ? shared_storage(request, s, storage_of, storages) : -1;
       if (storage < 0) storage = add(request.bytes[value], static_cast<int>(s), last[value]);

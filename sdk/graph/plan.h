@@ -15,17 +15,17 @@ namespace ferry {
 
 struct PlanRequest {
   struct Step {
-    std::vector<int> inputs;    // values it reads; those without bytes (constants) are ignored
-    std::vector<int> reusable;  // values among `inputs` whose memory the output may take over, best first
-    std::vector<int> outputs;   // the first one may take over memory
-    uint64_t workspace = 0;     // bytes of scratch memory, alive during this step only
+    std::vector<TensorId> inputs;    // values it reads; those without bytes (constants) are ignored
+    std::vector<TensorId> reusable;  // values among `inputs` whose memory the output may take over, best first
+    std::vector<TensorId> outputs;   // the first one may take over memory
+    uint64_t workspace = 0;          // bytes of scratch memory, alive during this step only
     bool view = false;  // the only output is inputs[0] under another shape: it shares the memory, nothing is written
   };
 
   PerTensor<uint64_t> bytes;  // of each value; 0: it has no place in the arena
   std::vector<Step> steps;
-  std::vector<int> inputs;          // written by the caller, and unchanged by any run: alive always
-  std::vector<int> kept;            // read by the caller after a run: alive to the end
+  std::vector<TensorId> inputs;     // written by the caller, and unchanged by any run: alive always
+  std::vector<TensorId> kept;       // read by the caller after a run: alive to the end
   uint64_t alignment = kAlignment;  // of every offset
 };
 

@@ -57,7 +57,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
   FERRY_TRY(session->open_states());
 
   const Model& m = *session->model_;
-  for (unsigned t = 0; t < m.graph().tensors()->size(); ++t) session->shapes_.push_back(m.shape(static_cast<int>(t)));
+  for (const TensorId t : m.tensors()) session->shapes_.push_back(m.shape(t));
   FERRY_TRY(session->infer_bounds({}));
   session->next_ = session->shapes_;
   session->input_shapes();  // takes its memory
@@ -169,21 +169,21 @@ Status Session::make_stand_in(std::unique_ptr<Engine>* out) const {
   return {};
 }
 
-void Session::copy(int tensor, const Engine& from, const Engine& to) const {
+void Session::copy(TensorId tensor, const Engine& from, const Engine& to) const {
   if (model_->is_constant(tensor)) return;
   const uint64_t bytes = bytes_of(model_->tensor(tensor).dtype(), shape(tensor).elements());
   std::memcpy(to.data(tensor), from.data(tensor), bytes);
 }
 
 void Session::copy_inputs(const Engine& from, const Engine& to) const {
-  for (const fbs::Port* port : *model_->graph().inputs()) copy(static_cast<int>(port->tensor()), from, to);
+  for (const fbs::Port* port : *model_->graph().inputs()) copy(port->tensor(), from, to);
 }
 
 void Session::copy_results(const Engine& from, const Engine& to) const {
-  for (const fbs::Port* port : *model_->graph().outputs()) copy(static_cast<int>(port->tensor()), from, to);
+  for (const fbs::Port* port : *model_->graph().outputs()) copy(port->tensor(), from, to);
   for (size_t i = 0; i < kept_taps_.size(); ++i) {
     const fbs::Port& tap = *model_->graph().taps()->Get(static_cast<unsigned>(i));
-    if (kept_taps_[i]) copy(static_cast<int>(tap.tensor()), from, to);
+    if (kept_taps_[i]) copy(tap.tensor(), from, to);
   }
 }
 

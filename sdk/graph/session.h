@@ -52,10 +52,9 @@ class Session {
   bool submitted() const { return engine_->submitted(); }
   Status finish() { return engine_->finish(); }
 
-  // Present shape and address of an input, an output or a kept tap, by its index in Graph.tensors. Constants give the
-  // blob's read-only bytes.
-  const Shape& shape(int tensor) const { return shapes_[tensor]; }
-  void* data(int tensor) const { return engine_->data(tensor); }
+  // Present shape and address of an input, an output or a kept tap. Constants give the blob's read-only bytes.
+  const Shape& shape(TensorId tensor) const { return shapes_[tensor]; }
+  void* data(TensorId tensor) const { return engine_->data(tensor); }
 
   // The tap of that name, where the session keeps it. FERRY_NOT_FOUND otherwise.
   Status tap(std::string_view name, const fbs::Port** port) const;
@@ -95,7 +94,7 @@ class Session {
   Status compute();
   void copy_inputs(const Engine& from, const Engine& to) const;
   void copy_results(const Engine& from, const Engine& to) const;
-  void copy(int tensor, const Engine& from, const Engine& to) const;
+  void copy(TensorId tensor, const Engine& from, const Engine& to) const;
 
   std::shared_ptr<const Model> model_;  // first: it outlives the engines, which use its weights
   SessionOptions options_;              // names in it are read by create() only

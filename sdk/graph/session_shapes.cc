@@ -15,12 +15,12 @@ Status infer(const Model& model, const Rule& rule, std::span<const StateShape> s
              Shapes* shapes) {
   for (const fbs::Operator* op : *model.graph().operators()) {
     operands->clear();
-    for (int tensor : *op->inputs()) operands->push_back((*shapes)[static_cast<size_t>(tensor)]);
+    for (TensorId tensor : *op->inputs()) operands->push_back((*shapes)[tensor]);
     Shape outputs[kMaxOutputs];
     const unsigned count = op->outputs()->size();
     if (Status status = rule(*op, *operands, states, std::span(outputs, count)); !status.ok())
       return at_operator(status, *op);
-    for (unsigned i = 0; i < count; ++i) (*shapes)[static_cast<size_t>(op->outputs()->Get(i))] = outputs[i];
+    for (unsigned i = 0; i < count; ++i) (*shapes)[op->outputs()->Get(i)] = outputs[i];
   }
   return {};
 }
@@ -68,7 +68,7 @@ Status Session::reserve_states(const Shapes& shapes) {
   for (const fbs::Operator* op : *model_->graph().operators()) {
     const fbs::Append* p = op->params_as_Append();
     if (p == nullptr) continue;
-    const Shape& held = shapes[op->outputs()->Get(0)];
+    const Shape& held = shapes[output_of(*op)];
     bytes += bytes_of(states()->shapes()[p->state()].dtype, held.elements());
     if (bytes > options_.memory_limit)
       return error(FERRY_MEMORY_LIMIT, "states need %llu bytes and more; the session's memory_limit is %llu",
@@ -106,7 +106,7 @@ void Session::advance_states() {
     const fbs::Append* p = op->params_as_Append();
     if (p == nullptr) continue;
     const int axis = states()->shapes()[p->state()].axis;
-    states()->set_length(p->state(), shape(op->outputs()->Get(0))[axis]);
+    states()->set_length(p->state(), shape(output_of(*op))[axis]);
   }
 }
 

@@ -8,17 +8,15 @@
 namespace ferry::image {
 namespace {
 
-// The tensor of a port, and the port's name.
-int tensor_of(const fbs::Port& port) { return static_cast<int>(port.tensor()); }
 const char* name_of(const fbs::Port& port) { return port.name()->c_str(); }
 
-bool is_float(const Session& session, int tensor) {
+bool is_float(const Session& session, TensorId tensor) {
   return session.model().tensor(tensor).dtype() == fbs::DType::Float32;
 }
 
 // Plans the session for tiles of *side. Where that is the library's own choice, the side is halved until the plan is
 // within kArenaGoal and the session's own limit.
-Status plan_tiles(Session& session, int input, const View& picture, int halo, bool automatic, int* side) {
+Status plan_tiles(Session& session, TensorId input, const View& picture, int halo, bool automatic, int* side) {
   while (true) {
     const Shape tile = {1, TileAxis(picture.height, *side, halo).extent(),
                         TileAxis(picture.width, *side, halo).extent(), picture.channels};
@@ -80,7 +78,7 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
   FERRY_TRY(prepare(*pre, picture, &prepared));
   const View& source = prepared.view;
   const fbs::Port &input_port = *graph.inputs()->Get(0), &output_port = *graph.outputs()->Get(0);
-  const int input = tensor_of(input_port), output = tensor_of(output_port);
+  const TensorId input = input_port.tensor(), output = output_port.tensor();
   const Shape before = session.shape(input);
   if (before.rank != 4 || !is_float(session, input) || before[3] != source.channels) {
     return error(FERRY_INVALID_ARGUMENT, "input %s takes %d channels, a picture has %d", name_of(input_port),

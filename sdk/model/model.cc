@@ -73,10 +73,10 @@ Status Model::open_graph(size_t index, std::shared_ptr<const Model>* out) const 
   return {};
 }
 
-Shape Model::shape(int index) const { return declared_shape(tensor(index)); }
+Shape Model::shape(TensorId id) const { return declared_shape(tensor(id)); }
 
-std::span<const std::byte> Model::constant(int index) const {
-  const uint32_t buffer = tensor(index).buffer();
+std::span<const std::byte> Model::constant(TensorId id) const {
+  const uint32_t buffer = tensor(id).buffer();
   return buffer != 0 ? this->segment(buffer) : std::span<const std::byte>();
 }
 
@@ -93,10 +93,9 @@ uint64_t Model::identity() const {
   return fnv1a64({reinterpret_cast<const char*>(graphs.data()), graphs.size()});
 }
 
-StoredConstant Model::stored(int index) const {
-  const Type type = type_of(tensor(index));
-  return {type, shape(index), constant(index),
-          type.quantized ? constant(static_cast<int>(type.scale)) : std::span<const std::byte>()};
+StoredConstant Model::stored(TensorId id) const {
+  const Type type = type_of(tensor(id));
+  return {type, shape(id), constant(id), type.quantized ? constant(type.scale) : std::span<const std::byte>()};
 }
 
 }  // namespace ferry

@@ -8,6 +8,7 @@
 
 #include "ferry_generated.h"
 #include "sdk/model/numbers.h"
+#include "sdk/model/tensor_id.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
 
@@ -81,14 +82,15 @@ class Model {
   const fbs::Graph& graph() const { return *graph_; }
   // What all graphs share: buffers, states, provenance, tokenizer.
   const fbs::Graph& root() const { return *contents_->root; }
-  const fbs::Tensor& tensor(int index) const { return *graph_->tensors()->Get(static_cast<unsigned>(index)); }
+  const fbs::Tensor& tensor(TensorId id) const { return *graph_->tensors()->Get(index_of(id)); }
+  TensorIds tensors() const { return TensorIds(graph_->tensors()->size()); }
   // The declared shape, at the default input size.
-  Shape shape(int index) const;
-  bool is_constant(int index) const { return tensor(index).buffer() != 0; }
+  Shape shape(TensorId id) const;
+  bool is_constant(TensorId id) const { return tensor(id).buffer() != 0; }
   // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
-  std::span<const std::byte> constant(int index) const;
+  std::span<const std::byte> constant(TensorId id) const;
   // A constant with its type: read_numbers() says what it stands for.
-  StoredConstant stored(int index) const;
+  StoredConstant stored(TensorId id) const;
   // The bytes of a buffer of the blob.
   std::span<const std::byte> segment(uint32_t buffer) const;
   // Are the two graphs of one opened blob?

@@ -1,16 +1,15 @@
 // Tables by tensor.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <vector>
 
+#include "sdk/model/tensor_id.h"
 #include "sdk/operators/shape.h"
 
 namespace ferry {
 
-// A value for each tensor of a graph, by the tensor's index in Graph.tensors: an int where it stands for one, and
-// counts up to size() in loops over all.
+// A value for each tensor of a graph.
 template <typename T>
 class PerTensor : private std::vector<T> {
   using Base = std::vector<T>;
@@ -26,12 +25,9 @@ class PerTensor : private std::vector<T> {
   using Base::resize;
   using Base::size;
 
-  typename Base::reference operator[](std::integral auto tensor) {
-    return Base::operator[](static_cast<size_t>(tensor));
-  }
-  typename Base::const_reference operator[](std::integral auto tensor) const {
-    return Base::operator[](static_cast<size_t>(tensor));
-  }
+  TensorIds ids() const { return TensorIds(size()); }
+  typename Base::reference operator[](TensorId tensor) { return Base::operator[](index_of(tensor)); }
+  typename Base::const_reference operator[](TensorId tensor) const { return Base::operator[](index_of(tensor)); }
   friend bool operator==(const PerTensor& a, const PerTensor& b) {
     return static_cast<const Base&>(a) == static_cast<const Base&>(b);
   }

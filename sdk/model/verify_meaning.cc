@@ -34,7 +34,7 @@ class Meaning {
 
   Status check() {
     FERRY_TRY(check_presence());
-    for (uint32_t i = 0; i < count(graph_.tensors()); ++i) FERRY_TRY(check_tensor(i));
+    for (const TensorId t : TensorIds(count(graph_.tensors()))) FERRY_TRY(check_tensor(t));
     FERRY_TRY(verify_types(graph_));
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
@@ -56,8 +56,8 @@ class Meaning {
   enum class State : uint8_t { Missing, Input, Produced };
 
   Status check_presence() const;
-  Status check_tensor(uint32_t index) const;
-  Status check_segment(uint32_t index, int64_t elements) const;
+  Status check_tensor(TensorId id) const;
+  Status check_segment(TensorId id, int64_t elements) const;
   Status check_inputs();
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
@@ -68,7 +68,10 @@ class Meaning {
   Status check_ports(const char* kind, const Ports* ports) const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
 
-  const fbs::Tensor& tensor(uint32_t index) const { return *graph_.tensors()->Get(index); }
+  bool exists(TensorId id) const { return index_of(id) < count(graph_.tensors()); }
+  const fbs::Tensor& tensor(TensorId id) const { return *graph_.tensors()->Get(index_of(id)); }
+  State& state(TensorId id) const { return state_[index_of(id)]; }
+  Shape& largest(TensorId id) const { return largest_[index_of(id)]; }
 
   const fbs::Graph& graph_;
   Blob& blob_;
@@ -89,8 +92,9 @@ Status Meaning::check_presence() const {
   return {};
 }
 
-Status Meaning::check_tensor(uint32_t index) const {
-  const fbs::Tensor& t = tensor(index);
+Status Meaning::check_tensor(TensorId id) const {
+  const uint32_t index = index_of(id);
+  const fbs::Tensor& t = tensor(id);
   const uint32_t rank = count(t.shape());
   if (rank > FERRY_MAX_RANK)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': has %u dimensions, at most %d are allowed", index, text(t.name()),
@@ -106,13 +110,14 @@ Status Meaning::check_tensor(uint32_t index) const {
                    to_string(declared_shape(t)).c_str());
     elements *= d;
   }
-  FERRY_TRY(verify_dtype(t, index));
-  return t.buffer() != 0 ? check_segment(index, elements) : Status();
+  FERRY_TRY(verify_dtype(t, id));
+  return t.buffer() != 0 ? check_segment(id, elements) : Status();
 }
 
 // A constant's segment holds exactly its elements.
-Status Meaning::check_segment(uint32_t index, int64_t elements) const {
-  const fbs::Tensor& t = tensor(index);
+Status Meaning::check_segment(TensorId id, int64_t elements) const {
+  const uint32_t index = index_of(id);
+  const fbs::Tensor& t = tensor(id);
   if (t.buffer() >= count(blob_.root.buffers()))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': buffer %u of %u does not exist", index, text(t.name()), t.buffer(),
                  count(blob_.root.buffers()));
@@ -128,10 +133,11 @@ Status Meaning::check_segment(uint32_t index, int64_t elements) const {
 Status Meaning::check_inputs() {
   const Ports& inputs = *graph_.inputs();
   for (uint32_t i = 0; i < inputs.size(); ++i) {
-    const uint32_t index = inputs.Get(i)->tensor();
-    if (index >= count(graph_.tensors())) break;  // check_ports() below says so
-    if (state_[index] == State::Input) return error(FERRY_CORRUPT, "input %u: tensor %u is an input already", i, index);
-    state_[index] = State::Input;
+    const TensorId t = inputs.Get(i)->tensor();
+    if (!exists(t)) break;  // check_ports() below says so
+    if (state(t) == State::Input)
+      return error(FERRY_CORRUPT, "input %u: tensor %u is an input already", i, index_of(t));
+    state(t) = State::Input;
   }
   return check_ports("input", graph_.inputs());
 }
@@ -146,7 +152,7 @@ Status Meaning::check_operator(uint32_t index) {
                  index, name, inputs, kMaxOperatorInputs, kMaxInputs);
   for (uint32_t i = 0; i < inputs; ++i) {
     FERRY_TRY(check_operand(index, i));
-    shapes_[i] = declared_shape(tensor(static_cast<uint32_t>(op.inputs()->Get(i))));
+    shapes_[i] = declared_shape(tensor(op.inputs()->Get(i)));
   }
   return check_outputs(index);
 }
@@ -159,16 +165,16 @@ Status Meaning::check_outputs(uint32_t index) {
     return error(FERRY_CORRUPT, "operator %u '%.64s': %u outputs, expected 1%s", index, name, outputs,
                  traits(op.params_type()).outputs > 1 ? " or 2" : "");
   for (uint32_t i = 0; i < outputs; ++i) {
-    const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(i));
-    if (out >= count(graph_.tensors()))
+    const TensorId out = op.outputs()->Get(i);
+    if (!exists(out))
       return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %d of %u does not exist", index, name,
                    static_cast<int>(out), count(graph_.tensors()));
     if (tensor(out).buffer() != 0)
-      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is a constant", index, name, out);
-    if (state_[out] != State::Missing)
-      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is %s already", index, name, out,
-                   state_[out] == State::Input ? "an input" : "computed");
-    state_[out] = State::Produced;
+      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is a constant", index, name, index_of(out));
+    if (state(out) != State::Missing)
+      return error(FERRY_CORRUPT, "operator %u '%.64s': output tensor %u is %s already", index, name, index_of(out),
+                   state(out) == State::Input ? "an input" : "computed");
+    state(out) = State::Produced;
   }
 
   Shape shapes[kMaxOutputs];
@@ -180,13 +186,13 @@ Status Meaning::check_outputs(uint32_t index) {
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
                  index, name, status.message().c_str());
   for (uint32_t i = 0; i < outputs; ++i) {
-    const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(i));
+    const TensorId out = op.outputs()->Get(i);
     if (shapes[i] != declared_shape(tensor(out)))
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
-                   to_string(shapes[i]).c_str(), out, to_string(declared_shape(tensor(out))).c_str());
+                   to_string(shapes[i]).c_str(), index_of(out), to_string(declared_shape(tensor(out))).c_str());
     if (types[i].dtype != tensor(out).dtype())
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
-                   EnumNameDType(types[i].dtype), out, EnumNameDType(tensor(out).dtype()));
+                   EnumNameDType(types[i].dtype), index_of(out), EnumNameDType(tensor(out).dtype()));
   }
   FERRY_TRY(check_append(index));
   return check_largest(index);
@@ -198,7 +204,7 @@ Status Meaning::check_largest(uint32_t index) {
   const uint32_t inputs = count(op.inputs()), outputs = count(op.outputs());
   bool larger = op.params_type() == fbs::OpParams::Append;
   for (uint32_t i = 0; i < inputs; ++i) {
-    largest_inputs_[i] = largest_[static_cast<uint32_t>(op.inputs()->Get(i))];
+    largest_inputs_[i] = largest(op.inputs()->Get(i));
     larger = larger || largest_inputs_[i] != shapes_[i];
   }
   Shape shapes[kMaxOutputs];
@@ -209,19 +215,19 @@ Status Meaning::check_largest(uint32_t index) {
                    status.message().c_str());
   }
   for (uint32_t i = 0; i < outputs; ++i) {
-    const uint32_t out = static_cast<uint32_t>(op.outputs()->Get(i));
-    largest_[out] = larger ? shapes[i] : declared_shape(tensor(out));
+    const TensorId out = op.outputs()->Get(i);
+    largest(out) = larger ? shapes[i] : declared_shape(tensor(out));
   }
   return {};
 }
 
 // Notes the largest shape of every tensor that no operator computes.
 Status Meaning::check_bounds() {
-  for (uint32_t i = 0; i < count(graph_.tensors()); ++i) largest_[i] = declared_shape(tensor(i));
+  for (const TensorId t : TensorIds(count(graph_.tensors()))) largest(t) = declared_shape(tensor(t));
   for (uint32_t i = 0; i < graph_.inputs()->size(); ++i) {
     const fbs::Port& port = *graph_.inputs()->Get(i);
     if (port.bound() == nullptr) continue;
-    Shape& shape = largest_[port.tensor()];
+    Shape& shape = largest(port.tensor());
     if (static_cast<int>(port.bound()->size()) != shape.rank)
       return error(FERRY_CORRUPT, "input %u '%.64s': a bound of %u dimensions, the tensor has %d", i, text(port.name()),
                    port.bound()->size(), shape.rank);
@@ -250,15 +256,15 @@ Status Meaning::check_append(uint32_t index) {
 // Input `place` of operator `op`: there, computed before, of a kind that the operator reads. Notes its type.
 Status Meaning::check_operand(uint32_t index, uint32_t place) {
   const fbs::Operator& op = *graph_.operators()->Get(index);
-  const uint32_t in = static_cast<uint32_t>(op.inputs()->Get(place));
-  if (in >= count(graph_.tensors()))
+  const TensorId in = op.inputs()->Get(place);
+  if (!exists(in))
     return error(FERRY_CORRUPT, "operator %u '%.64s': input tensor %d of %u does not exist", index, text(op.name()),
                  static_cast<int>(in), count(graph_.tensors()));
   const fbs::Tensor& t = tensor(in);
   const bool constant = t.buffer() != 0;
-  if (!constant && state_[in] == State::Missing)
+  if (!constant && state(in) == State::Missing)
     return error(FERRY_CORRUPT, "operator %u '%.64s': reads tensor %u '%.64s' before anything computes it", index,
-                 text(op.name()), in, text(t.name()));
+                 text(op.name()), index_of(in), text(t.name()));
   if (takes_constants(op.params_type()) && place > 0 && !constant)
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
@@ -276,15 +282,16 @@ Status Meaning::check_ports(const char* kind, const Ports* ports) const {
 Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& port) const {
   FERRY_TRY(verify_name(kind, index, port.name()));
   const char* name = port.name()->c_str();
-  if (port.tensor() >= count(graph_.tensors()))
-    return error(FERRY_CORRUPT, "%s %u '%.64s': tensor %u of %u does not exist", kind, index, name, port.tensor(),
-                 count(graph_.tensors()));
+  if (!exists(port.tensor()))
+    return error(FERRY_CORRUPT, "%s %u '%.64s': tensor %u of %u does not exist", kind, index, name,
+                 index_of(port.tensor()), count(graph_.tensors()));
   const fbs::Tensor& t = tensor(port.tensor());
   if (t.buffer() != 0)
     return error(FERRY_CORRUPT, "%s %u '%.64s': tensor %u is a constant, expected a value that the graph computes",
-                 kind, index, name, port.tensor());
-  if (state_[port.tensor()] == State::Missing)
-    return error(FERRY_CORRUPT, "%s %u '%.64s': nothing computes tensor %u", kind, index, name, port.tensor());
+                 kind, index, name, index_of(port.tensor()));
+  if (state(port.tensor()) == State::Missing)
+    return error(FERRY_CORRUPT, "%s %u '%.64s': nothing computes tensor %u", kind, index, name,
+                 index_of(port.tensor()));
   if (port.source_layout() > fbs::Layout::MAX)
     return error(FERRY_UNSUPPORTED, "%s %u '%.64s': layout %u is unknown to this version", kind, index, name,
                  static_cast<unsigned>(port.source_layout()));

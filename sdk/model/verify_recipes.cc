@@ -13,7 +13,7 @@ using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 
 // The tensor of the first one.
 const fbs::Tensor& first(const fbs::Graph& graph, const Ports& ports) {
-  return *graph.tensors()->Get(ports.Get(0)->tensor());
+  return *graph.tensors()->Get(index_of(ports.Get(0)->tensor()));
 }
 
 // Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.

@@ -17,7 +17,8 @@ Shape scales_shape(const Type& type, const Shape& shape, const Shape& scales) {
   return scales == Shape{1} ? Shape{1} : Shape{shape[type.axis]};
 }
 
-Status verify_quantization(const fbs::Graph& graph, uint32_t index) {
+Status verify_quantization(const fbs::Graph& graph, TensorId id) {
+  const uint32_t index = index_of(id);
   const fbs::Tensor& tensor = *graph.tensors()->Get(index);
   const char* name = text(tensor.name());
   const Type type = type_of(tensor);
@@ -35,26 +36,27 @@ Status verify_quantization(const fbs::Graph& graph, uint32_t index) {
   if (type.block < 0 || (type.block > 0 && shape[shape.rank - 1] % type.block != 0))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': blocks of %d do not divide %s", index, name, type.block,
                  to_string(shape).c_str());
-  if (type.scale >= graph.tensors()->size())
-    return error(FERRY_CORRUPT, "tensor %u '%.64s': scale tensor %u of %u does not exist", index, name, type.scale,
-                 graph.tensors()->size());
-  const fbs::Tensor& scale = *graph.tensors()->Get(type.scale);
+  if (index_of(type.scale) >= graph.tensors()->size())
+    return error(FERRY_CORRUPT, "tensor %u '%.64s': scale tensor %u of %u does not exist", index, name,
+                 index_of(type.scale), graph.tensors()->size());
+  const fbs::Tensor& scale = *graph.tensors()->Get(index_of(type.scale));
   const fbs::DType expected = type.block > 0 ? fbs::DType::BFloat16 : fbs::DType::Float32;
   if (scale.buffer() == 0 || scale.quantization() != nullptr || scale.dtype() != expected)
-    return error(FERRY_CORRUPT, "tensor %u '%.64s': its scale %u '%.64s' is %s%s of type %s, expected a constant of %s",
-                 index, name, type.scale, text(scale.name()), scale.quantization() != nullptr ? "a quantised " : "a ",
-                 scale.buffer() == 0 ? "computed value" : "constant", EnumNameDType(scale.dtype()),
-                 EnumNameDType(expected));
+    return error(
+        FERRY_CORRUPT, "tensor %u '%.64s': its scale %u '%.64s' is %s%s of type %s, expected a constant of %s", index,
+        name, index_of(type.scale), text(scale.name()), scale.quantization() != nullptr ? "a quantised " : "a ",
+        scale.buffer() == 0 ? "computed value" : "constant", EnumNameDType(scale.dtype()), EnumNameDType(expected));
   const Shape scales = declared_shape(scale), want = scales_shape(type, shape, scales);
   if (scales != want)
     return error(FERRY_CORRUPT, "tensor %u '%.64s' of %s: its scale %u is %s, expected %s", index, name,
-                 to_string(shape).c_str(), type.scale, to_string(scales).c_str(), to_string(want).c_str());
+                 to_string(shape).c_str(), index_of(type.scale), to_string(scales).c_str(), to_string(want).c_str());
   return {};
 }
 
 }  // namespace
 
-Status verify_dtype(const fbs::Tensor& tensor, uint32_t index) {
+Status verify_dtype(const fbs::Tensor& tensor, TensorId id) {
+  const uint32_t index = index_of(id);
   const char* name = text(tensor.name());
   const fbs::DType dtype = tensor.dtype();
   if (bits_of(dtype) == 0)
@@ -78,8 +80,8 @@ Status verify_dtype(const fbs::Tensor& tensor, uint32_t index) {
 }
 
 Status verify_types(const fbs::Graph& graph) {
-  for (uint32_t i = 0; i < graph.tensors()->size(); ++i)
-    if (graph.tensors()->Get(i)->quantization() != nullptr) FERRY_TRY(verify_quantization(graph, i));
+  for (const TensorId t : TensorIds(graph.tensors()->size()))
+    if (graph.tensors()->Get(index_of(t))->quantization() != nullptr) FERRY_TRY(verify_quantization(graph, t));
   return {};
 }
 

@@ -86,7 +86,7 @@ inline bool has_weight(fbs::OpParams type) { return traits(type).constants == Op
 inline bool takes_constants(fbs::OpParams type) { return traits(type).constants != OperatorTraits::Constants::None; }
 
 // The tensor that is the operator's first output, of which every operator has one.
-inline int output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
+inline fbs::TensorId output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }
 
 // Whether a second input, where there is one, only says how large the output is: its elements are not read.
 inline bool may_be_sized_by_input(fbs::OpParams type) { return traits(type).sized_by_input; }

@@ -14,9 +14,9 @@ using Element = uint32_t;
 struct Type {
   fbs::DType dtype = fbs::DType::Float32;
   // Of a quantised constant: its elements are integers, which stand for (integer - zero_point) * scale, where `scale`
-  // is the index of the tensor that holds the scales (fbs::Quantization).
+  // is the tensor that holds the scales (fbs::Quantization).
   bool quantized = false;
-  uint32_t scale = 0;
+  fbs::TensorId scale = fbs::TensorId::First;
   int32_t axis = 0;
   int32_t block = 0;  // 0: one scale for the tensor, or one an index of `axis`
   int32_t zero_point = 0;

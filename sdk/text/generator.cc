@@ -11,8 +11,8 @@ Generator::Generator(Session& session, std::shared_ptr<const Tokenizer> tokenize
   const Model& model = session.model();
   const fbs::Graph& graph = model.graph();
   const fbs::Port& input = *graph.inputs()->Get(0);
-  ids_ = static_cast<int>(input.tensor());
-  logits_ = static_cast<int>(graph.outputs()->Get(0)->tensor());
+  ids_ = input.tensor();
+  logits_ = graph.outputs()->Get(0)->tensor();
   const auto* bound = input.bound();
   max_run_ = bound && bound->size() == 2 ? bound->Get(1) : model.shape(ids_)[1];
   vocabulary_ = model.shape(logits_)[2];

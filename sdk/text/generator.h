@@ -44,7 +44,7 @@ class Generator {
 
   Session& session_;
   std::shared_ptr<const Tokenizer> tokenizer_;
-  int ids_ = 0, logits_ = 0;  // tensors
+  TensorId ids_{}, logits_{};
   int32_t max_run_ = 0, max_length_ = 0, vocabulary_ = 0;
   int32_t length_ = 0;            // pending ones included
   std::vector<int32_t> pending_;  // of the text, not yet run

@@ -46,7 +46,7 @@ std::unique_ptr<Graph> make_graph(const Case& c, bool tap_enlarged = false) {
 
 std::vector<double> result(const Graph& graph) {
   const reference::Array input{{1, 5, 4, 3}, noise(60, 1)};
-  return reference::interpret(graph, {input}).at(static_cast<int>(graph.table.outputs[0]->tensor)).values;
+  return reference::interpret(graph, {input}).at(graph.table.outputs[0]->tensor).values;
 }
 
 int count(const Graph& graph, fbs::OpParams type) {
@@ -96,9 +96,7 @@ TEST(AbsorbPixelShuffle, DropsTheTapOfTheConvolutionItReorders) {
     graph.add_tap("conv", conv, fbs::Layout::NCHW, false);
     graph.add_output("output", pixel_shuffle(conv, 2), fbs::Layout::NCHW);
     const reference::Array picture{{1, 3, 4, 3}, noise(36, 1)};
-    const auto value = [&](uint32_t tensor) {
-      return reference::interpret(graph, {picture}).at(static_cast<int>(tensor)).values;
-    };
+    const auto value = [&](TensorId tensor) { return reference::interpret(graph, {picture}).at(tensor).values; };
     const auto tapped = value(graph.table.taps[0]->tensor), output = value(graph.table.outputs[0]->tensor);
     run_passes(graph, {.keep_taps = keep_taps});
     EXPECT_EQ(value(graph.table.outputs[0]->tensor), output);

@@ -116,7 +116,7 @@ TEST_F(Convert, InputSizeChangesTheInputAndTheRecipe) {
   ConvertOptions o = options();
   o.settings.set("input-size", "160x192");
   const auto graph = convert_to_graph(o);
-  EXPECT_EQ(graph->shape(0), (Shape{1, 160, 192, 3}));
+  EXPECT_EQ(graph->shape(TensorId::First), (Shape{1, 160, 192, 3}));
   EXPECT_EQ(graph->table.preprocess->crop_h, 160);
   EXPECT_EQ(graph->table.preprocess->crop_w, 192);
   EXPECT_EQ(graph->table.preprocess->resize_mode, fbs::ResizeMode::Cover);
@@ -129,7 +129,7 @@ TEST_F(Convert, OneChannelMakesTheRecipeGrey) {
   ConvertOptions o = options();
   o.settings.set("in-chans", 1);
   const auto graph = convert_to_graph(o);
-  EXPECT_EQ(graph->shape(0), (Shape{1, 224, 224, 1}));
+  EXPECT_EQ(graph->shape(TensorId::First), (Shape{1, 224, 224, 1}));
   EXPECT_EQ(graph->table.preprocess->color, fbs::ColorOrder::Gray);
   ASSERT_EQ(graph->table.preprocess->mean.size(), 1u);
   EXPECT_NEAR(graph->table.preprocess->mean[0], 0.449, 1e-6);
@@ -140,7 +140,7 @@ TEST_F(Convert, ZeroClassesGiveFeatures) {
   o.settings.set("num-classes", 0);
   const auto graph = convert_to_graph(o);
   EXPECT_EQ(graph->table.outputs.front()->name, "pooled");
-  EXPECT_EQ(graph->shape(static_cast<int>(graph->table.outputs.front()->tensor)), (Shape{1, 512}));
+  EXPECT_EQ(graph->shape(graph->table.outputs.front()->tensor), (Shape{1, 512}));
   EXPECT_TRUE(graph->table.labels.empty());
   EXPECT_EQ(graph->table.postprocess->task, fbs::Task::Embedding);
   EXPECT_FALSE(graph->table.postprocess->unit_length);
@@ -241,17 +241,17 @@ TEST_F(Convert, ReportsProgressInOrder) {
 class FixtureTaps : public testing::TestWithParam<ParityFixture> {};
 
 // Of every value at the fixture's inputs: declared, or where a dimension has a bound, what the oracle gives.
-std::function<Shape(int)> shapes_of(const Graph& graph, const nlohmann::json& inputs) {
-  if (graph.table.inputs[0]->bound.empty()) return [&graph](int tensor) { return graph.shape(tensor); };
+std::function<Shape(TensorId)> shapes_of(const Graph& graph, const nlohmann::json& inputs) {
+  if (graph.table.inputs[0]->bound.empty()) return [&graph](TensorId tensor) { return graph.shape(tensor); };
   std::vector<reference::Array> zeros;
   for (size_t i = 0; i < inputs.size(); ++i) {
     Shape shape;
     for (const auto& size : inputs[i]["shape"]) shape[shape.rank++] = size;
-    const fbs::DType dtype = graph.dtype(static_cast<int>(graph.table.inputs[i]->tensor));
+    const fbs::DType dtype = graph.dtype(graph.table.inputs[i]->tensor);
     zeros.push_back({shape, std::vector<double>(static_cast<size_t>(shape.elements())), dtype});
   }
   std::vector<reference::State> states = reference::empty_states(graph);
-  return [values = reference::interpret(graph, zeros, &states)](int tensor) { return values.at(tensor).shape; };
+  return [values = reference::interpret(graph, zeros, &states)](TensorId tensor) { return values.at(tensor).shape; };
 }
 
 TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
@@ -291,7 +291,7 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   std::map<std::string, std::vector<int>> seen;
   for (const auto* ports : {&graph->table.outputs, &graph->table.taps}) {
     for (const auto& port : *ports) {
-      const Shape s = shape(static_cast<int>(port->tensor));
+      const Shape s = shape(port->tensor);
       seen[port->name] = port->source_layout == fbs::Layout::NCHW
                              ? std::vector<int>{s[0], s[3], s[1], s[2]}
                              : std::vector<int>(s.dims.begin(), s.dims.begin() + s.rank);

@@ -72,7 +72,7 @@ std::vector<double> logits(const Graph& graph, int piece) {
     Array ids{{1, std::min(piece, kTokens - at)}, {}, fbs::DType::Int32};
     for (int i = 0; i < ids.shape[1]; ++i) ids.values.push_back((at + i) * 7 % 40);
     auto values = reference::interpret(graph, {ids}, &states);
-    const std::vector<double>& rows = values.at(static_cast<int>(graph.table.outputs.front()->tensor)).values;
+    const std::vector<double>& rows = values.at(graph.table.outputs.front()->tensor).values;
     out.insert(out.end(), rows.begin(), rows.end());
   }
   return out;

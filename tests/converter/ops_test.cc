@@ -19,8 +19,8 @@ struct Fixture {
 
   Tensor input(const Shape& shape) { return graph.add_input("input", shape, fbs::Layout::NCHW); }
   std::vector<double> run(Tensor output, std::vector<double> input) {
-    const Shape shape = graph.shape(static_cast<int>(graph.table.inputs.front()->tensor));
-    return reference::interpret(graph, {Array{shape, std::move(input)}}).at(output.index).values;
+    const Shape shape = graph.shape(graph.table.inputs.front()->tensor);
+    return reference::interpret(graph, {Array{shape, std::move(input)}}).at(output.id).values;
   }
   std::vector<std::string> taps() const {
     std::vector<std::string> names;
@@ -47,7 +47,7 @@ TEST(Builder, BatchNormAndActivationAreTappedAfterTheActivation) {
   for (const char* leaf : {"weight", "bias", "running_mean"}) f.file->add(std::string("bn.") + leaf, {1});
   f.file->add("bn.running_var", {1}, std::vector<float>{1});
   const Tensor y = batch_norm_act(f.input({1, 1, 1, 1}), f.w["bn"], relu6);
-  for (const auto& tap : f.graph.table.taps) EXPECT_EQ(static_cast<int>(tap->tensor), y.index) << tap->name;
+  for (const auto& tap : f.graph.table.taps) EXPECT_EQ(tap->tensor, y.id) << tap->name;
   EXPECT_EQ(f.taps(), (std::vector<std::string>{"bn.act", "bn"}));
 }
 
@@ -192,7 +192,7 @@ struct Adaptation {
 TEST(StandardizeWeight, GivesEachOutputChannelMean0AndPopulationVariance1) {
   Graph graph;
   const Tensor weight = graph.add_constant("w", Shape{2, 1, 2, 2}, std::vector<double>{1, 3, 5, 7, 2, 2, 2, 2});
-  const std::vector<double> got = graph.values(standardize_weight(weight, 4).index);
+  const std::vector<double> got = graph.values(standardize_weight(weight, 4).id);
   const double s = 3;  // variance 5, epsilon 4
   const std::vector<double> expected = {-3 / s, -1 / s, 1 / s, 3 / s, 0, 0, 0, 0};
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-15) << i;
@@ -219,7 +219,7 @@ TEST(AdaptInputChannels, FollowsTimmsRule) {
   for (const Adaptation& c : cases) {
     Graph graph;
     const Tensor weight = graph.add_constant("w", Shape{1, 1, 1, static_cast<int>(c.weight.size())}, c.weight);
-    const std::vector<double> adapted = graph.values(adapt_input_channels(weight, c.in_chans).index);
+    const std::vector<double> adapted = graph.values(adapt_input_channels(weight, c.in_chans).id);
     ASSERT_EQ(adapted.size(), c.expected.size());
     for (size_t i = 0; i < adapted.size(); ++i) EXPECT_NEAR(adapted[i], c.expected[i], 1e-15) << c.in_chans << " " << i;
   }

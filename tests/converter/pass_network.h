@@ -45,9 +45,9 @@ struct Network {
   void tap(const char* name, Tensor y, bool block = false) { graph.add_tap(name, y, fbs::Layout::Same, block); }
 
   std::vector<double> run() const {
-    const Shape shape = graph.shape(static_cast<int>(graph.table.inputs.front()->tensor));
+    const Shape shape = graph.shape(graph.table.inputs.front()->tensor);
     const auto values = reference::interpret(graph, {Array{shape, noise(shape.elements(), 5)}});
-    return values.at(static_cast<int>(graph.table.outputs.front()->tensor)).values;
+    return values.at(graph.table.outputs.front()->tensor).values;
   }
   std::vector<fbs::OpParams> ops() const {
     std::vector<fbs::OpParams> types;

@@ -273,7 +273,7 @@ TEST(Passes, TapsHoldTheSameValuesBeforeAndAfter) {
       const Shape shape{1, 4, 4, 3};
       const auto all = reference::interpret(n.graph, {Array{shape, noise(shape.elements(), 5)}});
       std::map<std::string, std::vector<double>> taps;
-      for (const auto& tap : n.graph.table.taps) taps[tap->name] = all.at(static_cast<int>(tap->tensor)).values;
+      for (const auto& tap : n.graph.table.taps) taps[tap->name] = all.at(tap->tensor).values;
       return taps;
     };
     const auto before = values();

@@ -44,7 +44,7 @@ TEST(PositionEmbedding, ATableThatFitsStaysAsItIs) {
   t.file->add("pos_embed", {1, 5, 3});
   const Tensor table = position_table(t.w["pos_embed"], 3, 1, {2, 2});
   EXPECT_EQ(table.shape(), (Shape{1, 5, 3}));
-  EXPECT_EQ(t.graph.at(table.index).dtype, fbs::DType::Float32);  // the checkpoint's own bytes
+  EXPECT_EQ(t.graph.at(table.id).dtype, fbs::DType::Float32);  // the checkpoint's own bytes
 }
 
 TEST(PositionEmbedding, EntriesOfThePrefixAreKept) {
@@ -55,7 +55,7 @@ TEST(PositionEmbedding, EntriesOfThePrefixAreKept) {
   const Tensor table = position_table(t.w["pos_embed"], 3, 2, {4, 1});
   EXPECT_EQ(table.shape(), (Shape{1, 2 + 4, 3}));
   const std::vector<double> stored(values.begin(), values.end());
-  const std::vector<double> made = t.graph.values(table.index);
+  const std::vector<double> made = t.graph.values(table.id);
   EXPECT_TRUE(std::equal(stored.begin(), stored.begin() + 6, made.begin()));
   const std::vector<double> rest = resample_bicubic(std::span(stored).subspan(6), 3, {2, 2}, {4, 1});
   EXPECT_TRUE(std::equal(rest.begin(), rest.end(), made.begin() + 6, made.end()));

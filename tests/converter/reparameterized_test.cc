@@ -65,7 +65,7 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
     for (size_t channel = 0; channel < 3; ++channel) pixels.push_back(planes[channel * kSize * kSize + place]);
   const auto expect_right = [&] {
     const auto computed = reference::interpret(graph, {reference::Array{{1, kSize, kSize, 3}, pixels}});
-    const std::vector<double>& logits = computed.at(static_cast<int>(graph.table.outputs.front()->tensor)).values;
+    const std::vector<double>& logits = computed.at(graph.table.outputs.front()->tensor).values;
     ASSERT_EQ(logits.size(), c.logits.size());
     for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], c.logits[i], 1e-10);
   };

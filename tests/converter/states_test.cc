@@ -22,7 +22,7 @@ TEST(SeveralOutputs, OnesThatNobodyReadsGo) {
     ASSERT_EQ(graph.table.operators.size(), 1u);
     EXPECT_EQ(only(graph).outputs.size(), read + 1);  // places come first: values need them
     EXPECT_EQ(graph.table.tensors.size(), read + 2);
-    EXPECT_EQ(graph.table.outputs[0]->tensor, static_cast<uint32_t>(only(graph).outputs.back()));
+    EXPECT_EQ(graph.table.outputs[0]->tensor, only(graph).outputs.back());
     EXPECT_EQ(format_version(graph.table), read == 0 ? 1u : 2u);
   }
 }

@@ -164,7 +164,7 @@ int reach(const fs::path& checkpoint, int upscale) {
   reference::Array input{{1, 3, kSide, 3}, std::vector<double>(3 * kSide * 3, 0.0)};
   std::fill_n(input.values.begin() + (kSide + kMiddle) * 3, 3, 1e6);
   const auto values = reference::interpret(*graph, {input});
-  const auto& result = values.at(static_cast<int>(graph->table.outputs[0]->tensor)).values;
+  const auto& result = values.at(graph->table.outputs[0]->tensor).values;
   int farthest = -1;
   for (size_t i = 0; i < result.size(); ++i) {
     const int column = static_cast<int>(i / 3) % (kSide * upscale) / upscale;

@@ -148,7 +148,7 @@ TEST_F(TransformersCheckpoint, OfDinov2SavedForAnotherPictureIsConvertedForIt) {
   options.passes = false;
   const auto input = [&] {
     const auto graph = convert_to_graph(options);
-    return graph->shape(static_cast<int>(graph->table.inputs.front()->tensor));
+    return graph->shape(graph->table.inputs.front()->tensor);
   };
   EXPECT_EQ(input(), (Shape{1, 224, 224, 3}));
   options.model = "dinov2_small";
@@ -181,7 +181,7 @@ TEST_F(TransformersCheckpoint, IsConvertedForThePicturesOfItsProcessor) {
   ASSERT_EQ(model.outputs.size(), 2u);
   EXPECT_EQ(model.outputs[0]->name, "pooled");
   EXPECT_EQ(model.outputs[1]->name, "last_hidden_state");
-  EXPECT_EQ(graph->shape(static_cast<int>(model.outputs[1]->tensor)), (Shape{1, 226, 192}));
+  EXPECT_EQ(graph->shape(model.outputs[1]->tensor), (Shape{1, 226, 192}));
   EXPECT_EQ(model.postprocess->task, fbs::Task::Embedding);
 }
 

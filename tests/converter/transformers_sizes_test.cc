@@ -56,7 +56,7 @@ TEST_P(TransformersSizes, ComputeWhatPyTorchDoes) {
     options.settings.set("input-size", std::to_string(c.height) + "x" + std::to_string(c.width));
   const auto graph = convert_to_graph(options);
   const auto& table = graph->table;
-  EXPECT_EQ(graph->shape(static_cast<int>(table.inputs.front()->tensor)), (Shape{1, c.height, c.width, 3}));
+  EXPECT_EQ(graph->shape(table.inputs.front()->tensor), (Shape{1, c.height, c.width, 3}));
   EXPECT_EQ(table.provenance->variant, config["model_type"]);
   EXPECT_EQ(table.provenance->framework, "transformers");
   EXPECT_EQ(table.labels.size(), config.contains("id2label") ? 3u : 0u);
@@ -110,14 +110,14 @@ TEST_F(TransformersSizes, APictureThatIsAskedForComesBeforeTheTableOfPositions) 
   ConvertOptions options = write(c, nlohmann::json::parse(c.config));
   options.settings.set("input-size", "6x10");
   const auto graph = convert_to_graph(options);
-  EXPECT_EQ(graph->shape(static_cast<int>(graph->table.inputs.front()->tensor)), (Shape{1, 6, 10, 3}));
+  EXPECT_EQ(graph->shape(graph->table.inputs.front()->tensor), (Shape{1, 6, 10, 3}));
   folder_.write("preprocessor_config.json",
                 R"({"image_processor_type": "BitImageProcessor", "image_mean": [0.5, 0.5, 0.5],
                     "image_std": [0.5, 0.5, 0.5], "size": {"shortest_edge": 14},
                     "crop_size": {"height": 12, "width": 12}})");
   options.settings = {};
   const auto prepared = convert_to_graph(options);
-  EXPECT_EQ(prepared->shape(static_cast<int>(prepared->table.inputs.front()->tensor)), (Shape{1, 12, 12, 3}));
+  EXPECT_EQ(prepared->shape(prepared->table.inputs.front()->tensor), (Shape{1, 12, 12, 3}));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST(Weights, PyTorchKernelsBecomeOutHeightWidthIn) {
   f.file->add("conv.weight", {2, 3, 2, 1}, counting(12));  // O,I,KH,KW
   const Tensor kernel = f.w["conv"].kernel({2, 2, 1, 3});
   EXPECT_EQ(kernel.shape(), (Shape{2, 2, 1, 3}));
-  EXPECT_EQ(f.graph.values(kernel.index), (std::vector<double>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
+  EXPECT_EQ(f.graph.values(kernel.id), (std::vector<double>{0, 2, 4, 1, 3, 5, 6, 8, 10, 7, 9, 11}));
 }
 
 TEST(Weights, KerasKernelsAndMatricesAreTransposed) {
@@ -43,10 +43,10 @@ TEST(Weights, KerasKernelsAndMatricesAreTransposed) {
   f.file->add("conv/kernel", {1, 2, 3, 2}, counting(12));  // KH,KW,I,O
   f.file->add("fc/kernel", {2, 3}, counting(6));           // I,O
   f.file->add("fc/bias", {3}, counting(3));
-  EXPECT_EQ(f.graph.values(f.w["conv"].kernel({2, 1, 2, 3}).index),
+  EXPECT_EQ(f.graph.values(f.w["conv"].kernel({2, 1, 2, 3}).id),
             (std::vector<double>{0, 2, 4, 6, 8, 10, 1, 3, 5, 7, 9, 11}));
-  EXPECT_EQ(f.graph.values(f.w["fc"].matrix({3, 2}).index), (std::vector<double>{0, 3, 1, 4, 2, 5}));
-  EXPECT_EQ(f.graph.values(f.w["fc"]("bias").index), (std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(f.graph.values(f.w["fc"].matrix({3, 2}).id), (std::vector<double>{0, 3, 1, 4, 2, 5}));
+  EXPECT_EQ(f.graph.values(f.w["fc"]("bias").id), (std::vector<double>{0, 1, 2}));
   f.ledger.finish();
 }
 
@@ -57,14 +57,14 @@ TEST(Weights, KernelsOfOnePixelAndMatricesShareTheCheckpointsMemory) {
   for (const char* module : {"conv", "fc"}) {
     const Weights w = f.w[module];
     const Tensor t = w.path() == "conv" ? w.kernel({4, 1, 1, 3}) : w.matrix({4, 3});
-    EXPECT_EQ(f.graph.constant(t.index).bytes.data(), f.file->tensors().at(w.path() + ".weight").bytes.data());
+    EXPECT_EQ(f.graph.constant(t.id).bytes.data(), f.file->tensors().at(w.path() + ".weight").bytes.data());
   }
 }
 
 TEST(Weights, DoublesStayDoubles) {
   Fixture f;
   f.file->add("fc.weight", {1, 1}, std::vector<double>{1.0 / 3});
-  EXPECT_EQ(f.graph.values(f.w["fc"].matrix({1, 1}).index), std::vector<double>{1.0 / 3});
+  EXPECT_EQ(f.graph.values(f.w["fc"].matrix({1, 1}).id), std::vector<double>{1.0 / 3});
 }
 
 TEST(Weights, AMissingKeyIsNamedWithItsModule) {
@@ -145,7 +145,7 @@ TEST(Ledger, TwoRulesThatLeadToOneKeyAreRefused) {
 TEST(Ledger, TryingReadsShapesOnly) {
   Fixture f({.framework = "timm"}, Ledger::Mode::Try);
   f.file->add("fc.weight", {2, 3}, std::vector<float>{});  // no bytes at all
-  EXPECT_EQ(f.graph.values(f.w["fc"].matrix({2, 3}).index), std::vector<double>(6, 0.0));
+  EXPECT_EQ(f.graph.values(f.w["fc"].matrix({2, 3}).id), std::vector<double>(6, 0.0));
   EXPECT_NE(complaint([&] { f.w["fc"].matrix({2, 4}); }), "no error");
   f.ledger.finish();
 }

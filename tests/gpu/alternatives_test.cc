@@ -76,8 +76,8 @@ class Case {
   Case(const Params& params, const Shape& input, const Shape& weight, bool bias, Riders riders,
        fbs::DType weights = fbs::DType::Float32) {
     std::vector<Tensor> operands = {graph_.add_input("x", input, fbs::Layout::Same), constant(graph_, "w", weight, 1)};
-    if (weights == fbs::DType::Int8) quantize_to_int8(graph_, graph_.at(operands[1].index));
-    if (weights == fbs::DType::Int4) quantize_to_int4(graph_, graph_.at(operands[1].index));
+    if (weights == fbs::DType::Int8) quantize_to_int8(graph_, graph_.at(operands[1].id));
+    if (weights == fbs::DType::Int4) quantize_to_int4(graph_, graph_.at(operands[1].id));
     if (bias) operands.push_back(constant(graph_, "b", {weight[0]}, 2));
     graph_.add_output("y", riders(graph_, graph_.add_op("op", params, operands)), fbs::Layout::Same);
     blob_ = std::make_unique<AlignedBytes>(pack(graph_));
@@ -100,27 +100,25 @@ class Case {
 };
 
 void Case::compute() {
-  std::vector<reference::Array> values(graph_.table.tensors.size());
-  for (size_t t = 0; t < values.size(); ++t) {
-    const int tensor = static_cast<int>(t);
-    if (graph_.is_constant(tensor)) values[t] = {graph_.shape(tensor), graph_.values(tensor)};
-  }
+  PerTensor<reference::Array> values(graph_.table.tensors.size());
+  for (const TensorId t : values.ids())
+    if (graph_.is_constant(t)) values[t] = {graph_.shape(t), graph_.values(t)};
   for (const auto& port : graph_.table.inputs) {
-    const Shape shape = graph_.shape(static_cast<int>(port->tensor));
-    inputs_.push_back(some(shape, 20 + port->tensor));
+    const Shape shape = graph_.shape(port->tensor);
+    inputs_.push_back(some(shape, 20 + index_of(port->tensor)));
     values[port->tensor] = {shape, {inputs_.back().begin(), inputs_.back().end()}};
   }
   for (const auto& op : graph_.table.operators) {
     std::vector<const reference::Array*> operands;
-    for (int tensor : op->inputs) operands.push_back(&values[static_cast<size_t>(tensor)]);
-    values[static_cast<size_t>(op->outputs[0])] = reference::compute(*SerializedOp(*op), operands);
+    for (TensorId tensor : op->inputs) operands.push_back(&values[tensor]);
+    values[op->outputs[0]] = reference::compute(*SerializedOp(*op), operands);
   }
   expected_ = values[graph_.table.outputs[0]->tensor].values;
 }
 
 bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision precision, int alternative) const {
   Shapes shapes;
-  for (size_t t = 0; t < graph_.table.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
+  for (const TensorId t : graph_.tensors()) shapes.push_back(graph_.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
   kept[graph_.table.outputs[0]->tensor] = true;
   const gpu::Storage storage = precision == FERRY_PRECISION_FLOAT16 ? gpu::Storage::Half : gpu::Storage::Float32;
@@ -141,7 +139,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
   std::unique_ptr<Session> session;
   Status status = Session::create(model_, options, &session);
   for (size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
-    const int tensor = static_cast<int>(graph_.table.inputs[i]->tensor);
+    const TensorId tensor = graph_.table.inputs[i]->tensor;
     std::memcpy(session->data(tensor), inputs_[i].data(), inputs_[i].size() * sizeof(float));
   }
   if (status.ok()) status = session->run();
@@ -152,7 +150,7 @@ bool Case::run(const std::string& gpu, gpu::Device& device, ferry_precision prec
   const EngineReport& report = session->computing().report();
   EXPECT_EQ(report.cpu_operators, 0u);
   EXPECT_TRUE(report.notes.empty()) << report.notes[0];
-  const auto* got = static_cast<const float*>(session->data(static_cast<int>(graph_.table.outputs[0]->tensor)));
+  const auto* got = static_cast<const float*>(session->data(graph_.table.outputs[0]->tensor));
   double worst = 0, largest = 0, squares = 0, expected_squares = 0;
   for (size_t i = 0; i < expected_.size(); ++i) {
     const double difference = std::abs(static_cast<double>(got[i]) - expected_[i]);
@@ -302,8 +300,8 @@ TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
     Graph graph;
     const Tensor x = graph.add_input("x", {5, 64}, fbs::Layout::Same);
     const Tensor w = constant(graph, "w", {30, 64}, 1);
-    quantize_to_int8(graph, graph.at(w.index));
-    change(graph, graph.table.tensors[static_cast<size_t>(w.index)]->quantization.get());
+    quantize_to_int8(graph, graph.at(w.id));
+    change(graph, graph.at(w.id).quantization.get());
     graph.add_output("y", graph.add_op("op", fbs::LinearT(), {x, w}), fbs::Layout::Same);
     AlignedBytes blob(pack(graph));
     std::shared_ptr<Model> model;
@@ -312,7 +310,7 @@ TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
     std::shared_ptr<gpu::Device> device;
     EXPECT_TRUE(gpu::Device::open(test_gpus()[0].c_str(), nullptr, false, &device).ok());
     Shapes shapes;
-    for (size_t t = 0; t < graph.table.tensors.size(); ++t) shapes.push_back(graph.shape(static_cast<int>(t)));
+    for (const TensorId t : graph.tensors()) shapes.push_back(graph.shape(t));
     PerTensor<bool> kept(shapes.size(), false);
     kept[graph.table.outputs[0]->tensor] = true;
     gpu::Program program;
@@ -325,7 +323,7 @@ TEST(Alternatives, AreRefusedForIntegersThatNoKernelUnpacks) {
             "linear: input 1 is of type Int8 with scales, along axis 0, in blocks of 0, with the zero point 3; the GPU "
             "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points");
   EXPECT_EQ(reason([](Graph& graph, fbs::QuantizationT* q) {
-              q->scale = static_cast<uint32_t>(graph.add_constant("one", {1}, std::vector<float>{0.5f}).index);
+              q->scale = graph.add_constant("one", {1}, std::vector<float>{0.5f}).id;
             }),
             "");
 }

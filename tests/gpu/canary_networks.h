@@ -21,8 +21,8 @@ inline std::vector<float> some(const Shape& shape, uint32_t seed) {
 inline std::vector<reference::Array> inputs_of(const Graph& graph) {
   std::vector<reference::Array> inputs;
   for (const auto& port : graph.table.inputs) {
-    const Shape shape = graph.shape(static_cast<int>(port->tensor));
-    const std::vector<float> values = some(shape, 20 + port->tensor);
+    const Shape shape = graph.shape(port->tensor);
+    const std::vector<float> values = some(shape, 20 + index_of(port->tensor));
     inputs.push_back({shape, {values.begin(), values.end()}});
   }
   return inputs;
@@ -98,14 +98,14 @@ inline Tensor few_rows(Graph& graph) { return weighted(graph, fbs::LinearT(), {3
 template <void (*quantize)(Graph& graph, const fbs::TensorT& constant)>
 Tensor linear_of_integers(Graph& graph) {
   const Tensor w = constant(graph, "w", {66, 64});
-  quantize(graph, graph.at(w.index));
+  quantize(graph, graph.at(w.id));
   return graph.add_op("op", fbs::LinearT(), {input(graph, "x", {3, 450, 64}), w, constant(graph, "b", {66})});
 }
 
 template <void (*quantize)(Graph& graph, const fbs::TensorT& constant)>
 Tensor few_rows_of_integers(Graph& graph) {
   const Tensor w = constant(graph, "w", {39, 544});
-  quantize(graph, graph.at(w.index));
+  quantize(graph, graph.at(w.id));
   return graph.add_op("op", fbs::LinearT(), {input(graph, "x", {3, 544}), w});
 }
 

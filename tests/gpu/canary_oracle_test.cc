@@ -26,10 +26,10 @@ gpu::Array plain(const reference::Array& array) { return {array.shape, {array.va
 void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
   Graph graph;
   graph.add_output("y", network(graph), fbs::Layout::Same);
-  const std::map<int, reference::Array> values = reference::interpret(graph, inputs_of(graph));
+  const std::map<TensorId, reference::Array> values = reference::interpret(graph, inputs_of(graph));
   for (const auto& op : graph.table.operators) {
     std::vector<gpu::Array> operands;
-    for (const int input : op->inputs) operands.push_back(plain(values.at(input)));
+    for (const TensorId input : op->inputs) operands.push_back(plain(values.at(input)));
     std::vector<const gpu::Array*> pointers;
     for (const gpu::Array& operand : operands) pointers.push_back(&operand);
     const reference::Array& right = values.at(op->outputs[0]);

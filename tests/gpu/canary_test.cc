@@ -327,7 +327,7 @@ class Case {
 
 bool Case::choose(gpu::Device& device) const {
   Shapes shapes;
-  for (size_t t = 0; t < graph_.table.tensors.size(); ++t) shapes.push_back(graph_.shape(static_cast<int>(t)));
+  for (const TensorId t : graph_.tensors()) shapes.push_back(graph_.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
   kept[graph_.table.outputs[0]->tensor] = true;
   const gpu::Storage storage = fault_.half ? gpu::Storage::Half : gpu::Storage::Float32;
@@ -355,22 +355,22 @@ std::vector<float> Case::compute(const SessionOptions& options, EngineReport* re
   Status status = Session::create(model_, options, &session);
   if (status.ok()) {
     for (const auto& port : graph_.table.inputs) {
-      const std::vector<float> values = some(graph_.shape(static_cast<int>(port->tensor)), 20 + port->tensor);
-      std::memcpy(session->data(static_cast<int>(port->tensor)), values.data(), values.size() * sizeof(float));
+      const std::vector<float> values = some(graph_.shape(port->tensor), 20 + index_of(port->tensor));
+      std::memcpy(session->data(port->tensor), values.data(), values.size() * sizeof(float));
     }
     status = session->run();
   }
   EXPECT_TRUE(status.ok()) << status.message();
   if (!status.ok()) return {};
   *report = session->computing().report();
-  const int output = static_cast<int>(graph_.table.outputs[0]->tensor);
+  const TensorId output = graph_.table.outputs[0]->tensor;
   const auto* values = static_cast<const float*>(session->data(output));
   return {values, values + graph_.shape(output).elements()};
 }
 
 std::vector<float> Case::interpret() const {
-  const std::map<int, reference::Array> computed = reference::interpret(graph_, inputs_of(graph_));
-  const std::vector<double>& output = computed.at(static_cast<int>(graph_.table.outputs[0]->tensor)).values;
+  const std::map<TensorId, reference::Array> computed = reference::interpret(graph_, inputs_of(graph_));
+  const std::vector<double>& output = computed.at(graph_.table.outputs[0]->tensor).values;
   return {output.begin(), output.end()};
 }
 

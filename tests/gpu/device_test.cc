@@ -108,7 +108,7 @@ void expect_round_trip(Device& device, const Buffer& source, std::span<const flo
   Commands commands(device);
   ASSERT_GOOD(commands.begin(2, true));
   Dispatch dispatch;
-  dispatch.bindings[0] = dispatch.bindings[1] = Operand::value(0);
+  dispatch.bindings[0] = dispatch.bindings[1] = Operand::value(TensorId::First);
   dispatch.groups = spread(quads, 64, device.limits());
   dispatch.push = {quads, 4, 1};
   dispatch.variant = variant_of(Kernel::Upload);

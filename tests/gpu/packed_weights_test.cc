@@ -164,7 +164,7 @@ TEST_F(PackedOnGpu, LeavesTheCpuItsOwnFile) {
   const Tensor coarse = graph.add_constant("coarse", {64, 128}, numbers(2, 64 * 128));
   const std::vector<uint8_t> nibbles(64 * 128 / 2, 0x5a);
   const std::vector<uint16_t> scales(64 * 128 / 64, 0x3e80);  // bfloat16's 0.25; in blocks of 64, which the GPU refuses
-  graph.store_integers(graph.at(coarse.index).buffer, {.dtype = fbs::DType::Int4, .block = 64}, hold(nibbles),
+  graph.store_integers(graph.at(coarse.id).buffer, {.dtype = fbs::DType::Int4, .block = 64}, hold(nibbles),
                        hold(scales));
   const Tensor middle = graph.add_op("middle", fbs::LinearT(), {x, fine});
   graph.add_output("y", graph.add_op("y", fbs::LinearT(), {middle, coarse}), fbs::Layout::Same);

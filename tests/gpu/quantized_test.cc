@@ -71,14 +71,14 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
   EXPECT_TRUE(status.ok()) << status.message();
   if (!status.ok()) return ran;
   const std::vector<float> x = some({1, 13, 15, 64}, 0);
-  const auto port = [](const auto& ports) { return static_cast<int>(ports->Get(0)->tensor()); };
+  const auto port = [](const auto& ports) { return ports->Get(0)->tensor(); };
   std::memcpy(session->data(port(model->graph().inputs())), x.data(), x.size() * sizeof(float));
   status = session->run();
   EXPECT_TRUE(status.ok()) << status.message();
   const EngineReport& report = session->computing().report();
   EXPECT_EQ(report.cpu_operators, 0u);
   EXPECT_EQ(report.canary_failures, 0u);
-  const int output = port(model->graph().outputs());
+  const TensorId output = port(model->graph().outputs());
   const auto* values = static_cast<const float*>(session->data(output));
   ran.output.assign(values, values + session->shape(output).elements());
   ran.weight_bytes = session->computing().packed_bytes();
@@ -92,8 +92,8 @@ TEST(Quantized, NetworksRunOnTheGpu) {
     quantize_weights(*graph, bits);
     const std::vector<float> x = some({1, 13, 15, 64}, 0);
     const reference::Array input{{1, 13, 15, 64}, {x.begin(), x.end()}};
-    const std::map<int, reference::Array> values = reference::interpret(*graph, {input});
-    const std::vector<double>& expected = values.at(static_cast<int>(graph->table.outputs[0]->tensor)).values;
+    const std::map<TensorId, reference::Array> values = reference::interpret(*graph, {input});
+    const std::vector<double>& expected = values.at(graph->table.outputs[0]->tensor).values;
     for (const std::string& gpu : test_gpus())
       for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
         const bool half = precision == FERRY_PRECISION_FLOAT16;

@@ -46,18 +46,18 @@ class Tune : public ::testing::Test {
   void SetUp() override {
     if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
     ASSERT_TRUE(Model::open_memory(blob_.data(), blob_.size(), &model_).ok());
-    for (size_t t = 0; t < graph_->table.tensors.size(); ++t) shapes_.push_back(graph_->shape(static_cast<int>(t)));
+    for (const TensorId t : graph_->tensors()) shapes_.push_back(graph_->shape(t));
     kept_.assign(shapes_.size(), false);
     kept_[output()] = true;
   }
 
-  size_t output() const { return graph_->table.outputs[0]->tensor; }
+  TensorId output() const { return graph_->table.outputs[0]->tensor; }
 
   std::vector<float> run(const SessionOptions& options) const {
     std::unique_ptr<Session> session;
     Status status = Session::create(model_, options, &session);
     if (status.ok()) {
-      const int input = static_cast<int>(graph_->table.inputs[0]->tensor);
+      const TensorId input = graph_->table.inputs[0]->tensor;
       std::vector<float> values(static_cast<size_t>(graph_->shape(input).elements()));
       for (size_t i = 0; i < values.size(); ++i) values[i] = noise(7, static_cast<uint32_t>(i));
       std::memcpy(session->data(input), values.data(), values.size() * sizeof(float));
@@ -66,8 +66,8 @@ class Tune : public ::testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     if (!status.ok()) return {};
     EXPECT_EQ(session->computing().report().canary_failures, 0u);
-    const auto* got = static_cast<const float*>(session->data(static_cast<int>(output())));
-    return {got, got + graph_->shape(static_cast<int>(output())).elements()};
+    const auto* got = static_cast<const float*>(session->data(output()));
+    return {got, got + graph_->shape(output()).elements()};
   }
 
   // What is known of each chain: -1 where nothing is.

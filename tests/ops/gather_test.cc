@@ -129,7 +129,7 @@ std::string error_of_run(Params params, const std::vector<Operand>& operands) {
   if (!status.ok()) return status.message();
   for (size_t i = 0; i < operands.size(); ++i) {
     const std::vector<int32_t> values(operands[i].values.begin(), operands[i].values.end());
-    if (!values.empty()) std::memcpy(session->data(inputs[i].index), values.data(), values.size() * sizeof(int32_t));
+    if (!values.empty()) std::memcpy(session->data(inputs[i].id), values.data(), values.size() * sizeof(int32_t));
   }
   status = session->run();
   EXPECT_EQ(status.code(), FERRY_INVALID_ARGUMENT);

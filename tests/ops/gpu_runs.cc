@@ -46,7 +46,7 @@ class Run {
     for (size_t i = 0; i < inputs_.size(); ++i)
       std::memcpy(session_.data(tensor(i)), inputs_[i].data(), inputs_[i].size() * sizeof(float));
     FERRY_TRY(session_.run());
-    const int output = static_cast<int>(graph_.outputs()->Get(0)->tensor());
+    const TensorId output = graph_.outputs()->Get(0)->tensor();
     const auto* values = static_cast<const float*>(session_.data(output));
     out->assign(values, values + session_.shape(output).elements());
     return {};
@@ -68,9 +68,7 @@ class Run {
   }
 
  private:
-  int tensor(size_t input) const {
-    return static_cast<int>(graph_.inputs()->Get(static_cast<unsigned>(input))->tensor());
-  }
+  TensorId tensor(size_t input) const { return graph_.inputs()->Get(static_cast<unsigned>(input))->tensor(); }
 
   const fbs::Graph& graph_;
   Session& session_;

@@ -139,7 +139,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<const void*> addresses;
   for (size_t i = 0; i < data.size(); ++i) {
-    const int tensor = op.inputs()->Get(static_cast<unsigned>(i));
+    const TensorId tensor = op.inputs()->Get(static_cast<unsigned>(i));
     if (model.is_constant(tensor)) {
       addresses.push_back(model.constant(tensor).data());
       continue;
@@ -183,22 +183,22 @@ struct Case {
 Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands, bool halves) {
   std::mt19937 random(20261121);
   Graph graph;
-  std::vector<int> tensors;
+  std::vector<TensorId> tensors;
   for (size_t i = 0; i < operands.size(); ++i) {
     data.push_back(generate(operands[i], halves, random));
     constant.push_back(operands[i].constant);
     const std::string name = "operand" + std::to_string(i);
     if (!operands[i].constant) {
-      tensors.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same, operands[i].dtype).index);
+      tensors.push_back(graph.add_input(name, operands[i].shape, fbs::Layout::Same, operands[i].dtype).id);
     } else if (operands[i].dtype == fbs::DType::Float16) {
       auto owner = std::make_shared<const std::vector<uint16_t>>(data[i].halves);
       const Constant packed{owner, std::as_bytes(std::span(*owner))};
-      tensors.push_back(graph.add_constant(name, fbs::DType::Float16, operands[i].shape, packed).index);
+      tensors.push_back(graph.add_constant(name, fbs::DType::Float16, operands[i].shape, packed).id);
     } else if (operands[i].dtype == fbs::DType::Int32) {
       std::vector<int32_t> values(data[i].array.values.begin(), data[i].array.values.end());
-      tensors.push_back(graph.add_constant(name, operands[i].shape, std::move(values)).index);
+      tensors.push_back(graph.add_constant(name, operands[i].shape, std::move(values)).id);
     } else {
-      tensors.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).index);
+      tensors.push_back(graph.add_constant(name, operands[i].shape, data[i].floats).id);
       if (operands[i].dtype == fbs::DType::Int8) quantize_to_int8(graph, graph.at(tensors.back()));
       if (operands[i].dtype == fbs::DType::Int4) quantize_to_int4(graph, graph.at(tensors.back()));
       if (graph.type(tensors.back()).quantized) data[i].array = reference::constant(graph, tensors.back());
@@ -217,7 +217,7 @@ Case::Case(const fbs::OpParamsUnion& params, const std::vector<Operand>& operand
   tensor->dtype = expected.dtype;
   tensor->shape.assign(expected.shape.dims.begin(), expected.shape.dims.begin() + expected.shape.rank);
   graph.table.tensors.push_back(std::move(tensor));
-  const int output = static_cast<int>(graph.table.tensors.size()) - 1;
+  const TensorId output = tensor_at(graph.table.tensors.size() - 1);
   op->outputs.push_back(output);
   graph.table.operators.push_back(std::move(op));
   graph.add_output("output", {&graph, output}, fbs::Layout::Same);

@@ -83,7 +83,7 @@ double distance_to_exact(int block, float odd) {
   uint32_t bits;
   std::memcpy(&bits, &odd, sizeof bits);
   scales[static_cast<size_t>(2 * kInputs / block + 1)] = static_cast<uint16_t>(bits >> 16);
-  graph.store_integers(graph.at(weight.index).buffer, {.dtype = fbs::DType::Int4, .block = block}, hold(nibbles),
+  graph.store_integers(graph.at(weight.id).buffer, {.dtype = fbs::DType::Int4, .block = block}, hold(nibbles),
                        hold(scales));
   const Tensor y = graph.add_op("y", fbs::LinearT(), {x, weight});
   graph.add_output("y", y, fbs::Layout::Same);
@@ -98,15 +98,15 @@ double distance_to_exact(int block, float odd) {
   if (!status.ok()) return std::numeric_limits<double>::quiet_NaN();
   reference::Array input{{3, kInputs}, {}};
   for (uint32_t i = 0; i < 3 * kInputs; ++i) {
-    static_cast<float*>(session->data(x.index))[i] = noise(1, i);
+    static_cast<float*>(session->data(x.id))[i] = noise(1, i);
     input.values.push_back(static_cast<double>(noise(1, i)));
   }
   EXPECT_TRUE(session->run().ok());
-  const reference::Array exact = reference::interpret(graph, {input}).at(y.index);
+  const reference::Array exact = reference::interpret(graph, {input}).at(y.id);
   std::vector<double> got, expected;
   for (size_t i = 0; i < exact.values.size(); ++i) {
     if (!std::isfinite(exact.values[i])) continue;
-    got.push_back(static_cast<double>(static_cast<const float*>(session->data(y.index))[i]));
+    got.push_back(static_cast<double>(static_cast<const float*>(session->data(y.id))[i]));
     expected.push_back(exact.values[i]);
   }
   return normalised_error(got, expected);

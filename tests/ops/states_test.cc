@@ -23,8 +23,8 @@ TEST(States, TheOracleTakesASequenceInPieces) {
     for (int i = begin * 8; i < end * 8; ++i) array.values.push_back(i * 37 % 16 / 8.0);
     return array;
   };
-  const auto output = [&](const std::map<int, Array>& all, size_t i) {
-    return all.at(static_cast<int>(graph.table.outputs[i]->tensor)).values;
+  const auto output = [&](const std::map<TensorId, Array>& all, size_t i) {
+    return all.at(graph.table.outputs[i]->tensor).values;
   };
 
   const std::vector<double> whole = output(reference::interpret(graph, {part(0, 5)}), 1);

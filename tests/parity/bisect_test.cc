@@ -84,7 +84,7 @@ class Bisect : public ::testing::Test {
 
   template <typename Map>  // of the value at a place, given a reader of the old ones and the extents
   void reweigh(fbs::OperatorT& op, const Map& map) {
-    const int weight = op.inputs[1];
+    const TensorId weight = op.inputs[1];
     const Shape s = graph_->shape(weight);
     const Place n = s.rank == 4 ? Place{s[0], s[1], s[2], s[3]} : Place{s[0], 1, 1, s[1]};
     const std::vector<double> old = graph_->values(weight);
@@ -96,14 +96,14 @@ class Bisect : public ::testing::Test {
       for (int y = 0; y < n.y; ++y)
         for (int x = 0; x < n.x; ++x)
           for (int i = 0; i < n.i; ++i) values.push_back(map(at, Place{o, y, x, i}, n));
-    op.inputs[1] = graph_->add_constant(graph_->at(weight).name, s, std::move(values)).index;
+    op.inputs[1] = graph_->add_constant(graph_->at(weight).name, s, std::move(values)).id;
     forget_unread();
   }
 
   void set_constant(fbs::OperatorT& op, size_t input, double value) {
     const Shape s = graph_->shape(op.inputs[input]);
     op.inputs[input] =
-        graph_->add_constant("constant", s, std::vector<double>(static_cast<size_t>(s.elements()), value)).index;
+        graph_->add_constant("constant", s, std::vector<double>(static_cast<size_t>(s.elements()), value)).id;
     forget_unread();
   }
 
@@ -111,8 +111,8 @@ class Bisect : public ::testing::Test {
   void forget_unread() {
     PerTensor<bool> keep(graph_->table.tensors.size(), false);
     for (const auto& op : graph_->table.operators) {
-      for (int t : op->inputs) keep[t] = true;
-      for (int t : op->outputs) keep[t] = true;
+      for (TensorId t : op->inputs) keep[t] = true;
+      for (TensorId t : op->outputs) keep[t] = true;
     }
     for (const auto& port : graph_->table.inputs) keep[port->tensor] = true;
     graph_->compact(keep);
@@ -219,7 +219,7 @@ TEST_F(Bisect, 13_ShortcutDropped) {
   from_right(true);
   fbs::OperatorT& add = op("blocks.2.1", fbs::OpParams::Binary);
   const Shape s = graph_->shape(add.inputs[1]);
-  add.inputs[1] = graph_->add_constant("zero", s, std::vector<double>(static_cast<size_t>(s.elements()), 0.0)).index;
+  add.inputs[1] = graph_->add_constant("zero", s, std::vector<double>(static_cast<size_t>(s.elements()), 0.0)).id;
   expect_conversion("blocks.2.1", "one side of the sum");
 }
 TEST_F(Bisect, 14_ColoursReversed) {
@@ -294,7 +294,7 @@ TEST_F(Bisect, BackendIsToldFromConversion) {
     std::vector<std::byte> changed(data.begin(), data.end());
     for (const auto& op : model.operators) {
       if (op->name != "blocks.2.2.conv_dw") continue;
-      const fbs::TensorT& weight = *model.tensors[static_cast<size_t>(op->inputs[1])];
+      const fbs::TensorT& weight = *model.tensors[index_of(op->inputs[1])];
       auto* values = reinterpret_cast<float*>(changed.data() + model.buffers[weight.buffer]->offset);
       for (int o = 0; o < weight.shape[0]; ++o) std::reverse(values + o * 9, values + o * 9 + 9);
     }

@@ -53,7 +53,7 @@ class Builder {
   Tensor tap(Tensor x, fbs::Layout layout, std::string name = "", bool block = false) {
     auto port = std::make_unique<fbs::PortT>();
     port->name = name.empty() ? graph_->table.operators.back()->name : name;
-    port->tensor = static_cast<uint32_t>(x.index);
+    port->tensor = x.id;
     port->source_layout = layout;
     port->block = block;
     graph_->table.taps.push_back(std::move(port));

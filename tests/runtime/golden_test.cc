@@ -93,9 +93,9 @@ void write_golden(const std::string& name, const Graph& graph, const PackOptions
   if (std::filesystem::exists(kFolder / (stem + ".ferry"))) return;
   std::vector<reference::Array> inputs;
   for (const auto& port : graph.table.inputs) {
-    const Shape shape = graph.shape(static_cast<int>(port->tensor));
+    const Shape shape = graph.shape(port->tensor);
     std::vector<double> values(static_cast<size_t>(shape.elements()));
-    const fbs::DType type = graph.dtype(static_cast<int>(port->tensor));
+    const fbs::DType type = graph.dtype(port->tensor);
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = type == fbs::DType::Int32 ? input_id(i) : static_cast<double>(input_value(inputs.size(), i));
     inputs.push_back({shape, std::move(values), type});
@@ -104,7 +104,7 @@ void write_golden(const std::string& name, const Graph& graph, const PackOptions
   std::string text;
   for (const auto& port : graph.table.outputs) {
     text += port->name;
-    for (double value : computed.at(static_cast<int>(port->tensor)).values) {
+    for (double value : computed.at(port->tensor).values) {
       char number[32];
       std::snprintf(number, sizeof number, " %.9g", value);
       text += number;

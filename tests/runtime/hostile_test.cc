@@ -306,9 +306,9 @@ bool make_consistent(std::vector<std::byte>* blob) {
   for (auto& op : parts.model.operators) {
     if (!op->params.value) return false;
     std::vector<Shape> inputs;
-    for (int32_t index : op->inputs) {
-      if (index < 0 || static_cast<size_t>(index) >= parts.model.tensors.size()) return false;
-      const auto& dims = parts.model.tensors[static_cast<size_t>(index)]->shape;
+    for (TensorId index : op->inputs) {
+      if (index_of(index) >= parts.model.tensors.size()) return false;
+      const auto& dims = parts.model.tensors[index_of(index)]->shape;
       Shape shape;
       int64_t elements = 1;
       for (int32_t d : dims) {
@@ -320,10 +320,9 @@ bool make_consistent(std::vector<std::byte>* blob) {
     Shape output;
     const SerializedOp serialized(*op);
     if (op->outputs.size() != 1 || !infer_shape(*serialized, inputs, &output, states).ok()) return false;
-    const int32_t index = op->outputs[0];
-    if (index < 0 || static_cast<size_t>(index) >= parts.model.tensors.size()) return false;
-    parts.model.tensors[static_cast<size_t>(index)]->shape.assign(output.dims.begin(),
-                                                                  output.dims.begin() + output.rank);
+    const TensorId index = op->outputs[0];
+    if (index_of(index) >= parts.model.tensors.size()) return false;
+    parts.model.tensors[index_of(index)]->shape.assign(output.dims.begin(), output.dims.begin() + output.rank);
   }
   *blob = parts.assemble();
   return true;

@@ -95,11 +95,9 @@ inline std::map<std::string, std::vector<float>> results(ferry_model* model, fer
 
 // Outputs and taps of `graph` as the oracle computes them, for the session's present inputs, named as by results().
 inline std::map<std::string, std::vector<double>> expected_results(const Graph& graph, ferry_session* session) {
-  std::vector<std::optional<reference::Array>> values(graph.table.tensors.size());
-  for (size_t t = 0; t < values.size(); ++t) {
-    const int tensor = static_cast<int>(t);
-    if (graph.is_constant(tensor)) values[t] = reference::Array{graph.shape(tensor), graph.values(tensor)};
-  }
+  PerTensor<std::optional<reference::Array>> values(graph.table.tensors.size());
+  for (const TensorId t : values.ids())
+    if (graph.is_constant(t)) values[t] = reference::Array{graph.shape(t), graph.values(t)};
   for (size_t i = 0; i < graph.table.inputs.size(); ++i) {
     ferry_tensor tensor;
     EXPECT_OK(ferry_session_input(session, i, &tensor));
@@ -111,8 +109,8 @@ inline std::map<std::string, std::vector<double>> expected_results(const Graph& 
   }
   for (const auto& op : graph.table.operators) {
     std::vector<const reference::Array*> inputs;
-    for (int input : op->inputs) inputs.push_back(&*values[static_cast<size_t>(input)]);
-    values[static_cast<size_t>(op->outputs[0])] = reference::compute(*SerializedOp(*op), inputs);
+    for (TensorId input : op->inputs) inputs.push_back(&*values[input]);
+    values[op->outputs[0]] = reference::compute(*SerializedOp(*op), inputs);
   }
   std::map<std::string, std::vector<double>> all;
   for (const auto& port : graph.table.outputs) all["output " + port->name] = values[port->tensor]->values;
@@ -156,7 +154,7 @@ inline std::unique_ptr<Graph> residual_network(int blocks, int32_t size, int32_t
     x = g.add_op(name, fbs::BinaryT(), {x, y});
     auto tap = std::make_unique<fbs::PortT>();
     tap->name = name;
-    tap->tensor = static_cast<uint32_t>(x.index);
+    tap->tensor = x.id;
     tap->source_layout = fbs::Layout::NCHW;
     tap->block = true;
     g.table.taps.push_back(std::move(tap));

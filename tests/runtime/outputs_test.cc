@@ -39,12 +39,10 @@ TEST(SeveralOutputs, BothAreComputed) {
         const std::vector<float> x = elements(tensor);
         const auto expected = reference::interpret(*graph, {{{3, 40}, {x.begin(), x.end()}}});
         ASSERT_OK(ferry_session_output(session.get(), 0, &tensor));
-        EXPECT_LE(
-            relative_error(elements(tensor), expected.at(static_cast<int>(graph->table.outputs[0]->tensor)).values),
-            1e-6);
+        EXPECT_LE(relative_error(elements(tensor), expected.at(graph->table.outputs[0]->tensor).values), 1e-6);
         if (!places) continue;
         ASSERT_OK(ferry_session_output(session.get(), 1, &tensor));
-        const std::vector<double>& right = expected.at(static_cast<int>(graph->table.outputs[1]->tensor)).values;
+        const std::vector<double>& right = expected.at(graph->table.outputs[1]->tensor).values;
         const int32_t* got = static_cast<const int32_t*>(tensor.data);
         EXPECT_EQ(std::vector<double>(got, got + right.size()), right);
       }

@@ -58,7 +58,7 @@ class Packings {
 
   // Of linears and of the pointwise convolution, for which there are kernels.
   void quantize(void (*to_integers)(Graph&, const fbs::TensorT&)) {
-    for (const int weight : rows_) to_integers(*graph_, graph_->at(weight));
+    for (const TensorId weight : rows_) to_integers(*graph_, graph_->at(weight));
   }
 
  private:
@@ -71,7 +71,7 @@ class Packings {
     const Tensor weight = graph_->add_constant(name + ".weight", w, numbers(++seed_, count));
     const Tensor bias =
         graph_->add_constant(name + ".bias", {shape[0]}, numbers(++seed_, static_cast<size_t>(shape[0])));
-    if (name == "pointwise") rows_.push_back(weight.index);
+    if (name == "pointwise") rows_.push_back(weight.id);
     graph_->add_output(name, graph_->add_op(name, params, {x_, weight, bias}), fbs::Layout::Same);
   }
 
@@ -79,14 +79,14 @@ class Packings {
     const Tensor weight =
         graph_->add_constant(name + ".weight", {outputs, 32}, numbers(++seed_, static_cast<size_t>(outputs) * 32));
     const Tensor bias = graph_->add_constant(name + ".bias", {outputs}, numbers(++seed_, static_cast<size_t>(outputs)));
-    rows_.push_back(weight.index);
+    rows_.push_back(weight.id);
     graph_->add_output(name, graph_->add_op(name, fbs::LinearT(), {input, weight, bias}), fbs::Layout::Same);
   }
 
   std::unique_ptr<Graph> graph_ = std::make_unique<Graph>();
   Tensor x_;
   uint32_t seed_ = 0;
-  std::vector<int> rows_;  // weights that integers may stand for
+  std::vector<TensorId> rows_;  // weights that integers may stand for
 };
 
 enum class Stored { Float32, Float16, Int8, Int4 };

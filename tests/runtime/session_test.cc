@@ -156,7 +156,7 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
     const auto apply = [&](const std::string& name, const Tensor& x) {
       auto tap = std::make_unique<fbs::PortT>();
       tap->name = name;
-      tap->tensor = static_cast<uint32_t>(x.index);
+      tap->tensor = x.id;
       tap->source_layout = fbs::Layout::Same;
       graph.table.taps.push_back(std::move(tap));
       fbs::UnaryT function;

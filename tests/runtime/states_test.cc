@@ -78,7 +78,7 @@ TEST_F(States, PiecesOfASequenceGiveWhatTheWholeGives) {
   std::vector<reference::State> states = reference::empty_states(*graph_);
   const reference::Array input{{1, kCount}, {ids.begin(), ids.end()}, fbs::DType::Int32};
   const auto computed = reference::interpret(*graph_, {input}, &states);
-  const std::vector<double>& expected = computed.at(static_cast<int>(graph_->table.outputs[0]->tensor)).values;
+  const std::vector<double>& expected = computed.at(graph_->table.outputs[0]->tensor).values;
   for (int piece : {1, 7, 16, 20}) {
     SCOPED_TRACE(piece);
     const std::vector<float> one = in_pieces(session().get(), kCount, piece);

@@ -91,7 +91,7 @@ Tensor resize(Graph& g, fbs::ResizeKind kind, Tensor x) {
 void add_tap(Graph& g, const std::string& name, Tensor value, fbs::Layout layout) {
   auto tap = std::make_unique<fbs::PortT>();
   tap->name = name;
-  tap->tensor = static_cast<uint32_t>(value.index);
+  tap->tensor = value.id;
   tap->source_layout = layout;
   tap->block = true;
   g.table.taps.push_back(std::move(tap));
@@ -325,8 +325,8 @@ std::unique_ptr<Graph> small_integers() {
   x = g.add_op("up", relu, {x, up, constant(g, "up.bias", {64})});
   x = g.add_op("down", fbs::LinearT(), {x, down});
   g.add_output("logits", g.add_op("head", fbs::LinearT(), {x, words}), fbs::Layout::Same);
-  quantize_to_int4(g, g.at(up.index));
-  for (const Tensor& weight : {words, down}) quantize_to_int8(g, g.at(weight.index));
+  quantize_to_int4(g, g.at(up.id));
+  for (const Tensor& weight : {words, down}) quantize_to_int8(g, g.at(weight.id));
   return graph;
 }
 

@@ -41,11 +41,11 @@ Status open_bytes(const Bytes& blob) {
 void expect_constants(const Model& model, const Bytes& blob) {
   const Parts parts(blob);
   int constants = 0;
-  for (int i = 0; i < static_cast<int>(parts.model.tensors.size()); ++i) {
-    const auto bytes = model.constant(i);
-    const auto& tensor = *parts.model.tensors[static_cast<size_t>(i)];
-    ASSERT_EQ(model.is_constant(i), tensor.buffer != 0);
-    if (!model.is_constant(i)) {
+  for (const TensorId t : model.tensors()) {
+    const auto bytes = model.constant(t);
+    const auto& tensor = *parts.model.tensors[index_of(t)];
+    ASSERT_EQ(model.is_constant(t), tensor.buffer != 0);
+    if (!model.is_constant(t)) {
       EXPECT_TRUE(bytes.empty());
       continue;
     }
@@ -70,7 +70,7 @@ TEST(ModelOpen, ByPath) {
   std::filesystem::remove(path);  // the mapping stays
   expect_constants(*model, classifier());
   EXPECT_STREQ(text(model->graph().name()), "small_classifier");
-  EXPECT_EQ(model->shape(static_cast<int>(model->graph().inputs()->Get(0)->tensor())), (Shape{1, 8, 8, 3}));
+  EXPECT_EQ(model->shape(model->graph().inputs()->Get(0)->tensor()), (Shape{1, 8, 8, 3}));
 }
 
 TEST(ModelOpen, FromMemoryWithoutCopying) {
@@ -250,9 +250,9 @@ fbs::OperatorT& op(Parts& parts, const std::string& name) {
   fail("no operator '%s'", name.c_str());
 }
 fbs::BufferT& buffer(Parts& parts, const std::string& name) { return *parts.model.buffers[tensor(parts, name).buffer]; }
-int index(Parts& parts, const std::string& name) {
-  for (size_t i = 0; i < parts.model.tensors.size(); ++i)
-    if (parts.model.tensors[i]->name == name) return static_cast<int>(i);
+TensorId named(Parts& parts, const std::string& name) {
+  for (const TensorId t : TensorIds(parts.model.tensors.size()))
+    if (parts.model.tensors[index_of(t)]->name == name) return t;
   fail("no tensor '%s'", name.c_str());
 }
 
@@ -305,28 +305,28 @@ const GraphCase kGraphCases[] = {
     {"segment_long", [](Parts& p) { buffer(p, "fc.weight").size += 4; }, FERRY_CORRUPT, "has 164"},
     // operators
     {"no_parameters", [](Parts& p) { op(p, "stem").params.Reset(); }, FERRY_CORRUPT, "no parameters"},
-    {"input_missing", [](Parts& p) { op(p, "stem").inputs[0] = 999; }, FERRY_CORRUPT, "input tensor 999 of"},
-    {"input_negative", [](Parts& p) { op(p, "stem").inputs[0] = -1; }, FERRY_CORRUPT, "input tensor -1 of"},
+    {"input_missing", [](Parts& p) { op(p, "stem").inputs[0] = TensorId{999}; }, FERRY_CORRUPT, "input tensor 999 of"},
+    {"input_negative", [](Parts& p) { op(p, "stem").inputs[0] = TensorId::None; }, FERRY_CORRUPT, "input tensor -1 of"},
     {"no_operands", [](Parts& p) { op(p, "stem").inputs.clear(); }, FERRY_CORRUPT, "0 inputs"},
-    {"many_operands", [](Parts& p) { op(p, "stem").inputs.assign(1025, 0); }, FERRY_CORRUPT, "1025 inputs"},
+    {"many_operands", [](Parts& p) { op(p, "stem").inputs.resize(1025); }, FERRY_CORRUPT, "1025 inputs"},
     {"one_operand_too_many", [](Parts& p) { op(p, "stem").inputs.push_back(op(p, "stem").inputs[2]); }, FERRY_CORRUPT,
      "takes 2 to 3 inputs"},
     {"no_result", [](Parts& p) { op(p, "stem").outputs.clear(); }, FERRY_CORRUPT, "0 outputs"},
-    {"two_results", [](Parts& p) { op(p, "stem").outputs.push_back(0); }, FERRY_CORRUPT, "2 outputs"},
-    {"result_missing", [](Parts& p) { op(p, "stem").outputs[0] = -7; }, FERRY_CORRUPT, "output tensor -7"},
-    {"result_constant", [](Parts& p) { op(p, "stem").outputs[0] = index(p, "fc.bias"); }, FERRY_CORRUPT,
+    {"two_results", [](Parts& p) { op(p, "stem").outputs.push_back(TensorId::First); }, FERRY_CORRUPT, "2 outputs"},
+    {"result_missing", [](Parts& p) { op(p, "stem").outputs[0] = TensorId{-7}; }, FERRY_CORRUPT, "output tensor -7"},
+    {"result_constant", [](Parts& p) { op(p, "stem").outputs[0] = named(p, "fc.bias"); }, FERRY_CORRUPT,
      "is a constant"},
-    {"result_is_input", [](Parts& p) { op(p, "stem").outputs[0] = index(p, "input"); }, FERRY_CORRUPT,
+    {"result_is_input", [](Parts& p) { op(p, "stem").outputs[0] = named(p, "input"); }, FERRY_CORRUPT,
      "is an input already"},
-    {"computed_twice", [](Parts& p) { op(p, "fc").outputs[0] = index(p, "stem"); }, FERRY_CORRUPT,
+    {"computed_twice", [](Parts& p) { op(p, "fc").outputs[0] = named(p, "stem"); }, FERRY_CORRUPT,
      "is computed already"},
     {"used_before", [](Parts& p) { std::swap(p.model.operators[0], p.model.operators[1]); }, FERRY_CORRUPT,
      "before anything computes it"},
-    {"cycle", [](Parts& p) { op(p, "stem").inputs[0] = index(p, "stem"); }, FERRY_CORRUPT,
+    {"cycle", [](Parts& p) { op(p, "stem").inputs[0] = named(p, "stem"); }, FERRY_CORRUPT,
      "before anything computes it"},
-    {"weight_computed", [](Parts& p) { op(p, "block.pointwise").inputs[1] = index(p, "stem"); }, FERRY_UNSUPPORTED,
+    {"weight_computed", [](Parts& p) { op(p, "block.pointwise").inputs[1] = named(p, "stem"); }, FERRY_UNSUPPORTED,
      "input 1 of a conv2d must be a constant"},
-    {"bias_computed", [](Parts& p) { op(p, "fc").inputs[2] = index(p, "input"); }, FERRY_UNSUPPORTED,
+    {"bias_computed", [](Parts& p) { op(p, "fc").inputs[2] = named(p, "input"); }, FERRY_UNSUPPORTED,
      "input 2 of a linear must be a constant"},
     {"stride_0", [](Parts& p) { op(p, "stem").params.AsConv2d()->stride_h = 0; }, FERRY_CORRUPT, "stride_h is 0"},
     {"groups", [](Parts& p) { op(p, "stem").params.AsConv2d()->groups = 3; }, FERRY_CORRUPT,
@@ -346,16 +346,17 @@ const GraphCase kGraphCases[] = {
     {"port_name_zero", [](Parts& p) { p.model.taps[1]->name += '\0'; }, FERRY_CORRUPT, "without a zero"},
     {"port_names_equal", [](Parts& p) { p.model.taps[2]->name = "block"; }, FERRY_CORRUPT,
      "two taps have the name 'block'"},
-    {"port_tensor_missing", [](Parts& p) { p.model.inputs[0]->tensor = 4096; }, FERRY_CORRUPT, "tensor 4096 of"},
-    {"input_constant", [](Parts& p) { p.model.inputs[0]->tensor = static_cast<uint32_t>(index(p, "fc.bias")); },
-     FERRY_CORRUPT, "is a constant, expected a value"},
-    {"output_constant", [](Parts& p) { p.model.outputs[0]->tensor = static_cast<uint32_t>(index(p, "fc.bias")); },
-     FERRY_CORRUPT, "is a constant, expected a value"},
+    {"port_tensor_missing", [](Parts& p) { p.model.inputs[0]->tensor = TensorId{4096}; }, FERRY_CORRUPT,
+     "tensor 4096 of"},
+    {"input_constant", [](Parts& p) { p.model.inputs[0]->tensor = named(p, "fc.bias"); }, FERRY_CORRUPT,
+     "is a constant, expected a value"},
+    {"output_constant", [](Parts& p) { p.model.outputs[0]->tensor = named(p, "fc.bias"); }, FERRY_CORRUPT,
+     "is a constant, expected a value"},
     {"tap_never_computed",
      [](Parts& p) {
        p.model.tensors.push_back(std::make_unique<fbs::TensorT>());
        p.model.taps[0]->source_layout = fbs::Layout::Same;
-       p.model.taps[0]->tensor = static_cast<uint32_t>(p.model.tensors.size() - 1);
+       p.model.taps[0]->tensor = tensor_at(p.model.tensors.size() - 1);
      },
      FERRY_CORRUPT, "nothing computes tensor"},
     {"input_twice",
@@ -582,7 +583,7 @@ TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
 // Operators may share one long list of inputs, so that a small file asks for much work: the sum is bounded.
 TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
   flatbuffers::FlatBufferBuilder b;
-  const auto inputs = b.CreateVector(std::vector<int32_t>(kMaxOperatorInputs, 0));
+  const auto inputs = b.CreateVector(std::vector<TensorId>(kMaxOperatorInputs));
   const auto concat = fbs::CreateConcat(b, 0).Union();
   std::vector<flatbuffers::Offset<fbs::Tensor>> tensors{
       fbs::CreateTensor(b, 0, fbs::DType::Float32, b.CreateVector(std::vector<int32_t>{1}))};
@@ -590,17 +591,17 @@ TEST(ModelOpen, BoundsTheWorkThatASmallFileCanCause) {
   const auto joined = b.CreateVector(std::vector<int32_t>{kMaxOperatorInputs});
   const auto add_operators = [&](uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
-      const auto output = b.CreateVector(std::vector<int32_t>{static_cast<int32_t>(tensors.size())});
+      const auto output = b.CreateVector(std::vector<TensorId>{tensor_at(tensors.size())});
       tensors.push_back(fbs::CreateTensor(b, 0, fbs::DType::Float32, joined));
       operators.push_back(fbs::CreateOperator(b, 0, inputs, output, fbs::OpParams::Concat, concat));
     }
   };
   add_operators(kMaxInputs / kMaxOperatorInputs + 1);
-  const auto port = [&](const char* name, uint32_t tensor) {
+  const auto port = [&](const char* name, TensorId tensor) {
     return b.CreateVector(
         std::vector<flatbuffers::Offset<fbs::Port>>(1, fbs::CreatePort(b, b.CreateString(name), tensor)));
   };
-  const auto in = port("in", 0), out = port("out", 1);
+  const auto in = port("in", tensor_at(0)), out = port("out", tensor_at(1));
   const auto buffers = b.CreateVector(std::vector<flatbuffers::Offset<fbs::Buffer>>(1, fbs::CreateBuffer(b)));
   const auto all_tensors = b.CreateVector(tensors);
   fbs::FinishGraphBuffer(b, fbs::CreateGraph(b, 0, all_tensors, buffers, b.CreateVector(operators), in, out));

@@ -78,12 +78,12 @@ TEST(Pack, KeepsTheGraphAndTheConstants) {
   EXPECT_EQ(packed.provenance->family, "test");
   EXPECT_EQ(packed.taps[0]->name, "block");
   EXPECT_EQ(packed.preprocess->mean, graph->table.preprocess->mean);
-  for (int i = 0; i < static_cast<int>(packed.tensors.size()); ++i) {
-    EXPECT_EQ(opened.model->shape(i), graph->shape(i));
-    ASSERT_EQ(opened.model->is_constant(i), graph->is_constant(i));
-    if (!graph->is_constant(i)) continue;
-    const Constant stored = graph->constant(i);
-    const auto want = stored.bytes, got = opened.model->constant(i);
+  for (const TensorId t : TensorIds(packed.tensors.size())) {
+    EXPECT_EQ(opened.model->shape(t), graph->shape(t));
+    ASSERT_EQ(opened.model->is_constant(t), graph->is_constant(t));
+    if (!graph->is_constant(t)) continue;
+    const Constant stored = graph->constant(t);
+    const auto want = stored.bytes, got = opened.model->constant(t);
     ASSERT_EQ(want.size(), got.size());
     EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size()), 0);
   }
@@ -118,8 +118,8 @@ TEST(Pack, NarrowsFloat64ToTheNearestFloat32) {
     return g.add_constant("c", {3}, std::vector<double>{0.1, -1e-50, 1.0 / 3});
   });
   const Opened opened(pack(*graph));
-  EXPECT_EQ(opened.model->tensor(1).dtype(), fbs::DType::Float32);
-  const auto bytes = opened.model->constant(1);
+  EXPECT_EQ(opened.model->tensor(tensor_at(1)).dtype(), fbs::DType::Float32);
+  const auto bytes = opened.model->constant(tensor_at(1));
   ASSERT_EQ(bytes.size(), 12u);
   float got[3];
   std::memcpy(got, bytes.data(), sizeof got);
@@ -138,7 +138,7 @@ TEST(Pack, KeepsInfinities) {
   const auto graph = sum_with([&](Graph& g) { return g.add_constant("mask", {3}, std::vector<double>{0, -inf, inf}); });
   const Opened opened(pack(*graph));
   float got[3];
-  std::memcpy(got, opened.model->constant(1).data(), sizeof got);
+  std::memcpy(got, opened.model->constant(tensor_at(1)).data(), sizeof got);
   EXPECT_EQ(got[1], -std::numeric_limits<float>::infinity());
 }
 
@@ -180,9 +180,9 @@ TEST(Pack, StoresWeightsInHalfPrecisionWhereAsked) {
   std::vector<double> weights;
   for (const auto& c : cases) weights.push_back(c.first);
   const Opened opened(pack(*linear_with(weights), kHalf));
-  EXPECT_EQ(opened.model->tensor(1).dtype(), fbs::DType::Float16);
-  EXPECT_EQ(opened.model->tensor(2).dtype(), fbs::DType::Float32);  // the bias
-  const auto bytes = opened.model->constant(1);
+  EXPECT_EQ(opened.model->tensor(tensor_at(1)).dtype(), fbs::DType::Float16);
+  EXPECT_EQ(opened.model->tensor(tensor_at(2)).dtype(), fbs::DType::Float32);  // the bias
+  const auto bytes = opened.model->constant(tensor_at(1));
   ASSERT_EQ(bytes.size(), 2 * cases.size());
   for (size_t i = 0; i < cases.size(); ++i) {
     uint16_t got;

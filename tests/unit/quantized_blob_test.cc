@@ -43,9 +43,9 @@ fbs::ReduceT mean() {
   return mean;
 }
 
-int index(const fbs::GraphT& graph, const std::string& name) {
-  for (size_t i = 0; i < graph.tensors.size(); ++i)
-    if (graph.tensors[i]->name == name) return static_cast<int>(i);
+TensorId named(const fbs::GraphT& graph, const std::string& name) {
+  for (const TensorId t : TensorIds(graph.tensors.size()))
+    if (graph.tensors[index_of(t)]->name == name) return t;
   fail("no tensor '%s'", name.c_str());
 }
 
@@ -76,7 +76,7 @@ TEST(QuantizeWeights, KeepsWithinHalfAStep) {
   quantize_weights(*eight, WeightBits::Eight);
   quantize_weights(*four, WeightBits::Four);
   for (const char* name : {"fc1.weight", "fc2.weight", "fc3.weight"}) {
-    const int tensor = index(before->table, name);
+    const TensorId tensor = named(before->table, name);
     const bool last = std::string(name) == "fc3.weight";
     EXPECT_EQ(eight->type(tensor).dtype, fbs::DType::Int8);
     EXPECT_EQ(four->type(tensor).dtype, last ? fbs::DType::Int8 : fbs::DType::Int4) << name;
@@ -103,8 +103,8 @@ TEST(QuantizeWeights, LeavesWhatIsSmallOrSharedAlone) {
   graph.add_output("sum", graph.add_op("sum", fbs::BinaryT(), {graph.add_op("mean", mean(), {wide}), shared}),
                    fbs::Layout::Same);
   quantize_weights(graph, WeightBits::Four);
-  EXPECT_FALSE(graph.type(small.index).quantized);
-  EXPECT_FALSE(graph.type(shared.index).quantized);
+  EXPECT_FALSE(graph.type(small.id).quantized);
+  EXPECT_FALSE(graph.type(shared.id).quantized);
 }
 
 // An embedding that is tied to the head is in the blob once, as integers.
@@ -119,8 +119,8 @@ TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
         {graph.add_op("words", fbs::GatherT(), {tied, ids}), graph.add_op("places", fbs::GatherT(), {table, ids})});
     graph.add_output("y", graph.add_op("head", fbs::LinearT(), {x, tied}), fbs::Layout::Same);
     quantize_weights(graph, bits);
-    EXPECT_EQ(graph.type(tied.index).dtype, fbs::DType::Int8);
-    EXPECT_FALSE(graph.type(table.index).quantized) << "nothing multiplies with it";
+    EXPECT_EQ(graph.type(tied.id).dtype, fbs::DType::Int8);
+    EXPECT_FALSE(graph.type(table.id).quantized) << "nothing multiplies with it";
     EXPECT_TRUE(open_bytes(pack(graph, {.half_tables = true})).ok());
   }
 }
@@ -149,17 +149,17 @@ TEST(QuantizeWeights, ReachesAllGraphs) {
   const fbs::GraphT& other = *graph.table.graphs[0];
   for (const fbs::GraphT* table : tables_of(std::as_const(graph.table))) {
     const auto at = [&](const char* name) -> const fbs::TensorT& {
-      return *table->tensors[static_cast<size_t>(index(*table, name))];
+      return *table->tensors[index_of(named(*table, name))];
     };
     EXPECT_EQ(at("shared").dtype, fbs::DType::Int4);
     EXPECT_EQ(at("head").dtype, fbs::DType::Int8);
     EXPECT_EQ(at("mixed").dtype, fbs::DType::Float64) << "the second graph adds it";
     for (const char* name : {"shared", "head"})
-      EXPECT_EQ(at(name).quantization->scale, static_cast<uint32_t>(index(*table, std::string(name) + ".scale")));
+      EXPECT_EQ(at(name).quantization->scale, named(*table, std::string(name) + ".scale"));
   }
   for (const char* name : {"shared", "shared.scale"})
-    EXPECT_EQ(graph.table.tensors[static_cast<size_t>(index(graph.table, name))]->buffer,
-              other.tensors[static_cast<size_t>(index(other, name))]->buffer);
+    EXPECT_EQ(graph.table.tensors[index_of(named(graph.table, name))]->buffer,
+              other.tensors[index_of(named(other, name))]->buffer);
   EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
 
@@ -169,7 +169,7 @@ TEST(QuantizeWeights, RefusesWhatIsNotANumber) {
   values[70] = std::nan("");
   const Tensor weight = graph.add_constant("w", {64, 64}, std::move(values));
   try {
-    quantize_to_int8(graph, graph.at(weight.index));
+    quantize_to_int8(graph, graph.at(weight.id));
     FAIL() << "not refused";
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(), "constant 'w': element 70 is nan, which no integer stands for");
@@ -202,27 +202,27 @@ TEST_P(DamagedQuantization, IsRefusedWithASentence) {
   EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << "the message is: " << status.message();
 }
 
-fbs::TensorT& tensor(Parts& p, const char* name) { return *p.model.tensors[static_cast<size_t>(index(p.model, name))]; }
+fbs::TensorT& tensor(Parts& p, const char* name) { return *p.model.tensors[index_of(named(p.model, name))]; }
 fbs::QuantizationT& nibbles(Parts& p) { return *tensor(p, "fc1.weight").quantization; }
 fbs::QuantizationT& bytes(Parts& p) { return *tensor(p, "fc3.weight").quantization; }
 
 const Case kCases[] = {
-    {"scale_missing", [](Parts& p) { bytes(p).scale = 99; }, "scale tensor 99 of"},
-    {"scale_computed", [](Parts& p) { bytes(p).scale = static_cast<uint32_t>(index(p.model, "fc1")); },
+    {"scale_missing", [](Parts& p) { bytes(p).scale = TensorId{99}; }, "scale tensor 99 of"},
+    {"scale_computed", [](Parts& p) { bytes(p).scale = named(p.model, "fc1"); },
      "is a computed value of type Float32, expected a constant of Float32"},
-    {"scale_of_itself", [](Parts& p) { bytes(p).scale = static_cast<uint32_t>(index(p.model, "fc3.weight")); },
+    {"scale_of_itself", [](Parts& p) { bytes(p).scale = named(p.model, "fc3.weight"); },
      "is a quantised constant of type Int8"},
     {"scale_quantised",
      [](Parts& p) {
        tensor(p, "fc3.weight.scale").quantization = std::make_unique<fbs::QuantizationT>(bytes(p));
-       tensor(p, "fc3.weight.scale").quantization->scale = static_cast<uint32_t>(index(p.model, "fc3.weight"));
+       tensor(p, "fc3.weight.scale").quantization->scale = named(p.model, "fc3.weight");
      },
      "is a quantised constant of type Float32, expected a constant of Float32"},
-    {"scale_type", [](Parts& p) { bytes(p).scale = static_cast<uint32_t>(index(p.model, "fc1.weight.scale")); },
+    {"scale_type", [](Parts& p) { bytes(p).scale = named(p.model, "fc1.weight.scale"); },
      "is a constant of type BFloat16, expected a constant of Float32"},
-    {"block_scale_type", [](Parts& p) { nibbles(p).scale = static_cast<uint32_t>(index(p.model, "fc3.weight.scale")); },
+    {"block_scale_type", [](Parts& p) { nibbles(p).scale = named(p.model, "fc3.weight.scale"); },
      "is a constant of type Float32, expected a constant of BFloat16"},
-    {"scale_shape", [](Parts& p) { nibbles(p).scale = static_cast<uint32_t>(index(p.model, "fc2.weight.scale")); },
+    {"scale_shape", [](Parts& p) { nibbles(p).scale = named(p.model, "fc2.weight.scale"); },
      "is [64,3], expected [96,2]"},
     {"axis_low", [](Parts& p) { bytes(p).axis = -1; }, "axis is -1 for [64,64]"},
     {"axis_high", [](Parts& p) { bytes(p).axis = 2; }, "axis is 2 for [64,64]"},

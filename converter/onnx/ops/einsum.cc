@@ -151,7 +151,7 @@ int64_t elements(const Factor& f, const Labels& labels) {
 
 // The product of two, without the labels that are not `needed` any more.
 Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
-  if (op.graph().is_constant(a.x.index)) std::swap(a, b);  // a constant is the weight
+  if (op.graph().is_constant(a.x.id)) std::swap(a, b);  // a constant is the weight
   a = summed(without_broadcast(a, b), joined(needed, b.labels));
   b = summed(without_broadcast(b, a), joined(needed, a.labels));
   Labels samples, rows, columns, inner;
@@ -170,7 +170,7 @@ Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
   Dims dims;
   for (const int label : out.labels) dims.push_back(has(a.labels, label) ? a.size(label) : b.size(label));
   Tensor y;
-  if (samples.empty() && op.graph().is_constant(b.x.index)) {
+  if (samples.empty() && op.graph().is_constant(b.x.id)) {
     const Tensor weight = reshape_to(ordered(b, joined(columns, inner)), {c, k});
     y = op.graph().add_op("", fbs::LinearT{}, {reshape_to(left, {r, k}), weight});
   } else if (inner.empty()) {

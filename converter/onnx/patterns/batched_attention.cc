@@ -10,7 +10,7 @@ namespace ferry::onnx {
 namespace {
 
 // The first value upwards through reshapes and transposes that cancel; nothing where they do not.
-std::optional<int> before_turns(const GraphMatcher& m, int tensor) {
+std::optional<TensorId> before_turns(const GraphMatcher& m, TensorId tensor) {
   tensor = m.before_reshapes(tensor);
   std::vector<int32_t> order(static_cast<size_t>(m.shape(tensor).rank));
   std::iota(order.begin(), order.end(), 0);
@@ -24,11 +24,11 @@ std::optional<int> before_turns(const GraphMatcher& m, int tensor) {
 }
 
 // The value [L,B,C] whose channels attention reads as [1,L,B*C].
-std::optional<int> samples_of(const GraphMatcher& m, int tensor) {
+std::optional<TensorId> samples_of(const GraphMatcher& m, TensorId tensor) {
   const Shape merged = m.shape(tensor);
-  const std::optional<int> source = before_turns(m, tensor);
+  const std::optional<TensorId> source = before_turns(m, tensor);
   if (!source) return {};
-  const int samples = m.before_reshapes(*source);
+  const TensorId samples = m.before_reshapes(*source);
   const Shape shape = m.shape(samples);
   if (merged[0] != 1 || shape.rank != 3 || shape[0] != merged[1] || shape[1] < 2) return {};
   return samples;
@@ -43,7 +43,7 @@ bool recognise_linear(GraphMatcher& m, size_t i) {
   if (!linear || output.rank != 3 || m.shape(linear->outputs.front()) != Shape{output[0] * output[1], output[2]})
     return false;
   const Shape merged = m.shape(linear->inputs.front());
-  const std::optional<int> source = before_turns(m, linear->inputs.front());
+  const std::optional<TensorId> source = before_turns(m, linear->inputs.front());
   const auto x = source ? m.reshaped_from(*source, Shape{output[0], output[1], merged[1]}) : std::nullopt;
   if (!x || !m.producer(*x, fbs::OpParams::Transpose)) return false;
   std::vector<Tensor> inputs = {m.tensor(*x)};
@@ -59,11 +59,11 @@ void recognise_batched_attention(GraphMatcher& m) {
     const fbs::OperatorT& op = m.at(i);
     if (recognise_linear(m, i) || !op.params.AsAttention()) continue;
     fbs::AttentionT params = *op.params.AsAttention();
-    std::vector<int> samples;
+    std::vector<TensorId> samples;
     for (size_t k = 0; k < 3; ++k)
       if (const auto found = samples_of(m, op.inputs[k])) samples.push_back(*found);
-    const std::vector<int> biases(op.inputs.begin() + 3, op.inputs.end());
-    const auto has_samples = [&](int bias) { return m.shape(bias)[0] != 1; };
+    const std::vector<TensorId> biases(op.inputs.begin() + 3, op.inputs.end());
+    const auto has_samples = [&](TensorId bias) { return m.shape(bias)[0] != 1; };
     if (samples.size() != 3 || std::any_of(biases.begin(), biases.end(), has_samples)) continue;
     const int32_t batch = m.shape(samples[0])[1];
     if (m.shape(samples[1])[1] != batch || m.shape(samples[2])[1] != batch || params.heads != params.kv_heads ||
@@ -72,8 +72,8 @@ void recognise_batched_attention(GraphMatcher& m) {
     params.heads = params.kv_heads = params.heads / batch;
     const Shape output = m.shape(op.outputs.front());
     std::vector<Tensor> inputs;
-    for (const int value : samples) inputs.push_back(transpose(m.tensor(value), {1, 0, 2}));
-    for (const int bias : biases) {
+    for (const TensorId value : samples) inputs.push_back(transpose(m.tensor(value), {1, 0, 2}));
+    for (const TensorId bias : biases) {
       const Shape s = m.shape(bias);
       inputs.push_back(s[1] == 1 ? m.tensor(bias) : reshape(m.tensor(bias), {batch, params.heads, s[2], s[3]}));
     }

@@ -8,17 +8,17 @@ GraphMatcher::GraphMatcher(Graph& graph) : graph_(graph), known_(graph.table.ope
   for (const auto& op : graph.table.operators) producers_[op->outputs.front()] = op.get();
 }
 
-fbs::OperatorT* GraphMatcher::producer(int tensor, fbs::OpParams kind) const {
+fbs::OperatorT* GraphMatcher::producer(TensorId tensor, fbs::OpParams kind) const {
   const auto found = producers_.find(tensor);
   return found != producers_.end() && found->second->params.type == kind ? found->second : nullptr;
 }
 
-int GraphMatcher::before_reshapes(int tensor) const {
+TensorId GraphMatcher::before_reshapes(TensorId tensor) const {
   while (const fbs::OperatorT* op = producer(tensor, fbs::OpParams::Reshape)) tensor = op->inputs.front();
   return tensor;
 }
 
-std::optional<int> GraphMatcher::reshaped_from(int tensor, const Shape& wanted) const {
+std::optional<TensorId> GraphMatcher::reshaped_from(TensorId tensor, const Shape& wanted) const {
   while (shape(tensor) != wanted) {
     const fbs::OperatorT* op = producer(tensor, fbs::OpParams::Reshape);
     if (!op) return {};
@@ -32,7 +32,7 @@ size_t GraphMatcher::rewrite_as(size_t i, fbs::OpParamsUnion params, const std::
   fbs::OperatorT& op = *ops[i];
   op.params = std::move(params);
   op.inputs.clear();
-  for (const Tensor& input : inputs) op.inputs.push_back(input.index);
+  for (const Tensor& input : inputs) op.inputs.push_back(input.id);
   const size_t added = ops.size() - known_;
   for (size_t k = known_; k < ops.size(); ++k) {
     if (ops[k]->name.empty()) ops[k]->name = op.name;

@@ -17,15 +17,15 @@ class GraphMatcher {
   Graph& graph() { return graph_; }
   size_t size() const { return graph_.table.operators.size(); }
   fbs::OperatorT& at(size_t i) { return *graph_.table.operators[i]; }
-  Shape shape(int tensor) const { return graph_.shape(tensor); }
-  Tensor tensor(int index) { return {&graph_, index}; }
+  Shape shape(TensorId tensor) const { return graph_.shape(tensor); }
+  Tensor tensor(TensorId id) { return {&graph_, id}; }
 
   // The operator that computes `tensor`, where it is of that kind; else null.
-  fbs::OperatorT* producer(int tensor, fbs::OpParams kind) const;
+  fbs::OperatorT* producer(TensorId tensor, fbs::OpParams kind) const;
   // The first value upwards that is no reshape's.
-  int before_reshapes(int tensor) const;
+  TensorId before_reshapes(TensorId tensor) const;
   // The first value upwards through reshapes of that shape; nothing where there is none.
-  std::optional<int> reshaped_from(int tensor, const Shape& shape) const;
+  std::optional<TensorId> reshaped_from(TensorId tensor, const Shape& shape) const;
 
   // Operator `i` computes its output by `params` from `inputs` from now on. What was added to the graph for these comes
   // before it. Returns where operator i is now.
@@ -41,7 +41,7 @@ class GraphMatcher {
 
   Graph& graph_;
   size_t known_;  // operators, before anything is added for the next rewrite
-  std::unordered_map<int, fbs::OperatorT*> producers_;
+  std::unordered_map<TensorId, fbs::OperatorT*> producers_;
 };
 
 void recognise_batched_attention(GraphMatcher& m);

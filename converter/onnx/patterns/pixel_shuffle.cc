@@ -6,7 +6,7 @@ namespace ferry::onnx {
 
 void recognise_pixel_shuffle(GraphMatcher& m) {
   for (size_t i = 0; i < m.size(); ++i) {
-    const int output = m.at(i).outputs.front();
+    const TensorId output = m.at(i).outputs.front();
     const fbs::OperatorT* swap =
         m.at(i).params.AsReshape() ? m.producer(m.at(i).inputs.front(), fbs::OpParams::Transpose) : nullptr;
     if (!swap || swap->params.AsTranspose()->perm != std::vector<int32_t>{0, 1, 4, 2, 5, 3}) continue;

@@ -7,12 +7,12 @@ namespace ferry::onnx {
 namespace {
 
 struct Turned {
-  int x;
+  TensorId x;
   bool interleaved;
 };
 
 // `tensor` is the part of another from `begin` on along the last of `rank` dimensions, `size` long: that other one.
-std::optional<int> part(const GraphMatcher& m, int tensor, int begin, int size) {
+std::optional<TensorId> part(const GraphMatcher& m, TensorId tensor, int begin, int size) {
   const fbs::OperatorT* slice = m.producer(tensor, fbs::OpParams::Slice);
   if (!slice) return {};
   const Shape from = m.shape(slice->inputs.front()), to = m.shape(tensor);
@@ -23,7 +23,7 @@ std::optional<int> part(const GraphMatcher& m, int tensor, int begin, int size) 
   return slice->inputs.front();
 }
 
-std::optional<Turned> turned(const GraphMatcher& m, int tensor) {
+std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
   const Shape shape = m.shape(tensor);
   const int size = shape[shape.rank - 1];
   const fbs::OperatorT* concat = m.producer(m.before_reshapes(tensor), fbs::OpParams::Concat);
@@ -32,7 +32,7 @@ std::optional<Turned> turned(const GraphMatcher& m, int tensor) {
   if (concat->params.AsConcat()->axis != rank - 1 || size % 2 != 0) return {};
   const fbs::OperatorT* neg = m.producer(m.before_reshapes(concat->inputs[0]), fbs::OpParams::Unary);
   if (!neg || neg->params.AsUnary()->kind != fbs::UnaryKind::Neg) return {};
-  const int second = m.before_reshapes(neg->inputs.front()), first = m.before_reshapes(concat->inputs[1]);
+  const TensorId second = m.before_reshapes(neg->inputs.front()), first = m.before_reshapes(concat->inputs[1]);
   const bool interleaved = rank == shape.rank + 1;
   const int each = interleaved ? 1 : size / 2;
   const auto a = part(m, first, 0, each), b = part(m, second, each, each);
@@ -46,7 +46,7 @@ std::optional<Turned> turned(const GraphMatcher& m, int tensor) {
 }
 
 // The operands of a product with a constant: the value, then the constant; nothing where `tensor` is something else.
-std::optional<std::pair<int, int>> scaled(GraphMatcher& m, int tensor) {
+std::optional<std::pair<TensorId, TensorId>> scaled(GraphMatcher& m, TensorId tensor) {
   const fbs::OperatorT* op = m.producer(tensor, fbs::OpParams::Binary);
   if (!op || op->params.AsBinary()->kind != fbs::BinaryKind::Mul) return {};
   const bool second = m.graph().is_constant(op->inputs[1]);
@@ -56,7 +56,7 @@ std::optional<std::pair<int, int>> scaled(GraphMatcher& m, int tensor) {
 
 // `constant` as [L,D], where it has a value for each place and channel and no more, and places are dimension `axis` of
 // 4.
-std::optional<Tensor> table(GraphMatcher& m, int constant, int axis, int length, int channels) {
+std::optional<Tensor> table(GraphMatcher& m, TensorId constant, int axis, int length, int channels) {
   Shape wanted{1, 1, 1, channels}, given = m.shape(constant);
   if (given.rank > 4) return {};
   wanted[axis] = length;

@@ -7,18 +7,18 @@ namespace {
 
 // `tensor` is `source` rolled by `shift` towards the beginning of `axis`.
 struct Roll {
-  int source;
+  TensorId source;
   int32_t shift;
 };
 
-std::optional<Roll> rolled(const GraphMatcher& m, int tensor, int axis) {
+std::optional<Roll> rolled(const GraphMatcher& m, TensorId tensor, int axis) {
   const fbs::OperatorT* concat = m.producer(tensor, fbs::OpParams::Concat);
   if (!concat || concat->inputs.size() != 2 || concat->params.AsConcat()->axis != axis) return {};
   const fbs::OperatorT* first = m.producer(concat->inputs[0], fbs::OpParams::Slice);
   const fbs::OperatorT* second = m.producer(concat->inputs[1], fbs::OpParams::Slice);
   if (!first || !second || first->inputs.front() != second->inputs.front()) return {};
   // Both cut along the axis only, as their shapes say, and together they are the whole.
-  const int source = first->inputs.front();
+  const TensorId source = first->inputs.front();
   const auto k = static_cast<size_t>(axis);
   const int32_t shift = first->params.AsSlice()->begin[k];
   if (m.shape(tensor) != m.shape(source) || second->params.AsSlice()->begin[k] != 0 ||
@@ -28,13 +28,13 @@ std::optional<Roll> rolled(const GraphMatcher& m, int tensor, int axis) {
 }
 
 // [N,a,b,c,d,C] from [N,a,c,b,d,C].
-const fbs::OperatorT* swapped(const GraphMatcher& m, int tensor) {
+const fbs::OperatorT* swapped(const GraphMatcher& m, TensorId tensor) {
   const fbs::OperatorT* op = m.producer(m.before_reshapes(tensor), fbs::OpParams::Transpose);
   return op && op->params.AsTranspose()->perm == std::vector<int32_t>{0, 1, 3, 2, 4, 5} ? op : nullptr;
 }
 
 bool recognise_partition(GraphMatcher& m, size_t i) {
-  const int output = m.at(i).outputs.front();
+  const TensorId output = m.at(i).outputs.front();
   const fbs::OperatorT* swap = m.at(i).params.AsReshape() ? swapped(m, output) : nullptr;
   if (!swap) return false;
   const Shape d = m.shape(swap->inputs.front());  // N,H/h,h,W/w,w,C
@@ -44,7 +44,7 @@ bool recognise_partition(GraphMatcher& m, size_t i) {
   fbs::WindowPartitionT params;
   params.window_h = d[2];
   params.window_w = d[4];
-  int source = *map;
+  TensorId source = *map;
   if (const auto roll = rolled(m, source, 2); roll && roll->shift < params.window_w) {
     params.shift_w = roll->shift;
     source = roll->source;
@@ -58,7 +58,7 @@ bool recognise_partition(GraphMatcher& m, size_t i) {
 }
 
 bool recognise_reverse(GraphMatcher& m, size_t i) {
-  const int output = m.at(i).outputs.front();
+  const TensorId output = m.at(i).outputs.front();
   const fbs::OperatorT* swap = m.at(i).params.AsReshape() ? swapped(m, output) : nullptr;
   if (!swap) return false;
   const Shape d = m.shape(swap->outputs.front());  // N,H/h,h,W/w,w,C

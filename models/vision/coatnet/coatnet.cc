@@ -53,7 +53,7 @@ Tensor inverted_bottleneck(Tensor x, const Weights& w, const Config& config, int
 // A network's opinion on each difference of rows and columns, whose logarithms it is given.
 std::vector<double> position_table(const Weights& w, int heads, int hidden, int height, int width) {
   const auto read = [&w](const char* layer, const char* leaf, const Shape& shape) {
-    return w.graph().values(w["mlp"][layer](leaf, shape).index);
+    return w.graph().values(w["mlp"][layer](leaf, shape).id);
   };
   const auto size = static_cast<size_t>(hidden), outs = static_cast<size_t>(heads);
   const std::vector<double> fc1 = read("fc1", "weight", {hidden, 2}), bias1 = read("fc1", "bias", {hidden});

@@ -55,7 +55,7 @@ Tensor patch_merging(Tensor x, const Weights& w, int out) {
 // What a head adds for two places of a window: one number for each distance of rows and of columns. [1,heads,L,L]
 Tensor attention_biases(const Weights& w, int heads, int side) {
   const int places = side * side;
-  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, places}).index);
+  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, places}).id);
   std::vector<double> bias;
   bias.reserve(static_cast<size_t>(heads * places) * static_cast<size_t>(places));
   for (int head = 0; head < heads; ++head)
