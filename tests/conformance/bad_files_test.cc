@@ -176,7 +176,7 @@ TEST(BadOnnxFiles, WhatGrowsFromFewBytesIsBounded) {
   EXPECT_NE(import_bytes(folder, empty.SerializeAsString()).find("more than 1000000 nodes"), std::string::npos);
 
   ::onnx::ModelProto copies = calls;
-  auto* text = copies.mutable_functions(19)->mutable_node(0)->add_attribute();
+  auto* text = copies.mutable_functions(28)->mutable_node(0)->add_attribute();
   text->set_name("text");
   text->set_type(::onnx::AttributeProto::STRING);
   text->set_s(std::string(1 << 20, 'a'));
@@ -190,6 +190,7 @@ TEST(BadOnnxFiles, WhatGrowsFromFewBytesIsBounded) {
     node->add_input("number");
     node->add_input("shape");
     node->add_output("y" + std::to_string(i));
+    constants.mutable_graph()->add_output()->set_name(node->output(0));
   }
   add_odd_constants(constants.mutable_graph());
   constants.mutable_graph()->mutable_node(0)->mutable_input()->RemoveLast();

@@ -69,10 +69,6 @@ TEST_F(Safetensors, WidensHalfPrecisionExactly) {
   EXPECT_TRUE(std::isnan(v[6]));
 }
 
-TEST_F(Safetensors, RefusesAHeaderNestedWithoutEnd) {
-  EXPECT_NE(refused(std::string(200'000, '[')).find("nested deeper than 500"), std::string::npos);
-}
-
 TEST_F(Safetensors, GivesTensorsInPlaceAndTheFilesHash) {
   const auto path = folder.write("x.safetensors", safetensors(kTwo, std::string(12, '\1')));
   const auto checkpoint = open_checkpoint(path);
@@ -177,10 +173,9 @@ TEST_F(Safetensors, KeepsControlCharactersOutOfMessages) {
 }
 
 TEST_F(Safetensors, SurvivesDeepNesting) {
-  EXPECT_EQ(refused(R"({"a":)" + std::string(200000, '[')),
-            "the safetensors header: is not valid JSON (at byte 200006 of 200005)");
-  EXPECT_EQ(refused(R"({"a":)" + std::string(200000, '[') + std::string(200000, ']') + "}"),
-            "tensor \"a\": is not described by a JSON object");
+  for (const std::string& end : {std::string(), std::string(200000, ']') + "}"})
+    EXPECT_EQ(refused(R"({"a":)" + std::string(200000, '[') + end),
+              "the safetensors header: its JSON is nested deeper than 500");
 }
 
 struct Sharded : Safetensors {
