@@ -84,10 +84,12 @@ endif()
 target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
 add_library(Ferry::ferry ALIAS ferry_shared)
 
-# The static library, with XNNPACK inside: an app links one archive.
+# The static library, with XNNPACK inside: an app links one archive. Its fallback kernels are ours to leave out
+# (sdk/cpu/unary.cc).
 set(FERRY_STATIC_ARCHIVE "${PROJECT_BINARY_DIR}/lib/libferry.a")
 file(WRITE "${PROJECT_BINARY_DIR}/libferry.mri.in"
-     "CREATE ${FERRY_STATIC_ARCHIVE}\nADDLIB $<TARGET_FILE:ferry_core>\nADDLIB ${FERRY_XNNPACK_ARCHIVE}\nSAVE\nEND\n")
+     "CREATE ${FERRY_STATIC_ARCHIVE}\nADDLIB $<TARGET_FILE:ferry_core>\nADDLIB ${FERRY_XNNPACK_ARCHIVE}\n"
+     "DELETE unary-elementwise.cc.o\nSAVE\nEND\n")
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/libferry.mri" INPUT "${PROJECT_BINARY_DIR}/libferry.mri.in")
 add_custom_command(
   OUTPUT "${FERRY_STATIC_ARCHIVE}"
