@@ -24,8 +24,10 @@ endif()
 include(cmake/test_gpus.cmake)
 
 # Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
-# start of a process is dear.
-set(whole_programs parity cli runtime)
+# start of a process is dear. Others start a program a suite: a GPU's pipelines take longer to make than most cases to run.
+# What is left, each case on its own, are networks and drivers that fail.
+set(whole_programs cli runtime)
+set(by_suite unit ops converter)
 
 # Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
 function(ferry_add_parts name count filter)
@@ -37,7 +39,7 @@ function(ferry_add_parts name count filter)
       math(EXPR index "${part} - 1")
       list(APPEND environment GTEST_TOTAL_SHARDS=${count} GTEST_SHARD_INDEX=${index})
     endif()
-    string(REGEX REPLACE "_gpu$" "" folder ${name})
+    string(REGEX REPLACE "(_gpu|/.*)$" "" folder ${name})
     add_test(NAME ${test} COMMAND ${folder}_tests)
     # COST: the long ones start first, on a machine that has never run them, too.
     set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS ${folder} TIMEOUT 3600 COST 1000
@@ -49,15 +51,25 @@ function(ferry_add_parts name count filter)
   endforeach()
 endfunction()
 
+function(ferry_add_suites folder)
+  set(program "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${folder}_tests")
+  configure_file(cmake/discover_suites.cmake.in "${PROJECT_BINARY_DIR}/${folder}_suites.cmake" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${PROJECT_BINARY_DIR}/${folder}_suites.cmake")
+endfunction()
+
 # Sanitizers see our code, not the drivers' which compute nor the numbers: they need what takes a way through the code, and
 # not a network again with other weights, with every tap, or with another fault planted.
-set(gpu_networks)
-set(repeated)
 set(large_onnx_files)
+set(network_tests "Fixtures/Family*")
+set(gpu_networks "*EveryGpu*-Fixtures/Family*") # but for those of network_tests
+set(repeated)
+set(repeated_networks "^$")
 if(FERRY_SANITIZE)
   set(large_onnx_files "*LightNetwork*net512:*LightNetwork*alexnet:*LightNetwork*vgg19:*TorchvisionNetwork*resnet50:*TorchvisionNetwork*convnext_tiny:*TorchvisionNetwork*vit_b_16:*TorchvisionNetwork*deeplabv3*")
-  set(gpu_networks "mobilenetv2_100")
-  set(repeated ":*_in1c:*_seed1:*Family.EveryTap*:*vgg11*:*convnext_tiny*:*CommonMistake*:Bisect.0*:Bisect.1*:*RoundedPicture*")
+  set(network_tests "Fixtures/Family.Release*")
+  set(gpu_networks "*EveryGpu*mobilenetv2_100")
+  set(repeated ":*CommonMistake*:Bisect.0*:Bisect.1*:*RoundedPicture*")
+  set(repeated_networks "_in1c$|_seed1$|vgg11|convnext_tiny")
 endif()
 set(discovered)
 
@@ -80,12 +92,25 @@ foreach(folder unit ops converter conformance runtime parity cli gpu)
     add_dependencies(${folder}_tests ferry_cli)
   endif()
   if(folder STREQUAL "parity" AND NOT CMAKE_CROSSCOMPILING)
-    ferry_add_parts(parity 2 "-*EveryGpu*${repeated}")
+    # A network's tests share its checkpoint and its blobs.
+    file(READ tests/parity/fixtures.json rows)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS tests/parity/fixtures.json)
+    string(JSON count LENGTH "${rows}")
+    math(EXPR last "${count} - 1")
+    foreach(row RANGE ${last})
+      string(JSON network GET "${rows}" ${row} name)
+      if(NOT network MATCHES "${repeated_networks}")
+        ferry_add_parts(parity/${network} 1 "${network_tests}/${network}")
+      endif()
+    endforeach()
+    ferry_add_parts(parity 2 "-*EveryGpu*:Fixtures/Family*${repeated}")
     if(FERRY_TEST_GPUS)
-      ferry_add_parts(parity_gpu 2 "*EveryGpu*${gpu_networks}")
+      ferry_add_parts(parity_gpu 1 "${gpu_networks}")
     endif()
   elseif(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
     ferry_add_parts(${folder} 1 "*")
+  elseif(folder IN_LIST by_suite)
+    ferry_add_suites(${folder})
   else()
     gtest_discover_tests(${folder}_tests TEST_PREFIX "${folder}/" TEST_FILTER "-${large_onnx_files}" DISCOVERY_MODE PRE_TEST
                          PROPERTIES LABELS ${folder})

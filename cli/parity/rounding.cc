@@ -104,13 +104,17 @@ double rounding_factor(size_t values) { return kRoundingFactor * (1 + 8 / static
 bool has_rounded_constants(const std::filesystem::path& blob) { return has_rounded_constants(*open_blob(blob)); }
 
 void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                       Comparison* comparison) {
+                       int threads, Comparison* comparison) {
   const std::shared_ptr<Model> model = open_blob(blob);
+  const ferry_session_options session = cli::session_options(threads);
   std::map<std::string, Sums> sums;
-  const uint64_t runs = has_rounded_constants(*model) ? kRuns : 1;  // without, half precision alone rounds
-  for (uint64_t seed = 0; seed < runs; ++seed) {
-    const Network network(moved(*model, seed), fixture, cli::session_options(0));
+  const auto add_run = [&](const Network& network) {
     for (const auto& [name, exact] : network.tensors()) add(computed.at(name).read(), exact.read(), &sums[name]);
+  };
+  if (has_rounded_constants(*model)) {
+    for (uint64_t seed = 0; seed < kRuns; ++seed) add_run(Network(moved(*model, seed), fixture, session));
+  } else {  // half precision alone rounds
+    add_run(Network(blob, fixture, session));
   }
   for (Row& row : comparison->rows) {
     if (!row.problem.empty()) continue;

@@ -21,8 +21,8 @@ namespace {
 // A network cut out of another: the operators between some of its tensors.
 class Slicer {
  public:
-  Slicer(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed)
-      : computed_(computed), model_(open_blob(blob)) {
+  Slicer(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed, int threads)
+      : computed_(computed), threads_(threads), model_(open_blob(blob)) {
     const fbs::Graph& graph = model_->graph();
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
@@ -140,7 +140,7 @@ class Slicer {
     ferry_model* opened = nullptr;
     cli::check(ferry_model_open_memory(blob.get(), bytes.size(), &opened));
     const cli::ModelHandle model(opened);
-    const cli::SessionHandle session = cli::create_session(model, cli::session_options(0));
+    const cli::SessionHandle session = cli::create_session(model, cli::session_options(threads_));
     size_t index = 0;
     ferry_tensor tensor;
     for (const TensorId source : sources) {
@@ -163,6 +163,7 @@ class Slicer {
   }
 
   const ComputedTensors& computed_;
+  int threads_;
   std::shared_ptr<Model> model_;
   Shapes shapes_;
   PerTensor<int> writer_;
@@ -174,8 +175,8 @@ class Slicer {
 }  // namespace
 
 void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                    Comparison* comparison) {
-  const Slicer slicer(blob, fixture, computed);
+                    int threads, Comparison* comparison) {
+  const Slicer slicer(blob, fixture, computed, threads);
   for (Row& row : comparison->rows) {
     if (!row.problem.empty()) continue;
     const std::string& name = computed.contains(row.name) ? row.name : row.module;

@@ -11,9 +11,9 @@
 namespace ferry::parity {
 
 // Gives each row of `comparison` its squared_error and verdict anew: against a float32 run of the operators between
-// that tensor and the nearest ones before it in `computed` (or the fixture's inputs). Throws Error where the blob
-// cannot be read.
+// that tensor and the nearest ones before it in `computed` (or the fixture's inputs). `threads` as of a session. Throws
+// Error where the blob cannot be read.
 void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                    Comparison* comparison);
+                    int threads, Comparison* comparison);
 
 }  // namespace ferry::parity

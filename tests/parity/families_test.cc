@@ -38,6 +38,13 @@ Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
   return compare(fixture, network.tensors());
 }
 
+// The checkpoint and the blobs of one network: its tests share them, which ctest runs in one program
+// (cmake/tests.cmake).
+struct NetworkFiles {
+  std::string network;
+  ScratchFolder folder;
+};
+
 class Family : public ::testing::TestWithParam<ParityFixture> {
  protected:
   void SetUp() override {
@@ -46,27 +53,33 @@ class Family : public ::testing::TestWithParam<ParityFixture> {
 
   const ParityFixture& row() const { return GetParam(); }
 
+  const fs::path& folder() const {
+    static std::unique_ptr<NetworkFiles> files;
+    if (files == nullptr || files->network != row().name) files.reset(new NetworkFiles{row().name, {}});
+    return files->folder.path();
+  }
+
   fs::path checkpoint() const {
     if (!row().weights.empty()) return row().weights_file();
-    const fs::path made = folder_.path() / "model.safetensors", config = row().folder() / "config.json";
+    const fs::path made = folder() / "model.safetensors", config = row().folder() / "config.json";
     if (fs::exists(made)) return made;
     make_checkpoint(row().folder() / "manifest.json", made);
-    if (row().model.empty() && fs::exists(config)) fs::copy(config, folder_.path() / "config.json");
+    if (row().model.empty() && fs::exists(config)) fs::copy(config, folder() / "config.json");
     return made;
   }
 
   fs::path convert_fixture(bool keep_taps) const {
+    const fs::path blob = folder() / (keep_taps ? "taps.ferry" : "release.ferry");
+    if (fs::exists(blob)) return blob;
     ConvertOptions options = row().convert_options(checkpoint());
     options.keep_taps = keep_taps;
-    options.output = folder_.path() / (keep_taps ? "taps.ferry" : "release.ferry");
+    options.output = blob;
     const Conversion conversion = convert(families(), options);
     if (!row().variant.empty()) {
       EXPECT_EQ(conversion.variant, row().variant);
     }
-    return options.output;
+    return blob;
   }
-
-  ScratchFolder folder_;
 };
 
 TEST_P(Family, EveryTapIsInBounds) {
