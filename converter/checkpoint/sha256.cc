@@ -4,6 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
 namespace ferry {
 namespace {
 
@@ -18,14 +23,14 @@ constexpr std::array<uint32_t, 64> kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+using State = std::array<uint32_t, 8>;
+
 uint32_t load_be32(const std::byte* p) {
   return std::to_integer<uint32_t>(p[0]) << 24 | std::to_integer<uint32_t>(p[1]) << 16 |
          std::to_integer<uint32_t>(p[2]) << 8 | std::to_integer<uint32_t>(p[3]);
 }
 
-}  // namespace
-
-void Sha256::blocks(const std::byte* data, size_t count) {
+void blocks_plainly(State& state, const std::byte* data, size_t count) {
   std::array<uint32_t, 64> w;
   for (; count > 0; --count, data += 64) {
     for (size_t t = 0; t < 16; ++t) w[t] = load_be32(data + 4 * t);
@@ -34,7 +39,7 @@ void Sha256::blocks(const std::byte* data, size_t count) {
       const uint32_t s1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ (w[t - 2] >> 10);
       w[t] = s1 + w[t - 7] + s0 + w[t - 16];
     }
-    auto [a, b, c, d, e, f, g, h] = state_;
+    auto [a, b, c, d, e, f, g, h] = state;
     for (size_t t = 0; t < 64; ++t) {
       const uint32_t sum1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
       const uint32_t t1 = h + sum1 + ((e & f) ^ (~e & g)) + kRound[t] + w[t];
@@ -43,8 +48,60 @@ void Sha256::blocks(const std::byte* data, size_t count) {
       h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
     }
     const std::array<uint32_t, 8> add = {a, b, c, d, e, f, g, h};
-    for (size_t i = 0; i < 8; ++i) state_[i] += add[i];
+    for (size_t i = 0; i < 8; ++i) state[i] += add[i];
   }
+}
+
+#if defined(__x86_64__)
+bool has_instructions() {
+  constexpr unsigned kSha = 1u << 29;  // of leaf 7's ebx; who has it has SSE4.1
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kSha) != 0;
+}
+
+// Hashes four times as much in a second, which converting a large checkpoint mostly waits for. The instructions
+// hold the state as a, b, e, f and c, d, g, h, the first in the highest lane, and do two rounds each.
+[[gnu::target("sha,sse4.1")]] void blocks_by_instructions(State& state, const std::byte* data, size_t count) {
+  const auto load = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  const __m128i cdab = _mm_shuffle_epi32(load(state.data()), 0xb1);
+  const __m128i efgh = _mm_shuffle_epi32(load(state.data() + 4), 0x1b);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+  for (; count > 0; --count, data += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];  // the last 16 words
+    for (size_t t = 0; t < 16; ++t) {
+      __m128i& now = w[t % 4];
+      if (t < 4) {
+        now = _mm_shuffle_epi8(load(data + 16 * t), big_endian);
+      } else {
+        const __m128i before = w[(t + 3) % 4];
+        now = _mm_sha256msg1_epu32(now, w[(t + 1) % 4]);
+        now = _mm_add_epi32(now, _mm_alignr_epi8(before, w[(t + 2) % 4], 4));
+        now = _mm_sha256msg2_epu32(now, before);
+      }
+      const __m128i words = _mm_add_epi32(now, load(kRound.data() + 4 * t));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, words);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(words, 0x0e));
+    }
+    abef = _mm_add_epi32(abef, abef_before);
+    cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data()), _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(state.data() + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+#endif
+
+}  // namespace
+
+Sha256::Sha256(bool plainly) : blocks_(blocks_plainly) {
+#if defined(__x86_64__)
+  static const bool kInstructions = has_instructions();
+  if (kInstructions && !plainly) blocks_ = blocks_by_instructions;
+#else
+  (void)plainly;
+#endif
 }
 
 void Sha256::update(std::span<const std::byte> bytes) {
@@ -56,9 +113,9 @@ void Sha256::update(std::span<const std::byte> bytes) {
     std::memcpy(pending_.data() + held, bytes.data(), n);
     bytes = bytes.subspan(n);
     if (held + n < 64) return;
-    blocks(pending_.data(), 1);
+    blocks_(state_, pending_.data(), 1);
   }
-  blocks(bytes.data(), bytes.size() / 64);
+  blocks_(state_, bytes.data(), bytes.size() / 64);
   const auto rest = bytes.subspan(bytes.size() / 64 * 64);
   if (!rest.empty()) std::memcpy(pending_.data(), rest.data(), rest.size());
 }

@@ -7,7 +7,14 @@
 namespace ferry {
 namespace {
 
-std::string hash(const std::string& text) { return sha256_hex(std::as_bytes(std::span(text))); }
+// With the CPU's instructions and without.
+std::string hash(const std::string& text) {
+  const std::string hex = sha256_hex(std::as_bytes(std::span(text)));
+  Sha256 plain(true);
+  plain.update(std::as_bytes(std::span(text)));
+  EXPECT_EQ(plain.hex(), hex);
+  return hex;
+}
 
 // NIST's example values for SHA-256 (Cryptographic Standards and Guidelines, SHA256.pdf) and its long-message samples.
 TEST(Sha256, MatchesNistVectors) {
