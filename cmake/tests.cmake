@@ -122,7 +122,11 @@ endforeach()
 list(JOIN discovered " " discovered_lists)
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/discovered_tests.cmake" CONTENT [[
 foreach(test IN LISTS @discovered_lists@)
-  set_tests_properties("${test}" PROPERTIES ENVIRONMENT "@test_environment@" TIMEOUT 900
+  set(cost 0)
+  if(test MATCHES "^gpu/")
+    set(cost 10) # as suites: some take half a minute
+  endif()
+  set_tests_properties("${test}" PROPERTIES ENVIRONMENT "@test_environment@" TIMEOUT 900 COST ${cost}
                        FAIL_REGULAR_EXPRESSION "@validation_message@")
 endforeach()
 ]] @ONLY)

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::unique_ptr<parity::Network> run_on_cpu(std::span<const std::byte> blob, const parity::Fixture& fixture) {
-  return std::make_unique<parity::Network>(blob, fixture, cli::session_options(2));
+  return std::make_unique<parity::Network>(blob, fixture, cli::session_options(1));
 }
 
 // A weight's place by output, row, column and input.

@@ -119,7 +119,7 @@ TEST_P(TransformersNames, ComputeWhatTimmDoes) {
     const Conversion conversion = convert(options);
     EXPECT_EQ(conversion.variant, GetParam().variant);
     EXPECT_EQ(conversion.framework, "transformers");
-    const Network network(options.output, fixture, cli::session_options(2));
+    const Network network(options.output, fixture, cli::session_options(1));
     const Comparison comparison = compare(fixture, network.tensors());
     EXPECT_TRUE(comparison.passed()) << text(comparison);
     if (!keep_taps) continue;
@@ -320,7 +320,7 @@ TEST(TransformersDinov2, ComputesWhatTransformersDoes) {
     vit::build(graph, Weights(graph, ledger), options, config);
     ledger.finish();
     run_passes(graph, {.keep_taps = keep_taps});
-    const Network network(pack(graph), fixture, cli::session_options(2));
+    const Network network(pack(graph), fixture, cli::session_options(1));
     const Comparison comparison = compare(fixture, network.tensors());
     EXPECT_TRUE(comparison.passed()) << text(comparison);
     if (keep_taps) {
@@ -353,7 +353,7 @@ TEST(TransformersResNet, IsReadWithoutAClassifier) {
   write_safetensors(options.checkpoint, tensors);
   std::ofstream(folder.path() / "config.json") << R"({"model_type": "resnet", "architectures": ["ResNetModel"]})";
   EXPECT_EQ(convert(options).variant, "resnet50");
-  const Network network(options.output, fixture, cli::session_options(2));
+  const Network network(options.output, fixture, cli::session_options(1));
   const ComputedTensors computed = network.tensors();
   const Comparison comparison = compare(fixture, computed);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
@@ -409,7 +409,7 @@ TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
     fixture.entries.push_back({.name = timm, .module = timm, .shape = {}, .positions = {}, .values = {}});
   fixture.entries.push_back(
       {.name = "logits", .module = "logits", .kind = EntryKind::Output, .shape = {}, .positions = {}, .values = {}});
-  const Network timm(options.output, fixture, cli::session_options(2));
+  const Network timm(options.output, fixture, cli::session_options(1));
   const ComputedTensors computed = timm.tensors();
 
   Fixture expected;
@@ -432,7 +432,7 @@ TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
   std::ofstream(folder.path() / "config.json") << R"({"model_type": "mobilenet_v2", "depth_multiplier": 1.0,
       "architectures": ["MobileNetV2ForImageClassification"], "image_size": 224, "layer_norm_eps": 1e-5})";
   EXPECT_EQ(convert(options).variant, "mobilenet_v2_1.0");
-  const Network network(options.output, expected, cli::session_options(2));
+  const Network network(options.output, expected, cli::session_options(1));
   const Comparison comparison = compare(expected, network.tensors());
   EXPECT_EQ(comparison.rows.size(), 18u);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
@@ -442,7 +442,7 @@ TEST(TransformersMobileNetV2, ComputesWhatItsWeightsDoUnderTimmsNames) {
   std::ofstream(folder.path() / "config.json") << R"({"model_type": "mobilenet_v2", "depth_multiplier": 1.0,
       "architectures": ["MobileNetV2ForImageClassification"]})";
   convert(options);
-  const Network published(options.output, expected, cli::session_options(2));
+  const Network published(options.output, expected, cli::session_options(1));
   EXPECT_FALSE(compare(expected, published.tensors()).passed());
 }
 
