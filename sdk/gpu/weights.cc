@@ -196,14 +196,33 @@ Weights::Entry Weights::entry_of(const Region& region, const Constants& constant
   return entry;
 }
 
+namespace {
+
+// Does the device see what the host does? A driver may take a file's pages and read others.
+bool reads_alike(Device& device, const Imported& file, std::span<const std::byte> bytes) {
+  std::byte seen[4096];
+  const size_t size = std::min(sizeof seen, bytes.size());
+  for (const std::span<const std::byte> part : {bytes.first(size), bytes.last(size)}) {
+    uint64_t offset = 0;
+    Place place = file.place(part, 1, &offset);
+    place.bytes = size;
+    if (!copy_to_host(device, place, seen).ok() || std::memcmp(seen, part.data(), size) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 // Null where the device cannot read the file's bytes, or has memory of its own, which is faster.
 Place Weights::find_in_place(const PackedStore::Found& found, size_t size) {
   const Limits& limits = device_->limits();
   if (!limits.host_memory || found.file.empty()) return {};
-  const auto file = files_.try_emplace(found.file.data(), *device_, found.file).first;
-  if (!file->second.works()) return {};
+  const auto [entry, fresh] = files_.try_emplace(found.file.data(), *device_, found.file);
+  Imported& file = entry->second;
+  if (fresh && file.works() && !reads_alike(*device_, file, found.file)) file = Imported();
+  if (!file.works()) return {};
   uint64_t offset = 0;
-  const Place place = file->second.place({found.bytes.get(), size}, limits.offset_alignment, &offset);
+  const Place place = file.place({found.bytes.get(), size}, limits.offset_alignment, &offset);
   return offset == 0 ? place : Place();
 }
 

@@ -48,6 +48,7 @@ Status packed_target(const Model& model, const Device& device, Storage storage, 
 // Host memory that the device reads in place, where it can.
 class Imported {
  public:
+  Imported() = default;  // nothing
   Imported(Device& device, std::span<const std::byte> memory);
   bool works() const { return buffer_.handle() != VK_NULL_HANDLE; }
   // A binding at a multiple of `alignment` that holds `bytes` of the memory, from its byte *offset on.

@@ -110,6 +110,16 @@ TEST_F(PackedOnGpu, IsCopiedToADeviceThatImportsNothing) {
   faults.expect_nothing_alive();
 }
 
+// Nor is one believed that imports pages and reads others.
+TEST_F(PackedOnGpu, IsCopiedToADeviceThatReadsOtherPages) {
+  const auto blob = packings(Stored::Float32);
+  const ScratchFolder folder;
+  const Outcome right = run_session(blob, on(gpu_, kCases[0], folder.path().c_str()));  // verdicts are kept
+  Faults faults;
+  faults.set_quirks(FAULT_OTHER_PAGES);
+  expect_same_bits(right.results, run_session(blob, on(gpu_, kCases[0], folder.path().c_str())).results);
+}
+
 TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
   const auto blob = packings(Stored::Float32);
   const ScratchFolder folder;

@@ -1,5 +1,6 @@
 #include "tests/gpu/fault_layer/fault_layer.h"
 
+#include <sys/mman.h>
 #include <vulkan/vk_layer.h>
 
 #include <algorithm>
@@ -218,8 +219,18 @@ VkResult allocate_memory(VkDevice device, const VkMemoryAllocateInfo* info, cons
                          VkDeviceMemory* out) {
   if ((chain_of(key_of(device)).quirks & FAULT_LYING_MEMORY) && info->allocationSize > 256)
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  VkMemoryAllocateInfo changed = *info;
+  VkImportMemoryHostPointerInfoEXT import{};
+  const auto* next = static_cast<const VkBaseInStructure*>(info->pNext);
+  if ((chain_of(key_of(device)).quirks & FAULT_OTHER_PAGES) && next != nullptr &&
+      next->sType == VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT) {
+    import = *reinterpret_cast<const VkImportMemoryHostPointerInfoEXT*>(next);
+    import.pHostPointer =
+        mmap(nullptr, info->allocationSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);  // never freed
+    changed.pNext = &import;
+  }
   const VkResult result =
-      Create<"vkAllocateMemory", "VkDeviceMemory", PFN_vkAllocateMemory>::run(device, info, allocator, out);
+      Create<"vkAllocateMemory", "VkDeviceMemory", PFN_vkAllocateMemory>::run(device, &changed, allocator, out);
   if (result != VK_SUCCESS) return result;
   const std::lock_guard lock(state().mutex);
   state().memory[*out] = info->allocationSize;

@@ -19,6 +19,7 @@ enum FaultQuirk : uint32_t {
   FAULT_SMALL_LIMITS = 8,      // workgroups of 32 invocations
   FAULT_LYING_EXTENSION = 16,  // VK_EXT_external_memory_host is listed; a device with it cannot be made
   FAULT_LYING_IMPORT = 32,     // VK_EXT_external_memory_host is there, and fails for every pointer
+  FAULT_OTHER_PAGES = 128,     // what is imported reads as zeros
   FAULT_LYING_MEMORY = 64,     // maxMemoryAllocationSize is as ever, but nothing above 256 bytes can be allocated
 };
 
