@@ -73,7 +73,7 @@ std::vector<OpTime> as_steps(const std::vector<OpTime>& ops, const GpuPlan& plan
   return out;
 }
 
-// Every operator's least time over some runs, slowest first.
+// Every operator's minimum time over some runs, slowest first.
 std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_session_options options,
                             const GpuPlan& plan) {
   options.profile = true;
@@ -105,12 +105,12 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
   std::printf("%-18s %9.2f ms\n", "first run", f.first_ms);
-  std::printf("%-18s %9.2f ms (median %.2f, %d runs)\n", "least run", f.min_ms, f.median_ms, o.runs);
+  std::printf("%-18s %9.2f ms (median %.2f, %d runs)\n", "fastest run", f.min_ms, f.median_ms, o.runs);
   std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
   std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
   if (o.backend.gpu()) {
-    std::printf("%-18s %9s (%.2f times the least, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
+    std::printf("%-18s %9s (%.2f times the minimum, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
                 bytes_text(plan.minimum_bytes).c_str());
     std::printf("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
   }
@@ -150,7 +150,7 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
                       {"packed_bytes", f.packed_bytes}};
   if (o.backend.gpu()) {
     j["bytes_moved"] = plan.bytes;
-    j["least_bytes"] = plan.minimum_bytes;
+    j["minimum_bytes"] = plan.minimum_bytes;
     j["operations"] = plan.operations;
   }
   for (const OpTime& op : ops) {
@@ -218,7 +218,7 @@ void add_bench(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "bench", "Time a blob on this machine");
   app.footer(
       "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own\n"
-      "size. Compare least runs: on a shared machine the others measure the neighbours. --ops times every operator\n"
+      "size. Compare fastest runs: on a shared machine the others measure the neighbours. --ops times every operator\n"
       "apart, in a session of its own.\n"
       "\nExamples:\n"
       "  ferry bench m.ferry --threads 1\n"

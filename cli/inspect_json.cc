@@ -38,7 +38,7 @@ nlohmann::json gpu_json(const InspectOptions& o, const InspectPlan& plan) {
                       {"dispatches", gpu.dispatches},
                       {"transfers", plan.transfers},
                       {"bytes_moved", gpu.bytes},
-                      {"least_bytes", gpu.minimum_bytes},
+                      {"minimum_bytes", gpu.minimum_bytes},
                       {"operations", gpu.operations}};
   for (const GpuStep& step : gpu.steps) {
     nlohmann::json entry = {

@@ -54,7 +54,7 @@ TEST_F(Gpu, InspectAccountsForEveryOperator) {
     EXPECT_EQ(j["gpu_operators"].get<size_t>() + j["cpu_operators"].get<size_t>(), operators);
     EXPECT_EQ(j["steps"].size() + j["riders"].get<size_t>(), operators);
     EXPECT_GE(j["transfers"], 2) << "the input and the output";
-    EXPECT_GT(j["least_bytes"], 0);
+    EXPECT_GT(j["minimum_bytes"], 0);
     uint64_t bytes = 0, operations = 0;
     for (const Json& step : j["steps"]) {
       bytes += step["bytes_moved"].get<uint64_t>();
@@ -69,7 +69,7 @@ TEST_F(Gpu, InspectAccountsForEveryOperator) {
 TEST_F(Gpu, HalfPrecisionMovesLess) {
   const Json single = json({"inspect", blob_, "--backend", "gpu"});
   const Json half = json({"inspect", blob_, "--backend", "gpu", "--precision", "f16"});
-  EXPECT_EQ(2 * half["gpu"]["least_bytes"].get<uint64_t>(), single["gpu"]["least_bytes"].get<uint64_t>());
+  EXPECT_EQ(2 * half["gpu"]["minimum_bytes"].get<uint64_t>(), single["gpu"]["minimum_bytes"].get<uint64_t>());
   EXPECT_LT(half["memory"]["packed_bytes"], single["memory"]["packed_bytes"]);
 }
 
