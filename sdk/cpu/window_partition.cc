@@ -23,7 +23,8 @@ class WindowCopy : public MoveOp {
   }
 
   Status run(pthreadpool_t pool) override {
-    const auto [batch, height, width, channels, ignored, unused] = picture_.dims;
+    const auto& d = picture_.dims;
+    const size_t batch = d[0], height = d[1], width = d[2], channels = d[3];
     const auto window_h = static_cast<size_t>(params_.window_h()), window_w = static_cast<size_t>(params_.window_w());
     const auto shift_h = static_cast<size_t>(params_.shift_h()), shift_w = static_cast<size_t>(params_.shift_w());
     const size_t across = width / window_w, bytes = channels * element_bytes_;  // of a pixel
