@@ -94,8 +94,8 @@ using OpFunction = void (*)(Op&);
 
 // The function for a node; null where there is none.
 OpFunction find_op(const Node& node);
-// ONNX's own operators that there are functions for.
-std::vector<std::string> operator_names();
+// Operators of a domain that there are functions for: ONNX's own (""), or what patterns recognise ("ferry").
+std::vector<std::string> operator_names(std::string_view domain);
 
 // ---- what import functions share
 

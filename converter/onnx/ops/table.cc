@@ -173,17 +173,19 @@ OpFunction find(std::span<const Row> rows, std::string_view op) {
   return row == rows.end() ? nullptr : row->function;
 }
 
+std::span<const Row> rows_of(std::string_view domain) {
+  if (domain.empty()) return kOps;
+  return domain == "ferry" ? std::span<const Row>(kFerryOps) : std::span<const Row>();
+}
+
 }  // namespace
 
-std::vector<std::string> operator_names() {
+std::vector<std::string> operator_names(std::string_view domain) {
   std::vector<std::string> names;
-  for (const Row& row : kOps) names.emplace_back(row.op);
+  for (const Row& row : rows_of(domain)) names.emplace_back(row.op);
   return names;
 }
 
-OpFunction find_op(const Node& node) {
-  if (node.domain.empty()) return find(kOps, node.op);
-  return node.domain == "ferry" ? find(kFerryOps, node.op) : nullptr;
-}
+OpFunction find_op(const Node& node) { return find(rows_of(node.domain), node.op); }
 
 }  // namespace ferry::onnx

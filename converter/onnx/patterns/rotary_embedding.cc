@@ -25,6 +25,7 @@ std::optional<TensorId> part(const GraphMatcher& m, TensorId tensor, int begin, 
 
 std::optional<Turned> turned(const GraphMatcher& m, TensorId tensor) {
   const Shape shape = m.shape(tensor);
+  if (shape.rank == 0) return {};
   const int size = shape[shape.rank - 1];
   const fbs::OperatorT* concat = m.producer(m.before_reshapes(tensor), fbs::OpParams::Concat);
   if (!concat || concat->inputs.size() != 2) return {};
