@@ -22,7 +22,7 @@ struct ParityFixture {
   enum class Gpu {
     None,     // it is not run there
     Kernels,  // or their order
-    Modules,  // a lighter row's network runs all its kernels (`ferry inspect --backend gpu --json` lists them)
+    Modules,  // other rows' networks run all its kernels (`ferry inspect --backend gpu --json` lists them)
     Values    // it varies another row: one channel, another seed
   };
 
