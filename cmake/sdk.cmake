@@ -1,11 +1,11 @@
 # What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
 
-ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/text/*.cc sdk/api/*.cc)
+ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/text/*.cc sdk/api/*.cc)
 
 # What works once an image or a session counts by its size; the CPU engine's kernels have their own options, below. stb's
 # decoders and the filters of pictures, too large at -O3, are as fast at -O2.
 set(preparing_sources ${sdk_sources})
-list(FILTER preparing_sources EXCLUDE REGEX "/sdk/(cpu/|image/(codec|resize))")
+list(FILTER preparing_sources EXCLUDE REGEX "/sdk/(cpu/|threads/|image/(codec|resize))")
 
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
@@ -23,6 +23,8 @@ set(vectorised -O2 -ftree-vectorize)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # clang weighs so at -O2
   list(APPEND vectorised -fvect-cost-model=dynamic)
 endif()
+file(GLOB threads_sources sdk/threads/*.cc)
+set_source_files_properties(${threads_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O2>")
 set(codec "${PROJECT_SOURCE_DIR}/sdk/image/codec.cc")
 set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/resize.cc" PROPERTIES COMPILE_OPTIONS
   "$<$<NOT:$<CONFIG:Debug>>:${vectorised}>")

@@ -15,6 +15,8 @@ else()
   set(FERRY_CACHE_DIR "$ENV{HOME}/.cache/ferry")
 endif()
 
+set(FERRY_XNNPACK_THREADS "${PROJECT_SOURCE_DIR}/cmake/xnnpack_threads.syms")
+
 function(ferry_build_xnnpack source_lines prefix options)
   set(build "${prefix}.build")
   file(REMOVE_RECURSE "${build}" "${prefix}")
@@ -50,6 +52,16 @@ function(ferry_build_xnnpack source_lines prefix options)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "XNNPACK could not be built; the compiler's words are above, the folder is ${build}")
   endif()
+
+  # XNNPACK's loops run on our threads (sdk/threads/xnnpack.cc): what it calls of pthreadpool gets the names there.
+  file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a")
+  foreach(archive IN LISTS archives)
+    execute_process(COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${FERRY_XNNPACK_THREADS}" "${archive}"
+                    RESULT_VARIABLE result)
+    if(NOT result EQUAL 0)
+      message(FATAL_ERROR "XNNPACK's calls of pthreadpool could not be renamed with '${CMAKE_OBJCOPY}'")
+    endif()
+  endforeach()
 
   # One archive: XNNPACK and its kernels refer to each other, and an app should not have to care about link order.
   file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a" "${build}/*pthreadpool.a"
@@ -123,7 +135,8 @@ function(ferry_provide_xnnpack)
 
   # What the bytes of the archive depend on, and nothing else.
   string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
-  string(SHA256 hash "${kind}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
+  file(SHA256 "${FERRY_XNNPACK_THREADS}" threads)
+  string(SHA256 hash "${kind}|${threads}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
   string(SUBSTRING "${hash}" 0 8 hash)
   string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_C_COMPILER_ID}${CMAKE_C_COMPILER_VERSION}" host)
   set(prefix "${FERRY_CACHE_DIR}/xnnpack/${FERRY_XNNPACK_VERSION}-${host}-${hash}")

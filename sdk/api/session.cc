@@ -248,7 +248,7 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
     filled.canary_count = engine.canary_count;
     filled.canary_failures = engine.canary_failures;
     filled.canary_ms = engine.canary_ms;
-    filled.note_count = engine.notes.size();
+    filled.note_count = engine.notes.size() + !session->idle().threads_note().empty();
   }
   const Status status = ferry::fill_versioned(filled, kFirstVersion, "ferry_report", report);
   if (!status.ok()) return ferry::report(status);
@@ -258,6 +258,8 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
 
 const char* ferry_session_report_note(const ferry_session* session, size_t index) {
   if (session == nullptr) return nullptr;
-  const std::vector<std::string>& notes = session->idle().computing().report().notes;
-  return index < notes.size() ? notes[index].c_str() : nullptr;
+  const ferry::Session& s = session->idle();
+  const std::vector<std::string>& notes = s.computing().report().notes;
+  if (index < notes.size()) return notes[index].c_str();
+  return index == notes.size() && !s.threads_note().empty() ? s.threads_note().c_str() : nullptr;
 }

@@ -205,8 +205,7 @@ class Attention : public Op {
         causal_(params.causal()),
         window_(static_cast<size_t>(params.window())) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool,
-                               size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     const Shape &q = inputs[0], &v = inputs[2];
     samples_ = static_cast<size_t>(q[0]);
     queries_ = static_cast<size_t>(q[1]);
@@ -217,7 +216,7 @@ class Attention : public Op {
       const Shape& b = inputs[i];
       biases_[i - 3] = {nullptr, static_cast<size_t>(b[0]), static_cast<size_t>(b[1]), static_cast<size_t>(b[2])};
     }
-    const size_t threads = pthreadpool_get_threads_count(pool), products = samples_ * kv_heads_;
+    const size_t threads = pool->threads(), products = samples_ * kv_heads_;
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
@@ -235,12 +234,9 @@ class Attention : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t thread, size_t head, size_t part) {
-      static_cast<const Attention*>(self)->attend(thread, head, part);
-    };
-    pthreadpool_parallelize_2d_with_thread(pool, task, this, samples_ * kv_heads_, (queries_ + part_ - 1) / part_,
-                                           PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+  Status run(Pool* pool) override {
+    const Grid<2, 0> grid{{samples_ * kv_heads_, (queries_ + part_ - 1) / part_}};
+    parallel(pool, grid, [&](Pool::Share& share, size_t head, size_t part) { attend(share.thread(), head, part); });
     return {};
   }
 

@@ -77,8 +77,7 @@ class Binary : public Op {
     return {};
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t,
-                               size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     // Neighbouring dimensions that repeat alike are one. Innermost first; where both sizes are 1 there is nothing.
     struct Dimension {
@@ -127,7 +126,7 @@ class Binary : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     // Long rows are cut: each piece is a row by itself.
     const size_t piece = std::min(row_, kGrain);
     const size_t pieces = (row_ + piece - 1) / piece;

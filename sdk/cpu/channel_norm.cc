@@ -53,7 +53,7 @@ FERRY_KERNEL void apply(const float* x, size_t rows, size_t channels, const floa
 
 }  // namespace
 
-Status ChannelNorm::reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) {
+Status ChannelNorm::reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) {
   const Shape& x = inputs[0];
   samples_ = static_cast<size_t>(x[0]);
   channels_ = static_cast<size_t>(x[x.rank - 1]);
@@ -74,7 +74,7 @@ Status ChannelNorm::setup(std::span<const void* const> inputs, void* output, voi
 
 // body(tile's number, sample, offset of its first number, rows)
 template <typename Body>
-void ChannelNorm::for_each_tile(pthreadpool_t pool, const Body& body) const {
+void ChannelNorm::for_each_tile(Pool* pool, const Body& body) const {
   parallel_for(pool, samples_ * tiles(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const size_t first = i % tiles() * tile_, n = i / tiles();
@@ -84,7 +84,7 @@ void ChannelNorm::for_each_tile(pthreadpool_t pool, const Body& body) const {
 }
 
 template <bool kSquares>
-void ChannelNorm::add_up(pthreadpool_t pool) const {
+void ChannelNorm::add_up(Pool* pool) const {
   for_each_tile(pool, [&](size_t i, size_t n, size_t offset, size_t rows) {
     add_tile<kSquares>(inputs_[0] + offset, rows, channels_, means(n), partial_ + i * channels_);
   });
@@ -98,7 +98,7 @@ ChannelNorm::Sums ChannelNorm::sums(size_t sample) const {
   return {sums, places_, channels_};
 }
 
-Status ChannelNorm::run(pthreadpool_t pool) {
+Status ChannelNorm::run(Pool* pool) {
   for (size_t n = 0; n < samples_; ++n) std::fill_n(means(n), channels_, 0.0f);
   if (centered_) {
     add_up<false>(pool);

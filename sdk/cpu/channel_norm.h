@@ -10,9 +10,9 @@ namespace ferry::cpu {
 
 class ChannelNorm : public Op {
  public:
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override;
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override;
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
-  Status run(pthreadpool_t pool) override;
+  Status run(Pool* pool) override;
 
  protected:
   // One sample's: [channels] each, sums over all `places`.
@@ -33,9 +33,9 @@ class ChannelNorm : public Op {
   size_t tiles() const { return (places_ + tile_ - 1) / tile_; }
   float* means(size_t sample) const { return factors_ + sample * 3 * channels_; }
   template <typename Body>
-  void for_each_tile(pthreadpool_t pool, const Body& body) const;
+  void for_each_tile(Pool* pool, const Body& body) const;
   template <bool kSquares>
-  void add_up(pthreadpool_t pool) const;
+  void add_up(Pool* pool) const;
   Sums sums(size_t sample) const;
 
   bool centered_;

@@ -13,7 +13,7 @@ class Concat : public Op {
  public:
   Concat(int axis, size_t element_bytes) : axis_(axis), element_bytes_(element_bytes) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     rows_ = elements(output, 0, axis_);
     row_ = elements(output, axis_, output.rank) * element_bytes_;
@@ -29,7 +29,7 @@ class Concat : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     if (rows_ == 1) {
       copy_long(pool);
       return {};
@@ -52,7 +52,7 @@ class Concat : public Op {
     size_t row = 0;
   };
 
-  void copy_long(pthreadpool_t pool) {
+  void copy_long(Pool* pool) {
     std::byte* to = output_;
     for (const Part& part : parts_) {
       parallel_for(pool, part.row, kGrain * element_bytes_,

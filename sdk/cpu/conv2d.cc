@@ -5,6 +5,7 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/cpu/winograd.h"
+#include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 namespace {
@@ -55,14 +56,14 @@ class Conv2d : public PanelOp {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
     const Shape& x = inputs[0];
     for (const PackedXnn& panel : panels_) {
       size_t alignment = 0, height = 0, width = 0;
       *workspace = 0;
-      FERRY_TRY(check(xnn_reshape_convolution2d_nhwc_f32(panel.get(), static_cast<size_t>(x[0]),
-                                                         static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
-                                                         workspace, &alignment, &height, &width, within(pool)),
+      FERRY_TRY(check(xnn_reshape_convolution2d_nhwc_f32(
+                          panel.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
+                          workspace, &alignment, &height, &width, as_xnnpack(within(pool))),
                       "reshaping"));
       if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]) || alignment > kAlignment)
         return error(FERRY_BACKEND_ERROR, "conv2d: XNNPACK plans an output of %zux%zu for %s", height, width,

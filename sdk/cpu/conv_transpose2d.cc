@@ -6,6 +6,7 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn_weights.h"
+#include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 namespace {
@@ -41,7 +42,7 @@ class ConvTranspose2d : public Op {
     return create_packed(packing, kType, create, &xnn_);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
     const Shape& x = inputs[0];
     *workspace = 0;
     // XNNPACK subtracts the phase of a stride (0 to stride - 1) from the output's size without looking, and multiplies
@@ -59,7 +60,7 @@ class ConvTranspose2d : public Op {
     FERRY_TRY(check(xnn_reshape_deconvolution2d_nhwc_f32(
                         xnn_.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
                         static_cast<uint32_t>(params_.output_padding_h()),
-                        static_cast<uint32_t>(params_.output_padding_w()), &height, &width, pool),
+                        static_cast<uint32_t>(params_.output_padding_w()), &height, &width, as_xnnpack(pool)),
                     kType, "reshaping"));
     if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]))
       return error(FERRY_BACKEND_ERROR, "conv_transpose2d: XNNPACK plans an output of %zux%zu for %s", height, width,
@@ -72,7 +73,7 @@ class ConvTranspose2d : public Op {
                  "setting up");
   }
 
-  Status run(pthreadpool_t pool) override { return check(xnn_run_operator(xnn_.get(), pool), kType, "running"); }
+  Status run(Pool* pool) override { return check(xnn_run_operator(xnn_.get(), as_xnnpack(pool)), kType, "running"); }
 
  private:
   const fbs::ConvTranspose2d& params_;
@@ -123,7 +124,7 @@ class Windows : public Op {
 
   Status create(const Gemm& gemm, WeightSource& source) { return create_gemm_avx512(gemm, source, &product_); }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);
     width_ = static_cast<size_t>(x[2]);
@@ -140,7 +141,7 @@ class Windows : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     for (size_t row = 0; row < rows_; row += together_) FERRY_TRY(run(pool, row, std::min(together_, rows_ - row)));
     return {};
   }
@@ -151,7 +152,7 @@ class Windows : public Op {
   static constexpr size_t kTogetherBytes = 256 << 10;  // of windows: they stay in the L2 cache
 
   // Rows of the input from `first` on. The product's reshape() and setup() only note sizes and addresses.
-  Status run(pthreadpool_t pool, size_t first, size_t count) {
+  Status run(Pool* pool, size_t first, size_t count) {
     const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
     const void* input = input_ + first * width_ * inputs_;
     size_t workspace = 0;

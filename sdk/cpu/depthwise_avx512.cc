@@ -2,7 +2,7 @@
 
 #if defined(__x86_64__) && defined(__gnu_linux__)
 
-#include <pthreadpool.h>
+#include "sdk/threads/loops.h"
 
 #include <algorithm>
 #include <array>
@@ -42,11 +42,11 @@ class DepthwiseAvx512 : public Op {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
     input_shape_ = inputs[0];
     output_shape_ = output;
     strips_ = static_cast<size_t>((output[1] + kBand - 1) / kBand);
-    const size_t threads = pthreadpool_get_threads_count(pool), strips = static_cast<size_t>(output[0]) * strips_;
+    const size_t threads = pool->threads(), strips = static_cast<size_t>(output[0]) * strips_;
     const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
     block_ = (vectors() + blocks - 1) / blocks;
     *workspace = after_ ? threads * kTileSize * sizeof(float) : 0;
@@ -60,14 +60,12 @@ class DepthwiseAvx512 : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t thread, size_t image, size_t strip, size_t vector, size_t count) {
-      const auto* op = static_cast<const DepthwiseAvx512*>(self);
-      op->compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
-                        op->workspace_ + thread * kTileSize);
-    };
-    pthreadpool_parallelize_3d_tile_1d_with_thread(pool, task, this, static_cast<size_t>(output_shape_[0]), strips_,
-                                                   vectors(), block_, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+  Status run(Pool* pool) override {
+    const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
+    parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
+      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
+                    workspace_ + share.thread() * kTileSize);
+    });
     return {};
   }
 

@@ -64,7 +64,7 @@ struct MemoryLayout {
 
 class CpuEngine : public Engine {
  public:
-  CpuEngine(const Model& model, const SessionOptions& options, pthreadpool_t pool)
+  CpuEngine(const Model& model, const SessionOptions& options, Pool* pool)
       : model_(model), memory_limit_(options.memory_limit), pool_(pool), states_(options.states.get()) {}
 
   Status create(const SessionOptions& options, const std::vector<bool>& kept_taps);
@@ -105,7 +105,7 @@ class CpuEngine : public Engine {
   const Model& model_;
   const CpuFeatures cpu_ = cpu_features();
   uint64_t memory_limit_;
-  pthreadpool_t pool_;
+  Pool* pool_;
   States* states_;               // null where no operator names one
   PerTensor<int> state_of_;      // by tensor: the state whose memory it is, or -1
   uint64_t moves_ = 0;           // of the states when addresses were set up
@@ -360,8 +360,8 @@ Status CpuEngine::run(const std::atomic<Progress>& progress) {
 
 }  // namespace
 
-Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
-                     pthreadpool_t pool, std::unique_ptr<Engine>* out) {
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps, Pool* pool,
+                     std::unique_ptr<Engine>* out) {
   FERRY_TRY(initialize());
   PackedFiles files(model, model.packed(), options.cache_dir);
   PackedTarget target;

@@ -42,7 +42,7 @@ class Gather : public Op {
  public:
   Gather(const fbs::Gather& p, const Table& table) : places_(p.kind(), p.axis()), table_(table) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     places_.plan(inputs[0], inputs[1]);
     return {};
@@ -55,7 +55,7 @@ class Gather : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     std::atomic<size_t> bad = SIZE_MAX;
     parallel_rows(pool, places_.count(), places_.piece(), [&](size_t begin, size_t end) {
       size_t place = 0;

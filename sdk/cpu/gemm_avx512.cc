@@ -3,7 +3,7 @@
 #if defined(__x86_64__) && defined(__gnu_linux__)
 
 #include <immintrin.h>
-#include <pthreadpool.h>
+#include "sdk/threads/pool.h"
 
 #include <algorithm>
 #include <limits>
@@ -108,7 +108,7 @@ class GemmAvx512 : public Op {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     return {};
@@ -120,16 +120,15 @@ class GemmAvx512 : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     const size_t products = gemm_.groups * panels_, blocks = (kTasks + products - 1) / products;
     const size_t block = ((rows_ + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
-    const auto task = [](void* self, size_t panel, size_t row, size_t rows) {
-      const auto* op = static_cast<const GemmAvx512*>(self);
-      const size_t group = panel / op->panels_;
-      op->multiply(group, panel % op->panels_, op->x_ + row * op->x_stride() + group * op->gemm_.inputs,
-                   op->y_ + row * op->y_stride() + group * op->gemm_.outputs, rows, 0, op->gemm_.inputs);
-    };
-    pthreadpool_parallelize_2d_tile_1d(pool, task, this, products, rows_, block, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    const Grid<2, 1> grid{{products, rows_}, {block}};
+    parallel(pool, grid, [&](Pool::Share&, size_t panel, size_t row, size_t rows) {
+      const size_t group = panel / panels_;
+      multiply(group, panel % panels_, x_ + row * x_stride() + group * gemm_.inputs,
+               y_ + row * y_stride() + group * gemm_.outputs, rows, 0, gemm_.inputs);
+    });
     return {};
   }
 
@@ -233,7 +232,7 @@ class ConvAvx512 : public GemmAvx512 {
   ConvAvx512(const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
       : GemmAvx512(gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
     // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs, too.
     const bool large = packed_bytes() > kLargeBytes;
     input_shape_ = inputs[0];
@@ -242,7 +241,7 @@ class ConvAvx512 : public GemmAvx512 {
     const size_t maximum = large ? 5 * kRows : 2 * kRows, blocks = (windows_ + maximum - 1) / maximum;
     block_ = (windows_ + blocks - 1) / blocks;
     share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
-    *workspace = pthreadpool_get_threads_count(pool) * block_ * gemm_.inputs * sizeof(float);
+    *workspace = pool->threads() * block_ * gemm_.inputs * sizeof(float);
     return {};
   }
 
@@ -253,12 +252,9 @@ class ConvAvx512 : public GemmAvx512 {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t thread, size_t share, size_t block) {
-      static_cast<const ConvAvx512*>(self)->compute(thread, share, block);
-    };
-    pthreadpool_parallelize_2d_with_thread(pool, task, this, (panels_ + share_ - 1) / share_,
-                                           (windows_ + block_ - 1) / block_, PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+  Status run(Pool* pool) override {
+    const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (windows_ + block_ - 1) / block_}};
+    parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) { compute(part.thread(), share, block); });
     return {};
   }
 

@@ -81,7 +81,7 @@ class LayerNorm : public Op {
  public:
   explicit LayerNorm(const fbs::LayerNorm& params) : epsilon_(params.epsilon()), centered_(params.centered()) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     channels_ = static_cast<size_t>(x[x.rank - 1]);
@@ -95,7 +95,7 @@ class LayerNorm : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     parallel_rows(pool, rows_, channels_, [&](size_t begin, size_t end) {
       const Affine affine = {inputs_[1], inputs_[2], channels_, epsilon_, centered_};
       normalize_rows(inputs_[0] + begin * channels_, end - begin, affine, output_ + begin * channels_);

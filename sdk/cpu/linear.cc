@@ -3,6 +3,7 @@
 #include "sdk/cpu/gemm_avx512.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
+#include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 namespace {
@@ -27,12 +28,13 @@ class Linear : public PanelOp {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     for (const PackedXnn& panel : panels_) {
-      FERRY_TRY(check(xnn_reshape_fully_connected_nc_f32(panel.get(), elements(x, 0, x.rank - 1), within(pool)),
-                      "reshaping"));
+      FERRY_TRY(
+          check(xnn_reshape_fully_connected_nc_f32(panel.get(), elements(x, 0, x.rank - 1), as_xnnpack(within(pool))),
+                "reshaping"));
     }
     return {};
   }

@@ -1,4 +1,5 @@
 #include "sdk/cpu/linear_quantized.h"
+#include "sdk/threads/xnnpack.h"
 
 #include <algorithm>
 
@@ -86,12 +87,13 @@ class LinearQuantized : public Op {
         &product_);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
-    FERRY_TRY(check(xnn_reshape_convert_nc_f32_qd8(rounding_.get(), rows_, inputs_, inputs_, inputs_, pool), type_,
-                    "reshaping"));
-    const xnn_status status = eight_bits_ ? xnn_reshape_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows_, pool)
-                                          : xnn_reshape_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows_, pool);
+    FERRY_TRY(check(xnn_reshape_convert_nc_f32_qd8(rounding_.get(), rows_, inputs_, inputs_, inputs_, as_xnnpack(pool)),
+                    type_, "reshaping"));
+    const xnn_status status =
+        eight_bits_ ? xnn_reshape_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows_, as_xnnpack(pool))
+                    : xnn_reshape_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows_, as_xnnpack(pool));
     // The rows' integers, then their steps and zero points.
     *workspace = padded_size(rows_ * inputs_) + (rows_ + kExtraRows) * sizeof(xnn_quantization_params);
     return check(status, type_, "reshaping");
@@ -108,10 +110,10 @@ class LinearQuantized : public Op {
                  type_, "setting up");
   }
 
-  Status run(pthreadpool_t pool) override {
-    FERRY_TRY(check(xnn_run_operator(rounding_.get(), pool), type_, "running"));
+  Status run(Pool* pool) override {
+    FERRY_TRY(check(xnn_run_operator(rounding_.get(), as_xnnpack(pool)), type_, "running"));
     std::fill_n(last_row_ + 1, kExtraRows, *last_row_);
-    return check(xnn_run_operator(product_.get(), pool), type_, "running");
+    return check(xnn_run_operator(product_.get(), as_xnnpack(pool)), type_, "running");
   }
 
  private:

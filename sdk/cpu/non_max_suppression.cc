@@ -30,7 +30,7 @@ class NonMaxSuppression : public Op {
  public:
   explicit NonMaxSuppression(const fbs::NonMaxSuppression& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     const Shape& scores = inputs[1];
     classes_ = static_cast<size_t>(scores[1]);
     lists_ = static_cast<size_t>(scores[0]) * classes_;
@@ -48,7 +48,7 @@ class NonMaxSuppression : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     parallel_for(pool, lists_, 1, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) keep(i);
     });

@@ -1,7 +1,7 @@
 // An operator lowered to the CPU for one session. One file an op.
 #pragma once
 
-#include <pthreadpool.h>
+#include "sdk/threads/pool.h"
 
 #include <memory>
 #include <span>
@@ -20,7 +20,7 @@ class Op {
   virtual ~Op() = default;
   // Sizes are known. May allocate; called at session creation and at every resize. `inputs` holds the shapes of all the
   // operator's inputs, constants too. *workspace: bytes of scratch memory that run() needs (0 when untouched).
-  virtual Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool, size_t* workspace) = 0;
+  virtual Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) = 0;
   // Addresses are known: one for each input (constants too) and for the output. kExtraBytes may be read past each.
   virtual Status setup(std::span<const void* const> inputs, void* output, void* workspace) = 0;
   // The same for an operator with several outputs.
@@ -28,7 +28,7 @@ class Op {
     return setup(inputs, outputs[0], workspace);
   }
   // Allocates nothing. Gives the same bits for every pool.
-  virtual Status run(pthreadpool_t pool) = 0;
+  virtual Status run(Pool* pool) = 0;
   // What the states hold before the run; called before reshape(), which is called again whenever that has changed.
   virtual void set_states(std::span<const StateShape>) {}
   // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called

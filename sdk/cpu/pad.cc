@@ -16,7 +16,7 @@ class Pad : public Op {
  public:
   Pad(const fbs::Pad& params, uint32_t value) : params_(params), value_(value) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     // Inner dimensions without padding join the one outside them.
@@ -43,7 +43,7 @@ class Pad : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     parallel_rows(pool, rows_, dims_[0].padded(), [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) row(i);
     });

@@ -1,4 +1,5 @@
 #include "sdk/cpu/panels.h"
+#include "sdk/threads/xnnpack.h"
 
 #include <algorithm>
 #include <atomic>
@@ -22,8 +23,8 @@ size_t panel_width(size_t rows, size_t channel_bytes, size_t outputs) {
   return ((outputs + panels - 1) / panels + kTile - 1) / kTile * kTile;
 }
 
-Status PanelOp::run(pthreadpool_t pool) {
-  if (panels_.size() == 1) return check(xnn_run_operator(panels_[0].get(), pool), "running");
+Status PanelOp::run(Pool* pool) {
+  if (panels_.size() == 1) return check(xnn_run_operator(panels_[0].get(), as_xnnpack(pool)), "running");
   std::atomic<xnn_status> status = xnn_status_success;
   parallel_for(pool, panels_.size(), 1, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {

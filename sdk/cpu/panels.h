@@ -5,7 +5,7 @@
 // layer.
 #pragma once
 
-#include <pthreadpool.h>
+#include "sdk/threads/pool.h"
 
 #include <vector>
 
@@ -19,7 +19,7 @@ size_t panel_width(size_t rows, size_t channel_bytes, size_t outputs);
 
 class PanelOp : public Op {
  public:
-  Status run(pthreadpool_t pool) override;
+  Status run(Pool* pool) override;
 
  protected:
   explicit PanelOp(fbs::OpParams type) : type_(type) {}
@@ -34,7 +34,7 @@ class PanelOp : public Op {
     return {};
   }
   // The threads that work within a panel.
-  pthreadpool_t within(pthreadpool_t pool) const { return panels_.size() == 1 ? pool : nullptr; }
+  Pool* within(Pool* pool) const { return panels_.size() == 1 ? pool : nullptr; }
 
   size_t width_ = 0;
   std::vector<PackedXnn> panels_;

@@ -1,7 +1,7 @@
 // What our own kernels share: a loop over a thread pool, and a choice of vector instructions at run time.
 #pragma once
 
-#include <pthreadpool.h>
+#include "sdk/threads/loops.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -30,15 +30,14 @@ inline constexpr size_t kGrain = 8192;
 // body(begin, end) over all of [0, count) in ranges of `tile`, the same ones for every pool: results cannot depend on
 // the number of threads.
 template <typename Body>
-void parallel_for(pthreadpool_t pool, size_t count, size_t tile, const Body& body) {
-  pthreadpool_parallelize_1d_tile_1d(
-      pool, [](void* context, size_t begin, size_t size) { (*static_cast<const Body*>(context))(begin, begin + size); },
-      const_cast<Body*>(&body), count, std::max<size_t>(tile, 1), PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+void parallel_for(Pool* pool, size_t count, size_t tile, const Body& body) {
+  const Grid<1, 1> grid{{count}, {std::max<size_t>(tile, 1)}};
+  parallel(pool, grid, [&](Pool::Share&, size_t begin, size_t size) { body(begin, begin + size); });
 }
 
 // The same over rows of `row` elements each.
 template <typename Body>
-void parallel_rows(pthreadpool_t pool, size_t rows, size_t row, const Body& body) {
+void parallel_rows(Pool* pool, size_t rows, size_t row, const Body& body) {
   parallel_for(pool, rows, kGrain / std::max<size_t>(row, 1), body);
 }
 

@@ -12,7 +12,7 @@ class PixelShuffle : public MoveOp {
  public:
   PixelShuffle(int factor, size_t element_bytes) : MoveOp(element_bytes), factor_(static_cast<size_t>(factor)) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);
@@ -21,7 +21,7 @@ class PixelShuffle : public MoveOp {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     // A pixel's channels hold its cell row by row: factor runs, each of which goes to another output row.
     const size_t run = pixel_ / factor_;
     parallel_rows(pool, rows_, width_ * pixel_ / element_bytes_, [&](size_t begin, size_t end) {

@@ -75,7 +75,7 @@ class Pool2d : public Op {
  public:
   explicit Pool2d(const fbs::Pool2d& params) : params_(params) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                size_t* workspace) override {
     const Shape& x = inputs[0];
     const fbs::Pool2d& p = params_;
@@ -90,7 +90,7 @@ class Pool2d : public Op {
     // borders.
     band_ = std::max(kBandSize / channels_ / static_cast<size_t>(p.kernel_h()), 4 * static_cast<size_t>(p.kernel_w()));
     line_ = ((band_ - 1) * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w())) * channels_;
-    *workspace = pthreadpool_get_threads_count(pool) * line_ * sizeof(float);
+    *workspace = pool->threads() * line_ * sizeof(float);
     return {};
   }
 
@@ -101,16 +101,12 @@ class Pool2d : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t thread, size_t band, size_t row) {
-      const auto* op = static_cast<const Pool2d*>(self);
-      const auto kernel =
-          op->params_.kind() == fbs::PoolKind::Max ? &Pool2d::pool_band<true> : &Pool2d::pool_band<false>;
-      (op->*kernel)(row, band * op->band_, op->lines_ + thread * op->line_);
-    };
+  Status run(Pool* pool) override {
+    const auto kernel = params_.kind() == fbs::PoolKind::Max ? &Pool2d::pool_band<true> : &Pool2d::pool_band<false>;
     const size_t bands = (columns_.size() + band_ - 1) / band_;
-    pthreadpool_parallelize_2d_with_thread(pool, task, this, bands, batch_ * rows_.size(),
-                                           PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}}, [&](Pool::Share& share, size_t band, size_t row) {
+      (this->*kernel)(row, band * band_, lines_ + share.thread() * line_);
+    });
     return {};
   }
 

@@ -11,7 +11,7 @@ class Positions : public Op {
 
   void set_states(std::span<const StateShape> states) override { first_ = states[state_].length; }
 
-  Status reshape(std::span<const Shape>, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape>, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     count_ = output[0];
     return {};
@@ -22,7 +22,7 @@ class Positions : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t) override {
+  Status run(Pool*) override {
     std::iota(output_, output_ + count_, first_);
     return {};
   }

@@ -95,7 +95,7 @@ class Reduce : public Op {
         folding_(folding(params.kind(), integer)),
         sums_(folding_.rows == add_rows) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     std::array<bool, FERRY_MAX_RANK> reduced{};
@@ -142,7 +142,7 @@ class Reduce : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     if (row_is_reduced_) {
       parallel_rows(pool, kept_.count(), row_ * runs_.count(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) store(i, total(i));

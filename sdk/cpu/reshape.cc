@@ -12,13 +12,13 @@ class Reshape : public MoveOp {
  public:
   using MoveOp::MoveOp;
 
-  Status reshape(std::span<const Shape>, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape>, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     bytes_ = static_cast<size_t>(output.elements()) * element_bytes_;
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     if (input_ == output_) return {};
     parallel_for(pool, bytes_, kGrain * element_bytes_,
                  [&](size_t begin, size_t end) { std::memcpy(output_ + begin, input_ + begin, end - begin); });

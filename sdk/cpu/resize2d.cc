@@ -133,7 +133,7 @@ class Resize2d : public Op {
  public:
   explicit Resize2d(const fbs::Resize2d& params) : params_(params) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                size_t* workspace) override {
     const Shape& x = inputs[0];
     rows_ = all_taps(params_, x[1], output[1]);
@@ -144,8 +144,7 @@ class Resize2d : public Op {
     stride_ = static_cast<size_t>(x[2]) * channels_;
     band_ =
         std::max<size_t>(kBandSize / channels_, 8);  // rows that several output rows are made of stay in the L1 cache
-    *workspace =
-        params_.kind() == fbs::ResizeKind::Bicubic ? pthreadpool_get_threads_count(pool) * stride_ * sizeof(float) : 0;
+    *workspace = params_.kind() == fbs::ResizeKind::Bicubic ? pool->threads() * stride_ * sizeof(float) : 0;
     return {};
   }
 
@@ -156,14 +155,11 @@ class Resize2d : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
-    const auto task = [](void* self, size_t thread, size_t band, size_t row) {
-      const auto* op = static_cast<const Resize2d*>(self);
-      op->resize_band(row, band * op->band_, op->lines_ + thread * op->stride_);
-    };
+  Status run(Pool* pool) override {
     const size_t bands = (columns_.size() + band_ - 1) / band_;
-    pthreadpool_parallelize_2d_with_thread(pool, task, this, bands, batch_ * rows_.size(),
-                                           PTHREADPOOL_FLAG_DISABLE_DENORMALS);
+    parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}}, [&](Pool::Share& share, size_t band, size_t row) {
+      resize_band(row, band * band_, lines_ + share.thread() * stride_);
+    });
     return {};
   }
 

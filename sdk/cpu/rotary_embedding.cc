@@ -28,7 +28,7 @@ class RotaryEmbedding : public Op {
  public:
   explicit RotaryEmbedding(const fbs::RotaryEmbedding& params) : params_(params) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     tokens_ = static_cast<size_t>(x[1]);
@@ -43,7 +43,7 @@ class RotaryEmbedding : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     const size_t size = channels_ / static_cast<size_t>(params_.heads());
     const auto turn = params_.interleaved() ? turn_pairs : turn_halves;
     parallel_rows(pool, rows_, channels_, [&](size_t begin, size_t end) {

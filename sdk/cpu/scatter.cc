@@ -31,7 +31,7 @@ class Scatter : public Op {
  public:
   explicit Scatter(const fbs::Scatter& p) : places_(p.where(), p.axis()), kind_(p.kind()) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     places_.plan(inputs[0], inputs[1]);
     count_ = elements(output);
@@ -46,7 +46,7 @@ class Scatter : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     if (input_ != output_) {
       parallel_for(pool, count_, kGrain, [&](size_t begin, size_t end) {
         std::memcpy(output_ + begin, input_ + begin, (end - begin) * sizeof(T));

@@ -11,7 +11,7 @@ namespace {
 
 class Select : public Op {
  public:
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     row_ = output.rank > 0 ? static_cast<size_t>(output[output.rank - 1]) : 1;
     for (size_t s = 0; s < sides_.size(); ++s) {
@@ -34,7 +34,7 @@ class Select : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     parallel_rows(pool, sides_[0].rows.count(), row_, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) row(i);
     });

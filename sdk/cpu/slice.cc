@@ -13,7 +13,7 @@ class Slice : public MoveOp {
  public:
   Slice(const fbs::Slice& params, size_t element_bytes) : MoveOp(element_bytes), params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     // A row takes in the inner dimensions that stay whole, and the one outside them.
@@ -31,7 +31,7 @@ class Slice : public MoveOp {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     parallel_rows(pool, rows_.count(), row_ / element_bytes_, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) std::memcpy(output_ + i * row_, input_ + first_ + rows_.offset(i), row_);
     });

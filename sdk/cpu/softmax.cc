@@ -1,5 +1,6 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 namespace {
@@ -14,11 +15,12 @@ class Softmax : public XnnOp {
     return own(status, created);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     const size_t channels = static_cast<size_t>(x[x.rank - 1]);
-    return check(xnn_reshape_softmax_nc_f32(xnn_.get(), channels, channels, channels, elements(x, 0, x.rank - 1), pool),
+    return check(xnn_reshape_softmax_nc_f32(xnn_.get(), channels, channels, channels, elements(x, 0, x.rank - 1),
+                                            as_xnnpack(pool)),
                  "reshaping");
   }
 

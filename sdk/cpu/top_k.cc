@@ -33,7 +33,7 @@ class TopK : public Op {
  public:
   TopK(const fbs::TopK& params, bool integers) : params_(params), integers_(integers) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
     row_ = static_cast<size_t>(inputs[0][inputs[0].rank - 1]);
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     // The best one is found on the way through the row; more of them in an order of all its places.
@@ -53,7 +53,7 @@ class TopK : public Op {
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     parallel_rows(pool, rows_, row_, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         if (integers_) {

@@ -1,5 +1,6 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 namespace {
@@ -14,13 +15,14 @@ class Transpose : public XnnOp {
     return own(status, created);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     *workspace = 0;
     Sizes x(inputs[0]);
     std::array<size_t, FERRY_MAX_RANK> perm{};
     for (size_t i = 0; i < x.rank; ++i) perm[i] = static_cast<size_t>(params_.perm()->Get(static_cast<unsigned>(i)));
     if (x.rank == 0) x.dims[x.rank++] = 1;
-    return check(xnn_reshape_transpose_nd_x32(xnn_.get(), x.rank, x.dims.data(), perm.data(), pool), "reshaping");
+    return check(xnn_reshape_transpose_nd_x32(xnn_.get(), x.rank, x.dims.data(), perm.data(), as_xnnpack(pool)),
+                 "reshaping");
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {

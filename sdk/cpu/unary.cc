@@ -1,4 +1,5 @@
 #include "sdk/cpu/unary.h"
+#include "sdk/threads/xnnpack.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -241,10 +242,10 @@ class Unary : public XnnOp {
     return own(status, created);
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool,
-                               size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     *workspace = 0;
-    return check(xnn_reshape_unary_elementwise_nc(xnn_.get(), elements(inputs[0]), 1, 1, 1, pool), "reshaping");
+    return check(xnn_reshape_unary_elementwise_nc(xnn_.get(), elements(inputs[0]), 1, 1, 1, as_xnnpack(pool)),
+                 "reshaping");
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
@@ -280,7 +281,7 @@ Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool i
   return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
 }
 
-Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t, size_t* workspace) {
+Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) {
   *workspace = 0;
   count_ = elements(inputs[0]);
   return {};
@@ -292,7 +293,7 @@ Status ElementwiseOp::setup(std::span<const void* const> inputs, void* output, v
   return {};
 }
 
-Status ElementwiseOp::run(pthreadpool_t pool) {
+Status ElementwiseOp::run(Pool* pool) {
   parallel_for(pool, count_, kGrain,
                [&](size_t begin, size_t end) { function_(input_ + begin, output_ + begin, end - begin); });
   return {};

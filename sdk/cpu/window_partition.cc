@@ -16,13 +16,13 @@ class WindowCopy : public MoveOp {
   WindowCopy(const Params& params, bool reverse, size_t element_bytes)
       : MoveOp(element_bytes), params_(params), reverse_(reverse) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;
     picture_ = Sizes(reverse_ ? output : inputs[0]);
     return {};
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     const auto& d = picture_.dims;
     const size_t batch = d[0], height = d[1], width = d[2], channels = d[3];
     const auto window_h = static_cast<size_t>(params_.window_h()), window_w = static_cast<size_t>(params_.window_w());

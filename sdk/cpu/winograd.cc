@@ -1,4 +1,5 @@
 #include "sdk/cpu/winograd.h"
+#include "sdk/threads/xnnpack.h"
 
 #include <algorithm>
 #include <cstring>
@@ -189,11 +190,10 @@ class Products : public Op {
     return create_packed(packing, kType, create, &xnn_);
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, pthreadpool_t pool,
-                               size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     size_t alignment = 0, rows = 0, columns = 0;
     return check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, static_cast<size_t>(inputs[0][0]), workspace,
-                                                    &alignment, &rows, &columns, pool),
+                                                    &alignment, &rows, &columns, as_xnnpack(pool)),
                  kType, "reshaping");
   }
 
@@ -202,7 +202,7 @@ class Products : public Op {
                  kType, "setting up");
   }
 
-  Status run(pthreadpool_t pool) override { return check(xnn_run_operator(xnn_.get(), pool), kType, "running"); }
+  Status run(Pool* pool) override { return check(xnn_run_operator(xnn_.get(), as_xnnpack(pool)), kType, "running"); }
 
  private:
   PackedXnn xnn_;
@@ -231,7 +231,7 @@ class Winograd : public Op {
     return {};
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, pthreadpool_t pool,
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                size_t* workspace) override {
     height_ = inputs[0][1];
     width_ = inputs[0][2];
@@ -263,7 +263,7 @@ class Winograd : public Op {
     return products_->setup({&from, 1}, multiplied_, /*workspace=*/nullptr);
   }
 
-  Status run(pthreadpool_t pool) override {
+  Status run(Pool* pool) override {
     for (size_t block = 0; block < blocks_; ++block) {
       const size_t first = block * block_;
       parallel_rows(pool, block_, kPoints * inputs_, [&](size_t begin, size_t end) {

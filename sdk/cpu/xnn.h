@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "sdk/cpu/op.h"
+#include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 
@@ -20,7 +21,7 @@ using XnnOperator = std::unique_ptr<xnn_operator, DeleteXnn>;
 // An op that is one XNNPACK operator.
 class XnnOp : public Op {
  public:
-  Status run(pthreadpool_t pool) override { return check(xnn_run_operator(xnn_.get(), pool), type_, "running"); }
+  Status run(Pool* pool) override { return check(xnn_run_operator(xnn_.get(), as_xnnpack(pool)), type_, "running"); }
 
  protected:
   explicit XnnOp(fbs::OpParams type) : type_(type) {}

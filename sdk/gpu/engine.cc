@@ -21,7 +21,7 @@ namespace {
 
 class GpuEngine : public Engine, public Interop {
  public:
-  GpuEngine(const Model& model, const SessionOptions& options, pthreadpool_t pool)
+  GpuEngine(const Model& model, const SessionOptions& options, Pool* pool)
       : model_(model), options_(options), pool_(pool), cpu_files_(model, model.packed(), options.cache_dir) {}
 
   Status create(const std::vector<bool>& kept_taps);
@@ -58,7 +58,7 @@ class GpuEngine : public Engine, public Interop {
 
   const Model& model_;
   const SessionOptions options_;  // names in it are read by create() only
-  pthreadpool_t pool_;
+  Pool* pool_;
   std::shared_ptr<Device> device_;
   std::shared_ptr<Weights> weights_;
   std::optional<PackedFiles> files_;
@@ -397,8 +397,8 @@ Interop* interop_of(Engine& engine) {
   return engine.report().backend == FERRY_BACKEND_GPU ? static_cast<GpuEngine*>(&engine) : nullptr;
 }
 
-Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps,
-                     pthreadpool_t pool, std::unique_ptr<Engine>* out) {
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps, Pool* pool,
+                     std::unique_ptr<Engine>* out) {
   auto engine = std::make_unique<GpuEngine>(model, options, pool);
   FERRY_TRY(engine->create(kept_taps));
   *out = std::move(engine);

@@ -18,7 +18,7 @@ std::vector<TensorId> ports_of(const Model& model, const PerTensor<bool>& kept) 
 }
 
 // workspaces: bytes of scratch memory, by step.
-Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std::vector<uint64_t>* workspaces) {
+Status lower_cpu_ops(const Model& model, Pool* pool, Layout* layout, std::vector<uint64_t>* workspaces) {
   layout->cpu_ops.resize(model.graph().operators()->size());
   workspaces->assign(layout->program.steps.size(), 0);
   for (size_t s = 0; s < layout->program.steps.size(); ++s) {
@@ -40,7 +40,7 @@ Status lower_cpu_ops(const Model& model, pthreadpool_t pool, Layout* layout, std
 }  // namespace
 
 Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
-                   pthreadpool_t pool, Layout* layout) {
+                   Pool* pool, Layout* layout) {
   const Program& program = layout->program;
   const size_t tensors = program.shapes.size();
   PerTensor<bool> on_device(tensors, false), on_host(tensors, false);

@@ -43,7 +43,7 @@ inline uint64_t host_bytes(const Shape& shape) { return static_cast<uint64_t>(sh
 // values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for
 // make_program(). FERRY_MEMORY_LIMIT: both together exceed `memory_limit` bytes.
 Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
-                   pthreadpool_t pool, Layout* layout);
+                   Pool* pool, Layout* layout);
 
 // Tells the CPU's operators their addresses, once `transfer` is allocated.
 Status setup_cpu_ops(const Model& model, const Layout& layout);

@@ -11,11 +11,9 @@
 #include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
+#include "sdk/threads/pool.h"
 
 namespace ferry {
-
-// Where a run stands, as the thread that runs and the one that cancels see it.
-enum class Progress { Idle, Running, Cancelled };
 
 // What an engine tells of itself: ferry_report in ferry.h.
 struct EngineReport {

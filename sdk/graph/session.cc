@@ -79,19 +79,18 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
 }
 
 Status Session::open_pool() {
-  if (options_.pool != nullptr) {
-    pool_ = options_.pool;
-    return {};
-  }
+  if (options_.pool != nullptr) return Pool::lend(options_.pool, &progress_, &pool_);
   if (options_.num_threads < 0 || options_.num_threads > kMaxThreads) {
     return error(FERRY_INVALID_ARGUMENT, "num_threads is %d: it must be between 0 (one a core) and %d",
                  options_.num_threads, kMaxThreads);
   }
   const int threads = options_.num_threads != 0 ? options_.num_threads : core_count();
-  if (threads == 1) return {};
-  own_pool_.reset(pthreadpool_create(static_cast<size_t>(threads)));
-  if (own_pool_ == nullptr) return error(FERRY_OUT_OF_MEMORY, "cannot start a pool of %d threads", threads);
-  pool_ = own_pool_.get();
+  FERRY_TRY(Pool::create(static_cast<size_t>(threads), &progress_, &pool_));
+  if (pool_->missing() > 0) {
+    threads_note_ = error(FERRY_OK, "%zu of %d threads run: the system starts no more (%s)", pool_->threads(), threads,
+                          std::strerror(pool_->reason()))
+                        .message();
+  }
   return {};
 }
 
@@ -150,10 +149,10 @@ uint64_t Session::arena_bytes() const {
 Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const {
   std::unique_ptr<Engine> engine;
   if (backend == FERRY_BACKEND_CPU) {
-    FERRY_TRY(cpu::create_engine(*model_, options_, kept_taps_, pool_, &engine));
+    FERRY_TRY(cpu::create_engine(*model_, options_, kept_taps_, pool_.get(), &engine));
   } else {
 #if FERRY_GPU
-    FERRY_TRY(gpu::create_engine(*model_, options_, kept_taps_, pool_, &engine));
+    FERRY_TRY(gpu::create_engine(*model_, options_, kept_taps_, pool_.get(), &engine));
 #else
     return error(FERRY_GPU_UNAVAILABLE, "this build has no GPU backend (FERRY_GPU=OFF)");
 #endif

@@ -66,12 +66,10 @@ class Session {
   Engine& computing() { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
   // Why the GPU is not used though it was asked for.
   const Status& gpu_status() const { return gpu_status_; }
+  // How many threads there are, if fewer than were asked for; "" otherwise.
+  const std::string& threads_note() const { return threads_note_; }
 
  private:
-  struct ClosePool {
-    void operator()(pthreadpool_t pool) const { pthreadpool_destroy(pool); }
-  };
-
   Session() = default;
   Status open_pool();
   Status choose_taps();
@@ -98,8 +96,9 @@ class Session {
 
   std::shared_ptr<const Model> model_;  // first: it outlives the engines, which use its weights
   SessionOptions options_;              // names in it are read by create() only
-  std::unique_ptr<pthreadpool, ClosePool> own_pool_;
-  pthreadpool_t pool_ = nullptr;
+  std::atomic<Progress> progress_{Progress::Idle};
+  std::unique_ptr<Pool> pool_;
+  std::string threads_note_;
   std::vector<bool> kept_taps_;       // by index in Graph.taps
   Shapes shapes_;                     // of every tensor
   Shapes next_;                       // those being tried
@@ -113,7 +112,6 @@ class Session {
   std::unique_ptr<Engine> stand_in_;
   Status gpu_status_;
   bool resize_failed_ = false;  // the last one: then the present shape is prepared again when it is asked for
-  std::atomic<Progress> progress_{Progress::Idle};
 };
 
 }  // namespace ferry

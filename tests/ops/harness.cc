@@ -1,6 +1,6 @@
 #include "tests/ops/harness.h"
 
-#include <pthreadpool.h>
+#include "sdk/threads/pool.h"
 
 #include <bit>
 #include <cmath>
@@ -33,13 +33,14 @@ class Buffer {
   void* bytes_;
 };
 
-struct FreePool {
-  void operator()(pthreadpool_t pool) const { pthreadpool_destroy(pool); }
-};
-
 // Kept from test to test: starting threads takes longer than most runs.
-pthreadpool_t pool_of(int threads) {
-  static const std::unique_ptr<pthreadpool, FreePool> one(pthreadpool_create(1)), three(pthreadpool_create(3));
+Pool* pool_of(int threads) {
+  static const auto pool = [](size_t size) {
+    std::unique_ptr<Pool> made;
+    EXPECT_TRUE(Pool::create(size, nullptr, &made).ok());
+    return made;
+  };
+  static const std::unique_ptr<Pool> one = pool(1), three = pool(3);
   return threads == 1 ? one.get() : three.get();
 }
 
@@ -101,7 +102,7 @@ struct How {
 };
 
 // Plans the operator for larger inputs, where such exist.
-void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Shape> shapes, pthreadpool_t pool,
+void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Shape> shapes, Pool* pool,
                     cpu::Op* lowered) {
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (model.is_constant(op.inputs()->Get(static_cast<unsigned>(i)))) continue;
@@ -124,7 +125,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   FERRY_TRY(infer_shape(op, shapes, &output_shape));
   const size_t count = static_cast<size_t>(output_shape.elements());
 
-  const pthreadpool_t pool = pool_of(how.threads);
+  Pool* const pool = pool_of(how.threads);
   std::unique_ptr<cpu::Op> lowered;
   size_t workspace_bytes = 0;
   FERRY_TRY(cpu::initialize());

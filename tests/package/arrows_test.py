@@ -12,6 +12,7 @@ RULES = [
     (r"sdk/include/", r"sdk/", ""),
     (r"sdk/operators/", r"sdk/(?!operators/|status\.h)", ""),
     (r"sdk/model/", r"sdk/(graph|cpu|gpu|image|text|api)/", ""),
+    (r"sdk/threads/", r"sdk/(?!threads/|status\.h)", ""),
     (r"sdk/graph/", r"sdk/(cpu|gpu|image|text|api)/", r"sdk/graph/session\.cc"),  # which makes the engines
     (r"sdk/cpu/", r"sdk/(gpu|image|text|api)/", ""),
     (r"sdk/gpu/", r"sdk/(image|text|api)/", ""),
@@ -24,7 +25,8 @@ RULES = [
     (r"models/", r"(cli|tests|converter/onnx)/", ""),
     (r"cli/", r"tests/", ""),
     # Third parties have one door each.
-    (r"(sdk|converter|models|cli)/", r"xnnpack", r"sdk/cpu/.*"),
+    (r"(sdk|converter|models|cli)/", r"xnnpack\.h", r"sdk/cpu/.*"),
+    (r"(sdk|converter|models|cli)/", r"pthreadpool\.h", r"sdk/threads/.*|sdk/graph/session_options\.h"),
     (r"(sdk|converter|models|cli)/", r"curl/", r"converter/hub/.*"),
     (r"(sdk|converter|models|cli)/", r"google/protobuf", r"converter/onnx/.*"),
     (r"sdk/", r"nlohmann/", ""),

@@ -1,0 +1,58 @@
+// Denormals, off while loops run: numbers below 2^-126 would cost a hundred times as much, and every thread has to treat
+// them alike for results to be the same.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+namespace ferry {
+
+class FlushDenormals {
+ public:
+  FlushDenormals() : before_(control()) {
+    if ((before_ & kFlush) != kFlush) set_control(before_ | kFlush);
+  }
+  ~FlushDenormals() {
+    if ((before_ & kFlush) != kFlush) set_control(before_);
+  }
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+#if defined(__SSE__)
+  using Control = uint32_t;
+  static constexpr Control kFlush = 0x8040;  // results and operands
+  static Control control() { return _mm_getcsr(); }
+  static void set_control(Control control) { _mm_setcsr(control); }
+#elif defined(__aarch64__)
+  using Control = uint64_t;
+  static constexpr Control kFlush = 0x1080000;  // float32 and float64, float16
+  static Control control() {
+    Control control;
+    __asm__ __volatile__("mrs %0, fpcr" : "=r"(control));
+    return control;
+  }
+  static void set_control(Control control) { __asm__ __volatile__("msr fpcr, %0" : : "r"(control)); }
+#elif defined(__arm__) && defined(__ARM_FP) && __ARM_FP != 0
+  using Control = uint32_t;
+  static constexpr Control kFlush = 0x1000000;
+  static Control control() {
+    Control control;
+    __asm__ __volatile__("vmrs %0, fpscr" : "=r"(control));
+    return control;
+  }
+  static void set_control(Control control) { __asm__ __volatile__("vmsr fpscr, %0" : : "r"(control)); }
+#else
+  using Control = uint32_t;
+  static constexpr Control kFlush = 0;
+  static Control control() { return 0; }
+  static void set_control(Control) {}
+#endif
+
+  Control before_;
+};
+
+}  // namespace ferry
