@@ -1,6 +1,7 @@
 #include "sdk/cpu/engine.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -51,6 +52,18 @@ Arena allocate_arena(uint64_t bytes) {
   if (alignment == kHugePage) (void)madvise(memory, static_cast<size_t>(bytes) / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
   return Arena(static_cast<std::byte*>(memory));
+}
+
+// Takes the pages now, where the system can (Linux 5.14), and not one by one in the first run, which somebody waits for.
+// Large arenas have huge pages, and may be those of a file that nobody should run.
+void populate([[maybe_unused]] std::byte* arena, [[maybe_unused]] size_t bytes) {
+#if defined(MADV_POPULATE_WRITE)
+  constexpr size_t kLarge = 64 << 20;
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t before = (page - reinterpret_cast<uintptr_t>(arena) % page) % page;
+  if (bytes > before && bytes < kLarge)
+    (void)madvise(arena + before, (bytes - before) / page * page, MADV_POPULATE_WRITE);
+#endif
 }
 
 // All that depends on the shapes.
@@ -256,6 +269,7 @@ Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_
   if (layout->arena == nullptr) {
     return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for activations", size);
   }
+  if (bounds.empty()) populate(layout->arena.get(), static_cast<size_t>(size));  // larger shapes may never come
   return setup_ops(*layout);
 }
 

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
 // How long a wait spins: several times what a sleeper takes to wake.
-constexpr microseconds kSpin{50};
+constexpr microseconds kSpin{100};
 // A worker that has not begun after so long is kept from running, by the caller's own core perhaps.
 constexpr microseconds kLate{100};
 // A caller that waits so long for a worker's last index was let down by whatever took the worker's core.
