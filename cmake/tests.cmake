@@ -26,7 +26,7 @@ include(cmake/test_gpus.cmake)
 # Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
 # start of a process is dear. Others start a program a suite: a GPU's pipelines take longer to make than most cases to run.
 # What is left, each case on its own, are networks and drivers that fail.
-set(whole_programs cli runtime)
+set(whole_programs cli runtime threads)
 set(by_suite unit ops converter)
 
 # Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
@@ -75,7 +75,7 @@ if(FERRY_SANITIZE)
 endif()
 set(discovered)
 
-foreach(folder unit ops converter conformance runtime parity cli gpu)
+foreach(folder unit threads ops converter conformance runtime parity cli gpu)
   ferry_sources(sources tests/${folder}/*.cc tests/${folder}/*_test.c)
   if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER) OR
      (folder STREQUAL "conformance" AND NOT (FERRY_BUILD_CONVERTER AND FERRY_ONNX)) OR (folder STREQUAL "gpu" AND NOT FERRY_GPU))
@@ -86,6 +86,9 @@ foreach(folder unit ops converter conformance runtime parity cli gpu)
   target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
   if(folder MATCHES "ops|converter|conformance|parity|gpu") # kBound, kCases...
     set_target_properties(${folder}_tests PROPERTIES ${FERRY_APART})
+  endif()
+  if(folder STREQUAL "threads") # which the system refuses to start: tests/threads/workers.h
+    target_link_options(threads_tests PRIVATE -Wl,--wrap=pthread_create)
   endif()
   if(folder STREQUAL "conformance")
     target_link_libraries(conformance_tests PRIVATE ferry_onnx ferry_onnx_schema)

@@ -236,7 +236,8 @@ class Attention : public Op {
 
   Status run(Pool* pool) override {
     const Grid<2, 0> grid{{samples_ * kv_heads_, (queries_ + part_ - 1) / part_}};
-    parallel(pool, grid, [&](Pool::Share& share, size_t head, size_t part) { attend(share.thread(), head, part); });
+    parallel(pool, grid,
+             [&](Pool::Share& share, size_t head, size_t part) { attend(*pool, share.thread(), head, part); });
     return {};
   }
 
@@ -261,7 +262,7 @@ class Attention : public Op {
     return {behind, before + end};
   }
 
-  void attend(size_t thread, size_t index, size_t part) const {
+  void attend(const Pool& pool, size_t thread, size_t index, size_t part) const {
     const size_t n = index / kv_heads_, kv_head = index % kv_heads_, group = heads_ / kv_heads_;
     const size_t begin = part * part_, end = std::min(begin + part_, queries_);
     const float *keys = keys_of(n, kv_head), *values = values_of(n, kv_head);
@@ -275,7 +276,8 @@ class Attention : public Op {
       values = packed;
     }
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
-      for (size_t first = begin; first < end; first += kQueries) attend_block(n, head, first, keys, values);
+      for (size_t first = begin; first < end && !pool.cancelled(); first += kQueries)
+        attend_block(n, head, first, keys, values);
   }
 
   // Panels of kPanel keys: of each number in turn, all these keys'; zeros behind the last key.

@@ -49,8 +49,9 @@ class NonMaxSuppression : public Op {
   }
 
   Status run(Pool* pool) override {
+    for (size_t i = 0; i < lists_; ++i) lists_memory_[i * (boxes_ + 1)] = 0;  // a cancelled run keeps none
     parallel_for(pool, lists_, 1, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) keep(i);
+      for (size_t i = begin; i < end; ++i) keep(*pool, i);
     });
     int32_t* row = output_;
     for (size_t i = 0; i < lists_; ++i) {
@@ -67,7 +68,7 @@ class NonMaxSuppression : public Op {
 
  private:
   // A list: how many boxes are kept, then they, best first.
-  void keep(size_t index) {
+  void keep(const Pool& pool, size_t index) {
     int32_t* list = lists_memory_ + index * (boxes_ + 1);
     int32_t* boxes = list + 1;
     const float* scores = scores_ + index * boxes_;
@@ -79,7 +80,7 @@ class NonMaxSuppression : public Op {
       if (scores[i] > params_.score_threshold()) boxes[count++] = static_cast<int32_t>(i);
     std::sort(boxes, boxes + count,
               [&](int32_t a, int32_t b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
-    for (int32_t i = 0; i < count && kept < params_.max_boxes(); ++i) {
+    for (int32_t i = 0; i < count && kept < params_.max_boxes() && !pool.cancelled(); ++i) {
       const Box candidate = box(boxes[i]);
       const bool hidden = std::any_of(boxes, boxes + kept,
                                       [&](int32_t k) { return overlap(box(k), candidate, params_.iou_threshold()); });

@@ -38,6 +38,8 @@ class Pool {
 
   // Numbers that Share::thread() is below: a kernel's workspace is for so many.
   size_t threads() const { return shares_.size(); }
+  // Whether nobody waits for the run any more: for what works long at one index.
+  bool cancelled() const { return is_cancelled(progress_); }
   // Of the threads asked for, those which the system would not start, and its reason (an errno).
   size_t missing() const { return missing_; }
   int reason() const { return reason_; }
@@ -55,6 +57,10 @@ class Pool {
     size_t begin = 0;                   // its own thread from here
   };
   struct Worker;
+
+  static bool is_cancelled(const std::atomic<Progress>* progress) {
+    return progress != nullptr && progress->load(std::memory_order_relaxed) == Progress::Cancelled;
+  }
 
   explicit Pool(const std::atomic<Progress>* progress);
   void start(size_t threads);
@@ -88,7 +94,7 @@ class Pool::Share {
   size_t thread() const { return thread_; }
 
   bool next(size_t* index) {
-    if (progress_ != nullptr && progress_->load(std::memory_order_relaxed) == Progress::Cancelled) return false;
+    if (is_cancelled(progress_)) return false;
     if (from_ == thread_) {
       Range& own = ranges_[thread_];
       if (own.remaining.fetch_sub(1, std::memory_order_relaxed) > 0) {

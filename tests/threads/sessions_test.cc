@@ -1,12 +1,15 @@
-// Threads: the same bits for any number of them, sessions side by side, a caller's pool, cancellation.
+// Sessions and threads: the same bits for any number of them, sessions side by side, a caller's pool, cancellation, and
+// what a system may do to them.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 #include <pthreadpool.h>
 
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "tests/runtime/networks.h"
+#include "tests/threads/workers.h"
 
 namespace ferry::testing {
 namespace {
@@ -96,6 +99,73 @@ TEST(Threads, CallersPoolIsUsedAndLeftAlone) {
   pthreadpool_destroy(pool);
 }
 
+TEST(Threads, AppsShareOnePoolAmongThreads) {
+  const auto graph = residual_network(3, 24, 16);
+  Opened opened(*graph);
+  const auto expected = run_once(opened.model, make_session(opened.model, 1).get());
+  pthreadpool_t pool = pthreadpool_create(3);
+  ferry_session_options options = default_options();
+  options.threadpool = pool;
+  std::atomic<int> wrong{0};
+  const auto work = [&] {
+    SessionPtr session = make_session(opened.model, options);
+    for (int run = 0; run < 3; ++run)
+      if (run_once(opened.model, session.get()) != expected) ++wrong;
+  };
+  std::thread other(work);
+  work();
+  other.join();
+  EXPECT_EQ(wrong, 0);
+  pthreadpool_destroy(pool);
+}
+
+TEST(Threads, ThoseThatCannotStartAreANoteInTheReport) {
+  const auto graph = residual_network(3, 24, 16);
+  Opened opened(*graph);
+  const auto expected = run_once(opened.model, make_session(opened.model, 1).get());
+  for (const int allowed : {0, 2}) {
+    SessionPtr session;
+    {
+      const NoMoreThreads refused(allowed);
+      session = make_session(opened.model, 4);
+    }
+    EXPECT_EQ(run_once(opened.model, session.get()), expected);
+    ferry_report report;
+    report.struct_size = sizeof(report);
+    ASSERT_OK(ferry_session_report(session.get(), &report));
+    ASSERT_EQ(report.note_count, 1u);
+    const std::string note = std::to_string(1 + allowed) + " of 4 threads run: the system starts no more (";
+    EXPECT_EQ(std::string(ferry_session_report_note(session.get(), 0)).substr(0, note.size()), note);
+    EXPECT_EQ(ferry_session_report_note(session.get(), 1), nullptr);
+  }
+}
+
+// A worker is held here and there, and the process left with one core: answers stay right, and nothing hangs.
+TEST(Threads, HeldAndMovedOnesChangeNothing) {
+  const auto graph = residual_network(6, 24, 16);
+  Opened opened(*graph);
+  const auto expected = run_once(opened.model, make_session(opened.model, 1).get());
+  const std::set<pid_t> before = threads_of_process();
+  SessionPtr session = make_session(opened.model, 3);
+  std::vector<pid_t> workers;
+  for (const pid_t thread : threads_of_process())
+    if (before.count(thread) == 0) workers.push_back(thread);
+  ASSERT_EQ(workers.size(), 2u);
+  std::atomic<bool> done{false};
+  std::thread tormentor([&] {
+    for (size_t i = 0; i < 12; ++i) {
+      const Held held(workers[i % 2]);
+      if (i % 4 == 3) const OneCore core;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    done = true;
+  });
+  int wrong = 0, runs = 0;
+  for (; !done || runs < 20; ++runs) wrong += run_once(opened.model, session.get()) != expected;
+  tormentor.join();
+  EXPECT_EQ(wrong, 0) << "of " << runs;
+}
+
 TEST(Cancel, WithoutARunDoesNothing) {
   const auto graph = small_classifier();
   Opened opened(*graph);
@@ -138,6 +208,48 @@ TEST(Cancel, StopsTheRunInProgressAndTheNextOneIsWhole) {
   runner.join();
   EXPECT_FALSE(failed);
   EXPECT_EQ(run_once(opened.model, session.get()), expected);
+}
+
+// Blobs of some hundred bytes whose only operator runs for minutes.
+std::vector<std::unique_ptr<Graph>> absurd_networks() {
+  std::vector<std::unique_ptr<Graph>> graphs;
+  const auto add = [&](const char* name, const auto& params, const std::vector<Shape>& shapes) {
+    auto graph = std::make_unique<Graph>();
+    graph->table.name = name;
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      inputs.push_back(graph->add_input("x" + std::to_string(i), shapes[i], fbs::Layout::Same));
+    graph->add_output("y", graph->add_op("y", params, inputs), fbs::Layout::Same);
+    graphs.push_back(std::move(graph));
+  };
+  const Shape tokens{1, 60000, 256};
+  add("attention", fbs::AttentionT(), {tokens, tokens, tokens});
+  fbs::Pool2dT pool;
+  pool.kernel_h = pool.kernel_w = 3001;
+  pool.pad_top = pool.pad_left = pool.pad_bottom = pool.pad_right = 1500;
+  add("pool2d", pool, {{1, 3000, 3000, 4}});
+  fbs::NonMaxSuppressionT suppression;
+  suppression.max_boxes = 1000000;
+  suppression.iou_threshold = 2;  // hides none
+  add("non_max_suppression", suppression, {{1, 1000000, 4}, {1, 1, 1000000}});
+  return graphs;
+}
+
+TEST(Cancel, StopsWithinAnOperator) {
+  for (const auto& graph : absurd_networks()) {
+    Opened opened(*graph);
+    for (const int threads : {1, 2}) {
+      SessionPtr session = make_session(opened.model, threads);
+      std::atomic<ferry_status> status{FERRY_OK};
+      std::thread runner([&] { status = ferry_session_run(session.get()); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      const auto begin = std::chrono::steady_clock::now();
+      ferry_session_cancel(session.get());
+      runner.join();
+      EXPECT_EQ(status, FERRY_CANCELLED) << graph->table.name;
+      EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << "of minutes";
+    }
+  }
 }
 
 }  // namespace
