@@ -54,8 +54,8 @@ Arena allocate_arena(uint64_t bytes) {
   return Arena(static_cast<std::byte*>(memory));
 }
 
-// Takes the pages now, where the system can (Linux 5.14), and not one by one in the first run, which somebody waits for.
-// Large arenas have huge pages, and may be those of a file that nobody should run.
+// Takes the pages now, where the system can (Linux 5.14), and not one by one in the first run, which somebody waits
+// for. Large arenas have huge pages, and may be those of a file that nobody should run.
 void populate([[maybe_unused]] std::byte* arena, [[maybe_unused]] size_t bytes) {
 #if defined(MADV_POPULATE_WRITE)
   constexpr size_t kLarge = 64 << 20;

@@ -1,5 +1,5 @@
-// Denormals, off while loops run: numbers below 2^-126 would cost a hundred times as much, and every thread has to treat
-// them alike for results to be the same.
+// Denormals, off while loops run: numbers below 2^-126 would cost a hundred times as much, and every thread has to
+// treat them alike for results to be the same.
 #pragma once
 
 #include <cstdint>

@@ -166,7 +166,8 @@ FERRY_API const char* ferry_model_label(const ferry_model* model, size_t index);
 
 typedef struct ferry_session_options {
   size_t struct_size;      /* set by ferry_session_options_init() */
-  int32_t num_threads;     /* including the caller; 0: one a core. Ignored where threadpool is given */
+  int32_t num_threads;     /* including the caller; 0: one a core. Where the system starts fewer, the session runs on
+                            * those and a note in the report says so. Ignored where threadpool is given */
   void* threadpool;        /* a pthreadpool_t of the caller's, which outlives the session; NULL: the session's own */
   const char* const* taps; /* names of the taps to keep; NULL with tap_count 0: none */
   size_t tap_count;
@@ -235,7 +236,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_run_async(ferry_session* se
  * waiting, FERRY_OK where there was none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_wait(ferry_session* session);
 
-/* Asks the run in progress to stop after the operator at work; without one, does nothing. Any thread may call it. */
+/* Asks the run in progress to stop: on the CPU within the operator at work, on a GPU after the operators that were
+ * handed to it together. Without a run it does nothing. Any thread may call it. */
 FERRY_API void ferry_session_cancel(ferry_session* session);
 
 /* Bytes of the planned arena: activations, workspaces, inputs and outputs. */
