@@ -69,6 +69,7 @@ class Pool {
   void divide(size_t count, size_t parts);
   // Returns how many indices it took.
   size_t take_part(size_t part);
+  void run_lent(size_t count);
   void choose_workers(size_t count);
   // Takes an invitation back that was not claimed, or waits. `item`: what the caller needed for an index.
   void dismiss(Worker& worker, std::chrono::nanoseconds item);
@@ -84,6 +85,7 @@ class Pool {
   Body body_ = nullptr;
   void* context_ = nullptr;
   size_t parts_ = 0;
+  std::atomic<size_t> parts_done_{0};
   std::vector<Worker*> invited_;
   std::chrono::steady_clock::time_point begun_;
 };

@@ -85,6 +85,7 @@ TEST(Threads, CallersPoolIsUsedAndLeftAlone) {
   const auto graph = residual_network(3, 24, 16);
   Opened opened(*graph);
   const auto expected = run_once(opened.model, make_session(opened.model, 1).get());
+  std::atomic<int> calls{0};  // before the threads, which ThreadSanitizer does not see waiting for each other
   pthreadpool_t pool = pthreadpool_create(3);
   ferry_session_options options = default_options();
   options.threadpool = pool;
@@ -92,7 +93,6 @@ TEST(Threads, CallersPoolIsUsedAndLeftAlone) {
     SessionPtr session = make_session(opened.model, options);
     EXPECT_EQ(run_once(opened.model, session.get()), expected);
   }
-  std::atomic<int> calls{0};
   pthreadpool_parallelize_1d(
       pool, [](void* context, size_t) { ++*static_cast<std::atomic<int>*>(context); }, &calls, 10, 0);
   EXPECT_EQ(calls, 10) << "the pool still works after the sessions are closed";
