@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -87,9 +88,10 @@ Status Session::open_pool() {
   const int threads = options_.num_threads != 0 ? options_.num_threads : core_count();
   FERRY_TRY(Pool::create(static_cast<size_t>(threads), &progress_, &pool_));
   if (pool_->missing() > 0) {
-    threads_note_ = error(FERRY_OK, "%zu of %d threads run: the system starts no more (%s)", pool_->threads(), threads,
-                          std::strerror(pool_->reason()))
-                        .message();
+    char note[160];
+    std::snprintf(note, sizeof note, "%zu of %d threads run: the system starts no more (%s)", pool_->threads(), threads,
+                  std::strerror(pool_->reason()));
+    threads_note_ = note;
   }
   return {};
 }
