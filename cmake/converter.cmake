@@ -20,6 +20,7 @@ ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
 ferry_add_room(ferry_recipes converter/recipes/*.cc)
 ferry_add_room(ferry_text converter/text/*.cc)
+target_link_libraries(ferry_graph PUBLIC ferry_checkpoint) # its weights are a checkpoint's, which it includes and is included by
 foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
