@@ -14,6 +14,7 @@ ferry_states* open_states() {
   ferry::fuzz::require(ferry_model_open_memory(blob.data(), blob.size(), &model) == FERRY_OK &&
                            ferry_states_create(model, &states) == FERRY_OK,
                        "the test's own blob cannot be opened");
+  ferry_model_close(model);
   return states;
 }
 
