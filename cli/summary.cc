@@ -17,7 +17,7 @@ uint64_t elements(const Model& model, TensorId tensor) { return static_cast<uint
 void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary>* stored) {
   const Type type = type_of(model.tensor(tensor));
   const std::string name = to_string(type);
-  auto at = std::ranges::find(*stored, name, &StoredSummary::type);
+  auto at = std::find_if(stored->begin(), stored->end(), [&](const StoredSummary& s) { return s.type == name; });
   if (at == stored->end()) at = stored->insert(at, {name});
   at->elements += elements(model, tensor);
   at->bytes += model.constant(tensor).size();
@@ -61,7 +61,8 @@ Summary summarize(const std::string& path, const std::string& name) {
       s.activation_bytes += bytes_of(model.tensor(t).dtype(), model.shape(t).elements());
     }
   }
-  std::ranges::stable_sort(s.stored, std::greater(), &StoredSummary::bytes);
+  std::stable_sort(s.stored.begin(), s.stored.end(),
+                   [](const StoredSummary& a, const StoredSummary& b) { return a.bytes > b.bytes; });
   for (const fbs::Operator* op : *graph.operators()) {
     OpSummary o;
     o.name = op->name() ? op->name()->str() : "";

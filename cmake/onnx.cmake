@@ -9,6 +9,20 @@ if(NOT Protobuf_FOUND OR NOT Protobuf_PROTOC_EXECUTABLE OR NOT FERRY_ONNX_PROTO)
                       "run scripts/setup), or build without ONNX files: -DFERRY_ONNX=OFF")
 endif()
 
+# A distribution's protobuf is built for one C++ library: with another (clang's libc++ on Debian) what reads ONNX files is
+# compiled, and no program has it.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES ${Protobuf_LITE_LIBRARIES} Threads::Threads)
+set(CMAKE_REQUIRED_INCLUDES ${Protobuf_INCLUDE_DIRS})
+check_cxx_source_compiles("#include <google/protobuf/message_lite.h>
+int main(int, char** a) { return static_cast<google::protobuf::MessageLite*>(nullptr)->ParseFromString(a[0]) ? 0 : 1; }"
+  FERRY_ONNX_LINKS)
+unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_INCLUDES)
+if(NOT FERRY_ONNX_LINKS)
+  message(STATUS "protobuf is built for another C++ library: ONNX files are compiled for, and read by no program")
+endif()
+
 set(generated "${PROJECT_BINARY_DIR}/generated/onnx")
 file(MAKE_DIRECTORY "${generated}")
 get_filename_component(schema_folder "${FERRY_ONNX_PROTO}" DIRECTORY)

@@ -49,7 +49,10 @@ target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-u
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
-set(kernel_options -fno-trapping-math -fno-peel-loops)
+set(kernel_options -fno-trapping-math)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND kernel_options -fno-peel-loops)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND kernel_options -mprefer-vector-width=512) # where a kernel's AVX-512 clone runs; gcc would take half
 endif()
@@ -67,6 +70,9 @@ foreach(source IN LISTS cpu_sources)
     set(options ${vectorised} ${kernel_options})
   else()
     set(options -Os)
+  endif()
+  if(FERRY_SANITIZE MATCHES fuzzer) # clang takes minutes for an instrumented kernel
+    set(options -O1)
   endif()
   set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${options}>")
 endforeach()

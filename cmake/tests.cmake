@@ -17,6 +17,10 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/paths.cc" PROPE
 target_compile_definitions(ferry_test_support PUBLIC $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
 
 set(test_environment "FERRY_BUILD=${PROJECT_BINARY_DIR}")
+if(FERRY_SANITIZE MATCHES fuzzer) # preset fuzz: the harnesses, and nothing else
+  add_subdirectory(tests/fuzz)
+  return()
+endif()
 if(FERRY_SANITIZE)
   list(APPEND test_environment "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"
        "UBSAN_OPTIONS=print_stacktrace=1")
@@ -85,6 +89,12 @@ foreach(folder unit threads ops converter conformance runtime parity cli gpu)
      (folder STREQUAL "conformance" AND NOT (FERRY_BUILD_CONVERTER AND FERRY_ONNX)) OR (folder STREQUAL "gpu" AND NOT FERRY_GPU))
     continue()
   endif()
+  if(folder STREQUAL "conformance" AND NOT FERRY_ONNX_LINKS)
+    add_library(conformance_tests OBJECT ${sources}) # compiled, and nothing to run
+    target_link_libraries(conformance_tests PRIVATE ferry_options ferry_test_support ferry_onnx ferry_onnx_schema)
+    set_target_properties(conformance_tests PROPERTIES ${FERRY_APART})
+    continue()
+  endif()
   add_executable(${folder}_tests ${sources})
   target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
   target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
@@ -147,6 +157,12 @@ endif()
 
 if(FERRY_GPU)
   add_subdirectory(tests/gpu)
+  if(NOT CMAKE_CROSSCOMPILING)
+    add_subdirectory(tests/soak)
+  endif()
+endif()
+if(TARGET ferry_models AND FERRY_HUB AND FERRY_ONNX AND FERRY_ONNX_LINKS)
+  add_subdirectory(tests/fuzz) # they read whatever there is to read
 endif()
 foreach(folder package parity cli)
   if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")

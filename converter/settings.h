@@ -16,7 +16,7 @@ namespace ferry {
 
 struct Setting {
   std::string name, value;  // value: empty where the name says it all
-  auto operator<=>(const Setting&) const = default;
+  bool operator==(const Setting&) const = default;
 };
 
 class Settings {

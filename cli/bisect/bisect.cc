@@ -248,8 +248,8 @@ class Bisector {
   void graph_fault(const parity::Row& row, TensorId bad, const std::set<TensorId>& good) {
     finding_.fault = Fault::Graph;
     const auto target = matching_.raw.find(bad);
-    const auto entry =
-        std::ranges::find_if(fixture_.entries, [&](const parity::Entry& e) { return e.name == row.name; });
+    const auto entry = std::find_if(fixture_.entries.begin(), fixture_.entries.end(),
+                                    [&](const parity::Entry& e) { return e.name == row.name; });
     if (target == matching_.raw.end() || entry == fixture_.entries.end()) return;
     Values given;
     for (const auto& [tensor, value] : values_)
@@ -272,7 +272,8 @@ class Bisector {
   }
 
   bool is_input(TensorId tensor) const {
-    return std::ranges::any_of(model_.inputs, [&](const auto& port) { return port->tensor == tensor; });
+    return std::any_of(model_.inputs.begin(), model_.inputs.end(),
+                       [&](const auto& port) { return port->tensor == tensor; });
   }
 
   fbs::Layout layout_of(TensorId tensor) const {

@@ -153,7 +153,8 @@ void norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoint, std
   for (const auto& [place, value, text] :
        {std::tuple{1, 1.0, "the norm's weight is missing"}, {2, 0.0, "the norm's bias is missing"}})
     out.push_back({text, k, [tensor = op.inputs[static_cast<size_t>(place)], v = value](Piece& p) {
-                     std::ranges::fill(p.known.at(tensor).values, v);
+                     auto& values = p.known.at(tensor).values;
+                     std::fill(values.begin(), values.end(), v);
                    }});
   if (const auto* group = op.params.AsGroupNorm())
     for (int groups : {1, 2, 4, 8, 16, 32, 64})

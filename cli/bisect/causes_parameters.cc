@@ -190,7 +190,7 @@ void order_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const bool after = first.params.type == fbs::OpParams::Binary && second.params.type == fbs::OpParams::Unary;
   if (!before && !after) return;
   const TensorId between = first.outputs.front();
-  const auto reads = std::ranges::find(second.inputs, between);
+  const auto reads = std::find(second.inputs.begin(), second.inputs.end(), between);
   if (reads == second.inputs.end()) return;
   const auto place = static_cast<size_t>(reads - second.inputs.begin());
   const auto cause = [&](const char* text, size_t side) {

@@ -168,8 +168,10 @@ void weight_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   w.mapped("the weights are rounded to bfloat16", [](double v) { return rounded(v, 8); });
   w.mapped("the weights have the wrong sign", [](double v) { return -v; });
   if (op.inputs.size() > 2)
-    out.push_back({"the bias is missing", k,
-                   [bias = op.inputs[2]](Piece& p) { std::ranges::fill(p.known.at(bias).values, 0.0); }});
+    out.push_back({"the bias is missing", k, [bias = op.inputs[2]](Piece& p) {
+                     auto& values = p.known.at(bias).values;
+                     std::fill(values.begin(), values.end(), 0.0);
+                   }});
 }
 
 }  // namespace ferry::bisect

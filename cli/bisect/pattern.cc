@@ -42,7 +42,7 @@ std::string pattern_of(const Array& wrong, const Array& right) {
   const auto channels = static_cast<size_t>(right.shape[right.shape.rank - 1]);
   std::vector<Channel> fits;
   for (size_t c = 0; c < channels; ++c) fits.push_back(fit(wrong, right, c, channels));
-  const auto all = [&](auto holds) { return std::ranges::all_of(fits, holds); };
+  const auto all = [&](auto holds) { return std::all_of(fits.begin(), fits.end(), holds); };
   const bool few = right.values.size() / channels < 8;  // values a channel, too few to tell a fit from chance
 
   std::vector<size_t> bad;

@@ -159,7 +159,8 @@ CheckpointTensor TensorReader::rebuild(const PickleValue& call, const std::strin
   if (beyond || last >= storage.bytes() / element)
     fail("%s: shape %s with strides %s from element %lld leads out of its storage", where.c_str(),
          shape_text(tensor.shape).c_str(), shape_text(strides).c_str(), static_cast<long long>(a[1]->integer));
-  const auto from = std::as_bytes(std::span(found->second)).subspan(static_cast<size_t>(a[1]->integer) * element);
+  const auto from = std::as_bytes(std::span(found->second.data(), found->second.size()))
+                        .subspan(static_cast<size_t>(a[1]->integer) * element);
   tensor.bytes = plain ? from.subspan(0, *size) : contiguous(from, tensor.shape, strides, element, *size, where);
   return tensor;
 }

@@ -88,7 +88,7 @@ Once hold_once(const std::vector<double>& values, const Shape& shape, const std:
 bool same_constant(const Graph& a, const Graph& b, TensorId tensor) {
   const Constant x = a.constant(tensor), y = b.constant(tensor);
   return a.at(tensor).dtype == b.at(tensor).dtype && a.shape(tensor) == b.shape(tensor) &&
-         std::ranges::equal(x.bytes, y.bytes);
+         std::equal(x.bytes.begin(), x.bytes.end(), y.bytes.begin(), y.bytes.end());
 }
 
 // Whether the values of `part` are the first of `whole` along every dimension.

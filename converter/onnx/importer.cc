@@ -191,9 +191,11 @@ void Importer::add_outputs() {
 Imported Importer::import() {
   for (const auto& [name, array] : model_.constants) values_[name] = array;
   for (const ValueInfo& input : model_.inputs) add_input(input);
-  for (const auto& [name, dims] : options_.shapes)
+  for (const auto& shape : options_.shapes) {
+    const std::string& name = shape.first;
     if (std::none_of(model_.inputs.begin(), model_.inputs.end(), [&](const auto& input) { return input.name == name; }))
       reasons_.push_back({"", name, 0, "--shape " + name + ": the graph has no input of that name"});
+  }
   for (const Node& node : apply_patterns(model_, options_.disabled_patterns)) add_node(node);
   add_outputs();
   if (!reasons_.empty()) throw Refused(model_.path.filename().string(), std::move(reasons_));

@@ -227,7 +227,8 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   layout.table.content = write_segments(graph, layout, [&blob](std::span<const std::byte> bytes) {
     blob.insert(blob.end(), bytes.begin(), bytes.end());
   });
-  std::ranges::copy(head_of(layout.table, layout.data_bytes), blob.begin());
+  const std::vector<std::byte> head = head_of(layout.table, layout.data_bytes);
+  std::copy(head.begin(), head.end(), blob.begin());
   verified(blob);
   return blob;
 }

@@ -7,8 +7,7 @@
 namespace ferry::gpu {
 namespace {
 
-constexpr size_t kEpilogueConstant = 3;  // constant_id of the first step
-constexpr size_t kEpilogueWords = 12;    // EPILOGUE_PUSH
+constexpr size_t kEpilogueWords = 12;  // EPILOGUE_PUSH
 
 // Bytes that a whole operand spans.
 uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std::vector<Region>& weights) {

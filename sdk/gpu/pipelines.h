@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "sdk/gpu/device.h"
 #include "sdk/gpu/shaders.h"
@@ -22,7 +23,11 @@ struct Variant {
   uint8_t count = 0;
   std::array<uint32_t, kMaxConstants> constants{};
 
-  auto operator<=>(const Variant&) const = default;
+  bool operator==(const Variant&) const = default;
+  bool operator<(const Variant& other) const {  // written out: clang's library of the NDK has no <=> for containers
+    return std::tie(kernel, storage, count, constants) <
+           std::tie(other.kernel, other.storage, other.count, other.constants);
+  }
 };
 
 // "conv2d f16 8 8 1 4 2": for messages and for the file on disk.

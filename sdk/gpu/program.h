@@ -3,9 +3,9 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sdk/gpu/pipelines.h"
@@ -77,14 +77,19 @@ struct Piece {
   // Staging cuts a piece along its outermost coordinate: source elements and quads that one step of it takes.
   uint64_t outer_elements = 0, outer_quads = 0;
 
-  auto operator<=>(const Piece&) const = default;
+  bool operator==(const Piece&) const = default;
+  bool operator<(const Piece& other) const {
+    return std::tie(kernel, tensor, push, quads, outer_elements, outer_quads) <
+           std::tie(other.kernel, other.tensor, other.push, other.quads, other.outer_elements, other.outer_quads);
+  }
 };
 
 // Packed weights of one operator, pieces one after another. Equal regions of a model are packed once.
 struct Region {
   std::vector<Piece> pieces;
   uint64_t quads() const;
-  auto operator<=>(const Region&) const = default;
+  bool operator==(const Region&) const = default;
+  bool operator<(const Region& other) const { return pieces < other.pieces; }
 };
 
 // One chain of operators, on the GPU; or one operator on the CPU.

@@ -32,7 +32,8 @@ void* grow(void* memory, size_t size) {
 // stb is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads and writes
 // memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
 #define STBI_ASSERT(x) ((void)0)
-#define STBI_MALLOC(size) malloc(size)
+// Zeros: a JPEG may name tables of codes that it never brings, and stb would follow what lay in memory.
+#define STBI_MALLOC(size) calloc(1, size)
 #define STBI_REALLOC(memory, size) grow(memory, size)
 #define STBI_FREE(memory) free(memory)
 #define STBI_ONLY_JPEG

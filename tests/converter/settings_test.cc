@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "converter/provenance.h"
 #include "tests/converter/memory_checkpoint.h"
 
@@ -66,7 +68,8 @@ TEST(Provenance, GivesTheOptionsBackThatMakeTheNetwork) {
   EXPECT_EQ(again.model, "timm/resnet50.a1_in1k");
   EXPECT_EQ(again.state_dict, options.state_dict);
   EXPECT_TRUE(again.keep_taps);
-  EXPECT_TRUE(std::ranges::equal(again.settings.all(), options.settings.all()));
+  const auto written = options.settings.all(), read = again.settings.all();
+  EXPECT_TRUE(std::equal(read.begin(), read.end(), written.begin(), written.end()));
   EXPECT_TRUE(again.labels.empty());
 
   provenance.options.push_back("--state-dict net");  // blobs of 0.1

@@ -193,15 +193,15 @@ TEST_F(Bisect, 07_EpsilonFolded) {
   expect_conversion("blocks.3.0.conv_pw", "epsilon is 0.001 in place of 1e-05");
 }
 TEST_F(Bisect, 08_MeanNotSubtracted) {
-  from_changed(true, "blocks.2.0.bn2.running_mean", [](std::vector<float>& v) { std::ranges::fill(v, 0.0f); });
+  from_changed(true, "blocks.2.0.bn2.running_mean", [](std::vector<float>& v) { std::fill(v.begin(), v.end(), 0.0f); });
   expect_conversion("blocks.2.0.bn2.act", "mean is not subtracted");
 }
 TEST_F(Bisect, 09_NormWithoutBias) {
-  from_changed(false, "blocks.4.0.bn2.bias", [](std::vector<float>& v) { std::ranges::fill(v, 0.0f); });
+  from_changed(false, "blocks.4.0.bn2.bias", [](std::vector<float>& v) { std::fill(v.begin(), v.end(), 0.0f); });
   expect_conversion("blocks.4.0.conv_dw", "norm's bias is missing");
 }
 TEST_F(Bisect, 10_NormWithoutWeight) {
-  from_changed(false, "blocks.5.1.bn3.weight", [](std::vector<float>& v) { std::ranges::fill(v, 1.0f); });
+  from_changed(false, "blocks.5.1.bn3.weight", [](std::vector<float>& v) { std::fill(v.begin(), v.end(), 1.0f); });
   expect_conversion("blocks.5.1.conv_pwl", "norm's weight is missing");
 }
 TEST_F(Bisect, 11_DifferenceForSum) {

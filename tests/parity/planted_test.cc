@@ -74,7 +74,7 @@ int silu_for_hard_swish(fbs::OperatorT& op) {
 
 bool ends_with(const std::string& key, const char* end, std::vector<float>& values, float value) {
   if (!key.ends_with(end)) return false;
-  std::ranges::fill(values, value);
+  std::fill(values.begin(), values.end(), value);
   return true;
 }
 

@@ -176,7 +176,7 @@ TEST_F(States, ARunThatIsCancelledAppendsNothing) {
   };
   const auto is_append = [](const auto& op) { return op->params.AsAppend() != nullptr; };
   const auto& listed = graph_->table.operators;
-  const auto append = static_cast<size_t>(std::ranges::find_if(listed, is_append) - listed.begin());
+  const auto append = static_cast<size_t>(std::find_if(listed.begin(), listed.end(), is_append) - listed.begin());
 
   std::atomic<bool> done = false;
   std::thread canceller([&] {

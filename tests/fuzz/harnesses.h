@@ -1,0 +1,35 @@
+// Every harness, once. tests/fuzz/NAME.cc says what each one reads.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#define FERRY_HARNESSES(X) \
+  X(blob)                  \
+  X(certificate)           \
+  X(config)                \
+  X(fixture)               \
+  X(hub)                   \
+  X(index)                 \
+  X(network)               \
+  X(onnx)                  \
+  X(packed)                \
+  X(pickle)                \
+  X(picture)               \
+  X(pytorch)               \
+  X(reference)             \
+  X(safetensors)           \
+  X(states)                \
+  X(tensorflowjs)          \
+  X(text)                  \
+  X(tokenizer)             \
+  X(zip)
+
+namespace ferry::fuzz {
+
+#define FERRY_DECLARE_HARNESS(name) void name(std::span<const std::byte> bytes, std::string_view text);
+FERRY_HARNESSES(FERRY_DECLARE_HARNESS)
+#undef FERRY_DECLARE_HARNESS
+
+}  // namespace ferry::fuzz

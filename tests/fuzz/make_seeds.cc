@@ -1,0 +1,191 @@
+// make_fuzz_seeds FOLDER: first inputs of those harnesses whose files no folder of tests/ has, as FOLDER/HARNESS/NAME.
+#include <cstring>
+#include <fstream>
+
+#include "converter/checkpoint/sha256.h"
+#include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
+#include "sdk/model/packed_file.h"
+#include "sdk/model/seeded.h"
+#include "tests/fuzz/harness.h"
+#include "tests/support/blobs.h"
+#include "tests/support/language_model.h"
+
+namespace {
+
+using namespace ferry;
+namespace fs = std::filesystem;
+
+fs::path folder;
+
+void write(const char* harness, const std::string& name, std::span<const std::byte> bytes) {
+  fs::create_directories(folder / harness);
+  std::ofstream(folder / harness / name, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+void write(const char* harness, const std::string& name, const std::string& text) {
+  write(harness, name, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void blobs() {
+  std::vector<testing::Named> all = testing::small_blobs();
+  all.push_back({"small_language_model", pack(*testing::small_language_model())});
+  for (const testing::Named& named : all)
+    for (const char* harness : {"blob", "network"}) write(harness, named.name, named.blob);
+
+  testing::Parts parts(all[0].blob);
+  auto certificate = std::make_unique<fbs::CertificateT>();
+  for (const auto& input : parts.model.inputs) {
+    auto row = std::make_unique<fbs::CertificateInputT>();
+    row->shape = parts.model.tensors[index_of(input->tensor)]->shape;
+    row->seed = 3;
+    certificate->inputs.push_back(std::move(row));
+  }
+  for (const auto& output : parts.model.outputs) {
+    auto stage = std::make_unique<fbs::CertificateStageT>();
+    stage->name = stage->entry = output->name;
+    stage->samples = {0, 0.5f, -1};
+    stage->bound = 0.01f;
+    certificate->stages.push_back(std::move(stage));
+  }
+  parts.model.certificate = std::move(certificate);
+  write("certificate", "small_classifier", parts.assemble());
+}
+
+void packed_weights() {
+  PackedStore store;
+  PackedBytes bytes;
+  for (uint32_t i = 1; i < 4; ++i)
+    fuzz::require(store
+                      .get(
+                          {.weight = i, .bias = i - 1, .packing = i * 77, .part = i % 2}, 40 * i,
+                          [&](std::byte* to) {
+                            std::memset(to, static_cast<int>(i), 40 * i);
+                            return Status();
+                          },
+                          &bytes)
+                      .ok(),
+                  "no packed weights");
+  const PackedImage image = make_packed_image(
+      store, {.content = std::string(64, 'a'), .buffers = 5, .fingerprint = 6, .description = "x86-64"});
+  std::string file = image.head;
+  file.resize(image.bytes);
+  for (const PackedImage::Piece& piece : image.pieces)
+    std::memcpy(file.data() + piece.offset, piece.bytes.data(), piece.bytes.size());
+  write("packed", "three", file);
+}
+
+void states() {
+  const fuzz::Aligned blob(pack(*testing::small_transformer()));
+  ferry_model* model = nullptr;
+  ferry_session* session = nullptr;
+  ferry_states* states = nullptr;
+  fuzz::require(ferry_model_open_memory(blob.data(), blob.size(), &model) == FERRY_OK &&
+                    ferry_session_create(model, nullptr, &session) == FERRY_OK &&
+                    ferry_session_states(session, &states) == FERRY_OK && ferry_session_run(session) == FERRY_OK,
+                "the test's own blob does not run");
+  fs::create_directories(folder / "states");
+  fuzz::require(ferry_states_save(states, (folder / "states" / "one_run").c_str()) == FERRY_OK, "nothing is saved");
+  fuzz::require(ferry_states_reset(states) == FERRY_OK &&
+                    ferry_states_save(states, (folder / "states" / "empty").c_str()) == FERRY_OK,
+                "nothing is saved");
+  ferry_states_close(states);
+  ferry_session_close(session);
+  ferry_model_close(model);
+}
+
+void tokenizer() {
+  std::string file;
+  const auto number = [&](auto value) { file.append(reinterpret_cast<const char*>(&value), sizeof value); };
+  number(uint16_t{262});
+  number(int32_t{8});
+  for (int id = 0; id < 262; ++id) {
+    char octet[8];
+    std::snprintf(octet, sizeof octet, "<0x%02X>", id - 3);
+    const std::string piece = id == 0     ? "<unk>"
+                              : id == 1   ? "<s>"
+                              : id == 2   ? "</s>"
+                              : id < 259  ? octet
+                              : id == 259 ? "th"
+                              : id == 260 ? "he"
+                                          : " ";
+    number(static_cast<float>(-id));
+    number(static_cast<int32_t>(piece.size()));
+    file += piece;
+  }
+  write("tokenizer", "octets", file);
+}
+
+void hub() {
+  const std::string sha(40, 'a'), end = "\x1e";
+  const auto list = [&](const std::string& files) {
+    return "200\n\n{\"sha\":\"" + sha + "\",\"siblings\":[" + files + "]}" + end;
+  };
+  const auto file = [&](const std::string& body) {
+    const std::string size = std::to_string(body.size());
+    return "200\netag:\"" + std::string(40, 'b') + "\"\ncontent-length:" + size + "\n\n" + end + "200\n\n" + body + end;
+  };
+  write("hub", "one_file", list("{\"rfilename\":\"model.safetensors\"}") + file("weights"));
+  write("hub", "config",
+        list("{\"rfilename\":\"config.json\"},{\"rfilename\":\"model.safetensors\"}") + file("{\"a\":1}") +
+            "302\nx-linked-etag:cc\nx-linked-size:4\nlocation:/x\n\n" + end + "206\n\nwe" + end + "206\n\nig" + end);
+  write("hub", "shards",
+        list("{\"rfilename\":\"model.safetensors.index.json\"},{\"rfilename\":\"a/b.safetensors\"}") +
+            file("{\"weight_map\":{\"x\":\"a/b.safetensors\"}}") + file("weights"));
+  write("hub", "gone", std::string("404\nx-error-code:RevisionNotFound\n\n") + end);
+}
+
+void checkpoints() {
+  const std::string header =
+      R"({"__metadata__":{"format":"pt"},"a.weight":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
+      R"("b":{"dtype":"F16","shape":[3],"data_offsets":[24,30]},)"
+      R"("n":{"dtype":"I64","shape":[],"data_offsets":[30,38]}})";
+  const uint64_t length = header.size();
+  write("safetensors", "three", std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(38, 'x'));
+  write("index", "two_shards",
+        R"({"metadata":{"total_size":48},"weight_map":{"a":"model-1.safetensors","b":"model-1.safetensors",)"
+        R"("c":"model-2.safetensors"}})");
+  write("tensorflowjs", "two_files",
+        R"({"format":"layers-model","weightsManifest":[{"paths":["w1.bin","w2.bin"],"weights":[)"
+        R"({"name":"a/kernel","shape":[2,3],"dtype":"float32"},{"name":"b","shape":[3],"dtype":"float32",)"
+        R"("quantization":{"dtype":"uint8","scale":0.5,"min":-1}},{"name":"c","shape":[],"dtype":"int32"}]}]})");
+  write("pickle", "list",
+        std::string("\x80\x02]q\x00(K\x01X\x02\x00\x00\x00", 13) + "abccollections\nOrderedDict\n)Re.");
+}
+
+// For the tensors that tests/fuzz/fixture.cc lays beside it.
+void fixture() {
+  float values[12];
+  for (size_t i = 0; i < 12; ++i) values[i] = static_cast<float>(i % 8) / 8;
+  write("fixture", "small",
+        R"({"format":"parity-fixture/1","name":"small","arch":"a","library":{"name":"timm","version":"1"},"seed":3,)"
+        R"("inputs":[{"name":"input","shape":[1,3,2,2],"stored":"full","sha256":")" +
+            sha256_hex(std::as_bytes(std::span(values))) +
+            R"("}],"taps":[{"name":"tap/a","shape":[1,2,2,2],"stored":"full","absmax":0.875}],)"
+            R"("features_only":{"module":["a"],"shapes":[[1,8,4,4]]},)"
+            R"("outputs":[{"name":"logits","shape":[1,80],"stored":"sample","samples":8,"absmax":0.875,)"
+            R"("float32_vs_float64":1e-7}]})");
+}
+
+void texts() {
+  write("text", "words", "the \xC3\xA9 he, the \xF0\x9F\x98\x80 th");
+  write("reference", "hub", "hf:org/name@v1.0/folder/file.json");
+  write("reference", "shape", "input=1x3x224x224");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  folder = argv[1];
+  blobs();
+  packed_weights();
+  states();
+  tokenizer();
+  hub();
+  checkpoints();
+  fixture();
+  texts();
+  return 0;
+}

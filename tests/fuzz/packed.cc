@@ -1,0 +1,53 @@
+// Files of packed weights.
+#include "sdk/model/packed_file.h"
+
+#include <cstring>
+
+#include "sdk/model/model.h"
+#include "sdk/model/seeded.h"
+#include "tests/fuzz/harness.h"
+
+FERRY_FUZZ(packed) {
+  const Aligned file(bytes);
+  PackedTarget target;
+  if (bytes.size() >= sizeof(PackedHeader)) {  // whatever it was packed for is this machine
+    PackedHeader header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    target = {.content = {header.content, sizeof header.content},
+              .buffers = header.buffers,
+              .fingerprint = header.fingerprint,
+              .description = "x86-64"};
+  }
+  PackedFile packed;
+  if (!PackedFile::open(file, target, &packed).ok()) return;
+  for (const PackedEntry& entry : packed.entries()) {
+    require(packed.find(entry.key(), static_cast<size_t>(entry.size)) == packed.bytes(entry), "an entry is not found");
+    touch(std::span(packed.bytes(entry), static_cast<size_t>(entry.size) + kExtraBytes));
+  }
+  PackedStore store;
+  store.attach(packed, nullptr);
+  touch(make_packed_image(store, target).head);
+}
+
+#if defined(FERRY_LIBFUZZER)
+// Sizes and checksum come right again, or nothing else would ever be looked at.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t maximum, unsigned seed) {
+  using namespace ferry;
+  size = LLVMFuzzerMutate(data, size, maximum);
+  PackedHeader header;
+  if (size < sizeof header || seed % 8 == 0) return size;
+  std::memcpy(&header, data, sizeof header);
+  header.file_bytes = size;
+  header.header_bytes = sizeof header;
+  header.checksum = 0;
+  const uint64_t table = std::min<uint64_t>(header.entries, (size - sizeof header) / sizeof(PackedEntry));
+  header.entries = table;
+  const auto text = [](const void* from, size_t count) {
+    return std::string_view(static_cast<const char*>(from), count);
+  };
+  header.checksum = fnv1a64(text(data + sizeof header, static_cast<size_t>(table) * sizeof(PackedEntry)),
+                            fnv1a64(text(&header, sizeof header)));
+  std::memcpy(data, &header, sizeof header);
+  return size;
+}
+#endif

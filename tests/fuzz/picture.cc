@@ -1,0 +1,22 @@
+// Picture files of every format, whole and what looks through them before.
+#include <ferry/image.h>
+
+#include "sdk/image/exif.h"
+#include "sdk/image/jpeg_check.h"
+#include "tests/fuzz/harness.h"
+
+FERRY_FUZZ(picture) {
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  const int orientation = image::exif_orientation(data, bytes.size());
+  require(orientation >= 1 && orientation <= 8, "an orientation that is none");
+  image::fault_of_jpeg(data, bytes.size());
+  ferry_image picture{};
+  if (ferry_image_decode(data, bytes.size(), &picture) != FERRY_OK) {
+    require(*ferry_last_error() != 0 && picture.pixels == nullptr, "a failure without a sentence, or with pixels");
+    return;
+  }
+  require(picture.width > 0 && picture.height > 0, "a picture of no size");
+  for (int32_t y = 0; y < picture.height; ++y)
+    touch(std::span(picture.pixels + y * picture.stride, static_cast<size_t>(picture.width) * 3));
+  ferry_image_free(&picture);
+}

@@ -1,0 +1,43 @@
+// Texts of any bytes, to ids and back: what is text comes back as it was.
+#include <ferry/text.h>
+
+#include <vector>
+
+#include "converter/pack/pack.h"
+#include "sdk/text/utf8.h"
+#include "tests/fuzz/harness.h"
+#include "tests/support/language_model.h"
+
+namespace {
+
+ferry_model* open_model() {
+  static const auto& blob = *new ferry::fuzz::Aligned(ferry::pack(*ferry::testing::small_language_model()));
+  ferry_model* model = nullptr;
+  ferry::fuzz::require(ferry_model_open_memory(blob.data(), blob.size(), &model) == FERRY_OK,
+                       "the test's own blob cannot be opened");
+  return model;
+}
+
+bool well_formed(std::string_view text) {
+  while (!text.empty()) {
+    const int count = ferry::character_bytes(text);
+    if (count < 1) return false;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+}  // namespace
+
+FERRY_FUZZ(text) {
+  static ferry_model* const model = open_model();
+  std::vector<int32_t> ids(text.size() + 4);
+  size_t count = ids.size();
+  require(ferry_model_tokenize(model, text.data(), text.size(), ids.data(), &count) == FERRY_OK, "a text is refused");
+  std::string written(3 * text.size() + 16, '\0');
+  size_t size = written.size();
+  require(ferry_model_detokenize(model, ids.data(), count, written.data(), &size) == FERRY_OK, "ids are refused");
+  written.resize(size);
+  require(well_formed(written), "a text that is no UTF-8");
+  require(!well_formed(text) || written == text, "a text comes back as another");
+}
