@@ -7,8 +7,8 @@
 #include <cstddef>
 
 // Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
-// has vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them. ThreadSanitizer has not begun when
-// the loader picks.
+// has vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them. ThreadSanitizer has not begun
+// when the loader picks.
 #if !FERRY_HOT
 #elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
