@@ -16,6 +16,7 @@ namespace ferry {
 
 // Where a run stands, as the thread that runs and the one that cancels see it.
 enum class Progress { Idle, Running, Cancelled };
+inline constexpr Status::Failure kCancelled = {FERRY_CANCELLED, "run cancelled"};
 
 // What an engine tells of itself: ferry_report in ferry.h.
 struct EngineReport {
