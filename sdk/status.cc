@@ -9,7 +9,8 @@
 namespace ferry {
 namespace {
 
-constexpr Status::Failure kOutOfMemory = {FERRY_OUT_OF_MEMORY, "out of memory: everything is as it was before the call"};
+constexpr Status::Failure kOutOfMemory = {FERRY_OUT_OF_MEMORY,
+                                          "out of memory: everything is as it was before the call"};
 
 }  // namespace
 

@@ -45,18 +45,16 @@ ferry_status ferry_model_open_fd(int fd, uint64_t offset, uint64_t length, ferry
   FERRY_REQUIRE(model);
   *model = nullptr;
   if (fd < 0) return report(ferry::error(FERRY_INVALID_ARGUMENT, "%s: fd is %d", __func__, fd));
-  return wrap(model, [&](std::shared_ptr<ferry::Model>* opened) {
-    return ferry::Model::open_fd(fd, offset, length, opened);
-  });
+  return wrap(model,
+              [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open_fd(fd, offset, length, opened); });
 }
 
 ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model** model) {
   FERRY_REQUIRE(model);
   *model = nullptr;
   FERRY_REQUIRE(data);
-  return wrap(model, [&](std::shared_ptr<ferry::Model>* opened) {
-    return ferry::Model::open_memory(data, size, opened);
-  });
+  return wrap(model,
+              [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open_memory(data, size, opened); });
 }
 
 void ferry_model_close(ferry_model* model) { delete model; }

@@ -283,8 +283,7 @@ void GpuEngine::copy_results() const {
 Status GpuEngine::run(const std::atomic<Progress>& progress) {
   copy_inputs();
   for (const Segment& segment : layout_.segments) {
-    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled)
-      return Status(kCancelled);
+    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     FERRY_TRY(run_segment(segment));
   }
   copy_results();

@@ -46,8 +46,8 @@ uint64_t memory_of(const Layout& layout) {
   return sum;
 }
 
-Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, const MemoryBudget* budget,
-                   pthreadpool_t pool, Layout* layout) {
+Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment,
+                   const MemoryBudget* budget, pthreadpool_t pool, Layout* layout) {
   const Program& program = layout->program;
   const size_t tensors = program.shapes.size();
   PerTensor<bool> on_device(tensors, false), on_host(tensors, false);

@@ -46,8 +46,8 @@ uint64_t memory_of(const Layout& layout);
 // Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
 // values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for
 // make_program(). FERRY_MEMORY_LIMIT: both together exceed the budget, which may be null.
-Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, const MemoryBudget* budget,
-                   pthreadpool_t pool, Layout* layout);
+Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment,
+                   const MemoryBudget* budget, pthreadpool_t pool, Layout* layout);
 
 // Tells the CPU's operators their addresses, once `transfer` is allocated.
 Status setup_cpu_ops(const Model& model, const Layout& layout);

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "sdk/cpu/engine.h"
+#include "sdk/model/packed_store.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 #if FERRY_GPU
@@ -31,9 +32,19 @@ int core_count() {
 // Most networks pack their weights into memory of about the blob's size.
 uint64_t default_limit(const Model& model) {
   uint64_t constants = 0;
-  for (const fbs::Buffer* buffer : *model.root().buffers()) constants = std::max(constants, buffer->offset() + buffer->size());
+  for (const fbs::Buffer* buffer : *model.root().buffers())
+    constants = std::max(constants, buffer->offset() + buffer->size());
   return std::max(uint64_t{4} << 30, 2 * constants);
 }
+
+// What a session that cannot be made has packed goes with it: neither is memory kept where there is too little, nor does
+// trying again get round a limit.
+struct DropPacked {
+  ~DropPacked() {
+    if (store != nullptr) store->drop_unused();
+  }
+  PackedStore* store;
+};
 
 bool names_state(const fbs::Operator& op) {
   return op.params_type() == fbs::OpParams::Append || op.params_type() == fbs::OpParams::Positions;
@@ -159,6 +170,7 @@ uint64_t Session::arena_bytes() const {
 Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const {
   const MemoryBudget::Scope scope(budget_.get());
   if (engine_ == nullptr) budget_->set(MemoryBudget::Part::Weights, 0);  // those of an engine that could not be made
+  DropPacked failed{&model_->packed()};
   std::unique_ptr<Engine> engine;
   if (backend == FERRY_BACKEND_CPU) {
     FERRY_TRY(cpu::create_engine(*model_, options_, kept_taps_, pool_, &engine));
@@ -170,6 +182,7 @@ Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out)
 #endif
   }
   FERRY_TRY(engine->prepare(shapes_, bounds_));
+  failed.store = nullptr;
   *out = std::move(engine);
   return {};
 }

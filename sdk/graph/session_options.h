@@ -19,7 +19,7 @@ struct SessionOptions {
   std::span<const char* const> taps;  // names of the taps to keep
   bool all_taps = false;
   bool profile = false;
-  uint64_t memory_limit = 0;  // bytes at most, as MemoryBudget counts them; 0: the default
+  uint64_t memory_limit = 0;       // bytes at most, as MemoryBudget counts them; 0: the default
   MemoryBudget* budget = nullptr;  // the session's, for its engines; null: no limit
 
   const char* graph = nullptr;     // of the model's blob, by name; null: the model's

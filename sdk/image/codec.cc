@@ -155,8 +155,7 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
       stbi_load_from_memory(bytes, static_cast<int>(size), &width, &height, &channels, 3));
   if (!rgb) {
     const char* reason = g_outgrown ? "it holds more than its header says" : stbi_failure_reason();
-    if (g_starved)
-      return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
+    if (g_starved) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
     return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, reason);
   }
   out->adopt(rgb.release(), width, height, 3);

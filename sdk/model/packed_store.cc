@@ -107,4 +107,13 @@ void PackedStore::drop_copies() {
   }
 }
 
+void PackedStore::drop_unused() {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = heap_.begin(); entry != heap_.end();) {
+    const bool unused = entry->second.use_count() == 1;
+    if (unused) heap_bytes_ -= entry->first.size;
+    entry = unused ? heap_.erase(entry) : std::next(entry);
+  }
+}
+
 }  // namespace ferry

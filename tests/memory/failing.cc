@@ -63,7 +63,9 @@ void* __real_mmap(void* address, size_t size, int protection, int flags, int fd,
 int __real_munmap(void* address, size_t size);
 
 void* __wrap_malloc(size_t size) { return fails() ? nullptr : counted(__real_malloc(size), size); }
-void* __wrap_calloc(size_t count, size_t size) { return fails() ? nullptr : counted(__real_calloc(count, size), count * size); }
+void* __wrap_calloc(size_t count, size_t size) {
+  return fails() ? nullptr : counted(__real_calloc(count, size), count * size);
+}
 void* __wrap_realloc(void* memory, size_t size) {
   if (fails()) return nullptr;
   void* grown = __real_realloc(memory, size);
