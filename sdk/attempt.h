@@ -1,6 +1,6 @@
-// Where exceptions end. Inside the library the standard library's containers throw when memory runs out, and nothing else
-// throws. Whoever is called by somebody who knows no exceptions calls on in attempt(): the functions of the C API by
-// guarded() (sdk/api/handles.h), threads, destructors that allocate.
+// Where exceptions end. Inside the library the standard library's containers throw when memory runs out, and nothing
+// else throws. Whoever is called by somebody who knows no exceptions calls on in attempt(): the functions of the C API
+// by guarded() (sdk/api/handles.h), threads, destructors that allocate.
 #pragma once
 
 #include "sdk/status.h"

@@ -52,8 +52,8 @@ Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator
   return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(type));
 }
 
-// XNNPACK describes the CPU by cpuinfo, which is initialised once, behind a pthread_once, and takes memory for it: where
-// there was none, it is initialised by its own function again, or no later session could be made either.
+// XNNPACK describes the CPU by cpuinfo, which is initialised once, behind a pthread_once, and takes memory for it:
+// where there was none, it is initialised by its own function again, or no later session could be made either.
 Status initialize() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);

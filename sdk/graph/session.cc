@@ -37,8 +37,8 @@ uint64_t default_limit(const Model& model) {
   return std::max(uint64_t{4} << 30, 2 * constants);
 }
 
-// What a session that cannot be made has packed goes with it: neither is memory kept where there is too little, nor does
-// trying again get round a limit.
+// What a session that cannot be made has packed goes with it: neither is memory kept where there is too little, nor
+// does trying again get round a limit.
 struct DropPacked {
   ~DropPacked() {
     if (store != nullptr) store->drop_unused();

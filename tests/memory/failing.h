@@ -1,5 +1,5 @@
-// Memory that runs out on demand: every allocation of this program's objects, the library's and XNNPACK's among them, goes
-// through failing.cc (the linker's --wrap, see cmake/tests.cmake). A driver's own allocations are its own.
+// Memory that runs out on demand: every allocation of this program's objects, the library's and XNNPACK's among them,
+// goes through failing.cc (the linker's --wrap, see cmake/tests.cmake). A driver's own allocations are its own.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// ferry_session_options.memory_limit bounds what a session allocates: activations, states, and the weights that it packs.
-// What would exceed it is refused before it is allocated.
+// ferry_session_options.memory_limit bounds what a session allocates: activations, states, and the weights that it
+// packs. What would exceed it is refused before it is allocated.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Memory runs out in every function of the C API, at every allocation in turn: the function says so, nothing has changed,
-// nothing is lost, and once there is memory again all goes on.
+// Memory runs out in every function of the C API, at every allocation in turn: the function says so, nothing has
+// changed, nothing is lost, and once there is memory again all goes on.
 //
 // In the suite some of the allocations fail; with FERRY_EVERY_ALLOCATION=1 each of them does.
 #include <fcntl.h>
@@ -241,12 +241,18 @@ TEST_P(OutOfMemory, WhereStatesGrow) {
     EXPECT_OK(ferry_session_states(fresh.session.get(), &fresh.states));
   };
   renew();
-  exhaust({"a run that appends", [&] { return ferry_session_run(fresh.session.get()); },
+  const auto appended = [&] {
+    EXPECT_EQ(results(opened.model, fresh.session.get()), expected);
+    renew();
+  };
+  const auto empty = [&] { EXPECT_EQ(ferry_states_length(fresh.states), 0); };
+  exhaust({"a run that appends", [&] { return ferry_session_run(fresh.session.get()); }, appended, empty});
+  exhaust({"a run that appends on the session's thread",
            [&] {
-             EXPECT_EQ(results(opened.model, fresh.session.get()), expected);
-             renew();
+             const ferry_status begun = ferry_session_run_async(fresh.session.get(), nullptr, nullptr);
+             return begun == FERRY_OK ? ferry_session_wait(fresh.session.get()) : begun;
            },
-           [&] { EXPECT_EQ(ferry_states_length(fresh.states), 0); }});
+           appended, empty});
   exhaust({"states_reserve", [&] { return ferry_states_reserve(fresh.states, 24); }, renew,
            [&] { EXPECT_EQ(ferry_states_length(fresh.states), 0); }});
   ferry_states_close(fresh.states);
