@@ -26,7 +26,7 @@ inline void check(ferry_status status) {
   if (status != FERRY_OK) throw Error(ferry_last_error());
 }
 inline void check(const Status& status) {
-  if (!status.ok()) throw Error(status.message());
+  if (!status.ok()) throw Error(std::string(status.message()));
 }
 
 // Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.

@@ -1,4 +1,5 @@
-# What ships inside an app: libferry.so, libferry.a. No exceptions, no RTTI; only ferry_* is exported.
+# What ships inside an app: libferry.so, libferry.a. No RTTI; only ferry_* is exported, and no exception leaves
+# it (sdk/attempt.h).
 
 ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/text/*.cc sdk/api/*.cc)
 
@@ -42,9 +43,12 @@ if(FERRY_GPU)
   add_dependencies(ferry_core ferry_shaders)
 endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti>)
-# No exception passes through the library, so that it carries no tables for unwinding, an eighth of its size.
+target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+# Tables for unwinding where an exception may pass, and nowhere else.
 target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
+if(NOT FERRY_EXCEPTIONS)
+  target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+endif()
 # The CPU engine's files with kernels are compiled for speed, the rest of them, which plan or hand rows to XNNPACK and memcpy,
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no

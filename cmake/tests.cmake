@@ -31,7 +31,7 @@ include(cmake/test_gpus.cmake)
 # start of a process is dear. Others start a program a suite: a GPU's pipelines take longer to make than most cases to run.
 # What is left, each case on its own, are networks and drivers that fail.
 set(whole_programs cli runtime threads)
-set(by_suite unit ops converter)
+set(by_suite unit ops converter memory)
 
 # Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
 function(ferry_add_parts name count filter)
@@ -83,10 +83,11 @@ if(FERRY_SANITIZE STREQUAL "thread") # what one thread does the other sanitizers
 endif()
 set(discovered)
 
-foreach(folder unit threads ops converter conformance runtime parity cli gpu)
+foreach(folder unit threads ops converter conformance runtime memory parity cli gpu)
   ferry_sources(sources tests/${folder}/*.cc tests/${folder}/*_test.c)
   if(NOT sources OR (folder STREQUAL "converter" AND NOT FERRY_BUILD_CONVERTER) OR
-     (folder STREQUAL "conformance" AND NOT (FERRY_BUILD_CONVERTER AND FERRY_ONNX)) OR (folder STREQUAL "gpu" AND NOT FERRY_GPU))
+     (folder STREQUAL "conformance" AND NOT (FERRY_BUILD_CONVERTER AND FERRY_ONNX)) OR (folder STREQUAL "gpu" AND NOT FERRY_GPU) OR
+     (folder STREQUAL "memory" AND (CMAKE_CROSSCOMPILING OR NOT FERRY_EXCEPTIONS)))
     continue()
   endif()
   if(folder STREQUAL "conformance" AND NOT FERRY_ONNX_LINKS)
@@ -103,6 +104,14 @@ foreach(folder unit threads ops converter conformance runtime parity cli gpu)
   endif()
   if(folder STREQUAL "threads") # which the system refuses to start: tests/threads/workers.h
     target_link_options(threads_tests PRIVATE -Wl,--wrap=pthread_create)
+  endif()
+  if(folder STREQUAL "memory") # allocations go through tests/memory/failing.cc, those of the standard library, too
+    foreach(function malloc calloc realloc free posix_memalign mmap munmap _Znwm _Znam _ZnwmRKSt9nothrow_t
+                     _ZnamRKSt9nothrow_t _ZnwmSt11align_val_t _ZnwmSt11align_val_tRKSt9nothrow_t _ZdlPv _ZdaPv _ZdlPvm _ZdaPvm _ZdlPvSt11align_val_t
+                     _ZdlPvmSt11align_val_t)
+      target_link_options(memory_tests PRIVATE "-Wl,--wrap=${function}")
+    endforeach()
+    target_link_options(memory_tests PRIVATE -static-libstdc++)
   endif()
   if(folder STREQUAL "conformance")
     target_link_libraries(conformance_tests PRIVATE ferry_onnx ferry_onnx_schema)

@@ -38,7 +38,7 @@ class Bisector {
            const RunNetwork& run)
       : blob_(blob), fixture_(fixture), run_(run) {
     const fbs::Graph* graph = nullptr;
-    if (const Status status = verify(blob, &graph, &data_); !status.ok()) fail("%s", status.message().c_str());
+    if (const Status status = verify(blob, &graph, &data_); !status.ok()) fail("%s", status.message().data());
     graph->UnPackTo(&model_);
     checkpoint_ = open_checkpoint(convert.checkpoint);
     if (model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256())

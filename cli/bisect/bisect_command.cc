@@ -78,7 +78,7 @@ int run(const Options& o) {
   const fbs::Graph* graph = nullptr;
   std::span<const std::byte> data;
   if (const Status status = verify(blob, &graph, &data); !status.ok())
-    fail("%s: %s", o.blob.c_str(), status.message().c_str());
+    fail("%s: %s", o.blob.c_str(), status.message().data());
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
   if (!o.model.empty()) convert.model = o.model;
   const Finding finding = bisect(blob, convert, parity::read_fixture(o.fixture),

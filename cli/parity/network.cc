@@ -43,7 +43,7 @@ std::vector<float> read(const ferry_tensor& tensor) {
 std::shared_ptr<Model> open_blob(const std::filesystem::path& blob) {
   std::shared_ptr<Model> model;
   if (const Status status = Model::open(blob.c_str(), &model); !status.ok())
-    fail("%s: %s", blob.c_str(), status.message().c_str());
+    fail("%s: %s", blob.c_str(), status.message().data());
   return model;
 }
 

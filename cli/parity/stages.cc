@@ -81,7 +81,7 @@ class Slicer {
       for (TensorId tensor : *op->inputs()) inputs.push_back(shapes_[tensor]);
       std::vector<Shape> outputs(op->outputs()->size());
       const Status status = ferry::infer_shapes(*op, inputs, {}, outputs);
-      if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().c_str());
+      if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().data());
       for (unsigned i = 0; i < outputs.size(); ++i) shapes_[op->outputs()->Get(i)] = outputs[i];
     }
   }

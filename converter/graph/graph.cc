@@ -126,7 +126,7 @@ std::vector<Tensor> Graph::append(std::unique_ptr<fbs::OperatorT> op, size_t out
   Status status = infer_shapes(*serialized, shapes, states, output_shapes);
   if (status.ok()) status = infer_types(*serialized, types, output_types);
   if (status.ok()) status = check_state_type(*serialized, types, states);
-  if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().c_str());
+  if (!status.ok()) fail("'%s': %s", op->name.c_str(), status.message().data());
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < outputs; ++i) {
     tensors.push_back({this, add_tensor(op->name, output_types[i].dtype, output_shapes[i], 0)});

@@ -420,7 +420,7 @@ void Generaliser::finish(const std::vector<Shape>& inputs) {
     std::vector<Shape> outputs(op->outputs.size());
     const SerializedOp serialized(*op);
     if (const Status status = infer_shapes(*serialized, input_shapes(*op, graph_), {}, outputs); !status.ok())
-      fail("'%s': %s", op->name.c_str(), status.message().c_str());
+      fail("'%s': %s", op->name.c_str(), status.message().data());
     for (size_t k = 0; k < outputs.size(); ++k) set_shape(op->outputs[k], outputs[k]);
   }
   remove_dead_code(graph_, {});

@@ -181,14 +181,14 @@ struct Parts {
 Parts verified(std::span<const std::byte> blob) {
   Parts parts;
   if (Status status = verify(blob, &parts.graph, &parts.data); !status.ok())
-    fail("the converted graph is inconsistent: %s", status.message().c_str());
+    fail("the converted graph is inconsistent: %s", status.message().data());
   return parts;
 }
 
 std::unique_ptr<Mapping> mapped(const NewFile& file) {
   std::unique_ptr<Mapping> mapping;
   if (Status status = Mapping::map_path(file.path().c_str(), &mapping); !status.ok())
-    fail("%s: %s", file.path().c_str(), status.message().c_str());
+    fail("%s: %s", file.path().c_str(), status.message().data());
   return mapping;
 }
 

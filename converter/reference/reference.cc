@@ -40,7 +40,7 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std
   Type type;
   Status status = infer_shape(op, shapes, &output.shape, state_shapes);
   if (status.ok()) status = infer_type(op, types, &type);
-  if (!status.ok()) fail("%s", status.message().c_str());
+  if (!status.ok()) fail("%s", status.message().data());
   output.dtype = type.dtype;
   output.values.resize(static_cast<size_t>(output.shape.elements()));
   std::vector<const Array*> operands(inputs.begin(), inputs.end());

@@ -35,7 +35,7 @@ Status AsyncRuns::start(ferry_session* session, ferry_run_callback callback, voi
 void AsyncRuns::settle(Session& session) {
   std::unique_lock lock(mutex_);
   if (!on_thread()) changed_.wait(lock, [&] { return !running_; });
-  if (session.submitted()) last_ = session.finish();
+  if (session.submitted()) last_ = attempt([&] { return session.finish(); });
 }
 
 Status AsyncRuns::wait(Session& session) {
@@ -60,7 +60,7 @@ void AsyncRuns::work() {
     const ferry_run_callback callback = callback_;
     void* const user = user_;
     lock.unlock();
-    Status status = session->session->run();
+    Status status = attempt([&] { return session->session->run(); });
     const ferry_status code = report(status);  // for ferry_last_error() in the callback
     lock.lock();
     last_ = std::move(status);

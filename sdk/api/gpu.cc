@@ -55,14 +55,14 @@ Status describe_gpu(size_t, ferry_gpu_info*) { return no_backend(); }
 
 size_t ferry_gpu_count(void) {
   size_t count = 0;
-  return ferry::report(ferry::count_gpus(&count)) == FERRY_OK ? count : 0;
+  return ferry::guarded([&] { return ferry::count_gpus(&count); }) == FERRY_OK ? count : 0;
 }
 
 ferry_status ferry_gpu_describe(size_t index, ferry_gpu_info* info) {
   FERRY_REQUIRE(info);
   constexpr size_t kFirstVersion = offsetof(ferry_gpu_info, problem) + sizeof(info->problem);
   ferry_gpu_info described{};
-  const ferry::Status status = ferry::describe_gpu(index, &described);
+  const ferry::Status status = ferry::attempt([&] { return ferry::describe_gpu(index, &described); });
   const ferry::Status filled = ferry::fill_versioned(described, kFirstVersion, "ferry_gpu_info", info);
   return ferry::report(filled.ok() ? status : filled);
 }

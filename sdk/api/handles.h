@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "sdk/api/async.h"
+#include "sdk/attempt.h"
 #include "sdk/graph/session.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/model.h"
@@ -39,8 +40,15 @@ struct ferry_states {
 
 namespace ferry {
 
-// Keeps the message of a failure for ferry_last_error() of this thread; returns the code.
-ferry_status report(const Status& status);
+// Keeps the message of a failure for ferry_last_error() of this thread; returns the code. Takes no memory.
+ferry_status report(const Status& status) noexcept;
+
+// The whole of a function of the C API that may allocate, or its end: what `call` returns, a Status, or
+// FERRY_OUT_OF_MEMORY.
+template <typename Call>
+ferry_status guarded(const Call& call) {
+  return report(attempt(call));
+}
 
 // A port of `model` as the outside sees it.
 ferry_tensor describe(const Model& model, const fbs::Port& port, const Shape& shape, void* data);
@@ -62,7 +70,7 @@ Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
 Status read_options(const ferry_session_options* given, ferry_session_options* options);
 
 // FERRY_INVALID_ARGUMENT: "function: what is NULL".
-Status null_argument(const char* function, const char* what);
+Status null_argument(const char* function, const char* what) noexcept;
 
 }  // namespace ferry
 

@@ -12,7 +12,7 @@
 namespace {
 
 using ferry::error;
-using ferry::report;
+using ferry::guarded;
 using ferry::Session;
 using ferry::Shape;
 using ferry::Status;
@@ -157,28 +157,34 @@ ferry_status ferry_image_load(const char* path, ferry_image* image) {
   FERRY_REQUIRE(image);
   *image = {};
   FERRY_REQUIRE(path);
-  image::Pixels pixels;
-  if (Status s = image::load(path, &pixels); !s.ok()) return report(s);
-  give(static_cast<image::Pixels&&>(pixels), image);
-  return FERRY_OK;
+  return guarded([&]() -> Status {
+    image::Pixels pixels;
+    FERRY_TRY(image::load(path, &pixels));
+    give(static_cast<image::Pixels&&>(pixels), image);
+    return {};
+  });
 }
 
 ferry_status ferry_image_decode(const void* data, size_t size, ferry_image* image) {
   FERRY_REQUIRE(image);
   *image = {};
   FERRY_REQUIRE(data);
-  image::Pixels pixels;
-  if (Status s = image::decode(data, size, "the data", &pixels); !s.ok()) return report(s);
-  give(static_cast<image::Pixels&&>(pixels), image);
-  return FERRY_OK;
+  return guarded([&]() -> Status {
+    image::Pixels pixels;
+    FERRY_TRY(image::decode(data, size, "the data", &pixels));
+    give(static_cast<image::Pixels&&>(pixels), image);
+    return {};
+  });
 }
 
 ferry_status ferry_image_save_png(const ferry_image* image, const char* path) {
   FERRY_REQUIRE(image);
   FERRY_REQUIRE(path);
-  image::View view;
-  if (Status s = view_of(*image, &view); !s.ok()) return report(s);
-  return report(image::save_png(view, path));
+  return guarded([&]() -> Status {
+    image::View view;
+    FERRY_TRY(view_of(*image, &view));
+    return image::save_png(view, path);
+  });
 }
 
 void ferry_image_free(ferry_image* image) {
@@ -190,20 +196,20 @@ void ferry_image_free(ferry_image* image) {
 ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(image);
-  return report(set_image(session->idle(), *image));
+  return guarded([&] { return set_image(session->idle(), *image); });
 }
 
 ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(classes);
   FERRY_REQUIRE(count);
-  return report(classify(session->idle(), classes, count));
+  return guarded([&] { return classify(session->idle(), classes, count); });
 }
 
 ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(count);
-  return report(embed(session->idle(), embedding, count));
+  return guarded([&] { return embed(session->idle(), embedding, count); });
 }
 
 ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* image, int32_t tile, ferry_image* out) {
@@ -211,7 +217,7 @@ ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* im
   *out = {};
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(image);
-  return report(enhance(session->idle(), *image, tile, out));
+  return guarded([&] { return enhance(session->idle(), *image, tile, out); });
 }
 
 }  // extern "C"

@@ -1,20 +1,23 @@
-#include <new>
-
 #include "sdk/api/handles.h"
 
 namespace {
 
+using ferry::guarded;
 using ferry::report;
 using ferry::Status;
 using Ports = flatbuffers::Vector<flatbuffers::Offset<ferry::fbs::Port>>;
 
 size_t count(const Ports* ports) { return ports != nullptr ? ports->size() : 0; }
 
-ferry_status wrap(const Status& opened, std::shared_ptr<const ferry::Model> model, ferry_model** out) {
-  if (!opened.ok()) return report(opened);
-  *out = new (std::nothrow) ferry_model{std::move(model)};
-  if (*out == nullptr) return report(ferry::error(FERRY_OUT_OF_MEMORY, "out of memory while a model was opened"));
-  return FERRY_OK;
+// What open(&model) gives, in the caller's hands.
+template <typename Open>
+ferry_status wrap(ferry_model** out, const Open& open) {
+  return guarded([&]() -> Status {
+    std::shared_ptr<ferry::Model> model;
+    FERRY_TRY(open(&model));
+    *out = new ferry_model{std::move(model)};
+    return {};
+  });
 }
 
 ferry_status describe_port(const ferry_model* model, const Ports* ports, const char* kind, size_t index,
@@ -35,27 +38,23 @@ ferry_status ferry_model_open(const char* path, ferry_model** model) {
   FERRY_REQUIRE(model);
   *model = nullptr;
   FERRY_REQUIRE(path);
-  std::shared_ptr<ferry::Model> opened;
-  const Status status = ferry::Model::open(path, &opened);
-  return wrap(status, std::move(opened), model);
+  return wrap(model, [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open(path, opened); });
 }
 
 ferry_status ferry_model_open_fd(int fd, uint64_t offset, uint64_t length, ferry_model** model) {
   FERRY_REQUIRE(model);
   *model = nullptr;
   if (fd < 0) return report(ferry::error(FERRY_INVALID_ARGUMENT, "%s: fd is %d", __func__, fd));
-  std::shared_ptr<ferry::Model> opened;
-  const Status status = ferry::Model::open_fd(fd, offset, length, &opened);
-  return wrap(status, std::move(opened), model);
+  return wrap(model,
+              [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open_fd(fd, offset, length, opened); });
 }
 
 ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model** model) {
   FERRY_REQUIRE(model);
   *model = nullptr;
   FERRY_REQUIRE(data);
-  std::shared_ptr<ferry::Model> opened;
-  const Status status = ferry::Model::open_memory(data, size, &opened);
-  return wrap(status, std::move(opened), model);
+  return wrap(model,
+              [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open_memory(data, size, opened); });
 }
 
 void ferry_model_close(ferry_model* model) { delete model; }
@@ -71,11 +70,14 @@ ferry_status ferry_model_open_graph(const ferry_model* model, const char* name, 
   *graph = nullptr;
   FERRY_REQUIRE(model);
   FERRY_REQUIRE(name);
-  size_t index = 0;
-  std::shared_ptr<const ferry::Model> opened;
-  Status status = model->model->find_graph(name, &index);
-  if (status.ok()) status = model->model->open_graph(index, &opened);
-  return wrap(status, std::move(opened), graph);
+  return guarded([&]() -> Status {
+    size_t index = 0;
+    std::shared_ptr<const ferry::Model> opened;
+    FERRY_TRY(model->model->find_graph(name, &index));
+    FERRY_TRY(model->model->open_graph(index, &opened));
+    *graph = new ferry_model{std::move(opened)};
+    return {};
+  });
 }
 
 const char* ferry_model_name(const ferry_model* model) {

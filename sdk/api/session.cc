@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <new>
 
 #include "sdk/api/handles.h"
 #include "sdk/operators/shape_rules.h"
@@ -9,6 +8,7 @@
 namespace {
 
 using ferry::error;
+using ferry::guarded;
 using ferry::report;
 using ferry::Status;
 using ferry::TensorId;
@@ -41,6 +41,33 @@ Status read_shapes(const char* function, const ferry_tensor* inputs, size_t coun
   if (count != shapes.size())
     return error(FERRY_INVALID_ARGUMENT, "%s: count is %zu: the model has %zu inputs", function, count, shapes.size());
   for (size_t i = 0; i < count; ++i) FERRY_TRY(read_shape(function, inputs[i].shape, inputs[i].rank, 0, &shapes[i]));
+  return {};
+}
+
+Status create(const ferry_model& model, const ferry_session_options* options, ferry_session** session) {
+  ferry_session_options checked;
+  FERRY_TRY(ferry::read_options(options, &checked));
+  ferry::SessionOptions wanted;
+  wanted.num_threads = checked.num_threads;
+  wanted.pool = static_cast<pthreadpool_t>(checked.threadpool);
+  wanted.taps = {checked.taps, checked.tap_count};
+  wanted.all_taps = checked.all_taps;
+  wanted.profile = checked.profile;
+  wanted.memory_limit = checked.memory_limit;
+  wanted.backend = static_cast<ferry_backend>(checked.backend);
+  wanted.precision = static_cast<ferry_precision>(checked.precision);
+  wanted.gpu_required = checked.gpu_required;
+  wanted.gpu_retry = checked.gpu_retry;
+  wanted.gpu_tune = checked.gpu_tune;
+  wanted.gpu_device = checked.gpu_device;
+  wanted.gpu = checked.gpu;
+  wanted.gpu_cache_dir = checked.gpu_cache_dir;
+  wanted.cache_dir = checked.cache_dir;
+  wanted.graph = checked.graph;
+  if (checked.states != nullptr) wanted.states = checked.states->states;
+  auto made = std::make_unique<ferry_session>();
+  FERRY_TRY(ferry::Session::create(model.model, wanted, &made->session));
+  *session = made.release();
   return {};
 }
 
@@ -91,33 +118,7 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   FERRY_REQUIRE(session);
   *session = nullptr;
   FERRY_REQUIRE(model);
-  ferry_session_options checked;
-  if (const Status status = ferry::read_options(options, &checked); !status.ok()) return report(status);
-
-  ferry::SessionOptions wanted;
-  wanted.num_threads = checked.num_threads;
-  wanted.pool = static_cast<pthreadpool_t>(checked.threadpool);
-  wanted.taps = {checked.taps, checked.tap_count};
-  wanted.all_taps = checked.all_taps;
-  wanted.profile = checked.profile;
-  if (checked.memory_limit != 0) wanted.memory_limit = checked.memory_limit;
-  wanted.backend = static_cast<ferry_backend>(checked.backend);
-  wanted.precision = static_cast<ferry_precision>(checked.precision);
-  wanted.gpu_required = checked.gpu_required;
-  wanted.gpu_retry = checked.gpu_retry;
-  wanted.gpu_tune = checked.gpu_tune;
-  wanted.gpu_device = checked.gpu_device;
-  wanted.gpu = checked.gpu;
-  wanted.gpu_cache_dir = checked.gpu_cache_dir;
-  wanted.cache_dir = checked.cache_dir;
-  wanted.graph = checked.graph;
-  if (checked.states != nullptr) wanted.states = checked.states->states;
-  std::unique_ptr<ferry::Session> made;
-  if (const Status status = ferry::Session::create(model->model, wanted, &made); !status.ok()) return report(status);
-  *session = new (std::nothrow) ferry_session;
-  if (*session == nullptr) return report(error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made"));
-  (*session)->session = std::move(made);
-  return FERRY_OK;
+  return guarded([&] { return create(*model, options, session); });
 }
 
 void ferry_session_close(ferry_session* session) { delete session; }
@@ -127,25 +128,29 @@ ferry_status ferry_session_resize(ferry_session* session, size_t index, const in
   FERRY_REQUIRE(shape);
   ferry::Shape wanted;
   if (const Status status = read_shape(__func__, shape, rank, 1, &wanted); !status.ok()) return report(status);
-  return report(session->idle().resize(index, wanted));
+  return guarded([&] { return session->idle().resize(index, wanted); });
 }
 
 ferry_status ferry_session_resize_inputs(ferry_session* session, const ferry_tensor* inputs, size_t count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(inputs);
-  ferry::Session& s = session->idle();
-  std::span<ferry::Shape> shapes = s.input_shapes();
-  if (const Status status = read_shapes(__func__, inputs, count, shapes); !status.ok()) return report(status);
-  return report(s.resize(shapes));
+  return guarded([&, function = __func__] {
+    ferry::Session& s = session->idle();
+    std::span<ferry::Shape> shapes = s.input_shapes();
+    const Status status = read_shapes(function, inputs, count, shapes);
+    return status.ok() ? s.resize(shapes) : status;
+  });
 }
 
 ferry_status ferry_session_reserve(ferry_session* session, const ferry_tensor* inputs, size_t count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(inputs);
-  ferry::Session& s = session->idle();
-  std::span<ferry::Shape> shapes = s.input_shapes();
-  if (const Status status = read_shapes(__func__, inputs, count, shapes); !status.ok()) return report(status);
-  return report(s.reserve(shapes));
+  return guarded([&, function = __func__] {
+    ferry::Session& s = session->idle();
+    std::span<ferry::Shape> shapes = s.input_shapes();
+    const Status status = read_shapes(function, inputs, count, shapes);
+    return status.ok() ? s.reserve(shapes) : status;
+  });
 }
 
 ferry_status ferry_session_input(ferry_session* session, size_t index, ferry_tensor* out) {
@@ -177,17 +182,17 @@ ferry_status ferry_session_tap(ferry_session* session, const char* name, ferry_t
 
 ferry_status ferry_session_run(ferry_session* session) {
   FERRY_REQUIRE(session);
-  return report(session->idle().run());
+  return guarded([&] { return session->idle().run(); });
 }
 
 ferry_status ferry_session_run_async(ferry_session* session, ferry_run_callback callback, void* user) {
   FERRY_REQUIRE(session);
-  return report(session->async.start(session, callback, user));
+  return guarded([&] { return session->async.start(session, callback, user); });
 }
 
 ferry_status ferry_session_wait(ferry_session* session) {
   FERRY_REQUIRE(session);
-  return report(session->async.wait(*session->session));
+  return guarded([&] { return session->async.wait(*session->session); });
 }
 
 void ferry_session_cancel(ferry_session* session) {
@@ -238,7 +243,7 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
     const Status& gpu = session->idle().gpu_status();
     filled.backend = engine.backend;
     filled.gpu_status = gpu.code();
-    filled.message = gpu.message().c_str();
+    filled.message = gpu.message().data();
     filled.device = engine.device.c_str();
     filled.driver = engine.driver.c_str();
     filled.precision = engine.precision;

@@ -1,26 +1,22 @@
-#include <new>
-
 #include "sdk/api/handles.h"
 #include "sdk/operators/type.h"
 
 namespace {
 
 using ferry::error;
+using ferry::guarded;
 using ferry::report;
 using ferry::Status;
-
-ferry_status wrap(std::shared_ptr<ferry::States> states, ferry_states** out) {
-  *out = new (std::nothrow) ferry_states{std::move(states)};
-  return *out != nullptr ? FERRY_OK : report(error(FERRY_OUT_OF_MEMORY, "out of memory while states were made"));
-}
 
 // `change`, while nobody else uses the states.
 template <typename Change>
 ferry_status alone(const ferry_states* states, const Change& change) {
-  ferry::States& s = *states->states;
-  const ferry::StatesLock lock(&s);
-  const Status taken = lock.status();
-  return report(taken.ok() ? change(s) : taken);
+  return guarded([&] {
+    ferry::States& s = *states->states;
+    const ferry::StatesLock lock(&s);
+    const Status taken = lock.status();
+    return taken.ok() ? change(s) : taken;
+  });
 }
 
 }  // namespace
@@ -29,9 +25,12 @@ ferry_status ferry_states_create(const ferry_model* model, ferry_states** states
   FERRY_REQUIRE(states);
   *states = nullptr;
   FERRY_REQUIRE(model);
-  std::shared_ptr<ferry::States> made;
-  if (const Status status = ferry::States::create(model->model, &made); !status.ok()) return report(status);
-  return wrap(std::move(made), states);
+  return guarded([&]() -> Status {
+    std::shared_ptr<ferry::States> made;
+    FERRY_TRY(ferry::States::create(model->model, &made));
+    *states = new ferry_states{std::move(made)};
+    return {};
+  });
 }
 
 void ferry_states_close(ferry_states* states) { delete states; }
@@ -40,9 +39,12 @@ ferry_status ferry_session_states(const ferry_session* session, ferry_states** s
   FERRY_REQUIRE(states);
   *states = nullptr;
   FERRY_REQUIRE(session);
-  std::shared_ptr<ferry::States> held = session->session->states();
+  const std::shared_ptr<ferry::States>& held = session->session->states();
   if (held == nullptr) return report(error(FERRY_NOT_FOUND, "the session's graph names no states"));
-  return wrap(std::move(held), states);
+  return guarded([&]() -> Status {
+    *states = new ferry_states{held};
+    return {};
+  });
 }
 
 size_t ferry_states_count(const ferry_states* states) { return states != nullptr ? states->states->count() : 0; }

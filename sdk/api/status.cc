@@ -11,14 +11,14 @@ thread_local char last_error[1024];
 
 }  // namespace
 
-ferry_status report(const Status& status) {
+ferry_status report(const Status& status) noexcept {
   if (status.ok()) return FERRY_OK;
   const size_t length = status.message().copy(last_error, sizeof(last_error) - 1);
   last_error[length] = '\0';
   return status.code();
 }
 
-Status null_argument(const char* function, const char* what) {
+Status null_argument(const char* function, const char* what) noexcept {
   return error(FERRY_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
 }
 

@@ -1,7 +1,6 @@
 #include <ferry/text.h>
 
 #include <cstring>
-#include <new>
 
 #include "sdk/api/handles.h"
 #include "sdk/text/generator.h"
@@ -14,7 +13,7 @@ struct ferry_generator {
 namespace {
 
 using ferry::error;
-using ferry::report;
+using ferry::guarded;
 using ferry::Status;
 
 // The model's, made when it is first asked for; null where the blob has none.
@@ -37,10 +36,9 @@ Status require_tokenizer(const ferry_model& model, std::shared_ptr<const ferry::
   return error(FERRY_NOT_FOUND, "'%.64s' has no tokenizer", ferry::text(model.model->graph().name()));
 }
 
-// `values` to the caller's room, as text.h says of *count.
+// `values` to the caller, who has room for so many, as text.h says of *count.
 template <typename T>
-Status hand_out(const char* function, const T* values, size_t size, T* destination, size_t* count) {
-  const size_t room = *count;
+Status hand_out(const char* function, const T* values, size_t size, T* destination, size_t room, size_t* count) {
   *count = size;
   if (destination == nullptr) return {};
   if (room < size) return error(FERRY_INVALID_ARGUMENT, "%s: room for %zu, %zu are needed", function, room, size);
@@ -80,12 +78,12 @@ ferry_status ferry_model_tokenize(ferry_model* model, const char* text, size_t b
   FERRY_REQUIRE(count);
   FERRY_REQUIRE(model);
   FERRY_REQUIRE(text);
-  std::vector<int32_t> ids;
-  if (const Status status = tokenize(*model, {text, bytes}, &ids); !status.ok()) {
-    *count = 0;
-    return report(status);
-  }
-  return report(hand_out(__func__, ids.data(), ids.size(), tokens, count));
+  const size_t room = std::exchange(*count, 0);
+  return guarded([&, function = __func__]() -> Status {
+    std::vector<int32_t> ids;
+    FERRY_TRY(tokenize(*model, {text, bytes}, &ids));
+    return hand_out(function, ids.data(), ids.size(), tokens, room, count);
+  });
 }
 
 ferry_status ferry_model_detokenize(ferry_model* model, const int32_t* tokens, size_t count, char* text,
@@ -93,12 +91,12 @@ ferry_status ferry_model_detokenize(ferry_model* model, const int32_t* tokens, s
   FERRY_REQUIRE(bytes);
   FERRY_REQUIRE(model);
   if (count > 0) FERRY_REQUIRE(tokens);
-  std::string decoded;
-  if (const Status status = detokenize(*model, tokens, count, &decoded); !status.ok()) {
-    *bytes = 0;
-    return report(status);
-  }
-  return report(hand_out(__func__, decoded.data(), decoded.size(), text, bytes));
+  const size_t room = std::exchange(*bytes, 0);
+  return guarded([&, function = __func__]() -> Status {
+    std::string decoded;
+    FERRY_TRY(detokenize(*model, tokens, count, &decoded));
+    return hand_out(function, decoded.data(), decoded.size(), text, room, bytes);
+  });
 }
 
 ferry_status ferry_generator_create(ferry_model* model, const ferry_session_options* options,
@@ -109,12 +107,13 @@ ferry_status ferry_generator_create(ferry_model* model, const ferry_session_opti
   ferry_session* session = nullptr;
   if (const ferry_status made = ferry_session_create(model, options, &session); made != FERRY_OK) return made;
   std::unique_ptr<ferry_session> owned(session);
-  std::unique_ptr<ferry_generator> out(new (std::nothrow) ferry_generator);
-  if (out == nullptr) return report(error(FERRY_OUT_OF_MEMORY, "out of memory while a generator was made"));
-  out->session = std::move(owned);
-  if (const Status status = create(*model, out.get()); !status.ok()) return report(status);
-  *generator = out.release();
-  return FERRY_OK;
+  return guarded([&]() -> Status {
+    auto out = std::make_unique<ferry_generator>();
+    out->session = std::move(owned);
+    FERRY_TRY(create(*model, out.get()));
+    *generator = out.release();
+    return {};
+  });
 }
 
 void ferry_generator_close(ferry_generator* generator) { delete generator; }
@@ -122,20 +121,20 @@ void ferry_generator_close(ferry_generator* generator) { delete generator; }
 ferry_status ferry_generator_append(ferry_generator* generator, const int32_t* tokens, size_t count) {
   FERRY_REQUIRE(generator);
   if (count > 0) FERRY_REQUIRE(tokens);
-  return report(generator->generator->append({tokens, count}));
+  return guarded([&] { return generator->generator->append({tokens, count}); });
 }
 
 ferry_status ferry_generator_append_text(ferry_generator* generator, const char* text, size_t bytes) {
   FERRY_REQUIRE(generator);
   FERRY_REQUIRE(text);
-  return report(generator->generator->append_text({text, bytes}));
+  return guarded([&] { return generator->generator->append_text({text, bytes}); });
 }
 
 ferry_status ferry_generator_next(ferry_generator* generator, int32_t* token) {
   FERRY_REQUIRE(token);
   *token = 0;
   FERRY_REQUIRE(generator);
-  return report(generator->generator->next(token));
+  return guarded([&] { return generator->generator->next(token); });
 }
 
 const char* ferry_generator_text(const ferry_generator* generator, size_t* bytes) {
@@ -158,7 +157,7 @@ size_t ferry_generator_max_length(const ferry_generator* generator) {
 
 ferry_status ferry_generator_reset(ferry_generator* generator) {
   FERRY_REQUIRE(generator);
-  return report(generator->generator->reset());
+  return guarded([&] { return generator->generator->reset(); });
 }
 
 ferry_session* ferry_generator_session(ferry_generator* generator) {

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <limits>
-#include <new>
 
 #include "sdk/api/handles.h"
 #include "sdk/model/seeded.h"
@@ -19,7 +18,7 @@ uint32_t count(const flatbuffers::Vector<T>* list) {
 }
 
 // Failures of the C API that this file calls.
-Status status_of(ferry_status code) { return code == FERRY_OK ? Status() : Status(code, ferry_last_error()); }
+Status status_of(ferry_status code) { return code == FERRY_OK ? Status() : error(code, "%s", ferry_last_error()); }
 
 struct CloseSession {
   void operator()(ferry_session* session) const { ferry_session_close(session); }
@@ -37,7 +36,7 @@ class Verifier {
     ferry_report ran{};
     ran.struct_size = sizeof(ran);
     FERRY_TRY(status_of(ferry_session_report(session_.get(), &ran)));
-    if (options.gpu_required && ran.gpu_status != FERRY_OK) return Status(ran.gpu_status, ran.message);
+    if (options.gpu_required && ran.gpu_status != FERRY_OK) return error(ran.gpu_status, "%s", ran.message);
     out->passed = true;
     double worst = -1;
     for (const fbs::CertificateStage* stage : *certificate_.stages()) {
@@ -76,8 +75,7 @@ class Verifier {
     if (stages == 0 || stages > ferry::kMaxPorts || count(certificate_.inputs()) != graph.inputs()->size())
       return error(FERRY_CORRUPT, "certificate: %u stages and %u inputs, expected stages and the model's %u inputs",
                    stages, count(certificate_.inputs()), graph.inputs()->size());
-    std::unique_ptr<const char*[]> taps(new (std::nothrow) const char*[stages]);
-    if (!taps) return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u stages", stages);
+    const auto taps = std::make_unique<const char*[]>(stages);
     options.taps = taps.get();
     options.tap_count = 0;
     options.all_taps = false;
@@ -181,6 +179,8 @@ ferry_status ferry_model_verify(ferry_model* model, const ferry_session_options*
   const auto give = [&] { return ferry::fill_versioned(result, sizeof(result), "ferry_verification", out); };
   if (const Status status = give(); !status.ok()) return report(status);
   FERRY_REQUIRE(model);
-  if (const Status status = verify(model, options, &result); !status.ok()) return report(status);
-  return report(give());
+  return ferry::guarded([&] {
+    const Status status = verify(model, options, &result);
+    return status.ok() ? give() : status;
+  });
 }

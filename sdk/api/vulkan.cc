@@ -5,7 +5,6 @@
 #include <ferry/vulkan.h>
 
 #include <cstddef>
-#include <new>
 
 #include "sdk/api/handles.h"
 #include "sdk/gpu/interop.h"
@@ -23,8 +22,7 @@ Status open_gpu(const ferry_vulkan_device& given, ferry_gpu** out) {
                  "instance, physical_device, device, queue and get_instance_proc_addr must all be given");
   if ((given.lock_queue == nullptr) != (given.unlock_queue == nullptr))
     return error(FERRY_INVALID_ARGUMENT, "lock_queue and unlock_queue go together: one of them is NULL");
-  std::unique_ptr<ferry_gpu> opened(new (std::nothrow) ferry_gpu);
-  if (opened == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+  auto opened = std::make_unique<ferry_gpu>();
   const gpu::ExternalDevice external{.get_instance_proc_addr = given.get_instance_proc_addr,
                                      .instance = given.instance,
                                      .physical_device = given.physical_device,
@@ -43,8 +41,8 @@ Status find_interop(ferry_session* session, gpu::Interop** out) {
   Session& idle = session->idle();
   *out = gpu::interop_of(idle.computing());
   if (*out != nullptr) return {};
-  const std::string& reason = idle.gpu_status().message();
-  return error(FERRY_GPU_UNAVAILABLE, "the session is on the CPU%s%s", reason.empty() ? "" : ": ", reason.c_str());
+  const std::string_view reason = idle.gpu_status().message();
+  return error(FERRY_GPU_UNAVAILABLE, "the session is on the CPU%s%s", reason.empty() ? "" : ": ", reason.data());
 }
 
 Status bind(ferry_session* session, const char* kind, const flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>& ports,
@@ -57,7 +55,7 @@ Status bind(ferry_session* session, const char* kind, const flatbuffers::Vector<
   const fbs::Port& port = *ports.Get(static_cast<unsigned>(index));
   const Status status = interop->bind(port.tensor(), place);
   if (status.ok()) return {};
-  return error(status.code(), "%s '%s' cannot be bound: %s", kind, port.name()->c_str(), status.message().c_str());
+  return error(status.code(), "%s '%s' cannot be bound: %s", kind, port.name()->c_str(), status.message().data());
 }
 
 Status submit(ferry_session* session, const ferry_vulkan_submit& given) {
@@ -94,7 +92,7 @@ ferry_status ferry_gpu_open_vulkan(const ferry_vulkan_device* device, ferry_gpu*
   FERRY_REQUIRE(gpu);
   *gpu = nullptr;
   FERRY_REQUIRE(device);
-  return ferry::report(ferry::open_gpu(*device, gpu));
+  return ferry::guarded([&] { return ferry::open_gpu(*device, gpu); });
 }
 
 void ferry_gpu_close(ferry_gpu* gpu) { delete gpu; }
@@ -103,19 +101,19 @@ ferry_status ferry_session_bind_vulkan_input(ferry_session* session, size_t inde
                                              VkDeviceSize bytes) {
   FERRY_REQUIRE(session);
   const auto& ports = *session->idle().model().graph().inputs();
-  return ferry::report(ferry::bind(session, "input", ports, index, {buffer, offset, bytes}));
+  return ferry::guarded([&] { return ferry::bind(session, "input", ports, index, {buffer, offset, bytes}); });
 }
 
 ferry_status ferry_session_bind_vulkan_output(ferry_session* session, size_t index, VkBuffer buffer,
                                               VkDeviceSize offset, VkDeviceSize bytes) {
   FERRY_REQUIRE(session);
   const auto& ports = *session->idle().model().graph().outputs();
-  return ferry::report(ferry::bind(session, "output", ports, index, {buffer, offset, bytes}));
+  return ferry::guarded([&] { return ferry::bind(session, "output", ports, index, {buffer, offset, bytes}); });
 }
 
 ferry_status ferry_session_submit_vulkan(ferry_session* session, const ferry_vulkan_submit* submit) {
   FERRY_REQUIRE(session);
   const ferry_vulkan_submit nothing{.struct_size = sizeof(ferry_vulkan_submit)};
-  return ferry::report(ferry::submit(session, submit != nullptr ? *submit : nothing));
+  return ferry::guarded([&] { return ferry::submit(session, submit != nullptr ? *submit : nothing); });
 }
 #endif

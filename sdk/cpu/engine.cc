@@ -8,12 +8,12 @@
 #include <cinttypes>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/states.h"
+#include "sdk/model/memory_budget.h"
 #include "sdk/model/packed_files.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/shape_rules.h"
@@ -78,7 +78,7 @@ struct MemoryLayout {
 class CpuEngine : public Engine {
  public:
   CpuEngine(const Model& model, const SessionOptions& options, Pool* pool)
-      : model_(model), memory_limit_(options.memory_limit), pool_(pool), states_(options.states.get()) {}
+      : model_(model), budget_(options.budget), pool_(pool), states_(options.states.get()) {}
 
   Status create(const SessionOptions& options, const std::vector<bool>& kept_taps);
   void add_notes(const std::vector<std::string>& notes) {
@@ -107,17 +107,18 @@ class CpuEngine : public Engine {
   Status reshape_ops(const Shapes& shapes, std::vector<uint64_t>* workspaces);
   Status setup_op(size_t i, const MemoryLayout& layout);
   Status setup_ops(const MemoryLayout& layout);
-  // Lays out everything for `layout->shapes` and the bounds. Leaves the operators changed where it fails.
-  Status lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_changed);
+  // Lays out everything for `layout->shapes` and the bounds. Where it fails, the operators may fit no layout.
+  Status lay_out(const Shapes& bounds, MemoryLayout* layout);
   bool has_room(const Shapes& shapes) const;
   bool changed(size_t i, const Shapes& shapes) const;
   void set_states();
-  // Back to layout_, after the operators were changed for another.
-  void restore();
+  // Back to layout_, after the operators were changed for another. It may take memory for their tables: where there is
+  // none, the next run tries again.
+  Status restore();
 
   const Model& model_;
   const CpuFeatures cpu_ = cpu_features();
-  uint64_t memory_limit_;
+  MemoryBudget* budget_;
   Pool* pool_;
   States* states_;               // null where no operator names one
   PerTensor<int> state_of_;      // by tensor: the state whose memory it is, or -1
@@ -202,11 +203,7 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
   request.kept = kept_;
 
   layout->plan = make_plan(request);
-  if (layout->plan.arena_bytes > memory_limit_) {
-    return error(FERRY_MEMORY_LIMIT, "activations need %" PRIu64 " bytes; the session's memory_limit is %" PRIu64,
-                 layout->plan.arena_bytes, memory_limit_);
-  }
-  return {};
+  return budget_ != nullptr ? budget_->check(MemoryBudget::Part::Activations, layout->plan.arena_bytes) : Status();
 }
 
 void CpuEngine::set_states() {
@@ -251,7 +248,7 @@ Status CpuEngine::setup_ops(const MemoryLayout& layout) {
   return {};
 }
 
-Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_changed) {
+Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout) {
   for (const TensorId t : layout->shapes.ids()) {
     const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], t);
     layout->room.push_back(in_arena(t) ? std::max(bytes(layout->shapes[t], t), largest) : 0);
@@ -259,7 +256,7 @@ Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_
   // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
   layout->workspaces.assign(ops_.size(), 0);
   FERRY_TRY(plan(layout));
-  *ops_changed = true;
+  usable_ = false;
   set_states();
   if (!bounds.empty()) FERRY_TRY(reshape_ops(bounds, &layout->workspaces));
   FERRY_TRY(reshape_ops(layout->shapes, &layout->workspaces));
@@ -273,18 +270,20 @@ Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout, bool* ops_
   return setup_ops(*layout);
 }
 
-void CpuEngine::restore() {
-  if (layout_.arena == nullptr) return;
+Status CpuEngine::restore() {
+  if (usable_ || layout_.arena == nullptr) return {};
   std::vector<uint64_t> workspaces(ops_.size(), 0);
-  usable_ = reshape_ops(layout_.shapes, &workspaces).ok() && setup_ops(layout_).ok();
+  FERRY_TRY(reshape_ops(layout_.shapes, &workspaces));
+  FERRY_TRY(setup_ops(layout_));
+  usable_ = true;
+  return {};
 }
 
 Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
   MemoryLayout layout;
   layout.shapes = shapes;
-  bool ops_changed = false;
-  if (Status status = lay_out(bounds, &layout, &ops_changed); !status.ok()) {
-    if (ops_changed) restore();
+  if (Status status = lay_out(bounds, &layout); !status.ok()) {
+    (void)restore();
     return status;
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
@@ -299,6 +298,7 @@ Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
   }
   layout_ = std::move(layout);
   usable_ = true;
+  if (budget_ != nullptr) budget_->set(MemoryBudget::Part::Activations, layout_.plan.arena_bytes);
   return {};
 }
 
@@ -327,6 +327,7 @@ bool CpuEngine::changed(size_t i, const Shapes& shapes) const {
 Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
   *fits = usable_ && has_room(shapes);
   if (!*fits) return {};
+  usable_ = false;
   set_states();
   const bool moved = states_ != nullptr && states_->moves() != moves_;
   for (size_t i = 0; i < ops_.size(); ++i) {
@@ -341,7 +342,7 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
     }
     if (status.ok() && *fits) status = setup_op(i, layout_);
     if (status.ok() && *fits) continue;
-    restore();
+    (void)restore();
     return status;
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
@@ -351,20 +352,17 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
   }
   layout_.shapes = shapes;  // as many: nothing is allocated
   moves_ = states_ != nullptr ? states_->moves() : 0;
+  usable_ = true;
   return {};
 }
 
 Status CpuEngine::run(const std::atomic<Progress>& progress) {
-  if (!usable_) {
-    return error(FERRY_BACKEND_ERROR, "a failed resize left the session without a shape: resize it or close it");
-  }
+  if (!usable_) FERRY_TRY(restore());
   using Clock = std::chrono::steady_clock;
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   for (size_t i = 0; i < ops_.size(); ++i) {
-    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) {
-      return Status(FERRY_CANCELLED, "run cancelled");  // short: no allocation
-    }
+    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
     FERRY_TRY(ops_[i]->run(pool_));
     if (profile) microseconds_[i] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -380,10 +378,12 @@ Status create_engine(const Model& model, const SessionOptions& options, const st
   PackedFiles files(model, model.packed(), options.cache_dir);
   PackedTarget target;
   if (files.wanted()) files.open(packed_target(model, &target), target);
+  const uint64_t weights_before = options.budget != nullptr ? options.budget->bytes(MemoryBudget::Part::Weights) : 0;
   std::unique_ptr<CpuEngine> engine;
   do {
-    engine.reset(new (std::nothrow) CpuEngine(model, options, pool));
-    if (engine == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
+    engine.reset();
+    if (options.budget != nullptr) options.budget->set(MemoryBudget::Part::Weights, weights_before);
+    engine = std::make_unique<CpuEngine>(model, options, pool);
     FERRY_TRY(engine->create(options, kept_taps));
   } while (files.save());  // then once more, over the file, which lets go of what was packed on the heap
   engine->add_notes(files.notes());

@@ -1,8 +1,23 @@
+#include <cpuinfo.h>
 #include <xnnpack.h>
+
+#include <cerrno>
+#include <mutex>
 
 #include "sdk/cpu/linear_quantized.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/operators/type_rules.h"
+
+// cpuinfo's own initialisation, without the pthread_once before it.
+#if defined(__linux__) && defined(__x86_64__)
+extern "C" void cpuinfo_x86_linux_init(void);
+#define FERRY_INITIALIZE_CPUINFO cpuinfo_x86_linux_init
+#elif defined(__linux__)
+extern "C" void cpuinfo_arm_linux_init(void);
+#define FERRY_INITIALIZE_CPUINFO cpuinfo_arm_linux_init
+#else
+#define FERRY_INITIALIZE_CPUINFO (void)cpuinfo_initialize
+#endif
 
 namespace ferry::cpu {
 namespace {
@@ -37,7 +52,14 @@ Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator
   return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(type));
 }
 
+// XNNPACK describes the CPU by cpuinfo, which is initialised once, behind a pthread_once, and takes memory for it:
+// where there was none, it is initialised by its own function again, or no later session could be made either.
 Status initialize() {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  errno = 0;
+  if (!cpuinfo_initialize()) FERRY_INITIALIZE_CPUINFO();
+  if (!cpuinfo_initialize() && errno == ENOMEM) return Status::out_of_memory();
   if (const xnn_status status = xnn_initialize(/*allocator=*/nullptr); status != xnn_status_success)
     return error(status == xnn_status_out_of_memory ? FERRY_OUT_OF_MEMORY : FERRY_UNSUPPORTED,
                  "XNNPACK cannot be initialized on this CPU (status %d)", static_cast<int>(status));

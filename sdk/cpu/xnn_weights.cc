@@ -79,6 +79,8 @@ class Creator {
     visit = during;
     const xnn_status status = create_(context_, weight, bias, &provider, &created);
     visit = nullptr;
+    // XNNPACK's convolutions report success where their row of zeros finds no memory.
+    if (status == xnn_status_success && created == nullptr) return xnn_status_out_of_memory;
     if (status == xnn_status_success) out->reset(created);
     return status;
   }

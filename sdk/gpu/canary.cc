@@ -317,7 +317,8 @@ Status make_pipelines(const Program& program, Pipelines& pipelines, Canaries* ou
       if (pipelines.verdict(dispatch.variant) == Verdict::Wrong) continue;
       const Status status = pipelines.get(dispatch.variant, &pipeline);
       if (status.code() == FERRY_GPU_LOST || status.code() == FERRY_OUT_OF_MEMORY) return status;
-      if (!status.ok()) condemn(dispatch.variant, ("cannot be made: " + status.message()).c_str(), pipelines, out);
+      if (!status.ok())
+        condemn(dispatch.variant, ("cannot be made: " + std::string(status.message())).c_str(), pipelines, out);
     }
   return {};
 }

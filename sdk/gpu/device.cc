@@ -8,10 +8,13 @@
 #include <set>
 #include <vector>
 
+#include "sdk/attempt.h"
 #include "sdk/gpu/pipelines.h"
 
 namespace ferry::gpu {
 namespace {
+
+constexpr Status::Failure kLost = {FERRY_GPU_LOST, "the GPU was lost"};
 
 // Devices of this process: those in use, and those that were lost.
 struct Registry {
@@ -92,8 +95,7 @@ Status Device::open(const char* choice, const char* cache_folder, bool retry, st
     return error(FERRY_GPU_LOST, "GPU '%s' was lost in this process; gpu_retry tries it again",
                  info->properties.deviceName);
   if (device == nullptr) {
-    device.reset(new (std::nothrow) Device);
-    if (device == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+    device.reset(new Device);
     device->instance_ = std::move(instance);
     device->functions_ = device->instance_->functions();
     device->info_ = *info;
@@ -107,8 +109,7 @@ Status Device::open(const char* choice, const char* cache_folder, bool retry, st
 
 Status Device::adopt(const ExternalDevice& external, const char* cache_folder, std::shared_ptr<Device>* out) {
   out->reset();
-  std::shared_ptr<Device> device(new (std::nothrow) Device);
-  if (device == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+  std::shared_ptr<Device> device(new Device);
   FERRY_TRY(InstanceFunctions::load(external.get_instance_proc_addr, external.instance, &device->functions_));
   device->external_ = external;
   device->info_ = describe(device->functions_, external.physical_device);
@@ -127,8 +128,14 @@ Device::~Device() {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   // A session that was told to retry may have opened it anew meanwhile.
-  const std::weak_ptr<Device>& latest = all.open[key_];
-  if (!latest.owner_before(weak_from_this()) && !weak_from_this().owner_before(latest)) all.lost.insert(key_);
+  const auto latest = all.open.find(key_);
+  if (latest == all.open.end() || latest->second.owner_before(weak_from_this()) ||
+      weak_from_this().owner_before(latest->second))
+    return;
+  (void)attempt([&]() -> Status {  // not remembered where there is no memory for it: it is found to be lost again
+    all.lost.insert(key_);
+    return {};
+  });
 }
 
 Status Device::create(const char* cache_folder) {
@@ -182,8 +189,7 @@ Status Device::create(const char* cache_folder) {
     vk_.vkGetDeviceQueue(handle_, queue_family_, 0, &queue_);
   }
   read_limits(can_import);
-  pipelines_.reset(new (std::nothrow) Pipelines(*this));
-  if (pipelines_ == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a GPU was opened");
+  pipelines_ = std::make_unique<Pipelines>(*this);
   return pipelines_->create(cache_folder);
 }
 
@@ -318,7 +324,7 @@ Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
 }
 
 Status Device::submit(const VkSubmitInfo& info, VkFence fence) {
-  if (lost_) return Status(FERRY_GPU_LOST, "the GPU was lost");
+  if (lost_) return Status(kLost);
   const std::lock_guard lock(queue_mutex_);
   if (external_.lock_queue != nullptr) external_.lock_queue(external_.user);
   const VkResult result = vk_.vkQueueSubmit(queue_, 1, &info, fence);

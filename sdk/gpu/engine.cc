@@ -145,7 +145,7 @@ Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
   FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
   FERRY_TRY(pack(&layout));
-  FERRY_TRY(plan_layout(model_, kept_, device_->limits().offset_alignment, options_.memory_limit, pool_, &layout));
+  FERRY_TRY(plan_layout(model_, kept_, device_->limits().offset_alignment, options_.budget, pool_, &layout));
   cpu_files_.save();
   const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
   FERRY_TRY(device_->allocate(atom(layout.device.arena_bytes), MemoryUse::Device, &layout.arena));
@@ -165,6 +165,7 @@ Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
     }
   }
   layout_ = std::move(layout);
+  if (options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory_of(layout_));
   for (const PackedFiles* files : {&*files_, &cpu_files_})
     for (const std::string& note : files->notes()) add_note(note);
   describe();
@@ -282,8 +283,7 @@ void GpuEngine::copy_results() const {
 Status GpuEngine::run(const std::atomic<Progress>& progress) {
   copy_inputs();
   for (const Segment& segment : layout_.segments) {
-    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled)
-      return Status(FERRY_CANCELLED, "run cancelled");
+    if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     FERRY_TRY(run_segment(segment));
   }
   copy_results();

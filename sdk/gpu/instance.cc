@@ -134,14 +134,14 @@ Status Instance::open(std::shared_ptr<const Instance>* out) {
   if ((*out = shared.lock()) != nullptr) return {};
 
   // The library itself stays open: drivers do not like to be unloaded.
-  static const bool found = volkInitialize() == VK_SUCCESS;
+  static bool found = false;
+  found = found || volkInitialize() == VK_SUCCESS;
   if (!found) return error(FERRY_GPU_UNAVAILABLE, "there is no Vulkan library on this system (libvulkan.so.1)");
   uint32_t version = VK_API_VERSION_1_0;
   if (vkEnumerateInstanceVersion != nullptr) (void)vkEnumerateInstanceVersion(&version);
   if (version < kFloor) return error(FERRY_GPU_UNAVAILABLE, "the Vulkan library is of version 1.0; 1.1 is needed");
 
-  std::shared_ptr<Instance> instance(new (std::nothrow) Instance);
-  if (instance == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while Vulkan was opened");
+  std::shared_ptr<Instance> instance(new Instance);
   const VkApplicationInfo application{
       .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .pEngineName = "ferry", .apiVersion = kFloor};
   const VkInstanceCreateInfo create{.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};

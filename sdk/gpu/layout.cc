@@ -39,8 +39,15 @@ Status lower_cpu_ops(const Model& model, Pool* pool, Layout* layout, std::vector
 
 }  // namespace
 
-Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
-                   Pool* pool, Layout* layout) {
+uint64_t memory_of(const Layout& layout) {
+  uint64_t sum = 0;
+  for (const uint64_t bytes : {layout.device.arena_bytes, layout.host.arena_bytes, layout.port_bytes})
+    if (__builtin_add_overflow(sum, bytes, &sum)) return UINT64_MAX;
+  return sum;
+}
+
+Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment,
+                   const MemoryBudget* budget, Pool* pool, Layout* layout) {
   const Program& program = layout->program;
   const size_t tensors = program.shapes.size();
   PerTensor<bool> on_device(tensors, false), on_host(tensors, false);
@@ -89,18 +96,12 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
   layout->device = make_plan(device);
   for (size_t s : device_step) layout->device_workspaces.push_back(layout->device.workspaces[s]);
   layout->host = make_plan(host);
-  uint64_t need = 0;
-  if (__builtin_add_overflow(layout->device.arena_bytes, layout->host.arena_bytes, &need)) need = UINT64_MAX;
-  if (need > memory_limit)
-    return error(FERRY_MEMORY_LIMIT, "activations need %" PRIu64 " bytes; the session's memory_limit is %" PRIu64, need,
-                 memory_limit);
-
   layout->ports.assign(tensors, kNoOffset);
   for (TensorId tensor : ports) {
     layout->ports[tensor] = layout->port_bytes;
     layout->port_bytes += aligned(host.bytes[tensor] + kExtraBytes, kAlignment);
   }
-  return {};
+  return budget != nullptr ? budget->check(MemoryBudget::Part::Activations, memory_of(*layout)) : Status();
 }
 
 Status setup_cpu_ops(const Model& model, const Layout& layout) {

@@ -8,6 +8,7 @@
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/program.h"
 #include "sdk/graph/plan.h"
+#include "sdk/model/memory_budget.h"
 #include "sdk/model/model.h"
 #include "sdk/model/per_tensor.h"
 #include "sdk/operators/type.h"
@@ -39,11 +40,14 @@ struct Layout {
 // Of an activation where the host reads it.
 inline uint64_t host_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(Element); }
 
+// Bytes of all values, on both sides.
+uint64_t memory_of(const Layout& layout);
+
 // Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
 // values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for
-// make_program(). FERRY_MEMORY_LIMIT: both together exceed `memory_limit` bytes.
-Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment, uint64_t memory_limit,
-                   Pool* pool, Layout* layout);
+// make_program(). FERRY_MEMORY_LIMIT: both together exceed the budget, which may be null.
+Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment,
+                   const MemoryBudget* budget, Pool* pool, Layout* layout);
 
 // Tells the CPU's operators their addresses, once `transfer` is allocated.
 Status setup_cpu_ops(const Model& model, const Layout& layout);

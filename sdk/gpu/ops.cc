@@ -112,7 +112,7 @@ Status unsupported(const char* format, ...) {
   va_start(arguments, format);
   std::vsnprintf(message, sizeof message, format, arguments);
   va_end(arguments);
-  return Status(FERRY_UNSUPPORTED, message);
+  return error(FERRY_UNSUPPORTED, "%s", message);
 }
 
 }  // namespace ferry::gpu

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "sdk/attempt.h"
+
 namespace ferry::gpu {
 namespace {
 
@@ -101,7 +103,10 @@ std::string to_string(const Variant& variant) {
 }
 
 Pipelines::~Pipelines() {
-  save();
+  (void)attempt([this]() -> Status {
+    save();
+    return {};
+  });
   const DeviceFunctions& vk = device_.vk();
   const VkDevice device = device_.handle();
   for (const auto& [variant, pipeline] : pipelines_) vk.vkDestroyPipeline(device, pipeline, nullptr);
@@ -212,7 +217,7 @@ Status Pipelines::get(const Variant& variant, VkPipeline* out) {
   const VkResult result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &pipeline, nullptr, &made);
   vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
   if (Status status = check(result, "vkCreateComputePipelines"); !status.ok())
-    return error(status.code(), "kernel %s: %s", to_string(variant).c_str(), status.message().c_str());
+    return error(status.code(), "kernel %s: %s", to_string(variant).c_str(), status.message().data());
   pipelines_[variant] = made;
   changed_ = true;
   *out = made;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sdk/gpu/pipelines.h"
+#include "sdk/model/memory_budget.h"
 #include "sdk/operators/type.h"
 #include "sdk/version.h"
 
@@ -253,6 +254,7 @@ Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>
     places[entry] = {VK_NULL_HANDLE, bytes, entry.size};
     bytes += aligned(entry.size, device_->limits().offset_alignment);
   }
+  FERRY_TRY(MemoryBudget::check_weights(bytes));
   Buffer buffer;
   FERRY_TRY(device_->allocate(bytes, MemoryUse::Device, &buffer));
   std::vector<Part> copies, packs;
@@ -271,9 +273,11 @@ Status Weights::bring(const Constants& constants, const std::map<Entry, Missing>
   const Imported imported(*device_, extent(packs));
   FERRY_TRY(imported.works() ? pack_in_place(*device_, storage_, imported, packs)
                              : bring_staged(*device_, storage_, packs));
+  unsaved_.reserve(unsaved_.size() + packed.size());
   buffers_.push_back(std::move(buffer));
   places_.merge(places);
   unsaved_.insert(unsaved_.end(), packed.begin(), packed.end());
+  MemoryBudget::add_weights(bytes);
   return {};
 }
 
@@ -301,11 +305,12 @@ std::shared_ptr<Weights> Weights::of(const Model& model, Device& device, Storage
   static std::map<Key, std::weak_ptr<Weights>> all;
   const std::lock_guard lock(mutex);
   std::erase_if(all, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<Weights>& entry = all[{&model.packed(), &device, storage}];
-  std::shared_ptr<Weights> weights = entry.lock();
+  const Key key = {&model.packed(), &device, storage};
+  const auto entry = all.find(key);
+  std::shared_ptr<Weights> weights = entry != all.end() ? entry->second.lock() : nullptr;
   if (weights == nullptr) {
     weights = std::make_shared<Weights>(device, storage);
-    entry = weights;
+    all[key] = weights;
   }
   return weights;
 }

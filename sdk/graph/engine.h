@@ -15,6 +15,8 @@
 
 namespace ferry {
 
+inline constexpr Status::Failure kCancelled = {FERRY_CANCELLED, "run cancelled"};
+
 // What an engine tells of itself: ferry_report in ferry.h.
 struct EngineReport {
   ferry_backend backend = FERRY_BACKEND_CPU;

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "sdk/cpu/engine.h"
+#include "sdk/model/packed_store.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 #if FERRY_GPU
@@ -29,6 +30,23 @@ int core_count() {
   return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(kMaxThreads)));
 }
 
+// Most networks pack their weights into memory of about the blob's size.
+uint64_t default_limit(const Model& model) {
+  uint64_t constants = 0;
+  for (const fbs::Buffer* buffer : *model.root().buffers())
+    constants = std::max(constants, buffer->offset() + buffer->size());
+  return std::max(uint64_t{4} << 30, 2 * constants);
+}
+
+// What a session that cannot be made has packed goes with it: neither is memory kept where there is too little, nor
+// does trying again get round a limit.
+struct DropPacked {
+  ~DropPacked() {
+    if (store != nullptr) store->drop_unused();
+  }
+  PackedStore* store;
+};
+
 bool names_state(const fbs::Operator& op) {
   return op.params_type() == fbs::OpParams::Append || op.params_type() == fbs::OpParams::Positions;
 }
@@ -43,8 +61,7 @@ bool any_operator(const Model& model, const Predicate& predicate) {
 
 Status Session::create(std::shared_ptr<const Model> model, const SessionOptions& options,
                        std::unique_ptr<Session>* out) {
-  std::unique_ptr<Session> session(new (std::nothrow) Session);
-  if (session == nullptr) return error(FERRY_OUT_OF_MEMORY, "out of memory while a session was made");
+  std::unique_ptr<Session> session(new Session);
   session->options_ = options;
   if (options.graph != nullptr) {
     size_t graph = 0;
@@ -53,13 +70,16 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
   } else {
     session->model_ = std::move(model);
   }
+  const uint64_t limit = options.memory_limit != 0 ? options.memory_limit : default_limit(*session->model_);
+  session->budget_ = std::make_unique<MemoryBudget>(limit);
+  session->options_.budget = session->budget_.get();
   FERRY_TRY(session->open_pool());
   FERRY_TRY(session->choose_taps());
   FERRY_TRY(session->open_states());
 
   const Model& m = *session->model_;
   for (const TensorId t : m.tensors()) session->shapes_.push_back(m.shape(t));
-  FERRY_TRY(session->infer_bounds({}));
+  FERRY_TRY(session->infer_bounds({}, &session->bounds_));
   session->next_ = session->shapes_;
   session->input_shapes();  // takes its memory
   {
@@ -149,6 +169,9 @@ uint64_t Session::arena_bytes() const {
 }
 
 Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const {
+  const MemoryBudget::Scope scope(budget_.get());
+  if (engine_ == nullptr) budget_->set(MemoryBudget::Part::Weights, 0);  // those of an engine that could not be made
+  DropPacked failed{&model_->packed()};
   std::unique_ptr<Engine> engine;
   if (backend == FERRY_BACKEND_CPU) {
     FERRY_TRY(cpu::create_engine(*model_, options_, kept_taps_, pool_.get(), &engine));
@@ -160,6 +183,7 @@ Status Session::make_engine(ferry_backend backend, std::unique_ptr<Engine>* out)
 #endif
   }
   FERRY_TRY(engine->prepare(shapes_, bounds_));
+  failed.store = nullptr;
   *out = std::move(engine);
   return {};
 }
@@ -188,19 +212,20 @@ void Session::copy_results(const Engine& from, const Engine& to) const {
   }
 }
 
-Status Session::prepare(const Shapes& shapes) {
+Status Session::prepare(const Shapes& shapes, const Shapes& bounds) {
+  const MemoryBudget::Scope scope(budget_.get());
   if (stand_in_ != nullptr) {
     copy_inputs(*engine_, *stand_in_);
-    FERRY_TRY(stand_in_->prepare(shapes, bounds_));
+    FERRY_TRY(stand_in_->prepare(shapes, bounds));
     engine_ = std::move(stand_in_);
     return {};
   }
   const bool gpu = on_gpu();
-  Status status = engine_->prepare(shapes, bounds_);
+  Status status = engine_->prepare(shapes, bounds);
   if (status.ok() || !gpu || options_.gpu_required) return status;
   std::unique_ptr<Engine> cpu;
   FERRY_TRY(make_stand_in(&cpu));
-  FERRY_TRY(cpu->prepare(shapes, bounds_));
+  FERRY_TRY(cpu->prepare(shapes, bounds));
   engine_ = std::move(cpu);
   gpu_status_ = std::move(status);
   return {};
@@ -231,7 +256,7 @@ Status Session::run() {
   if (status.ok()) status = compute();
   const bool cancelled = progress_.exchange(Progress::Idle) == Progress::Cancelled;
   if (!status.ok()) return status;
-  if (cancelled) return Status(FERRY_CANCELLED, "run cancelled");  // short: no allocation
+  if (cancelled) return Status(kCancelled);
   advance_states();
   return {};
 }

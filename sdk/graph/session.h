@@ -10,6 +10,7 @@
 #include "sdk/graph/engine.h"
 #include "sdk/graph/session_options.h"
 #include "sdk/graph/states.h"
+#include "sdk/model/memory_budget.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
@@ -78,7 +79,8 @@ class Session {
   Status make_stand_in(std::unique_ptr<Engine>* out) const;
   bool on_gpu() const { return computing().report().backend == FERRY_BACKEND_GPU; }
   Status open_states();
-  Status infer_bounds(std::span<const Shape> inputs);
+  // The largest shapes: of the inputs as given, or else as the graph's ports say; empty where there are none.
+  Status infer_bounds(std::span<const Shape> inputs, Shapes* out);
   // From the inputs' shapes in next_ to all others. `states`: what they hold.
   Status infer_next(std::span<const StateShape> states);
   Status follow_inputs();
@@ -88,14 +90,15 @@ class Session {
   // What the states hold now is what the shapes are for.
   Status follow_states();
   void advance_states();
-  Status prepare(const Shapes& shapes);
+  Status prepare(const Shapes& shapes, const Shapes& bounds);
   Status compute();
   void copy_inputs(const Engine& from, const Engine& to) const;
   void copy_results(const Engine& from, const Engine& to) const;
   void copy(TensorId tensor, const Engine& from, const Engine& to) const;
 
   std::shared_ptr<const Model> model_;  // first: it outlives the engines, which use its weights
-  SessionOptions options_;              // names in it are read by create() only
+  std::unique_ptr<MemoryBudget> budget_;
+  SessionOptions options_;  // names in it are read by create() only
   std::atomic<Progress> progress_{Progress::Idle};
   std::unique_ptr<Pool> pool_;
   std::string threads_note_;

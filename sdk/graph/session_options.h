@@ -10,17 +10,17 @@
 
 namespace ferry {
 
-class States;  // sdk/graph/states.h
+class MemoryBudget;  // sdk/model/memory_budget.h
+class States;        // sdk/graph/states.h
 
 struct SessionOptions {
-  static constexpr uint64_t kDefaultMemoryLimit = uint64_t{4} << 30;
-
   int num_threads = 0;                // including the caller; 0: one a core
   pthreadpool_t pool = nullptr;       // the caller's, which outlives the session; nullptr: the session's own
   std::span<const char* const> taps;  // names of the taps to keep
   bool all_taps = false;
   bool profile = false;
-  uint64_t memory_limit = kDefaultMemoryLimit;  // bytes of the arena at most
+  uint64_t memory_limit = 0;       // bytes at most, as MemoryBudget counts them; 0: the default
+  MemoryBudget* budget = nullptr;  // the session's, for its engines; null: no limit
 
   const char* graph = nullptr;     // of the model's blob, by name; null: the model's
   std::shared_ptr<States> states;  // of the same blob; null: the session's own

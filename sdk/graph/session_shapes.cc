@@ -25,6 +25,8 @@ Status infer(const Model& model, const Rule& rule, std::span<const StateShape> s
   return {};
 }
 
+constexpr Status::Failure kNoShape = {FERRY_SHAPE_MISMATCH, ""};  // resize() has the sentence
+
 // Is that the shape of an input with so many dimensions?
 bool may_have(const Shape& shape, int rank) {
   int64_t elements = 1;
@@ -37,8 +39,7 @@ bool may_have(const Shape& shape, int rank) {
 
 }  // namespace
 
-// The largest shapes: of the inputs as given, or else as the graph's ports say.
-Status Session::infer_bounds(std::span<const Shape> inputs) {
+Status Session::infer_bounds(std::span<const Shape> inputs, Shapes* out) {
   const auto& ports = *model_->graph().inputs();
   const bool bounded =
       std::any_of(ports.begin(), ports.end(), [](const fbs::Port* port) { return port->bound() != nullptr; });
@@ -54,7 +55,7 @@ Status Session::infer_bounds(std::span<const Shape> inputs) {
   std::vector<StateShape> empty = followed_;
   for (StateShape& state : empty) state.length = 0;
   FERRY_TRY(infer(*model_, infer_largest_shapes, empty, &operands_, &bounds));
-  bounds_ = std::move(bounds);
+  *out = std::move(bounds);
   return {};
 }
 
@@ -70,11 +71,10 @@ Status Session::reserve_states(const Shapes& shapes) {
     if (p == nullptr) continue;
     const Shape& held = shapes[output_of(*op)];
     bytes += bytes_of(states()->shapes()[p->state()].dtype, held.elements());
-    if (bytes > options_.memory_limit)
-      return error(FERRY_MEMORY_LIMIT, "states need %llu bytes and more; the session's memory_limit is %llu",
-                   static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(options_.memory_limit));
+    FERRY_TRY(budget_->check(MemoryBudget::Part::States, bytes));
     FERRY_TRY(states()->reserve(p->state(), held[states()->shapes()[p->state()].axis]));
   }
+  budget_->set(MemoryBudget::Part::States, bytes);
   return {};
 }
 
@@ -82,7 +82,7 @@ Status Session::adopt_next() {
   FERRY_TRY(reserve_states(next_));
   bool fits = false;
   if (stand_in_ == nullptr && !bounds_.empty()) FERRY_TRY(engine_->reshape(next_, &fits));
-  if (!fits) FERRY_TRY(prepare(next_));
+  if (!fits) FERRY_TRY(prepare(next_, bounds_));
   std::swap(shapes_, next_);
   return {};
 }
@@ -139,7 +139,7 @@ Status Session::resize(std::span<const Shape> wanted) {
     next = wanted[i];
   }
   if (!changed && !resize_failed_) return {};
-  Status status = fits ? follow_inputs() : Status(FERRY_SHAPE_MISMATCH, "");
+  Status status = fits ? follow_inputs() : Status(kNoShape);
   if (status.ok()) return {};
   // Sentences are made only here: within the bounds, nothing is allocated.
   std::string refused;
@@ -154,7 +154,7 @@ Status Session::resize(std::span<const Shape> wanted) {
                  refused.c_str(), former.rank);
   }
   return error(status.code(), "%s: %s", refused.empty() ? "the present shapes" : refused.c_str(),
-               status.message().c_str());
+               status.message().data());
 }
 
 // From the inputs' shapes in next_ to the session's.
@@ -186,11 +186,11 @@ Status Session::reserve(std::span<const Shape> inputs) {
       return error(FERRY_SHAPE_MISMATCH, "input '%s' cannot have shape %s: it has %d dimensions of at least 1",
                    ports.Get(i)->name()->c_str(), to_string(inputs[i]).c_str(), rank);
   }
-  Shapes former = bounds_;
-  FERRY_TRY(infer_bounds(inputs));
-  Status status = prepare(shapes_);
-  if (!status.ok()) bounds_ = std::move(former);
-  return status;
+  Shapes bounds;
+  FERRY_TRY(infer_bounds(inputs, &bounds));
+  FERRY_TRY(prepare(shapes_, bounds));
+  bounds_ = std::move(bounds);
+  return {};
 }
 
 }  // namespace ferry

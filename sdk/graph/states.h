@@ -85,11 +85,11 @@ class StatesLock {
   StatesLock& operator=(const StatesLock&) = delete;
 
   // FERRY_INVALID_ARGUMENT: another thread has them.
-  Status status() const {
-    return taken_ ? Status() : Status(FERRY_INVALID_ARGUMENT, "the states are in use by another run");
-  }
+  Status status() const { return taken_ ? Status() : Status(kInUse); }
 
  private:
+  static constexpr Status::Failure kInUse = {FERRY_INVALID_ARGUMENT, "the states are in use by another run"};
+
   States* states_;
   bool taken_;
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
+#include <new>
 #include <string>
 
 #include "sdk/image/exif.h"
@@ -20,12 +21,59 @@ namespace {
 // Bytes that what a picture inflates to may grow to, by its header: a damaged or hostile one may hold a gigabyte in a
 // megabyte.
 thread_local size_t g_growth = 0;
-thread_local bool g_outgrown = false;
+thread_local bool g_outgrown = false, g_starved = false;
+
+// The reader is told of memory that is not there by null, and does not always say so.
+void* taken(void* memory) {
+  g_starved |= memory == nullptr;
+  return memory;
+}
 
 void* grow(void* memory, size_t size) {
   g_outgrown = size > g_growth;
-  return g_outgrown ? nullptr : realloc(memory, size);
+  return g_outgrown ? nullptr : taken(realloc(memory, size));
 }
+
+// The writer's memory. It does not look whether it gets any, so that what is not there ends it by an exception; what it
+// held is freed with this.
+class WriterMemory {
+ public:
+  WriterMemory() { present = this; }
+  ~WriterMemory() {
+    while (first_ != nullptr) release(first_ + 1);
+  }
+  WriterMemory(const WriterMemory&) = delete;
+  WriterMemory& operator=(const WriterMemory&) = delete;
+
+  static void* grow(void* memory, size_t former, size_t size) { return present->move(memory, former, size); }
+  static void give(void* memory) { present->release(memory); }
+
+ private:
+  struct alignas(16) Block {
+    Block *before, *after;
+  };
+
+  void* move(void* memory, size_t former, size_t size) {
+    Block* const block = new (::operator new(sizeof(Block) + size)) Block{nullptr, first_};
+    if (first_ != nullptr) first_->before = block;
+    first_ = block;
+    if (memory != nullptr) memcpy(block + 1, memory, std::min(former, size));
+    release(memory);
+    return block + 1;
+  }
+  void release(void* memory) {
+    if (memory == nullptr) return;
+    Block* const block = static_cast<Block*>(memory) - 1;
+    (block->before != nullptr ? block->before->after : first_) = block->after;
+    if (block->after != nullptr) block->after->before = block->before;
+    ::operator delete(block);
+  }
+
+  static thread_local WriterMemory* present;
+  Block* first_ = nullptr;
+};
+
+thread_local WriterMemory* WriterMemory::present = nullptr;
 
 }  // namespace
 
@@ -33,7 +81,7 @@ void* grow(void* memory, size_t size) {
 // memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
 #define STBI_ASSERT(x) ((void)0)
 // Zeros: a JPEG may name tables of codes that it never brings, and stb would follow what lay in memory.
-#define STBI_MALLOC(size) calloc(1, size)
+#define STBI_MALLOC(size) taken(calloc(1, size))
 #define STBI_REALLOC(memory, size) grow(memory, size)
 #define STBI_FREE(memory) free(memory)
 #define STBI_ONLY_JPEG
@@ -47,6 +95,9 @@ void* grow(void* memory, size_t size) {
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb_image.h>
 #define STBIW_ASSERT(x) ((void)0)
+#define STBIW_MALLOC(size) WriterMemory::grow(nullptr, 0, size)
+#define STBIW_REALLOC_SIZED(memory, former, size) WriterMemory::grow(memory, former, size)
+#define STBIW_FREE(memory) WriterMemory::give(memory)
 #define STBI_WRITE_NO_STDIO
 #define STB_IMAGE_WRITE_STATIC
 #define STB_IMAGE_WRITE_IMPLEMENTATION
@@ -100,13 +151,12 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   // A PNG's pixels, of up to 4 numbers of 2 bytes, with what interlaced ones have beside; or its coded ones, joined.
   constexpr size_t kBeside = 1 << 16;
   g_growth = 2 * std::max(size, static_cast<size_t>(width) * static_cast<size_t>(height) * 8) + kBeside;
-  g_outgrown = false;
+  g_outgrown = g_starved = false;
   std::unique_ptr<unsigned char, FreeDeleter> rgb(
       stbi_load_from_memory(bytes, static_cast<int>(size), &width, &height, &channels, 3));
   if (!rgb) {
     const char* reason = g_outgrown ? "it holds more than its header says" : stbi_failure_reason();
-    if (strcmp(reason, "outofmem") == 0)
-      return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
+    if (g_starved) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
     return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, reason);
   }
   out->adopt(rgb.release(), width, height, 3);
@@ -144,17 +194,15 @@ Status save_png(const View& picture, const char* path) {
                  picture.width, picture.height);
   }
   int size = 0;
-  std::unique_ptr<unsigned char, FreeDeleter> png(stbi_write_png_to_mem(
-      picture.data, static_cast<int>(picture.stride), picture.width, picture.height, picture.channels, &size));
-  if (!png)
-    return error(FERRY_OUT_OF_MEMORY, "no memory to write %s (%dx%d pixels)", path, picture.width, picture.height);
-
+  const WriterMemory memory;
+  const unsigned char* png = stbi_write_png_to_mem(picture.data, static_cast<int>(picture.stride), picture.width,
+                                                   picture.height, picture.channels, &size);
   const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
   File file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.fd < 0) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
   int failure = 0;
   for (int done = 0; done < size && failure == 0;) {
-    const ssize_t n = write(file.fd, png.get() + done, static_cast<size_t>(size - done));
+    const ssize_t n = write(file.fd, png + done, static_cast<size_t>(size - done));
     if (n >= 0) {
       done += static_cast<int>(n);
     } else if (errno != EINTR) {

@@ -47,7 +47,7 @@ Status Mapping::map_path(const char* path, std::unique_ptr<Mapping>* out) {
   uint64_t size = 0;
   Status status = regular_size(file.fd, &size);
   if (status.ok()) status = map_fd(file.fd, 0, size, out);
-  if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().c_str());
+  if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
   return {};
 }
 

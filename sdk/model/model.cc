@@ -20,7 +20,7 @@ Status Model::open(const char* path, std::shared_ptr<Model>* out) {
   std::unique_ptr<Mapping> mapping;
   FERRY_TRY(Mapping::map_path(path, &mapping));
   const Status status = open_bytes(std::move(mapping), out);
-  if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().c_str());
+  if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
   return {};
 }
 

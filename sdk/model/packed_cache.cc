@@ -37,7 +37,7 @@ Status attach(PackedStore& store, const std::string& path, const PackedTarget& t
   FERRY_TRY(Mapping::map_path(path.c_str(), &mapping));
   PackedFile file;
   if (Status status = PackedFile::open(mapping->bytes(), target, &file); !status.ok())
-    return error(status.code(), "'%s': %s", path.c_str(), status.message().c_str());
+    return error(status.code(), "'%s': %s", path.c_str(), status.message().data());
   store.attach(file, std::shared_ptr<const Mapping>(std::move(mapping)));
   return {};
 }
@@ -109,7 +109,7 @@ Status attach_embedded(const Model& model, const PackedTarget& target, PackedSto
     store.attach(file, nullptr);
     return {};
   }
-  return error(status.code(), "the blob's packed weights are not used: %s", status.message().c_str());
+  return error(status.code(), "the blob's packed weights are not used: %s", status.message().data());
 }
 
 Status attach_cached(PackedStore& store, const char* folder, const PackedTarget& target) {

@@ -7,7 +7,7 @@ namespace ferry {
 
 bool PackedFiles::wanted() const { return !opened_ && (!cache_dir_.empty() || model_.root().packed() != nullptr); }
 
-void PackedFiles::note(const Status& status) { notes_.push_back("packed weights: " + status.message()); }
+void PackedFiles::note(const Status& status) { notes_.push_back("packed weights: " + std::string(status.message())); }
 
 void PackedFiles::open(const Status& known, const PackedTarget& target) {
   opened_ = true;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sdk/model/memory_budget.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_file.h"
 #include "sdk/model/seeded.h"
@@ -62,6 +63,7 @@ Status PackedStore::get(const PackedKey& key, size_t size, Call pack, void* cont
   const std::lock_guard lock(mutex_);
   *out = find_anywhere(key, size).bytes;
   if (*out != nullptr) return {};
+  FERRY_TRY(MemoryBudget::check_weights(size));
   void* memory = nullptr;
   if (size > SIZE_MAX - kExtraBytes || posix_memalign(&memory, kAlignment, size + kExtraBytes) != 0)
     return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes of packed weights", size);
@@ -69,17 +71,20 @@ Status PackedStore::get(const PackedKey& key, size_t size, Call pack, void* cont
   PackedBytes entry(bytes, [](const std::byte* held) { std::free(const_cast<std::byte*>(held)); });
   FERRY_TRY(pack(context, bytes));
   std::memset(bytes + size, 0, kExtraBytes);
-  heap_bytes_ += size;
   heap_.emplace(Place{key, size}, entry);
+  heap_bytes_ += size;
+  MemoryBudget::add_weights(size);
   *out = std::move(entry);
   return {};
 }
 
 void PackedStore::attach(const PackedFile& file, std::shared_ptr<const void> owner) {
   const std::lock_guard lock(mutex_);
+  uint64_t more = 0;
   for (const PackedEntry& e : file.entries())
-    if (find_in_files(e.key(), e.size).bytes == nullptr) file_bytes_ += e.size;
+    if (find_in_files(e.key(), e.size).bytes == nullptr) more += e.size;
   files_.push_back({file, std::move(owner)});
+  file_bytes_ += more;
 }
 
 std::vector<PackedStore::Entry> PackedStore::entries() const {
@@ -99,6 +104,15 @@ void PackedStore::drop_copies() {
     const bool copied = find_in_files(entry->first.key, entry->first.size).bytes != nullptr;
     if (copied) heap_bytes_ -= entry->first.size;
     entry = copied ? heap_.erase(entry) : std::next(entry);
+  }
+}
+
+void PackedStore::drop_unused() {
+  const std::lock_guard lock(mutex_);
+  for (auto entry = heap_.begin(); entry != heap_.end();) {
+    const bool unused = entry->second.use_count() == 1;
+    if (unused) heap_bytes_ -= entry->first.size;
+    entry = unused ? heap_.erase(entry) : std::next(entry);
   }
 }
 

@@ -87,6 +87,8 @@ class PackedStore {
   std::vector<Entry> entries() const;
   // Lets go of what lies on the heap and in a file as well. Whoever holds such an entry keeps his.
   void drop_copies();
+  // Lets go of what lies on the heap and nobody holds.
+  void drop_unused();
 
  private:
   using Call = Status (*)(void* context, std::byte* to);

@@ -184,7 +184,7 @@ Status Meaning::check_outputs(uint32_t index) {
   if (status.ok()) status = check_state_type(op, {types_.get(), inputs}, states_);
   if (!status.ok())
     return error(status.code() == FERRY_UNSUPPORTED ? FERRY_UNSUPPORTED : FERRY_CORRUPT, "operator %u '%.64s': %s",
-                 index, name, status.message().c_str());
+                 index, name, status.message().data());
   for (uint32_t i = 0; i < outputs; ++i) {
     const TensorId out = op.outputs()->Get(i);
     if (shapes[i] != declared_shape(tensor(out)))
@@ -212,7 +212,7 @@ Status Meaning::check_largest(uint32_t index) {
     const Status status = infer_largest_shapes(op, {largest_inputs_.get(), inputs}, states_, {shapes, outputs});
     if (!status.ok())
       return error(FERRY_CORRUPT, "operator %u '%.64s': at the inputs' bounds: %s", index, text(op.name()),
-                   status.message().c_str());
+                   status.message().data());
   }
   for (uint32_t i = 0; i < outputs; ++i) {
     const TensorId out = op.outputs()->Get(i);
@@ -314,7 +314,7 @@ Status verify_meaning(const fbs::Graph& root, uint64_t data_bytes) {
     Status status = verify_nested(graph);
     if (status.ok()) status = Meaning(graph, &blob).check();
     if (!status.ok())
-      return error(status.code(), "graph %u '%.64s': %s", i + 1, text(graph.name()), status.message().c_str());
+      return error(status.code(), "graph %u '%.64s': %s", i + 1, text(graph.name()), status.message().data());
   }
   return {};
 }

@@ -68,7 +68,7 @@ Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs, s
 
 Status at_operator(const Status& status, const fbs::Operator& op) {
   return error(status.code(), "operator '%s': %s", op.name() != nullptr ? op.name()->c_str() : "",
-               status.message().c_str());
+               status.message().data());
 }
 
 }  // namespace ferry

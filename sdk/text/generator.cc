@@ -27,8 +27,7 @@ Status Generator::create(Session& session, std::shared_ptr<const Tokenizer> toke
   const fbs::Postprocess* post = graph.postprocess();
   if (!post || post->task() != fbs::Task::Text || !session.states())
     return error(FERRY_UNSUPPORTED, "'%.64s' is no language model that goes on with a text", ferry::text(graph.name()));
-  out->reset(new (std::nothrow) Generator(session, std::move(tokenizer)));
-  if (!*out) return error(FERRY_OUT_OF_MEMORY, "no memory for a generator");
+  out->reset(new Generator(session, std::move(tokenizer)));
   return (*out)->reset();
 }
 
@@ -39,13 +38,15 @@ Status Generator::append(std::span<const int32_t> tokens) {
   if (tokens.size() > static_cast<size_t>(max_length_ - length_))
     return error(FERRY_STATE_FULL, "the text has %d tokens, %zu more exceed the %d that the model holds", length_,
                  tokens.size(), max_length_);
+  // Nothing has changed where there is no memory for this.
+  std::optional<TextDecoder> decoder = decoder_;
+  std::string ignored;
+  for (const int32_t token : tokens)
+    if (decoder && token < tokenizer_->size()) decoder->append(token, &ignored);  // it knows where a character began
   pending_.insert(pending_.end(), tokens.begin(), tokens.end());
+  decoder_ = std::move(decoder);
   length_ += static_cast<int32_t>(tokens.size());
   ended_ = false;
-  if (!decoder_) return {};
-  text_.clear();
-  for (const int32_t token : tokens)
-    if (token < tokenizer_->size()) decoder_->append(token, &text_);  // so that it knows where a character began
   text_.clear();
   return {};
 }
@@ -88,14 +89,18 @@ Status Generator::next(int32_t* token) {
     return error(FERRY_CORRUPT, "the logits are %s, expected [1,L,%d]", to_string(shape).c_str(), vocabulary_);
   const float* last =
       static_cast<const float*>(session_.data(logits_)) + static_cast<size_t>(shape.elements() - vocabulary_);
-  *token = static_cast<int32_t>(std::max_element(last, last + vocabulary_) - last);
-  pending_.assign(1, *token);
+  const auto next = static_cast<int32_t>(std::max_element(last, last + vocabulary_) - last);
+  const bool ends = tokenizer_ && tokenizer_->ends_text(next);
+  std::optional<TextDecoder> decoder = decoder_;
+  std::string text;
+  if (decoder && next < tokenizer_->size()) decoder->append(next, &text);
+  if (decoder && ends) decoder->finish(&text);
+  pending_.assign(1, next);
+  decoder_ = std::move(decoder);
+  text_ = std::move(text);
+  ended_ = ends;
   ++length_;
-  text_.clear();
-  ended_ = tokenizer_ && tokenizer_->ends_text(*token);
-  if (!decoder_) return {};
-  if (*token < tokenizer_->size()) decoder_->append(*token, &text_);
-  if (ended_) decoder_->finish(&text_);
+  *token = next;
   return {};
 }
 
@@ -107,7 +112,8 @@ Status Generator::reset() {
   text_.clear();
   length_ = 0;
   ended_ = false;
-  decoder_.reset(tokenizer_ ? new (std::nothrow) TextDecoder(*tokenizer_) : nullptr);
+  decoder_.reset();
+  if (tokenizer_) decoder_.emplace(*tokenizer_);
   return {};
 }
 

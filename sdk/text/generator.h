@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,7 +49,7 @@ class Generator {
   int32_t max_run_ = 0, max_length_ = 0, vocabulary_ = 0;
   int32_t length_ = 0;            // pending ones included
   std::vector<int32_t> pending_;  // of the text, not yet run
-  std::unique_ptr<TextDecoder> decoder_;
+  std::optional<TextDecoder> decoder_;
   std::string text_;
   bool ended_ = false;
 };

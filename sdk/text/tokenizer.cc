@@ -160,7 +160,7 @@ Status Tokenizer::merge(std::string_view text, std::vector<int32_t>* ids) const 
 }
 
 void TextDecoder::append(int32_t id, std::string* text) {
-  const fbs::Tokenizer& table = tokenizer_.table();
+  const fbs::Tokenizer& table = tokenizer_->table();
   const flatbuffers::String& stored = *table.pieces()->Get(static_cast<unsigned>(id));
   std::string_view piece(stored.data(), stored.size());
   switch (table.kinds()->Get(static_cast<unsigned>(id))) {

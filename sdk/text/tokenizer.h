@@ -66,7 +66,7 @@ class Tokenizer {
 // each.
 class TextDecoder {
  public:
-  explicit TextDecoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  explicit TextDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
 
   // Adds to `text` the characters that are complete with this token, an id of the tokenizer's.
   void append(int32_t id, std::string* text);
@@ -74,7 +74,7 @@ class TextDecoder {
   void finish(std::string* text);
 
  private:
-  const Tokenizer& tokenizer_;
+  const Tokenizer* tokenizer_;
   std::string pending_;  // the beginning of a character
   bool at_beginning_ = true;
 };

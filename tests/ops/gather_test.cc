@@ -126,14 +126,14 @@ std::string error_of_run(Params params, const std::vector<Operand>& operands) {
   std::unique_ptr<Session> session;
   Status status = Model::open_memory(blob.data(), blob.size(), &model);
   if (status.ok()) status = Session::create(model, {}, &session);
-  if (!status.ok()) return status.message();
+  if (!status.ok()) return std::string(status.message());
   for (size_t i = 0; i < operands.size(); ++i) {
     const std::vector<int32_t> values(operands[i].values.begin(), operands[i].values.end());
     if (!values.empty()) std::memcpy(session->data(inputs[i].id), values.data(), values.size() * sizeof(int32_t));
   }
   status = session->run();
   EXPECT_EQ(status.code(), FERRY_INVALID_ARGUMENT);
-  return status.message();
+  return std::string(status.message());
 }
 
 TEST(Gather, RefusesAnIndexOutside) {

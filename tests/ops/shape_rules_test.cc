@@ -473,7 +473,7 @@ TEST(ShapeRules, States) {
   const auto infer = [&](auto params, const Shape& x) {
     fbs::OperatorT op;
     op.params.Set(std::move(params));
-    return infer_shape(*SerializedOp(op), std::span(&x, 1), &output, states).message();
+    return std::string(infer_shape(*SerializedOp(op), std::span(&x, 1), &output, states).message());
   };
   const auto append = [](uint32_t state) { return with<fbs::AppendT>([=](auto& p) { p.state = state; }); };
   const auto positions = [](uint32_t state, int axis) {

@@ -37,7 +37,7 @@ std::unique_ptr<Graph> sum_with(const std::function<Tensor(Graph&)>& constant) {
 struct Opened {
   explicit Opened(const Bytes& blob) : bytes(blob) {
     const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
-    if (!status.ok()) fail("%s", status.message().c_str());
+    if (!status.ok()) fail("%s", status.message().data());
   }
   AlignedBytes bytes;
   std::shared_ptr<Model> model;

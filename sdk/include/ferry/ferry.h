@@ -18,6 +18,12 @@
  * last failing call of the calling thread. Nothing aborts, and no exception leaves the library. On failure, out
  * parameters are set to NULL or zeros.
  *
+ * Memory that runs out. Any call may then fail with FERRY_OUT_OF_MEMORY, for which neither the status nor the sentence
+ * takes memory. Models, sessions, states and generators are what they were before the call, nothing is lost, and the
+ * same call succeeds once there is memory again. What merely saves time (packed weights, a GPU's caches) is done
+ * without where there is none for it. Not in the library's hands: a driver that ends the process, a system that lends
+ * more memory than it has.
+ *
  * Ownership. A session keeps its model alive: the two may be closed in any order. Pointers in ferry_tensor belong to
  * the session and stay valid until it is resized or closed. Strings belong to the model.
  *
@@ -25,9 +31,10 @@
  * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run(). While a run is
  * under way that ferry_session_run_async() began, every other call that takes the session waits for its end.
  *
- * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the one exception is the run that
- * loses its GPU and ends on the CPU. The first ferry_session_run_async() starts a thread of the session's own. Results
- * do not depend on the number of threads, bit for bit.
+ * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the exceptions are the run that
+ * loses its GPU and ends on the CPU, and the first run after a resize that found no memory. The first
+ * ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of threads, bit
+ * for bit.
  */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
@@ -70,7 +77,7 @@ typedef enum ferry_status {
   FERRY_UNSUPPORTED = 204,         /* an operator or type that this library does not run */
   /* 300: the machine had too little */
   FERRY_OUT_OF_MEMORY = 300,
-  FERRY_MEMORY_LIMIT = 301, /* the plan needs more than ferry_session_options.memory_limit */
+  FERRY_MEMORY_LIMIT = 301, /* the session needs more than ferry_session_options.memory_limit */
   FERRY_STATE_FULL = 302,   /* a state cannot hold as much as a run would append */
   /* 400: the run ended early */
   FERRY_CANCELLED = 400,
@@ -173,7 +180,12 @@ typedef struct ferry_session_options {
   size_t tap_count;
   bool all_taps;
   bool profile;              /* time every operator */
-  uint64_t memory_limit;     /* bytes of activations at most, and of what states hold; 0: 4 GiB */
+  uint64_t memory_limit;     /* bytes at most, of the CPU's memory and the GPU's together: the plan's (inputs, outputs,
+                              * activations, scratch memory), what its states hold, and the weights that it packs.
+                              * Weights count for the session that packed them: not those that another one has packed,
+                              * nor those mapped from a file. What would exceed it is refused before it is allocated.
+                              * Not counted: operators' tables, and what is taken for the length of a call. 0: 4 GiB,
+                              * or twice the blob's weights where that is more */
   int32_t backend;           /* a ferry_backend */
   int32_t precision;         /* a ferry_precision */
   bool gpu_required;         /* a GPU that cannot be used fails the call: no session for the CPU instead */
