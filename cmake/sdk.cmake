@@ -46,6 +46,16 @@ set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBIL
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 # Tables for unwinding where an exception may pass, and nowhere else.
 target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
+if(FERRY_EXCEPTIONS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # gcc leaves functions out that nothing throws through only where it writes the tables itself; clang always does.
+  target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-dwarf2-cfi-asm>)
+endif()
+# Files in which nothing throws, nor what they call: they take memory by functions that return null, and say so. tests/memory
+# ends where this is not so.
+set(throwing_nothing ${sdk_sources})
+list(FILTER throwing_nothing INCLUDE REGEX
+     "/sdk/(operators/|model/(verify|numbers|seeded)|image/(classify|codec|exif|jpeg_check|pixels)|text/utf8|gpu/lzma)")
+set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
 if(NOT FERRY_EXCEPTIONS)
   target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
 endif()

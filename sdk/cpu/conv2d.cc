@@ -67,7 +67,7 @@ class Conv2d : public PanelOp {
                       "reshaping"));
       if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]) || alignment > kAlignment)
         return error(FERRY_BACKEND_ERROR, "conv2d: XNNPACK plans an output of %zux%zu for %s", height, width,
-                     to_string(output).c_str());
+                     in_words(output).c_str());
     }
     return {};
   }

@@ -64,7 +64,7 @@ class ConvTranspose2d : public Op {
                     kType, "reshaping"));
     if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]))
       return error(FERRY_BACKEND_ERROR, "conv_transpose2d: XNNPACK plans an output of %zux%zu for %s", height, width,
-                   to_string(output).c_str());
+                   in_words(output).c_str());
     return {};
   }
 

@@ -65,7 +65,7 @@ Status lower_one(const Problem& problem, const Convolution& c, int which, uint64
   if (which >= kMatmulAlternatives) {
     if (problem.types[1].quantized)
       return unsupported("conv2d: input 1 is of type %s, which the GPU backend takes for single pixels",
-                         ferry::to_string(problem.types[1]).c_str());
+                         in_words(problem.types[1]).c_str());
     const Alternative& chosen = kAlternatives[which - kMatmulAlternatives];
     return chosen.lower(problem, c, chosen.tile, minimum, out);
   }

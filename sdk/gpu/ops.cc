@@ -80,13 +80,13 @@ Status serves(const fbs::Operator& op, std::span<const Type> inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TypeSet set = entry != nullptr && i == 1 ? entry->weights : kFloats;
     if ((set_of(inputs[i]) & set) == 0)
-      return unsupported("%s: input %zu is of type %s, the GPU backend takes %s", name, i,
-                         ferry::to_string(inputs[i]).c_str(), ferry::to_string(set).c_str());
+      return unsupported("%s: input %zu is of type %s, the GPU backend takes %s", name, i, in_words(inputs[i]).c_str(),
+                         in_words(set).c_str());
     if (inputs[i].quantized && !unpacks(inputs[i]))
       return unsupported(
           "%s: input %zu is of type %s, along axis %d, in blocks of %d, with the zero point %d; the GPU "
           "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points",
-          name, i, ferry::to_string(inputs[i]).c_str(), inputs[i].axis, inputs[i].block, inputs[i].zero_point);
+          name, i, in_words(inputs[i]).c_str(), inputs[i].axis, inputs[i].block, inputs[i].zero_point);
   }
   if (entry == nullptr || !has_kind(op)) return unsupported("the GPU backend has no %s of this kind", name);
   return {};

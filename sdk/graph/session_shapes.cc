@@ -184,7 +184,7 @@ Status Session::reserve(std::span<const Shape> inputs) {
     const int rank = shapes_[ports.Get(i)->tensor()].rank;
     if (!may_have(inputs[i], rank))
       return error(FERRY_SHAPE_MISMATCH, "input '%s' cannot have shape %s: it has %d dimensions of at least 1",
-                   ports.Get(i)->name()->c_str(), to_string(inputs[i]).c_str(), rank);
+                   ports.Get(i)->name()->c_str(), in_words(inputs[i]).c_str(), rank);
   }
   Shapes bounds;
   FERRY_TRY(infer_bounds(inputs, &bounds));

@@ -83,7 +83,7 @@ Status check_entry(const char* path, const char* name, const Entry& entry, const
   expected.length = entry.length;
   if (std::memcmp(&expected, &entry, sizeof entry) != 0)
     return error(FERRY_CORRUPT, "'%s': state '%.64s' is of another shape or type than the model's %s", path, name,
-                 to_string(state.bound).c_str());
+                 in_words(state.bound).c_str());
   if (entry.length < 0 || entry.length > state.bound[state.axis])
     return error(FERRY_CORRUPT, "'%s': state '%.64s' holds %d, expected 0 to %d", path, name, entry.length,
                  state.bound[state.axis]);

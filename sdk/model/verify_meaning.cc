@@ -107,7 +107,7 @@ Status Meaning::check_tensor(TensorId id) const {
                    d);
     if (elements > kMaxElements / d)
       return error(FERRY_CORRUPT, "tensor %u '%.64s': %s has more than 2^40 elements", index, text(t.name()),
-                   to_string(declared_shape(t)).c_str());
+                   in_words(declared_shape(t)).c_str());
     elements *= d;
   }
   FERRY_TRY(verify_dtype(t, id));
@@ -125,7 +125,7 @@ Status Meaning::check_segment(TensorId id, int64_t elements) const {
   const uint64_t size = blob_.root.buffers()->Get(t.buffer())->size();
   if (size != want)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': %s of %s takes %llu bytes, buffer %u has %llu", index,
-                 text(t.name()), to_string(declared_shape(t)).c_str(), EnumNameDType(t.dtype()), static_cast<ull>(want),
+                 text(t.name()), in_words(declared_shape(t)).c_str(), EnumNameDType(t.dtype()), static_cast<ull>(want),
                  t.buffer(), static_cast<ull>(size));
   return {};
 }
@@ -189,7 +189,7 @@ Status Meaning::check_outputs(uint32_t index) {
     const TensorId out = op.outputs()->Get(i);
     if (shapes[i] != declared_shape(tensor(out)))
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
-                   to_string(shapes[i]).c_str(), index_of(out), to_string(declared_shape(tensor(out))).c_str());
+                   in_words(shapes[i]).c_str(), index_of(out), in_words(declared_shape(tensor(out))).c_str());
     if (types[i].dtype != tensor(out).dtype())
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                    EnumNameDType(types[i].dtype), index_of(out), EnumNameDType(tensor(out).dtype()));

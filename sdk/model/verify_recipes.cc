@@ -71,7 +71,7 @@ Status check_preprocess(const fbs::Graph& graph) {
   const bool patches = p->patch() > 0;
   const int64_t patch = int64_t{p->patch()} * p->patch() * p->patch_frames();
   if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPatchChannels * patch))
-    return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", to_string(input).c_str(),
+    return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", in_words(input).c_str(),
                  patches ? "a list of patches in colour" : "a picture of 4 dimensions");
   const int32_t channels = patches ? kPatchChannels : input[3];
   FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
@@ -89,7 +89,7 @@ Status check_text(const fbs::Graph& graph, const fbs::Graph& root) {
       output.rank != 3 || output[0] != 1 || output[1] != input[1])
     return error(
         FERRY_CORRUPT, "postprocess: from %s %s to %s %s, expected token ids [1,L] and logits [1,L,vocabulary]",
-        EnumNameDType(ids.dtype()), to_string(input).c_str(), EnumNameDType(logits.dtype()), to_string(output).c_str());
+        EnumNameDType(ids.dtype()), in_words(input).c_str(), EnumNameDType(logits.dtype()), in_words(output).c_str());
   const uint32_t pieces = root.tokenizer() ? count(root.tokenizer()->pieces()) : 0;
   if (pieces > static_cast<uint32_t>(output[2]))
     return error(FERRY_CORRUPT, "tokenizer: %u pieces for a vocabulary of %d", pieces, output[2]);
@@ -111,7 +111,7 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   const Shape output = declared_shape(first(graph, *graph.outputs()));
   if (input.rank != 4 || output.rank != 4)
     return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
-                 to_string(input).c_str(), to_string(output).c_str());
+                 in_words(input).c_str(), in_words(output).c_str());
   return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
 }
 

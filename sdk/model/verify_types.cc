@@ -32,10 +32,10 @@ Status verify_quantization(const fbs::Graph& graph, TensorId id) {
                  -range, range - 1);
   if (type.axis < 0 || type.axis >= shape.rank || (type.block > 0 && type.axis != 0))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': axis is %d for %s%s", index, name, type.axis,
-                 to_string(shape).c_str(), type.block > 0 ? " with blocks, expected 0" : "");
+                 in_words(shape).c_str(), type.block > 0 ? " with blocks, expected 0" : "");
   if (type.block < 0 || (type.block > 0 && shape[shape.rank - 1] % type.block != 0))
     return error(FERRY_CORRUPT, "tensor %u '%.64s': blocks of %d do not divide %s", index, name, type.block,
-                 to_string(shape).c_str());
+                 in_words(shape).c_str());
   if (index_of(type.scale) >= graph.tensors()->size())
     return error(FERRY_CORRUPT, "tensor %u '%.64s': scale tensor %u of %u does not exist", index, name,
                  index_of(type.scale), graph.tensors()->size());
@@ -49,7 +49,7 @@ Status verify_quantization(const fbs::Graph& graph, TensorId id) {
   const Shape scales = declared_shape(scale), want = scales_shape(type, shape, scales);
   if (scales != want)
     return error(FERRY_CORRUPT, "tensor %u '%.64s' of %s: its scale %u is %s, expected %s", index, name,
-                 to_string(shape).c_str(), index_of(type.scale), to_string(scales).c_str(), to_string(want).c_str());
+                 in_words(shape).c_str(), index_of(type.scale), in_words(scales).c_str(), in_words(want).c_str());
   return {};
 }
 
@@ -75,7 +75,7 @@ Status verify_dtype(const fbs::Tensor& tensor, TensorId id) {
     return error(FERRY_CORRUPT, "tensor %u '%.64s': a constant of type Int4 without a scale", index, name);
   if (shape.rank == 0 || shape[shape.rank - 1] % 2 != 0)
     return error(FERRY_CORRUPT, "tensor %u '%.64s': Int4 of %s, expected a last dimension that is even", index, name,
-                 to_string(shape).c_str());
+                 in_words(shape).c_str());
   return {};
 }
 

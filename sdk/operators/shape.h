@@ -31,7 +31,14 @@ struct Shape {
   }
 };
 
+// A few words for a sentence, which take no memory of their own.
+struct Words {
+  char text[96];
+  const char* c_str() const noexcept { return text; }
+};
+
 // "[1,224,224,3]"
-std::string to_string(const Shape& shape);
+Words in_words(const Shape& shape) noexcept;
+inline std::string to_string(const Shape& shape) { return in_words(shape).text; }
 
 }  // namespace ferry

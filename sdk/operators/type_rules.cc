@@ -1,6 +1,7 @@
 #include "sdk/operators/type_rules.h"
 
 #include <cmath>
+#include <cstdio>
 
 #include "sdk/operators/operators.h"
 
@@ -136,20 +137,23 @@ TypeSet set_of(const Type& type) {
   }
 }
 
-std::string to_string(TypeSet set) {
+Words in_words(TypeSet set) noexcept {
   constexpr const char* kNames[] = {"Float32", "Int32", "Float16", "Int8 with scales", "Int4 with scales"};
-  std::string text;
+  Words words{};
+  size_t length = 0;
   for (size_t i = 0; i < std::size(kNames); ++i) {
     if ((set >> i & 1) == 0) continue;
-    if (!text.empty()) text += set >> (i + 1) == 0 ? " or " : ", ";
-    text += kNames[i];
+    const char* before = length == 0 ? "" : set >> (i + 1) == 0 ? " or " : ", ";
+    length +=
+        static_cast<size_t>(std::snprintf(words.text + length, sizeof words.text - length, "%s%s", before, kNames[i]));
   }
-  return text;
+  return words;
 }
 
-std::string to_string(const Type& type) {
-  std::string text = EnumNameDType(type.dtype);
-  return type.quantized ? text + " with scales" : text;
+Words in_words(const Type& type) noexcept {
+  Words words;
+  std::snprintf(words.text, sizeof words.text, "%s%s", EnumNameDType(type.dtype), type.quantized ? " with scales" : "");
+  return words;
 }
 
 Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* output) {
@@ -161,8 +165,8 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
     if (set == kUnread) continue;
     if (i > main && shared(set)) set &= integer(inputs[main]) ? kInt32 : kFloats;
     if ((set_of(inputs[i]) & set) == 0)
-      return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, to_string(inputs[i]).c_str(),
-                   to_string(set).c_str());
+      return error(FERRY_UNSUPPORTED, "%s: input %u is of type %s, expected %s", name, i, in_words(inputs[i]).c_str(),
+                   in_words(set).c_str());
   }
   const bool gives_integer = rule.gives == Gives::Integer || (rule.gives == Gives::Same && integer(inputs[main]));
   *output = {gives_integer ? DType::Int32 : DType::Float32};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ferry_generated.h"
+#include "sdk/operators/shape.h"
 #include "sdk/operators/type.h"
 #include "sdk/status.h"
 
@@ -21,9 +22,10 @@ inline constexpr TypeSet kQuantized = kScaledInt8 | kScaledInt4;
 // The bit of a type; 0 where no operator takes it.
 TypeSet set_of(const Type& type);
 // "Float32, Float16 or Int8 with scales"
-std::string to_string(TypeSet set);
+Words in_words(TypeSet set) noexcept;
 // "Int8 with scales"
-std::string to_string(const Type& type);
+Words in_words(const Type& type) noexcept;
+inline std::string to_string(const Type& type) { return in_words(type).text; }
 
 // For an operator of a known type, of which infer_shape() has taken the inputs' number and the parameters.
 // FERRY_UNSUPPORTED: an input is of a type that the operator does not take.

@@ -86,7 +86,7 @@ Status Generator::next(int32_t* token) {
   const Shape shape =
       session_.shape(logits_);  // which a hostile graph may give another form than at its declared length
   if (shape.rank != 3 || shape[2] != vocabulary_)
-    return error(FERRY_CORRUPT, "the logits are %s, expected [1,L,%d]", to_string(shape).c_str(), vocabulary_);
+    return error(FERRY_CORRUPT, "the logits are %s, expected [1,L,%d]", in_words(shape).c_str(), vocabulary_);
   const float* last =
       static_cast<const float*>(session_.data(logits_)) + static_cast<size_t>(shape.elements() - vocabulary_);
   const auto next = static_cast<int32_t>(std::max_element(last, last + vocabulary_) - last);

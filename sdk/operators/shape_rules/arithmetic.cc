@@ -13,7 +13,7 @@ Status rule(const char* op, const fbs::Linear& p, Shapes inputs, Shape* output) 
   FERRY_TRY(check_rank(op, "weight", weight, 2));
   if (x.rank < 1) return error(FERRY_SHAPE_MISMATCH, "%s: the input is a scalar, expected at least one dimension", op);
   if (x[x.rank - 1] != weight[1])
-    return error(FERRY_SHAPE_MISMATCH, "%s: weight %s expects %d input channels, got %d", op, to_string(weight).c_str(),
+    return error(FERRY_SHAPE_MISMATCH, "%s: weight %s expects %d input channels, got %d", op, in_words(weight).c_str(),
                  weight[1], x[x.rank - 1]);
   if (inputs.size() == 3) FERRY_TRY(check_bias(op, inputs[2], weight[0]));
   *output = x;
@@ -54,7 +54,7 @@ Status rule(const char* op, const fbs::Reduce& p, Shapes inputs, Shape* output) 
     if (axis < 0 || (i > 0 && axis <= at(p.axes(), i - 1)))
       return error(FERRY_CORRUPT, "%s: axis %d is out of order, expected ascending axes from 0", op, axis);
     if (axis >= x.rank)
-      return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, axis, to_string(x).c_str());
+      return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, axis, in_words(x).c_str());
     reduced[static_cast<size_t>(axis)] = true;
   }
   for (int i = 0; i < x.rank; ++i) {

@@ -19,7 +19,7 @@ Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* outpu
   if (q[2] % p.heads() != 0 || v[2] % p.kv_heads() != 0 || int64_t{k[2]} * p.heads() != int64_t{q[2]} * p.kv_heads() ||
       k[0] != q[0] || v[0] != q[0] || v[1] != k[1])
     return error(FERRY_SHAPE_MISMATCH, "%s: query %s, key %s and value %s do not fit %d heads and %d of keys", op,
-                 to_string(q).c_str(), to_string(k).c_str(), to_string(v).c_str(), p.heads(), p.kv_heads());
+                 in_words(q).c_str(), in_words(k).c_str(), in_words(v).c_str(), p.heads(), p.kv_heads());
   if (p.window() < 0 || (p.window() > 0 && !p.causal()))
     return error(FERRY_CORRUPT, "%s: the window is %d, expected 0 or more, and 0 where attention is not causal", op,
                  p.window());
@@ -31,7 +31,7 @@ Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* outpu
     if (q[0] % bias[0] != 0 || (bias[1] != 1 && bias[1] != p.heads()) || (bias[2] != 1 && bias[2] != q[1]) ||
         bias[3] != k[1])
       return error(FERRY_SHAPE_MISMATCH, "%s: bias %s does not fit %d samples, %d heads, %d queries and %d keys", op,
-                   to_string(bias).c_str(), q[0], p.heads(), q[1], k[1]);
+                   in_words(bias).c_str(), q[0], p.heads(), q[1], k[1]);
   }
   FERRY_TRY(append(op, q[0], output));
   FERRY_TRY(append(op, q[1], output));
@@ -49,8 +49,8 @@ Status rule(const char* op, const fbs::RotaryEmbedding& p, Shapes inputs, Shape*
   const Shape table{x[1], x[2] / p.heads()};
   if (inputs[1] != table || inputs[2] != table)
     return error(FERRY_SHAPE_MISMATCH, "%s: cos %s and sin %s do not fit input %s, expected %s", op,
-                 to_string(inputs[1]).c_str(), to_string(inputs[2]).c_str(), to_string(x).c_str(),
-                 to_string(table).c_str());
+                 in_words(inputs[1]).c_str(), in_words(inputs[2]).c_str(), in_words(x).c_str(),
+                 in_words(table).c_str());
   *output = x;
   return {};
 }

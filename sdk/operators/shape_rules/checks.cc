@@ -14,7 +14,7 @@ Status check_count(const char* op, Shapes inputs, size_t minimum, size_t maximum
 
 Status check_rank(const char* op, const char* what, const Shape& shape, int rank) {
   if (shape.rank == rank) return {};
-  return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has rank %d, expected %d", op, what, to_string(shape).c_str(),
+  return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has rank %d, expected %d", op, what, in_words(shape).c_str(),
                shape.rank, rank);
 }
 
@@ -37,7 +37,7 @@ Status check_clamp(const char* op, float low, float high) {
 Status check_bias(const char* op, const Shape& bias, int32_t channels) {
   if (bias == Shape{channels}) return {};
   return error(FERRY_SHAPE_MISMATCH, "%s: bias %s does not fit %d output channels, expected [%d]", op,
-               to_string(bias).c_str(), channels, channels);
+               in_words(bias).c_str(), channels, channels);
 }
 
 Status append(const char* op, int64_t dimension, Shape* shape) {
@@ -56,8 +56,8 @@ Status broadcast(const char* op, const Shape& a, const Shape& b, Shape* output) 
     const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
     const int32_t da = ia < 0 ? 1 : a[ia], db = ib < 0 ? 1 : b[ib];
     if (da != db && da != 1 && db != 1)
-      return error(FERRY_SHAPE_MISMATCH, "%s: %s and %s do not broadcast", op, to_string(a).c_str(),
-                   to_string(b).c_str());
+      return error(FERRY_SHAPE_MISMATCH, "%s: %s and %s do not broadcast", op, in_words(a).c_str(),
+                   in_words(b).c_str());
     FERRY_TRY(append(op, std::max(da, db), output));
   }
   return {};
@@ -69,7 +69,7 @@ int32_t at(const flatbuffers::Vector<int32_t>* list, int i) { return list->Get(s
 Status check_length(const char* op, const char* what, const flatbuffers::Vector<int32_t>* list, const Shape& shape) {
   if (length(list) == shape.rank) return {};
   return error(FERRY_SHAPE_MISMATCH, "%s: %s has %d entries for input %s, expected %d", op, what, length(list),
-               to_string(shape).c_str(), shape.rank);
+               in_words(shape).c_str(), shape.rank);
 }
 
 }  // namespace ferry::shape_rules

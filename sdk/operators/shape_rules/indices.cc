@@ -39,15 +39,15 @@ Status append_all(const char* op, const Shape& from, int begin, int end, Shape* 
 }
 
 Status mismatch(const char* op, const Shape& x, const Shape& indices) {
-  return error(FERRY_SHAPE_MISMATCH, "%s: indices %s do not fit input %s", op, to_string(indices).c_str(),
-               to_string(x).c_str());
+  return error(FERRY_SHAPE_MISMATCH, "%s: indices %s do not fit input %s", op, in_words(indices).c_str(),
+               in_words(x).c_str());
 }
 
 Status gathered(const char* op, fbs::GatherKind kind, int axis, const Shape& x, const Shape& indices, Shape* output) {
   if (kind > fbs::GatherKind::MAX) return error(FERRY_UNSUPPORTED, "%s: unknown kind %d", op, static_cast<int>(kind));
   if (axis < 0) return error(FERRY_CORRUPT, "%s: axis is %d, expected 0 or more", op, axis);
   if (axis >= x.rank)
-    return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, axis, to_string(x).c_str());
+    return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, axis, in_words(x).c_str());
   if (kind == fbs::GatherKind::Slices) {
     FERRY_TRY(append_all(op, x, 0, axis, output));
     FERRY_TRY(append_all(op, indices, 0, indices.rank, output));
@@ -83,8 +83,8 @@ Status rule(const char* op, const fbs::Scatter& p, Shapes inputs, Shape* output)
   Shape updates;
   FERRY_TRY(gathered(op, p.where(), p.axis(), inputs[0], inputs[1], &updates));
   if (updates != inputs[2])
-    return error(FERRY_SHAPE_MISMATCH, "%s: updates %s, expected %s", op, to_string(inputs[2]).c_str(),
-                 to_string(updates).c_str());
+    return error(FERRY_SHAPE_MISMATCH, "%s: updates %s, expected %s", op, in_words(inputs[2]).c_str(),
+                 in_words(updates).c_str());
   *output = inputs[0];
   return {};
 }
@@ -100,7 +100,7 @@ Status rule(const char* op, const fbs::NonMaxSuppression& p, Shapes inputs, Shap
   FERRY_TRY(check_rank(op, "scores", scores, 3));
   if (boxes[2] != 4 || boxes[0] != scores[0] || boxes[1] != scores[2])
     return error(FERRY_SHAPE_MISMATCH, "%s: boxes %s and scores %s, expected [N,B,4] and [N,C,B]", op,
-                 to_string(boxes).c_str(), to_string(scores).c_str());
+                 in_words(boxes).c_str(), in_words(scores).c_str());
   if (int64_t{scores[0]} * scores[1] > kMaxElements / scores[2])
     return error(FERRY_SHAPE_MISMATCH, "%s: too many boxes", op);
   FERRY_TRY(append(op, int64_t{scores[0]} * scores[1] * std::min(scores[2], p.max_boxes()), output));

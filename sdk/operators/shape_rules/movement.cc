@@ -10,14 +10,14 @@ Status rule(const char* op, const fbs::Concat& p, Shapes inputs, Shape* output) 
   const Shape& first = inputs[0];
   if (p.axis() < 0) return error(FERRY_CORRUPT, "%s: axis is %d, expected 0 or more", op, p.axis());
   if (p.axis() >= first.rank)
-    return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, p.axis(), to_string(first).c_str());
+    return error(FERRY_SHAPE_MISMATCH, "%s: axis %d is outside input %s", op, p.axis(), in_words(first).c_str());
   int64_t total = 0;
   for (const Shape& x : inputs) {
     Shape aligned = x;
     if (x.rank == first.rank) aligned[p.axis()] = first[p.axis()];
     if (aligned != first)
-      return error(FERRY_SHAPE_MISMATCH, "%s: %s does not join %s along axis %d", op, to_string(x).c_str(),
-                   to_string(first).c_str(), p.axis());
+      return error(FERRY_SHAPE_MISMATCH, "%s: %s does not join %s along axis %d", op, in_words(x).c_str(),
+                   in_words(first).c_str(), p.axis());
     total += x[p.axis()];  // at most 2^31 inputs of 2^31
   }
   for (int i = 0; i < first.rank; ++i) FERRY_TRY(append(op, i == p.axis() ? total : first[i], output));
@@ -97,7 +97,7 @@ Status rule(const char* op, const fbs::Reshape& p, Shapes inputs, Shape* output)
     if (d == 0) {
       if (i >= x.rank)
         return error(FERRY_SHAPE_MISMATCH, "%s: dimension %d copies the input's, but the input is %s", op, i,
-                     to_string(x).c_str());
+                     in_words(x).c_str());
       d = x[i];
     }
     if (d == -1) {
@@ -116,8 +116,8 @@ Status rule(const char* op, const fbs::Reshape& p, Shapes inputs, Shape* output)
     }
   }
   if (known != elements)
-    return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold the %lld elements of %s", op, to_string(*output).c_str(),
-                 static_cast<long long>(elements), to_string(x).c_str());
+    return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold the %lld elements of %s", op, in_words(*output).c_str(),
+                 static_cast<long long>(elements), in_words(x).c_str());
   return {};
 }
 
@@ -152,7 +152,7 @@ Status rule(const char* op, const fbs::Slice& p, Shapes inputs, Shape* output) {
     if (size == -1) size = x[i] - begin;
     if (size < 1 || begin + size > x[i])
       return error(FERRY_SHAPE_MISMATCH, "%s: elements %lld to %lld of dimension %d are outside input %s", op,
-                   static_cast<long long>(begin), static_cast<long long>(begin + size), i, to_string(x).c_str());
+                   static_cast<long long>(begin), static_cast<long long>(begin + size), i, in_words(x).c_str());
     FERRY_TRY(append(op, size, output));
   }
   return {};
@@ -198,7 +198,7 @@ Status rule(const char* op, const fbs::WindowReverse& p, Shapes inputs, Shape* o
   const int64_t windows = int64_t{height / p.window_h()} * (width / p.window_w());
   if (x[0] % windows != 0 || x[1] != int64_t{p.window_h()} * p.window_w())
     return error(FERRY_SHAPE_MISMATCH, "%s: %s does not hold pictures of %dx%d in windows of %dx%d", op,
-                 to_string(x).c_str(), height, width, p.window_h(), p.window_w());
+                 in_words(x).c_str(), height, width, p.window_h(), p.window_w());
   FERRY_TRY(append(op, x[0] / windows, output));
   FERRY_TRY(append(op, height, output));
   FERRY_TRY(append(op, width, output));

@@ -13,12 +13,12 @@ Status check_norm(const char* op, float epsilon, Shapes inputs, int rank) {
     return error(FERRY_CORRUPT, "%s: epsilon is %g, expected a finite number from 0", op, static_cast<double>(epsilon));
   const Shape& x = inputs[0];
   if (x.rank < rank)
-    return error(FERRY_SHAPE_MISMATCH, "%s: input %s has rank %d, expected %d or more", op, to_string(x).c_str(),
-                 x.rank, rank);
+    return error(FERRY_SHAPE_MISMATCH, "%s: input %s has rank %d, expected %d or more", op, in_words(x).c_str(), x.rank,
+                 rank);
   const Shape channels{x[x.rank - 1]};
   if (inputs[1] == channels && inputs[2] == channels) return {};
   return error(FERRY_SHAPE_MISMATCH, "%s: weight %s and bias %s do not fit %d channels", op,
-               to_string(inputs[1]).c_str(), to_string(inputs[2]).c_str(), channels[0]);
+               in_words(inputs[1]).c_str(), in_words(inputs[2]).c_str(), channels[0]);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Status rule(const char* op, const fbs::Append& p, Shapes inputs, States states, 
   for (int i = 0; fits && i < x.rank; ++i) fits = i == state->axis || x[i] == state->bound[i];
   if (!fits)
     return error(FERRY_SHAPE_MISMATCH, "%s: input %s does not fit state %u, which grows to %s along dimension %d", op,
-                 to_string(x).c_str(), p.state(), to_string(state->bound).c_str(), state->axis);
+                 in_words(x).c_str(), p.state(), in_words(state->bound).c_str(), state->axis);
   FERRY_TRY(check_room(op, p.state(), *state, x[state->axis]));
   *output = x;
   (*output)[state->axis] += state->length;
@@ -41,7 +41,7 @@ Status rule(const char* op, const fbs::Positions& p, Shapes inputs, States state
   const StateShape* state = nullptr;
   FERRY_TRY(find_state(op, p.state(), states, &state));
   if (p.axis() < 0 || p.axis() >= inputs[0].rank)
-    return error(FERRY_CORRUPT, "%s: axis is %d, the input %s", op, p.axis(), to_string(inputs[0]).c_str());
+    return error(FERRY_CORRUPT, "%s: axis is %d, the input %s", op, p.axis(), in_words(inputs[0]).c_str());
   const int32_t length = inputs[0][p.axis()];
   FERRY_TRY(check_room(op, p.state(), *state, length));
   return append(op, length, output);

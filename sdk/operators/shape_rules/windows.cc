@@ -52,7 +52,7 @@ Status check_convolution(const char* op, const Params& p, Shapes inputs) {
   const int64_t channels = int64_t{weight[3]} * p.groups();
   if (channels != x[3])
     return error(FERRY_SHAPE_MISMATCH, "%s: weight %s expects %lld input channels, got %d", op,
-                 to_string(weight).c_str(), static_cast<long long>(channels), x[3]);
+                 in_words(weight).c_str(), static_cast<long long>(channels), x[3]);
   if (weight[0] % p.groups() != 0)
     return error(FERRY_SHAPE_MISMATCH, "%s: %d output channels do not divide into %d groups", op, weight[0],
                  p.groups());

@@ -1,0 +1,116 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <new>
+#include <string>
+
+#include "sdk/image/codec.h"
+
+namespace {
+
+// The writer's memory. It does not look whether it gets any, so that what is not there ends it by an exception; what it
+// held is freed with this.
+class WriterMemory {
+ public:
+  WriterMemory() { present = this; }
+  ~WriterMemory() {
+    while (first_ != nullptr) release(first_ + 1);
+  }
+  WriterMemory(const WriterMemory&) = delete;
+  WriterMemory& operator=(const WriterMemory&) = delete;
+
+  static void* grow(void* memory, size_t former, size_t size) { return present->move(memory, former, size); }
+  static void give(void* memory) { present->release(memory); }
+
+ private:
+  struct alignas(16) Block {
+    Block *before, *after;
+  };
+
+  void* move(void* memory, size_t former, size_t size) {
+    Block* const block = new (::operator new(sizeof(Block) + size)) Block{nullptr, first_};
+    if (first_ != nullptr) first_->before = block;
+    first_ = block;
+    if (memory != nullptr) memcpy(block + 1, memory, std::min(former, size));
+    release(memory);
+    return block + 1;
+  }
+  void release(void* memory) {
+    if (memory == nullptr) return;
+    Block* const block = static_cast<Block*>(memory) - 1;
+    (block->before != nullptr ? block->before->after : first_) = block->after;
+    if (block->after != nullptr) block->after->before = block->before;
+    ::operator delete(block);
+  }
+
+  static thread_local WriterMemory* present;
+  Block* first_ = nullptr;
+};
+
+thread_local WriterMemory* WriterMemory::present = nullptr;
+
+}  // namespace
+
+// stb's writer is compiled here and nowhere else, with internal linkage.
+#define STBIW_ASSERT(x) ((void)0)
+#define STBIW_MALLOC(size) WriterMemory::grow(nullptr, 0, size)
+#define STBIW_REALLOC_SIZED(memory, former, size) WriterMemory::grow(memory, former, size)
+#define STBIW_FREE(memory) WriterMemory::give(memory)
+#define STBI_WRITE_NO_STDIO
+#define STB_IMAGE_WRITE_STATIC
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb_image_write.h>
+
+namespace ferry::image {
+namespace {
+
+struct File {
+  explicit File(int descriptor) : fd(descriptor) {}
+  ~File() {
+    if (fd >= 0) close(fd);
+  }
+  int fd;
+};
+
+}  // namespace
+
+Status save_png(const View& picture, const char* path) {
+  // stb builds the filtered picture with an int for its size.
+  if ((int64_t{picture.width} * picture.channels + 1) * picture.height > INT_MAX || picture.stride > INT_MAX) {
+    return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,
+                 picture.width, picture.height);
+  }
+  int size = 0;
+  const WriterMemory memory;
+  const unsigned char* png = stbi_write_png_to_mem(picture.data, static_cast<int>(picture.stride), picture.width,
+                                                   picture.height, picture.channels, &size);
+  const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
+  File file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.fd < 0) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
+  int failure = 0;
+  for (int done = 0; done < size && failure == 0;) {
+    const ssize_t n = write(file.fd, png + done, static_cast<size_t>(size - done));
+    if (n >= 0) {
+      done += static_cast<int>(n);
+    } else if (errno != EINTR) {
+      failure = errno;
+    }
+  }
+  // A full disk may show only here.
+  if (close(file.fd) != 0 && failure == 0) failure = errno;
+  file.fd = -1;
+  if (failure == 0 && rename(beside.c_str(), path) != 0) failure = errno;
+  if (failure != 0) {
+    unlink(beside.c_str());
+    return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(failure));
+  }
+  return {};
+}
+
+}  // namespace ferry::image
