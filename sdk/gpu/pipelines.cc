@@ -191,11 +191,9 @@ void Pipelines::save() {
 
 Status Pipelines::get(const Variant& variant, VkPipeline* out) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = pipelines_.find(variant); found != pipelines_.end()) {
-    *out = found->second;
-    return {};
-  }
-  *out = VK_NULL_HANDLE;
+  VkPipeline& made = pipelines_[variant];  // its place comes first: what is made is not lost for want of memory
+  *out = made;
+  if (made != VK_NULL_HANDLE) return {};
   const DeviceFunctions& vk = device_.vk();
   const std::span<const uint32_t> code = shaders_.code(variant.kernel, variant.storage);
   const VkShaderModuleCreateInfo create{
@@ -213,12 +211,10 @@ Status Pipelines::get(const Variant& variant, VkPipeline* out) {
                                                        .pName = "main",
                                                        .pSpecializationInfo = &constants},
                                              .layout = layout_};
-  VkPipeline made = VK_NULL_HANDLE;
   const VkResult result = vk.vkCreateComputePipelines(device_.handle(), cache_, 1, &pipeline, nullptr, &made);
   vk.vkDestroyShaderModule(device_.handle(), module, nullptr);
   if (Status status = check(result, "vkCreateComputePipelines"); !status.ok())
     return error(status.code(), "kernel %s: %s", to_string(variant).c_str(), status.message().data());
-  pipelines_[variant] = made;
   changed_ = true;
   *out = made;
   return {};

@@ -34,8 +34,8 @@ void* grow(void* memory, size_t size) {
 
 }  // namespace
 
-// stb's reader is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads and writes
-// memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
+// stb's reader is compiled here and nowhere else, with internal linkage: an app may well bring its own copy. It reads
+// and writes memory only, and its assertions are off: damaged pictures are its to refuse, never to abort on.
 #define STBI_ASSERT(x) ((void)0)
 // Zeros: a JPEG may name tables of codes that it never brings, and stb would follow what lay in memory.
 #define STBI_MALLOC(size) taken(calloc(1, size))
