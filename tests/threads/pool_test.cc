@@ -66,7 +66,10 @@ TEST(Pool, WalksGridsAsLoopsDo) {
     std::sort(all.begin(), all.end());
     EXPECT_EQ(all, expected);
   }
-  EXPECT_EQ((Grid<2, 1>{{3, SIZE_MAX}, {SIZE_MAX}}.count()), 3u);
+  size_t tiles = 0;
+  parallel(nullptr, Grid<2, 1>{{3, SIZE_MAX}, {SIZE_MAX}},
+           [&](Pool::Share&, size_t, size_t first, size_t size) { tiles += first == 0 && size == SIZE_MAX; });
+  EXPECT_EQ(tiles, 3u);
 }
 
 // A thread in its part is at no time in another, though one thread may do several parts of a lent pool.
