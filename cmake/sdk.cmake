@@ -33,7 +33,11 @@ if(FERRY_SANITIZE) # stb copies nothing from nowhere where a PNG has an empty ch
   set_source_files_properties("${codec}" PROPERTIES COMPILE_OPTIONS "-fno-sanitize=nonnull-attribute")
 else()
   set_source_files_properties("${codec}" PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O2>")
-  set_source_files_properties(${preparing_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-Os>")
+  set(small -Os)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # tables for unwinding need no entry for each push
+    list(APPEND small -fno-omit-frame-pointer)
+  endif()
+  set_source_files_properties(${preparing_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${small}>")
 endif()
 
 # Our objects alone. Tests and the command line link this one and may include internal headers.

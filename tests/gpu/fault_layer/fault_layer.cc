@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -39,6 +40,7 @@ struct Chain {
 
 struct State {
   std::mutex mutex;
+  std::shared_mutex calling;  // held by every call that is wrapped
   std::map<Key, Chain> chains;
   uint32_t armed = UINT32_MAX;
   VkResult result = VK_SUCCESS;
@@ -69,24 +71,18 @@ Function next(Key key, const char* name) {
 void add_chain(Chain chain);
 
 // Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or
-// no device.
-VkResult fault(Key key, const char* name) {
+// no device. *lost: a device that must be made to stop.
+VkResult fault(Key key, const char* name, VkDevice* lost = nullptr) {
   State& s = state();
-  VkDevice lost = VK_NULL_HANDLE;
-  {
-    const std::lock_guard lock(s.mutex);
-    const uint32_t n = static_cast<uint32_t>(s.calls.size());
-    s.calls.push_back(name);
-    if (s.lost.contains(key)) return VK_ERROR_DEVICE_LOST;
-    if (n != s.armed) return VK_SUCCESS;
-    s.fired = true;
-    if (s.result != VK_ERROR_DEVICE_LOST || key == nullptr || s.chains.at(key).device == VK_NULL_HANDLE)
-      return s.result;
-    s.lost.insert(key);
-    lost = s.chains.at(key).device;
-  }
-  // A device that is lost does nothing any more; this one must be made to stop.
-  next<PFN_vkDeviceWaitIdle>(key, "vkDeviceWaitIdle")(lost);
+  const std::lock_guard lock(s.mutex);
+  const uint32_t n = static_cast<uint32_t>(s.calls.size());
+  s.calls.push_back(name);
+  if (s.lost.contains(key)) return VK_ERROR_DEVICE_LOST;
+  if (n != s.armed) return VK_SUCCESS;
+  s.fired = true;
+  if (s.result != VK_ERROR_DEVICE_LOST || key == nullptr || s.chains.at(key).device == VK_NULL_HANDLE) return s.result;
+  s.lost.insert(key);
+  *lost = s.chains.at(key).device;
   return s.result;
 }
 
@@ -111,8 +107,17 @@ struct Call;
 template <Name name, typename First, typename... Rest>
 struct Call<name, VkResult (*)(First, Rest...)> {
   static VkResult run(First first, Rest... rest) {
-    if (const VkResult failure = fault(key_of(first), name.text); failure != VK_SUCCESS) return failure;
-    return next<VkResult (*)(First, Rest...)>(key_of(first), name.text)(first, rest...);
+    std::shared_lock calling(state().calling);
+    VkDevice lost = VK_NULL_HANDLE;
+    const VkResult failure = fault(key_of(first), name.text, &lost);
+    if (failure == VK_SUCCESS) return next<VkResult (*)(First, Rest...)>(key_of(first), name.text)(first, rest...);
+    if (lost != VK_NULL_HANDLE) {
+      // A device that is lost does nothing any more: this one ends what other threads have just asked of it.
+      calling.unlock();
+      const std::unique_lock alone(state().calling);
+      next<PFN_vkDeviceWaitIdle>(key_of(first), "vkDeviceWaitIdle")(lost);
+    }
+    return failure;
   }
 };
 
