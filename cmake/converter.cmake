@@ -50,6 +50,7 @@ if(FERRY_BUILD_CONVERTER)
       endif()
       ferry_sources(hub_sources converter/hub/*.cc)
       list(REMOVE_ITEM hub_sources "${PROJECT_SOURCE_DIR}/converter/hub/settings.cc") # reads references in any build
+      set_source_files_properties("${PROJECT_SOURCE_DIR}/converter/hub/http.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # tests/fuzz/hub.cc stands in for it
       target_sources(ferry_converter PRIVATE ${hub_sources})
       target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_HUB=1)
       target_link_libraries(ferry_converter PRIVATE CURL::libcurl)

@@ -37,14 +37,14 @@ Entry entry_of(const StateShape& state) {
   return entry;
 }
 
-class File {
+class StatesFile {
  public:
-  File(const char* path, const char* mode) : path_(path), file_(std::fopen(path, mode)) {}
-  ~File() {
+  StatesFile(const char* path, const char* mode) : path_(path), file_(std::fopen(path, mode)) {}
+  ~StatesFile() {
     if (file_ != nullptr) std::fclose(file_);
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
+  StatesFile(const StatesFile&) = delete;
+  StatesFile& operator=(const StatesFile&) = delete;
 
   bool open() const { return file_ != nullptr; }
   bool close() { return std::fclose(std::exchange(file_, nullptr)) == 0; }
@@ -101,7 +101,7 @@ Status States::save(const char* path) const {
   header.identity = model_->identity();
   errno = 0;
   bool written = false;
-  if (File file(beside.c_str(), "wb"); file.open()) {
+  if (StatesFile file(beside.c_str(), "wb"); file.open()) {
     written = file.write(&header, sizeof header);
     for (size_t i = 0; written && i < count_; ++i) {
       const Entry entry = entry_of(shapes_[i]);
@@ -118,7 +118,7 @@ Status States::save(const char* path) const {
 }
 
 Status States::load(const char* path) {
-  File file(path, "rb");
+  StatesFile file(path, "rb");
   if (!file.open()) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
   const uint64_t size = file.size();
   Header header{};
