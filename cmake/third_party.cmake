@@ -73,6 +73,7 @@ function(ferry_provide_gtest)
     message(FATAL_ERROR "${source} is missing: install googletest (or run scripts/setup), or set FERRY_BUILD_TESTS=OFF")
   endif()
   add_library(ferry_gtest STATIC "${source}/src/gtest-all.cc" "${source}/src/gtest_main.cc")
+  set_target_properties(ferry_gtest PROPERTIES ${FERRY_APART}) # programs with a main() of their own link it, too
   target_compile_options(ferry_gtest PRIVATE ${FERRY_COLD})
   target_include_directories(ferry_gtest SYSTEM PUBLIC "${source}/include" PRIVATE "${source}")
   find_package(Threads REQUIRED)
