@@ -111,7 +111,9 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
                      _ZdlPvmSt11align_val_t)
       target_link_options(memory_tests PRIVATE "-Wl,--wrap=${function}")
     endforeach()
-    target_link_options(memory_tests PRIVATE -static-libstdc++)
+    # and not what drivers and layers allocate, which would take the standard library from a program that shows its own
+    target_link_options(
+      memory_tests PRIVATE -static-libstdc++ "-Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/memory/exports.map")
   endif()
   if(folder STREQUAL "conformance")
     target_link_libraries(conformance_tests PRIVATE ferry_onnx ferry_onnx_schema)

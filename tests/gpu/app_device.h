@@ -3,10 +3,8 @@
 
 #include "sdk/gpu/vulkan.h"
 // After volk.h: functions are found at run time.
-#include <dlfcn.h>
 #include <ferry/vulkan.h>
 #include <gtest/gtest.h>
-#include <link.h>
 
 #include <cstring>
 #include <mutex>
@@ -14,23 +12,11 @@
 #include <vector>
 
 #include "tests/runtime/networks.h"
+#include "tests/support/gpus.h"
 
 namespace ferry::testing {
 
 #define EXPECT_VK(call) EXPECT_EQ(call, VK_SUCCESS)
-
-// Keeps every library mapped that is now: what a driver leaves behind can then be told from what we do (lsan.supp).
-inline void keep_drivers() {
-  std::vector<std::string> names;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* out) {
-        static_cast<std::vector<std::string>*>(out)->push_back(info->dlpi_name);
-        return 0;
-      },
-      &names);
-  for (const std::string& name : names)
-    if (!name.empty()) (void)dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
 
 class AppDevice {
  public:
