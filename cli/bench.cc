@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/gpu_plan.h"
@@ -19,12 +21,15 @@ namespace {
 struct Options {
   std::string model;
   BackendOptions backend;
-  int threads = 0, runs = 20;
+  int threads = 0, runs = 20, fps = 0;
   bool json = false, ops = false;
 };
 
 struct Figures {
-  double load_ms = 0, session_ms = 0, first_ms = 0, min_ms = 0, median_ms = 0;
+  double load_ms = 0, session_ms = 0, first_ms = 0;
+  std::vector<double> runs_ms;  // as they came
+  double min_ms = 0, median_ms = 0, max_ms = 0;
+  double cpu_ms = 0;  // processor time of a run, all threads, and of the pause after it
   uint64_t peak_bytes = 0, arena_bytes = 0, packed_bytes = 0;
   std::string device, driver;  // "" on the CPU
 };
@@ -105,7 +110,9 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
   std::printf("%-18s %9.2f ms\n", "first run", f.first_ms);
-  std::printf("%-18s %9.2f ms (median %.2f, %d runs)\n", "fastest run", f.min_ms, f.median_ms, o.runs);
+  std::printf("%-18s %9.2f ms (median %.2f, slowest %.2f, %d runs)\n", "fastest run", f.min_ms, f.median_ms, f.max_ms,
+              o.runs);
+  std::printf("%-18s %9.2f ms a run\n", "processor time", f.cpu_ms);
   std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
   std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
@@ -145,6 +152,9 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
                       {"first_run_ms", f.first_ms},
                       {"min_ms", f.min_ms},
                       {"median_ms", f.median_ms},
+                      {"max_ms", f.max_ms},
+                      {"cpu_ms", f.cpu_ms},
+                      {"runs_ms", f.runs_ms},
                       {"peak_rss_bytes", f.peak_bytes},
                       {"arena_bytes", f.arena_bytes},
                       {"packed_bytes", f.packed_bytes}};
@@ -168,9 +178,24 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
+void time_runs(const Options& o, const SessionHandle& session, Figures* f) {
+  const Clock::duration interval = o.fps > 0 ? Clock::duration(std::chrono::seconds(1)) / o.fps : Clock::duration(0);
+  ProgressLine line("run");
+  const std::clock_t cpu = std::clock();
+  for (int i = 0; i < o.runs; ++i) {
+    const Clock::time_point start = Clock::now();
+    check(ferry_session_run(session.get()));
+    f->runs_ms.push_back(ms_since(start));
+    line.update(i + 1, o.runs);
+    std::this_thread::sleep_until(start + interval);
+  }
+  f->cpu_ms = static_cast<double>(std::clock() - cpu) * 1e3 / CLOCKS_PER_SEC / o.runs;
+}
+
 int bench(const Options& o) {
   if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
   if (o.runs < 1) fail("--runs %d: expected 1 or more", o.runs);
+  if (o.fps < 0 || o.fps > 1000) fail("--fps %d: expected 0 (no pauses) to 1000", o.fps);
   ferry_session_options options = session_options(o.threads);
   options.gpu_required = true;
   set_backend(o.backend, &options);
@@ -187,19 +212,12 @@ int bench(const Options& o) {
   check(ferry_session_run(session.get()));
   f.first_ms = ms_since(start);
 
-  std::vector<double> times;
-  {
-    ProgressLine line("run");
-    for (int i = 0; i < o.runs; ++i) {
-      start = Clock::now();
-      check(ferry_session_run(session.get()));
-      times.push_back(ms_since(start));
-      line.update(i + 1, o.runs);
-    }
-  }
+  time_runs(o, session, &f);
   check_backend(session);
+  std::vector<double> times = f.runs_ms;
   std::sort(times.begin(), times.end());
   f.min_ms = times.front();
+  f.max_ms = times.back();
   f.median_ms = (times[times.size() / 2] + times[(times.size() - 1) / 2]) / 2;
   f.peak_bytes = peak_resident_bytes();
   f.arena_bytes = ferry_session_arena_bytes(session.get());
@@ -219,7 +237,8 @@ void add_bench(CLI::App& ferry, int* exit_code) {
   app.footer(
       "\nTimes opening, making a session, the first run and then --runs more, on made-up inputs at the blob's own\n"
       "size. Compare fastest runs: on a shared machine the others measure the neighbours. --ops times every operator\n"
-      "apart, in a session of its own.\n"
+      "apart, in a session of its own. --fps 30 begins 30 runs a second, as a camera does: what sleeps between them\n"
+      "shows in the slowest run and in the processor time, which is that of all threads, pauses included.\n"
       "\nExamples:\n"
       "  ferry bench m.ferry --threads 1\n"
       "  ferry bench m.ferry --ops | head -20        where the time goes\n"
@@ -230,6 +249,9 @@ void add_bench(CLI::App& ferry, int* exit_code) {
   add_backend_options(app, &o->backend, Tuning::Yes);
   app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
   app.add_option("--runs", o->runs, "Timed runs after the first").type_name("N").capture_default_str();
+  app.add_option("--fps", o->fps, "Runs begun in a second; 0: each once the last is done")
+      .type_name("N")
+      .capture_default_str();
   app.add_flag("--json", o->json, "JSON instead of a table");
   app.add_flag("--ops", o->ops, "Time every operator, slowest first");
   app.callback([o, exit_code] { *exit_code = bench(*o); });

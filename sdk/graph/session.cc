@@ -100,13 +100,16 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
 }
 
 Status Session::open_pool() {
-  if (options_.pool != nullptr) return Pool::lend(options_.pool, &progress_, &pool_);
+  if (options_.pool != nullptr) {
+    pool_ = Pool::lend(options_.pool, &progress_);
+    return {};
+  }
   if (options_.num_threads < 0 || options_.num_threads > kMaxThreads) {
     return error(FERRY_INVALID_ARGUMENT, "num_threads is %d: it must be between 0 (one a core) and %d",
                  options_.num_threads, kMaxThreads);
   }
   const int threads = options_.num_threads != 0 ? options_.num_threads : core_count();
-  FERRY_TRY(Pool::create(static_cast<size_t>(threads), &progress_, &pool_));
+  pool_ = Pool::create(static_cast<size_t>(threads), &progress_);
   if (pool_->missing() > 0) {
     char note[160];
     std::snprintf(note, sizeof note, "%zu of %d threads run: the system starts no more (%s)", pool_->threads(), threads,

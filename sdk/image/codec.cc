@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdlib>
 
+#include "sdk/descriptor.h"
 #include "sdk/image/exif.h"
 #include "sdk/image/jpeg_check.h"
 
@@ -60,14 +61,6 @@ static_assert(kMaxSide == STBI_MAX_DIMENSIONS);
 // The largest file read as a picture: an uncompressed BMP of kMaxPixels with alpha, and its header.
 constexpr int64_t kMaxFileBytes = kMaxPixels * 4 + (1 << 20);
 
-struct File {
-  explicit File(int descriptor) : fd(descriptor) {}
-  ~File() {
-    if (fd >= 0) close(fd);
-  }
-  int fd;
-};
-
 bool starts_like_a_jpeg(const unsigned char* p, size_t size) {
   return size >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
 }
@@ -113,10 +106,10 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
 }
 
 Status load(const char* path, Pixels* out) {
-  File file(open(path, O_RDONLY | O_CLOEXEC));
-  if (file.fd < 0) return error(FERRY_IO_ERROR, "cannot open %s: %s", path, strerror(errno));
+  const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) return error(FERRY_IO_ERROR, "cannot open %s: %s", path, strerror(errno));
   struct stat info;
-  if (fstat(file.fd, &info) != 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
+  if (fstat(file.get(), &info) != 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
   if (!S_ISREG(info.st_mode)) return error(FERRY_IO_ERROR, "cannot read %s: it is not a regular file", path);
   if (info.st_size > kMaxFileBytes) {
     return error(FERRY_INVALID_ARGUMENT, "%s has %lld bytes: too many for a picture", path,
@@ -127,7 +120,7 @@ Status load(const char* path, Pixels* out) {
   if (!bytes) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%zu bytes)", path, size);
   size_t have = 0;
   while (have < size) {
-    const ssize_t n = read(file.fd, bytes.get() + have, size - have);
+    const ssize_t n = read(file.get(), bytes.get() + have, size - have);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
     if (n == 0) break;

@@ -10,6 +10,7 @@
 #include <new>
 #include <string>
 
+#include "sdk/descriptor.h"
 #include "sdk/image/codec.h"
 
 namespace {
@@ -68,17 +69,6 @@ thread_local WriterMemory* WriterMemory::present = nullptr;
 #include <stb_image_write.h>
 
 namespace ferry::image {
-namespace {
-
-struct File {
-  explicit File(int descriptor) : fd(descriptor) {}
-  ~File() {
-    if (fd >= 0) close(fd);
-  }
-  int fd;
-};
-
-}  // namespace
 
 Status save_png(const View& picture, const char* path) {
   // stb builds the filtered picture with an int for its size.
@@ -91,11 +81,11 @@ Status save_png(const View& picture, const char* path) {
   const unsigned char* png = stbi_write_png_to_mem(picture.data, static_cast<int>(picture.stride), picture.width,
                                                    picture.height, picture.channels, &size);
   const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
-  File file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (file.fd < 0) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
+  Descriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file.ok()) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
   int failure = 0;
   for (int done = 0; done < size && failure == 0;) {
-    const ssize_t n = write(file.fd, png + done, static_cast<size_t>(size - done));
+    const ssize_t n = write(file.get(), png + done, static_cast<size_t>(size - done));
     if (n >= 0) {
       done += static_cast<int>(n);
     } else if (errno != EINTR) {
@@ -103,8 +93,7 @@ Status save_png(const View& picture, const char* path) {
     }
   }
   // A full disk may show only here.
-  if (close(file.fd) != 0 && failure == 0) failure = errno;
-  file.fd = -1;
+  if (file.close() != 0 && failure == 0) failure = errno;
   if (failure == 0 && rename(beside.c_str(), path) != 0) failure = errno;
   if (failure != 0) {
     unlink(beside.c_str());

@@ -12,17 +12,11 @@
 #include <limits>
 #include <new>
 
+#include "sdk/descriptor.h"
 #include "sdk/model/model.h"
 
 namespace ferry {
 namespace {
-
-struct File {
-  int fd;
-  ~File() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 // The size of a regular file. Anything else (a folder, a pipe, a socket) cannot be mapped.
 Status regular_size(int fd, uint64_t* size) {
@@ -42,11 +36,11 @@ Mapping::~Mapping() {
 }
 
 Status Mapping::map_path(const char* path, std::unique_ptr<Mapping>* out) {
-  const File file{::open(path, O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
+  const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
   uint64_t size = 0;
-  Status status = regular_size(file.fd, &size);
-  if (status.ok()) status = map_fd(file.fd, 0, size, out);
+  Status status = regular_size(file.get(), &size);
+  if (status.ok()) status = map_fd(file.get(), 0, size, out);
   if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
   return {};
 }

@@ -94,19 +94,17 @@ void Pool::Worker::move_off_this_core([[maybe_unused]] Clock::time_point now) {
 #endif
 }
 
-Status Pool::create(size_t threads, const std::atomic<Progress>* progress, std::unique_ptr<Pool>* out) {
+std::unique_ptr<Pool> Pool::create(size_t threads, const std::atomic<Progress>* progress) {
   std::unique_ptr<Pool> pool(new Pool(progress));
   pool->start(threads);
-  *out = std::move(pool);
-  return {};
+  return pool;
 }
 
-Status Pool::lend(pthreadpool_t lent, const std::atomic<Progress>* progress, std::unique_ptr<Pool>* out) {
+std::unique_ptr<Pool> Pool::lend(pthreadpool_t lent, const std::atomic<Progress>* progress) {
   std::unique_ptr<Pool> pool(new Pool(progress));
   pool->lent_ = lent;
   pool->shares_ = std::vector<Range>(pthreadpool_get_threads_count(lent));
-  *out = std::move(pool);
-  return {};
+  return pool;
 }
 
 Pool::Pool(const std::atomic<Progress>* progress) : progress_(progress) {}

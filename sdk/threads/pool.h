@@ -15,8 +15,6 @@
 #include <memory>
 #include <vector>
 
-#include "sdk/status.h"
-
 namespace ferry {
 
 // Where a run stands, as the threads that run and the one that cancels see it.
@@ -31,9 +29,9 @@ class Pool {
 
   // Fewer threads than asked for are no failure: see missing(). `threads` counts the caller. A run whose `progress` is
   // Cancelled is given no further indices; it may be null, and outlives the pool.
-  static Status create(size_t threads, const std::atomic<Progress>* progress, std::unique_ptr<Pool>* out);
+  static std::unique_ptr<Pool> create(size_t threads, const std::atomic<Progress>* progress);
   // Over the threads of the caller's `lent`, which outlives the pool, and waits as that pool does.
-  static Status lend(pthreadpool_t lent, const std::atomic<Progress>* progress, std::unique_ptr<Pool>* out);
+  static std::unique_ptr<Pool> lend(pthreadpool_t lent, const std::atomic<Progress>* progress);
   ~Pool();
 
   // Numbers that Share::thread() is below: a kernel's workspace is for so many.

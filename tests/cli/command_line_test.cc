@@ -64,6 +64,7 @@ TEST_F(CommandLine, WhatIsMissingOrTooMuchIsNamed) {
 TEST_F(CommandLine, NumbersOutOfRangeAreRefused) {
   EXPECT_REFUSED(run({"bench", "m.ferry", "--threads=-1"}), "--threads -1: expected 0");
   EXPECT_REFUSED(run({"bench", "m.ferry", "--runs", "0"}), "--runs 0: expected 1 or more");
+  EXPECT_REFUSED(run({"bench", "m.ferry", "--fps=-1"}), "--fps -1: expected 0");
   EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--top=-1"}), "--top -1: expected 0");
 }
 
@@ -131,11 +132,14 @@ TEST_F(CommandLine, InspectCountsAsWritten) {
 }
 
 TEST_F(CommandLine, BenchTimesEveryOperator) {
-  const Result r = run({"bench", blob(0), "--runs", "3", "--threads", "1", "--json", "--ops"});
+  const Result r = run({"bench", blob(0), "--runs", "3", "--fps", "100", "--threads", "1", "--json", "--ops"});
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const auto j = nlohmann::json::parse(r.out);
   EXPECT_GT(j["min_ms"], 0.0);
   EXPECT_GE(j["median_ms"], j["min_ms"]);
+  EXPECT_GE(j["max_ms"], j["median_ms"]);
+  EXPECT_EQ(j["runs_ms"].size(), 3u);
+  EXPECT_GT(j["cpu_ms"], 0.0);
   EXPECT_GT(j["peak_rss_bytes"], 1000000);
   const auto& ops = j["ops"];
   const auto operators = nlohmann::json::parse(run({"inspect", blob(0), "--json", "--ops"}).out)["graph"].size();

@@ -3,8 +3,11 @@
 
 #include "ferry_generated.h"
 #include "tests/fuzz/harness.h"
+#include "tests/support/random.h"
 
 namespace ferry::fuzz {
+
+using testing::Random;
 
 // One random change of a table, be it one that no file could say.
 using MutateGraph = void (*)(fbs::GraphT& graph, Random& random);

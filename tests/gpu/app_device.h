@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tests/runtime/networks.h"
-#include "tests/support/gpus.h"
 
 namespace ferry::testing {
 
@@ -55,7 +54,6 @@ class AppDevice {
     for (VkDeviceMemory memory : memories_) vkFreeMemory(device, memory, nullptr);
     vkDestroyCommandPool(device, pool_, nullptr);
     vkDestroyDevice(device, nullptr);
-    keep_drivers();
     vkDestroyInstance(instance, nullptr);
   }
   AppDevice(const AppDevice&) = delete;

@@ -44,7 +44,6 @@ TEST(MemoryLimit, BoundsPackedWeights) {
       const Opened opened(*graph);
       const SessionPtr session = make_session(opened.model, options);
       ASSERT_NE(session, nullptr);
-      keep_drivers();
       weights = ferry_session_packed_bytes(session.get());
       activations = ferry_session_arena_bytes(session.get());
     }
@@ -70,7 +69,6 @@ TEST(MemoryLimit, CountsNoWeightsThatOtherSessionsHold) {
     const Opened opened(*wide_network());
     ferry_session_options options = options_for(gpu);
     const SessionPtr first = make_session(opened.model, options);
-    keep_drivers();
     options.memory_limit = ferry_session_packed_bytes(first.get()) / 2;
     EXPECT_NE(make_session(opened.model, options), nullptr);
   }

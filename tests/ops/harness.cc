@@ -35,12 +35,7 @@ class Buffer {
 
 // Kept from test to test: starting threads takes longer than most runs.
 Pool* pool_of(int threads) {
-  static const auto pool = [](size_t size) {
-    std::unique_ptr<Pool> made;
-    EXPECT_TRUE(Pool::create(size, nullptr, &made).ok());
-    return made;
-  };
-  static const std::unique_ptr<Pool> one = pool(1), three = pool(3);
+  static const std::unique_ptr<Pool> one = Pool::create(1, nullptr), three = Pool::create(3, nullptr);
   return threads == 1 ? one.get() : three.get();
 }
 

@@ -14,27 +14,12 @@
 #include "sdk/model/verify_states.h"
 #include "sdk/operators/shape_rules.h"
 #include "tests/support/blobs.h"
+#include "tests/support/random.h"
 
 namespace ferry::testing {
 namespace {
 
 using Bytes = std::span<std::byte>;
-
-// xorshift64*: the same sequence on every host.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
-  uint64_t next() {
-    state_ ^= state_ >> 12;
-    state_ ^= state_ << 25;
-    state_ ^= state_ >> 27;
-    return state_ * 0x2545F4914F6CDD1Du;
-  }
-  size_t below(size_t n) { return static_cast<size_t>(next() >> 33) % n; }
-
- private:
-  uint64_t state_;
-};
 
 // Values at the edges of what a field of 4 or 8 bytes can say.
 constexpr int64_t kEdges[] = {0,         1,         2,          3,         7,         64,

@@ -16,12 +16,6 @@
 namespace ferry::testing {
 namespace {
 
-std::unique_ptr<Pool> make_pool(size_t threads, const std::atomic<Progress>* progress = nullptr) {
-  std::unique_ptr<Pool> pool;
-  EXPECT_TRUE(Pool::create(threads, progress, &pool).ok());
-  return pool;
-}
-
 // How often each index of a loop came.
 std::vector<int> counts(Pool* pool, size_t count) {
   std::vector<std::atomic<int>> seen(count);
@@ -34,7 +28,7 @@ std::vector<int> counts(Pool* pool, size_t count) {
 
 TEST(Pool, HandsOutEachIndexOnce) {
   for (size_t threads : {1, 2, 3, 5}) {
-    const auto pool = make_pool(threads);
+    const auto pool = Pool::create(threads, nullptr);
     EXPECT_EQ(pool->threads(), threads);
     EXPECT_EQ(pool->missing(), 0u);
     for (size_t count : {0, 1, 2, 3, 7, 100, 10000})
@@ -47,7 +41,7 @@ TEST(Pool, HandsOutEachIndexOnce) {
 // Places and sizes of tiles, against loops in loops.
 TEST(Pool, WalksGridsAsLoopsDo) {
   using Places = std::vector<std::array<size_t, 8>>;
-  const auto pool = make_pool(3);
+  const auto pool = Pool::create(3, nullptr);
   for (Pool* at : {pool.get(), static_cast<Pool*>(nullptr)}) {
     Places expected;
     const size_t tile_m = 3, tile_n = 4;
@@ -74,10 +68,9 @@ TEST(Pool, WalksGridsAsLoopsDo) {
 
 // A thread in its part is at no time in another, though one thread may do several parts of a lent pool.
 TEST(Pool, ThreadsHaveNumbersOfTheirOwn) {
-  const auto own = make_pool(4);
+  const auto own = Pool::create(4, nullptr);
   pthreadpool_t theirs = pthreadpool_create(4);
-  std::unique_ptr<Pool> lent;
-  ASSERT_TRUE(Pool::lend(theirs, nullptr, &lent).ok());
+  auto lent = Pool::lend(theirs, nullptr);
   EXPECT_EQ(lent->threads(), 4u);
   for (Pool* pool : {own.get(), lent.get()}) {
     for (int round = 0; round < 10; ++round) {
@@ -100,7 +93,7 @@ TEST(Pool, ThreadsHaveNumbersOfTheirOwn) {
 TEST(Pool, GivesNothingMoreOnceTheRunIsCancelled) {
   for (size_t threads : {1, 3}) {
     std::atomic<Progress> progress{Progress::Running};
-    const auto pool = make_pool(threads, &progress);
+    const auto pool = Pool::create(threads, &progress);
     std::atomic<size_t> done{0};
     parallel(pool.get(), Grid<1, 0>{{1000000}}, [&](Pool::Share&, size_t) {
       if (++done == 100) progress = Progress::Cancelled;
@@ -116,7 +109,7 @@ TEST(Pool, GivesNothingMoreOnceTheRunIsCancelled) {
 TEST(Pool, HasFewerThreadsWhereTheSystemStartsNoMore) {
   for (const int allowed : {0, 1, 3}) {
     const NoMoreThreads refused(allowed);
-    const auto pool = make_pool(8);
+    const auto pool = Pool::create(8, nullptr);
     EXPECT_EQ(pool->threads(), static_cast<size_t>(1 + allowed));
     EXPECT_EQ(pool->missing(), static_cast<size_t>(7 - allowed));
     EXPECT_EQ(pool->reason(), EAGAIN);
@@ -129,7 +122,7 @@ TEST(Pool, FlushesDenormalsOnEveryThreadAndNotAfterwards) {
   const auto halves_of = [&] { return small * 0.125f; };
   ASSERT_GT(halves_of(), 0.0f);
   for (size_t threads : {1, 4}) {
-    const auto pool = make_pool(threads);
+    const auto pool = Pool::create(threads, nullptr);
     std::atomic<int> kept{0};
     for (int round = 0; round < 20; ++round)
       parallel(pool.get(), Grid<1, 0>{{1000}}, [&](Pool::Share&, size_t) { kept += halves_of() != 0.0f; });
@@ -142,7 +135,7 @@ TEST(Pool, FlushesDenormalsOnEveryThreadAndNotAfterwards) {
 struct Workers {
   explicit Workers(size_t threads) {
     const std::set<pid_t> before = threads_of_process();
-    pool = make_pool(threads);
+    pool = Pool::create(threads, nullptr);
     for (const pid_t thread : threads_of_process())
       if (before.count(thread) == 0) ids.push_back(thread);
   }
@@ -194,7 +187,7 @@ TEST(Pool, WaitsForAWorkerThatHasBegun) {
 }
 
 TEST(Pool, GoesOnWithFewerCoresThanThreads) {
-  const auto pool = make_pool(4);
+  const auto pool = Pool::create(4, nullptr);
   for (int round = 0; round < 10; ++round) {
     {
       const OneCore core;
@@ -206,7 +199,7 @@ TEST(Pool, GoesOnWithFewerCoresThanThreads) {
 
 TEST(Pool, OpensAndClosesAtAnyMoment) {
   for (int round = 0; round < 200; ++round) {
-    const auto pool = make_pool(3);
+    const auto pool = Pool::create(3, nullptr);
     const size_t count = round % 2 == 0 ? 10 : 0;
     ASSERT_EQ(counts(pool.get(), count), std::vector<int>(count, 1));
   }
