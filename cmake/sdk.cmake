@@ -3,41 +3,15 @@
 
 ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/text/*.cc sdk/api/*.cc)
 
-# What works once an image or a session counts by its size; the CPU engine's kernels have their own options, below. stb's
-# decoders and the filters of pictures, too large at -O3, are as fast at -O2.
-set(preparing_sources ${sdk_sources})
-list(FILTER preparing_sources EXCLUDE REGEX "/sdk/(cpu/|threads/|image/(codec|resize))")
-
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
   ferry_sources(gpu_sources sdk/gpu/*.cc)
   set_source_files_properties(${gpu_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # word(), kAlternatives...
   list(APPEND sdk_sources ${gpu_sources})
-  list(APPEND preparing_sources ${gpu_sources})
   # volk finds Vulkan's functions at run time. It is one C file, compiled as its authors wrote it.
   set(volk "${PROJECT_BINARY_DIR}/third_party/include/volk.c")
   set_source_files_properties("${volk}" PROPERTIES COMPILE_OPTIONS -w)
   list(APPEND sdk_sources "${volk}")
-endif()
-
-set(vectorised -O2 -ftree-vectorize)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # clang weighs so at -O2
-  list(APPEND vectorised -fvect-cost-model=dynamic)
-endif()
-file(GLOB threads_sources sdk/threads/*.cc)
-set_source_files_properties(${threads_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O2>")
-set(codec "${PROJECT_SOURCE_DIR}/sdk/image/codec.cc")
-set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/image/resize.cc" PROPERTIES COMPILE_OPTIONS
-  "$<$<NOT:$<CONFIG:Debug>>:${vectorised}>")
-if(FERRY_SANITIZE) # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
-  set_source_files_properties("${codec}" PROPERTIES COMPILE_OPTIONS "-fno-sanitize=nonnull-attribute")
-else()
-  set_source_files_properties("${codec}" PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O2>")
-  set(small -Os)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # tables for unwinding need no entry for each push
-    list(APPEND small -fno-omit-frame-pointer)
-  endif()
-  set_source_files_properties(${preparing_sources} PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${small}>")
 endif()
 
 # Our objects alone. Tests and the command line link this one and may include internal headers.
@@ -48,6 +22,18 @@ if(FERRY_GPU)
 endif()
 set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+
+# What works once an image or a session counts by its size. Options of a file's own, below, come after these.
+set(optimised $<NOT:$<CONFIG:Debug>>)
+if(NOT FERRY_SANITIZE)
+  target_compile_options(ferry_core PRIVATE $<${optimised}:-Os>)
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # tables for unwinding need no entry for each push
+    target_compile_options(ferry_core PRIVATE $<${optimised}:-fno-omit-frame-pointer>)
+  endif()
+endif()
+function(ferry_optimise source) # options
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/${source}" APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:${ARGN}>")
+endfunction()
 # Tables for unwinding where an exception may pass, and nowhere else.
 target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 if(FERRY_EXCEPTIONS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -67,33 +53,45 @@ endif()
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
-set(kernel_options -fno-trapping-math)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND kernel_options -fno-peel-loops)
-endif()
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND kernel_options -mprefer-vector-width=512) # where a kernel's AVX-512 clone runs; gcc would take half
-endif()
 set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d resize2d rotary_embedding unary winograd)
 set(kernels_of_short_loops binary reduce) # many, which -O3 writes out in versions
-ferry_sources(cpu_sources sdk/cpu/*.cc)
-foreach(source IN LISTS cpu_sources)
-  get_filename_component(name "${source}" NAME_WE)
-  if(name IN_LIST kernels OR name IN_LIST kernels_of_short_loops)
-    set_source_files_properties("${source}" PROPERTIES COMPILE_DEFINITIONS FERRY_HOT=1)
+set(kernel_options -fno-trapping-math)
+set(vectorised -O2 -ftree-vectorize)
+set(fast -O2)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND kernel_options -fno-peel-loops)
+  list(APPEND vectorised -fvect-cost-model=dynamic) # clang weighs so at -O2
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # where a kernel's AVX-512 clone runs; gcc would take half
+    list(APPEND kernel_options -mprefer-vector-width=512)
   endif()
-  if(name IN_LIST kernels)
-    set(options -O3 ${kernel_options})
-  elseif(name IN_LIST kernels_of_short_loops)
-    set(options ${vectorised} ${kernel_options})
-  else()
-    set(options -Os)
-  endif()
-  if(FERRY_SANITIZE MATCHES fuzzer) # clang takes minutes for an instrumented kernel
-    set(options -O1)
-  endif()
-  set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:${options}>")
+endif()
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  list(APPEND fast -fomit-frame-pointer)
+endif()
+foreach(name IN LISTS kernels kernels_of_short_loops)
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/cpu/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)
 endforeach()
+if(FERRY_SANITIZE) # as the preset has it, but for instrumented kernels: they take minutes
+  foreach(name IN LISTS kernels)
+    ferry_optimise(sdk/cpu/${name}.cc -O1)
+  endforeach()
+  ferry_optimise(sdk/cpu/depthwise_avx512.cc -O0)
+  # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
+  ferry_optimise(sdk/image/codec.cc -fno-sanitize=nonnull-attribute)
+else()
+  foreach(name IN LISTS kernels)
+    ferry_optimise(sdk/cpu/${name}.cc ${fast} -O3 ${kernel_options})
+  endforeach()
+  foreach(name IN LISTS kernels_of_short_loops)
+    ferry_optimise(sdk/cpu/${name}.cc ${fast} ${vectorised} ${kernel_options})
+  endforeach()
+  # stb's decoders and the filters of pictures, too large at -O3, are as fast at -O2.
+  ferry_optimise(sdk/image/codec.cc ${fast})
+  ferry_optimise(sdk/image/resize.cc ${fast} ${vectorised})
+  foreach(name pool loops xnnpack)
+    ferry_optimise(sdk/threads/${name}.cc ${fast})
+  endforeach()
+endif()
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
 

@@ -137,7 +137,8 @@ Identified identify(Families families, const Checkpoint& checkpoint, const std::
     }
   }
   const json config = read_config(checkpoint);
-  if (config.is_object() && model == "transformers/" + config.value("model_type", ""))
+  const json type = config.is_object() && config.contains("model_type") ? config["model_type"] : json();
+  if (type.is_string() && model == "transformers/" + type.get<std::string>())
     if (const Identified found = by_config(families, checkpoint, config); found.family) return found;
   fail("no model is called '%s': `ferry models` lists those known", model.c_str());
 }
