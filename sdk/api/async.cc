@@ -28,6 +28,7 @@ Status AsyncRuns::start(ferry_session* session, ferry_run_callback callback, voi
   callback_ = callback;
   user_ = user;
   running_ = true;
+  session->session->begin();
   changed_.notify_all();
   return {};
 }

@@ -21,6 +21,16 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 
+// However a run ends, a cancel() after it finds none.
+class RunEnd {
+ public:
+  explicit RunEnd(std::atomic<Progress>& progress) : progress_(progress) {}
+  ~RunEnd() { progress_.store(Progress::Idle); }
+
+ private:
+  std::atomic<Progress>& progress_;
+};
+
 // Cores that this process may use: a container or taskset may allow fewer than the machine has.
 int core_count() {
 #if defined(__linux__)
@@ -251,17 +261,22 @@ Status Session::compute() {
 }
 
 Status Session::run() {
-  // A cancel() before this line finds no run and does nothing; one after it is seen below, however the two race.
-  progress_.store(Progress::Running);
+  begin();
+  const RunEnd end(progress_);
   const StatesLock lock(states().get());
   Status status = lock.status();
   if (status.ok()) status = follow_states();
   if (status.ok()) status = compute();
-  const bool cancelled = progress_.exchange(Progress::Idle) == Progress::Cancelled;
   if (!status.ok()) return status;
-  if (cancelled) return Status(kCancelled);
+  if (progress_.exchange(Progress::Idle) == Progress::Cancelled) return Status(kCancelled);
   advance_states();
   return {};
+}
+
+// A cancel() before this finds no run and does nothing; one after it is seen in run(), however the two race.
+void Session::begin() {
+  Progress none = Progress::Idle;
+  progress_.compare_exchange_strong(none, Progress::Running);
 }
 
 void Session::cancel() {

@@ -46,7 +46,9 @@ class Session {
   // States hold what was appended only if the run ends well. FERRY_CANCELLED: cancel() was called meanwhile.
   // FERRY_STATE_FULL.
   Status run();
-  // Makes the run in progress stop after the operator at work; without one, does nothing. Any thread.
+  // A run is on its way, in another thread: from now on cancel() finds it.
+  void begin();
+  // Makes the run in progress stop; without one, does nothing. Any thread.
   void cancel();
 
   // A run that was submitted to the engine (sdk/gpu/interop.h) and not yet waited for.

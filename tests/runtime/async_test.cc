@@ -118,6 +118,28 @@ TEST_F(Async, TellsOfCancellation) {
   EXPECT_OK(ferry_session_run(session.get()));
 }
 
+// The session's thread is still busy: the run has been begun all the same.
+TEST_F(Async, ARunIsCancelledBeforeItsThreadGetsToIt) {
+  for (const std::string& backend : backends()) {
+    SCOPED_TRACE(backend);
+    const SessionPtr session = make(backend);
+    struct Busy {
+      Busy() { sem_init(&go, 0, 0); }
+      ~Busy() { sem_destroy(&go); }
+      static void wait(ferry_session*, ferry_status, void* user) { sem_wait(&static_cast<Busy*>(user)->go); }
+      sem_t go;
+    } busy;
+    ASSERT_OK(ferry_session_run_async(session.get(), Busy::wait, &busy));
+    Call call;
+    ASSERT_OK(ferry_session_run_async(session.get(), Call::ended, &call));
+    ferry_session_cancel(session.get());
+    sem_post(&busy.go);
+    EXPECT_EQ(ferry_session_wait(session.get()), FERRY_CANCELLED);
+    EXPECT_EQ(call.status, FERRY_CANCELLED);
+    EXPECT_OK(ferry_session_run(session.get()));
+  }
+}
+
 TEST_F(Async, WaitingWithoutARunIsFine) {
   const SessionPtr session = make("");
   EXPECT_OK(ferry_session_wait(session.get()));

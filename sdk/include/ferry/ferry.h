@@ -248,8 +248,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_run_async(ferry_session* se
  * waiting, FERRY_OK where there was none. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_wait(ferry_session* session);
 
-/* Asks the run in progress to stop: on the CPU within the operator at work, on a GPU after the operators that were
- * handed to it together. Without a run it does nothing. Any thread may call it. */
+/* Asks the run in progress, or that was begun without waiting, to stop: on the CPU within the operator at work, on a
+ * GPU after the operators that were handed to it together. Without a run it does nothing. Any thread may call it. */
 FERRY_API void ferry_session_cancel(ferry_session* session);
 
 /* Bytes of the planned arena: activations, workspaces, inputs and outputs. */
