@@ -112,8 +112,9 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
       target_link_options(memory_tests PRIVATE "-Wl,--wrap=${function}")
     endforeach()
     # and not what drivers and layers allocate, which would take the standard library from a program that shows its own
-    target_link_options(
-      memory_tests PRIVATE -static-libstdc++ "-Wl,--version-script=${CMAKE_SOURCE_DIR}/tests/memory/exports.map")
+    set(exports "${PROJECT_SOURCE_DIR}/tests/memory/exports.map")
+    target_link_options(memory_tests PRIVATE -static-libstdc++ "-Wl,--version-script=${exports}")
+    set_target_properties(memory_tests PROPERTIES LINK_DEPENDS "${exports}")
   endif()
   if(folder STREQUAL "conformance")
     target_link_libraries(conformance_tests PRIVATE ferry_onnx ferry_onnx_schema)

@@ -137,8 +137,9 @@ Identified identify(Families families, const Checkpoint& checkpoint, const std::
     }
   }
   const json config = read_config(checkpoint);
-  const json type = config.is_object() && config.contains("model_type") ? config["model_type"] : json();
-  if (type.is_string() && model == "transformers/" + type.get<std::string>())
+  constexpr std::string_view kPlace = "transformers/";
+  if (config.is_object() && model.starts_with(kPlace) &&
+      config.value("model_type", json()) == model.substr(kPlace.size()))
     if (const Identified found = by_config(families, checkpoint, config); found.family) return found;
   fail("no model is called '%s': `ferry models` lists those known", model.c_str());
 }

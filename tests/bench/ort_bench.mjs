@@ -1,6 +1,7 @@
 // Times a float32 ONNX model of one input with ONNX Runtime (npm: onnxruntime-node) as an application would run it.
 //   node ort_bench.mjs MODEL.onnx THREADS RUNS [SIZES [FPS]]      (1x3x224x224: where the file leaves them open)
-// FPS runs begin in a second. Prints one JSON line with the fields of `ferry bench --json`. With MODEL.onnx alone: the names of its inputs.
+// FPS runs begin in a second. Prints one JSON line with the fields of `ferry bench --json`. With MODEL.onnx alone: the
+// names of its inputs.
 import { createRequire } from 'node:module';
 
 const ort = createRequire(process.env.FERRY_PEERS + '/')('onnxruntime-node');

@@ -12,7 +12,7 @@ const session = await ort.InferenceSession.create(path, {
   logSeverityLevel: 3,
 });
 const shape = session.inputMetadata[0].shape;
-const data = Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.sin(i * 0.37));
+const data = new Float32Array(shape.reduce((a, b) => a * b)).fill(0.5); // at once: JavaScript's sines would take 14 ms
 const feeds = { [session.inputNames[0]]: new ort.Tensor('float32', data, shape) };
 await session.run(feeds);
 const first = now();

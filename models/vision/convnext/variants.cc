@@ -241,7 +241,7 @@ Config from_transformers(const nlohmann::json& json) {
 }
 
 Described described_by(const nlohmann::json& config) {
-  const std::string type = config.value("model_type", "");
+  const std::string type = ConfigReader(config).text("model_type", "");
   if (type != "convnext" && type != "convnextv2" && type != "dinov3_convnext") return {};
   return described_among<Config>(variants(), config, from_transformers(config), config_of,
                                  [](const Config& known, const Config& network) {

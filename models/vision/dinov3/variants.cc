@@ -153,7 +153,7 @@ Config from_transformers(const nlohmann::json& json) {
 }
 
 Described described_by(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "dinov3_vit") return {};
+  if (ConfigReader(config).text("model_type", "") != "dinov3_vit") return {};
   return described_among<Config>(variants(), config, from_transformers(config), config_of,
                                  [](const Config& known, const Config&) { return known.class_pool; });
 }

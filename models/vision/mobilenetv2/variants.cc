@@ -90,7 +90,7 @@ Config from_transformers(const nlohmann::json& json) {
 }
 
 Described described_by(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "mobilenet_v2") return {};
+  if (ConfigReader(config).text("model_type", "") != "mobilenet_v2") return {};
   return described_among<Config>(variants(), config, from_transformers(config), config_of,
                                  [](const Config&, const Config&) { return true; });
 }

@@ -141,7 +141,7 @@ Config from_transformers(const nlohmann::json& json) {
 }
 
 Described described_by(const nlohmann::json& config) {
-  if (config.value("model_type", "") != "resnet") return {};
+  if (ConfigReader(config).text("model_type", "") != "resnet") return {};
   return described_among<Config>(variants(), config, from_transformers(config), config_of,
                                  [](const Config&, const Config&) { return true; });
 }

@@ -325,7 +325,7 @@ Config from_transformers(const nlohmann::json& json) {
 }
 
 Described described_by(const nlohmann::json& config) {
-  const std::string type = config.value("model_type", "");
+  const std::string type = ConfigReader(config).text("model_type", "");
   if (type != "vit" && type != "dinov2" && type != "dinov2_with_registers") return {};
   return described_among<Config>(
       variants(), config, from_transformers(config), config_of, [](const Config& known, const Config& network) {

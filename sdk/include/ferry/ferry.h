@@ -28,8 +28,8 @@
  * the session and stay valid until it is resized or closed. Strings belong to the model.
  *
  * Threads. A model may be used by many threads at once. A session is used by one thread at a time, except
- * ferry_session_cancel(), which any thread may call while another one is inside ferry_session_run(). While a run is
- * under way that ferry_session_run_async() began, every other call that takes the session waits for its end.
+ * ferry_session_cancel(), which any thread may call while a run is under way, from ferry_session_run_async() on. While
+ * one is that it began, every other call that takes the session waits for its end.
  *
  * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the exceptions are the run that
  * loses its GPU and ends on the CPU, and the first run after a resize that found no memory. The first
