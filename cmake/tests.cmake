@@ -48,7 +48,7 @@ function(ferry_add_parts name count filter)
     string(REGEX REPLACE "(_gpu|/.*)$" "" folder ${name})
     add_test(NAME ${test} COMMAND ${folder}_tests)
     # COST: the long ones start first, on a machine that has never run them, too.
-    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS ${folder} TIMEOUT 3600 COST 1000
+    set_tests_properties(${test} PROPERTIES ENVIRONMENT "${environment}" LABELS ${folder} TIMEOUT 1200 COST 1000
                          FAIL_REGULAR_EXPRESSION "${validation_message}")
     if(FERRY_SANITIZE AND name STREQUAL "parity_gpu")
       # Leaks are counted in tests/gpu; looking for them here, LeakSanitizer has crashed among the threads that drivers leave.
