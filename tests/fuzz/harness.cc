@@ -11,8 +11,9 @@ namespace fs = std::filesystem;
 
 Folder::Folder() {
   const fs::path memory = "/dev/shm";
-  path_ = (fs::exists(memory) ? memory : fs::temp_directory_path()) / ("ferry-fuzz-" + std::to_string(getpid()));
-  fs::create_directories(path_);
+  std::string name = (fs::exists(memory) ? memory : fs::temp_directory_path()) / "ferry-fuzz-XXXXXX";
+  require(mkdtemp(name.data()) != nullptr, "no scratch folder");
+  path_ = name;
 }
 
 Folder::~Folder() {

@@ -2,23 +2,24 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <atomic>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace ferry {
 
 class ScratchFolder {
  public:
   ScratchFolder() {
-    static std::atomic<int> count = 0;
-    path_ = std::filesystem::path(::testing::TempDir()) /
-            ("ferry-" + std::to_string(getpid()) + "-" + std::to_string(count++));
-    std::filesystem::create_directories(path_);
+    // One that is there already, since a test was killed, is not taken: numbers of processes come again.
+    std::string name = std::filesystem::path(::testing::TempDir()) / "ferry-XXXXXX";
+    if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category(), name);
+    path_ = name;
   }
   ~ScratchFolder() {
     std::error_code ignored;
