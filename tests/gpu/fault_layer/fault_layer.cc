@@ -71,13 +71,17 @@ Function next(Key key, const char* name) {
 void add_chain(Chain chain);
 
 // Counts the call; says with what it must fail, VK_SUCCESS where it must not. `key` null: there is no instance yet, or
-// no device. *lost: a device that must be made to stop.
+// no device. *lost: a lost device, which must be made to stop before its caller goes on: whoever finds it lost destroys
+// what it submitted.
 VkResult fault(Key key, const char* name, VkDevice* lost = nullptr) {
   State& s = state();
   const std::lock_guard lock(s.mutex);
   const uint32_t n = static_cast<uint32_t>(s.calls.size());
   s.calls.push_back(name);
-  if (s.lost.contains(key)) return VK_ERROR_DEVICE_LOST;
+  if (s.lost.contains(key)) {
+    if (lost != nullptr) *lost = s.chains.at(key).device;
+    return VK_ERROR_DEVICE_LOST;
+  }
   if (n != s.armed) return VK_SUCCESS;
   s.fired = true;
   if (s.result != VK_ERROR_DEVICE_LOST || key == nullptr || s.chains.at(key).device == VK_NULL_HANDLE) return s.result;
