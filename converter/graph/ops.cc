@@ -180,6 +180,13 @@ Tensor gelu_tanh(Tensor x) { return unary(x, fbs::UnaryKind::GeluTanh); }
 Tensor hard_sigmoid(Tensor x) { return unary(x, fbs::UnaryKind::HardSigmoid); }
 Tensor softmax(Tensor x) { return x.graph->add_op("", fbs::SoftmaxT{}, {x}); }
 
+Tensor matmul(Tensor a, Tensor b, bool transpose_a, bool transpose_b) {
+  fbs::MatMulT params;
+  params.transpose_a = transpose_a;
+  params.transpose_b = transpose_b;
+  return a.graph->add_op("", params, {a, b});
+}
+
 Tensor max_pool2d(Tensor x, const Pool2dOptions& options) { return pool2d(x, fbs::PoolKind::Max, options); }
 Tensor avg_pool2d(Tensor x, const Pool2dOptions& options) { return pool2d(x, fbs::PoolKind::Average, options); }
 

@@ -91,6 +91,10 @@ Tensor gelu_tanh(Tensor x);  // approximate="tanh"
 Tensor hard_sigmoid(Tensor x);
 Tensor softmax(Tensor x);  // over the last dimension
 
+// Products [...,M,K] x [...,K,N]; what comes before the last two dimensions broadcasts. transpose_a: a is [...,K,M];
+// transpose_b: b is [...,N,K].
+Tensor matmul(Tensor a, Tensor b, bool transpose_a = false, bool transpose_b = false);
+
 struct Pool2dOptions {
   int kernel = 2;
   int stride = 2;

@@ -3,7 +3,7 @@
 
 #include "sdk/gpu/convolution.h"
 #include "sdk/gpu/lowerings.h"
-#include "sdk/gpu/matmul.h"
+#include "sdk/gpu/product.h"
 #include "sdk/operators/type_rules.h"
 
 namespace ferry::gpu {
@@ -59,21 +59,21 @@ constexpr Alternative kAlternatives[] = {
     {lower_direct, {2, 2}},
 };
 
-static_assert(kConv2dAlternatives == 1 + kMatmulAlternatives + std::size(kAlternatives));
+static_assert(kConv2dAlternatives == 1 + kProductAlternatives + std::size(kAlternatives));
 
 Status lower_one(const Problem& problem, const Convolution& c, int which, uint64_t minimum, Lowering* out) {
-  if (which >= kMatmulAlternatives) {
+  if (which >= kProductAlternatives) {
     if (problem.types[1].quantized)
       return unsupported("conv2d: input 1 is of type %s, which the GPU backend takes for single pixels",
                          in_words(problem.types[1]).c_str());
-    const Alternative& chosen = kAlternatives[which - kMatmulAlternatives];
+    const Alternative& chosen = kAlternatives[which - kProductAlternatives];
     return chosen.lower(problem, c, chosen.tile, minimum, out);
   }
   if (c.taps() != 1 || c.groups != 1 || c.stride_h != 1 || c.stride_w != 1 || c.output_height != c.input_height ||
       c.output_width != c.input_width)
     return unsupported("not a convolution of single pixels");
-  const Matmul matmul{static_cast<uint32_t>(c.pixels()), c.inputs, c.outputs, c.min, c.max};
-  return lower_matmul(problem, matmul, which, minimum, out);
+  const Product product{static_cast<uint32_t>(c.pixels()), c.inputs, c.outputs, c.min, c.max};
+  return lower_product(problem, product, which, minimum, out);
 }
 
 }  // namespace

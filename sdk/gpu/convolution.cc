@@ -1,6 +1,6 @@
 #include "sdk/gpu/convolution.h"
 
-#include "sdk/gpu/matmul.h"
+#include "sdk/gpu/product.h"
 
 namespace ferry::gpu {
 

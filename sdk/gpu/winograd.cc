@@ -1,7 +1,7 @@
 // Winograd's minimal filtering: a transform of the input, a matrix product for each of the n*n points, a transform of
 // those.
 #include "sdk/gpu/convolution.h"
-#include "sdk/gpu/matmul.h"
+#include "sdk/gpu/product.h"
 
 namespace ferry::gpu {
 
@@ -33,7 +33,7 @@ Status lower_winograd(const Problem& problem, const Convolution& c, uint32_t til
   out->add(input);
 
   const Operand weights = out->weights({{pack_winograd(problem.input_tensor(1), c.outputs, c.inputs, points)}});
-  add_matmuls(problem, points, tiles32, c.inputs, c.outputs, transformed, weights, products, out);
+  add_products(problem, points, tiles32, c.inputs, c.outputs, transformed, weights, products, out);
 
   Region region;
   const bool has_bias = problem.inputs.size() > 2;

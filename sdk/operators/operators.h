@@ -43,7 +43,8 @@
   X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
-  X(NonMaxSuppression, non_max_suppression, )
+  X(NonMaxSuppression, non_max_suppression, )                                                             \
+  X(MatMul,            matmul,              )
 
 // These read or change a state, on which their shapes depend; the CPU computes them.
 #define FERRY_OPERATORS_WITH_STATE(X)                                                                     \

@@ -73,6 +73,7 @@ constexpr Rule kRules[] = {
     {OpParams::Gather, kAnyKind, {kNumbers, kInt32}},
     {OpParams::Scatter, kAnyKind, {kNumbers, kInt32, kNumbers}},
     {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, Gives::Integer},
+    {OpParams::MatMul, kAnyKind, {kFloat32, kFloat32}},
     {OpParams::Append, kAnyKind, {kNumbers}},
     {OpParams::Positions, kAnyKind, {kNumbers}, Gives::Integer},
 };

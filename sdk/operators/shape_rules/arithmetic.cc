@@ -21,6 +21,26 @@ Status rule(const char* op, const fbs::Linear& p, Shapes inputs, Shape* output) 
   return {};
 }
 
+Status rule(const char* op, const fbs::MatMul& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 2, 2));
+  Shape a = inputs[0], b = inputs[1];
+  for (const Shape& x : inputs)
+    if (x.rank < 2)
+      return error(FERRY_SHAPE_MISMATCH, "%s: input %s has rank %d, expected at least 2", op, in_words(x).c_str(),
+                   x.rank);
+  a.rank -= 2;
+  b.rank -= 2;
+  const int32_t rows = a[a.rank + (p.transpose_a() ? 1 : 0)], depth_a = a[a.rank + (p.transpose_a() ? 0 : 1)];
+  const int32_t depth_b = b[b.rank + (p.transpose_b() ? 1 : 0)], columns = b[b.rank + (p.transpose_b() ? 0 : 1)];
+  if (depth_a != depth_b)
+    return error(FERRY_SHAPE_MISMATCH, "%s: %s%s and %s%s have %d and %d to sum over, expected as many", op,
+                 in_words(inputs[0]).c_str(), p.transpose_a() ? " transposed" : "", in_words(inputs[1]).c_str(),
+                 p.transpose_b() ? " transposed" : "", depth_a, depth_b);
+  FERRY_TRY(broadcast(op, a, b, output));
+  FERRY_TRY(append(op, rows, output));
+  return append(op, columns, output);
+}
+
 Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output) {
   FERRY_TRY(check_count(op, inputs, 1, 1));
   if (p.kind() > fbs::UnaryKind::MAX)

@@ -1,4 +1,4 @@
-#include "sdk/gpu/matmul.h"
+#include "sdk/gpu/product.h"
 
 #include <algorithm>
 
@@ -28,21 +28,21 @@ constexpr Alternative kAlternatives[] = {
     {Kernel::MatmulShared, {8, 2}, 2},
 };
 
-static_assert(std::size(kAlternatives) == kMatmulAlternatives);
+static_assert(std::size(kAlternatives) == kProductAlternatives);
 
 constexpr uint32_t kFewRows = 4;                         // for which a product is a matvec
 constexpr uint32_t kThreadsQuads = 8, kThreadsRows = 8;  // of matmul_shared
 
-Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t minimum, const Limits& limits) {
+Status fits(const Alternative& alternative, const Product& product, uint64_t minimum, const Limits& limits) {
   const RegisterTile& tile = alternative.tile;
-  const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
+  const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
   switch (alternative.kernel) {
     case Kernel::MatvecSubgroup:
       if (!limits.subgroup_arithmetic) return unsupported("the device has no arithmetic in subgroups");
       [[fallthrough]];
     case Kernel::Matvec:
-      if (matmul.rows > kFewRows || (tile.rows == 1) != (matmul.rows == 1) || input_quads < alternative.split)
-        return unsupported("matvec: %u rows of %u inputs do not suit tiles of %u rows", matmul.rows, matmul.inputs,
+      if (product.rows > kFewRows || (tile.rows == 1) != (product.rows == 1) || input_quads < alternative.split)
+        return unsupported("matvec: %u rows of %u inputs do not suit tiles of %u rows", product.rows, product.inputs,
                            tile.rows);
       return check_rounds(input_quads / alternative.split);
     case Kernel::MatmulShared: {
@@ -50,15 +50,15 @@ Status fits(const Alternative& alternative, const Matmul& matmul, uint64_t minim
       const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * 16;
       if (bytes > limits.shared_bytes)
         return unsupported("matmul: %u bytes of shared memory; the device has %u", bytes, limits.shared_bytes);
-      if (matmul.rows < block_rows / 2 || quads < block_quads / 2 || input_quads < alternative.split)
-        return unsupported("matmul: %u rows, %u outputs are too few to be staged", matmul.rows, matmul.outputs);
+      if (product.rows < block_rows / 2 || quads < block_quads / 2 || input_quads < alternative.split)
+        return unsupported("matmul: %u rows, %u outputs are too few to be staged", product.rows, product.outputs);
       return check_rounds(2 * uint64_t{input_quads});  // staging has loops of its own
     }
     default:
-      if (matmul.rows < tile.rows || quads < tile.quads)
-        return unsupported("matmul: %u rows, %u outputs are less than a tile", matmul.rows, matmul.outputs);
+      if (product.rows < tile.rows || quads < tile.quads)
+        return unsupported("matmul: %u rows, %u outputs are less than a tile", product.rows, product.outputs);
       if (tile.rows * tile.quads > 1 &&
-          uint64_t{ceil_div(matmul.rows, tile.rows)} * ceil_div(quads, tile.quads) < minimum)
+          uint64_t{ceil_div(product.rows, tile.rows)} * ceil_div(quads, tile.quads) < minimum)
         return unsupported("matmul: too few tiles of %u rows", tile.rows);
       return check_rounds(input_quads);
   }
@@ -74,22 +74,22 @@ struct Weight {
   uint32_t bias = 0;    // in quads
 };
 
-Weight weight_of(const Problem& problem, const Matmul& matmul) {
+Weight weight_of(const Problem& problem, const Product& product) {
   Weight out;
   const Type& type = problem.types[1];
   const TensorId tensor = problem.input_tensor(1);
   Region& region = out.region;
   if (type.quantized) {
-    const uint32_t blocks = type.block == 0 ? 1 : matmul.inputs / static_cast<uint32_t>(type.block);
-    region.pieces.push_back(pack_integers(tensor, matmul.outputs, matmul.inputs, type.dtype, problem.storage));
+    const uint32_t blocks = type.block == 0 ? 1 : product.inputs / static_cast<uint32_t>(type.block);
+    region.pieces.push_back(pack_integers(tensor, product.outputs, product.inputs, type.dtype, problem.storage));
     out.bits = bits_of(type.dtype);
     out.scales = static_cast<uint32_t>(region.quads() * quad_bytes(problem.storage) / 8);
     const bool repeat = problem.scales == Shape{1};
-    region.pieces.push_back(pack_scales(type.scale, matmul.outputs, blocks, repeat, problem.storage));
+    region.pieces.push_back(pack_scales(type.scale, product.outputs, blocks, repeat, problem.storage));
   } else {
-    region.pieces.push_back(pack_outputs(tensor, matmul.outputs, 1, matmul.inputs));
+    region.pieces.push_back(pack_outputs(tensor, product.outputs, 1, product.inputs));
   }
-  region = with_bias(problem, std::move(region), matmul.outputs, &out.bias);
+  region = with_bias(problem, std::move(region), product.outputs, &out.bias);
   return out;
 }
 
@@ -101,21 +101,21 @@ Status check_rounds(uint64_t rounds) {
   return unsupported("a sum of %llu rounds is longer than drivers allow", static_cast<unsigned long long>(rounds));
 }
 
-Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t minimum, Lowering* out) {
+Status lower_product(const Problem& problem, const Product& product, int alternative, uint64_t minimum, Lowering* out) {
   const Alternative& chosen = kAlternatives[alternative];
-  FERRY_TRY(fits(chosen, matmul, minimum, problem.limits));
+  FERRY_TRY(fits(chosen, product, minimum, problem.limits));
   const RegisterTile& tile = chosen.tile;
-  const uint32_t quads = ceil_div(matmul.outputs, 4), input_quads = ceil_div(matmul.inputs, 4);
-  Weight weight = weight_of(problem, matmul);
+  const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
+  Weight weight = weight_of(problem, product);
   Call call{.kernel = chosen.kernel, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {tile.rows, tile.quads, weight.bits};
-  call.flops = 2 * uint64_t{matmul.rows} * matmul.inputs * matmul.outputs;
+  call.flops = 2 * uint64_t{product.rows} * product.inputs * product.outputs;
   if (chosen.kernel == Kernel::Matmul) {
     const uint32_t quad_tiles = ceil_div(quads, tile.quads);
-    call.push = {tile_columns(quad_tiles), matmul.rows, input_quads, 4 * input_quads, weight.bias, weight.scales};
-    call.groups = tile_groups(quad_tiles, ceil_div(matmul.rows, tile.rows), problem.limits);
+    call.push = {tile_columns(quad_tiles), product.rows, input_quads, 4 * input_quads, weight.bias, weight.scales};
+    call.groups = tile_groups(quad_tiles, ceil_div(product.rows, tile.rows), problem.limits);
   } else {
-    call.push = {matmul.rows, input_quads, weight.bias, weight.scales};
+    call.push = {product.rows, input_quads, weight.bias, weight.scales};
     uint32_t block_rows = tile.rows, block_quads = kTileWorkgroup / chosen.split;
     if (chosen.kernel == Kernel::MatmulShared) {
       call.constants.insert(call.constants.end(), {kThreadsQuads, kThreadsRows});
@@ -123,13 +123,14 @@ Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternativ
       block_quads = kThreadsQuads * tile.quads;
     }
     call.constants.push_back(chosen.split);
-    call.groups = spread(uint64_t{ceil_div(matmul.rows, block_rows)} * ceil_div(quads, block_quads), 1, problem.limits);
+    call.groups =
+        spread(uint64_t{ceil_div(product.rows, block_rows)} * ceil_div(quads, block_quads), 1, problem.limits);
   }
-  return out->add_with_epilogue(std::move(call), std::move(weight.region), matmul.min, matmul.max);
+  return out->add_with_epilogue(std::move(call), std::move(weight.region), product.min, product.max);
 }
 
-void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
-                 const Operand& input, const Operand& weights, const Operand& output, Lowering* out) {
+void add_products(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
+                  const Operand& input, const Operand& weights, const Operand& output, Lowering* out) {
   const uint32_t quads = ceil_div(outputs, 4), input_quads = ceil_div(inputs, 4);
   const RegisterTile tile = rows >= 4 && quads >= 2 ? RegisterTile{4, 2} : RegisterTile{};
   const uint32_t quad_tiles = ceil_div(quads, tile.quads);

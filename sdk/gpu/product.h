@@ -7,20 +7,20 @@
 namespace ferry::gpu {
 
 // [rows][inputs] times op's input 1, [outputs][inputs], plus its input 2 where it has one; then a clamp.
-struct Matmul {
+struct Product {
   uint32_t rows, inputs, outputs;
   float min, max;
 };
 
 // Ways to compute one.
-inline constexpr int kMatmulAlternatives = 12;
+inline constexpr int kProductAlternatives = 12;
 // `minimum`: fewer invocations than that will not do.
-Status lower_matmul(const Problem& problem, const Matmul& matmul, int alternative, uint64_t minimum, Lowering* out);
+Status lower_product(const Problem& problem, const Product& product, int alternative, uint64_t minimum, Lowering* out);
 
 // Several products, without an epilogue, between workspaces: [z][rows][inputs] times weights [outputs/4][z][inputs/4][4
 // of inputs] to [z][rows][outputs].
-void add_matmuls(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
-                 const Operand& input, const Operand& weights, const Operand& output, Lowering* out);
+void add_products(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
+                  const Operand& input, const Operand& weights, const Operand& output, Lowering* out);
 
 // Op's weights as packed in `region`, then its bias where it has one: *bias is that one's first quad, or 0.
 Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* bias);

@@ -1,0 +1,167 @@
+/* task.h - what a model is for: a picture in, the answer out, in the pixels of that picture.
+ *
+ *   ferry_task* task;
+ *   ferry_image photo;
+ *   if (ferry_task_open(model, NULL, &task) != FERRY_OK) return fail(ferry_last_error());
+ *   if (ferry_image_load("photo.jpg", &photo) != FERRY_OK) return fail(ferry_last_error());
+ *   ferry_request request = {.struct_size = sizeof(request), .picture = &photo};
+ *   ferry_answer answer = {.struct_size = sizeof(answer)};
+ *   if (ferry_task_run(task, &request, &answer) != FERRY_OK) return fail(ferry_last_error());
+ *   if (answer.kind == FERRY_ANSWER_MAP) {  // of depth
+ *     use(answer.values, answer.width, answer.height);
+ *     if (ferry_answer_save(&answer, "depth.png", FERRY_SAVE_COLOURS) != FERRY_OK) return fail(ferry_last_error());
+ *   }
+ *   ferry_image_free(&photo);
+ *   ferry_task_close(task);
+ *
+ * The blob says what its network is for and how pictures are prepared; ferry_model_task() tells. One call runs the
+ * network, or several networks, on a picture of any size. Maps, labels and masks have the size of the picture that was
+ * given, whatever the recipe did to it; where the recipe cuts margins off, they repeat the nearest known value.
+ *
+ * Errors, ownership and threads: as in ferry.h. A task keeps its model alive and is used by one thread at a time, but
+ * for ferry_task_cancel().
+ */
+#ifndef FERRY_TASK_H_
+#define FERRY_TASK_H_
+
+#include <ferry/ferry.h>
+#include <ferry/image.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+typedef enum ferry_task_kind {
+  FERRY_TASK_TENSORS = 0,        /* none: the network is run by a session */
+  FERRY_TASK_CLASSIFICATION = 1, /* of all classes one is right */
+  FERRY_TASK_ENHANCEMENT = 2,    /* a larger or better picture */
+  FERRY_TASK_MULTI_LABEL = 3,    /* any of the classes may be right */
+  FERRY_TASK_EMBEDDING = 4,
+  FERRY_TASK_TEXT = 5, /* a language model: text.h */
+  FERRY_TASK_DEPTH = 6,
+  FERRY_TASK_SEMANTIC_SEGMENTATION = 7, /* each pixel's class */
+  FERRY_TASK_INPAINTING = 8,            /* what the request's mask covers is painted anew */
+  FERRY_TASK_PROMPTED_SEGMENTATION = 9  /* the mask of what points or a box show */
+} ferry_task_kind;
+
+typedef enum ferry_answer_kind {
+  FERRY_ANSWER_NONE = 0,
+  FERRY_ANSWER_CLASSES = 1,
+  FERRY_ANSWER_VECTOR = 2,
+  FERRY_ANSWER_MAP = 3,
+  FERRY_ANSWER_LABELS = 4,
+  FERRY_ANSWER_MASK = 5,
+  FERRY_ANSWER_PICTURE = 6
+} ferry_answer_kind;
+
+/* What a task takes beside the picture: bits of ferry_task_info.prompts. */
+enum {
+  FERRY_PROMPT_MASK = 1,   /* ferry_request.mask, needed */
+  FERRY_PROMPT_POINTS = 2, /* ferry_request.points or box, needed */
+  FERRY_PROMPT_TILE = 4    /* ferry_request.tile */
+};
+
+typedef struct ferry_task_info {
+  size_t struct_size; /* set by the caller: sizeof(ferry_task_info) */
+  ferry_task_kind kind;
+  ferry_answer_kind answer; /* NONE where ferry_task_open() would refuse the model */
+  uint32_t prompts;         /* FERRY_PROMPT_... */
+  const char* name;         /* in words: "depth"; never NULL */
+} ferry_task_info;
+
+/* What the model's graph is for. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_task(const ferry_model* model, ferry_task_info* info);
+
+typedef struct ferry_task ferry_task;
+
+/* `options` as for ferry_session_create(); NULL: the defaults. FERRY_UNSUPPORTED for a model without such a task. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_task_open(ferry_model* model, const ferry_session_options* options,
+                                                       ferry_task** task);
+/* NULL is allowed. */
+FERRY_API void ferry_task_close(ferry_task* task);
+
+/* A place in the picture, in pixels from its top left corner: the first pixel's centre is 0.5, 0.5. */
+typedef struct ferry_point {
+  float x;
+  float y;
+  bool outside; /* does not belong to the thing that is meant */
+} ferry_point;
+
+typedef struct ferry_box {
+  float left;
+  float top;
+  float right; /* beyond left, and bottom beyond top */
+  float bottom;
+} ferry_box;
+
+/* What is zero is left to the library. */
+typedef struct ferry_request {
+  size_t struct_size;         /* set by the caller: sizeof(ferry_request) */
+  const ferry_image* picture; /* NULL: the last run's, where the task has prompts; then its network is not run again */
+  int32_t top;                /* CLASSES: how many; 0: as many as the model says */
+  int32_t tile;               /* side of the tiles that a large picture is cut into, in its pixels; 0: automatic */
+  void (*progress)(void* user, int32_t done, int32_t total); /* NULL, or told of each part of the work */
+  void* user;
+  const ferry_image* mask;   /* of the picture's size: where its red is above 127 the picture is painted anew */
+  const ferry_point* points; /* within the picture */
+  size_t point_count;
+  const ferry_box* box; /* NULL, or around the thing; it overlaps the picture */
+  int32_t mask_index;   /* MASK: 0: the best; otherwise the network's first, second... mask */
+  bool refine;          /* MASK: the last run's mask is a prompt, too; of the same picture */
+} ferry_request;
+
+typedef enum ferry_sense {
+  FERRY_SENSE_NEARNESS = 0, /* the larger the nearer; scale and offset are unknown */
+  FERRY_SENSE_METRES = 1    /* distance from the camera's plane */
+} ferry_sense;
+
+/* An answer. What it points to belongs to the task, and stays until its next run. */
+typedef struct ferry_answer {
+  size_t struct_size; /* set by the caller: sizeof(ferry_answer) */
+  ferry_answer_kind kind;
+  /* CLASSES: the most probable, best first. LABELS: those that occur, largest first, and in the place of a probability
+   * their share of the picture. */
+  const ferry_class* classes;
+  size_t class_count;
+  /* VECTOR: numbers. MAP: a number a pixel, row by row. */
+  const float* values;
+  size_t value_count;
+  /* MAP, LABELS, MASK: the size of the picture that was given. */
+  int32_t width;
+  int32_t height;
+  /* MAP: the least and the largest of its numbers that are finite, and what they say. */
+  float minimum;
+  float maximum;
+  ferry_sense sense;
+  const uint16_t* labels; /* LABELS: a class a pixel */
+  const uint8_t* mask;    /* MASK: 255 within, 0 outside */
+  float quality;          /* MASK: the network's guess of intersection over union */
+  ferry_image picture;    /* PICTURE: not owned */
+} ferry_answer;
+
+/* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the picture. FERRY_CANCELLED. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_task_run(ferry_task* task, const ferry_request* request,
+                                                      ferry_answer* answer);
+/* Makes the run in progress stop. Any thread. */
+FERRY_API void ferry_task_cancel(ferry_task* task);
+/* The session of the model's graph, for ferry_session_report() and what is measured; NULL of NULL. To run or to resize
+ * it is the task's affair. */
+FERRY_API ferry_session* ferry_task_session(ferry_task* task);
+
+typedef enum ferry_save_style {
+  FERRY_SAVE_PLAIN = 0,   /* MAP: nearest white, farthest black. LABELS: the class as level, at most 256 classes */
+  FERRY_SAVE_COLOURS = 1, /* MAP, LABELS: to look at */
+  FERRY_SAVE_16_BIT = 2   /* MAP: as plain in 65,536 levels; metres: as millimetres */
+} ferry_save_style;
+
+/* Writes MAP, LABELS, MASK or PICTURE as a PNG; a MAP to a name that ends in ".pfm" as its numbers (Portable Float
+ * Map). Written beside `path`, then renamed: no partial file is left behind. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
+                                                         ferry_save_style style);
+/* The colour of class `index` in FERRY_SAVE_COLOURS, as 0xRRGGBB: for legends. */
+FERRY_API uint32_t ferry_label_colour(int32_t index);
+
+#if defined(__cplusplus)
+}
+#endif
+#endif /* FERRY_TASK_H_ */
