@@ -32,7 +32,8 @@ Argument Command::add_option(const std::string& names, std::vector<int>& values,
 }
 Argument Command::add_option(const std::string& names, std::vector<std::string>& values,
                              const std::string& help) const {
-  return Argument(app_->add_option(names, values, help)->allow_extra_args(false));
+  const bool named = names.front() == '-';
+  return Argument(app_->add_option(names, values, help)->allow_extra_args(!named));
 }
 void Command::add_flag(const std::string& names, bool& value, const std::string& help) const {
   app_->add_flag(names, value, help);

@@ -40,7 +40,7 @@ class Command {
   Argument add_option(const std::string& names, std::string& value, const std::string& help) const;
   Argument add_option(const std::string& names, int& value, const std::string& help) const;
   Argument add_option(const std::string& names, std::vector<int>& values, const std::string& help) const;
-  // Given once a value.
+  // Given once a value; of what has its place without a name, all that come.
   Argument add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
   void add_flag(const std::string& names, bool& value, const std::string& help) const;
   void callback(std::function<void()> run) const;

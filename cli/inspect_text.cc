@@ -2,6 +2,7 @@
 
 #include "cli/inspect.h"
 #include "cli/text.h"
+#include "sdk/task/task.h"
 
 namespace ferry::cli {
 namespace {
@@ -81,15 +82,21 @@ std::string preprocess_text(const fbs::Preprocess* p) {
 
 std::string task_text(const fbs::Graph& graph) {
   const fbs::Postprocess* p = graph.postprocess();
-  if (!p || p->task() == fbs::Task::Tensors) return "tensors";
-  if (p->task() == fbs::Task::Text) return "text";
-  if (p->task() == fbs::Task::Embedding) return p->unit_length() ? "embedding of length 1" : "embedding";
-  if (p->task() == fbs::Task::Classification || p->task() == fbs::Task::MultiLabel) {
-    return std::string(p->task() == fbs::Task::MultiLabel ? "several classes at once, " : "classification, ") +
-           std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
+  const fbs::Task kind = task::task_of(graph);
+  const std::string name = task::entry(kind).name;
+  const std::string labels = ", " + std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
+  switch (kind) {
+    case fbs::Task::Classification:
+    case fbs::Task::MultiLabel:
+    case fbs::Task::SemanticSegmentation: return name + labels;
+    case fbs::Task::ImageToImage:
+      return "picture to picture, " + std::to_string(p->upscale()) + " times as large, halo of " +
+             std::to_string(p->halo()) + " pixels";
+    case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
+    case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
+    case fbs::Task::PromptedSegmentation: return name + " by graph " + task::prompted_graph(graph);
+    default: return name;
   }
-  return "picture to picture, " + std::to_string(p->upscale()) + " times as large, halo of " +
-         std::to_string(p->halo()) + " pixels";
 }
 
 void print_ops(const Summary& s) {

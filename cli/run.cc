@@ -20,21 +20,24 @@ namespace {
 
 void check_text(const RunOptions& o) {
   if (o.has_prompt && o.has_tokens) fail("--prompt and --tokens are two inputs: give one of them");
-  if (!o.picture.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
+  if (!o.pictures.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
     fail("--%s gives text: it goes with --max-tokens and --json, not with pictures or tensors",
          o.has_prompt ? "prompt" : "tokens");
 }
 
-void check_picture_or_tensors(const RunOptions& o) {
-  if (o.picture.empty() == o.tensors.empty()) {
-    fail(o.picture.empty() ? "what shall it run on? Give a picture, --tensors FILE, --prompt TEXT or --tokens IDS"
-                           : "a picture and --tensors are two inputs: give one of them");
+void check_pictures_or_tensors(const RunOptions& o) {
+  if (o.pictures.empty() == o.tensors.empty()) {
+    fail(o.pictures.empty() ? "what shall it run on? Give a picture, --tensors FILE, --prompt TEXT or --tokens IDS"
+                            : "a picture and --tensors are two inputs: give one of them");
   }
   if (!o.tensors.empty() && !o.output.empty())
     fail("-o names the picture that a picture gives; with --tensors use --save");
+  if (o.pictures.size() > 1 && !o.save.empty())
+    fail("--save keeps the tensors of one picture, %zu are given", o.pictures.size());
   if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
-  if (o.max_tokens != 0 || o.json) fail("--max-tokens and --json go with --prompt or --tokens");
+  if (o.max_tokens != 0) fail("--max-tokens goes with --prompt or --tokens");
+  if (!o.tensors.empty() && o.json) fail("--json goes with pictures, --prompt or --tokens");
 }
 
 int run(const RunOptions& o) {
@@ -44,7 +47,7 @@ int run(const RunOptions& o) {
   if (o.text()) {
     check_text(o);
   } else {
-    check_picture_or_tensors(o);
+    check_pictures_or_tensors(o);
   }
 
   const ModelHandle model = open_model(o.model, o.graph);
@@ -52,9 +55,10 @@ int run(const RunOptions& o) {
   options.all_taps = o.taps;
   set_backend(o.backend, &options);
   if (o.text()) return run_text(o, model, options);
+  if (!o.pictures.empty()) return run_pictures(o, model, options);
   const SessionHandle session = create_session(model, options);
   const bool warned = warn_of_cpu(session.get());
-  const int exit_code = o.tensors.empty() ? run_picture(o, model, session) : run_tensors(o, model, session);
+  const int exit_code = run_tensors(o, model, session);
   if (!warned) warn_of_cpu(session.get());
   return exit_code;
 }
@@ -64,9 +68,11 @@ int run(const RunOptions& o) {
 void add_run(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "run", "Run a blob on a picture, on text or on tensors");
   app.footer(
-      "\nA classifier prints its best classes with their probabilities, a feature extractor a summary of the\n"
-      "embedding; a network from picture to picture writes a PNG.\n"
-      "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile.\n"
+      "\nThe blob says what it is for: a classifier prints its best classes with their probabilities, a feature\n"
+      "extractor a summary of the embedding; what gives a picture, a depth map, each pixel's class or a mask writes a\n"
+      "PNG in the size of the picture that was given.\n"
+      "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile. Of\n"
+      "several, -o names a folder, and --json prints one line for each.\n"
       "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, always by the most\n"
       "probable token. The text appears as it is made; --json gives {\"prompt\": [ids], \"tokens\": [ids]} at the\n"
       "end.\n"
@@ -78,13 +84,29 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run resnet50.ferry cat.jpg\n"
       "  ferry run stories.ferry --prompt 'Once upon a time' --max-tokens 100\n"
       "  ferry run esrgan.ferry photo.jpg -o large.png\n"
+      "  ferry run depth.ferry room.jpg -o depth.png --colours\n"
+      "  ferry run migan.ferry street.jpg --mask people.png -o empty.png\n"
+      "  ferry run mobile_sam.ferry dog.jpg --point 320,240 --point -40,12 --composite dog.png\n"
+      "  ferry run resnet50.ferry *.jpg --json\n"
       "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
       "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");
   auto o = std::make_shared<RunOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
-  app.add_option("PICTURE", o->picture, "JPEG, PNG or BMP").type_name("");
+  app.add_option("PICTURE", o->pictures, "JPEG, PNG or BMP; several are run one after the other").type_name("");
   app.add_option("-o,--output", o->output,
-                 "The PNG to write. Without it: PICTURE_x4.png (as it enlarges), in this folder")
+                 "The PNG to write, or a folder. Without it: PICTURE_x4.png, PICTURE_depth.png... in this folder. A\n"
+                 "name that ends in .pfm gets a depth map's numbers")
+      .type_name("FILE");
+  app.add_flag("--colours", o->colours, "Depth and classes in colours, to look at");
+  app.add_flag("--16bit", o->sixteen_bits, "Depth in 65,536 levels; metres as millimetres");
+  app.add_option("--mask", o->mask, "What to paint anew: a picture of the same size, white there").type_name("FILE");
+  app.add_option("--point", o->points, "A pixel X,Y of what is meant; -X,Y: of what is not. May be given again")
+      .type_name("X,Y");
+  app.add_option("--box", o->box, "Around what is meant: LEFT,TOP,RIGHT,BOTTOM").type_name("BOX");
+  app.add_option("--mask-index", o->mask_index, "Which of the network's masks; 0: the best")
+      .type_name("N")
+      .capture_default_str();
+  app.add_option("--composite", o->composite, "What the mask covers, cut out of the picture: a PNG with alpha")
       .type_name("FILE");
   app.add_option("--tensors", o->tensors, "Inputs from a safetensors file").type_name("FILE");
   app.add_option("--save", o->save, "Outputs to a safetensors file").type_name("FILE");
@@ -103,7 +125,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
                  "Tokens to add at most. Without it: 256, or as many as the model still holds")
       .range(1, INT32_MAX)
       .type_name("N");
-  app.add_flag("--json", o->json, "Token ids of the prompt and the answer, as JSON");
+  app.add_flag("--json", o->json, "The answer as JSON: a line for each picture, or the token ids of prompt and answer");
   add_backend_options(app, &o->backend, Tuning::Yes);
   app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
   app.callback([o, prompt, tokens, exit_code] {

@@ -109,22 +109,23 @@ std::string tap_key(const std::string& name) {
 
 }  // namespace
 
-void save_results(const RunOptions& o, const ModelHandle& model, const SessionHandle& session) {
+void save_results(const RunOptions& o, const ModelHandle& model, ferry_session* session,
+                  const std::vector<float>& embedding) {
   Results results;
   ferry_tensor t;
   if (o.taps) {
     for (size_t i = 0; i < ferry_model_tap_count(model.get()); ++i) {
       check(ferry_model_tap(model.get(), i, &t));
-      check(ferry_session_tap(session.get(), t.name, &t));
+      check(ferry_session_tap(session, t.name, &t));
       results.add(tap_key(t.name), t);
     }
   }
   for (size_t i = 0; i < ferry_model_output_count(model.get()); ++i) {
-    check(ferry_session_output(session.get(), i, &t));
+    check(ferry_session_output(session, i, &t));
     results.add(t.name, t);
   }
-  // A picture's embedding may differ from the output by its length.
-  if (!o.picture.empty() && is_embedder(session)) results.add("embedding", embedding_of(session));
+  // It may differ from the output by its length.
+  if (!embedding.empty()) results.add("embedding", embedding);
   write_safetensors(o.save, results.tensors());
   std::printf("%s: %zu tensors\n", o.save.c_str(), results.tensors().size());
 }
@@ -141,7 +142,7 @@ int run_tensors(const RunOptions& o, const ModelHandle& model, const SessionHand
   resize(o, session, given);
   for (size_t i = 0; i < inputs; ++i) write_input(o, session, i, *given[i]);
   check(ferry_session_run(session.get()));
-  save_results(o, model, session);
+  save_results(o, model, session.get());
   return kDone;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/task.h>
 
 #include <memory>
 #include <string>
@@ -17,9 +18,11 @@ namespace ferry::cli {
 struct Close {
   void operator()(ferry_model* model) const { ferry_model_close(model); }
   void operator()(ferry_session* session) const { ferry_session_close(session); }
+  void operator()(ferry_task* task) const { ferry_task_close(task); }
 };
 using ModelHandle = std::unique_ptr<ferry_model, Close>;
 using SessionHandle = std::unique_ptr<ferry_session, Close>;
+using TaskHandle = std::unique_ptr<ferry_task, Close>;
 
 // Throws Error with the library's own sentence.
 inline void check(ferry_status status) {

@@ -1,7 +1,7 @@
 # What ships inside an app: libferry.so, libferry.a. No RTTI; only ferry_* is exported, and no exception leaves
 # it (sdk/attempt.h).
 
-ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/text/*.cc sdk/api/*.cc)
+ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/task/*.cc sdk/text/*.cc sdk/api/*.cc)
 
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
@@ -89,6 +89,7 @@ else()
   # stb's decoders and the filters of pictures, too large at -O3, are as fast at -O2.
   ferry_optimise(sdk/image/codec.cc ${fast})
   ferry_optimise(sdk/image/resize.cc ${vectorised})
+  ferry_optimise(sdk/task/label.cc ${fast})
   foreach(name pool loops xnnpack)
     ferry_optimise(sdk/threads/${name}.cc ${fast})
   endforeach()

@@ -65,9 +65,31 @@ Status fill_versioned(const T& value, size_t first, const char* type, T* out) {
   return {};
 }
 
+// The other way: what a caller's struct of an older version lacks is zero, what a newer one sets and this library does
+// not know is refused.
+template <typename T>
+Status read_versioned(const T& given, size_t first, const char* type, T* value) {
+  const size_t size = given.struct_size;
+  if (size < first) return error(FERRY_INVALID_ARGUMENT, "struct_size is %zu: set it to sizeof(%s)", size, type);
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
+  for (size_t i = sizeof(T); i < size; ++i) {
+    if (bytes[i] != 0) {
+      return error(FERRY_INVALID_ARGUMENT, "%s holds a field that ferry %s does not know (struct_size %zu, not %zu)",
+                   type, ferry_version(), size, sizeof(T));
+    }
+  }
+  *value = {};
+  std::memcpy(static_cast<void*>(value), &given, std::min(size, sizeof(T)));
+  return {};
+}
+
 // Options of a caller built against this or another version of ferry.h: what an older one did not know keeps its
 // default, what a newer one sets and this library does not know is refused. `given` may be NULL.
 Status read_options(const ferry_session_options* given, ferry_session_options* options);
+
+// ferry_session_create() inside the library.
+Status create_session(const ferry_model& model, const ferry_session_options* options,
+                      std::unique_ptr<ferry_session>* session);
 
 // FERRY_INVALID_ARGUMENT: "function: what is NULL".
 Status null_argument(const char* function, const char* what) noexcept;

@@ -44,10 +44,13 @@ Status read_shapes(const char* function, const ferry_tensor* inputs, size_t coun
   return {};
 }
 
-Status create(const ferry_model& model, const ferry_session_options* options, ferry_session** session) {
+}  // namespace
+
+ferry::Status ferry::create_session(const ferry_model& model, const ferry_session_options* options,
+                                    std::unique_ptr<ferry_session>* session) {
   ferry_session_options checked;
-  FERRY_TRY(ferry::read_options(options, &checked));
-  ferry::SessionOptions wanted;
+  FERRY_TRY(read_options(options, &checked));
+  SessionOptions wanted;
   wanted.num_threads = checked.num_threads;
   wanted.pool = static_cast<pthreadpool_t>(checked.threadpool);
   wanted.taps = {checked.taps, checked.tap_count};
@@ -66,12 +69,10 @@ Status create(const ferry_model& model, const ferry_session_options* options, fe
   wanted.graph = checked.graph;
   if (checked.states != nullptr) wanted.states = checked.states->states;
   auto made = std::make_unique<ferry_session>();
-  FERRY_TRY(ferry::Session::create(model.model, wanted, &made->session));
-  *session = made.release();
+  FERRY_TRY(Session::create(model.model, wanted, &made->session));
+  *session = std::move(made);
   return {};
 }
-
-}  // namespace
 
 ferry::Status ferry::read_options(const ferry_session_options* given, ferry_session_options* options) {
   ferry_session_options_init(options);
@@ -81,15 +82,7 @@ ferry::Status ferry::read_options(const ferry_session_options* given, ferry_sess
     return error(FERRY_INVALID_ARGUMENT, "options.struct_size is %zu: call ferry_session_options_init() first",
                  given->struct_size);
   }
-  const unsigned char* bytes = reinterpret_cast<const unsigned char*>(given);
-  for (size_t i = sizeof(*options); i < given->struct_size; ++i) {
-    if (bytes[i] != 0) {
-      return error(FERRY_INVALID_ARGUMENT,
-                   "options hold a field that ferry %s does not know (struct_size %zu, not %zu)", ferry_version(),
-                   given->struct_size, sizeof(*options));
-    }
-  }
-  std::memcpy(options, given, std::min(given->struct_size, sizeof(*options)));
+  FERRY_TRY(read_versioned(*given, kFirstVersion, "ferry_session_options", options));
   if (options->taps == nullptr && options->tap_count > 0) {
     return error(FERRY_INVALID_ARGUMENT, "options.taps is NULL but options.tap_count is %zu", options->tap_count);
   }
@@ -118,7 +111,12 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   FERRY_REQUIRE(session);
   *session = nullptr;
   FERRY_REQUIRE(model);
-  return guarded([&] { return create(*model, options, session); });
+  return guarded([&]() -> Status {
+    std::unique_ptr<ferry_session> made;
+    FERRY_TRY(ferry::create_session(*model, options, &made));
+    *session = made.release();
+    return {};
+  });
 }
 
 void ferry_session_close(ferry_session* session) { delete session; }

@@ -14,7 +14,10 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out);
 
 Status load(const char* path, Pixels* out);
 
-// RGB or grey. Written beside `path` and renamed, so that `path` is whole or as it was. FERRY_IO_ERROR names the path.
-Status save_png(const View& picture, const char* path);
+// Written beside `path` and renamed, so that `path` is whole or as it was. FERRY_IO_ERROR names the path.
+Status write_file(const void* data, size_t size, const char* path);
+
+// RGB, RGBA or grey. `sixteen_bits`: grey of two samples a pixel, the upper octet first. As write_file().
+Status save_png(const View& picture, const char* path, bool sixteen_bits = false);
 
 }  // namespace ferry::image

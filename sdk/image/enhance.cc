@@ -1,7 +1,6 @@
 #include "sdk/image/enhance.h"
 
-#include <cmath>
-
+#include "sdk/image/levels.h"
 #include "sdk/image/preprocess.h"
 #include "sdk/image/tiles.h"
 
@@ -28,29 +27,18 @@ Status plan_tiles(Session& session, TensorId input, const View& picture, int hal
   }
 }
 
-uint8_t to_level(float value) {
-  value *= 255.0f;
-  if (!(value > 0.0f)) return 0;  // NaN too
-  return value >= 255.0f ? 255 : static_cast<uint8_t>(std::lrintf(value));
-}
-
 // The kept part of one tile's output [1,H,W,channels] into the picture. `scale` output pixels an input pixel.
-void place(const fbs::Postprocess& recipe, const Shape& shape, const float* output, const Tile& rows,
-           const Tile& columns, int scale, Pixels* out) {
+void place(const Levels& levels, const Shape& shape, const float* output, const Tile& rows, const Tile& columns,
+           int scale, Pixels* out) {
   const int channels = shape[3];
   const int64_t row_length = int64_t{shape[2]} * channels;
-  float mean[4] = {0, 0, 0, 0}, std[4] = {1, 1, 1, 1};
-  for (unsigned c = 0; c < static_cast<unsigned>(channels); ++c) {
-    if (recipe.mean() && c < recipe.mean()->size()) mean[c] = recipe.mean()->Get(c);
-    if (recipe.std() && c < recipe.std()->size()) std[c] = recipe.std()->Get(c);
-  }
   const int width = (columns.keep_end - columns.keep_begin) * scale;
   for (int y = rows.keep_begin * scale; y < rows.keep_end * scale; ++y) {
     const float* from =
         output + (y - rows.begin * scale) * row_length + int64_t{columns.keep_begin - columns.begin} * scale * channels;
     uint8_t* to = out->row(y) + int64_t{columns.keep_begin} * scale * channels;
     for (int x = 0; x < width; ++x) {
-      for (int c = 0; c < channels; ++c) *to++ = to_level(*from++ * std[c] + mean[c]);
+      for (int c = 0; c < channels; ++c) *to++ = levels.of(*from++, c);
     }
   }
 }
@@ -96,6 +84,7 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
   }
   FERRY_TRY(out->allocate(source.width * scale, source.height * scale, large[3]));
 
+  const Levels levels(*post);
   const int total = rows.count() * columns.count();
   for (int i = 0; i < total; ++i) {
     const Tile row = rows.at(i / columns.count()), column = columns.at(i % columns.count());
@@ -104,7 +93,7 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
                          rows.extent(), source.channels, source.stride};
       FERRY_TRY(normalize(*pre, {part, part.height, part.width}, static_cast<float*>(session.data(input))));
       FERRY_TRY(session.run());
-      place(*post, large, static_cast<const float*>(session.data(output)), row, column, scale, out);
+      place(levels, large, static_cast<const float*>(session.data(output)), row, column, scale, out);
     }
     if (progress.report) progress.report(progress.user, i + 1, total);
   }

@@ -15,4 +15,17 @@ Status Pixels::allocate(int width, int height, int channels) {
   return {};
 }
 
+Status to_rgb(Pixels pixels, Pixels* out) {
+  const View gray = pixels.view();
+  if (gray.channels == 1) {
+    FERRY_TRY(out->allocate(gray.width, gray.height, 3));
+    for (int y = 0; y < gray.height; ++y) {
+      for (int x = 0; x < 3 * gray.width; ++x) out->row(y)[x] = gray.row(y)[x / 3];
+    }
+  } else {
+    *out = static_cast<Pixels&&>(pixels);
+  }
+  return {};
+}
+
 }  // namespace ferry::image

@@ -53,4 +53,7 @@ class Pixels {
   int channels_ = 0;
 };
 
+// Grey becomes RGB; what is RGB stays as it is.
+Status to_rgb(Pixels pixels, Pixels* out);
+
 }  // namespace ferry::image

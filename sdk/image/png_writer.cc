@@ -69,25 +69,28 @@ thread_local WriterMemory* WriterMemory::present = nullptr;
 #include <stb_image_write.h>
 
 namespace ferry::image {
+namespace {
 
-Status save_png(const View& picture, const char* path) {
-  // stb builds the filtered picture with an int for its size.
-  if ((int64_t{picture.width} * picture.channels + 1) * picture.height > INT_MAX || picture.stride > INT_MAX) {
-    return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,
-                 picture.width, picture.height);
-  }
-  int size = 0;
-  const WriterMemory memory;
-  const unsigned char* png = stbi_write_png_to_mem(picture.data, static_cast<int>(picture.stride), picture.width,
-                                                   picture.height, picture.channels, &size);
+// A PNG of two channels of 8 bits differs from one of 16 bits by its header alone.
+void make_sixteen_bits(unsigned char* png) {
+  constexpr int kHeader = 12, kDepth = 24, kColor = 25, kCrc = 29;  // signature and length come first
+  png[kDepth] = 16;
+  png[kColor] = 0;  // grey
+  const unsigned crc = stbiw__crc32(png + kHeader, kCrc - kHeader);
+  for (int i = 0; i < 4; ++i) png[kCrc + i] = static_cast<unsigned char>(crc >> (24 - 8 * i));
+}
+
+}  // namespace
+
+Status write_file(const void* data, size_t size, const char* path) {
   const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
   Descriptor file(open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (!file.ok()) return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(errno));
   int failure = 0;
-  for (int done = 0; done < size && failure == 0;) {
-    const ssize_t n = write(file.get(), png + done, static_cast<size_t>(size - done));
+  for (size_t done = 0; done < size && failure == 0;) {
+    const ssize_t n = write(file.get(), static_cast<const char*>(data) + done, size - done);
     if (n >= 0) {
-      done += static_cast<int>(n);
+      done += static_cast<size_t>(n);
     } else if (errno != EINTR) {
       failure = errno;
     }
@@ -100,6 +103,20 @@ Status save_png(const View& picture, const char* path) {
     return error(FERRY_IO_ERROR, "cannot write %s: %s", path, strerror(failure));
   }
   return {};
+}
+
+Status save_png(const View& picture, const char* path, bool sixteen_bits) {
+  // stb builds the filtered picture with an int for its size.
+  if ((int64_t{picture.width} * picture.channels + 1) * picture.height > INT_MAX || picture.stride > INT_MAX) {
+    return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,
+                 picture.width, picture.height);
+  }
+  int size = 0;
+  const WriterMemory memory;
+  unsigned char* png = stbi_write_png_to_mem(picture.data, static_cast<int>(picture.stride), picture.width,
+                                             picture.height, picture.channels, &size);
+  if (sixteen_bits) make_sixteen_bits(png);
+  return write_file(png, static_cast<size_t>(size), path);
 }
 
 }  // namespace ferry::image

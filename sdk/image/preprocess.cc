@@ -200,6 +200,7 @@ Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out
     FERRY_TRY(resize(out->view, out->width, out->height, recipe.filter(), &resized));
     keep(static_cast<Pixels&&>(resized));
   }
+  out->geometry = {static_cast<double>(out->width) / picture.width, static_cast<double>(out->height) / picture.height};
   out->top = out->left = 0;
   if (recipe.crop_h() > 0 && recipe.crop_w() > 0) {
     const Span rows = crop_span(recipe, out->height, recipe.crop_h());
@@ -209,6 +210,8 @@ Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out
             view.stride};
     out->top = rows.offset;
     out->left = columns.offset;
+    out->geometry.shift_x = columns.offset - columns.begin;
+    out->geometry.shift_y = rows.offset - rows.begin;
     out->height = recipe.crop_h();
     out->width = recipe.crop_w();
   }

@@ -14,9 +14,17 @@ struct Seen {
   int top = 0, left = 0;
 };
 
+// Where the network sees a place of the picture. Both are counted in pixels from the top left edge, so that the first
+// pixel's centre is 0.5: seen = place * scale + shift.
+struct Geometry {
+  double scale_x = 1, scale_y = 1;
+  double shift_x = 0, shift_y = 0;
+};
+
 // A picture ready to be normalised: the caller's own samples, or `pixels`' where the recipe changed them.
 struct Prepared : Seen {
   Pixels pixels;
+  Geometry geometry;
 };
 
 // The 8-bit half of the recipe, as torchvision, timm and transformers do it (ferry.fbs says how sides are rounded). A

@@ -19,6 +19,7 @@ const fbs::Tensor& first(const fbs::Graph& graph, const Ports& ports) {
 // Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
 constexpr uint32_t kMaxPictureChannels = 4, kMaxInputChannels = 1024;
 constexpr int32_t kPatchChannels = 3;
+constexpr int32_t kMaxClasses = 1 << 16;  // that 16 bits tell apart
 
 Status check_range(const char* what, int32_t value, int32_t minimum, int32_t maximum) {
   if (value >= minimum && value <= maximum) return {};
@@ -96,6 +97,36 @@ Status check_text(const fbs::Graph& graph, const fbs::Graph& root) {
   return {};
 }
 
+// From one picture to places of it, of 1 to `maximum` channels.
+Status check_places(const fbs::Graph& graph, int32_t maximum) {
+  const fbs::Tensor& places = first(graph, *graph.outputs());
+  const Shape input = declared_shape(first(graph, *graph.inputs())), output = declared_shape(places);
+  const int32_t channels = output.rank == 4 ? output[3] : 1;
+  if (input.rank != 4 || input[0] != 1 || (output.rank != 3 && output.rank != 4) || output[0] != 1 ||
+      channels > maximum || places.dtype() != fbs::DType::Float32 || graph.preprocess() == nullptr)
+    return error(FERRY_CORRUPT,
+                 "postprocess: from %s to %s %s, expected a picture with a recipe and Float32 places of it, at most %d "
+                 "channels",
+                 in_words(input).c_str(), EnumNameDType(places.dtype()), in_words(output).c_str(), maximum);
+  return {};
+}
+
+Status check_depth(const fbs::Graph& graph, const fbs::Depth& params) {
+  if (!(params.maximum() >= 0) || !std::isfinite(params.maximum()))
+    return error(FERRY_CORRUPT, "postprocess: depth of at most %g metres, expected a finite number, 0 or more",
+                 static_cast<double>(params.maximum()));
+  return check_places(graph, 1);
+}
+
+Status check_pictures(const fbs::Graph& graph, const fbs::Postprocess& p) {
+  const Shape input = declared_shape(first(graph, *graph.inputs()));
+  const Shape output = declared_shape(first(graph, *graph.outputs()));
+  if (input.rank != 4 || output.rank != 4)
+    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
+                 in_words(input).c_str(), in_words(output).c_str());
+  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
+}
+
 Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p) return {};
@@ -105,14 +136,28 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
   FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
   FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
-  if (p->task() == fbs::Task::Text) return check_text(graph, root);
-  if (p->task() != fbs::Task::ImageToImage) return {};
-  const Shape input = declared_shape(first(graph, *graph.inputs()));
-  const Shape output = declared_shape(first(graph, *graph.outputs()));
-  if (input.rank != 4 || output.rank != 4)
-    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected two pictures of 4 dimensions",
-                 in_words(input).c_str(), in_words(output).c_str());
-  return check_scaling("postprocess", p->mean(), p->std(), output[3], kMaxPictureChannels);
+  // A task of parameters has its own, or none.
+  constexpr struct {
+    fbs::Task task;
+    fbs::TaskParams params;
+  } kParams[] = {{fbs::Task::Depth, fbs::TaskParams::Depth},
+                 {fbs::Task::Inpainting, fbs::TaskParams::Inpainting},
+                 {fbs::Task::PromptedSegmentation, fbs::TaskParams::PromptedSegmentation}};
+  fbs::TaskParams expected = fbs::TaskParams::NONE;
+  for (const auto& row : kParams)
+    if (row.task == p->task()) expected = row.params;
+  if (p->params_type() != expected || (p->params() == nullptr) != (expected == fbs::TaskParams::NONE))
+    return error(FERRY_CORRUPT, "postprocess: %s with parameters of %s%s, expected %s", EnumNameTask(p->task()),
+                 p->params_type() <= fbs::TaskParams::MAX ? EnumNameTaskParams(p->params_type()) : "a later version",
+                 p->params() == nullptr ? ", which are absent" : "",
+                 EnumNameTaskParams(expected));
+  switch (p->task()) {
+    case fbs::Task::Text: return check_text(graph, root);
+    case fbs::Task::ImageToImage: return check_pictures(graph, *p);
+    case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
+    case fbs::Task::SemanticSegmentation: return check_places(graph, kMaxClasses);
+    default: return {};
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
 #include "converter/pack/pack.h"
@@ -9,6 +10,7 @@
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
 #include "tests/support/environment.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -27,6 +29,11 @@ class Run : public ::testing::Test {
 
   std::string blob(Blob index) {
     const std::vector<std::byte> bytes = testing::small_blobs()[index].blob;
+    return folder_.write("model.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  }
+
+  std::string write(const Graph& graph) {
+    const std::vector<std::byte> bytes = pack(graph);
     return folder_.write("model.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   }
 
@@ -152,9 +159,105 @@ TEST_F(Run, WhatIsNotAPictureIsRefused) {
 TEST_F(Run, AnUnwritablePictureIsRefusedAndLeavesNothing) {
   const std::string model = blob(kUpscaler), photo = picture("photo.png", 9, 11);
   EXPECT_REFUSED(run({model, photo, "-o", "no/such/large.png"}), "there is no folder no/such");
-  fs::create_directory(folder_.path() / "taken.png");
-  EXPECT_REFUSED(run({model, photo, "-o", "taken.png"}), "cannot write taken.png");
-  EXPECT_EQ(files(), 3u);  // model, photo, taken.png
+  EXPECT_REFUSED(run({model, photo, "-o", "photo.png/large.png"}), "there is no folder photo.png");
+  EXPECT_REFUSED(run({model, photo, "-o", "photo.png/"}), "cannot make the folder photo.png/");
+  EXPECT_EQ(files(), 2u);  // model, photo
+}
+
+TEST_F(Run, SeveralPicturesGoToAFolder) {
+  const std::string model = blob(kUpscaler), a = picture("a.png", 9, 11), b = picture("b.png", 12, 8);
+  Result r = run({model, a, b, "-o", "large"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_TRUE(exists("large/a.png") && exists("large/b.png")) << r.out;
+  EXPECT_EQ(lines(r.out).size(), 2u);
+  r = run({model, a, b, "--json"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  ASSERT_EQ(lines(r.out).size(), 2u);
+  const auto first = nlohmann::json::parse(lines(r.out)[0]);
+  EXPECT_EQ(first["picture"], a);
+  EXPECT_EQ(first["file"], "a_x2.png");
+  EXPECT_EQ(first["width"], 18);
+  EXPECT_TRUE(exists("b_x2.png"));
+  fs::create_directory(folder_.path() / "other");
+  fs::copy_file(a, folder_.path() / "other" / "a.png");
+  EXPECT_REFUSED(run({model, a, "other/a.png", "-o", "large"}), "would both be written to large/a.png");
+  EXPECT_REFUSED(run({model, a, b, "--save", "x"}), "--save keeps the tensors of one picture, 2 are given");
+}
+
+TEST_F(Run, ClassesOfSeveralPicturesAreLinesOfJson) {
+  const std::string model = blob(kClassifier), a = picture("a.png", 9, 11), b = picture("b.png", 12, 8);
+  Result r = run({model, a, b, "--json", "--top", "2"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  ASSERT_EQ(lines(r.out).size(), 2u);
+  const auto second = nlohmann::json::parse(lines(r.out)[1]);
+  EXPECT_EQ(second["picture"], b);
+  ASSERT_EQ(second["classes"].size(), 2u);
+  EXPECT_GE(second["classes"][0]["probability"], second["classes"][1]["probability"]);
+  r = run({model, a, b, "--top", "1"});
+  ASSERT_EQ(lines(r.out).size(), 4u) << "the picture's name before each";
+  EXPECT_EQ(lines(r.out)[2], b);
+}
+
+TEST_F(Run, DepthIsWrittenInThreeWays) {
+  const std::string model = write(*testing::colour_as_depth(8, 8, 0, fbs::PreprocessT()));
+  const std::string photo = picture("room.png", 20, 13);
+  Result r = run({model, photo});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.out.find("room_depth.png: 20x13, from 0."), 0u) << r.out;
+  EXPECT_NE(r.out.find("larger is nearer"), r.out.npos);
+  ASSERT_EQ(run({model, photo, "-o", "c.png", "--colours"}).exit_code, 0);
+  ASSERT_EQ(run({model, photo, "-o", "d.png", "--16bit"}).exit_code, 0);
+  ASSERT_EQ(run({model, photo, "-o", "d.pfm"}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "d.png")[24], 16);
+  EXPECT_EQ(read_text(folder_.path() / "d.pfm").substr(0, 2), "Pf");
+  EXPECT_REFUSED(run({model, photo, "--colours", "--16bit"}), "choose one");
+  EXPECT_REFUSED(run({model, photo, "--point", "1,2"}), "it is for depth");
+  EXPECT_REFUSED(run({model, photo, "--tile", "64"}), "takes its pictures whole");
+}
+
+TEST_F(Run, ClassesOfPixelsHaveALegend) {
+  const std::string model = write(*testing::brightest_colour()), photo = picture("street.png", 20, 13);
+  Result r = run({model, photo, "--colours"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  const std::vector<std::string> legend = lines(r.out);
+  ASSERT_GE(legend.size(), 2u);
+  EXPECT_EQ(legend[0], "street_labels.png: 20x13");
+  EXPECT_NE(legend[1].find(" %"), std::string::npos);
+  EXPECT_NE(legend[1].find("  #"), std::string::npos);
+  r = run({model, photo, "--json"});
+  const auto json = nlohmann::json::parse(r.out);
+  EXPECT_EQ(json["classes"].size(), legend.size() - 1);
+  EXPECT_REFUSED(run({model, photo, "--16bit"}), "--16bit: this model gives no depth");
+}
+
+TEST_F(Run, AMaskSaysWhatIsPaintedAnew) {
+  const std::string model = write(*testing::gray_painter());
+  const std::string photo = picture("street.png", 20, 13), mask = picture("mask.png", 20, 13);
+  Result r = run({model, photo, "--mask", mask, "-o", "empty.png"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.out, "empty.png: 20x13, from 20x13\n");
+  EXPECT_REFUSED(run({model, photo}), "what shall be painted anew? Give --mask FILE");
+  EXPECT_REFUSED(run({model, photo, "--mask", picture("small.png", 8, 8)}),
+                 "a mask of 8x8 pixels for a picture of 20x13");
+  EXPECT_REFUSED(run({model, photo, photo, "--mask", mask}), "--mask goes with one picture, 2 are given");
+  EXPECT_REFUSED(run({blob(kClassifier), photo, "--mask", mask}), "is for models that paint anew");
+}
+
+TEST_F(Run, PointsAndABoxSayWhatIsMeant) {
+  const std::string model = write(*testing::colour_masks()), photo = picture("dog.png", 20, 13);
+  Result r = run({model, photo, "--point", "3,4", "--point", "-9,2", "--box", "1,1,8,8", "--composite", "cut.png"});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.out.find("dog_mask.png: 20x13, covers "), 0u) << r.out;
+  const std::string cut = read_text(folder_.path() / "cut.png");
+  EXPECT_EQ(cut[25], 6) << "RGB and alpha";
+  r = run({model, photo, "--box", "1,1,8,8", "--json"});
+  EXPECT_TRUE(nlohmann::json::parse(r.out).contains("quality")) << r.out;
+  EXPECT_REFUSED(run({model, photo}), "what is meant? Give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
+  EXPECT_REFUSED(run({model, photo, "--point", "3"}), "--point 3: expected X,Y");
+  EXPECT_REFUSED(run({model, photo, "--point", "3,4,5"}), "expected X,Y");
+  EXPECT_REFUSED(run({model, photo, "--point", "30,4"}), "point 30,4 lies outside the picture");
+  EXPECT_REFUSED(run({model, photo, "--box", "1,2,3"}), "--box 1,2,3: expected LEFT,TOP,RIGHT,BOTTOM");
+  EXPECT_REFUSED(run({model, photo, "--box", "5,5,5,9"}), "is empty");
 }
 
 TEST_F(Run, ContradictingOptionsAreRefused) {

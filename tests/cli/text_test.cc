@@ -73,7 +73,8 @@ TEST_F(RunText, WrongUsageGetsASentence) {
   EXPECT_REFUSED(run({"model.ferry"}), "what shall it run on?");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");
   EXPECT_REFUSED(run({"model.ferry", "photo.png", "--prompt", "a"}), "not with pictures or tensors");
-  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--json"}), "go with --prompt or --tokens");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--max-tokens", "3"}), "goes with --prompt or --tokens");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--json"}), "--json: this model has no task");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,x"}), "--tokens");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,262"}), "token 262 is not in the model's vocabulary of 262");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "-1"}), "token -1");

@@ -1,6 +1,7 @@
 #include "tests/fuzz/use_model.h"
 
 #include <ferry/image.h>
+#include <ferry/task.h>
 #include <ferry/text.h>
 
 #include <chrono>
@@ -66,6 +67,38 @@ void use_picture(ferry_session* session) {
   static_cast<void>(ferry_session_embedding(session, embedding, &width) == FERRY_OK);
   ferry_image result{};
   if (ferry_session_enhance(session, &picture, 4, &result) == FERRY_OK) ferry_image_free(&result);
+}
+
+// What the blob is for, with every prompt.
+void use_task(ferry_model* model) {
+  ferry_task_info info{};
+  info.struct_size = sizeof(info);
+  require(ferry_model_task(model, &info) == FERRY_OK, "a model does not say what it is for");
+  touch_name(info.name);
+  const ferry_session_options options = small_options();
+  ferry_task* task = nullptr;
+  if (ferry_task_open(model, &options, &task) != FERRY_OK) return;
+  uint8_t pixels[5 * 6 * 3];
+  for (size_t i = 0; i < sizeof pixels; ++i) pixels[i] = static_cast<uint8_t>(i * 7);
+  const ferry_image picture{.pixels = pixels, .width = 6, .height = 5, .stride = 18, .owned = false};
+  const ferry_point point{2, 3, false};
+  ferry_request request{};
+  request.struct_size = sizeof(request);
+  request.picture = request.mask = &picture;
+  request.points = &point;
+  request.point_count = 1;
+  ferry_answer answer{};
+  answer.struct_size = sizeof(answer);
+  ferry_status ran = FERRY_OK;
+  {
+    const Deadline deadline(ferry_task_session(task));
+    ran = ferry_task_run(task, &request, &answer);
+  }
+  if (ran == FERRY_OK) {
+    for (size_t i = 0; i < answer.class_count; ++i) touch_name(answer.classes[i].label);
+    if (answer.kind == FERRY_ANSWER_MAP) require(answer.value_count == 30, "a map is not of the picture's size");
+  }
+  ferry_task_close(task);
 }
 
 void use_text(ferry_model* model) {
@@ -145,6 +178,7 @@ ferry_session_options small_options() {
 void use_model(ferry_model* model) {
   describe_model(model);
   use_text(model);
+  use_task(model);
   ferry_session_options options = small_options();
   options.all_taps = true;
   options.profile = true;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/task.h>
 #include <ferry/text.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "tests/support/gpus.h"
 #include "tests/support/language_model.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::testing {
 namespace {
@@ -373,6 +375,43 @@ TEST_P(OutOfMemory, WhereAPictureIsEnlarged) {
            },
            [&] { EXPECT_EQ(image.pixels, nullptr); }});
   ferry_image_free(&expected);
+}
+
+TEST_P(OutOfMemory, InTasks) {
+  const auto prompted = colour_masks(), labels = brightest_colour(), painter = gray_painter();
+  std::vector<uint8_t> pixels(3 * 20 * 10, 77), holes(3 * 20 * 10);
+  holes[3 * 50] = 255;
+  const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false}, mask = {holes.data(), 20, 10, 3 * 20, false};
+  const ferry_point point = {3, 4, false};
+  ferry_session_options options = default_options();
+  options.num_threads = 1;
+  for (const Graph* graph : {prompted.get(), labels.get(), painter.get()}) {
+    const Opened opened(*graph);
+    ferry_task* task = nullptr;
+    const auto close = [&] { ferry_task_close(std::exchange(task, nullptr)); };
+    exhaust({.name = "task_open",
+             .call = [&] { return ferry_task_open(opened.model, &options, &task); },
+             .undo = close,
+             .check = [&] { EXPECT_EQ(task, nullptr); },
+             .stride = 7});
+    ASSERT_OK(ferry_task_open(opened.model, &options, &task));
+    ferry_request request{};
+    request.struct_size = sizeof(request);
+    request.picture = &picture;
+    request.mask = &mask;
+    request.points = &point;
+    request.point_count = 1;
+    ferry_answer answer{};
+    answer.struct_size = sizeof(answer);
+    exhaust({"task_run", [&] { return ferry_task_run(task, &request, &answer); },
+             [&] { EXPECT_NE(answer.kind, FERRY_ANSWER_NONE); }, [&] { EXPECT_EQ(answer.kind, FERRY_ANSWER_NONE); }});
+    const ScratchFolder folder;
+    const std::string path = folder.path() / "answer.png";
+    ASSERT_OK(ferry_task_run(task, &request, &answer));
+    exhaust({"answer_save", [&] { return ferry_answer_save(&answer, path.c_str(), FERRY_SAVE_PLAIN); },
+             [&] { std::filesystem::remove(path); }, [&] { EXPECT_FALSE(std::filesystem::exists(path)); }});
+    close();
+  }
 }
 
 TEST_P(OutOfMemory, WhereACertificateIsTried) {

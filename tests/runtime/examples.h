@@ -10,8 +10,10 @@ extern "C" {
 #endif
 int ferry_h_example(void);                          /* opens resnet50.ferry */
 int image_h_example(struct ferry_session* session); /* loads photo.jpg */
+int task_h_example(struct ferry_model* model);      /* loads photo.jpg, writes depth.png */
 int text_h_example(struct ferry_model* model);
 int classify_main(int argc, char** argv);
+int segment_main(int argc, char** argv); /* reads points from stdin */
 #if defined(__cplusplus)
 }
 int ferry_hpp_example();  // opens squeezenet.ferry and photo.png

@@ -11,6 +11,7 @@
 #include "tests/runtime/networks.h"
 #include "tests/support/language_model.h"
 #include "tests/support/paths.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::testing {
 namespace {
@@ -67,6 +68,12 @@ TEST_F(Examples, OfImageHRuns) {
   EXPECT_EQ(image_h_example(session.get()), 0);
 }
 
+TEST_F(Examples, OfTaskHRuns) {
+  Opened opened(*colour_as_depth(8, 8, 1, fbs::PreprocessT()));
+  EXPECT_EQ(task_h_example(opened.model), 0);
+  EXPECT_TRUE(fs::exists("depth.png"));
+}
+
 TEST_F(Examples, OfTextHRuns) {
   // Its text ends when the model is full: the example fails then, with the sentence that says so.
   const Opened opened(*small_language_model());
@@ -79,7 +86,7 @@ TEST_F(Examples, OfTextHRuns) {
 }
 
 TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
-  for (const char* header : {"ferry.h", "image.h", "text.h", "ferry.hpp"}) {
+  for (const char* header : {"ferry.h", "image.h", "task.h", "text.h", "ferry.hpp"}) {
     std::ifstream file(build_folder() / "header_examples" / (std::string(header) + ".inc"));
     if (!file) GTEST_SKIP() << "the build folder is not at hand";
     int lines = 0;
@@ -106,6 +113,18 @@ TEST_F(Examples, ClassifySaysWhatIsWrong) {
   EXPECT_NE(error_.find("absent.ferry"), std::string::npos) << error_;
   EXPECT_EQ(run(classify_main, {"classify", "squeezenet.ferry", "absent.png"}), 2);
   EXPECT_NE(error_.find("absent.png"), std::string::npos) << error_;
+}
+
+TEST_F(Examples, SegmentWritesAMaskForEachPoint) {
+  write_file("prompted.ferry", pack(*colour_masks()));
+  std::ofstream("points") << "3,4\nnothing\n-15,10\n";
+  ASSERT_NE(std::freopen("points", "r", stdin), nullptr);
+  EXPECT_EQ(run(segment_main, {"segment", "prompted.ferry", "photo.png", "cut"}), 0) << error_;
+  EXPECT_NE(out_.find("cut_2.png: quality 0."), std::string::npos) << out_;
+  EXPECT_EQ(error_, "segment: expected X,Y or -X,Y\n");
+  EXPECT_TRUE(fs::exists("cut_1.png") && fs::exists("cut_2.png") && !fs::exists("cut_3.png"));
+  EXPECT_EQ(run(segment_main, {"segment", "squeezenet.ferry"}), 2);
+  EXPECT_EQ(error_, "usage: segment MODEL.ferry PICTURE OUTPUT\n");
 }
 
 TEST_F(Examples, UpscaleWritesALargerPicture) {

@@ -1,7 +1,8 @@
-/* The examples of ferry.h, image.h and text.h as a C program sees them, and examples/classify.c. examples_test.cc runs
- * them. */
+/* The examples of ferry.h, image.h, task.h and text.h as a C program sees them, and examples/classify.c.
+ * examples_test.cc runs them. */
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/task.h>
 #include <ferry/text.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,18 @@ int image_h_example(struct ferry_session* session) {
   return 0;
 }
 
+static int used_map = 0;
+static void use_map(const float* values, int32_t width, int32_t height) {
+  used_map = values != NULL ? (int)(width * height) : 0;
+}
+
+int task_h_example(struct ferry_model* model) {
+#define use(values, width, height) use_map(values, width, height)
+#include "task.h.inc"
+#undef use
+  return used_map == 20 * 15 ? 0 : 2;
+}
+
 int text_h_example(struct ferry_model* model) {
 #include "text.h.inc"
   return 0;
@@ -38,3 +51,7 @@ int text_h_example(struct ferry_model* model) {
 
 #define main classify_main
 #include "examples/classify.c"
+#undef main
+
+#define main segment_main
+#include "examples/segment.c"

@@ -14,6 +14,7 @@ namespace {
 
 static_assert(!std::is_copy_constructible_v<ferry::Model> && std::is_nothrow_move_constructible_v<ferry::Model>);
 static_assert(!std::is_copy_constructible_v<ferry::Session> && std::is_nothrow_move_assignable_v<ferry::Session>);
+static_assert(!std::is_copy_constructible_v<ferry::Task> && std::is_nothrow_move_assignable_v<ferry::Task>);
 static_assert(!std::is_copy_constructible_v<ferry::Image> && std::is_nothrow_move_assignable_v<ferry::Image>);
 
 class Veneer : public ::testing::Test {
@@ -142,9 +143,32 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_EQ(generator.text(), "");
   EXPECT_EQ(generator.max_length(), 0u);
   generator.cancel();
+  ferry::Task task;
+  task.cancel();
   const ferry::Image image;
+  EXPECT_EQ(task.run(image).code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(model.task().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(model.task_info().name, nullptr);
   EXPECT_EQ(session.set_image(image).code(), FERRY_INVALID_ARGUMENT);
   EXPECT_FALSE(image.save_png("never.png"));
+}
+
+TEST_F(Veneer, AnswersAsATask) {
+  EXPECT_EQ(model_.task_info().answer, FERRY_ANSWER_CLASSES);
+  ferry::Task task = model_.task().value();
+  std::vector<uint8_t> pixels(20 * 15 * 3, 90);
+  const ferry_image picture = {pixels.data(), 20, 15, 60, false};
+  ferry::Request request;
+  request.picture = &picture;
+  request.top = 2;
+  ferry::Result<ferry::Answer> answer = task.run(request);
+  ASSERT_TRUE(answer) << answer.error();
+  EXPECT_EQ(answer->all_classes().size(), 2u);
+  for (const ferry_class& c : answer->all_classes()) EXPECT_STRNE(c.label, "");
+  EXPECT_TRUE(answer->all_values().empty());
+  EXPECT_TRUE(answer->all_labels().empty());
+  EXPECT_TRUE(answer->all_mask().empty());
+  EXPECT_FALSE(answer->save("never.png"));
 }
 
 TEST_F(Veneer, HandlesMoveAndTheModelMayGoFirst) {

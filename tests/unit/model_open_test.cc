@@ -11,6 +11,7 @@
 #include "sdk/model/model.h"
 #include "tests/support/blobs.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::testing {
 namespace {
@@ -418,7 +419,31 @@ const GraphCase kGraphCases[] = {
      },
      FERRY_CORRUPT, "expected a list of patches in colour"},
     {"top", [](Parts& p) { p.model.postprocess->top = 0; }, FERRY_CORRUPT, "top is 0"},
-    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(8); }, FERRY_UNSUPPORTED, "task 8"},
+    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(10); }, FERRY_UNSUPPORTED, "task 10"},
+    {"depth_without_parameters", [](Parts& p) { p.model.postprocess->task = fbs::Task::Depth; }, FERRY_CORRUPT,
+     "Depth with parameters of NONE"},
+    {"parameters_of_another_task", [](Parts& p) { p.model.postprocess->params.Set(fbs::DepthT()); }, FERRY_CORRUPT,
+     "Classification with parameters of Depth, expected NONE"},
+    {"depth_of_classes",
+     [](Parts& p) {
+       p.model.postprocess->task = fbs::Task::Depth;
+       p.model.postprocess->params.Set(fbs::DepthT());
+     },
+     FERRY_CORRUPT, "expected a picture with a recipe and Float32 places of it"},
+    {"depth_without_end",
+     [](Parts& p) {
+       p = Parts(pack(*colour_as_depth(8, 8, 0, fbs::PreprocessT())));
+       p.model.postprocess->params.AsDepth()->maximum = std::numeric_limits<float>::infinity();
+     },
+     FERRY_CORRUPT, "depth of at most inf metres"},
+    {"classes_of_pixels_without_pixels", [](Parts& p) { p.model.postprocess->task = fbs::Task::SemanticSegmentation; },
+     FERRY_CORRUPT, "places of it, at most 65536 channels"},
+    {"classes_of_pixels_without_a_recipe",
+     [](Parts& p) {
+       p = Parts(pack(*brightest_colour()));
+       p.model.preprocess.reset();
+     },
+     FERRY_CORRUPT, "expected a picture with a recipe"},
     {"upscale_0", [](Parts& p) { p.model.postprocess->upscale = 0; }, FERRY_CORRUPT, "upscale is 0, expected 1 to 16"},
     {"upscale_17", [](Parts& p) { p.model.postprocess->upscale = 17; }, FERRY_CORRUPT, "upscale is 17"},
     {"halo", [](Parts& p) { p.model.postprocess->halo = 4097; }, FERRY_CORRUPT, "halo is 4097"},

@@ -1,4 +1,4 @@
-// ferry.hpp - ferry.h, image.h and text.h for C++17 and later: handles that close themselves, errors as values.
+// ferry.hpp - ferry.h, image.h, task.h and text.h for C++17 and later: handles that close themselves, errors as values.
 //
 //   ferry::Result<ferry::Model> model = ferry::Model::open("squeezenet.ferry");
 //   if (!model) return fail(model.error());
@@ -17,9 +17,9 @@
 // of ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they
 // do not crash.
 //
-// Ownership. Model, Session, Generator and Image are handles that can be moved, not copied, and close themselves. A
-// Session keeps its model alive, and so does a Generator. A Tensor is a view: it stays valid until its session is
-// resized or closed.
+// Ownership. Model, Session, Task, Generator and Image are handles that can be moved, not copied, and close themselves.
+// A Session keeps its model alive, and so do a Task and a Generator. A Tensor is a view: it stays valid until its
+// session is resized or closed.
 //
 // Threads. As in ferry.h: a Model may be used by many threads, a Session by one at a time but for cancel().
 #ifndef FERRY_FERRY_HPP_
@@ -27,6 +27,7 @@
 
 #include <ferry/ferry.h>
 #include <ferry/image.h>
+#include <ferry/task.h>
 #include <ferry/text.h>
 
 #include <cstddef>
@@ -288,6 +289,73 @@ class Session {
   ferry_session* session_ = nullptr;
 };
 
+// ferry_request, initialised: what is asked for is assigned.
+struct Request : ferry_request {
+  Request() : ferry_request{} { struct_size = sizeof(ferry_request); }
+  explicit Request(const Image& image) : Request() { picture = &image.get(); }
+};
+
+// A range of somebody else's elements.
+template <typename T>
+class View {
+ public:
+  View(const T* data, size_t size) : data_(data), size_(size) {}
+  const T* begin() const { return data_; }
+  const T* end() const { return data_ + size_; }
+  const T* data() const { return data_; }
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  const T& operator[](size_t i) const { return data_[i]; }
+
+ private:
+  const T* data_;
+  size_t size_;
+};
+
+// ferry_answer with ranges; what is not of its kind is empty. Valid until the next run of its task.
+struct Answer : ferry_answer {
+  Answer() : ferry_answer{} { struct_size = sizeof(ferry_answer); }
+
+  View<ferry_class> all_classes() const { return {classes, class_count}; }
+  View<float> all_values() const { return {values, value_count}; }
+  View<uint16_t> all_labels() const { return {labels, labels != nullptr ? pixels() : 0}; }
+  View<uint8_t> all_mask() const { return {mask, mask != nullptr ? pixels() : 0}; }
+  Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {
+    return ferry_answer_save(this, path, style);
+  }
+
+ private:
+  size_t pixels() const { return static_cast<size_t>(width) * static_cast<size_t>(height); }
+};
+
+// What a model is for: ferry/task.h.
+class Task {
+ public:
+  Task() = default;
+  // Takes over a handle of the C API.
+  explicit Task(ferry_task* task) : task_(task) {}
+  ~Task() { ferry_task_close(task_); }
+  Task(Task&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    std::swap(task_, other.task_);
+    return *this;
+  }
+
+  Result<Answer> run(const ferry_request& request) {
+    Answer answer;
+    Status status = ferry_task_run(task_, &request, &answer);
+    if (!status) return status;
+    return answer;
+  }
+  Result<Answer> run(const Image& image) { return run(Request(image)); }
+  // Makes a run() that another thread is in fail with FERRY_CANCELLED.
+  void cancel() { ferry_task_cancel(task_); }
+  ferry_task* get() const { return task_; }
+
+ private:
+  ferry_task* task_ = nullptr;
+};
+
 // A text that a language model goes on with: ferry/text.h.
 class Generator {
  public:
@@ -367,6 +435,20 @@ class Model {
     Status status = ferry_session_create(model_, &options, &session);
     if (!status) return status;
     return Session(session);
+  }
+
+  // What it is for.
+  ferry_task_info task_info() const {
+    ferry_task_info info{};
+    info.struct_size = sizeof(info);
+    if (ferry_model_task(model_, &info) != FERRY_OK) return {};
+    return info;
+  }
+  Result<Task> task(const SessionOptions& options = SessionOptions()) const {
+    ferry_task* task;
+    Status status = ferry_task_open(model_, &options, &task);
+    if (!status) return status;
+    return Task(task);
   }
 
   Result<Generator> generator(const SessionOptions& options = SessionOptions()) const {

@@ -80,7 +80,7 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_task_open(ferry_model* model, const
 /* NULL is allowed. */
 FERRY_API void ferry_task_close(ferry_task* task);
 
-/* A place in the picture, in pixels from its top left corner: the first pixel's centre is 0.5, 0.5. */
+/* A place in the picture, in pixels from its top left corner. */
 typedef struct ferry_point {
   float x;
   float y;

@@ -1,0 +1,149 @@
+#include "cli/answers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sdk/image/codec.h"
+
+namespace ferry::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* label_of(const ferry_class& c) { return *c.label ? c.label : "(no label)"; }
+
+std::string colour_of(const ferry_class& c) {
+  char text[8];
+  std::snprintf(text, sizeof(text), "#%06x", ferry_label_colour(c.index));
+  return text;
+}
+
+void print_classes(const RunOptions&, const ferry_answer& a, const std::string&, const image::View&) {
+  for (size_t i = 0; i < a.class_count; ++i) {
+    const ferry_class& c = a.classes[i];
+    std::printf("%7.4f  %4d  %s\n", static_cast<double>(c.probability), c.index, label_of(c));
+  }
+}
+
+void describe_classes(const ferry_answer& a, Json* json) {
+  Json& classes = (*json)["classes"] = Json::array();
+  for (size_t i = 0; i < a.class_count; ++i) {
+    const ferry_class& c = a.classes[i];
+    classes.push_back({{"index", c.index}, {"label", c.label}, {"probability", c.probability}});
+  }
+}
+
+// A vector's length and first numbers; the whole of it is for --save and --json.
+void print_vector(const RunOptions& o, const ferry_answer& a, const std::string&, const image::View&) {
+  double squares = 0;
+  for (size_t i = 0; i < a.value_count; ++i) squares += double{a.values[i]} * a.values[i];
+  std::printf("embedding of %zu numbers, length %.4g:", a.value_count, std::sqrt(squares));
+  constexpr size_t kShown = 5;
+  for (size_t i = 0; i < std::min(a.value_count, kShown); ++i) std::printf(" %.4f", static_cast<double>(a.values[i]));
+  std::printf("%s%s\n", a.value_count > kShown ? " ..." : "", o.save.empty() ? " (--save FILE keeps it)" : "");
+}
+
+void describe_vector(const ferry_answer& a, Json* json) {
+  (*json)["embedding"] = std::vector<float>(a.values, a.values + a.value_count);
+}
+
+void print_map(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
+  std::printf("%s: %dx%d, from %.4g to %.4g%s\n", file.c_str(), a.width, a.height, static_cast<double>(a.minimum),
+              static_cast<double>(a.maximum),
+              a.sense == FERRY_SENSE_METRES ? " metres" : ", where larger is nearer; no scale is known");
+}
+
+void describe_size(const ferry_answer& a, Json* json) {
+  (*json)["width"] = a.width;
+  (*json)["height"] = a.height;
+}
+
+void describe_map(const ferry_answer& a, Json* json) {
+  describe_size(a, json);
+  (*json)["minimum"] = a.minimum;
+  (*json)["maximum"] = a.maximum;
+  (*json)["sense"] = a.sense == FERRY_SENSE_METRES ? "metres" : "nearness";
+}
+
+void print_labels(const RunOptions& o, const ferry_answer& a, const std::string& file, const image::View&) {
+  std::printf("%s: %dx%d\n", file.c_str(), a.width, a.height);
+  for (size_t i = 0; i < a.class_count; ++i) {
+    const ferry_class& c = a.classes[i];
+    std::printf("%6.2f %%  %4d  %s%s\n", 100 * static_cast<double>(c.probability), c.index,
+                o.colours ? (colour_of(c) + "  ").c_str() : "", label_of(c));
+  }
+}
+
+void describe_labels(const ferry_answer& a, Json* json) {
+  describe_size(a, json);
+  Json& classes = (*json)["classes"] = Json::array();
+  for (size_t i = 0; i < a.class_count; ++i) {
+    const ferry_class& c = a.classes[i];
+    classes.push_back({{"index", c.index}, {"label", c.label}, {"share", c.probability}, {"colour", colour_of(c)}});
+  }
+}
+
+double covered_share(const ferry_answer& a) {
+  const auto pixels = static_cast<size_t>(a.width) * static_cast<size_t>(a.height);
+  return static_cast<double>(std::count(a.mask, a.mask + pixels, 255)) / static_cast<double>(pixels);
+}
+
+void print_mask(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
+  std::printf("%s: %dx%d, covers %.2f %%, quality %.3f\n", file.c_str(), a.width, a.height, 100 * covered_share(a),
+              static_cast<double>(a.quality));
+}
+
+void describe_mask(const ferry_answer& a, Json* json) {
+  describe_size(a, json);
+  (*json)["share"] = covered_share(a);
+  (*json)["quality"] = a.quality;
+}
+
+void print_picture(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View& picture) {
+  std::printf("%s: %dx%d, from %dx%d\n", file.c_str(), a.picture.width, a.picture.height, picture.width,
+              picture.height);
+}
+
+void describe_picture(const ferry_answer& a, Json* json) {
+  (*json)["width"] = a.picture.width;
+  (*json)["height"] = a.picture.height;
+}
+
+// In the order of ferry_answer_kind.
+constexpr AnswerEntry kAnswers[] = {
+    {nullptr, nullptr, nullptr},
+    {nullptr, print_classes, describe_classes},
+    {nullptr, print_vector, describe_vector},
+    {"_depth", print_map, describe_map},
+    {"_labels", print_labels, describe_labels},
+    {"_mask", print_mask, describe_mask},
+    {"_x", print_picture, describe_picture},
+};
+
+}  // namespace
+
+const AnswerEntry& answer_entry(ferry_answer_kind kind) { return kAnswers[kind]; }
+
+std::string answer_suffix(const AnswerEntry& entry, const ferry_answer& answer, const image::View& picture) {
+  if (answer.kind != FERRY_ANSWER_PICTURE) return entry.suffix;
+  const int scale = answer.picture.width / picture.width;
+  return scale > 1 ? entry.suffix + std::to_string(scale) : "_new";
+}
+
+void save_composite(const ferry_answer& mask, const image::View& picture, const std::string& path) {
+  image::Pixels cut;
+  check(cut.allocate(picture.width, picture.height, 4));
+  for (int y = 0; y < picture.height; ++y) {
+    const uint8_t *from = picture.row(y), *alpha = mask.mask + int64_t{y} * mask.width;
+    uint8_t* to = cut.row(y);
+    for (int x = 0; x < picture.width; ++x, from += 3, to += 4) {
+      std::copy_n(from, 3, to);
+      to[3] = alpha[x];
+    }
+  }
+  check(image::save_png(cut.view(), path.c_str()));
+}
+
+}  // namespace ferry::cli

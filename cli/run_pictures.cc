@@ -1,0 +1,257 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/answers.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "sdk/api/handles.h"
+#include "sdk/image/codec.h"
+
+namespace ferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// So many numbers with commas between.
+std::vector<float> numbers(const char* option, const std::string& text, const char* expected, size_t count) {
+  std::vector<float> values;
+  const char* at = text.c_str();
+  while (true) {
+    char* end = nullptr;
+    values.push_back(std::strtof(at, &end));
+    if (end == at || values.size() > count) break;
+    at = end;
+    if (*at != ',') break;
+    ++at;
+  }
+  if (*at != '\0' || values.size() != count) fail("%s %s: expected %s", option, text.c_str(), expected);
+  return values;
+}
+
+ferry_point point_of(const std::string& text) {
+  const bool outside = text.starts_with('-');
+  const std::vector<float> xy =
+      numbers("--point", text.substr(outside ? 1 : 0), "X,Y or, for what is not meant, -X,Y", 2);
+  return {xy[0], xy[1], outside};
+}
+
+image::Pixels load(const std::string& path) {
+  image::Pixels pixels;
+  check(image::load(path.c_str(), &pixels));
+  return pixels;
+}
+
+ferry_image image_of(const image::Pixels& pixels) {
+  const image::View view = pixels.view();
+  return {const_cast<uint8_t*>(view.data), view.width, view.height, static_cast<int32_t>(view.stride), false};
+}
+
+void check_folder(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder))
+    fail("cannot write %s: there is no folder %s", path.c_str(), folder.c_str());
+}
+
+// What is asked for has to fit what the blob is for, before anything is run.
+void check_options(const RunOptions& o, const ferry_task_info& info) {
+  const AnswerEntry& entry = answer_entry(info.answer);
+  const bool whole_picture = info.answer == FERRY_ANSWER_PICTURE && !o.save.empty();
+  if (!o.output.empty() && (entry.suffix == nullptr || whole_picture))
+    fail("-o: this model gives no picture; use --save for tensors");
+  const auto require = [&](bool given, uint32_t prompt, const char* option, const char* meaning) {
+    if (given && !(info.prompts & prompt))
+      fail("%s %s, which this model does not: it is for %s", option, meaning, info.name);
+  };
+  require(!o.mask.empty(), FERRY_PROMPT_MASK, "--mask", "is for models that paint anew");
+  const bool prompts = !o.points.empty() || !o.box.empty() || !o.composite.empty() || o.mask_index != 0;
+  require(prompts, FERRY_PROMPT_POINTS, "--point, --box, --mask-index and --composite",
+          "are for models that find what is shown");
+  if (o.tile > 0 && !(info.prompts & FERRY_PROMPT_TILE)) fail("--tile: this model takes its pictures whole");
+  if (o.sixteen_bits && info.answer != FERRY_ANSWER_MAP) fail("--16bit: this model gives no depth");
+  if (o.colours && info.answer != FERRY_ANSWER_MAP && info.answer != FERRY_ANSWER_LABELS)
+    fail("--colours: this model gives neither depth nor classes of pixels");
+  if (o.colours && o.sixteen_bits) fail("--colours and --16bit are two ways to write depth: choose one");
+  if (o.mask.empty() && (info.prompts & FERRY_PROMPT_MASK))
+    fail("what shall be painted anew? Give --mask FILE, a picture of the same size that is white there");
+  if (o.points.empty() && o.box.empty() && (info.prompts & FERRY_PROMPT_POINTS))
+    fail("what is meant? Give --point X,Y or --box LEFT,TOP,RIGHT,BOTTOM");
+  if (o.pictures.size() > 1 && (!o.mask.empty() || !o.composite.empty()))
+    fail("%s goes with one picture, %zu are given", o.mask.empty() ? "--composite" : "--mask", o.pictures.size());
+}
+
+// Where answers go: a folder, or the name of one file.
+class Files {
+ public:
+  explicit Files(const RunOptions& o) : options_(o) {
+    const std::string& output = o.output;
+    folder_ = o.pictures.size() > 1 || output.ends_with('/') || (!output.empty() && fs::is_directory(output));
+    if (output.empty()) return;
+    if (!folder_) {
+      check_folder(output);
+    } else {
+      std::error_code failure;
+      fs::create_directories(output, failure);
+      if (failure) fail("cannot make the folder %s: %s", output.c_str(), failure.message().c_str());
+    }
+  }
+
+  // In the named folder, or here where there is none.
+  std::string name(const std::string& picture, const std::string& suffix) const {
+    if (!options_.output.empty() && !folder_) return options_.output;
+    const std::string stem = fs::path(picture).stem().string();
+    if (options_.output.empty()) return stem + suffix + ".png";
+    return (fs::path(options_.output) / (stem + ".png")).string();
+  }
+
+  // Two pictures of one name would be one file.
+  void check_names() const {
+    std::map<std::string, std::string> taken;
+    for (const std::string& picture : options_.pictures) {
+      const auto [other, added] = taken.emplace(name(picture, ""), picture);
+      if (!added)
+        fail("%s and %s would both be written to %s", other->second.c_str(), picture.c_str(), other->first.c_str());
+    }
+  }
+
+ private:
+  const RunOptions& options_;
+  bool folder_ = false;
+};
+
+// What a network without a task of its own gives.
+void print_outputs(const ModelHandle& model, ferry_session* session) {
+  for (size_t i = 0; i < ferry_model_output_count(model.get()); ++i) {
+    ferry_tensor t;
+    check(ferry_session_output(session, i, &t));
+    std::printf("%s %s %s (--save FILE keeps it)\n", t.name, dtype_name(t.dtype), shape_text(source_shape(t)).c_str());
+  }
+}
+
+// The tensors that the network gives for each picture.
+int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
+  if (o.json) fail("--json: this model has no task; use --save for tensors");
+  const SessionHandle session = create_session(model, options);
+  const bool warned = warn_of_cpu(session.get());
+  for (const std::string& path : o.pictures) {
+    const image::Pixels picture = load(path);
+    const ferry_image image = image_of(picture);
+    check(ferry_session_set_image(session.get(), &image));
+    check(ferry_session_run(session.get()));
+    if (o.save.empty()) print_outputs(model, session.get());
+  }
+  if (!o.save.empty()) save_results(o, model, session.get());
+  if (!warned) warn_of_cpu(session.get());
+  return kDone;
+}
+
+class Runner {
+ public:
+  Runner(const RunOptions& o, const ModelHandle& model, const ferry_task_info& info,
+         const ferry_session_options& options)
+      : o_(o), model_(model), entry_(answer_entry(info.answer)), files_(o) {
+    if (entry_.suffix != nullptr) files_.check_names();
+    if (!o.composite.empty()) check_folder(o.composite);
+    for (const std::string& text : o.points) points_.push_back(point_of(text));
+    if (!o.box.empty()) {
+      const std::vector<float> sides = numbers("--box", o.box, "LEFT,TOP,RIGHT,BOTTOM", 4);
+      box_ = {sides[0], sides[1], sides[2], sides[3]};
+    }
+    if (!o.mask.empty()) mask_ = load(o.mask);
+    ferry_task* task = nullptr;
+    check(ferry_task_open(model.get(), &options, &task));
+    task_.reset(task);
+  }
+
+  ferry_session* session() const { return ferry_task_session(task_.get()); }
+
+  void run(const std::string& path) {
+    const image::Pixels picture = load(path);
+    const ferry_image image = image_of(picture), mask = image_of(mask_);
+    ferry_request request{};
+    request.struct_size = sizeof(request);
+    request.picture = &image;
+    request.top = o_.top;
+    request.tile = o_.tile;
+    request.points = points_.data();
+    request.point_count = points_.size();
+    request.mask_index = o_.mask_index;
+    if (!o_.box.empty()) request.box = &box_;
+    if (!o_.mask.empty()) request.mask = &mask;
+    ferry_answer answer{};
+    answer.struct_size = sizeof(answer);
+    {
+      ProgressLine line("part");
+      request.progress = [](void* user, int done, int total) { static_cast<ProgressLine*>(user)->update(done, total); };
+      request.user = &line;
+      check(ferry_task_run(task_.get(), &request, &answer));
+    }
+    give(path, picture.view(), answer);
+  }
+
+ private:
+  void give(const std::string& path, const image::View& picture, const ferry_answer& answer) {
+    std::string file;
+    if (entry_.suffix != nullptr) {
+      file = files_.name(path, answer_suffix(entry_, answer, picture));
+      const ferry_save_style style = o_.colours        ? FERRY_SAVE_COLOURS
+                                     : o_.sixteen_bits ? FERRY_SAVE_16_BIT
+                                                       : FERRY_SAVE_PLAIN;
+      check(ferry_answer_save(&answer, file.c_str(), style));
+    }
+    if (!o_.composite.empty()) save_composite(answer, picture, o_.composite);
+    if (!o_.save.empty()) {
+      const bool vector = answer.kind == FERRY_ANSWER_VECTOR;
+      save_results(
+          o_, model_, session(),
+          vector ? std::vector<float>(answer.values, answer.values + answer.value_count) : std::vector<float>());
+    }
+    if (o_.json) {
+      nlohmann::ordered_json line = {{"picture", path}};
+      if (!file.empty()) line["file"] = file;
+      entry_.describe(answer, &line);
+      std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    } else {
+      if (o_.pictures.size() > 1 && file.empty()) std::printf("%s\n", path.c_str());
+      entry_.print(o_, answer, file, picture);
+    }
+    std::fflush(stdout);
+  }
+
+  const RunOptions& o_;
+  const ModelHandle& model_;
+  const AnswerEntry& entry_;
+  Files files_;
+  std::vector<ferry_point> points_;
+  ferry_box box_{};
+  image::Pixels mask_;
+  TaskHandle task_;
+};
+
+}  // namespace
+
+int run_pictures(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
+  ferry_task_info info{};
+  info.struct_size = sizeof(info);
+  check(ferry_model_task(model.get(), &info));
+  check_options(o, info);
+  // Tiles have no tensors of the whole picture.
+  if (info.answer == FERRY_ANSWER_NONE || (info.kind == FERRY_TASK_ENHANCEMENT && !o.save.empty()))
+    return run_whole(o, model, options);
+  Runner runner(o, model, info, options);
+  const bool warned = warn_of_cpu(runner.session());
+  ProgressLine line("picture");
+  for (size_t i = 0; i < o.pictures.size(); ++i) {
+    if (o.pictures.size() > 1 && !isatty(STDOUT_FILENO))
+      line.update(static_cast<int>(i), static_cast<int>(o.pictures.size()));
+    runner.run(o.pictures[i]);
+  }
+  if (!warned) warn_of_cpu(runner.session());
+  return kDone;
+}
+
+}  // namespace ferry::cli

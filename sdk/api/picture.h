@@ -1,0 +1,13 @@
+// Pictures as the C API knows them.
+#pragma once
+
+#include <ferry/image.h>
+
+#include "sdk/image/pixels.h"
+
+namespace ferry {
+
+// The caller's pixels. FERRY_INVALID_ARGUMENT: none, sides or a stride that no picture has.
+Status view_of(const ferry_image& picture, image::View* view);
+
+}  // namespace ferry

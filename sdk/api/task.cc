@@ -1,0 +1,159 @@
+// The C API of task.h.
+#include <ferry/task.h>
+
+#include <cstddef>
+
+#include "sdk/api/handles.h"
+#include "sdk/api/picture.h"
+#include "sdk/task/save.h"
+#include "sdk/task/task.h"
+
+struct ferry_task {
+  std::unique_ptr<ferry_session> session, prompted;
+  std::unique_ptr<ferry::task::Networks> networks;  // after what it runs
+  ferry::task::Answer answer;
+};
+
+namespace {
+
+using ferry::error;
+using ferry::guarded;
+using ferry::Status;
+namespace fbs = ferry::fbs;
+namespace task = ferry::task;
+
+static_assert(static_cast<int>(FERRY_TASK_PROMPTED_SEGMENTATION) == static_cast<int>(fbs::Task::MAX),
+              "ferry_task_kind and the schema's Task have the same values");
+
+Status open(ferry_model& model, const ferry_session_options* options, ferry_task* out) {
+  FERRY_TRY(ferry::create_session(model, options, &out->session));
+  ferry::Session& session = *out->session->session;
+  const fbs::Graph& graph = session.model().graph();
+  const task::Entry& entry = task::entry(task::task_of(graph));
+  if (entry.run == nullptr) {
+    return error(FERRY_UNSUPPORTED, "'%.64s' gives %s, for which there is no task: run it by a session or a generator",
+                 ferry::text(graph.name()), entry.name);
+  }
+  out->networks.reset(new task::Networks{session});
+  if (const char* name = task::prompted_graph(graph)) {
+    ferry_session_options other;
+    FERRY_TRY(ferry::read_options(options, &other));
+    other.graph = name;
+    FERRY_TRY(ferry::create_session(model, &other, &out->prompted));
+    out->networks->prompted = out->prompted->session.get();
+  }
+  return {};
+}
+
+Status read(const ferry_request& given, const task::Entry& entry, ferry_request* request, task::Request* out) {
+  FERRY_TRY(ferry::read_versioned(given, offsetof(ferry_request, refine) + sizeof(bool), "ferry_request", request));
+  if (request->picture != nullptr) {
+    FERRY_TRY(ferry::view_of(*request->picture, &out->picture));
+  } else if (!(entry.prompts & FERRY_PROMPT_POINTS)) {
+    return error(FERRY_INVALID_ARGUMENT, "request.picture is NULL: this task needs one at each run");
+  }
+  if (request->mask != nullptr) FERRY_TRY(ferry::view_of(*request->mask, &out->mask));
+  if (request->top < 0 || request->tile < 0)
+    return error(FERRY_INVALID_ARGUMENT, "request.top is %d and request.tile %d: must be 0 or more", request->top,
+                 request->tile);
+  if (request->points == nullptr && request->point_count > 0)
+    return error(FERRY_INVALID_ARGUMENT, "request.points is NULL but request.point_count is %zu", request->point_count);
+  out->top = request->top;
+  out->tile = request->tile;
+  out->progress = {request->progress, request->user};
+  out->points = {request->points, request->point_count};
+  out->box = request->box;
+  out->mask_index = request->mask_index;
+  out->refine = request->refine;
+  return {};
+}
+
+ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
+  ferry_answer out{};
+  out.kind = kind;
+  out.classes = answer.classes.data();
+  out.class_count = answer.classes.size();
+  out.values = answer.values.data();
+  out.value_count = answer.values.size();
+  out.width = answer.width;
+  out.height = answer.height;
+  out.minimum = answer.minimum;
+  out.maximum = answer.maximum;
+  out.sense = answer.sense;
+  out.quality = answer.quality;
+  if (kind == FERRY_ANSWER_LABELS) out.labels = answer.labels.data();
+  const ferry::image::View pixels = answer.pixels.view();
+  if (kind == FERRY_ANSWER_MASK) {
+    out.mask = pixels.data;
+    out.width = pixels.width;
+    out.height = pixels.height;
+  }
+  if (kind == FERRY_ANSWER_PICTURE) {
+    out.picture = {const_cast<uint8_t*>(pixels.data), pixels.width, pixels.height, static_cast<int32_t>(pixels.stride),
+                   false};
+  }
+  return out;
+}
+
+Status run(ferry_task& handle, const ferry_request& given, ferry_answer* out) {
+  const ferry_answer empty{};
+  constexpr size_t kFirst = offsetof(ferry_answer, picture) + sizeof(ferry_image);
+  FERRY_TRY(ferry::fill_versioned(empty, kFirst, "ferry_answer", out));
+  const task::Entry& entry = task::entry(task::task_of(handle.networks->graph()));
+  ferry_request request;
+  task::Request wanted;
+  FERRY_TRY(read(given, entry, &request, &wanted));
+  handle.answer = {};
+  handle.session->idle();
+  FERRY_TRY(entry.run(*handle.networks, wanted, &handle.answer));
+  return ferry::fill_versioned(describe(entry.answer, handle.answer), kFirst, "ferry_answer", out);
+}
+
+}  // namespace
+
+ferry_status ferry_model_task(const ferry_model* model, ferry_task_info* info) {
+  FERRY_REQUIRE(info);
+  FERRY_REQUIRE(model);
+  const fbs::Task kind = task::task_of(model->model->graph());
+  const task::Entry& entry = task::entry(kind);
+  const ferry_task_info value = {0, static_cast<ferry_task_kind>(kind), entry.answer, entry.prompts, entry.name};
+  return ferry::report(
+      ferry::fill_versioned(value, offsetof(ferry_task_info, name) + sizeof(const char*), "ferry_task_info", info));
+}
+
+ferry_status ferry_task_open(ferry_model* model, const ferry_session_options* options, ferry_task** out) {
+  FERRY_REQUIRE(out);
+  *out = nullptr;
+  FERRY_REQUIRE(model);
+  return guarded([&]() -> Status {
+    auto made = std::make_unique<ferry_task>();
+    FERRY_TRY(open(*model, options, made.get()));
+    *out = made.release();
+    return {};
+  });
+}
+
+void ferry_task_close(ferry_task* task) { delete task; }
+
+ferry_status ferry_task_run(ferry_task* task, const ferry_request* request, ferry_answer* answer) {
+  FERRY_REQUIRE(answer);
+  FERRY_REQUIRE(task);
+  FERRY_REQUIRE(request);
+  return guarded([&] { return run(*task, *request, answer); });
+}
+
+void ferry_task_cancel(ferry_task* task) {
+  if (task == nullptr) return;
+  task->session->session->cancel();
+  if (task->prompted != nullptr) task->prompted->session->cancel();
+}
+
+ferry_session* ferry_task_session(ferry_task* task) { return task != nullptr ? task->session.get() : nullptr; }
+
+ferry_status ferry_answer_save(const ferry_answer* answer, const char* path, ferry_save_style style) {
+  FERRY_REQUIRE(answer);
+  FERRY_REQUIRE(path);
+  return guarded([&] { return task::save(*answer, path, style); });
+}
+
+uint32_t ferry_label_colour(int32_t index) { return task::label_colour(index); }

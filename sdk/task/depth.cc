@@ -1,0 +1,37 @@
+#include <cmath>
+
+#include "sdk/task/sampler.h"
+
+namespace ferry::task {
+
+Status depth(Networks& networks, const Request& request, Answer* answer) {
+  Session& session = networks.session;
+  image::Geometry geometry;
+  FERRY_TRY(set_picture(session, request.picture, &geometry));
+  FERRY_TRY(session.run());
+  Grid grid;
+  FERRY_TRY(output_grid(session, &grid));
+  const int width = request.picture.width, height = request.picture.height;
+  answer->values.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
+  Sampler sampler(grid, input_extent(session), geometry, width, height);
+  float minimum = INFINITY, maximum = -INFINITY;
+  float* to = answer->values.data();
+  for (int y = 0; y < height; ++y) {
+    const float* row = sampler.row(y);
+    for (int x = 0; x < width; ++x, ++to) {
+      *to = sampler.at(row, x);
+      if (!std::isfinite(*to)) continue;
+      minimum = std::fmin(minimum, *to);
+      maximum = std::fmax(maximum, *to);
+    }
+  }
+  answer->width = width;
+  answer->height = height;
+  answer->minimum = minimum <= maximum ? minimum : 0;
+  answer->maximum = minimum <= maximum ? maximum : 0;
+  const auto* params = networks.graph().postprocess()->params_as_Depth();
+  answer->sense = params != nullptr && params->metric() ? FERRY_SENSE_METRES : FERRY_SENSE_NEARNESS;
+  return {};
+}
+
+}  // namespace ferry::task

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sdk/task/labels.h"
+#include "sdk/task/sampler.h"
+
+namespace ferry::task {
+namespace {
+
+// The classes that occur in `labels`, most frequent first, with their shares.
+void make_legend(const fbs::Graph& graph, const std::vector<uint16_t>& labels, int channels,
+                 std::vector<ferry_class>* legend) {
+  std::vector<int64_t> counts(static_cast<size_t>(channels));
+  for (const uint16_t label : labels) ++counts[label];
+  for (int c = 0; c < channels; ++c) {
+    const int64_t count = counts[static_cast<size_t>(c)];
+    if (count == 0) continue;
+    const auto share = static_cast<float>(static_cast<double>(count) / static_cast<double>(labels.size()));
+    // Insertion keeps equal shares in the order of their classes; a picture has few.
+    size_t place = legend->size();
+    legend->push_back({});
+    for (; place > 0 && (*legend)[place - 1].probability < share; --place) (*legend)[place] = (*legend)[place - 1];
+    (*legend)[place] = {c, share, label_of(graph, c)};
+  }
+}
+
+// The classes that can be the largest somewhere between two cells. Of scores that change evenly from one to the other
+// that takes a larger end than the best class's smaller one: mostly it is one class for many pixels.
+class Candidates {
+ public:
+  explicit Candidates(int classes) : classes_(classes), found_(static_cast<size_t>(classes)) {}
+
+  void find(const float* first, const float* next) {
+    float bound = -INFINITY;
+    for (int c = 0; c < classes_; ++c) bound = std::max(bound, std::min(first[c], next[c]));
+    count_ = 0;
+    for (int c = 0; c < classes_; ++c) {
+      if (std::max(first[c], next[c]) >= bound) found_[count_++] = static_cast<uint16_t>(c);
+    }
+    if (count_ == 0) found_[count_++] = 0;  // nothing but NaN
+  }
+  std::span<const uint16_t> list() const { return {found_.data(), count_}; }
+
+ private:
+  int classes_;
+  std::vector<uint16_t> found_;
+  size_t count_ = 0;
+};
+
+}  // namespace
+
+Status label(Networks& networks, const Request& request, Answer* answer) {
+  Session& session = networks.session;
+  image::Geometry geometry;
+  FERRY_TRY(set_picture(session, request.picture, &geometry));
+  FERRY_TRY(session.run());
+  Grid grid;
+  FERRY_TRY(output_grid(session, &grid));
+  const int width = request.picture.width, height = request.picture.height;
+  answer->labels.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
+  Sampler sampler(grid, input_extent(session), geometry, width, height);
+  Candidates candidates(grid.channels);
+  uint16_t* to = answer->labels.data();
+  for (int y = 0; y < height; ++y) {
+    const float* row = sampler.row(y);
+    for (int x = 0; x < width; ++x, ++to) {
+      const Sample& column = sampler.column(x);
+      if (x == 0 || column.first != sampler.column(x - 1).first) {
+        candidates.find(row + int64_t{column.first} * grid.channels, row + int64_t{column.next} * grid.channels);
+      }
+      int best = candidates.list().front();
+      float largest = sampler.at(row, x, best);
+      for (const uint16_t c : candidates.list().subspan(1)) {
+        const float value = sampler.at(row, x, c);
+        if (value > largest) largest = value, best = c;
+      }
+      *to = static_cast<uint16_t>(best);
+    }
+  }
+  answer->width = width;
+  answer->height = height;
+  make_legend(networks.graph(), answer->labels, grid.channels, &answer->classes);
+  return {};
+}
+
+}  // namespace ferry::task

@@ -1,0 +1,62 @@
+#include "sdk/task/picture.h"
+
+namespace ferry::task {
+
+Status set_picture(Session& session, const image::View& picture, image::Geometry* geometry) {
+  const fbs::Graph& graph = session.model().graph();
+  const fbs::Preprocess* recipe = graph.preprocess();
+  if (!recipe) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "this model has no recipe for pictures: write its input with ferry_session_input()");
+  }
+  const fbs::Port& port = *graph.inputs()->Get(0);
+  const TensorId input = port.tensor();
+  const Shape present = session.shape(input);
+  const int channels = recipe->color() == fbs::ColorOrder::Gray ? 1 : 3;
+  const int patch = recipe->patch(), patch_numbers = channels * patch * patch * recipe->patch_frames();
+  const bool picture_like = patch > 0 ? present.rank == 2 && channels == 3 && present[1] == patch_numbers
+                                      : present.rank == 4 && present[0] == 1 && present[3] == channels;
+  if (!picture_like || session.model().tensor(input).dtype() != fbs::DType::Float32) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "input %s takes no picture of %d channels: write it with ferry_session_input()", port.name()->c_str(),
+                 channels);
+  }
+  image::Prepared prepared;
+  FERRY_TRY(image::prepare(*recipe, picture, &prepared));
+  Shape shape = {1, prepared.height, prepared.width, channels};
+  if (patch > 0) shape = {(prepared.height / patch) * (prepared.width / patch), patch_numbers};
+  if (shape != present) FERRY_TRY(session.resize(0, shape));
+  if (geometry != nullptr) *geometry = prepared.geometry;
+  return image::normalize(*recipe, prepared, static_cast<float*>(session.data(input)));
+}
+
+Status answer_row(const Session& session, const char* what, std::span<const float>* row) {
+  const fbs::Port& port = *session.model().graph().outputs()->Get(0);
+  const TensorId output = port.tensor();
+  const Shape& shape = session.shape(output);
+  const bool floats = session.model().tensor(output).dtype() == fbs::DType::Float32;
+  if (!floats || shape.rank < 1 || shape.elements() != shape[shape.rank - 1]) {
+    return error(FERRY_INVALID_ARGUMENT, "output %s holds more than one picture's %s", port.name()->c_str(), what);
+  }
+  *row = {static_cast<const float*>(session.data(output)), static_cast<size_t>(shape.elements())};
+  return {};
+}
+
+Status output_grid(const Session& session, Grid* grid) {
+  const fbs::Port& port = *session.model().graph().outputs()->Get(0);
+  const TensorId output = port.tensor();
+  const Shape& shape = session.shape(output);
+  const bool floats = session.model().tensor(output).dtype() == fbs::DType::Float32;
+  if (!floats || (shape.rank != 3 && shape.rank != 4) || shape[0] != 1) {
+    return error(FERRY_SHAPE_MISMATCH, "output %s holds no places of one picture", port.name()->c_str());
+  }
+  *grid = {static_cast<const float*>(session.data(output)), shape[1], shape[2], shape.rank == 4 ? shape[3] : 1};
+  return {};
+}
+
+Extent input_extent(const Session& session) {
+  const Shape& shape = session.shape(session.model().graph().inputs()->Get(0)->tensor());
+  return {shape[1], shape[2]};
+}
+
+}  // namespace ferry::task

@@ -1,0 +1,28 @@
+// From a picture to what the network gave for it.
+#pragma once
+
+#include "sdk/task/task.h"
+
+namespace ferry::task {
+
+// The picture into input 0 by the blob's recipe, for which the session may be resized. `geometry`, where it is asked
+// for: where the network sees the picture's places. FERRY_INVALID_ARGUMENT: the model has no recipe, or another input.
+Status set_picture(Session& session, const image::View& picture, image::Geometry* geometry);
+
+// Output 0 as one picture's row of numbers: logits or an embedding. `what`: for messages.
+Status answer_row(const Session& session, const char* what, std::span<const float>* row);
+
+// Output 0, [1,H,W,C] or of one channel [1,H,W], as places of a picture.
+struct Grid {
+  const float* data = nullptr;
+  int height = 0, width = 0, channels = 0;
+};
+Status output_grid(const Session& session, Grid* grid);
+
+// Input 0's height and width: what a Geometry's places lie in.
+struct Extent {
+  int height = 0, width = 0;
+};
+Extent input_extent(const Session& session);
+
+}  // namespace ferry::task

@@ -1,0 +1,146 @@
+#include "sdk/task/save.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+#include "sdk/image/codec.h"
+
+namespace ferry::task {
+namespace {
+
+struct Colour {
+  uint8_t r, g, b;
+};
+
+// From far to near: dark to bright, in even steps of lightness.
+constexpr Colour kRamp[] = {{0, 0, 4},      {28, 16, 68},   {79, 18, 123},   {129, 37, 129}, {181, 54, 122},
+                            {229, 80, 100}, {251, 135, 97}, {254, 194, 135}, {252, 253, 191}};
+
+Colour ramp(float nearness) {
+  constexpr int kSteps = static_cast<int>(std::size(kRamp)) - 1;
+  const float place = nearness * kSteps;
+  const int first = std::min(static_cast<int>(place), kSteps - 1);
+  const float weight = place - static_cast<float>(first);
+  const auto mix = [weight](uint8_t a, uint8_t b) { return static_cast<uint8_t>(std::lrintf(a + (b - a) * weight)); };
+  const Colour &a = kRamp[first], &b = kRamp[first + 1];
+  return {mix(a.r, b.r), mix(a.g, b.g), mix(a.b, b.b)};
+}
+
+// 0 for what is farthest, and for what is no number, 1 for what is nearest.
+float nearness(const ferry_answer& map, float value) {
+  if (!(map.maximum > map.minimum) || std::isnan(value)) return 0;
+  const float part = std::clamp((value - map.minimum) / (map.maximum - map.minimum), 0.0f, 1.0f);
+  return map.sense == FERRY_SENSE_METRES ? 1 - part : part;
+}
+
+// In 16 bits metres stay what they are.
+long level16(const ferry_answer& map, float value) {
+  if (map.sense == FERRY_SENSE_METRES) return value > 0 ? std::lrintf(std::min(value * 1000.0f, 65535.0f)) : 0;
+  return std::lrintf(nearness(map, value) * 65535.0f);
+}
+
+// A picture whose pixels `pixel(from, to)` makes, one from each element.
+template <typename T, typename Pixel>
+Status save_pixels(const ferry_answer& answer, const T* elements, int channels, const char* path, const Pixel& pixel,
+                   bool sixteen_bits = false) {
+  image::Pixels pixels;
+  FERRY_TRY(pixels.allocate(answer.width, answer.height, channels));
+  for (int y = 0; y < answer.height; ++y) {
+    uint8_t* to = pixels.row(y);
+    for (int x = 0; x < answer.width; ++x, to += channels) pixel(*elements++, to);
+  }
+  return image::save_png(pixels.view(), path, sixteen_bits);
+}
+
+void put(const Colour& colour, uint8_t* to) {
+  to[0] = colour.r;
+  to[1] = colour.g;
+  to[2] = colour.b;
+}
+
+// Portable Float Map: little endian by the sign of the scale, rows from the bottom.
+Status save_pfm(const ferry_answer& map, const char* path) {
+  char header[64];
+  const int length = std::snprintf(header, sizeof(header), "Pf\n%d %d\n-1.0\n", map.width, map.height);
+  const size_t begin = static_cast<size_t>(length), row = static_cast<size_t>(map.width) * sizeof(float);
+  std::vector<char> bytes(begin + row * static_cast<size_t>(map.height));
+  std::memcpy(bytes.data(), header, begin);
+  for (int y = 0; y < map.height; ++y) {
+    std::memcpy(&bytes[begin + row * static_cast<size_t>(map.height - 1 - y)], map.values + int64_t{y} * map.width,
+                row);
+  }
+  return image::write_file(bytes.data(), bytes.size(), path);
+}
+
+Status save_map(const ferry_answer& map, const char* path, ferry_save_style style) {
+  const std::string_view name = path;
+  if (name.size() >= 4 && name.substr(name.size() - 4) == ".pfm") return save_pfm(map, path);
+  switch (style) {
+    case FERRY_SAVE_PLAIN:
+      return save_pixels(map, map.values, 1, path, [&](float value, uint8_t* to) {
+        *to = static_cast<uint8_t>(std::lrintf(nearness(map, value) * 255.0f));
+      });
+    case FERRY_SAVE_COLOURS:
+      return save_pixels(map, map.values, 3, path,
+                         [&](float value, uint8_t* to) { put(ramp(nearness(map, value)), to); });
+    case FERRY_SAVE_16_BIT: break;
+  }
+  const auto pixel = [&](float value, uint8_t* to) {
+    const long level = level16(map, value);
+    to[0] = static_cast<uint8_t>(level >> 8);
+    to[1] = static_cast<uint8_t>(level & 255);
+  };
+  return save_pixels(map, map.values, 2, path, pixel, true);
+}
+
+Status save_labels(const ferry_answer& map, const char* path, ferry_save_style style) {
+  if (style == FERRY_SAVE_COLOURS) {
+    return save_pixels(map, map.labels, 3, path, [](uint16_t label, uint8_t* to) {
+      const uint32_t colour = label_colour(label);
+      put({static_cast<uint8_t>(colour >> 16), static_cast<uint8_t>(colour >> 8), static_cast<uint8_t>(colour)}, to);
+    });
+  }
+  for (size_t i = 0; i < map.class_count; ++i) {
+    if (map.classes[i].index > 255) {
+      return error(FERRY_INVALID_ARGUMENT, "class %d is no level of a grey PNG, which has 256: save colours instead",
+                   map.classes[i].index);
+    }
+  }
+  return save_pixels(map, map.labels, 1, path, [](uint16_t label, uint8_t* to) { *to = static_cast<uint8_t>(label); });
+}
+
+}  // namespace
+
+uint32_t label_colour(int index) {
+  // As the Pascal VOC benchmark numbers its classes' colours: bit i of the index, by threes, is bit 7 - i / 3 of red,
+  // green and blue in turn.
+  uint32_t r = 0, g = 0, b = 0;
+  for (int bit = 7; index != 0 && bit >= 0; --bit, index >>= 3) {
+    r |= static_cast<uint32_t>(index & 1) << bit;
+    g |= static_cast<uint32_t>(index >> 1 & 1) << bit;
+    b |= static_cast<uint32_t>(index >> 2 & 1) << bit;
+  }
+  return r << 16 | g << 8 | b;
+}
+
+Status save(const ferry_answer& answer, const char* path, ferry_save_style style) {
+  if (style < FERRY_SAVE_PLAIN || style > FERRY_SAVE_16_BIT)
+    return error(FERRY_INVALID_ARGUMENT, "style %d: expected a ferry_save_style", static_cast<int>(style));
+  if (style == FERRY_SAVE_16_BIT && answer.kind != FERRY_ANSWER_MAP)
+    return error(FERRY_INVALID_ARGUMENT, "16 bits are for maps: this answer is none");
+  switch (answer.kind) {
+    case FERRY_ANSWER_MAP: return save_map(answer, path, style);
+    case FERRY_ANSWER_LABELS: return save_labels(answer, path, style);
+    case FERRY_ANSWER_MASK: return image::save_png({answer.mask, answer.width, answer.height, 1, answer.width}, path);
+    case FERRY_ANSWER_PICTURE: {
+      const ferry_image& p = answer.picture;
+      return image::save_png({p.pixels, p.width, p.height, 3, p.stride}, path);
+    }
+    default: return error(FERRY_INVALID_ARGUMENT, "this answer is no picture: there is nothing to save as %s", path);
+  }
+}
+
+}  // namespace ferry::task

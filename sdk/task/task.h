@@ -1,0 +1,79 @@
+// What a blob is for: one function a task, which runs the networks on a picture and makes an answer of what they give.
+#pragma once
+
+#include <ferry/task.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sdk/graph/session.h"
+#include "sdk/image/enhance.h"
+#include "sdk/image/pixels.h"
+#include "sdk/image/preprocess.h"
+
+namespace ferry::task {
+
+struct Request {
+  image::View picture;  // without data: the last run's
+  image::View mask;     // without data: none
+  int top = 0;
+  int tile = 0;
+  image::Progress progress;
+  std::span<const ferry_point> points;
+  const ferry_box* box = nullptr;
+  int mask_index = 0;
+  bool refine = false;
+};
+
+// What a ferry_answer points into.
+struct Answer {
+  std::vector<ferry_class> classes;
+  std::vector<float> values;
+  std::vector<uint16_t> labels;
+  image::Pixels pixels;  // of a mask or a picture
+  int width = 0, height = 0;
+  float minimum = 0, maximum = 0;
+  ferry_sense sense = FERRY_SENSE_NEARNESS;
+  float quality = 0;
+};
+
+// What a task runs, and what it remembers from run to run.
+struct Networks {
+  Session& session;             // of the blob's graph
+  Session* prompted = nullptr;  // of the graph that the task's parameters name
+  // Of the last picture, where the task can be asked again about it.
+  bool encoded = false;
+  int width = 0, height = 0;
+  image::Geometry geometry = {};
+  std::vector<float> former = {};  // the mask that was answered, as the network gave it
+
+  const fbs::Graph& graph() const { return session.model().graph(); }
+};
+
+using Run = Status (*)(Networks& networks, const Request& request, Answer* answer);
+
+Status classify(Networks& networks, const Request& request, Answer* answer);
+Status embed(Networks& networks, const Request& request, Answer* answer);
+Status enhance(Networks& networks, const Request& request, Answer* answer);
+Status depth(Networks& networks, const Request& request, Answer* answer);
+Status label(Networks& networks, const Request& request, Answer* answer);
+Status inpaint(Networks& networks, const Request& request, Answer* answer);
+Status segment(Networks& networks, const Request& request, Answer* answer);
+
+// One task. Of those that have no `run`, sessions and generators are the way.
+struct Entry {
+  const char* name;  // in words
+  Run run;
+  ferry_answer_kind answer;
+  uint32_t prompts;  // FERRY_PROMPT_...
+};
+
+// sdk/task/tasks.cc has the table.
+const Entry& entry(fbs::Task task);
+// The graph's; Tensors where it says nothing.
+fbs::Task task_of(const fbs::Graph& graph);
+// The graph that takes prompts; null where the task has none.
+const char* prompted_graph(const fbs::Graph& graph);
+
+}  // namespace ferry::task

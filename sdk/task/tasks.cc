@@ -1,0 +1,35 @@
+#include <array>
+
+#include "sdk/task/task.h"
+
+namespace ferry::task {
+namespace {
+
+// In the order of fbs::Task.
+constexpr std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1> kTasks = {{
+    {"tensors", nullptr, FERRY_ANSWER_NONE, 0},
+    {"classification", classify, FERRY_ANSWER_CLASSES, 0},
+    {"image to image", enhance, FERRY_ANSWER_PICTURE, FERRY_PROMPT_TILE},
+    {"several classes at once", classify, FERRY_ANSWER_CLASSES, 0},
+    {"embedding", embed, FERRY_ANSWER_VECTOR, 0},
+    {"text", nullptr, FERRY_ANSWER_NONE, 0},
+    {"depth", depth, FERRY_ANSWER_MAP, 0},
+    {"semantic segmentation", label, FERRY_ANSWER_LABELS, 0},
+    {"inpainting", inpaint, FERRY_ANSWER_PICTURE, FERRY_PROMPT_MASK},
+    {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS},
+}};
+
+}  // namespace
+
+const Entry& entry(fbs::Task task) { return kTasks[static_cast<size_t>(task)]; }
+
+fbs::Task task_of(const fbs::Graph& graph) {
+  return graph.postprocess() != nullptr ? graph.postprocess()->task() : fbs::Task::Tensors;
+}
+
+const char* prompted_graph(const fbs::Graph& graph) {
+  if (task_of(graph) != fbs::Task::PromptedSegmentation) return nullptr;
+  return graph.postprocess()->params_as_PromptedSegmentation()->graph()->c_str();
+}
+
+}  // namespace ferry::task

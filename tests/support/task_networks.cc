@@ -1,0 +1,106 @@
+#include "tests/support/task_networks.h"
+
+#include "converter/graph/ops.h"
+
+namespace ferry::testing {
+namespace {
+
+Tensor add_picture(Graph& g, int height, int width, int channels = 3) {
+  return g.add_input("input", {1, height, width, channels}, fbs::Layout::NCHW);
+}
+
+fbs::PostprocessT& set_task(Graph& g, fbs::Task task) {
+  g.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.table.postprocess->task = task;
+  return *g.table.postprocess;
+}
+
+void set_recipe(Graph& g, const fbs::PreprocessT& recipe) {
+  g.table.preprocess = std::make_unique<fbs::PreprocessT>(recipe);
+}
+
+fbs::PreprocessT exact(int height, int width) {
+  fbs::PreprocessT recipe;
+  recipe.resize_mode = fbs::ResizeMode::Exact;
+  recipe.resize_h = height;
+  recipe.resize_w = width;
+  return recipe;
+}
+
+Tensor halved(Tensor x, int factor) { return avg_pool2d(x, {.kernel = factor, .stride = factor}); }
+
+}  // namespace
+
+std::unique_ptr<Graph> colour_as_depth(int height, int width, int colour, const fbs::PreprocessT& recipe, bool metric) {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.add_output("depth", slice(add_picture(g, height, width), 3, colour, 1), fbs::Layout::NCHW);
+  g.table.name = "colour_as_depth";
+  set_recipe(g, recipe);
+  fbs::DepthT params;
+  params.metric = metric;
+  set_task(g, fbs::Task::Depth).params.Set(params);
+  return graph;
+}
+
+std::unique_ptr<Graph> brightest_colour() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.add_output("logits", halved(add_picture(g, 8, 12), 2), fbs::Layout::NCHW);
+  g.table.name = "brightest_colour";
+  g.table.labels = {"red", "green", "blue"};
+  set_recipe(g, exact(8, 12));
+  set_task(g, fbs::Task::SemanticSegmentation);
+  return graph;
+}
+
+std::unique_ptr<Graph> gray_painter() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.add_output("output", slice(add_picture(g, 8, 8, 4), 3, 1, 3), fbs::Layout::NCHW);
+  g.table.name = "gray_painter";
+  fbs::PreprocessT recipe = exact(8, 8);
+  recipe.mean = recipe.std = {0.5f, 0.5f, 0.5f};
+  set_recipe(g, recipe);
+  fbs::PostprocessT& post = set_task(g, fbs::Task::Inpainting);
+  post.mean = post.std = {0.5f, 0.5f, 0.5f};
+  fbs::InpaintingT params;
+  params.known = 0.5f;
+  params.hole = -0.5f;
+  post.params.Set(params);
+  return graph;
+}
+
+std::unique_ptr<Graph> colour_masks() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.add_output("image_embedding", halved(add_picture(g, 16, 16), 4), fbs::Layout::NCHW);
+  g.table.name = "colour_masks";
+  fbs::PreprocessT recipe;
+  recipe.resize_mode = fbs::ResizeMode::LongestEdge;
+  recipe.resize_h = recipe.crop_h = recipe.crop_w = 16;
+  recipe.corner = true;
+  set_recipe(g, recipe);
+  fbs::PromptedSegmentationT params;
+  params.graph = "prompt";
+  set_task(g, fbs::Task::PromptedSegmentation).params.Set(params);
+
+  Graph p;
+  p.table.name = "prompt";
+  const Tensor embedding = p.add_input("image_embedding", {1, 4, 4, 3}, fbs::Layout::NCHW);
+  const Tensor coords = p.add_input("point_coords", {1, 2, 2}, fbs::Layout::Same);
+  const Tensor labels = p.add_input("point_labels", {1, 2}, fbs::Layout::Same);
+  const Tensor mask = p.add_input("mask_input", {1, 8, 8, 1}, fbs::Layout::NCHW);
+  const Tensor has_mask = p.add_input("has_mask_input", {1}, fbs::Layout::Same);
+  Tensor logits = resize(embedding, fbs::ResizeKind::Nearest, 2) + -0.5;
+  logits = logits + mask * has_mask;
+  p.add_output("mask_logits", logits, fbs::Layout::NCHW);
+  p.add_output("mask_qualities", reshape(global_avg_pool(embedding), {1, 3}), fbs::Layout::Same);
+  // Prompts that can be seen from outside.
+  p.add_output("coords", coords + 0.0, fbs::Layout::Same);
+  p.add_output("labels", labels + 0.0, fbs::Layout::Same);
+  g.add_graph(std::move(p));
+  return graph;
+}
+
+}  // namespace ferry::testing

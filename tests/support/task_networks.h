@@ -1,0 +1,21 @@
+// Networks whose answers can be foretold, one a task of sdk/task/.
+#pragma once
+
+#include <memory>
+
+#include "converter/graph/graph.h"
+
+namespace ferry::testing {
+
+// input [1,H,W,3] -> depth [1,H,W,1]: one of the picture's colours, 0 to 1.
+std::unique_ptr<Graph> colour_as_depth(int height, int width, int colour, const fbs::PreprocessT& recipe,
+                                       bool metric = false);
+// input [1,8,12,3] -> logits [1,4,6,3]: the class of a place is its brightest colour.
+std::unique_ptr<Graph> brightest_colour();
+// input [1,8,8,4] -> output [1,8,8,3]: what is known of the picture, in -1..1, and grey where it is not.
+std::unique_ptr<Graph> gray_painter();
+// input [1,16,16,3] -> image_embedding [1,4,4,3], and graph "prompt": mask_logits [1,8,8,3], a mask a colour, that of
+// the places where it is brighter than the half, plus the former mask's; the qualities are the colours' means.
+std::unique_ptr<Graph> colour_masks();
+
+}  // namespace ferry::testing

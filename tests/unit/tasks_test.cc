@@ -1,0 +1,409 @@
+// Tasks through the C API: what each makes of a picture, in the pixels of that picture.
+#include <ferry/task.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "converter/pack/pack.h"
+#include "tests/support/blobs.h"
+#include "tests/support/task_networks.h"
+
+namespace ferry {
+namespace {
+
+// A picture whose colour at (x, y) `colour(x, y)` gives as {r, g, b}.
+class Picture {
+ public:
+  template <typename Colour>
+  Picture(int width, int height, const Colour& colour) {
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const std::array<int, 3> rgb = colour(x, y);
+        for (const int c : rgb) pixels_.push_back(static_cast<uint8_t>(c));
+      }
+    }
+    image_ = {pixels_.data(), width, height, 3 * width, false};
+  }
+  const ferry_image* get() const { return &image_; }
+  const uint8_t* at(int x, int y) const { return &pixels_[static_cast<size_t>((y * image_.width + x) * 3)]; }
+
+ private:
+  std::vector<uint8_t> pixels_;
+  ferry_image image_;
+};
+
+class Tasks : public ::testing::Test {
+ protected:
+  void open(const Graph& graph) {
+    close();
+    bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
+    ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_OK) << ferry_last_error();
+  }
+  void close() {
+    ferry_task_close(std::exchange(task_, nullptr));
+    ferry_model_close(std::exchange(model_, nullptr));
+  }
+  void TearDown() override { close(); }
+
+  static ferry_request request_for(const Picture* picture) {
+    ferry_request request{};
+    request.struct_size = sizeof(request);
+    if (picture != nullptr) request.picture = picture->get();
+    return request;
+  }
+  ferry_answer run(const ferry_request& request) {
+    ferry_answer answer{};
+    answer.struct_size = sizeof(answer);
+    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_OK) << ferry_last_error();
+    return answer;
+  }
+  // What a request is refused with.
+  std::string refused(const ferry_request& request) {
+    ferry_answer answer{};
+    answer.struct_size = sizeof(answer);
+    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_INVALID_ARGUMENT);
+    EXPECT_EQ(answer.kind, FERRY_ANSWER_NONE);
+    return ferry_last_error();
+  }
+  ferry_task_info info() const {
+    ferry_task_info info{};
+    info.struct_size = sizeof(info);
+    EXPECT_EQ(ferry_model_task(model_, &info), FERRY_OK);
+    return info;
+  }
+
+  std::unique_ptr<testing::AlignedBytes> bytes_;
+  ferry_model* model_ = nullptr;
+  ferry_task* task_ = nullptr;
+};
+
+fbs::PreprocessT recipe_of(fbs::ResizeMode mode, int height, int width, int crop_h = 0, int crop_w = 0) {
+  fbs::PreprocessT recipe;
+  recipe.resize_mode = mode;
+  recipe.resize_h = height;
+  recipe.resize_w = width;
+  recipe.crop_h = crop_h;
+  recipe.crop_w = crop_w;
+  return recipe;
+}
+
+struct Mode {
+  const char* name;
+  fbs::PreprocessT recipe;
+};
+
+std::vector<Mode> all_modes() {
+  using Of = fbs::ResizeMode;
+  std::vector<Mode> modes = {
+      {"none", recipe_of(Of::None, 0, 0)},
+      {"shortest edge, cropped", recipe_of(Of::ShortestEdge, 40, 0, 36, 36)},
+      {"exact", recipe_of(Of::Exact, 50, 30)},
+      {"longest edge, in the corner", recipe_of(Of::LongestEdge, 48, 0, 48, 48)},
+      {"longest edge, in the middle", recipe_of(Of::LongestEdge, 48, 0, 48, 48)},
+      {"cover, cropped", recipe_of(Of::Cover, 32, 40, 32, 40)},
+      {"fit, padded", recipe_of(Of::Fit, 44, 44, 44, 44)},
+      {"least scaling", recipe_of(Of::LeastScaling, 42, 42)},
+      {"pixel budget", recipe_of(Of::PixelBudget, 0, 0)},
+  };
+  modes[3].recipe.corner = true;
+  modes[7].recipe.multiple_of = 14;
+  modes[8].recipe.multiple_of = 8;
+  modes[8].recipe.max_pixels = 1600;
+  return modes;
+}
+
+// A ramp in red from left to right and in green from top to bottom, so that a colour says which pixel it is of.
+constexpr int kStep = 3;
+std::array<int, 3> ramp(int x, int y) { return {kStep * x, kStep * y, 0}; }
+
+TEST_F(Tasks, AMapLiesOnThePictureWhateverItsRecipeDoes) {
+  for (const Mode& mode : all_modes()) {
+    for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
+      const Picture picture(width, height, ramp);
+      for (int axis = 0; axis < 2; ++axis) {
+        SCOPED_TRACE(std::string(mode.name) + ", " + std::to_string(width) + "x" + std::to_string(height) +
+                     (axis == 0 ? ", x" : ", y"));
+        open(*testing::colour_as_depth(8, 8, axis, mode.recipe));
+        const ferry_answer answer = run(request_for(&picture));
+        ASSERT_EQ(answer.kind, FERRY_ANSWER_MAP);
+        ASSERT_EQ(answer.width, width);
+        ASSERT_EQ(answer.height, height);
+        ASSERT_EQ(answer.value_count, static_cast<size_t>(width * height));
+        // Away from edges that were cut off, or between which and the last cell nothing is known.
+        double largest = 0, sum = 0;
+        int count = 0;
+        const int cut_x = width / 4, cut_y = height / 4;
+        for (int y = cut_y; y < height - cut_y; ++y) {
+          for (int x = cut_x; x < width - cut_x; ++x) {
+            const double place = double{answer.values[y * width + x]} * 255 / kStep;
+            const double difference = std::fabs(place - (axis == 0 ? x : y));
+            largest = std::max(largest, difference);
+            sum += difference;
+            ++count;
+          }
+        }
+        EXPECT_LE(largest, 0.5);
+        EXPECT_LE(sum / count, 0.5 / kStep + 0.01) << "more than a picture's levels are rounded by";
+      }
+    }
+  }
+}
+
+TEST_F(Tasks, DepthSaysItsRangeAndSense) {
+  const Picture picture(20, 10, [](int x, int) { return std::array{10 * x, 0, 0}; });
+  for (const bool metric : {false, true}) {
+    open(*testing::colour_as_depth(8, 8, 0, recipe_of(fbs::ResizeMode::None, 0, 0), metric));
+    EXPECT_EQ(info().kind, FERRY_TASK_DEPTH);
+    EXPECT_EQ(info().answer, FERRY_ANSWER_MAP);
+    EXPECT_STREQ(info().name, "depth");
+    const ferry_answer answer = run(request_for(&picture));
+    EXPECT_EQ(answer.sense, metric ? FERRY_SENSE_METRES : FERRY_SENSE_NEARNESS);
+    EXPECT_EQ(answer.minimum, 0.0f);
+    EXPECT_FLOAT_EQ(answer.maximum, 190 / 255.0f);
+    EXPECT_EQ(answer.labels, nullptr);
+    EXPECT_EQ(answer.mask, nullptr);
+  }
+}
+
+TEST_F(Tasks, LabelsAreTheLargestScoresWithALegendByShare) {
+  open(*testing::brightest_colour());
+  // A quarter is blue, the rest red.
+  const Picture picture(96, 64, [](int x, int) { return x < 72 ? std::array{200, 10, 20} : std::array{0, 40, 180}; });
+  const ferry_answer answer = run(request_for(&picture));
+  ASSERT_EQ(answer.kind, FERRY_ANSWER_LABELS);
+  ASSERT_EQ(answer.width, 96);
+  ASSERT_EQ(answer.class_count, 2u);
+  EXPECT_EQ(answer.classes[0].index, 0);
+  EXPECT_STREQ(answer.classes[0].label, "red");
+  EXPECT_STREQ(answer.classes[1].label, "blue");
+  EXPECT_NEAR(answer.classes[0].probability, 0.75, 0.03);
+  EXPECT_FLOAT_EQ(answer.classes[0].probability + answer.classes[1].probability, 1);
+  for (int y = 0; y < 64; ++y) {
+    for (int x = 0; x < 96; ++x) {
+      if (x >= 68 && x < 76) continue;  // where the two meet
+      ASSERT_EQ(answer.labels[y * 96 + x], x < 72 ? 0 : 2) << x << ", " << y;
+    }
+  }
+}
+
+TEST_F(Tasks, ClassesAndVectorsAreThoseOfASession) {
+  open(*testing::small_classifier());
+  const Picture picture(20, 14, [](int x, int y) { return std::array{x * 9, y * 13, 77}; });
+  ferry_request request = request_for(&picture);
+  request.top = 3;
+  const ferry_answer answer = run(request);
+  ASSERT_EQ(answer.kind, FERRY_ANSWER_CLASSES);
+  ASSERT_EQ(answer.class_count, 3u);
+  ferry_session* session = nullptr;
+  ASSERT_EQ(ferry_session_create(model_, nullptr, &session), FERRY_OK);
+  ASSERT_EQ(ferry_session_set_image(session, picture.get()), FERRY_OK);
+  ASSERT_EQ(ferry_session_run(session), FERRY_OK);
+  ferry_class classes[3];
+  size_t count = 3;
+  ASSERT_EQ(ferry_session_top_classes(session, classes, &count), FERRY_OK);
+  ferry_session_close(session);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(answer.classes[i].index, classes[i].index);
+    EXPECT_EQ(answer.classes[i].probability, classes[i].probability);
+  }
+  request.top = 1000;
+  EXPECT_EQ(run(request).class_count, 5u);
+}
+
+TEST_F(Tasks, APictureIsEnlargedAndItsTilesAreToldOf) {
+  open(*testing::small_upscaler());
+  EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_TILE});
+  const Picture picture(40, 30, [](int x, int y) { return std::array{x * 5, y * 7, 50}; });
+  ferry_request request = request_for(&picture);
+  request.tile = 16;
+  int told = 0;
+  request.progress = [](void* user, int32_t done, int32_t total) {
+    EXPECT_LE(done, total);
+    *static_cast<int*>(user) = total;
+  };
+  request.user = &told;
+  const ferry_answer answer = run(request);
+  ASSERT_EQ(answer.kind, FERRY_ANSWER_PICTURE);
+  EXPECT_EQ(answer.picture.width, 80);
+  EXPECT_EQ(answer.picture.height, 60);
+  EXPECT_FALSE(answer.picture.owned);
+  EXPECT_GT(told, 1);
+}
+
+TEST_F(Tasks, OnlyWhatTheMaskCoversIsPainted) {
+  open(*testing::gray_painter());
+  EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_MASK});
+  for (const auto& [width, height] : {std::pair(70, 50), std::pair(8, 8), std::pair(5, 21)}) {
+    const Picture picture(width, height, [](int x, int y) { return std::array{x * 3 % 256, y * 4 % 256, 9}; });
+    // Two holes far from each other, one of them in a corner.
+    const auto hole = [w = width, h = height](int x, int y) {
+      return (x < 2 && y < 2) || (x > w / 2 && x < w / 2 + 3 && y > 2 * h / 3 && y < 2 * h / 3 + 4);
+    };
+    const Picture mask(width, height, [&](int x, int y) {
+      return hole(x, y) ? std::array{128, 0, 0} : std::array{127, 255, 255};
+    });
+    ferry_request request = request_for(&picture);
+    request.mask = mask.get();
+    int holes = 0;
+    request.progress = [](void* user, int32_t, int32_t total) { *static_cast<int*>(user) = total; };
+    request.user = &holes;
+    const ferry_answer answer = run(request);
+    ASSERT_EQ(answer.kind, FERRY_ANSWER_PICTURE);
+    ASSERT_EQ(answer.picture.width, width);
+    EXPECT_EQ(holes, width == 70 ? 2 : holes);
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        const uint8_t* got = answer.picture.pixels + y * answer.picture.stride + 3 * x;
+        for (int c = 0; c < 3; ++c) ASSERT_EQ(got[c], hole(x, y) ? 128 : picture.at(x, y)[c]) << x << ", " << y;
+      }
+    }
+  }
+}
+
+TEST_F(Tasks, WhereAMaskCoversNothingNothingIsPaintedAndCoveredPicturesArePaintedWhole) {
+  open(*testing::gray_painter());
+  const Picture picture(30, 20, ramp);
+  ferry_request request = request_for(&picture);
+  for (const int level : {0, 255}) {
+    const Picture mask(30, 20, [&](int, int) { return std::array{level, level, level}; });
+    request.mask = mask.get();
+    const ferry_answer answer = run(request);
+    EXPECT_EQ(answer.picture.pixels[3 * 17], level == 0 ? kStep * 17 : 128);
+  }
+}
+
+TEST_F(Tasks, MasksThatAreMissingOrOfAnotherSizeAreRefused) {
+  open(*testing::gray_painter());
+  const Picture picture(30, 20, ramp), mask(30, 21, ramp);
+  ferry_request request = request_for(&picture);
+  EXPECT_EQ(refused(request), "no mask: this model paints what a mask of the picture's size covers");
+  request.mask = mask.get();
+  EXPECT_EQ(refused(request), "a mask of 30x21 pixels for a picture of 30x20: they must be of one size");
+}
+
+// Left half red, right half green, more of it.
+const Picture& halves() {
+  static const Picture picture(64, 32, [](int x, int) {
+    return x < 32 ? std::array{200, 0, 0} : std::array{0, 250, 0};
+  });
+  return picture;
+}
+
+TEST_F(Tasks, PromptsChooseAMaskInThePicturesPixels) {
+  open(*testing::colour_masks());
+  EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_POINTS});
+  ferry_request request = request_for(&halves());
+  const ferry_point points[] = {{50, 10, false}, {5, 5, true}};
+  request.points = points;
+  request.point_count = 1;
+  ferry_answer answer = run(request);
+  ASSERT_EQ(answer.kind, FERRY_ANSWER_MASK);
+  ASSERT_EQ(answer.width, 64);
+  ASSERT_EQ(answer.height, 32);
+  // One point: of the masks after the first the one of the highest quality, which is green's.
+  const auto covers_half = [&](bool left) {
+    for (int y = 0; y < 32; ++y) {
+      for (int x = 0; x < 64; ++x) {
+        if (std::abs(x - 32) <= 4 || y >= 28) continue;  // where the two meet, or the padding below
+        ASSERT_EQ(answer.mask[y * 64 + x], (x < 32) == left ? 255 : 0) << x << ", " << y;
+      }
+    }
+  };
+  covers_half(false);
+  EXPECT_NEAR(answer.quality, 250 / 255.0 / 4, 1e-3);
+  // Several: the first mask, red's; and asking again needs no picture.
+  request.picture = nullptr;
+  request.point_count = 2;
+  answer = run(request);
+  covers_half(true);
+  request.mask_index = 2;
+  answer = run(request);
+  covers_half(false);
+  // The former mask adds to all of them.
+  request.mask_index = 1;
+  request.refine = true;
+  answer = run(request);
+  EXPECT_EQ(answer.mask[10 * 64 + 10], 0);
+}
+
+TEST_F(Tasks, ABoxAndPointsReachTheNetworkInItsPixels) {
+  open(*testing::colour_masks());
+  ferry_request request = request_for(&halves());
+  const ferry_point point = {32, 16, false};
+  const ferry_box box = {8, 4, 40, 20};
+  request.points = &point;
+  request.point_count = 1;
+  request.box = &box;
+  const ferry_answer answer = run(request);
+  EXPECT_EQ(answer.mask[16 * 64 + 8], 255) << "several prompts choose the first mask";
+}
+
+TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
+  open(*testing::colour_masks());
+  ferry_request request = request_for(&halves());
+  EXPECT_EQ(refused(request), "no prompt: give points or a box that show what is meant");
+  ferry_point point = {65, 3, false};
+  request.points = &point;
+  request.point_count = 1;
+  EXPECT_EQ(refused(request), "point 65,3 lies outside the picture, which has 64x32 pixels");
+  point = {NAN, 3, false};
+  EXPECT_EQ(refused(request), "point nan,3 lies outside the picture, which has 64x32 pixels");
+  point = {3, 3, false};
+  ferry_box box = {10, 10, 10, 20};
+  request.box = &box;
+  EXPECT_EQ(refused(request), "box 10,10,10,20 is empty: it goes from left and top to right and bottom");
+  box = {70, 10, 80, 20};
+  EXPECT_EQ(refused(request), "box 70,10,80,20 lies outside the picture, which has 64x32 pixels");
+  request.box = nullptr;
+  request.picture = nullptr;
+  EXPECT_EQ(refused(request), "no picture: the first run needs one");
+  request.picture = halves().get();
+  request.mask_index = 4;
+  EXPECT_EQ(refused(request), "mask 4: the network gives 3, and 0 is the best of them");
+  request.mask_index = 0;
+  request.refine = true;
+  EXPECT_EQ(refused(request), "no mask to refine: the last run gave none for this picture");
+  request.points = nullptr;
+  EXPECT_EQ(refused(request), "request.points is NULL but request.point_count is 1");
+}
+
+TEST_F(Tasks, RequestsOfAnotherVersionAreReadAsFarAsTheyGo) {
+  open(*testing::small_classifier());
+  const Picture picture(20, 14, ramp);
+  struct Later {
+    ferry_request request;
+    uint64_t unknown;
+  } later = {request_for(&picture), 0};
+  later.request.struct_size = sizeof(later);
+  run(later.request);
+  later.unknown = 1;
+  EXPECT_NE(refused(later.request).find("holds a field that ferry"), std::string::npos);
+  ferry_request request = request_for(&picture);
+  request.struct_size = 0;
+  EXPECT_EQ(refused(request), "struct_size is 0: set it to sizeof(ferry_request)");
+  request = request_for(&picture);
+  request.top = -1;
+  EXPECT_EQ(refused(request), "request.top is -1 and request.tile 0: must be 0 or more");
+  EXPECT_EQ(refused(request_for(nullptr)), "request.picture is NULL: this task needs one at each run");
+  ferry_answer answer{};
+  request = request_for(&picture);
+  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "struct_size is 0: set it to sizeof(ferry_answer)");
+}
+
+TEST_F(Tasks, ModelsWithoutATaskAreRefused) {
+  bytes_ = std::make_unique<testing::AlignedBytes>(pack(*testing::small_mixture()));
+  ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(info().kind, FERRY_TASK_TENSORS);
+  EXPECT_EQ(info().answer, FERRY_ANSWER_NONE);
+  EXPECT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_UNSUPPORTED);
+  EXPECT_NE(std::string(ferry_last_error()).find("gives tensors, for which there is no task"), std::string::npos);
+  EXPECT_EQ(task_, nullptr);
+}
+
+}  // namespace
+}  // namespace ferry
