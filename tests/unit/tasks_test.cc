@@ -136,7 +136,7 @@ TEST_F(Tasks, AMapLiesOnThePictureWhateverItsRecipeDoes) {
         // Away from edges that were cut off, or between which and the last cell nothing is known.
         double largest = 0, sum = 0;
         int count = 0;
-        const int cut_x = width / 4, cut_y = height / 4;
+        const int cut_x = width * 7 / 20, cut_y = height * 7 / 20;
         for (int y = cut_y; y < height - cut_y; ++y) {
           for (int x = cut_x; x < width - cut_x; ++x) {
             const double place = double{answer.values[y * width + x]} * 255 / kStep;
