@@ -29,6 +29,10 @@ void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary
 // Every output element of a convolution or a linear is a dot product with one row of its weight; of a transposed
 // convolution, every input element of its group is multiplied with one.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
+  if (const fbs::MatMul* p = op.params_as_MatMul()) {
+    const Shape a = shape_of(op.inputs()->Get(0));
+    return static_cast<uint64_t>(shape_of(output_of(op)).elements() * a[a.rank - (p->transpose_a() ? 2 : 1)]);
+  }
   if (!has_weight(op.params_type())) return 0;
   const Shape weight = shape_of(op.inputs()->Get(1));
   const fbs::ConvTranspose2d* p = op.params_as_ConvTranspose2d();

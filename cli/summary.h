@@ -32,13 +32,13 @@ struct Summary {
   uint64_t weight_bytes = 0;
   uint64_t parameters = 0;        // elements of all constants but scales
   uint64_t activation_bytes = 0;  // of every activation, as if none shared memory, at the default input size
-  uint64_t macs = 0;              // multiplications with addition, of convolutions and linears
+  uint64_t macs = 0;              // multiplications with addition, of convolutions, linears and products
   std::vector<OpSummary> ops;     // in order
   std::map<std::string, int> histogram;
   std::vector<StoredSummary> stored;  // most bytes first; scales count with what they scale
 };
 
-// Multiplications with addition of an operator, where it is a convolution or a linear. `shape_of`: of a tensor.
+// Multiplications with addition of an operator, where it is a convolution, a linear or a product. `shape_of`: of a tensor.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);
 
 // Opens and verifies the blob, and counts its graph of that name; "": the first. Throws Error with the library's

@@ -54,7 +54,8 @@ endif()
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
-set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d resize2d rotary_embedding unary winograd)
+set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d rotary_embedding unary
+    winograd)
 set(kernels_of_short_loops binary reduce) # many, which -O3 writes out in versions
 set(kernel_options -fno-trapping-math)
 set(fast -O2)

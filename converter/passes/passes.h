@@ -47,6 +47,8 @@ void split_large_weight(Graph& graph, const PassOptions& options);
 void fold_padding(Graph& graph, const PassOptions& options);
 // PyTorch flattens channels first: a linear after such a flatten gets its columns reordered instead of its input.
 void absorb_flatten(Graph& graph, const PassOptions& options);
+// A transpose of the last two dimensions into the product of two activations that reads it.
+void absorb_transpose(Graph& graph, const PassOptions& options);
 // PyTorch's pixel_shuffle counts channels otherwise than the blob does: the convolution before it gets its output
 // channels reordered instead of its output.
 void absorb_pixel_shuffle(Graph& graph, const PassOptions& options);

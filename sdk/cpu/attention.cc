@@ -11,129 +11,16 @@
 #include "sdk/cpu/features.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
+#include "sdk/cpu/products.h"
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kTileRows = 6;             // of a product: with four vectors of values, 24 of sums
 constexpr size_t kQueries = 8 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
-constexpr size_t kPanel = 64;               // keys whose numbers lie together
-constexpr size_t kDepth = 128;              // of a product at once: what stays in the L1 cache while all rows pass
 constexpr size_t kFewQueries = 8;           // of all heads that share keys
 constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
-constexpr size_t kParts = 16;  // of a row of scores: partial sums, so that additions do not wait for each other
-
-// y[i][0..width) = y[i] * keep[i] + factor[i] * sum over k of a[i][k] * b[k * b_stride + 0..width), for `rows` rows.
-// Where keep is 0, y is not read. Of a, rows up to a multiple of 2 * kTileRows are read.
-struct Product {
-  const float* const* a;
-  const float* b;
-  size_t b_stride, count;
-  const float *keep, *factor;
-  float* y;
-  size_t y_stride, width, rows;
-};
-
-// A tile of kRows rows from `first` on, `kCount` vectors from `x` on, with k from `begin` to `end`. All loops over sums
-// are unrolled: only then are the sums in registers.
-template <size_t kBytes, size_t kCount, size_t kRows>
-[[gnu::always_inline]] inline void multiply_tile(const Product& p, size_t first, size_t x, size_t begin, size_t end) {
-  typedef float Vector __attribute__((vector_size(kBytes)));
-  typedef float Unaligned __attribute__((vector_size(kBytes), aligned(4), may_alias));
-  const float* a[kRows];
-  std::copy_n(p.a + first, kRows, a);
-  Vector sums[kRows][kCount];
-#pragma GCC unroll 12
-  for (size_t i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
-    for (size_t j = 0; j < kCount; ++j) sums[i][j] = Vector{};
-  const float* b = p.b + begin * p.b_stride + x;
-  for (size_t k = begin; k < end; ++k, b += p.b_stride)
-#pragma GCC unroll 12
-    for (size_t i = 0; i < kRows; ++i)
-#pragma GCC unroll 4
-      for (size_t j = 0; j < kCount; ++j) sums[i][j] += a[i][k] * reinterpret_cast<const Unaligned*>(b)[j];
-#pragma GCC unroll 12
-  for (size_t i = 0; i < kRows; ++i) {
-    if (first + i >= p.rows) return;
-    Unaligned* y = reinterpret_cast<Unaligned*>(p.y + (first + i) * p.y_stride + x);
-    const float keep = begin == 0 ? p.keep[first + i] : 1.0f, factor = p.factor[first + i];
-#pragma GCC unroll 4
-    for (size_t j = 0; j < kCount; ++j) y[j] = keep != 0 ? sums[i][j] * factor + y[j] * keep : sums[i][j] * factor;
-  }
-}
-
-// From column `x` on: in tiles of `kCount` vectors, what is left in narrower ones.
-template <size_t kBytes, size_t kCount>
-[[gnu::always_inline]] inline void multiply_with(const Product& p, size_t x = 0) {
-  constexpr size_t kWidth = kCount * kBytes / sizeof(float);
-  // With one vector of 512 bits, six sums would wait for each other.
-  constexpr size_t kRows = kBytes == 64 && kCount == 1 ? 2 * kTileRows : kTileRows;
-  const size_t turns = (p.count + kDepth - 1) / kDepth;
-  for (; x + kWidth <= p.width; x += kWidth)
-    for (size_t turn = 0; turn < turns; ++turn)
-      for (size_t first = 0; first < p.rows; first += kRows)
-        multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
-  if constexpr (kCount > 1) {
-    multiply_with<kBytes, kCount / 2>(p, x);
-  } else if constexpr (kBytes > 16) {
-    multiply_with<kBytes / 2, 1>(p, x);
-  } else {
-    for (; x < p.width; ++x) {
-      for (size_t i = 0; i < p.rows; ++i) {
-        float sum = 0;
-        for (size_t k = 0; k < p.count; ++k) sum += p.a[i][k] * p.b[k * p.b_stride + x];
-        float& y = p.y[i * p.y_stride + x];
-        y = sum * p.factor[i] + (p.keep[i] != 0 ? y * p.keep[i] : 0.0f);
-      }
-    }
-  }
-}
-
-// A clone of one kernel would not do: how wide vectors are is in the text.
-void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
-#if defined(__x86_64__) && defined(__gnu_linux__)
-[[gnu::target("avx2,fma")]] void multiply_256(const Product& p) { multiply_with<32, 2>(p); }
-[[gnu::target("avx512f")]] void multiply_512(const Product& p) { multiply_with<64, 4>(p); }
-#endif
-
-using Multiply = void (*)(const Product&);
-Multiply widest_multiply([[maybe_unused]] const CpuFeatures& cpu) {
-#if defined(__x86_64__) && defined(__gnu_linux__)
-  if (cpu.avx512f) return multiply_512;
-  if (cpu.avx2) return multiply_256;
-#endif
-  return multiply_128;
-}
-
-typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
-
-// to[j][i] = from[i][j] for a square of four numbers.
-[[gnu::always_inline]] inline void transpose_square(const float* from, size_t from_stride, float* to,
-                                                    size_t to_stride) {
-  Quad rows[4], pairs[4];
-  for (size_t i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Quad*>(from + i * from_stride);
-  for (size_t i = 0; i < 2; ++i) {
-    pairs[i] = __builtin_shufflevector(rows[2 * i], rows[2 * i + 1], 0, 4, 1, 5);
-    pairs[i + 2] = __builtin_shufflevector(rows[2 * i], rows[2 * i + 1], 2, 6, 3, 7);
-  }
-  for (size_t i = 0; i < 4; i += 2) {
-    *reinterpret_cast<Quad*>(to + i * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 0, 1, 4, 5);
-    *reinterpret_cast<Quad*>(to + (i + 1) * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 2, 3, 6, 7);
-  }
-}
-
-// All of kParts numbers, joined by two and two.
-template <typename Join>
-[[gnu::always_inline]] inline float reduce(const float* parts, const Join& join) {
-  const Quad* quads = reinterpret_cast<const Quad*>(parts);
-  Quad all = join(join(quads[0], quads[1]), join(quads[2], quads[3]));
-  all = join(all, __builtin_shufflevector(all, all, 2, 3, 0, 1));
-  all = join(all, __builtin_shufflevector(all, all, 1, 0, 3, 2));
-  return all[0];
-}
 
 FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
   for (size_t s = 0; s < count; ++s) row[s] += bias[s];
@@ -175,20 +62,6 @@ struct Bias {
     return data + ((n % samples * heads + head % heads) * queries + query % queries) * keys;
   }
 };
-
-// scores[s] = scale * (q . keys[s]), for keys as they lie.
-FERRY_KERNEL void score(const float* q, const float* keys, size_t stride, size_t size, size_t count, float scale,
-                        float* scores) {
-  const size_t whole = size / kParts * kParts;
-  for (size_t s = 0; s < count; ++s, keys += stride) {
-    float sums[kParts] = {};
-    for (size_t d = 0; d < whole; d += kParts)
-      for (size_t k = 0; k < kParts; ++k) sums[k] += q[d + k] * keys[d + k];
-    float sum = reduce(sums, [](Quad x, Quad y) { return x + y; });
-    for (size_t d = whole; d < size; ++d) sum += q[d] * keys[d];
-    scores[s] = scale * sum;
-  }
-}
 
 // A range of keys.
 struct Keys {
@@ -322,7 +195,7 @@ class Attention : public Op {
       if (in_place_) {
         const size_t stride = kv_heads_ * key_size_;
         for (size_t i = 0; i < rows; ++i)
-          score(q[i], keys + begin * stride, stride, key_size_, count, scale_, scores[i]);
+          multiply_rows(q[i], keys + begin * stride, stride, key_size_, count, scale_, scores[i]);
       }
       for (size_t s = 0; !in_place_ && s < count; s += kPanel) {
         const size_t width = std::min(kPanel, (count - s + kParts - 1) / kParts * kParts);

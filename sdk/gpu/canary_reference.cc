@@ -98,6 +98,28 @@ void linear(const fbs::Linear& p, Inputs inputs, Array* out) {
   finish(p, inputs, sums, out);
 }
 
+void matmul(const fbs::MatMul& p, Inputs inputs, Array* out) {
+  const Shape &a = inputs[0]->shape, &y = out->shape;
+  const int32_t depth = a[a.rank - (p.transpose_a() ? 2 : 1)];
+  for_each(y, [&](size_t index, const Index& at) {
+    // The place in an input of a number of its matrix.
+    const auto element = [&](const Array& x, bool transposed, int32_t row, int32_t column) {
+      Index place{};
+      const int rank = x.shape.rank;
+      for (int d = 0; d < rank - 2; ++d)
+        if (x.shape[d] > 1) place[static_cast<size_t>(d)] = at[static_cast<size_t>(d + y.rank - rank)];
+      place[static_cast<size_t>(rank - 2)] = transposed ? column : row;
+      place[static_cast<size_t>(rank - 1)] = transposed ? row : column;
+      return static_cast<double>(x.values[index_of(x.shape, place)]);
+    };
+    const int32_t row = at[static_cast<size_t>(y.rank - 2)], column = at[static_cast<size_t>(y.rank - 1)];
+    double sum = 0;
+    for (int32_t k = 0; k < depth; ++k)
+      sum += element(*inputs[0], p.transpose_a(), row, k) * element(*inputs[1], p.transpose_b(), k, column);
+    out->values[index] = static_cast<float>(sum);
+  });
+}
+
 void pool2d(const fbs::Pool2d& p, const Array& x, Array* out) {
   const bool max = p.kind() == fbs::PoolKind::Max;
   for_each(out->shape, [&](size_t index, const Index& at) {
@@ -422,6 +444,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
       for_each_in_windows(*op.params_as_WindowReverse(), output, x.shape,
                           [&](size_t place, size_t cell) { out.values[place] = x.values[cell]; });
       break;
+    case fbs::OpParams::MatMul: matmul(*op.params_as_MatMul(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
       FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)

@@ -108,6 +108,18 @@ void shrink_attention(const fbs::Attention& p, std::vector<Shape>* inputs) {
   }
 }
 
+void shrink_matmul(const fbs::MatMul& p, Size size, std::vector<Shape>* inputs) {
+  const bool depth_is_last[] = {!p.transpose_a(), p.transpose_b()};
+  for (size_t i = 0; i < 2; ++i) {
+    Shape& x = (*inputs)[i];
+    for (int d = 0; d < x.rank - 2; ++d) x[d] = std::min(x[d], 2);
+    int32_t &last = x[x.rank - 1], &other = x[x.rank - 2];
+    int32_t &depth = depth_is_last[i] ? last : other, &own = depth_is_last[i] ? other : last;
+    depth = fewer(depth, size.channels);
+    own = fewer(own, i == 0 ? 36 : size.channels);
+  }
+}
+
 // The picture's side of windows.
 template <typename Params>
 Shape fewer_windows(const Params& p, const Shape& picture) {
@@ -193,6 +205,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       *output = {from, to};
       return shrink_sizes();
     }
+    case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
       FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)

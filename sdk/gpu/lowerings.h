@@ -10,6 +10,7 @@ namespace ferry::gpu {
 FERRY_OPERATORS_ON_GPU(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
-inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6;
+inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6,
+                     kMatMulAlternatives = 4;
 
 }  // namespace ferry::gpu

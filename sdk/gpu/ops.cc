@@ -41,6 +41,7 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::RotaryEmbedding, kFloats, 1, false, lower_rotary_embedding},
     {fbs::OpParams::WindowPartition, kFloats, 1, true, lower_window_partition},
     {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
+    {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
 };
 
 #define FERRY_TYPE(Type, ...) fbs::OpParams::Type,

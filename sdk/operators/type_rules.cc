@@ -65,6 +65,7 @@ constexpr Rule kRules[] = {
     {OpParams::RotaryEmbedding, kAnyKind, {kFloat32, kFloat32, kFloat32}},
     {OpParams::WindowPartition, kAnyKind, {kFloat32}},
     {OpParams::WindowReverse, kAnyKind, {kFloat32, kUnread}},
+    {OpParams::MatMul, kAnyKind, {kFloat32, kFloat32}},
     {OpParams::Cast, kinds(DType::Float32, DType::Float16, DType::Float64, DType::BFloat16), {kNumbers}, Gives::Float},
     {OpParams::Cast, kAnyKind, {kNumbers}, Gives::Integer},
     {OpParams::Select, kAnyKind, {kInt32, kNumbers, kNumbers}},
@@ -73,7 +74,6 @@ constexpr Rule kRules[] = {
     {OpParams::Gather, kAnyKind, {kNumbers, kInt32}},
     {OpParams::Scatter, kAnyKind, {kNumbers, kInt32, kNumbers}},
     {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, Gives::Integer},
-    {OpParams::MatMul, kAnyKind, {kFloat32, kFloat32}},
     {OpParams::Append, kAnyKind, {kNumbers}},
     {OpParams::Positions, kAnyKind, {kNumbers}, Gives::Integer},
 };

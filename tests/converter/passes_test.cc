@@ -228,6 +228,22 @@ TEST(AbsorbPixelShuffle, AConvolutionThatIsSeenStays) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kReshape, kTranspose, kReshape, kShuffle}));
 }
 
+TEST(AbsorbTranspose, AProductReadsWhatLiesTransposed) {
+  Network n;
+  const Tensor x = n.input({2, 3, 4, 5});
+  n.output(matmul(transpose(x, {0, 1, 3, 2}), transpose(n.linear(x, 4), {0, 1, 3, 2}), false, true));
+  n.expect_same_after(absorb_transpose);
+  EXPECT_EQ(n.ops(), (Ops{kLinear, fbs::OpParams::MatMul}));
+}
+
+TEST(AbsorbTranspose, OtherOrdersStay) {
+  Network n;
+  const Tensor x = n.input({2, 3, 4, 5});
+  n.output(matmul(transpose(x, {0, 2, 1, 3}), transpose(x, {0, 2, 3, 1})));
+  n.expect_same_after(absorb_transpose);
+  EXPECT_EQ(n.ops(), (Ops{kTranspose, kTranspose, fbs::OpParams::MatMul}));
+}
+
 TEST(RemoveDeadCode, DropsWhatNobodySees) {
   Network n;
   const Tensor x = n.input({1, 4, 4, 3});

@@ -446,6 +446,9 @@ TEST(TypeRules, SayWhatAnOperatorTakes) {
          "linear: input 1 is of type Int8, expected Float32, Float16, Int8 with scales or Int4 with scales");
   expect(fbs::LinearT(), {{kReal}, {kReal}, kScaled}, kReal,
          "linear: input 2 is of type Int8 with scales, expected Float32 or Float16");
+  expect(fbs::MatMulT(), {{kReal}, {kReal}}, kReal);
+  expect(fbs::MatMulT(), {{kWhole}, {kWhole}}, kReal, "matmul: input 0 is of type Int32, expected Float32");
+  expect(fbs::MatMulT(), {{kReal}, kHalf}, kReal, "matmul: input 1 is of type Float16, expected Float32");
   expect(fbs::ConvTranspose2dT(), {{kReal}, kScaled}, kReal,
          "conv_transpose2d: input 1 is of type Int8 with scales, expected Float32 or Float16");
   expect(fbs::GatherT(), {kHalf, {kWhole}}, kReal);
@@ -464,6 +467,31 @@ TEST(ShapeRules, CausalAttention) {
                  "attention: the window is -1, expected 0 or more, and 0 where attention is not causal");
   expect_refusal(attention(false, 1), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT,
                  "attention: the window is 1, expected 0 or more, and 0 where attention is not causal");
+}
+
+TEST(ShapeRules, MatMul) {
+  const auto matmul = [](bool a, bool b) {
+    return with<fbs::MatMulT>([=](fbs::MatMulT& p) { p.transpose_a = a, p.transpose_b = b; });
+  };
+  const fbs::MatMulT plain;
+  expect_shape(plain, {{4, 9}, {9, 5}}, {4, 5});
+  expect_shape(matmul(true, false), {{9, 4}, {9, 5}}, {4, 5});
+  expect_shape(matmul(false, true), {{4, 9}, {5, 9}}, {4, 5});
+  expect_shape(matmul(true, true), {{9, 4}, {5, 9}}, {4, 5});
+  expect_shape(plain, {{7, 4, 9}, {9, 5}}, {7, 4, 5});
+  expect_shape(plain, {{4, 9}, {2, 1, 9, 5}}, {2, 1, 4, 5});
+  expect_shape(plain, {{2, 1, 3, 1, 4, 9}, {6, 1, 8, 9, 5}}, {2, 6, 3, 8, 4, 5});
+  expect_refusal(plain, {{4, 9}}, FERRY_CORRUPT, "matmul: takes 2 inputs, got 1");
+  expect_refusal(plain, {{4, 9}, {9, 5}, {5}}, FERRY_CORRUPT, "matmul: takes 2 inputs, got 3");
+  expect_refusal(plain, {{9}, {9, 5}}, FERRY_SHAPE_MISMATCH, "matmul: input [9] has rank 1, expected at least 2");
+  expect_refusal(plain, {{4, 9}, {}}, FERRY_SHAPE_MISMATCH, "matmul: input [] has rank 0, expected at least 2");
+  expect_refusal(plain, {{4, 9}, {5, 9}}, FERRY_SHAPE_MISMATCH,
+                 "matmul: [4,9] and [5,9] have 9 and 5 to sum over, expected as many");
+  expect_refusal(matmul(true, true), {{4, 9}, {9, 5}}, FERRY_SHAPE_MISMATCH,
+                 "matmul: [4,9] transposed and [9,5] transposed have 4 and 5 to sum over, expected as many");
+  expect_refusal(plain, {{2, 4, 9}, {3, 9, 5}}, FERRY_SHAPE_MISMATCH, "matmul: [2] and [3] do not broadcast");
+  expect_refusal(plain, {{1 << 30, 1}, {1, 1 << 30}}, FERRY_SHAPE_MISMATCH,
+                 "matmul: output [1073741824,1073741824] has more than 2^40 elements");
 }
 
 TEST(ShapeRules, States) {

@@ -99,7 +99,7 @@ Tensor composed(Op& op, Tensor q, Tensor k, Tensor v, double scale, std::optiona
     k = pick(op, k, 1, shared);
     v = pick(op, v, 1, shared);
   }
-  Tensor scores = multiply(op, q, ferry::transpose(k, {0, 1, 3, 2})) * scale;
+  Tensor scores = multiply(op, q, k, false, true) * scale;
   if (mode == 0) op.set(3, scores);
   if (cap != 0) scores = unary(scores * (1 / cap), fbs::UnaryKind::Tanh) * cap;
   if (mode == 1) op.set(3, scores);

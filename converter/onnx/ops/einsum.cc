@@ -164,7 +164,7 @@ Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
       op.refuse("a dimension is both %lld and %lld", static_cast<long long>(a.size(label)),
                 static_cast<long long>(b.size(label)));
   const int64_t n = elements(a, samples), r = elements(a, rows), c = elements(b, columns), k = elements(a, inner);
-  const Tensor left = ordered(a, joined(joined(samples, rows), inner));
+  const Labels by_rows = joined(joined(samples, rows), inner);
   Factor out;
   out.labels = joined(joined(samples, rows), columns);
   Dims dims;
@@ -172,12 +172,18 @@ Factor product(Op& op, Factor a, Factor b, const Labels& needed) {
   Tensor y;
   if (samples.empty() && op.graph().is_constant(b.x.id)) {
     const Tensor weight = reshape_to(ordered(b, joined(columns, inner)), {c, k});
-    y = op.graph().add_op("", fbs::LinearT{}, {reshape_to(left, {r, k}), weight});
+    y = op.graph().add_op("", fbs::LinearT{}, {reshape_to(ordered(a, by_rows), {r, k}), weight});
   } else if (inner.empty()) {
-    y = reshape_to(left, {n, r, 1}) * reshape_to(ordered(b, joined(samples, columns)), {n, 1, c});
+    y = reshape_to(ordered(a, by_rows), {n, r, 1}) * reshape_to(ordered(b, joined(samples, columns)), {n, 1, c});
   } else {
-    const Tensor right = ordered(b, joined(joined(samples, inner), columns));
-    y = multiply(op, reshape_to(left, {n, r, k}), reshape_to(right, {n, k, c}));
+    // What lies transposed is multiplied as it lies.
+    const Labels by_inner = joined(joined(samples, inner), columns),
+                 by_columns = joined(joined(samples, columns), inner);
+    const bool transpose_a = a.labels != by_rows && a.labels == joined(joined(samples, inner), rows);
+    const bool transpose_b = b.labels != by_inner && b.labels == by_columns;
+    const Tensor left = transpose_a ? reshape_to(a.x, {n, k, r}) : reshape_to(ordered(a, by_rows), {n, r, k});
+    const Tensor right = transpose_b ? reshape_to(b.x, {n, c, k}) : reshape_to(ordered(b, by_inner), {n, k, c});
+    y = multiply(op, left, right, transpose_a, transpose_b);
   }
   out.x = reshape_to(y, dims);
   return out;

@@ -1,4 +1,4 @@
-// Products of matrices. With constant weights they are ferry's linear; two activations are multiplied and summed.
+// Products of matrices. With constant weights they are ferry's linear.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace ferry::onnx {
 namespace {
 
-// Of the products that an unrolled matrix product holds in memory at once.
+// Of integers, which an unrolled matrix product holds in memory at once.
 constexpr int kMaxProducts = 1 << 22;
 
 std::vector<int> swap_last(size_t rank) {
@@ -36,29 +36,28 @@ Tensor linear(Op& op, Tensor x, const std::string& name, const Array& weight, st
   return op.graph().add_op("", fbs::LinearT{}, inputs);
 }
 
+// a [...,M,K] times b [...,N,K], transposed: every product at once, then the sum over K.
+Tensor multiply_integers(Op& op, Tensor a, Tensor b) {
+  Dims left = dims_of(a), right = dims_of(b);
+  left.insert(left.end() - 1, 1);  // [...,M,1,K]
+  right.insert(right.end() - 2, 1);
+  if (count_elements(broadcast(left, right)) > kMaxProducts)
+    op.refuse("integers of %s and %s are multiplied as matrices, expected up to %d products",
+              to_string(dims_of(a)).c_str(), to_string(dims_of(b)).c_str(), kMaxProducts);
+  const Tensor products = reshape_to(a, left) * reshape_to(b, right);
+  return reduce(products, fbs::ReduceKind::Sum, {products.shape().rank - 1}, false);
+}
+
 }  // namespace
 
-// Every product at once, then the sum over K. Recognised attention never comes here.
-Tensor multiply(Op& op, Tensor a, Tensor b) {
-  Dims left = dims_of(a), right = dims_of(b);
-  const Dims batch = broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));
-  const int64_t m = left[left.size() - 2], k = left.back(), n = right.back();
-  if (right[right.size() - 2] != k)
-    op.refuse("%s and %s do not multiply", to_string(left).c_str(), to_string(right).c_str());
-  if (static_cast<double>(count_elements(batch)) * static_cast<double>(m) * static_cast<double>(n) *
-          static_cast<double>(k) >
-      kMaxProducts)
-    op.refuse("two activations of %s and %s are multiplied: supported in attention, or up to %d products",
-              to_string(left).c_str(), to_string(right).c_str(), kMaxProducts);
-  left.insert(left.end() - 1, 1);  // [...,M,1,K]
-  b = swap_last(b);                // [...,N,K]
-  right = dims_of(b);
-  right.insert(right.end() - 2, 1);
-  const Tensor products = reshape_to(a, left) * reshape_to(b, right);
-  fbs::ReduceT params;
-  params.kind = fbs::ReduceKind::Sum;
-  params.axes = {products.shape().rank - 1};
-  return op.graph().add_op("", params, {products});
+Tensor multiply(Op& op, Tensor a, Tensor b, bool transpose_a, bool transpose_b) {
+  const Dims left = dims_of(a), right = dims_of(b);
+  if (left[left.size() - (transpose_a ? 2 : 1)] != right[right.size() - (transpose_b ? 1 : 2)])
+    op.refuse("%s%s and %s%s do not multiply", to_string(left).c_str(), transpose_a ? " transposed" : "",
+              to_string(right).c_str(), transpose_b ? " transposed" : "");
+  broadcast(Dims(left.begin(), left.end() - 2), Dims(right.begin(), right.end() - 2));  // or it is refused
+  if (op.graph().at(a.id).dtype != fbs::DType::Int32) return ferry::matmul(a, b, transpose_a, transpose_b);
+  return multiply_integers(op, transpose_a ? swap_last(a) : a, transpose_b ? b : swap_last(b));
 }
 
 void matmul(Op& op) {
@@ -94,18 +93,18 @@ void gemm(Op& op) {
   for (const size_t i : {0, 1})
     if (op.rank(i) < 2) op.refuse("input %zu is %s, expected a matrix", i, to_string(op.dims(i)).c_str());
   Tensor a = op.tensor(0);
-  if (op.integer("transA", 0)) a = swap_last(a);
-  const bool transposed = op.integer("transB", 0) != 0;
+  const bool turned = op.integer("transA", 0) != 0, transposed = op.integer("transB", 0) != 0;
   std::optional<Tensor> y;
   if (op.known(1)) {
     const Array& b = op.array(1, "B");
     if (b.dims.size() != 2) op.refuse("B is %s, expected a matrix", to_string(b.dims).c_str());
     Array weight = transposed ? b : transpose(b, {1, 0});
+    if (turned) a = swap_last(a);
     const bool plain = alpha == 1 && beta == 1 && op.known(2) && op.dims(2) == Dims{weight.dims[0]};
     if (plain) return op.set(linear(op, a, op.node().inputs[1], weight, op.tensor(2)));
     y = linear(op, a, op.node().inputs[1], weight);
   } else {
-    y = multiply(op, a, transposed ? swap_last(op.tensor(1)) : op.tensor(1));
+    y = multiply(op, a, op.tensor(1), turned, transposed);
   }
   if (alpha != 1) y = *y * alpha;
   if (op.has(2) && beta != 0) y = *y + (beta == 1 ? op.tensor(2) : op.tensor(2) * beta);

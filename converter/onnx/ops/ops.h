@@ -90,8 +90,8 @@ void lp_pool(Op& op);
 void einsum(Op& op);
 
 // matmul.cc
-// [...,M,K] times [...,K,N], both activations; refuses where that would be too many products to hold.
-Tensor multiply(Op& op, Tensor a, Tensor b);
+// [...,M,K] times [...,K,N], both activations, either one transposed.
+Tensor multiply(Op& op, Tensor a, Tensor b, bool transpose_a = false, bool transpose_b = false);
 void matmul(Op& op);
 void gemm(Op& op);
 

@@ -197,12 +197,20 @@ Tensor integer_matmul(Op& op, size_t a, size_t a_zero, size_t b, size_t b_zero) 
       return op.graph().add_op("", fbs::LinearT{}, {left, weight});
     });
   }
-  if (255 * 255 * terms > 1 << 24)
-    op.refuse("sums of %lld products of integers, at most 258 where neither is a constant matrix",
-              static_cast<long long>(terms));
   Tensor right = op.floating(b);
   if (op.has(b_zero)) right = right - op.floating(b_zero);
-  return cast_to(multiply(op, left, right), fbs::DType::Int32);
+  // As many terms at a time as float32 adds exactly.
+  constexpr int64_t kExactTerms = (1 << 24) / (255 * 255);
+  std::optional<Tensor> sum;
+  for (int64_t first = 0; first < terms; first += kExactTerms) {
+    const int begin = static_cast<int>(first), size = static_cast<int>(std::min(kExactTerms, terms - first));
+    const Tensor part = size == terms
+                            ? multiply(op, left, right)
+                            : multiply(op, ferry::slice(left, -1, begin, size), ferry::slice(right, -2, begin, size));
+    const Tensor whole = cast_to(part, fbs::DType::Int32);
+    sum = sum ? *sum + whole : whole;
+  }
+  return *sum;
 }
 
 Tensor integer_conv(Op& op, size_t x_zero, size_t weight, size_t w_zero) {
