@@ -88,8 +88,11 @@ std::string task_text(const fbs::Graph& graph) {
     return std::string(p->task() == fbs::Task::MultiLabel ? "several classes at once, " : "classification, ") +
            std::to_string(graph.labels() ? graph.labels()->size() : 0) + " labels";
   }
+  if (p->task() == fbs::Task::Inpainting) return "inpainting";
+  const std::string multiple =
+      p->multiple_of() > 1 ? ", sides in multiples of " + std::to_string(p->multiple_of()) : "";
   return "picture to picture, " + std::to_string(p->upscale()) + " times as large, halo of " +
-         std::to_string(p->halo()) + " pixels";
+         std::to_string(p->halo()) + " pixels" + multiple;
 }
 
 void print_ops(const Summary& s) {

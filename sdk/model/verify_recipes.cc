@@ -73,7 +73,9 @@ Status check_preprocess(const fbs::Graph& graph) {
   if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPatchChannels * patch))
     return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", in_words(input).c_str(),
                  patches ? "a list of patches in colour" : "a picture of 4 dimensions");
-  const int32_t channels = patches ? kPatchChannels : input[3];
+  const bool masked = graph.postprocess() && graph.postprocess()->task() == fbs::Task::Inpainting;
+  // The mask's channel is no part of the picture.
+  const int32_t channels = patches ? kPatchChannels : input[3] - (masked ? 1 : 0);
   FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
   if (count(p->fill()) != 0 && count(p->fill()) != static_cast<uint32_t>(channels))
     return error(FERRY_CORRUPT, "preprocess: %u fills for %d channels, expected one a channel", count(p->fill()),
@@ -96,6 +98,20 @@ Status check_text(const fbs::Graph& graph, const fbs::Graph& root) {
   return {};
 }
 
+Status check_inpainting(const fbs::Graph& graph, const fbs::Postprocess& p) {
+  const Shape input = declared_shape(first(graph, *graph.inputs()));
+  const Shape output = declared_shape(first(graph, *graph.outputs()));
+  if (input.rank != 4 || output.rank != 4 || input[3] != output[3] + 1)
+    return error(FERRY_CORRUPT, "postprocess: from %s to %s, expected a mask and a picture, and a picture",
+                 in_words(input).c_str(), in_words(output).c_str());
+  const fbs::Inpainting* mask = p.params_as_Inpainting();
+  if (!mask) return error(FERRY_CORRUPT, "postprocess: inpainting without its mask's numbers");
+  if (!std::isfinite(mask->known()) || !std::isfinite(mask->hole()) || mask->known() == mask->hole())
+    return error(FERRY_CORRUPT, "postprocess: a mask of %g where the picture is known and %g in the hole",
+                 static_cast<double>(mask->known()), static_cast<double>(mask->hole()));
+  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
+}
+
 Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p) return {};
@@ -105,6 +121,9 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
   FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
   FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
+  const bool any_size = p->task() == fbs::Task::ImageToImage;
+  FERRY_TRY(check_range("postprocess: multiple_of", p->multiple_of(), 1, any_size ? 64 : 1));
+  if (p->task() == fbs::Task::Inpainting) return check_inpainting(graph, *p);
   if (p->task() == fbs::Task::Text) return check_text(graph, root);
   if (p->task() != fbs::Task::ImageToImage) return {};
   const Shape input = declared_shape(first(graph, *graph.inputs()));

@@ -37,6 +37,23 @@ Status open_bytes(const Bytes& blob) {
     EXPECT_NE(actual.message().find(part), std::string::npos) << "the message is: " << actual.message(); \
   } while (false)
 
+// A mask's channel and three colours to three colours.
+std::unique_ptr<Graph> small_inpainter() {
+  auto graph = std::make_unique<Graph>();
+  const Tensor input = graph->add_input("input", {1, 2, 2, 4}, fbs::Layout::NCHW);
+  fbs::SliceT colours;
+  colours.begin = {0, 0, 0, 1};
+  colours.size = {1, 2, 2, 3};
+  graph->add_output("output", graph->add_op("colours", colours, {input}), fbs::Layout::NCHW);
+  graph->table.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph->table.postprocess = std::make_unique<fbs::PostprocessT>();
+  fbs::PostprocessT& after = *graph->table.postprocess;
+  graph->table.preprocess->mean = graph->table.preprocess->std = after.mean = after.std = {0.5f, 0.5f, 0.5f};
+  after.task = fbs::Task::Inpainting;
+  after.params.Set(fbs::InpaintingT());
+  return graph;
+}
+
 // The constants of `model` are those of `blob`, aligned, and may be read past their end.
 void expect_constants(const Model& model, const Bytes& blob) {
   const Parts parts(blob);
@@ -418,13 +435,65 @@ const GraphCase kGraphCases[] = {
      },
      FERRY_CORRUPT, "expected a list of patches in colour"},
     {"top", [](Parts& p) { p.model.postprocess->top = 0; }, FERRY_CORRUPT, "top is 0"},
-    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(8); }, FERRY_UNSUPPORTED, "task 8"},
+    {"task", [](Parts& p) { p.model.postprocess->task = static_cast<fbs::Task>(10); }, FERRY_UNSUPPORTED, "task 10"},
     {"upscale_0", [](Parts& p) { p.model.postprocess->upscale = 0; }, FERRY_CORRUPT, "upscale is 0, expected 1 to 16"},
     {"upscale_17", [](Parts& p) { p.model.postprocess->upscale = 17; }, FERRY_CORRUPT, "upscale is 17"},
     {"halo", [](Parts& p) { p.model.postprocess->halo = 4097; }, FERRY_CORRUPT, "halo is 4097"},
     {"scaling_of_the_result",
      [](Parts& p) {
        p = Parts(pack(*small_upscaler()));
+       p.model.postprocess->mean = p.model.postprocess->std = {1, 1};
+     },
+     FERRY_CORRUPT, "postprocess: 2 means and 2 deviations for 3 channels"},
+    {"multiple_of_0",
+     [](Parts& p) {
+       p = Parts(pack(*small_upscaler()));
+       p.model.postprocess->multiple_of = 0;
+     },
+     FERRY_CORRUPT, "postprocess: multiple_of is 0, expected 1 to 64"},
+    {"multiple_of_65",
+     [](Parts& p) {
+       p = Parts(pack(*small_upscaler()));
+       p.model.postprocess->multiple_of = 65;
+     },
+     FERRY_CORRUPT, "postprocess: multiple_of is 65, expected 1 to 64"},
+    {"multiple_of_another_task", [](Parts& p) { p.model.postprocess->multiple_of = 2; }, FERRY_CORRUPT,
+     "postprocess: multiple_of is 2, expected 1 to 1"},
+    {"inpainting_of_logits", [](Parts& p) { p.model.postprocess->task = fbs::Task::Inpainting; }, FERRY_CORRUPT,
+     "expected a mask and a picture, and a picture"},
+    {"inpainting_without_a_mask",
+     [](Parts& p) {
+       p = Parts(pack(*small_inpainter()));
+       p.model.postprocess->params.Reset();
+     },
+     FERRY_CORRUPT, "inpainting without its mask's numbers"},
+    {"inpainting_with_anothers_numbers",
+     [](Parts& p) {
+       p = Parts(pack(*small_inpainter()));
+       p.model.postprocess->params.Set(fbs::DepthT());
+     },
+     FERRY_CORRUPT, "inpainting without its mask's numbers"},
+    {"inpainting_of_a_mask_that_says_nothing",
+     [](Parts& p) {
+       p = Parts(pack(*small_inpainter()));
+       p.model.postprocess->params.AsInpainting()->hole = 1;
+     },
+     FERRY_CORRUPT, "a mask of 1 where the picture is known and 1 in the hole"},
+    {"inpainting_of_a_mask_that_is_no_number",
+     [](Parts& p) {
+       p = Parts(pack(*small_inpainter()));
+       p.model.postprocess->params.AsInpainting()->known = kNaN;
+     },
+     FERRY_CORRUPT, "where the picture is known"},
+    {"inpainting_with_a_mean_for_the_mask",
+     [](Parts& p) {
+       p = Parts(pack(*small_inpainter()));
+       p.model.preprocess->mean = p.model.preprocess->std = {1, 1, 1, 1};
+     },
+     FERRY_CORRUPT, "preprocess: 4 means and 4 deviations for 3 channels"},
+    {"inpainting_with_a_mean_too_few",
+     [](Parts& p) {
+       p = Parts(pack(*small_inpainter()));
        p.model.postprocess->mean = p.model.postprocess->std = {1, 1};
      },
      FERRY_CORRUPT, "postprocess: 2 means and 2 deviations for 3 channels"},
@@ -573,6 +642,8 @@ TEST(ModelOpen, AllowsARecipeForManyChannels) {
   graph.table.preprocess->mean = graph.table.preprocess->std = {1, 2, 3, 4, 5, 6};
   EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
+
+TEST(ModelOpen, TheMasksChannelIsNoneOfThePictures) { EXPECT_TRUE(open_bytes(pack(*small_inpainter())).ok()); }
 
 TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
   Parts parts(classifier());
