@@ -1,5 +1,5 @@
-// RRDBNet (ESRGAN, Real-ESRGAN) and MI-GAN, with weights made up here: which network a file holds under which names, what
-// the blob says about pictures, and what is refused. Their arithmetic is compared in tests/parity.
+// RRDBNet (ESRGAN, Real-ESRGAN) and MI-GAN, with weights made up here: which network a file holds under which names,
+// what the blob says about pictures, and what is refused. Their arithmetic is compared in tests/parity.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -305,7 +305,7 @@ TEST(MiGan, ATensorThatIsMissingIsNamed) {
 
 TEST(MiGan, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal(migan(16), as("migan_256")),
-            "net.safetensors as migan_256.places2: the checkpoint is for pictures of 16x16, migan_256.places2 is for "
+            "net.safetensors as migan_256: the checkpoint is for pictures of 16x16, migan_256 is for "
             "256x256: --model migan takes any");
   ConvertOptions options;
   options.settings.set("input-size", "32x32");
@@ -331,8 +331,8 @@ TEST(MiGan, RefusesWhatDoesNotFit) {
             "'encoder.b4.conv1.conv2' needs [6,6,1,1]");
 }
 
-// A filter that is no smaller one over repeated pixels is computed as it stands: one that is, but for a rounding error's
-// worth more than is allowed, gives the same on either way.
+// A filter that is no smaller one over repeated pixels is computed as it stands: one that is, but for a rounding
+// error's worth more than is allowed, gives the same on either way.
 TEST(MiGan, BothWaysToEnlargeGiveTheSame) {
   const std::string key = "synthesis.b8.conv1.upsample.filter.weight";
   MemoryCheckpoint other = migan(8);

@@ -15,9 +15,8 @@ struct Published {
   int side;
 };
 
-// The authors' three generators for devices.
-constexpr Published kPublished[] = {
-    {"migan_256", "places2", 256}, {"migan_256", "ffhq", 256}, {"migan_512", "places2", 512}};
+// The authors' three generators for devices: of places (Places2), of faces, and of places.
+constexpr Published kPublished[] = {{"migan_256", "", 256}, {"migan_256", "ffhq", 256}, {"migan_512", "", 512}};
 // One for pictures of any other side.
 constexpr char kAnySide[] = "migan";
 

@@ -1,5 +1,5 @@
-// MI-GAN (Sargsyan et al., ICCV 2023), which fills holes in pictures: an encoder of separable convolutions down to 4 x 4
-// places, and a generator back up, to which the encoder's maps are added. The first channel of its input says what is
+// MI-GAN (Sargsyan et al., ICCV 2023), which fills holes in pictures: an encoder of separable convolutions down to 4 x
+// 4 places, and a generator back up, to which the encoder's maps are added. The first channel of its input says what is
 // known. Its names are those of the authors' program (https://github.com/Picsart-AI-Research/MI-GAN).
 #pragma once
 
