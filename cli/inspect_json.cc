@@ -116,11 +116,11 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
                        {"patch_frames", p->patch_frames()}};
   }
   if (const fbs::Postprocess* p = graph.postprocess()) {
-    j["postprocess"] = {{"task", fbs::EnumNameTask(p->task())},
-                        {"upscale", p->upscale()},
-                        {"halo", p->halo()},
-                        {"top", p->top()},
-                        {"unit_length", p->unit_length()}};
+    j["postprocess"] = {
+        {"task", fbs::EnumNameTask(p->task())}, {"upscale", p->upscale()}, {"halo", p->halo()},
+        {"multiple_of", p->multiple_of()},      {"top", p->top()},         {"unit_length", p->unit_length()}};
+    if (const fbs::Inpainting* mask = p->params_as_Inpainting())
+      j["postprocess"]["mask"] = {{"known", mask->known()}, {"hole", mask->hole()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
   if (const fbs::Tokenizer* t = s.model->root().tokenizer())

@@ -7,6 +7,7 @@
 #include "models/vision/dinov3/dinov3.h"
 #include "models/vision/efficientnet/efficientnet.h"
 #include "models/vision/fastvit/fastvit.h"
+#include "models/vision/migan/migan.h"
 #include "models/vision/mobilenetv2/mobilenetv2.h"
 #include "models/vision/mobilenetv3/mobilenetv3.h"
 #include "models/vision/mobilenetv4/mobilenetv4.h"
@@ -14,6 +15,8 @@
 #include "models/vision/repvit/repvit.h"
 #include "models/vision/resnet/resnet.h"
 #include "models/vision/resnetv2/resnetv2.h"
+#include "models/vision/rrdbnet/rrdbnet.h"
+#include "models/vision/rrdn/rrdn.h"
 #include "models/vision/squeezenet/squeezenet.h"
 #include "models/vision/srvgg/srvgg.h"
 #include "models/vision/swin/swin.h"
@@ -43,7 +46,10 @@ Families families() {
       PictureFamily({"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build}),
       PictureFamily({"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build}),
       PictureFamily({"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build}),
+      PictureFamily({"Real-ESRGAN", rrdbnet::variants, rrdbnet::namings, rrdbnet::build}),
       PictureFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),
+      PictureFamily({"Residual in residual dense network", rrdn::variants, rrdn::namings, rrdn::build}),
+      PictureFamily({"MI-GAN", migan::variants, migan::namings, migan::build, nullptr, migan::stored_size}),
   };
   static const language::LanguageFamily kLanguages[] = {
       language::LanguageFamily({"Llama", "llama", llama::network}),

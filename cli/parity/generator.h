@@ -25,6 +25,11 @@ std::vector<float> fill(FillKind kind, std::string_view name, uint64_t seed, dou
 // seeded_pictures() of shape [N,C,H,W].
 std::vector<float> input_image(const std::vector<int64_t>& shape, uint64_t seed);
 
+// What an inpainter of shape [N,1+C,H,W] is given: 0.5 where the picture is known, and -0.5 in a hole from a quarter of
+// the height to its half, from a third of the width on and a quarter of it wide; then seeded_pictures() of C channels
+// within -1..1, times 1 and 0.
+std::vector<float> masked_image(const std::vector<int64_t>& shape, uint64_t seed);
+
 // The flat positions at which an entry of `elements` elements is sampled.
 std::vector<int64_t> sample_positions(const std::string& entry, int64_t count, int64_t elements);
 

@@ -21,8 +21,9 @@ inline PictureVariant image_to_image_variant(const std::string& architecture, co
 
 struct ImageToImage {
   int upscale = 1;
-  int halo = 0;      // input pixels beyond a tile's edge that can reach its output
-  float levels = 1;  // what white is, on both sides of the network
+  int halo = 0;         // input pixels beyond a tile's edge that can reach its output
+  float levels = 1;     // what white is, on both sides of the network
+  int multiple_of = 1;  // of which the input's sides must be multiples
 };
 
 // The network's input, of any height and width, and the graph's recipes for pictures on either side.
@@ -31,12 +32,16 @@ inline Tensor image_to_image_input(Graph& graph, const PictureOptions& options, 
   const std::string name = options.variant.name();
   if (options.in_chans != 3) fail("%s takes pictures of 3 channels, not %d", name.c_str(), options.in_chans);
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
+  if (options.height % recipe.multiple_of != 0 || options.width % recipe.multiple_of != 0)
+    fail("%s takes pictures whose sides are multiples of %d, not %dx%d", name.c_str(), recipe.multiple_of,
+         options.height, options.width);
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
   graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
   fbs::PostprocessT& after = *graph.table.postprocess;
   after.task = fbs::Task::ImageToImage;
   after.upscale = recipe.upscale;
   after.halo = recipe.halo;
+  after.multiple_of = recipe.multiple_of;
   if (recipe.levels != 1) {
     graph.table.preprocess->mean = after.mean = {0, 0, 0};
     graph.table.preprocess->std = after.std = std::vector<float>(3, 1 / recipe.levels);

@@ -214,6 +214,7 @@ Plan trial_of(const PictureNetworks& networks, const Request& request) {
             .features = {},
             .labels = {}};
   if (variant.num_classes == 0) plan.num_classes = 0;
+  plan.in_chans = variant.in_chans;
   plan.height = variant.height;
   plan.width = variant.width;
   if (request.trial == Request::Trial::AnySize) {

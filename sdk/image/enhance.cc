@@ -1,5 +1,8 @@
 #include "sdk/image/enhance.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "sdk/image/levels.h"
 #include "sdk/image/preprocess.h"
 #include "sdk/image/tiles.h"
@@ -13,12 +16,39 @@ bool is_float(const Session& session, TensorId tensor) {
   return session.model().tensor(tensor).dtype() == fbs::DType::Float32;
 }
 
+// The sample of a row or column of `length` that stands `i` from its beginning: mirrored at the end, which is not
+// repeated, and there again at the beginning.
+int mirrored(int i, int length) {
+  if (length == 1) return 0;
+  const int period = 2 * (length - 1), at = i % period;
+  return at < length ? at : period - at;
+}
+
+// A picture whose sides are multiples of `multiple`: *picture, or mirrored at the right and the bottom in `pixels`.
+Status fill_up(int multiple, View* picture, Pixels* pixels) {
+  const auto rounded = [&](int side) { return (side + multiple - 1) / multiple * multiple; };
+  const int width = rounded(picture->width), height = rounded(picture->height), channels = picture->channels;
+  if (width == picture->width && height == picture->height) return {};
+  FERRY_TRY(pixels->allocate(width, height, channels));
+  for (int y = 0; y < height; ++y) {
+    const uint8_t* from = picture->row(mirrored(y, picture->height));
+    uint8_t* to = pixels->row(y);
+    std::memcpy(to, from, static_cast<size_t>(picture->width) * static_cast<size_t>(channels));
+    for (int x = picture->width; x < width; ++x)
+      for (int c = 0; c < channels; ++c) to[x * channels + c] = from[mirrored(x, picture->width) * channels + c];
+  }
+  *picture = pixels->view();
+  return {};
+}
+
 // Plans the session for tiles of *side. Where that is the library's own choice, the side is halved until the plan is
 // within kArenaGoal and the session's own limit.
-Status plan_tiles(Session& session, TensorId input, const View& picture, int halo, bool automatic, int* side) {
+Status plan_tiles(Session& session, TensorId input, const View& picture, const fbs::Postprocess& recipe, bool automatic,
+                  int* side) {
+  const int halo = recipe.halo(), multiple = recipe.multiple_of();
   while (true) {
-    const Shape tile = {1, TileAxis(picture.height, *side, halo).extent(),
-                        TileAxis(picture.width, *side, halo).extent(), picture.channels};
+    const Shape tile = {1, TileAxis(picture.height, *side, halo, multiple).extent(),
+                        TileAxis(picture.width, *side, halo, multiple).extent(), picture.channels};
     const Status planned = session.shape(input) == tile ? Status() : session.resize(0, tile);
     const bool too_large = planned.ok() ? session.arena_bytes() > kArenaGoal
                                         : planned.code() == FERRY_MEMORY_LIMIT || planned.code() == FERRY_OUT_OF_MEMORY;
@@ -27,13 +57,16 @@ Status plan_tiles(Session& session, TensorId input, const View& picture, int hal
   }
 }
 
-// The kept part of one tile's output [1,H,W,channels] into the picture. `scale` output pixels an input pixel.
+// The kept part of one tile's output [1,H,W,channels] into the picture, as far as it goes. `scale` output pixels an
+// input pixel.
 void place(const Levels& levels, const Shape& shape, const float* output, const Tile& rows, const Tile& columns,
            int scale, Pixels* out) {
   const int channels = shape[3];
   const int64_t row_length = int64_t{shape[2]} * channels;
-  const int width = (columns.keep_end - columns.keep_begin) * scale;
-  for (int y = rows.keep_begin * scale; y < rows.keep_end * scale; ++y) {
+  const View whole = out->view();
+  const int width = std::min(columns.keep_end * scale, whole.width) - columns.keep_begin * scale;
+  const int height = std::min(rows.keep_end * scale, whole.height);
+  for (int y = rows.keep_begin * scale; y < height; ++y) {
     const float* from =
         output + (y - rows.begin * scale) * row_length + int64_t{columns.keep_begin - columns.begin} * scale * channels;
     uint8_t* to = out->row(y) + int64_t{columns.keep_begin} * scale * channels;
@@ -54,8 +87,8 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
     return error(FERRY_INVALID_ARGUMENT, "this model does not make a picture from a picture of any size");
   }
   if (tile < 0) return error(FERRY_INVALID_ARGUMENT, "a tile of %d pixels: must be 0 (automatic) or more", tile);
-  const int scale = post->upscale(), halo = post->halo();
-  if (scale < 1 || halo < 0 || int64_t{picture.width} * scale > kMaxSide ||
+  const int scale = post->upscale(), halo = post->halo(), multiple = post->multiple_of();
+  if (scale < 1 || halo < 0 || multiple < 1 || int64_t{picture.width} * scale > kMaxSide ||
       int64_t{picture.height} * scale > kMaxSide) {
     return error(FERRY_INVALID_ARGUMENT,
                  "a picture of %dx%d pixels enlarged %d times: sides of the result must be 1 to %d", picture.width,
@@ -64,7 +97,9 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
 
   Prepared prepared;  // grey where the recipe wants it; nothing moves
   FERRY_TRY(prepare(*pre, picture, &prepared));
-  const View& source = prepared.view;
+  View source = prepared.view;
+  Pixels filled;
+  FERRY_TRY(fill_up(multiple, &source, &filled));
   const fbs::Port &input_port = *graph.inputs()->Get(0), &output_port = *graph.outputs()->Get(0);
   const TensorId input = input_port.tensor(), output = output_port.tensor();
   const Shape before = session.shape(input);
@@ -74,15 +109,15 @@ Status enhance(Session& session, const View& picture, int tile, const Progress& 
   }
 
   int side = tile == 0 ? kDefaultTile : tile;
-  FERRY_TRY(plan_tiles(session, input, source, halo, tile == 0, &side));
-  const TileAxis rows(source.height, side, halo), columns(source.width, side, halo);
+  FERRY_TRY(plan_tiles(session, input, source, *post, tile == 0, &side));
+  const TileAxis rows(source.height, side, halo, multiple), columns(source.width, side, halo, multiple);
   const Shape large = session.shape(output);
   if (large.rank != 4 || !is_float(session, output) || large[1] != rows.extent() * scale ||
       large[2] != columns.extent() * scale || (large[3] != 1 && large[3] != 3)) {
     return error(FERRY_SHAPE_MISMATCH, "output %s is no picture of %d times the input's size", name_of(output_port),
                  scale);
   }
-  FERRY_TRY(out->allocate(source.width * scale, source.height * scale, large[3]));
+  FERRY_TRY(out->allocate(prepared.view.width * scale, prepared.view.height * scale, large[3]));
 
   const Levels levels(*post);
   const int total = rows.count() * columns.count();

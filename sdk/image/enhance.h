@@ -13,9 +13,10 @@ struct Progress {
 };
 
 // Runs `session` over RGB `picture` and joins the results: RGB or grey as the network gives, the blob's
-// postprocess.upscale times as large. `tile`: pixels a tile keeps, 0 for kDefaultTile or less (below). The session is
-// left at the tiles' input shape. FERRY_INVALID_ARGUMENT: not an image-to-image model, or a result beyond kMaxSide or
-// kMaxPixels.
+// postprocess.upscale times as large. A picture whose sides are no multiples of postprocess.multiple_of is mirrored at
+// its right and bottom edge up to the next ones, and the result cut. `tile`: pixels a tile keeps, 0 for kDefaultTile or
+// less (below). The session is left at the tiles' input shape. FERRY_INVALID_ARGUMENT: not an image-to-image model, or
+// a result beyond kMaxSide or kMaxPixels.
 Status enhance(Session& session, const View& picture, int tile, const Progress& progress, Pixels* out);
 
 // The library's choice of tiles. With a halo of 18 (Real-ESRGAN compact) a fifth of the work is overlap. Where the

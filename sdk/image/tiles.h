@@ -1,6 +1,7 @@
 // How one axis of a large picture is cut into tiles for a network that sees `halo` pixels to each side.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace ferry::image {
@@ -13,30 +14,34 @@ struct Tile {
 
 // All tiles get equally many pixels, so that a session is planned once. Every kept pixel has `halo` real neighbours to
 // both sides or all there are up to the picture's border, and tiles at a border end exactly there: the network's own
-// padding does what it would do on the whole picture. The kept ranges follow each other without gap or overlap.
+// padding does what it would do on the whole picture. The kept ranges follow each other without gap or overlap. With a
+// `multiple`, of which length must be one, every number of pixels here is one as well.
 class TileAxis {
  public:
-  // length, tile >= 1, halo >= 0. `tile` bounds the pixels that a tile keeps (but one tile takes all that fits in
-  // tile + 2 * halo).
-  TileAxis(int length, int tile, int halo) : length_(length), halo_(halo) {
-    const int64_t whole = int64_t{tile} + 2 * int64_t{halo};
-    if (length <= whole) {
+  // length, tile, multiple >= 1, halo >= 0. `tile` bounds the pixels that a tile keeps (but one tile takes all that
+  // fits in tile + 2 * halo, and none keeps less than `multiple`).
+  TileAxis(int length, int tile, int halo, int multiple = 1)
+      : multiple_(multiple), length_(length / multiple), halo_((halo + multiple - 1) / multiple) {
+    const int64_t kept = std::max(tile / multiple, 1);
+    const int64_t overlap = 2 * int64_t{halo_};
+    if (length_ <= kept + overlap) {
       count_ = 1;
-      extent_ = length;
+      extent_ = length_;
       return;
     }
-    const int64_t n = (length - 2 * int64_t{halo} + tile - 1) / tile;
+    const int64_t n = (length_ - overlap + kept - 1) / kept;
     count_ = static_cast<int>(n);
     // The smallest equal tiles that still cover the picture.
-    extent_ = static_cast<int>((length + (n - 1) * 2 * halo + n - 1) / n);
+    extent_ = static_cast<int>((length_ + (n - 1) * overlap + n - 1) / n);
   }
 
   int count() const { return count_; }
-  int extent() const { return extent_; }
+  int extent() const { return extent_ * multiple_; }
 
   Tile at(int i) const {
     const int begin = begin_of(i);
-    return {begin, i == 0 ? 0 : begin + halo_, i == count_ - 1 ? length_ : begin_of(i + 1) + halo_};
+    const int keep_begin = i == 0 ? 0 : begin + halo_, keep_end = i == count_ - 1 ? length_ : begin_of(i + 1) + halo_;
+    return {begin * multiple_, keep_begin * multiple_, keep_end * multiple_};
   }
 
  private:
@@ -46,8 +51,8 @@ class TileAxis {
     return regular < last && i < count_ - 1 ? static_cast<int>(regular) : last;
   }
 
-  int length_;
-  int halo_;
+  int multiple_;
+  int length_, halo_;  // these and what follows in units of multiple_
   int count_ = 1;
   int extent_ = 1;
 };

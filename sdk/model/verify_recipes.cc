@@ -18,7 +18,7 @@ const fbs::Tensor& first(const fbs::Graph& graph, const Ports& ports) {
 
 // Of what is shown, and of what is seen: satellites and microscopes have more channels than screens.
 constexpr uint32_t kMaxPictureChannels = 4, kMaxInputChannels = 1024;
-constexpr int32_t kPatchChannels = 3;
+constexpr int32_t kPictureChannels = 3;
 constexpr int32_t kMaxClasses = 1 << 16;  // that 16 bits tell apart
 
 Status check_range(const char* what, int32_t value, int32_t minimum, int32_t maximum) {
@@ -71,10 +71,12 @@ Status check_preprocess(const fbs::Graph& graph) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const bool patches = p->patch() > 0;
   const int64_t patch = int64_t{p->patch()} * p->patch() * p->patch_frames();
-  if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPatchChannels * patch))
+  if (input.rank != (patches ? 2 : 4) || (patches && input[1] != kPictureChannels * patch))
     return error(FERRY_CORRUPT, "preprocess: input 0 is %s, expected %s", in_words(input).c_str(),
                  patches ? "a list of patches in colour" : "a picture of 4 dimensions");
-  const int32_t channels = patches ? kPatchChannels : input[3];
+  const bool masked = graph.postprocess() && graph.postprocess()->task() == fbs::Task::Inpainting;
+  // The mask's channel is no part of the picture.
+  const int32_t channels = patches ? kPictureChannels : input[3] - (masked ? 1 : 0);
   FERRY_TRY(check_scaling("preprocess", p->mean(), p->std(), channels, kMaxInputChannels));
   if (count(p->fill()) != 0 && count(p->fill()) != static_cast<uint32_t>(channels))
     return error(FERRY_CORRUPT, "preprocess: %u fills for %d channels, expected one a channel", count(p->fill()),
@@ -118,6 +120,21 @@ Status check_depth(const fbs::Graph& graph, const fbs::Depth& params) {
   return check_places(graph, 1);
 }
 
+Status check_inpainting(const fbs::Graph& graph, const fbs::Postprocess& p) {
+  const Shape input = declared_shape(first(graph, *graph.inputs()));
+  const Shape output = declared_shape(first(graph, *graph.outputs()));
+  if (input.rank != 4 || output.rank != 4 || input[3] != kPictureChannels + 1 || output[3] != kPictureChannels ||
+      graph.preprocess() == nullptr)
+    return error(FERRY_CORRUPT,
+                 "postprocess: from %s to %s, expected a mask and a picture with a recipe, and a picture",
+                 in_words(input).c_str(), in_words(output).c_str());
+  const fbs::Inpainting* mask = p.params_as_Inpainting();
+  if (!std::isfinite(mask->known()) || !std::isfinite(mask->hole()) || mask->known() == mask->hole())
+    return error(FERRY_CORRUPT, "postprocess: a mask of %g where the picture is known and %g in the hole",
+                 static_cast<double>(mask->known()), static_cast<double>(mask->hole()));
+  return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
+}
+
 Status check_pictures(const fbs::Graph& graph, const fbs::Postprocess& p) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const Shape output = declared_shape(first(graph, *graph.outputs()));
@@ -136,6 +153,8 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   FERRY_TRY(check_range("postprocess: upscale", p->upscale(), 1, 16));
   FERRY_TRY(check_range("postprocess: halo", p->halo(), 0, 4096));
   FERRY_TRY(check_range("postprocess: top", p->top(), 1, 1 << 20));
+  const bool any_size = p->task() == fbs::Task::ImageToImage;
+  FERRY_TRY(check_range("postprocess: multiple_of", p->multiple_of(), 1, any_size ? 64 : 1));
   // A task of parameters has its own, or none.
   constexpr struct {
     fbs::Task task;
@@ -149,11 +168,11 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   if (p->params_type() != expected || (p->params() == nullptr) != (expected == fbs::TaskParams::NONE))
     return error(FERRY_CORRUPT, "postprocess: %s with parameters of %s%s, expected %s", EnumNameTask(p->task()),
                  p->params_type() <= fbs::TaskParams::MAX ? EnumNameTaskParams(p->params_type()) : "a later version",
-                 p->params() == nullptr ? ", which are absent" : "",
-                 EnumNameTaskParams(expected));
+                 p->params() == nullptr ? ", which are absent" : "", EnumNameTaskParams(expected));
   switch (p->task()) {
     case fbs::Task::Text: return check_text(graph, root);
     case fbs::Task::ImageToImage: return check_pictures(graph, *p);
+    case fbs::Task::Inpainting: return check_inpainting(graph, *p);
     case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
     case fbs::Task::SemanticSegmentation: return check_places(graph, kMaxClasses);
     default: return {};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -98,6 +99,26 @@ class Broken : public testing::Test {
 };
 
 TEST_F(Broken, IsWholeUntilItIsBroken) { EXPECT_EQ(message(), "no error"); }
+
+TEST_F(Broken, AnInputThatIsRemadeMayBeAnInpaintersByItsSum) {
+  const std::vector<float> masked = masked_image({1, 4, 8, 12}, 5);
+  EXPECT_EQ(masked[2 * 12 + 3], 0.5f) << "known";
+  EXPECT_EQ(masked[2 * 12 + 4], -0.5f) << "the hole's corner";
+  EXPECT_EQ(masked[3 * 12 + 6], -0.5f);
+  EXPECT_EQ(masked[3 * 12 + 7], 0.5f);
+  EXPECT_EQ(masked[4 * 12 + 4], 0.5f);
+  EXPECT_EQ(masked[96 + 2 * 12 + 4], 0.0f);
+  const std::vector<float> picture = input_image({1, 3, 8, 12}, 5);
+  EXPECT_EQ(masked[96], std::clamp(picture[0], -1.0f, 1.0f));
+  json& input = manifest_["inputs"][0];
+  input["shape"] = {1, 4, 8, 12};
+  input["stored"] = "sample";
+  input["sha256"] = sha256_hex(std::as_bytes(std::span(masked)));
+  write();
+  EXPECT_EQ(read_fixture(scratch_.path()).inputs[0].values, masked);
+  input["sha256"] = std::string(64, '0');
+  EXPECT_NE(message().find("its values have SHA-256"), std::string::npos);
+}
 
 TEST_F(Broken, ReadsTokenIds) {
   std::vector<int64_t> ids = {1, 403, 7};

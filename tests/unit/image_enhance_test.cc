@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <tuple>
 
 #include "converter/pack/pack.h"
 #include "tests/support/blobs.h"
@@ -186,6 +187,107 @@ TEST_F(Enhance, IsRefusedForAClassifierAndClassesForAnEnlarger) {
   EXPECT_EQ(ferry_session_enhance(session, &picture_, 0, &out), FERRY_INVALID_ARGUMENT);
   ferry_session_close(session);
   ferry_model_close(classifier);
+}
+
+// ---- networks that take whole cells of pixels
+
+// One convolution over cells of side x side pixels and their neighbours, to twice the size.
+std::vector<std::byte> cell_enlarger(int side) {
+  Graph g;
+  const int kernel = 3 * side, out = 3 * 4 * side * side;
+  const Tensor x = g.add_input("input", {1, 2 * side, 2 * side, 3}, fbs::Layout::NCHW);
+  std::vector<float> weights, biases(static_cast<size_t>(out), 0.5f);
+  for (int k = 0; k < out * kernel * kernel * 3; ++k)
+    weights.push_back(2 * testing::noise(1, static_cast<uint32_t>(k)) / static_cast<float>(kernel));
+  fbs::Conv2dT conv;
+  conv.stride_h = conv.stride_w = side;
+  conv.pad_top = conv.pad_left = conv.pad_bottom = conv.pad_right = side;
+  const Tensor y =
+      g.add_op("conv", conv,
+               {x, g.add_constant("weight", {out, kernel, kernel, 3}, weights), g.add_constant("bias", {out}, biases)});
+  fbs::PixelShuffleT shuffle;
+  shuffle.factor = 2 * side;
+  g.add_output("output", g.add_op("shuffle", shuffle, {y}), fbs::Layout::NCHW);
+  g.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  g.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  g.table.postprocess->task = fbs::Task::ImageToImage;
+  g.table.postprocess->upscale = 2;
+  g.table.postprocess->halo = side;
+  g.table.postprocess->multiple_of = side;
+  return pack(g);
+}
+
+struct Rgb {
+  int width, height;
+  std::vector<uint8_t> samples;
+
+  uint8_t at(int y, int x, int c) const { return samples[static_cast<size_t>((y * width + x) * 3 + c)]; }
+};
+
+Rgb noise_picture(int width, int height) {
+  Rgb picture{width, height, {}};
+  for (int i = 0; i < width * height * 3; ++i)
+    picture.samples.push_back(static_cast<uint8_t>(127.5f + 255 * testing::noise(5, static_cast<uint32_t>(i))));
+  return picture;
+}
+
+Rgb enlarge(const std::vector<std::byte>& blob, const Rgb& picture, int tile) {
+  testing::AlignedBytes bytes(blob);
+  ferry_model* model = nullptr;
+  ferry_session* session = nullptr;
+  EXPECT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &model), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_create(model, nullptr, &session), FERRY_OK) << ferry_last_error();
+  const ferry_image in = {const_cast<uint8_t*>(picture.samples.data()), picture.width, picture.height,
+                          3 * picture.width, false};
+  ferry_image out = {};
+  EXPECT_EQ(ferry_session_enhance(session, &in, tile, &out), FERRY_OK) << ferry_last_error();
+  Rgb result{out.width, out.height, {out.pixels, out.pixels + int64_t{out.stride} * out.height}};
+  ferry_image_free(&out);
+  ferry_session_close(session);
+  ferry_model_close(model);
+  return result;
+}
+
+// By the definition: walking past an edge turns back at it, and a single pixel stays.
+Rgb mirrored(const Rgb& picture, int multiple) {
+  const auto walk = [](int steps, int length) {
+    int at = 0, step = 1;
+    for (int i = 0; i < steps && length > 1; ++i) {
+      if (at + step < 0 || at + step == length) step = -step;
+      at += step;
+    }
+    return at;
+  };
+  Rgb out{
+      (picture.width + multiple - 1) / multiple * multiple, (picture.height + multiple - 1) / multiple * multiple, {}};
+  for (int y = 0; y < out.height; ++y)
+    for (int x = 0; x < out.width; ++x)
+      for (int c = 0; c < 3; ++c) out.samples.push_back(picture.at(walk(y, picture.height), walk(x, picture.width), c));
+  return out;
+}
+
+TEST(EnhanceInCells, PicturesOfOtherSidesAreMirroredAndTheResultIsCut) {
+  for (const auto& [width, height, cell] :
+       {std::tuple{21, 13, 2}, {20, 13, 2}, {21, 14, 2}, {22, 15, 4}, {1, 1, 4}, {2, 1, 4}, {1, 6, 4}, {3, 2, 8}}) {
+    SCOPED_TRACE(::testing::Message() << width << "x" << height << " in cells of " << cell);
+    const std::vector<std::byte> blob = cell_enlarger(cell);
+    const Rgb picture = noise_picture(width, height), ours = enlarge(blob, picture, 0);
+    const Rgb whole = enlarge(blob, mirrored(picture, cell), 0);
+    ASSERT_EQ(ours.width, 2 * width);
+    ASSERT_EQ(ours.height, 2 * height);
+    for (int y = 0; y < ours.height; ++y)
+      for (int x = 0; x < ours.width; ++x)
+        for (int c = 0; c < 3; ++c) ASSERT_EQ(ours.at(y, x, c), whole.at(y, x, c)) << y << "," << x;
+  }
+}
+
+TEST(EnhanceInCells, TilesOfAnySizeGiveThePictureOfOnePiece) {
+  for (const int cell : {2, 4}) {
+    const std::vector<std::byte> blob = cell_enlarger(cell);
+    const Rgb picture = noise_picture(45, 31), whole = enlarge(blob, picture, 1000);
+    for (const int tile : {1, 3, 7, 8, 16, 30})
+      EXPECT_EQ(enlarge(blob, picture, tile).samples, whole.samples) << "tiles of " << tile << ", cells of " << cell;
+  }
 }
 
 }  // namespace

@@ -259,6 +259,31 @@ TEST(Tiles, CoverEveryPixelOnceWithTheirHaloOrThePicturesBorder) {
   }
 }
 
+TEST(Tiles, AreOfMultiplesWhereANetworkWantsThem) {
+  for (int multiple : {2, 4, 5}) {
+    for (int length : {multiple, 4 * multiple, 60, 1000}) {
+      for (int tile : {1, 7, 16, 100, 2000}) {
+        for (int halo : {0, 1, 10}) {
+          const image::TileAxis axis(length, tile, halo, multiple);
+          ASSERT_EQ(axis.extent() % multiple, 0);
+          int next = 0;
+          for (int i = 0; i < axis.count(); ++i) {
+            const image::Tile t = axis.at(i);
+            ASSERT_EQ(t.begin % multiple, 0);
+            ASSERT_EQ(t.keep_begin, next);
+            next = t.keep_end;
+            ASSERT_EQ(next % multiple, 0);
+            if (t.keep_begin == t.keep_end) continue;
+            ASSERT_TRUE(t.begin == 0 || t.begin <= t.keep_begin - halo);
+            ASSERT_TRUE(t.begin + axis.extent() == length || t.begin + axis.extent() >= t.keep_end + halo);
+          }
+          ASSERT_EQ(next, length) << length << " " << tile << " " << halo << " " << multiple;
+        }
+      }
+    }
+  }
+}
+
 TEST(Tiles, APictureThatFitsIsNotCut) {
   EXPECT_EQ(image::TileAxis(100, 64, 18).count(), 1);
   EXPECT_EQ(image::TileAxis(101, 64, 18).count(), 2);

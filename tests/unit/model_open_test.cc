@@ -453,6 +453,64 @@ const GraphCase kGraphCases[] = {
        p.model.postprocess->mean = p.model.postprocess->std = {1, 1};
      },
      FERRY_CORRUPT, "postprocess: 2 means and 2 deviations for 3 channels"},
+    {"multiple_of_0",
+     [](Parts& p) {
+       p = Parts(pack(*small_upscaler()));
+       p.model.postprocess->multiple_of = 0;
+     },
+     FERRY_CORRUPT, "postprocess: multiple_of is 0, expected 1 to 64"},
+    {"multiple_of_65",
+     [](Parts& p) {
+       p = Parts(pack(*small_upscaler()));
+       p.model.postprocess->multiple_of = 65;
+     },
+     FERRY_CORRUPT, "postprocess: multiple_of is 65, expected 1 to 64"},
+    {"multiple_of_another_task", [](Parts& p) { p.model.postprocess->multiple_of = 2; }, FERRY_CORRUPT,
+     "postprocess: multiple_of is 2, expected 1 to 1"},
+    {"inpainting_of_logits",
+     [](Parts& p) {
+       p.model.postprocess->task = fbs::Task::Inpainting;
+       p.model.postprocess->params.Set(fbs::InpaintingT());
+       p.model.preprocess->mean.clear();
+       p.model.preprocess->std.clear();
+     },
+     FERRY_CORRUPT, "expected a mask and a picture with a recipe, and a picture"},
+    {"inpainting_without_a_mask",
+     [](Parts& p) {
+       p = Parts(pack(*gray_painter()));
+       p.model.postprocess->params.Reset();
+     },
+     FERRY_CORRUPT, "Inpainting with parameters of NONE"},
+    {"inpainting_with_anothers_numbers",
+     [](Parts& p) {
+       p = Parts(pack(*gray_painter()));
+       p.model.postprocess->params.Set(fbs::DepthT());
+     },
+     FERRY_CORRUPT, "Inpainting with parameters of Depth, expected Inpainting"},
+    {"inpainting_of_a_mask_that_says_nothing",
+     [](Parts& p) {
+       p = Parts(pack(*gray_painter()));
+       p.model.postprocess->params.AsInpainting()->hole = 0.5f;
+     },
+     FERRY_CORRUPT, "a mask of 0.5 where the picture is known and 0.5 in the hole"},
+    {"inpainting_of_a_mask_that_is_no_number",
+     [](Parts& p) {
+       p = Parts(pack(*gray_painter()));
+       p.model.postprocess->params.AsInpainting()->known = kNaN;
+     },
+     FERRY_CORRUPT, "where the picture is known"},
+    {"inpainting_with_a_mean_for_the_mask",
+     [](Parts& p) {
+       p = Parts(pack(*gray_painter()));
+       p.model.preprocess->mean = p.model.preprocess->std = {1, 1, 1, 1};
+     },
+     FERRY_CORRUPT, "preprocess: 4 means and 4 deviations for 3 channels"},
+    {"inpainting_with_a_mean_too_few",
+     [](Parts& p) {
+       p = Parts(pack(*gray_painter()));
+       p.model.postprocess->mean = p.model.postprocess->std = {1, 1};
+     },
+     FERRY_CORRUPT, "postprocess: 2 means and 2 deviations for 3 channels"},
     {"picture_rank", [](Parts& p) { p.model.postprocess->task = fbs::Task::ImageToImage; }, FERRY_CORRUPT,
      "expected two pictures"},
 };
@@ -598,6 +656,8 @@ TEST(ModelOpen, AllowsARecipeForManyChannels) {
   graph.table.preprocess->mean = graph.table.preprocess->std = {1, 2, 3, 4, 5, 6};
   EXPECT_TRUE(open_bytes(pack(graph)).ok());
 }
+
+TEST(ModelOpen, TheMasksChannelIsNoneOfThePictures) { EXPECT_TRUE(open_bytes(pack(*gray_painter())).ok()); }
 
 TEST(ModelOpen, AllowsUnusedBuffersAndSharedOnes) {
   Parts parts(classifier());

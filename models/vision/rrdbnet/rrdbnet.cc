@@ -1,0 +1,185 @@
+#include "models/vision/rrdbnet/rrdbnet.h"
+
+#include <algorithm>
+
+#include "models/vision/image_to_image.h"
+
+namespace ferry::rrdbnet {
+namespace {
+
+struct Sizes {
+  int blocks, features, growth;
+  int doublings;  // of the map after the blocks
+  int unshuffle;  // input pixels to a side of one of the map's
+
+  bool operator==(const Sizes&) const = default;
+};
+
+struct Published {
+  const char* architecture;
+  const char* tag;
+  const char* framework;
+  Sizes sizes;
+};
+
+// Real-ESRGAN v0.1.0, v0.2.1 and v0.2.2.4; ESRGAN's models/README.
+constexpr Published kPublished[] = {
+    {"realesrgan_x4plus", "", "basicsr", {23, 64, 32, 2, 1}},
+    {"realesrgan_x2plus", "", "basicsr", {23, 64, 32, 2, 2}},
+    {"realesrgan_x4plus_anime_6b", "", "basicsr", {6, 64, 32, 2, 1}},
+    {"esrgan_x4", "", "esrgan", {23, 64, 32, 2, 1}},
+    {"esrgan_x4", "psnr", "esrgan", {23, 64, 32, 2, 1}},
+};
+// A network of any other sizes: many were trained with the same programs.
+constexpr char kAnySizes[] = "rrdbnet";
+
+constexpr int kConvolutions = 5;  // of a dense block
+constexpr int kDenseBlocks = 3;   // of a residual block
+constexpr int kMaxDoublings = 4;
+
+// docs/status.md has what was measured: with as much around a tile, no level of 255 differs where two tiles meet.
+constexpr int kMaxHalo = 32;
+
+// A name of a convolution that the checkpoint has, if only in part, so that what lacks is missed by its name.
+bool has_convolution(const Weights& w) { return w.has("weight") || w.has("bias"); }
+
+// Where ESRGAN's list of modules has the i-th convolution after an enlargement, i from 1.
+int place_of_doubling(int i) { return 3 * i; }
+
+Weights doubling(const Weights& w, int i) { return w["conv_up" + std::to_string(i)][place_of_doubling(i)]; }
+
+// Input pixels to a side that one of the first convolution's takes as its channels.
+int unshuffle_of(const Weights& conv_first, int in) {
+  for (int factor : {1, 2, 4})
+    if (in == 3 * factor * factor) return factor;
+  fail("'%s.weight' takes %d channels, expected those of 1, 4 or 16 pixels of 3 channels each",
+       conv_first.name().c_str(), in);
+}
+
+Sizes sizes_of(const Weights& w) {
+  Sizes sizes{};
+  const auto shape_of = [](const Weights& conv) {
+    const Shape shape = conv.stored_shape("weight");
+    if (shape.rank == 0) conv.kernel({});  // throws
+    if (shape.rank != 4) fail("'%s.weight' has %d dimensions, expected 4", conv.name().c_str(), shape.rank);
+    return shape;
+  };
+  const Shape first = shape_of(w["conv_first"]);
+  sizes.features = first[0];
+  sizes.unshuffle = unshuffle_of(w["conv_first"], first[1]);
+  sizes.growth = shape_of(w["body"][0]["rdb1"]["conv1"])[0];
+  while (has_convolution(w["body"][sizes.blocks]["rdb1"]["conv1"])) ++sizes.blocks;
+  while (sizes.doublings < kMaxDoublings && has_convolution(doubling(w, sizes.doublings + 1))) ++sizes.doublings;
+  return sizes;
+}
+
+std::string in_words(const Sizes& s) {
+  return std::to_string(s.blocks) + " blocks, " + std::to_string(s.features) + " features, growth of " +
+         std::to_string(s.growth) + ", " + std::to_string(s.doublings) + " doublings after cells of " +
+         std::to_string(s.unshuffle) + "x" + std::to_string(s.unshuffle) + " pixels";
+}
+
+// A published architecture is of its own sizes; what is of none of theirs goes by the common name.
+void check_variant(const Sizes& sizes, const Weights& w, const PictureVariant& variant) {
+  for (const Published& row : kPublished) {
+    if (variant.architecture == row.architecture && sizes != row.sizes)
+      fail("the checkpoint has %s, %s has %s: --model %s takes any sizes", in_words(sizes).c_str(), row.architecture,
+           in_words(row.sizes).c_str(), kAnySizes);
+    if (w.trying() && variant.architecture == kAnySizes && variant.framework == row.framework && sizes == row.sizes)
+      fail("the checkpoint has the sizes of %s", row.architecture);
+  }
+}
+
+Tensor convolve(Tensor x, const Weights& w, int out) { return conv2d(x, w, {.out = out, .kernel = 3, .padding = 1}); }
+
+Tensor activate(Tensor x, const Weights& w) { return tap(leaky_relu(x, 0.2f), w); }
+
+// The first convolution of a network whose input's cells of factor x factor pixels are channels (PyTorch's
+// pixel_unshuffle): the same sums over the pixels themselves, with a larger kernel and stride.
+Tensor convolve_cells(Tensor x, const Weights& w, int out, int factor) {
+  if (factor == 1) return convolve(x, w, out);
+  const int kernel = 3 * factor, cell = factor * factor;
+  const Tensor stored = w.kernel({out, 3, 3, 3 * cell});
+  const std::vector<double> from = w.graph().values(stored.id);
+  const Shape shape{out, kernel, kernel, 3};
+  std::vector<double> to(from.size());
+  auto at = from.begin();
+  for (int o = 0; o < out; ++o)
+    for (int ky = 0; ky < 3; ++ky)
+      for (int kx = 0; kx < 3; ++kx)
+        for (int c = 0; c < 3; ++c)
+          for (int i = 0; i < factor; ++i)
+            for (int j = 0; j < factor; ++j) {
+              const int row = ky * factor + i, column = kx * factor + j;
+              to[static_cast<size_t>(((o * kernel + row) * kernel + column) * 3 + c)] = *at++;
+            }
+  fbs::Conv2dT params;
+  params.stride_h = params.stride_w = factor;
+  params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = factor;
+  const Tensor weight = w.graph().add_constant(w.name() + ".weight", shape, std::move(to));
+  return tap(w.graph().add_op(w.name(), params, {x, weight, w("bias", {out})}), w);
+}
+
+Tensor dense_block(Tensor x, const Weights& w, const Sizes& sizes) {
+  std::vector<Tensor> maps = {x};
+  for (int i = 1; i < kConvolutions; ++i) {
+    const std::string n = std::to_string(i);
+    maps.push_back(activate(convolve(concat(maps), w["conv" + n], sizes.growth), w["act" + n]));
+  }
+  const Tensor y = tap(convolve(concat(maps), w["conv5"], sizes.features), w["sum"]);
+  return tap(y * 0.2 + x, w);
+}
+
+Tensor residual_block(Tensor x, const Weights& w, const Sizes& sizes) {
+  Tensor y = x;
+  for (int i = 1; i <= kDenseBlocks; ++i) y = dense_block(y, w["rdb" + std::to_string(i)], sizes);
+  return tap(y * 0.2 + x, w, kBlock);
+}
+
+// How far a pixel reaches: through every convolution up to conv_body, and through those above as far as two pixels of
+// the map at the most.
+int halo_of(const Sizes& sizes) {
+  const int reach = 1 + sizes.blocks * kDenseBlocks * kConvolutions + 1 + 2;
+  return std::min(reach * sizes.unshuffle, kMaxHalo * sizes.unshuffle);
+}
+
+}  // namespace
+
+std::span<const PictureVariant> variants() {
+  static const std::vector<PictureVariant> all = [] {
+    std::vector<PictureVariant> list;
+    for (const Published& row : kPublished)
+      list.push_back(image_to_image_variant(row.architecture, row.tag, row.framework, ""));
+    for (const char* framework : {"basicsr", "esrgan"})
+      list.push_back(image_to_image_variant(kAnySizes, "", framework, ""));
+    return list;
+  }();
+  return all;
+}
+
+void build(Graph& graph, const Weights& w, const PictureOptions& options) {
+  const Sizes sizes = sizes_of(w);
+  check_variant(sizes, w, options.variant);
+  const int scale = 1 << sizes.doublings;
+  if (scale < sizes.unshuffle)
+    fail("a network of %s gives a smaller picture: expected one as large, or enlarged", in_words(sizes).c_str());
+  const Tensor input = image_to_image_input(
+      graph, options, fbs::Layout::NCHW,
+      {.upscale = scale / sizes.unshuffle, .halo = halo_of(sizes), .multiple_of = sizes.unshuffle});
+  const Tensor shallow = convolve_cells(input, w["conv_first"], sizes.features, sizes.unshuffle);
+  Tensor x = shallow;
+  for (int i = 0; i < sizes.blocks; ++i) x = residual_block(x, w["body"][i], sizes);
+  x = convolve(tap(x, w["body"]), w["conv_body"][sizes.blocks], sizes.features);
+  x = tap(x + shallow, w["trunk"]);
+  int place = 0;
+  for (int i = 1; i <= sizes.doublings; ++i) {
+    place = place_of_doubling(i);
+    x = tap(resize(x, fbs::ResizeKind::Nearest, 2), w["enlarged"][place]);
+    x = activate(convolve(x, doubling(w, i), sizes.features), w["act"][place]);
+  }
+  place += 2;
+  x = activate(convolve(x, w["conv_hr"][place], sizes.features), w["act"][place]);
+  graph.add_output("output", convolve(x, w["conv_last"][place + 2], 3), fbs::Layout::NCHW);
+}
+
+}  // namespace ferry::rrdbnet

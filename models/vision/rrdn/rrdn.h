@@ -1,0 +1,14 @@
+// The residual in residual dense network that the npm package @upscalerjs/esrgan-thick publishes (x2, x3, x4, x8), in
+// Keras's names: the trunk of RRDBNet (models/vision/rrdbnet) with ReLU, as built by the Python package ISR with C=4,
+// D=3, G=32, G0=64, T=10; the package's own model.json files are the reference.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::rrdn {
+
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+
+}  // namespace ferry::rrdn
