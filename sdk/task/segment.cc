@@ -93,11 +93,11 @@ Status encode(Networks& networks, const Request& request, Prompted& prompted) {
   FERRY_TRY(networks.session.run());
   networks.width = request.picture.width;
   networks.height = request.picture.height;
-  const TensorId embedding = networks.graph().outputs()->Get(0)->tensor();
-  const Shape& shape = networks.session.shape(embedding);
-  const size_t input = prompted.input("image_embedding");
-  if (prompted.shape("image_embedding") != shape) FERRY_TRY(prompted.session().resize(input, shape));
-  std::memcpy(prompted.data("image_embedding"), networks.session.data(embedding),
+  const fbs::Port& output = *networks.graph().outputs()->Get(0);
+  const std::string_view name = output.name()->string_view();
+  const Shape& shape = networks.session.shape(output.tensor());
+  if (prompted.shape(name) != shape) FERRY_TRY(prompted.session().resize(prompted.input(name), shape));
+  std::memcpy(prompted.data(name), networks.session.data(output.tensor()),
               static_cast<size_t>(shape.elements()) * sizeof(float));
   networks.encoded = true;
   return {};
