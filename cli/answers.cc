@@ -4,8 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-
-#include "sdk/image/codec.h"
+#include <numeric>
 
 namespace ferry::cli {
 namespace {
@@ -87,18 +86,19 @@ void describe_labels(const ferry_answer& a, Json* json) {
 
 double covered_share(const ferry_answer& a) {
   const auto pixels = static_cast<size_t>(a.width) * static_cast<size_t>(a.height);
-  return static_cast<double>(std::count(a.mask, a.mask + pixels, 255)) / static_cast<double>(pixels);
+  return std::accumulate(a.mask, a.mask + pixels, 0.0) / 255 / static_cast<double>(pixels);
 }
 
 void print_mask(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
-  std::printf("%s: %dx%d, covers %.2f %%, quality %.3f\n", file.c_str(), a.width, a.height, 100 * covered_share(a),
-              static_cast<double>(a.quality));
+  std::printf("%s: %dx%d, covers %.2f %%", file.c_str(), a.width, a.height, 100 * covered_share(a));
+  if (a.quality != 0) std::printf(", quality %.3f", static_cast<double>(a.quality));
+  std::printf("\n");
 }
 
 void describe_mask(const ferry_answer& a, Json* json) {
   describe_size(a, json);
   (*json)["share"] = covered_share(a);
-  (*json)["quality"] = a.quality;
+  if (a.quality != 0) (*json)["quality"] = a.quality;
 }
 
 void print_picture(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View& picture) {
@@ -130,20 +130,6 @@ std::string answer_suffix(const AnswerEntry& entry, const ferry_answer& answer, 
   if (answer.kind != FERRY_ANSWER_PICTURE) return entry.suffix;
   const int scale = answer.picture.width / picture.width;
   return scale > 1 ? entry.suffix + std::to_string(scale) : "_new";
-}
-
-void save_composite(const ferry_answer& mask, const image::View& picture, const std::string& path) {
-  image::Pixels cut;
-  check(cut.allocate(picture.width, picture.height, 4));
-  for (int y = 0; y < picture.height; ++y) {
-    const uint8_t *from = picture.row(y), *alpha = mask.mask + int64_t{y} * mask.width;
-    uint8_t* to = cut.row(y);
-    for (int x = 0; x < picture.width; ++x, from += 3, to += 4) {
-      std::copy_n(from, 3, to);
-      to[3] = alpha[x];
-    }
-  }
-  check(image::save_png(cut.view(), path.c_str()));
 }
 
 }  // namespace ferry::cli

@@ -22,7 +22,4 @@ const AnswerEntry& answer_entry(ferry_answer_kind kind);
 // "_x4": how a file that `options` do not name is told from `picture`'s own, without its ending.
 std::string answer_suffix(const AnswerEntry& entry, const ferry_answer& answer, const image::View& picture);
 
-// What the mask covers, with the mask as alpha. Throws Error where it cannot be written.
-void save_composite(const ferry_answer& mask, const image::View& picture, const std::string& path);
-
 }  // namespace ferry::cli

@@ -108,6 +108,8 @@ void add_run(CLI::App& ferry, int* exit_code) {
       .capture_default_str();
   app.add_option("--composite", o->composite, "What the mask covers, cut out of the picture: a PNG with alpha")
       .type_name("FILE");
+  app.add_option("--background", o->background, "What the composite stands before: a picture, or a colour #rrggbb")
+      .type_name("FILE");
   app.add_option("--tensors", o->tensors, "Inputs from a safetensors file").type_name("FILE");
   app.add_option("--save", o->save, "Outputs to a safetensors file").type_name("FILE");
   app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")

@@ -13,7 +13,7 @@ struct RunOptions {
   BackendOptions backend;
   std::string prompt;
   std::vector<int> tokens;
-  std::string mask, box, composite;
+  std::string mask, box, composite, background;
   std::vector<std::string> points;
   int threads = 0, top = 0, tile = 0, max_tokens = 0, mask_index = 0;
   bool taps = false, has_prompt = false, has_tokens = false, json = false, colours = false, sixteen_bits = false;

@@ -51,6 +51,19 @@ ferry_image image_of(const image::Pixels& pixels) {
   return {const_cast<uint8_t*>(view.data), view.width, view.height, static_cast<int32_t>(view.stride), false};
 }
 
+// A file, or a colour: #rrggbb, a picture of one pixel.
+image::Pixels background_of(const std::string& text) {
+  if (!text.starts_with('#')) return load(text);
+  unsigned rgb = 0;
+  char rest = 0;
+  if (text.size() != 7 || std::sscanf(text.c_str() + 1, "%6x%c", &rgb, &rest) != 1)
+    fail("--background %s: expected a picture or a colour, #rrggbb", text.c_str());
+  image::Pixels pixels;
+  check(pixels.allocate(1, 1, 3));
+  for (int c = 0; c < 3; ++c) pixels.row(0)[c] = static_cast<uint8_t>(rgb >> (16 - 8 * c));
+  return pixels;
+}
+
 void check_folder(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder))
@@ -68,13 +81,15 @@ void check_options(const RunOptions& o, const ferry_task_info& info) {
       fail("%s %s, which this model does not: it is for %s", option, meaning, info.name);
   };
   require(!o.mask.empty(), FERRY_PROMPT_MASK, "--mask", "is for models that paint anew");
-  const bool prompts = !o.points.empty() || !o.box.empty() || !o.composite.empty() || o.mask_index != 0;
-  require(prompts, FERRY_PROMPT_POINTS, "--point, --box, --mask-index and --composite",
-          "are for models that find what is shown");
+  const bool prompts = !o.points.empty() || !o.box.empty() || o.mask_index != 0;
+  require(prompts, FERRY_PROMPT_POINTS, "--point, --box and --mask-index", "are for models that find what is shown");
   if (o.tile > 0 && !(info.prompts & FERRY_PROMPT_TILE)) fail("--tile: this model takes its pictures whole");
   if (o.sixteen_bits && info.answer != FERRY_ANSWER_MAP) fail("--16bit: this model gives no depth");
   if (o.colours && info.answer != FERRY_ANSWER_MAP && info.answer != FERRY_ANSWER_LABELS)
     fail("--colours: this model gives neither depth nor classes of pixels");
+  if (!o.composite.empty() && info.answer != FERRY_ANSWER_MASK) fail("--composite: this model gives no mask");
+  if (!o.background.empty() && o.composite.empty())
+    fail("--background is what stands behind a composite: name that with --composite FILE");
   if (o.colours && o.sixteen_bits) fail("--colours and --16bit are two ways to write depth: choose one");
   if (o.mask.empty() && (info.prompts & FERRY_PROMPT_MASK))
     fail("what shall be painted anew? Give --mask FILE, a picture of the same size that is white there");
@@ -162,6 +177,7 @@ class Runner {
       box_ = {sides[0], sides[1], sides[2], sides[3]};
     }
     if (!o.mask.empty()) mask_ = load(o.mask);
+    if (!o.background.empty()) background_ = background_of(o.background);
     ferry_task* task = nullptr;
     check(ferry_task_open(model.get(), &options, &task));
     task_.reset(task);
@@ -190,11 +206,11 @@ class Runner {
       request.user = &line;
       check(ferry_task_run(task_.get(), &request, &answer));
     }
-    give(path, picture.view(), answer);
+    give(path, image, picture.view(), answer);
   }
 
  private:
-  void give(const std::string& path, const image::View& picture, const ferry_answer& answer) {
+  void give(const std::string& path, const ferry_image& image, const image::View& picture, const ferry_answer& answer) {
     std::string file;
     if (entry_.suffix != nullptr) {
       file = files_.name(path, answer_suffix(entry_, answer, picture));
@@ -203,7 +219,7 @@ class Runner {
                                                        : FERRY_SAVE_PLAIN;
       check(ferry_answer_save(&answer, file.c_str(), style));
     }
-    if (!o_.composite.empty()) save_composite(answer, picture, o_.composite);
+    if (!o_.composite.empty()) composite(answer, image);
     if (!o_.save.empty()) {
       const bool vector = answer.kind == FERRY_ANSWER_VECTOR;
       save_results(
@@ -222,13 +238,24 @@ class Runner {
     std::fflush(stdout);
   }
 
+  // Over the background where there is one, else a PNG with alpha.
+  void composite(const ferry_answer& answer, const ferry_image& picture) const {
+    if (background_.view().data == nullptr) return check(ferry_answer_cut_out(&answer, &picture, o_.composite.c_str()));
+    const ferry_image behind = image_of(background_);
+    ferry_image made{};
+    check(ferry_answer_composite(&answer, &picture, &behind, &made));
+    image::Pixels pixels;
+    pixels.adopt(made.pixels, made.width, made.height, 3);
+    check(image::save_png(pixels.view(), o_.composite.c_str()));
+  }
+
   const RunOptions& o_;
   const ModelHandle& model_;
   const AnswerEntry& entry_;
   Files files_;
   std::vector<ferry_point> points_;
   ferry_box box_{};
-  image::Pixels mask_;
+  image::Pixels mask_, background_;
   TaskHandle task_;
 };
 

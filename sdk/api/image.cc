@@ -15,11 +15,6 @@ using ferry::Session;
 using ferry::Status;
 namespace image = ferry::image;
 
-void give(image::Pixels pixels, ferry_image* out) {
-  const image::View view = pixels.view();
-  *out = {pixels.release(), view.width, view.height, static_cast<int32_t>(view.stride), true};
-}
-
 Status enhance(Session& session, const ferry_image& picture, int32_t tile, ferry_image* out) {
   image::View view;
   FERRY_TRY(ferry::view_of(picture, &view));
@@ -27,7 +22,7 @@ Status enhance(Session& session, const ferry_image& picture, int32_t tile, ferry
   FERRY_TRY(image::enhance(session, view, tile, {}, &pixels));
   image::Pixels rgb;
   FERRY_TRY(image::to_rgb(static_cast<image::Pixels&&>(pixels), &rgb));
-  give(static_cast<image::Pixels&&>(rgb), out);
+  ferry::give(static_cast<image::Pixels&&>(rgb), out);
   return {};
 }
 
@@ -42,7 +37,7 @@ ferry_status ferry_image_load(const char* path, ferry_image* image) {
   return guarded([&]() -> Status {
     image::Pixels pixels;
     FERRY_TRY(image::load(path, &pixels));
-    give(static_cast<image::Pixels&&>(pixels), image);
+    ferry::give(static_cast<image::Pixels&&>(pixels), image);
     return {};
   });
 }
@@ -54,7 +49,7 @@ ferry_status ferry_image_decode(const void* data, size_t size, ferry_image* imag
   return guarded([&]() -> Status {
     image::Pixels pixels;
     FERRY_TRY(image::decode(data, size, "the data", &pixels));
-    give(static_cast<image::Pixels&&>(pixels), image);
+    ferry::give(static_cast<image::Pixels&&>(pixels), image);
     return {};
   });
 }

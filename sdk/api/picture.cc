@@ -16,4 +16,9 @@ Status view_of(const ferry_image& picture, image::View* view) {
   return {};
 }
 
+void give(image::Pixels pixels, ferry_image* out) {
+  const image::View view = pixels.view();
+  *out = {pixels.release(), view.width, view.height, static_cast<int32_t>(view.stride), true};
+}
+
 }  // namespace ferry

@@ -10,4 +10,7 @@ namespace ferry {
 // The caller's pixels. FERRY_INVALID_ARGUMENT: none, sides or a stride that no picture has.
 Status view_of(const ferry_image& picture, image::View* view);
 
+// To the caller, who frees them.
+void give(image::Pixels pixels, ferry_image* out);
+
 }  // namespace ferry

@@ -22,7 +22,7 @@ using ferry::Status;
 namespace fbs = ferry::fbs;
 namespace task = ferry::task;
 
-static_assert(static_cast<int>(FERRY_TASK_PROMPTED_SEGMENTATION) == static_cast<int>(fbs::Task::MAX),
+static_assert(static_cast<int>(FERRY_TASK_MATTING) == static_cast<int>(fbs::Task::MAX),
               "ferry_task_kind and the schema's Task have the same values");
 
 Status open(ferry_model& model, const ferry_session_options* options, ferry_task* out) {
@@ -154,6 +154,35 @@ ferry_status ferry_answer_save(const ferry_answer* answer, const char* path, fer
   FERRY_REQUIRE(answer);
   FERRY_REQUIRE(path);
   return guarded([&] { return task::save(*answer, path, style); });
+}
+
+ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* picture, const char* path) {
+  FERRY_REQUIRE(answer);
+  FERRY_REQUIRE(picture);
+  FERRY_REQUIRE(path);
+  return guarded([&]() -> Status {
+    ferry::image::View view;
+    FERRY_TRY(ferry::view_of(*picture, &view));
+    return task::cut_out(*answer, view, path);
+  });
+}
+
+ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* picture,
+                                    const ferry_image* background, ferry_image* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(answer);
+  FERRY_REQUIRE(picture);
+  FERRY_REQUIRE(background);
+  return guarded([&]() -> Status {
+    ferry::image::View view, behind;
+    FERRY_TRY(ferry::view_of(*picture, &view));
+    FERRY_TRY(ferry::view_of(*background, &behind));
+    ferry::image::Pixels pixels;
+    FERRY_TRY(task::composite(*answer, view, behind, &pixels));
+    ferry::give(static_cast<ferry::image::Pixels&&>(pixels), out);
+    return {};
+  });
 }
 
 uint32_t ferry_label_colour(int32_t index) { return task::label_colour(index); }

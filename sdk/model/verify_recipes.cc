@@ -174,6 +174,7 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
     case fbs::Task::ImageToImage: return check_pictures(graph, *p);
     case fbs::Task::Inpainting: return check_inpainting(graph, *p);
     case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
+    case fbs::Task::Matting: return check_places(graph, 1);
     case fbs::Task::SemanticSegmentation: return check_places(graph, kMaxClasses);
     default: return {};
   }

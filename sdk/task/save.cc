@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sdk/image/codec.h"
+#include "sdk/image/resize.h"
+#include "sdk/task/foreground.h"
 
 namespace ferry::task {
 namespace {
@@ -112,7 +114,56 @@ Status save_labels(const ferry_answer& map, const char* path, ferry_save_style s
   return save_pixels(map, map.labels, 1, path, [](uint16_t label, uint8_t* to) { *to = static_cast<uint8_t>(label); });
 }
 
+Status check_mask(const ferry_answer& answer, const image::View& picture) {
+  if (answer.kind != FERRY_ANSWER_MASK) return error(FERRY_INVALID_ARGUMENT, "this answer is no mask");
+  if (answer.width == picture.width && answer.height == picture.height) return {};
+  return error(FERRY_INVALID_ARGUMENT, "a mask of %dx%d pixels for a picture of %dx%d: it is of another picture",
+               answer.width, answer.height, picture.width, picture.height);
+}
+
+image::View mask_view(const ferry_answer& answer) {
+  return {answer.mask, answer.width, answer.height, 1, answer.width};
+}
+
 }  // namespace
+
+Status cut_out(const ferry_answer& answer, const image::View& picture, const char* path) {
+  FERRY_TRY(check_mask(answer, picture));
+  image::Pixels colours, cut;
+  FERRY_TRY(estimate_foreground(picture, mask_view(answer), &colours));
+  FERRY_TRY(cut.allocate(picture.width, picture.height, 4));
+  for (int y = 0; y < picture.height; ++y) {
+    const uint8_t *from = colours.row(y), *alpha = mask_view(answer).row(y);
+    uint8_t* to = cut.row(y);
+    for (int x = 0; x < picture.width; ++x, from += 3, to += 4) {
+      std::memcpy(to, from, 3);
+      to[3] = alpha[x];
+    }
+  }
+  return image::save_png(cut.view(), path);
+}
+
+Status composite(const ferry_answer& answer, const image::View& picture, const image::View& background,
+                 image::Pixels* out) {
+  FERRY_TRY(check_mask(answer, picture));
+  const double scale = std::max(static_cast<double>(picture.width) / background.width,
+                                static_cast<double>(picture.height) / background.height);
+  const int width = std::max(picture.width, static_cast<int>(std::lrint(background.width * scale)));
+  const int height = std::max(picture.height, static_cast<int>(std::lrint(background.height * scale)));
+  image::Pixels behind;
+  FERRY_TRY(image::resize(background, width, height, fbs::Filter::Bilinear, &behind));
+  FERRY_TRY(estimate_foreground(picture, mask_view(answer), out));
+  for (int y = 0; y < picture.height; ++y) {
+    const uint8_t* from = behind.row(y + (height - picture.height) / 2) + int64_t{width - picture.width} / 2 * 3;
+    const uint8_t* alpha = mask_view(answer).row(y);
+    uint8_t* to = out->row(y);
+    for (int i = 0; i < 3 * picture.width; ++i) {
+      const int a = alpha[i / 3];
+      to[i] = static_cast<uint8_t>((to[i] * a + from[i] * (255 - a) + 127) / 255);
+    }
+  }
+  return {};
+}
 
 uint32_t label_colour(int index) {
   // As the Pascal VOC benchmark numbers its classes' colours: bit i of the index, by threes, is bit 7 - i / 3 of red,

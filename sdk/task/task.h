@@ -60,6 +60,7 @@ Status depth(Networks& networks, const Request& request, Answer* answer);
 Status label(Networks& networks, const Request& request, Answer* answer);
 Status inpaint(Networks& networks, const Request& request, Answer* answer);
 Status segment(Networks& networks, const Request& request, Answer* answer);
+Status matte(Networks& networks, const Request& request, Answer* answer);
 
 // One task. Of those that have no `run`, sessions and generators are the way.
 struct Entry {

@@ -17,6 +17,7 @@ constexpr std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1> kTasks = {{
     {"semantic segmentation", label, FERRY_ANSWER_LABELS, 0},
     {"inpainting", inpaint, FERRY_ANSWER_PICTURE, FERRY_PROMPT_MASK},
     {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS},
+    {"matting", matte, FERRY_ANSWER_MASK, 0},
 }};
 
 }  // namespace

@@ -243,6 +243,18 @@ TEST_F(Run, AMaskSaysWhatIsPaintedAnew) {
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--mask", mask}), "is for models that paint anew");
 }
 
+TEST_F(Run, WhatStandsInFrontIsCutOut) {
+  const std::string model = write(*testing::red_in_front()), photo = picture("portrait.png", 20, 13);
+  ASSERT_EQ(run({model, photo, "-o", "matte.png", "--composite", "cut.png"}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "cut.png")[25], 6);
+  ASSERT_EQ(run({model, photo, "--composite", "c.png", "--background", "#00ff00"}).exit_code, 0);
+  ASSERT_EQ(run({model, photo, "--composite", "c.png", "--background", photo}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "c.png")[25], 2) << "RGB";
+  EXPECT_REFUSED(run({model, photo, "--background", "#00ff00"}), "name that with --composite FILE");
+  EXPECT_REFUSED(run({model, photo, "--composite", "c.png", "--background", "#0f0"}), "or a colour, #rrggbb");
+  EXPECT_REFUSED(run({blob(kClassifier), photo, "--composite", "c.png"}), "--composite: this model gives no mask");
+}
+
 TEST_F(Run, PointsAndABoxSayWhatIsMeant) {
   const std::string model = write(*testing::colour_masks()), photo = picture("dog.png", 20, 13);
   Result r = run({model, photo, "--point", "3,4", "--point", "-9,2", "--box", "1,1,8,8", "--composite", "cut.png"});

@@ -378,14 +378,14 @@ TEST_P(OutOfMemory, WhereAPictureIsEnlarged) {
 }
 
 TEST_P(OutOfMemory, InTasks) {
-  const auto prompted = colour_masks(), labels = brightest_colour(), painter = gray_painter();
+  const auto prompted = colour_masks(), labels = brightest_colour(), painter = gray_painter(), front = red_in_front();
   std::vector<uint8_t> pixels(3 * 20 * 10, 77), holes(3 * 20 * 10);
   holes[3 * 50] = 255;
   const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false}, mask = {holes.data(), 20, 10, 3 * 20, false};
   const ferry_point point = {3, 4, false};
   ferry_session_options options = default_options();
   options.num_threads = 1;
-  for (const Graph* graph : {prompted.get(), labels.get(), painter.get()}) {
+  for (const Graph* graph : {prompted.get(), labels.get(), painter.get(), front.get()}) {
     const Opened opened(*graph);
     ferry_task* task = nullptr;
     const auto close = [&] { ferry_task_close(std::exchange(task, nullptr)); };
@@ -410,6 +410,11 @@ TEST_P(OutOfMemory, InTasks) {
     ASSERT_OK(ferry_task_run(task, &request, &answer));
     exhaust({"answer_save", [&] { return ferry_answer_save(&answer, path.c_str(), FERRY_SAVE_PLAIN); },
              [&] { std::filesystem::remove(path); }, [&] { EXPECT_FALSE(std::filesystem::exists(path)); }});
+    if (answer.kind == FERRY_ANSWER_MASK) {
+      ferry_image out{};
+      exhaust({"answer_composite", [&] { return ferry_answer_composite(&answer, &picture, &mask, &out); },
+               [&] { ferry_image_free(&out); }, [&] { EXPECT_EQ(out.pixels, nullptr); }});
+    }
     close();
   }
 }

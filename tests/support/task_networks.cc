@@ -103,4 +103,15 @@ std::unique_ptr<Graph> colour_masks() {
   return graph;
 }
 
+std::unique_ptr<Graph> red_in_front() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  const Tensor red = slice(add_picture(g, 8, 8), 3, 0, 1);
+  g.add_output("logits", (red + -0.5) * 32.0, fbs::Layout::NCHW);
+  g.table.name = "red_in_front";
+  set_recipe(g, fbs::PreprocessT());
+  set_task(g, fbs::Task::Matting);
+  return graph;
+}
+
 }  // namespace ferry::testing

@@ -18,4 +18,7 @@ std::unique_ptr<Graph> gray_painter();
 // the places where it is brighter than the half, plus the former mask's; the qualities are the colours' means.
 std::unique_ptr<Graph> colour_masks();
 
+// input [1,8,8,3] -> logits [1,8,8,1]: red in front of what is not, 32 times as far apart as levels on 0..1.
+std::unique_ptr<Graph> red_in_front();
+
 }  // namespace ferry::testing

@@ -134,6 +134,76 @@ TEST_F(AnswerFiles, WhatIsNoPictureIsRefused) {
             FERRY_INVALID_ARGUMENT);
 }
 
+// A ball of pure red before pure blue, with an edge in which they mix by the matte.
+class Cut : public AnswerFiles {
+ protected:
+  static constexpr int kSide = 64;
+
+  void SetUp() override {
+    for (int y = 0; y < kSide; ++y) {
+      for (int x = 0; x < kSide; ++x) {
+        const double alpha = std::clamp((24 - std::hypot(x - 32.0, y - 32.0)) / 8 + 0.5, 0.0, 1.0);
+        matte_.push_back(static_cast<uint8_t>(std::lrint(255 * alpha)));
+        const double a = matte_.back() / 255.0;
+        for (const double level : {230 * a, 10 * a + 20 * (1 - a), 250 * (1 - a)})
+          picture_pixels_.push_back(static_cast<uint8_t>(std::lrint(level)));
+      }
+    }
+    mask_.kind = FERRY_ANSWER_MASK;
+    mask_.mask = matte_.data();
+    mask_.width = mask_.height = kSide;
+    picture_ = {picture_pixels_.data(), kSide, kSide, 3 * kSide, false};
+  }
+
+  std::vector<uint8_t> matte_, picture_pixels_;
+  ferry_answer mask_{};
+  ferry_image picture_{};
+};
+
+TEST_F(Cut, WhatIsInFrontKeepsItsColourAtTheEdge) {
+  const uint8_t white[] = {255, 255, 255};
+  const ferry_image background = {const_cast<uint8_t*>(white), 1, 1, 3, false};
+  ferry_image out{};
+  ASSERT_EQ(ferry_answer_composite(&mask_, &picture_, &background, &out), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(out.width, kSide);
+  for (int i = 0; i < kSide * kSide; ++i) {
+    const double a = matte_[static_cast<size_t>(i)] / 255.0;
+    // Nothing blue is left: over white, blue falls as the ball begins.
+    EXPECT_NEAR(out.pixels[3 * i], 230 * a + 255 * (1 - a), 6) << i;
+    EXPECT_NEAR(out.pixels[3 * i + 2], 255 * (1 - a), 6) << i;
+  }
+  ferry_image_free(&out);
+}
+
+TEST_F(Cut, ACutOutIsAPngWithTheMaskAsAlpha) {
+  ASSERT_EQ(ferry_answer_cut_out(&mask_, &picture_, path("cut.png").c_str()), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(read_text(path("cut.png"))[25], 6) << "RGB and alpha";
+  const image::View view = loaded("cut.png");
+  EXPECT_NEAR(view.row(32)[3 * 32], 230, 2);
+}
+
+TEST_F(Cut, ABackgroundCoversThePictureFromItsMiddle) {
+  // A stripe of green in the middle of a wide black picture.
+  std::vector<uint8_t> wide(256 * 32 * 3);
+  for (int y = 0; y < 32; ++y)
+    for (int x = 112; x < 144; ++x) wide[static_cast<size_t>((y * 256 + x) * 3 + 1)] = 200;
+  const ferry_image background = {wide.data(), 256, 32, 3 * 256, false};
+  ferry_image out{};
+  ASSERT_EQ(ferry_answer_composite(&mask_, &picture_, &background, &out), FERRY_OK) << ferry_last_error();
+  EXPECT_NEAR(out.pixels[1], 200, 2) << "twice as high, it is 64 wide there";
+  ferry_image_free(&out);
+}
+
+TEST_F(Cut, MasksOfOtherPicturesAreRefused) {
+  mask_.width = 32;
+  ferry_image out{};
+  EXPECT_EQ(ferry_answer_composite(&mask_, &picture_, &picture_, &out), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "a mask of 32x64 pixels for a picture of 64x64: it is of another picture");
+  mask_.kind = FERRY_ANSWER_MAP;
+  EXPECT_EQ(ferry_answer_cut_out(&mask_, &picture_, path("cut.png").c_str()), FERRY_INVALID_ARGUMENT);
+  EXPECT_FALSE(std::filesystem::exists(path("cut.png")));
+}
+
 // Classes of the Pascal VOC benchmark, as its colour map has them.
 TEST(LabelColours, AreTheBenchmarks) {
   EXPECT_EQ(ferry_label_colour(0), 0x000000u);

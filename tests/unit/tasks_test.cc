@@ -371,6 +371,19 @@ TEST_F(Tasks, PromptsThatCannotBeAreRefused) {
   EXPECT_EQ(refused(request), "request.points is NULL but request.point_count is 1");
 }
 
+TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
+  open(*testing::red_in_front());
+  EXPECT_EQ(info().kind, FERRY_TASK_MATTING);
+  const Picture picture(9, 4, [](int x, int) { return std::array{x < 4 ? 255 : x == 4 ? 128 : 0, 0, 0}; });
+  const ferry_answer answer = run(request_for(&picture));
+  ASSERT_EQ(answer.kind, FERRY_ANSWER_MASK);
+  ASSERT_EQ(answer.width, 9);
+  EXPECT_EQ(answer.quality, 0);
+  EXPECT_EQ(answer.mask[9 + 0], 255);
+  EXPECT_NEAR(answer.mask[9 + 4], 255 / (1 + std::exp(-32 * (128 / 255.0 - 0.5))), 1);
+  EXPECT_EQ(answer.mask[9 + 8], 0);
+}
+
 TEST_F(Tasks, RequestsOfAnotherVersionAreReadAsFarAsTheyGo) {
   open(*testing::small_classifier());
   const Picture picture(20, 14, ramp);

@@ -41,7 +41,8 @@ typedef enum ferry_task_kind {
   FERRY_TASK_DEPTH = 6,
   FERRY_TASK_SEMANTIC_SEGMENTATION = 7, /* each pixel's class */
   FERRY_TASK_INPAINTING = 8,            /* what the request's mask covers is painted anew */
-  FERRY_TASK_PROMPTED_SEGMENTATION = 9  /* the mask of what points or a box show */
+  FERRY_TASK_PROMPTED_SEGMENTATION = 9, /* the mask of what points or a box show */
+  FERRY_TASK_MATTING = 10               /* the mask of what stands in front, with its soft edges */
 } ferry_task_kind;
 
 typedef enum ferry_answer_kind {
@@ -134,8 +135,8 @@ typedef struct ferry_answer {
   float maximum;
   ferry_sense sense;
   const uint16_t* labels; /* LABELS: a class a pixel */
-  const uint8_t* mask;    /* MASK: 255 within, 0 outside */
-  float quality;          /* MASK: the network's guess of intersection over union */
+  const uint8_t* mask;    /* MASK: 255 within, 0 outside, between where both can be seen */
+  float quality;          /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
   ferry_image picture;    /* PICTURE: not owned */
 } ferry_answer;
 
@@ -158,6 +159,14 @@ typedef enum ferry_save_style {
  * Map). Written beside `path`, then renamed: no partial file is left behind. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_save(const ferry_answer* answer, const char* path,
                                                          ferry_save_style style);
+/* What a MASK covers of the picture that it was made of, as a PNG with the mask as alpha. Where both can be seen, the
+ * colours are those of what is in front (Forte, "Approximate Fast Foreground Colour Estimation", ICIP 2021). */
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_cut_out(const ferry_answer* answer, const ferry_image* picture,
+                                                            const char* path);
+/* The same over another picture, which is resized to cover it; free `out` with ferry_image_free(). A picture of one
+ * pixel is a colour. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* picture,
+                                                              const ferry_image* background, ferry_image* out);
 /* The colour of class `index` in FERRY_SAVE_COLOURS, as 0xRRGGBB: for legends. */
 FERRY_API uint32_t ferry_label_colour(int32_t index);
 
