@@ -38,7 +38,8 @@ struct Summary {
   std::vector<StoredSummary> stored;  // most bytes first; scales count with what they scale
 };
 
-// Multiplications with addition of an operator, where it is a convolution, a linear or a product. `shape_of`: of a tensor.
+// Multiplications with addition of an operator, where it is a convolution, a linear or a product. `shape_of`: of a
+// tensor.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);
 
 // Opens and verifies the blob, and counts its graph of that name; "": the first. Throws Error with the library's
