@@ -8,11 +8,11 @@ layout(constant_id = 3) const uint kTransposeA = 0;  // 1: kTileRows is 4
 layout(constant_id = 4) const uint kTransposeB = 0;
 
 layout(push_constant) uniform Push {
-  uvec4 sizes;                // of the dimensions of samples
-  uvec4 a_stride, b_stride;   // quads from one sample's matrix to the next one's
+  uvec4 sizes;               // of the dimensions of samples
+  uvec4 a_stride, b_stride;  // quads from one sample's matrix to the next one's
   uint samples;
-  uint rows, depth, channels;           // of one product; its sums have `depth` terms
-  uint row_quads, a_quads, b_quads;     // of a row of the output, of a and of b as they lie
+  uint rows, depth, channels;  // of one product; its sums have `depth` terms
+  uint row_quads, a_quads, b_quads;  // of a row of the output, of a and of b as they lie
   uint columns;
 } push;
 

@@ -67,6 +67,9 @@ Tensor gate(Graph& graph, Tensor value) {
   return graph.add_op("sigmoid", unary(fbs::UnaryKind::Sigmoid), {value});
 }
 
+// Nothing.
+Tensor none(Graph&, Tensor value) { return value; }
+
 constexpr Riders kRiders[] = {residual, gate};
 
 // The blob of an operator and its riders, inputs for it and the oracle's answer.
@@ -276,6 +279,26 @@ TEST(Alternatives, OfLinear) {
     cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{3, 45, 18}, Shape{66, 18}, true, riders));
   }
   force_all(cases, fbs::OpParams::Linear);
+}
+
+// Nothing rides on them.
+TEST(Alternatives, OfMatMul) {
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const bool transpose_a : {false, true})
+    for (const bool transpose_b : {false, true}) {
+      fbs::MatMulT p;
+      p.transpose_a = transpose_a;
+      p.transpose_b = transpose_b;
+      const auto add = [&](int32_t rows, int32_t depth, int32_t columns) {
+        const Shape a = transpose_a ? Shape{2, 3, depth, rows} : Shape{2, 3, rows, depth};
+        const Shape b = transpose_b ? Shape{2, 1, columns, depth} : Shape{2, 1, depth, columns};
+        cases.push_back(std::make_unique<Case>(p, a, b, false, none));
+      };
+      add(45, 18, 66);
+      add(1, 259, 17);
+      add(6, 5, 3);
+    }
+  force_all(cases, fbs::OpParams::MatMul);
 }
 
 // Every way to compute a product unpacks integers, too; last quads of outputs and of inputs are not whole.

@@ -256,6 +256,16 @@ inline Tensor attention(Graph& graph) {
                        constant(graph, "bias", {1, 4, 70, 50}), constant(graph, "mask", {3, 1, 70, 50})});
 }
 
+template <bool transpose_a, bool transpose_b>
+Tensor product(Graph& graph) {
+  fbs::MatMulT p;
+  p.transpose_a = transpose_a;
+  p.transpose_b = transpose_b;
+  const Shape a = transpose_a ? Shape{2, 1, 41, 30} : Shape{2, 1, 30, 41};
+  const Shape b = transpose_b ? Shape{3, 27, 41} : Shape{3, 41, 27};
+  return graph.add_op("op", p, {input(graph, "a", a), input(graph, "b", b)});
+}
+
 template <bool interleaved>
 Tensor rotary_embedding(Graph& graph) {
   fbs::RotaryEmbeddingT p;

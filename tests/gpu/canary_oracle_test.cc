@@ -86,6 +86,8 @@ TEST(CanaryReference, IsTheOracle) {
                               grn,
                               group_norm,
                               attention,
+                              product<false, false>,
+                              product<true, true>,
                               rotary_embedding<false>,
                               rotary_embedding<true>,
                               window_partition,

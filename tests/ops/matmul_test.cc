@@ -4,7 +4,6 @@ namespace ferry::testing {
 namespace {
 
 constexpr double kBound = 1e-6;
-constexpr double kGpuBound = 2e-3;  // of halves' sums
 
 fbs::MatMulT matmul(bool transpose_a = false, bool transpose_b = false) {
   fbs::MatMulT p;
@@ -31,14 +30,14 @@ void expect_products(const Shape& a, const Shape& b, int32_t m, int32_t k, int32
       const std::vector<Operand> of = operands(p, a, b, m, k, n);
       SCOPED_TRACE(to_string(of[0].shape) + (transpose_a ? "^T x " : " x ") + to_string(of[1].shape) +
                    (transpose_b ? "^T" : ""));
-      expect_like_oracle(p, of, kBound, kGpuBound);
+      expect_like_oracle(p, of, kBound);
     }
 }
 
 TEST(MatMul, MatchesTheOracleForRowsAndColumnsAndDepthsOfAllKinds) {
-  for (const int32_t m : {1, 2, 6, 8, 9, 13, 50})
-    for (const int32_t n : {1, 2, 4, 7, 16, 31, 65})
-      for (const int32_t k : {1, 3, 16, 37}) expect_products({}, {}, m, k, n);
+  for (const int32_t m : {1, 3, 9, 50})
+    for (const int32_t n : {1, 4, 7, 65})
+      for (const int32_t k : {1, 16, 37}) expect_products({}, {}, m, k, n);
 }
 
 TEST(MatMul, MatchesTheOracleWhereRowsDepthAndColumnsAreMoreThanABlock) {
@@ -58,15 +57,14 @@ TEST(MatMul, BroadcastsSamples) {
     expect_products(a, b, 5, 9, 6);
     expect_products(a, b, 1, 20, 7);
     expect_products(a, b, 10, 4, 1);
-    expect_products(a, b, 1, 5, 1);
   }
 }
 
 TEST(MatMul, HandsOutManySmallProducts) { expect_products({700}, {700}, 3, 2, 5); }
 
 TEST(MatMul, TakesConstants) {
-  expect_like_oracle(matmul(), {constant({4, 9}), input({2, 9, 6})}, kBound, kGpuBound);
-  expect_like_oracle(matmul(false, true), {input({2, 20, 9}), constant({2, 6, 9})}, kBound, kGpuBound);
+  expect_like_oracle(matmul(), {constant({4, 9}), input({2, 9, 6})}, kBound);
+  expect_like_oracle(matmul(false, true), {input({2, 20, 9}), constant({2, 6, 9})}, kBound);
 }
 
 TEST(MatMulOracle, CountsByHand) {

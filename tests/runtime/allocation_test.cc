@@ -64,6 +64,7 @@ TEST(Allocation, NoneDuringARun) {
   graphs.push_back(small_upscaler());
   graphs.push_back(small_mixture());
   graphs.push_back(small_decoder());
+  graphs.push_back(small_products());
   graphs.push_back(residual_network(3, 24, 32));
   for (const auto& graph : graphs) {
     Opened opened(*graph);

@@ -52,7 +52,8 @@ TEST_P(SmallNetworks, KeepTheirInputsFromRunToRun) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runtime, SmallNetworks,
-                         ::testing::Values(small_classifier, small_upscaler, small_mixture, small_decoder));
+                         ::testing::Values(small_classifier, small_upscaler, small_mixture, small_decoder,
+                                           small_products));
 
 TEST(Session, PlansLessThanTheSumOfItsActivations) {
   const auto graph = residual_network(12, 16, 16);

@@ -237,6 +237,29 @@ std::unique_ptr<Graph> small_decoder() {
   return graph;
 }
 
+std::unique_ptr<Graph> small_products() {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  const Tensor a = g.add_input("a", {2, 1, 10, 6}, fbs::Layout::Same);
+  const Tensor b = g.add_input("b", {3, 6, 7}, fbs::Layout::Same);
+  const auto product = [&](const char* name, Tensor left, Tensor right, bool transpose_a, bool transpose_b) {
+    fbs::MatMulT p;
+    p.transpose_a = transpose_a;
+    p.transpose_b = transpose_b;
+    return g.add_op(name, p, {left, right});
+  };
+  Tensor x = product("wide", a, b, false, false);                    // [2,3,10,7]
+  x = product("narrow", x, b, false, true);                          // [2,3,10,6]
+  x = product("square", a, x, true, false);                          // [2,3,6,6]
+  x = product("few", constant(g, "left", {4, 6}), x, false, false);  // [2,3,4,6]
+  const Tensor rows = product("rows", x, constant(g, "right", {5, 6}), false, true);
+  g.add_output("rows", rows, fbs::Layout::Same);
+  const Tensor columns = product("columns", x, constant(g, "column", {6, 1}), false, false);
+  g.add_output("columns", columns, fbs::Layout::Same);
+  g.table.name = "small_products";
+  return graph;
+}
+
 namespace {
 
 // The graphs of small_transformer(), which share these weights.
@@ -333,7 +356,8 @@ std::unique_ptr<Graph> small_integers() {
 std::vector<Named> small_blobs() {
   return {{"small_classifier", pack(*small_classifier())},   {"small_upscaler", pack(*small_upscaler())},
           {"small_mixture", pack(*small_mixture())},         {"small_decoder", pack(*small_decoder())},
-          {"small_transformer", pack(*small_transformer())}, {"small_integers", pack(*small_integers())}};
+          {"small_transformer", pack(*small_transformer())}, {"small_integers", pack(*small_integers())},
+          {"small_products", pack(*small_products())}};
 }
 
 Parts::Parts(std::span<const std::byte> blob) {

@@ -44,6 +44,10 @@ std::unique_ptr<Graph> small_mixture();
 // x [1,4,5,6] -> y [1,14,15,4]: transposed convolutions: with output padding, depthwise, grouped and dilated.
 std::unique_ptr<Graph> small_decoder();
 
+// a [2,1,10,6], b [3,6,7] -> rows [2,3,4,5] and columns [2,3,4,1]: products of activations that broadcast, either side
+// transposed.
+std::unique_ptr<Graph> small_products();
+
 // ids [1,L], L up to 16 -> logits [1,L,11]: two layers of a language model with keys and values as states of up to 24
 // tokens; and in the graph "states" of the same blob the last layer's output [1,L,16] instead.
 std::unique_ptr<Graph> small_transformer();
@@ -55,7 +59,7 @@ struct Named {
   const char* name;
   std::vector<std::byte> blob;
 };
-// The six, packed.
+// All of them, packed.
 std::vector<Named> small_blobs();
 
 // A blob of this flatbuffer and these segments, whatever they say.

@@ -27,6 +27,7 @@ TEST(Threads, ResultsDoNotDependOnTheirNumber) {
   graphs.push_back(small_upscaler());
   graphs.push_back(small_mixture());
   graphs.push_back(small_decoder());
+  graphs.push_back(small_products());
   graphs.push_back(residual_network(3, 40, 24));
   for (const auto& graph : graphs) {
     Opened opened(*graph);
