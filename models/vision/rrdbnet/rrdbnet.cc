@@ -35,8 +35,8 @@ constexpr int kConvolutions = 5;  // of a dense block
 constexpr int kDenseBlocks = 3;   // of a residual block
 constexpr int kMaxDoublings = 4;
 
-// Cells around a tile. Hundreds can reach it, but what is added to a block's input is damped, and of trained networks no
-// more than these change a level of 255 (docs/status.md). The authors' programs take 10 pixels.
+// Cells around a tile. Hundreds can reach it, but what is added to a block's input is damped, and of trained networks
+// no more than these change a level of 255 (docs/status.md). The authors' programs take 10 pixels.
 constexpr int kHalo = 16;
 
 // Of which the checkpoint has at least a part: the other is then missed by its name.

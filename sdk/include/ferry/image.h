@@ -60,8 +60,8 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding(ferry_session* se
 
 /* Image to image, whole: tiles the picture (overlapping by the blob's halo, so that no seam shows), runs each tile and
  * joins the results. `tile` is the tile's side in input pixels without the overlap, 0: the library's choice. Where the
- * network takes whole cells of pixels alone (the blob's multiple_of), the picture is mirrored at its right and bottom edge
- * up to the next, and the result cut. */
+ * network takes whole cells of pixels alone (the blob's multiple_of), the picture is mirrored at its right and bottom
+ * edge up to the next, and the result cut. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* image,
                                                              int32_t tile, ferry_image* out);
 
