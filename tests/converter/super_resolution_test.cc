@@ -1,4 +1,4 @@
-// Real-ESRGAN compact and the residual dense network, with weights made up here: which variant a file holds, what the
+// Real-ESRGAN compact and the residual dense networks, with weights made up here: which variant a file holds, what the
 // blob says about pictures, and how far a pixel reaches. Their arithmetic is compared in tests/parity.
 #include <gtest/gtest.h>
 
@@ -45,15 +45,12 @@ fs::path write_compact(const fs::path& folder, int convolutions, int upscale) {
   return folder / "net.safetensors";
 }
 
-fs::path write_dense(const ScratchFolder& folder, int scale) {
-  struct Layer {
-    const char* name;
-    int kernel, in, out;
-  };
-  const int cell = 3 * scale * scale;
-  const Layer layers[] = {{"F_m1", 3, 3, 64},  {"F_0", 3, 64, 64},   {"F_1_1", 3, 64, 4},   {"LFF_1", 1, 68, 64},
-                          {"F_2_1", 3, 64, 4}, {"LFF_2", 1, 68, 64}, {"GFF_1", 1, 128, 64}, {"GFF_2", 3, 64, 64},
-                          {"UPN1", 5, 64, 64}, {"UPN2", 3, 64, 32},  {"UPN3", 3, 32, cell}, {"SR", 3, cell, 3}};
+struct Layer {
+  std::string name;
+  int kernel, in, out;
+};
+
+fs::path write_layers(const ScratchFolder& folder, const std::vector<Layer>& layers) {
   std::string manifest, data;
   for (const Layer& l : layers) {
     const std::vector<int64_t> shape = {l.kernel, l.kernel, l.in, l.out};
@@ -69,6 +66,36 @@ fs::path write_dense(const ScratchFolder& folder, int scale) {
   folder.write("w.bin", data);
   return folder.write("model.json", R"({"format":"layers-model","weightsManifest":[{"paths":["w.bin"],"weights":[)" +
                                         manifest + "]}]}");
+}
+
+fs::path write_dense(const ScratchFolder& folder, int scale) {
+  const int cell = 3 * scale * scale;
+  return write_layers(folder, {{"F_m1", 3, 3, 64},
+                               {"F_0", 3, 64, 64},
+                               {"F_1_1", 3, 64, 4},
+                               {"LFF_1", 1, 68, 64},
+                               {"F_2_1", 3, 64, 4},
+                               {"LFF_2", 1, 68, 64},
+                               {"GFF_1", 1, 128, 64},
+                               {"GFF_2", 3, 64, 64},
+                               {"UPN1", 5, 64, 64},
+                               {"UPN2", 3, 64, 32},
+                               {"UPN3", 3, 32, cell},
+                               {"SR", 3, cell, 3}});
+}
+
+fs::path write_residual_in_residual(const ScratchFolder& folder, int scale) {
+  std::vector<Layer> layers = {{"Pre_blocks_conv", 3, 3, 64}};
+  for (int t = 1; t <= 10; ++t)
+    for (int d = 1; d <= 3; ++d) {
+      const std::string place = std::to_string(t) + "_" + std::to_string(d);
+      for (int c = 1; c <= 4; ++c) layers.push_back({"F_" + place + "_" + std::to_string(c), 3, 32 + 32 * c, 32});
+      layers.push_back({"LFF_" + place, 3, 192, 64});
+    }
+  layers.push_back({"post_blocks_conv", 3, 64, 64});
+  layers.push_back({"PreShuffle", 3, 64, 3 * scale * scale});
+  layers.push_back({"SR", 3, 3, 3});
+  return write_layers(folder, layers);
 }
 
 std::unique_ptr<Graph> convert_file(const fs::path& checkpoint, const std::string& model = "") {
@@ -102,6 +129,17 @@ TEST(SuperResolution, TheFileSaysWhichVariantItHolds) {
     EXPECT_EQ(graph->table.provenance->variant, "esrgan_slim_x" + std::to_string(scale));
     EXPECT_EQ(graph->table.provenance->framework, "keras");
     EXPECT_EQ(graph->table.postprocess->upscale, scale);
+  }
+}
+
+TEST(SuperResolution, ResidualsInResidualsAreANetworkOfTheirOwn) {
+  const ScratchFolder folder;
+  for (int scale : {2, 8}) {
+    const auto graph = convert_file(write_residual_in_residual(folder, scale));
+    EXPECT_EQ(graph->table.provenance->variant, "esrgan_thick_x" + std::to_string(scale));
+    EXPECT_EQ(graph->table.postprocess->upscale, scale);
+    EXPECT_TRUE(graph->table.preprocess->std.empty() && graph->table.postprocess->std.empty()) << "0..1 both ways";
+    EXPECT_EQ(graph->table.inputs[0]->name, "LR_input");
   }
 }
 

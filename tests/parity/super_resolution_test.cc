@@ -1,4 +1,4 @@
-// Real-ESRGAN compact and the residual dense network, picture by picture against what the weights' publishers show.
+// Real-ESRGAN compact and the residual dense networks, picture by picture against what the weights' publishers show.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <ferry/image.h>
@@ -63,9 +63,7 @@ int largest_difference(const ferry_image& a, const ferry_image& b) {
   return largest;
 }
 
-TEST(SuperResolutionPictures, AreThePublishersWithinOneLevel) {
-  const fs::path package = esrgan_slim_dir();
-  if (package.empty()) GTEST_SKIP() << kNoEsrganSlim;
+void expect_the_publishers_pictures(const fs::path& package) {
   const ScratchFolder scratch;
   Picture small;
   load(package / "assets" / "fixture.png", &small);
@@ -76,6 +74,29 @@ TEST(SuperResolutionPictures, AreThePublishersWithinOneLevel) {
     enlarge(blob, small.image, 0, &ours);
     EXPECT_LE(largest_difference(ours.image, published.image), 1) << "x" << scale;
   }
+}
+
+TEST(SuperResolutionPictures, AreThePublishersWithinOneLevel) {
+  if (esrgan_slim_dir().empty()) GTEST_SKIP() << kNoEsrganSlim;
+  expect_the_publishers_pictures(esrgan_slim_dir());
+}
+
+TEST(SuperResolutionPictures, OfResidualsInResidualsToo) {
+  if (esrgan_thick_dir().empty()) GTEST_SKIP() << kNoEsrganThick;
+  expect_the_publishers_pictures(esrgan_thick_dir());
+}
+
+// The halo is less than what can reach a tile: with trained weights it is enough for a level.
+TEST(SuperResolutionPictures, OfResidualsInResidualsShowNoSeam) {
+  const fs::path package = esrgan_thick_dir();
+  if (package.empty()) GTEST_SKIP() << kNoEsrganThick;
+  const ScratchFolder scratch;
+  const fs::path blob = convert_to(scratch.path() / "net.ferry", package / "models" / "x2" / "model.json");
+  Picture small, whole, tiled;
+  load(package / "assets" / "fixture.png", &small);
+  enlarge(blob, small.image, 1024, &whole);
+  enlarge(blob, small.image, 40, &tiled);
+  EXPECT_LE(largest_difference(whole.image, tiled.image), 1);
 }
 
 // Tiles carry exactly the surroundings that can reach them, so that joining them leaves no seam. One level: a value

@@ -1,4 +1,4 @@
-// The npm package @upscalerjs/esrgan-slim: real weights, a picture and its published results.
+// The npm packages @upscalerjs/esrgan-slim and esrgan-thick: real weights, a picture and its published results.
 #pragma once
 
 #include "tests/support/cache.h"
@@ -10,5 +10,10 @@ inline constexpr char kNoEsrganSlim[] =
 
 // Where scripts/fetch-npm esrgan-slim puts it; empty where it has not run.
 inline std::filesystem::path esrgan_slim_dir() { return cached_dir("npm/esrgan-slim-1.0.0"); }
+
+inline constexpr char kNoEsrganThick[] =
+    "@upscalerjs/esrgan-thick is not in the cache: run scripts/fetch-npm esrgan-thick";
+
+inline std::filesystem::path esrgan_thick_dir() { return cached_dir("npm/esrgan-thick-1.0.0"); }
 
 }  // namespace ferry

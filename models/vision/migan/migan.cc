@@ -56,20 +56,21 @@ void check_variant(int side, const Weights& w, const PictureOptions& options) {
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", variant.name().c_str());
 }
 
-// Gain and clamp go before the function: there the passes take them into the convolution.
+// Of what was multiplied by the gain: that, and the clamp, go before the function, where the passes take them into the
+// convolution.
 Tensor activate(Tensor x) {
-  x = clamp(x * kGain, static_cast<float>(-kLimit / kSlope), static_cast<float>(kLimit));
+  x = clamp(x, static_cast<float>(-kLimit / kSlope), static_cast<float>(kLimit));
   return leaky_relu(x, static_cast<float>(kSlope));
 }
 
-// Drawn once, a number a place, times a strength that was learnt.
+// Drawn once, a number a place, times a strength that was learnt, times the gain.
 Tensor noise(const Weights& w, int side) {
   Graph& graph = w.graph();
   const Tensor strength = w("noise_strength");
   if (strength.shape().elements() != 1)
     fail("'%s.noise_strength' has shape %s, expected one number", w.name().c_str(),
          to_string(strength.shape()).c_str());
-  const double factor = graph.values(strength.id).front();
+  const double factor = graph.values(strength.id).front() * kGain;
   std::vector<double> values = graph.values(w("noise_const", {side, side}).id);
   for (double& value : values) value *= factor;
   return graph.add_constant(w.name() + ".noise", Shape{1, side, side, 1}, std::move(values));
@@ -151,10 +152,11 @@ struct Separable {
 
 Tensor separable(Tensor x, const Weights& w, const Separable& options) {
   const int in = channels(x);
-  x = activate(conv2d(x, w["conv1"], {.out = in, .kernel = 3, .padding = 1, .groups = in}));
+  x = activate(conv2d(x, w["conv1"], {.out = in, .kernel = 3, .padding = 1, .groups = in}) * kGain);
   if (options.halve) x = halve(x, w["downsample"]);
   x = conv2d(x, w["conv2"], {.out = options.out, .kernel = 1, .bias = false});
   if (options.enlarge) x = enlarge(x, w["upsample"]);
+  x = x * kGain;
   if (options.noise) x = x + noise(w, x.shape()[1]);
   return tap(activate(x), w);
 }
@@ -213,7 +215,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
   std::map<int, Tensor> seen;  // by the map's side
   for (int s = side; s >= kSmallest; s /= 2) {
     const Weights block = encoder["b" + std::to_string(s)];
-    if (s == side) x = activate(conv2d(x, block["fromrgb"], {.kernel = 1}));
+    if (s == side) x = activate(conv2d(x, block["fromrgb"], {.kernel = 1}) * kGain);
     seen[s] = separable(x, block["conv1"], {.out = channels(x)});
     x = tap(separable(seen[s], block["conv2"], {.halve = s > kSmallest}), block, kBlock);
   }

@@ -1,7 +1,5 @@
 #include "models/vision/rrdbnet/rrdbnet.h"
 
-#include <algorithm>
-
 #include "models/vision/image_to_image.h"
 
 namespace ferry::rrdbnet {
@@ -37,10 +35,11 @@ constexpr int kConvolutions = 5;  // of a dense block
 constexpr int kDenseBlocks = 3;   // of a residual block
 constexpr int kMaxDoublings = 4;
 
-// docs/status.md has what was measured: with as much around a tile, no level of 255 differs where two tiles meet.
-constexpr int kMaxHalo = 32;
+// Cells around a tile. Hundreds can reach it, but what is added to a block's input is damped, and of trained networks
+// no more than these change a level of 255 (docs/status.md). The authors' programs take 10 pixels.
+constexpr int kHalo = 16;
 
-// A name of a convolution that the checkpoint has, if only in part, so that what lacks is missed by its name.
+// Of which the checkpoint has at least a part: the other is then missed by its name.
 bool has_convolution(const Weights& w) { return w.has("weight") || w.has("bias"); }
 
 // Where ESRGAN's list of modules has the i-th convolution after an enlargement, i from 1.
@@ -136,13 +135,6 @@ Tensor residual_block(Tensor x, const Weights& w, const Sizes& sizes) {
   return tap(y * 0.2 + x, w, kBlock);
 }
 
-// How far a pixel reaches: through every convolution up to conv_body, and through those above as far as two pixels of
-// the map at the most.
-int halo_of(const Sizes& sizes) {
-  const int reach = 1 + sizes.blocks * kDenseBlocks * kConvolutions + 1 + 2;
-  return std::min(reach * sizes.unshuffle, kMaxHalo * sizes.unshuffle);
-}
-
 }  // namespace
 
 std::span<const PictureVariant> variants() {
@@ -165,7 +157,7 @@ void build(Graph& graph, const Weights& w, const PictureOptions& options) {
     fail("a network of %s gives a smaller picture: expected one as large, or enlarged", in_words(sizes).c_str());
   const Tensor input = image_to_image_input(
       graph, options, fbs::Layout::NCHW,
-      {.upscale = scale / sizes.unshuffle, .halo = halo_of(sizes), .multiple_of = sizes.unshuffle});
+      {.upscale = scale / sizes.unshuffle, .halo = kHalo * sizes.unshuffle, .multiple_of = sizes.unshuffle});
   const Tensor shallow = convolve_cells(input, w["conv_first"], sizes.features, sizes.unshuffle);
   Tensor x = shallow;
   for (int i = 0; i < sizes.blocks; ++i) x = residual_block(x, w["body"][i], sizes);

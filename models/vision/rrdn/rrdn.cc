@@ -12,8 +12,8 @@ constexpr int kConvolutions = 4;  // of a dense block, before the one that fuses
 constexpr int kFeatures = 64;
 constexpr int kGrowth = 32;
 
-// A pixel reaches as far as 154; docs/status.md says what was measured of less.
-constexpr int kHalo = 32;
+// As RRDBNet's (models/vision/rrdbnet/rrdbnet.cc); a pixel could reach as far as 154.
+constexpr int kHalo = 16;
 
 std::string architecture(int scale) { return "esrgan_thick_x" + std::to_string(scale); }
 
