@@ -6,6 +6,7 @@
 #include "models/blocks/attention.h"
 #include "models/blocks/mlp.h"
 #include "models/blocks/patch_embed.h"
+#include "models/blocks/position_embedding.h"
 #include "models/vision/classifier.h"
 
 namespace ferry::depth_anything {
@@ -24,20 +25,20 @@ int side_of(const Weights& table) {
   return side * side == places ? side : 0;
 }
 
-// Positions for the grid of `map`, whatever it is at run time; the class token's comes first.
-Tensor positions(const Weights& w, Tensor map, Tensor class_token) {
+// Positions for the grid of `map`, whatever it is at run time; the class token and its own come first.
+Tensor positions(const Weights& w, Tensor map, Tensor class_token, const Config& c) {
   const int side = side_of(w), width = channels(map);
   if (side == 0)
     fail("'%s' is %s: expected positions of a class token and of a square grid", w.name().c_str(),
          to_string(w.stored_shape("")).c_str());
   const Tensor table = w.parameter({1, 1 + side * side, width});
   const Tensor grid = to_map(slice(table, 1, 1, side * side), Grid{side, side});
-  return concat({slice(table, 1, 0, 1) + class_token, to_tokens(resize_like(grid, map, fbs::ResizeKind::Bicubic))}, 1);
+  return concat({slice(table, 1, 0, 1) + class_token, positions_like(grid, map, c.position_offset)}, 1);
 }
 
-Tensor embed(Tensor map, const Weights& w) {
+Tensor embed(Tensor map, const Weights& w, const Config& c) {
   w["mask_token"].discard();  // hides patches in training
-  const Tensor places = positions(w["pos_embed"], map, w["cls_token"].parameter({1, 1, channels(map)}));
+  const Tensor places = positions(w["pos_embed"], map, w["cls_token"].parameter({1, 1, c.width}), c);
   fbs::PadT one_before;
   one_before.before = {0, 1, 0};
   one_before.after = {0, 0, 0};
@@ -58,7 +59,7 @@ Tensor block(Tensor x, const Weights& w, const Config& c) {
 
 // The tokens of each level.
 std::vector<Tensor> backbone(Tensor map, const Weights& w, const Config& c) {
-  Tensor x = embed(map, w);
+  Tensor x = embed(map, w, c);
   std::vector<Tensor> after = {x}, levels;
   for (int b = 0; b < c.depth; ++b) after.push_back(x = block(x, w["blocks"][b], c));
   for (const int level : c.levels) levels.push_back(after[static_cast<size_t>(level)]);
@@ -145,7 +146,10 @@ Tensor head(Tensor x, Tensor picture, const Weights& w, const Config& c) {
 }  // namespace
 
 void build(Graph& graph, const Weights& w, const PictureOptions& options) {
-  const Config c = network_of(options);
+  build(graph, w, options, network_of(options));
+}
+
+void build(Graph& graph, const Weights& w, const PictureOptions& options, const Config& c) {
   const std::string name = options.variant.name();
   if (options.num_classes.value_or(0) > 0) fail("%s has no classes to choose the number of", name.c_str());
   const Tensor picture = picture_input(graph, options);

@@ -27,6 +27,7 @@ struct Config {
   bool norm = true;              // of the tokens that the head reads
   Tensor (*act)(Tensor) = gelu;  // of the MLPs
   double epsilon = 1e-6;
+  double position_offset = 0;  // of positions_like()
 
   bool operator==(const Config&) const = default;
 };
@@ -35,6 +36,8 @@ const Config& config_of(const std::string& architecture);
 std::span<const PictureVariant> variants();
 std::span<const Naming> namings();
 void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+// The same of any configuration.
+void build(Graph& graph, const Weights& weights, const PictureOptions& options, const Config& config);
 Described described_by(const nlohmann::json& config);
 // The network of a transformers config.json.
 Config from_transformers(const nlohmann::json& config);

@@ -35,8 +35,8 @@ std::string prefix_of(Kind kind) {
   return kind == Kind::Indoor ? "depth_anything_v2_metric_indoor_" : "depth_anything_v2_metric_outdoor_";
 }
 
-Config network(const char* architecture, const Size& size, Kind kind) {
-  Config config{.architecture = architecture,
+Config network(const Size& size, Kind kind) {
+  Config config{.architecture = "",
                 .width = size.width,
                 .depth = size.depth,
                 .heads = size.heads,
@@ -139,9 +139,11 @@ const Config& config_of(const std::string& architecture) {
   static const std::vector<Entry> all = [] {
     std::vector<Entry> entries;
     for (const Kind kind : kKinds)
-      for (const Size& size : kSizes)
-        for (const char* name : {size.name, size.encoder})
-          entries.push_back({prefix_of(kind) + name, network("", size, kind)});
+      for (const Size& size : kSizes) {
+        entries.push_back({prefix_of(kind) + size.name, network(size, kind)});
+        entries.push_back({prefix_of(kind) + size.encoder, network(size, kind)});
+        entries.back().config.position_offset = 0.1;
+      }
     for (Entry& entry : entries) entry.config.architecture = entry.name.c_str();
     return entries;
   }();
