@@ -101,7 +101,9 @@ TEST(PositionEmbedding, PositionsFollowTheMapAtRunTime) {
       SCOPED_TRACE(std::to_string(offset) + " " + std::to_string(to.height) + "x" + std::to_string(to.width));
       const Shape shape{1, to.height, to.width, 5};
       const std::vector<double> zeros(static_cast<size_t>(shape.elements()), 0.0);
-      const reference::Array made = reference::interpret(graph, {reference::Array{shape, zeros}}).at(positions.id);
+      std::vector<reference::State> states;
+      const reference::Array made =
+          reference::interpret(graph, {reference::Array{shape, zeros}}, &states).at(positions.id);
       EXPECT_EQ(made.shape, (Shape{1, to.size(), kChannels}));
       const bool same = to == Grid{kSide, kSide};
       const std::vector<double> expected = resampled_by_scale(table, kChannels, kSide, to, same ? 0 : offset);

@@ -100,6 +100,9 @@ TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("mobilenet_v2", "first_layer_is_expansion", false),
             "config.json: first_layer_is_expansion is false: expected true");
   EXPECT_EQ(refusal("mobilenet_v2", "output_stride", 8), "config.json: output_stride is 8: expected 32");
+}
+
+TEST_F(TransformersSizes, ASegformerThatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("segformer", "sr_ratios", {8, 4}),
             "config.json: sr_ratios is [8,4]: expected 3 numbers, as many as num_encoder_blocks says");
   EXPECT_EQ(refusal("segformer", "num_attention_heads", {2, 4, 5}),
