@@ -4,6 +4,7 @@
 #include "models/language/llama/llama.h"
 #include "models/vision/coatnet/coatnet.h"
 #include "models/vision/convnext/convnext.h"
+#include "models/vision/depth_anything/depth_anything.h"
 #include "models/vision/dinov3/dinov3.h"
 #include "models/vision/efficientnet/efficientnet.h"
 #include "models/vision/fastvit/fastvit.h"
@@ -17,6 +18,7 @@
 #include "models/vision/resnetv2/resnetv2.h"
 #include "models/vision/rrdbnet/rrdbnet.h"
 #include "models/vision/rrdn/rrdn.h"
+#include "models/vision/segformer/segformer.h"
 #include "models/vision/squeezenet/squeezenet.h"
 #include "models/vision/srvgg/srvgg.h"
 #include "models/vision/swin/swin.h"
@@ -45,6 +47,9 @@ Families families() {
       PictureFamily({"CoAtNet", coatnet::variants, coatnet::namings, coatnet::build}),
       PictureFamily({"TinyViT", tiny_vit::variants, tiny_vit::namings, tiny_vit::build}),
       PictureFamily({"SqueezeNet", squeezenet::variants, squeezenet::namings, squeezenet::build}),
+      PictureFamily({"Depth Anything", depth_anything::variants, depth_anything::namings, depth_anything::build,
+                     depth_anything::described_by, depth_anything::stored_size}),
+      PictureFamily({"SegFormer", segformer::variants, segformer::namings, segformer::build, segformer::described_by}),
       PictureFamily({"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build}),
       PictureFamily({"Real-ESRGAN", rrdbnet::variants, rrdbnet::namings, rrdbnet::build}),
       PictureFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),

@@ -225,10 +225,11 @@ Tensor depth_to_space(Tensor x, int factor) {
   return x.graph->add_op("", params, {x});
 }
 
-Tensor resize(Tensor x, fbs::ResizeKind kind, int scale) {
+Tensor resize(Tensor x, fbs::ResizeKind kind, int scale, bool align_corners) {
   fbs::Resize2dT params;
   params.kind = kind;
   params.scale_h = params.scale_w = scale;
+  params.align_corners = align_corners;
   return x.graph->add_op("", params, {x});
 }
 
@@ -239,6 +240,15 @@ Tensor resize_to(Tensor x, fbs::ResizeKind kind, int height, int width, bool ali
   params.width = width;
   params.align_corners = align_corners;
   return x.graph->add_op("", params, {x});
+}
+
+Tensor resize_like(Tensor x, Tensor like, fbs::ResizeKind kind, bool align_corners) {
+  fbs::Resize2dT params;
+  params.kind = kind;
+  params.height = as_large_as(1);
+  params.width = as_large_as(2);
+  params.align_corners = align_corners;
+  return x.graph->add_op("", params, {x, like});
 }
 
 Tensor pad2d(Tensor x, int top, int left, int bottom, int right, float value) {
@@ -253,6 +263,12 @@ Tensor reshape(Tensor x, const std::vector<int32_t>& shape) {
   fbs::ReshapeT params;
   params.shape = shape;
   return x.graph->add_op("", params, {x});
+}
+
+Tensor reshape_like(Tensor x, Tensor like, const std::vector<int32_t>& shape) {
+  fbs::ReshapeT params;
+  params.shape = shape;
+  return x.graph->add_op("", params, {x, like});
 }
 
 Tensor transpose(Tensor x, const std::vector<int32_t>& perm) {

@@ -114,12 +114,17 @@ Tensor concat(const std::vector<Tensor>& parts, int axis = -1);
 Tensor pixel_shuffle(Tensor x, int factor);
 // TensorFlow's depth_to_space: C*r*r channels, C counted fastest.
 Tensor depth_to_space(Tensor x, int factor);
-Tensor resize(Tensor x, fbs::ResizeKind kind, int scale);
+Tensor resize(Tensor x, fbs::ResizeKind kind, int scale, bool align_corners = false);
 Tensor resize_to(Tensor x, fbs::ResizeKind kind, int height, int width, bool align_corners = false);
+// To the height and width of the map `like`, whatever they are at run time.
+Tensor resize_like(Tensor x, Tensor like, fbs::ResizeKind kind, bool align_corners = false);
 // Zeros (or `value`) around height and width.
 Tensor pad2d(Tensor x, int top, int left, int bottom, int right, float value = 0);
 Tensor reshape(Tensor x, const std::vector<int32_t>& shape);
 Tensor transpose(Tensor x, const std::vector<int32_t>& perm);
+// A dimension in `shape` may be as_large_as(d): as dimension d of `like`, whatever that is at run time.
+Tensor reshape_like(Tensor x, Tensor like, const std::vector<int32_t>& shape);
+constexpr int32_t as_large_as(int32_t dimension) { return -2 - dimension; }
 // Elements [begin, begin + size) along `axis`; size -1: up to the end.
 Tensor slice(Tensor x, int axis, int begin, int size);
 

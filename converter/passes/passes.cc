@@ -5,9 +5,11 @@ namespace ferry {
 void run_passes(Graph& graph, const PassOptions& options) {
   // Twice split_linear: parts are scaled, and in files of other frameworks a bias stands before them.
   constexpr void (*kPasses[])(Graph&, const PassOptions&) = {
-      fold_constants,    absorb_flatten,     absorb_pixel_shuffle, fold_padding, fold_input_scale_shift,
-      split_linear,      merge_branches,     fold_scale_shift,     split_linear, fuse_activation,
-      absorb_upsampling, split_large_weight, absorb_transpose,
+      fold_constants,    absorb_flatten,         absorb_pixel_shuffle,
+      fold_padding,      fold_input_scale_shift, split_linear,
+      merge_branches,    fold_scale_shift,       multiply_before_enlarging,
+      merge_products,    split_linear,           fuse_activation,
+      absorb_upsampling, split_large_weight,     absorb_transpose,
   };
   for (auto pass : kPasses) {
     pass(graph, options);

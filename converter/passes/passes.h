@@ -35,6 +35,12 @@ void fold_input_scale_shift(Graph& graph, const PassOptions& options);
 // conv2d or linear, then a multiplication, addition, subtraction or division by a constant for each channel: into the
 // weight and bias, in double. BatchNorm and LayerScale vanish here.
 void fold_scale_shift(Graph& graph, const PassOptions& options);
+// A linear or a 1x1 convolution over enlarged maps, one or several side by side, works on the small maps instead, and
+// what it makes of each is enlarged and added up: both are linear in every number. Only where that multiplies less.
+void multiply_before_enlarging(Graph& graph, const PassOptions& options);
+// Two linears or 1x1 convolutions, one after the other, become one whose weight is the product, in double. Only where
+// that multiplies less.
+void merge_products(Graph& graph, const PassOptions& options);
 // A clamp into the conv2d, linear or arithmetic that computes its input.
 void fuse_activation(Graph& graph, const PassOptions& options);
 // A linear of which only parts of the channels are read (queries, keys and values from one weight) becomes a linear for

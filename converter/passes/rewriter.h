@@ -12,8 +12,11 @@ class Rewriter {
  public:
   Rewriter(Graph& graph, const PassOptions& options);
 
-  // The operator that computes `tensor`; null for inputs, constants and what a removed operator computed.
-  fbs::OperatorT* producer(TensorId tensor) const { return producers_[tensor]; }
+  // The operator that computes `tensor`; null for inputs, constants, what a removed operator computed and what the pass
+  // has added.
+  fbs::OperatorT* producer(TensorId tensor) const {
+    return index_of(tensor) < producers_.size() ? producers_[tensor] : nullptr;
+  }
   // The one operator that reads `tensor`, where nobody outside sees it; else null. Whoever has this operator may change
   // what `tensor` holds.
   fbs::OperatorT* only_reader(TensorId tensor) const;

@@ -57,6 +57,11 @@ fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width
       // timm pads 8-bit pictures.
       for (const float mean : picture.mean) recipe.fill.push_back(std::nearbyint(255 * mean) / 255);
       break;
+    case CropMode::LeastScaling:
+      recipe.resize_mode = Mode::LeastScaling;
+      recipe.multiple_of = picture.multiple_of;
+      recipe.crop_h = recipe.crop_w = 0;
+      break;
   }
   return recipe;
 }
@@ -93,6 +98,11 @@ bool fixed_size(const fbs::PreprocessT& recipe, int* height, int* width) {
 
 void change_size(fbs::PreprocessT* recipe, int height, int width) {
   int old_height = 0, old_width = 0;
+  if (recipe->resize_mode == fbs::ResizeMode::LeastScaling && recipe->crop_h == 0) {
+    recipe->resize_h = height;
+    recipe->resize_w = width;
+    return;
+  }
   if (!fixed_size(*recipe, &old_height, &old_width) || (old_height == height && old_width == width)) return;
   const auto scaled = [](int resize, int old_side, int side) {
     return static_cast<int>(int64_t{resize} * side / old_side);

@@ -9,11 +9,13 @@
 
 namespace ferry {
 
-// timm's three ways to a picture of the right shape; torchvision knows the first.
+// timm's three ways to a picture of the right shape, of which torchvision knows the first; and a way to pictures that
+// keep their shape.
 enum class CropMode {
-  Center,  // what is seen fills the input: resized to cover floor(size / crop_pct), the centre cut out
-  Squash,  // resized to floor(size / crop_pct) whatever the proportions, the centre cut out
-  Border,  // the whole picture: resized to fit into floor(size / crop_pct), the mean colour around it
+  Center,        // what is seen fills the input: resized to cover floor(size / crop_pct), the centre cut out
+  Squash,        // resized to floor(size / crop_pct) whatever the proportions, the centre cut out
+  Border,        // the whole picture: resized to fit into floor(size / crop_pct), the mean colour around it
+  LeastScaling,  // as much of the input's size as the proportions allow, scaled by as little as need be
 };
 
 // Resize and crop to the input's size, then (x - mean) / std.
@@ -21,6 +23,7 @@ struct PictureRecipe {
   fbs::Filter filter = fbs::Filter::Bicubic;
   double crop_pct = 0.875;
   CropMode crop_mode = CropMode::Center;
+  int multiple_of = 1;  // LeastScaling: both sides are
   std::vector<float> mean = {0.485f, 0.456f, 0.406f};
   std::vector<float> std = {0.229f, 0.224f, 0.225f};
 };

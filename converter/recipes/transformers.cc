@@ -24,7 +24,8 @@ constexpr Processor kProcessors[] = {
     {"Bit", false, true, 3},         {"CLIP", false, true, 3},        {"ConvNext", false, false, 3},
     {"DINOv3ViT", true, false, 2},   {"DPT", true, false, 3},         {"DeiT", true, true, 3},
     {"MobileNetV1", false, true, 2}, {"MobileNetV2", false, true, 2}, {"Qwen2VL", false, false, 3},
-    {"Sam", false, false, 2},        {"Siglip", true, false, 3},      {"ViT", true, false, 2},
+    {"Sam", false, false, 2},        {"Segformer", true, false, 2},   {"Siglip", true, false, 3},
+    {"ViT", true, false, 2},
 };
 
 // The files of the first vision transformers name no processor.

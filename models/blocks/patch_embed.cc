@@ -14,4 +14,8 @@ Tensor to_tokens(Tensor map) { return reshape(map, {0, -1, channels(map)}); }
 
 Tensor to_map(Tensor tokens, Grid grid) { return reshape(tokens, {0, grid.height, grid.width, channels(tokens)}); }
 
+Tensor to_map(Tensor tokens, Tensor like) {
+  return reshape_like(tokens, like, {0, as_large_as(1), as_large_as(2), -1});
+}
+
 }  // namespace ferry

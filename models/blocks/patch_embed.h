@@ -24,5 +24,7 @@ Tensor patch_map(Tensor x, const Weights& w, const PatchEmbedOptions& options);
 Tensor to_tokens(Tensor map);
 // The way back.
 Tensor to_map(Tensor tokens, Grid grid);
+// The same, of as many rows and columns as the map `like` has at run time.
+Tensor to_map(Tensor tokens, Tensor like);
 
 }  // namespace ferry

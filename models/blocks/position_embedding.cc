@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace ferry {
 namespace {
@@ -71,6 +72,87 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
     }
   }
   return out;
+}
+
+namespace {
+
+// Sides of a grid, in patches, beyond which there is no table of places.
+constexpr int kLargestSide = 1024;
+
+Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
+  fbs::BinaryT params;
+  params.kind = kind;
+  return a.graph->add_op("", params, {a, b});
+}
+
+// Horner's scheme, from the highest power.
+Tensor polynomial(Tensor t, const std::vector<double>& factors) {
+  Tensor sum = t * factors.front();
+  for (size_t i = 1; i + 1 < factors.size(); ++i) sum = (sum + factors[i]) * t;
+  return sum + factors.back();
+}
+
+// 0, 1... as many as dimension `dim` of `like`: n,1.
+Tensor places_along(Tensor like, int dim) {
+  std::vector<double> all(kLargestSide);
+  std::iota(all.begin(), all.end(), 0.0);
+  fbs::SliceT params;
+  params.begin = {0, 0};
+  params.size = {as_large_as(dim), 1};
+  return like.graph->add_op("", params, {like.graph->add_constant("", Shape{kLargestSide, 1}, std::move(all)), like});
+}
+
+// How many places there are, as a number.
+Tensor count_of(Tensor places) {
+  fbs::ReduceT params;
+  params.kind = fbs::ReduceKind::Max;
+  params.axes = {0};
+  params.keep_dims = true;
+  return places.graph->add_op("", params, {places}) + 1.0;
+}
+
+// Of each place of an axis that is `count` + `offset` long, the weights of the `from` old ones and two on either side.
+Tensor cubic_weights(Tensor places, Tensor count, Tensor offset, int from) {
+  constexpr double a = -0.75;
+  Graph& graph = *places.graph;
+  const Tensor length = graph.add_constant("", Shape{1}, std::vector<double>{static_cast<double>(from)});
+  const Tensor centre = (places + 0.5) * binary(fbs::BinaryKind::Div, length, count + offset) + -0.5;
+  std::vector<double> cells(static_cast<size_t>(from) + 4);
+  std::iota(cells.begin(), cells.end(), -2.0);
+  const int width = static_cast<int>(cells.size());
+  fbs::UnaryT absolute;
+  absolute.kind = fbs::UnaryKind::Abs;
+  const Tensor distance =
+      graph.add_op("", absolute, {centre - graph.add_constant("", Shape{1, width}, std::move(cells))});
+  // Each part is 0 where the other one begins, and the second where it ends.
+  return polynomial(clamp(distance, 0, 1), {a + 2, -a - 3, 0, 1}) +
+         polynomial(clamp(distance, 1, 2), {a, -5 * a, 8 * a, -4 * a});
+}
+
+// With the first and the last two times more along `axis`.
+Tensor with_edges(Tensor x, int axis) {
+  const Tensor first = slice(x, axis, 0, 1), last = slice(x, axis, x.shape()[axis] - 1, 1);
+  return concat({first, first, x, last, last}, axis);
+}
+
+}  // namespace
+
+Tensor positions_like(Tensor grid, Tensor like, double offset) {
+  if (offset == 0) return to_tokens(resize_like(grid, like, fbs::ResizeKind::Bicubic));
+  Graph& graph = *grid.graph;
+  const int side = grid.shape()[1], width = channels(grid);
+  const Tensor rows = places_along(like, 1), columns = places_along(like, 2);
+  const Tensor height = count_of(rows), breadth = count_of(columns);
+  const Tensor stored = graph.add_constant("", Shape{1, 1}, std::vector<double>{static_cast<double>(side)});
+  const Tensor same = binary(fbs::BinaryKind::And, binary(fbs::BinaryKind::Equal, height, stored),
+                             binary(fbs::BinaryKind::Equal, breadth, stored));
+  fbs::CastT to_number;
+  to_number.to = fbs::DType::Float32;
+  const Tensor beyond = graph.add_op("", to_number, {same}) * -offset + offset;
+  const Tensor table = reshape(with_edges(with_edges(grid, 1), 2), {side + 4, -1});
+  const Tensor mixed = matmul(cubic_weights(rows, height, beyond, side), table);
+  const Tensor all = matmul(cubic_weights(columns, breadth, beyond, side), reshape(mixed, {0, side + 4, width}));
+  return reshape(all, {1, -1, width});
 }
 
 Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool antialias) {

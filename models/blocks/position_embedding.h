@@ -1,4 +1,5 @@
-// Tables of positions, made for the grid of patches that a network is converted for.
+// Tables of positions, made for the grid of patches that a network is converted for; or, in the graph, for the one that
+// it runs with.
 #pragma once
 
 #include <span>
@@ -17,5 +18,10 @@ std::vector<double> resample_bicubic(std::span<const double> table, int channels
 // The learned table `w`, stored as 1,prefix+places,C for a square grid, for the grid `to`: resampled where its size is
 // another. Entries of the `prefix` tokens stay as they are.
 Tensor position_table(const Weights& w, int channels, int prefix, Grid to, bool antialias = false);
+
+// Of a square constant `grid` 1,M,M,C: positions for as many rows and columns as the map `like` has at run time,
+// 1,H*W,C, resampled as resample_bicubic() does. Above 0, `offset` is how much larger the authors of DINOv2 take a new
+// grid's sides for when they divide by them, unless the new grid is the old one.
+Tensor positions_like(Tensor grid, Tensor like, double offset = 0);
 
 }  // namespace ferry

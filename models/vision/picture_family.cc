@@ -106,8 +106,9 @@ void add_recipes(Graph& graph, const Plan& plan) {
   if (!table.preprocess) table.preprocess = std::make_unique<fbs::PreprocessT>(plan.recipe);
   const fbs::PortT& output = *table.outputs.front();
   const Shape shape = graph.shape(output.tensor);
-  const bool classes = output.name == "logits" && shape.rank == 2;
-  if (classes) table.labels = labels_for(plan, shape[1]);
+  const bool places = table.postprocess && table.postprocess->task == fbs::Task::SemanticSegmentation;
+  const bool classes = output.name == "logits" && (shape.rank == 2 || places);
+  if (classes) table.labels = labels_for(plan, shape[shape.rank - 1]);
   if (!classes && !plan.labels.empty()) fail("--labels: %s as converted here gives no classes", name.c_str());
   if (!table.postprocess) {
     table.postprocess = std::make_unique<fbs::PostprocessT>();
@@ -194,7 +195,8 @@ Plan plan_of(const PictureNetworks& networks, const Request& request) {
   plan.height = size.height;
   plan.width = size.width;
   if (recipe) {
-    change_size(&*recipe, plan.height, plan.width);
+    // Where the size follows from the picture, only another one that is asked for changes what it is scaled to.
+    if (sized || asked_size) change_size(&*recipe, plan.height, plan.width);
   } else {
     recipe = blob_recipe(variant.picture, plan.height, plan.width, variant.framework);
   }

@@ -76,6 +76,17 @@ double ConfigReader::number(const char* key, double otherwise) const {
   return value;
 }
 
+std::vector<double> ConfigReader::numbers(const char* key, const std::vector<double>& otherwise) const {
+  if (!has(key)) return otherwise;
+  const json& values = config_[key];
+  const bool good =
+      values.is_array() && !values.empty() && std::all_of(values.begin(), values.end(), [](const json& v) {
+        return v.is_number() && v.get<double>() > 0 && v.get<double>() <= kLargest;
+      });
+  if (!good) refuse(key, "numbers above 0");
+  return values.get<std::vector<double>>();
+}
+
 bool ConfigReader::flag(const char* key, bool otherwise) const {
   if (!has(key)) return otherwise;
   if (!config_[key].is_boolean()) refuse(key, "true or false");
@@ -109,18 +120,30 @@ void ConfigReader::require(const char* key, bool builds) const {
   if (flag(key, builds) != builds) refuse(key, builds ? "true" : "false");
 }
 
+namespace {
+
+// What takes the picture in: the network itself, or the backbone that it stands on.
+const json& entrance_of(const json& config) {
+  const auto backbone = config.find("backbone_config");
+  return backbone != config.end() && backbone->is_object() ? *backbone : config;
+}
+
+}  // namespace
+
 int transformers_height(const json& config) {
-  if (!config.contains("image_size")) return 0;
-  const json& size = config["image_size"];
+  const json& entrance = entrance_of(config);
+  if (!entrance.contains("image_size")) return 0;
+  const json& size = entrance["image_size"];
   return size.is_array() ? size.at(0) : size;
 }
 
 PictureVariant with_transformers_config(PictureVariant variant, const json& config) {
   try {
-    if (config.contains("num_channels")) variant.in_chans = config["num_channels"];
+    const json& entrance = entrance_of(config);
+    if (entrance.contains("num_channels")) variant.in_chans = entrance["num_channels"];
     if (config.contains("layer_norm_eps")) variant.layer_norm_eps = config["layer_norm_eps"].get<double>();
-    if (config.contains("image_size")) {
-      const json& size = config["image_size"];
+    if (entrance.contains("image_size")) {
+      const json& size = entrance["image_size"];
       variant.height = size.is_array() ? size.at(0) : size;
       variant.width = size.is_array() ? size.at(1) : size;
     }
@@ -135,9 +158,9 @@ std::optional<int> transformers_classes(const json& config, const PictureVariant
   if (config.contains("architectures") && config["architectures"].is_array() && !config["architectures"].empty() &&
       config["architectures"].front().is_string())
     model = config["architectures"].front();
-  if (model.ends_with("Model")) return 0;
+  if (model.ends_with("Model") || model.ends_with("ForDepthEstimation")) return 0;
   if (config.contains("id2label")) return static_cast<int>(config["id2label"].size());
-  if (model.ends_with("ForImageClassification")) return {};
+  if (model.ends_with("ForImageClassification") || model.ends_with("ForSemanticSegmentation")) return {};
   return variant.num_classes;
 }
 

@@ -26,6 +26,7 @@ class ConfigReader {
   int integer(const char* key, int otherwise, int minimum = 1) const;
   std::vector<int> integers(const char* key, const std::vector<int>& otherwise) const;  // one at least, each 1 or more
   double number(const char* key, double otherwise) const;                               // above 0
+  std::vector<double> numbers(const char* key, const std::vector<double>& otherwise) const;  // one at least, above 0
   bool flag(const char* key, bool otherwise) const;
   std::string text(const char* key, const char* otherwise) const;
   // An integer, or two equal ones: "patch_size": [16, 16].

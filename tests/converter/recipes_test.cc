@@ -166,6 +166,36 @@ TEST(Recipe, AnotherSizeKeepsTheShareThatIsCutOff) {
   expect_resize(recipe, Mode::Exact, 96, 160);
 }
 
+TEST(TransformersRecipe, ReadsDepthAnythingsAndSegformers) {
+  fbs::PreprocessT depth = transformers_recipe(with(scaling(), {{"image_processor_type", "DPTImageProcessor"},
+                                                                {"size", {{"height", 518}, {"width", 518}}},
+                                                                {"keep_aspect_ratio", true},
+                                                                {"ensure_multiple_of", 14}}));
+  expect_resize(depth, Mode::LeastScaling, 518, 518);
+  expect_crop(depth, 0, 0);
+  EXPECT_EQ(depth.multiple_of, 14);
+  int height = 0, width = 0;
+  EXPECT_FALSE(fixed_size(depth, &height, &width));
+  change_size(&depth, 252, 336);
+  expect_resize(depth, Mode::LeastScaling, 252, 336);
+
+  PictureRecipe picture{.crop_pct = 1, .crop_mode = CropMode::LeastScaling, .multiple_of = 14};
+  const fbs::PreprocessT own = blob_recipe(picture, 518, 518, "transformers");
+  expect_resize(own, Mode::LeastScaling, 518, 518);
+  expect_crop(own, 0, 0);
+  EXPECT_EQ(own.multiple_of, 14);
+
+  for (const char* key : {"feature_extractor_type", "image_processor_type"}) {
+    const bool former = key[0] == 'f';
+    const fbs::PreprocessT places =
+        transformers_recipe(with(scaling(), {{key, former ? "SegformerFeatureExtractor" : "SegformerImageProcessor"},
+                                             {"size", 512},
+                                             {"reduce_labels", true}}));
+    expect_resize(places, Mode::Exact, 512, 512);
+    EXPECT_EQ(places.filter, fbs::Filter::Bilinear);
+  }
+}
+
 TEST(Recipe, APixelBudgetHasNoSizeOfItsOwn) {
   int height = 0, width = 0;
   EXPECT_FALSE(fixed_size(transformers_recipe(with(scaling(), {{"image_processor_type", "Qwen2VLImageProcessor"}})),

@@ -54,16 +54,20 @@ inline const Naming& naming_of(std::span<const Naming> namings, const Checkpoint
   return *found;
 }
 
-// The value of tensor `output` for the picture that the scripts call "input".
-inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId output) {
-  const Shape shape = graph.shape(graph.table.inputs.front()->tensor);
+// The value of tensor `output` for the picture that the scripts call "input", N,H,W,C.
+inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId output, const Shape& shape) {
   const int places = shape[1] * shape[2], channels = shape[3];
   const std::vector<float> planes = torch_values("input", {channels, places});
   std::vector<double> pixels;
   for (int place = 0; place < places; ++place)
     for (int c = 0; c < channels; ++c) pixels.push_back(planes[static_cast<size_t>(c * places + place)]);
-  const auto computed = reference::interpret(graph, {reference::Array{shape, std::move(pixels)}});
+  std::vector<reference::State> states;  // where they are asked for, inputs may have other shapes than they declare
+  const auto computed = reference::interpret(graph, {reference::Array{shape, std::move(pixels)}}, &states);
   return computed.at(output).values;
+}
+
+inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId output) {
+  return run_on_torch_input(graph, output, graph.shape(graph.table.inputs.front()->tensor));
 }
 
 // Both compute in double, but epsilons and scales are float32 in the graph.

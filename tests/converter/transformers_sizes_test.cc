@@ -18,6 +18,7 @@ struct SizesCase {
 };
 
 const SizesCase kCases[] = {
+#include "tests/converter/dense_fixture.inc"
 #include "tests/converter/transformers_fixture.inc"
 };
 
@@ -37,9 +38,10 @@ class TransformersSizes : public ::testing::TestWithParam<SizesCase> {
     options.passes = false;
     return options;
   }
-  std::string refusal(const char* name, const char* key, const nlohmann::json& value) {
+  // `key`: "depths", or "/backbone_config/hidden_size".
+  std::string refusal(const char* name, const std::string& key, const nlohmann::json& value) {
     nlohmann::json config = nlohmann::json::parse(case_of(name).config);
-    config[key] = value;
+    config[nlohmann::json::json_pointer(key.front() == '/' ? key : "/" + key)] = value;
     const ConvertOptions options = write(case_of(name), config);
     return complaint([&] { convert_to_graph(options); });
   }
@@ -98,6 +100,84 @@ TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {
   EXPECT_EQ(refusal("mobilenet_v2", "first_layer_is_expansion", false),
             "config.json: first_layer_is_expansion is false: expected true");
   EXPECT_EQ(refusal("mobilenet_v2", "output_stride", 8), "config.json: output_stride is 8: expected 32");
+}
+
+TEST_F(TransformersSizes, ASegformerThatIsNotBuiltIsRefusedWithASentence) {
+  EXPECT_EQ(refusal("segformer", "sr_ratios", {8, 4}),
+            "config.json: sr_ratios is [8,4]: expected 3 numbers, as many as num_encoder_blocks says");
+  EXPECT_EQ(refusal("segformer", "num_attention_heads", {2, 4, 5}),
+            "config.json: num_attention_heads is [2,4,5]: expected divisors of hidden_sizes, [4,6,10]");
+  EXPECT_EQ(refusal("segformer", "mlp_ratios", {4, 0, 4}),
+            "config.json: mlp_ratios is [4,0,4]: expected numbers above 0");
+  EXPECT_EQ(refusal("segformer", "reshape_last_stage", false),
+            "config.json: reshape_last_stage is false: expected true");
+}
+
+TEST_F(TransformersSizes, ADepthNetworkThatIsNotBuiltIsRefusedWithASentence) {
+  const auto refused = [&](const std::string& key, const nlohmann::json& value) {
+    return refusal("depth_anything", key, value);
+  };
+  EXPECT_EQ(refused("depth_estimation_type", "absolute"),
+            "config.json: depth_estimation_type is \"absolute\": expected relative or metric");
+  EXPECT_EQ(refused("backbone", "facebook/dinov2-small"),
+            "config.json: backbone is \"facebook/dinov2-small\": expected a backbone_config in its place");
+  EXPECT_EQ(refused("reassemble_factors", {4, 2, 1, 0.5}),
+            "config.json: reassemble_factors is [4,2,1,0.5]: expected 3 numbers, as many as neck_hidden_sizes has");
+  EXPECT_EQ(refused("reassemble_factors", {4, 1.5, 1}),
+            "config.json: reassemble_factors is [4,1.5,1]: expected whole numbers, and fractions below 1");
+  EXPECT_EQ(refused("neck_hidden_sizes", {4, 5}),
+            "config.json: neck_hidden_sizes is [4,5]: expected 3 numbers, as many as the backbone's out_indices");
+  EXPECT_EQ(refused("reassemble_hidden_size", 12),
+            "config.json: reassemble_hidden_size is 12: expected 10, the backbone's hidden_size");
+  EXPECT_EQ(refused("head_in_index", 3), "config.json: head_in_index is 3: expected one of the 3 levels");
+  EXPECT_EQ(refused("/backbone_config/out_indices", {1, 3, 2}),
+            "config.json: out_indices is [1,3,2]: expected stages from 0 to 3 in rising order");
+  EXPECT_EQ(refused("/backbone_config/model_type", "swin"),
+            "config.json: model_type is \"swin\": expected \"dinov2\" of the backbone");
+  EXPECT_EQ(refused("/backbone_config/patch_size", 2), "config.json: patch_size is 2: expected that of both networks");
+  EXPECT_EQ(refused("/backbone_config/reshape_hidden_states", true),
+            "config.json: reshape_hidden_states is true: expected false");
+}
+
+TEST_F(TransformersSizes, ADepthBlobRunsAtOtherSizesThanItWasConvertedFor) {
+  const SizesCase& c = case_of("depth_anything");
+  nlohmann::json config = nlohmann::json::parse(c.config);
+  const auto graph = convert_to_graph(write(c, config));
+  EXPECT_EQ(graph->shape(graph->table.inputs.front()->tensor), (Shape{1, 12, 12, 3}));  // as the table of positions
+  run_passes(*graph, {});
+  const Shape other{1, c.height, c.width, 3};
+  expect_near(run_on_torch_input(*graph, graph->table.outputs.front()->tensor, other), c.torch.output);
+
+  const fbs::PostprocessT& post = *graph->table.postprocess;
+  EXPECT_EQ(post.task, fbs::Task::Depth);
+  ASSERT_NE(post.params.AsDepth(), nullptr);
+  EXPECT_TRUE(post.params.AsDepth()->metric);
+  EXPECT_FLOAT_EQ(post.params.AsDepth()->maximum, 2.5f);
+  EXPECT_EQ(graph->table.preprocess->resize_mode, fbs::ResizeMode::LeastScaling);
+
+  // Levels by their names, and counted from the end.
+  config["backbone_config"]["out_features"] = {"stem", "stage1", "stage3"};
+  config["backbone_config"].erase("out_indices");
+  ConvertOptions options = write(c, config);
+  options.settings.set("input-size", "8x16");
+  const auto named = convert_to_graph(options);
+  expect_near(run_on_torch_input(*named, named->table.outputs.front()->tensor), c.torch.output);
+  config["backbone_config"]["out_indices"] = {-4, -3, -1};
+  write(c, config);
+  const auto counted = convert_to_graph(options);
+  expect_near(run_on_torch_input(*counted, counted->table.outputs.front()->tensor), c.torch.output);
+}
+
+TEST_F(TransformersSizes, ASegmentationBlobRunsAtOtherSizesThanItWasConvertedFor) {
+  const SizesCase& c = case_of("segformer");
+  ConvertOptions options = write(c, nlohmann::json::parse(c.config));
+  options.settings.set("input-size", "64x48");
+  const auto graph = convert_to_graph(options);
+  run_passes(*graph, {});
+  expect_near(run_on_torch_input(*graph, graph->table.outputs.front()->tensor, {1, c.height, c.width, 3}),
+              c.torch.output);
+  EXPECT_EQ(graph->table.postprocess->task, fbs::Task::SemanticSegmentation);
+  EXPECT_EQ(graph->table.labels, (std::vector<std::string>{"cat", "dog", "bird"}));
 }
 
 TEST_F(TransformersSizes, ACheckpointOfOtherSizesThanItsConfigIsRefused) {

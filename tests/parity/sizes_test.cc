@@ -1,0 +1,60 @@
+// Networks of any size of picture: a blob that was converted for another one than the fixture's is resized to it.
+#ifdef FERRY_HAS_CONVERTER
+
+#include <gtest/gtest.h>
+
+#include "cli/parity/compare.h"
+#include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
+#include "models/families.h"
+#include "tests/parity/backends.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::parity {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  const char* fixture;
+  const char* size;  // that it is converted for; empty: the network's own
+};
+
+class Sizes : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Sizes, ABlobOfAnotherSizeComputesTheSame) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+  const fs::path folder = shared_dir() / "fixtures" / GetParam().fixture;
+  const ScratchFolder scratch;
+  ConvertOptions options;
+  options.checkpoint = scratch.path() / "model.safetensors";
+  options.output = scratch.path() / "model.ferry";
+  make_checkpoint(folder / "manifest.json", options.checkpoint);
+  fs::copy(folder / "config.json", scratch.path() / "config.json");
+  if (*GetParam().size) options.settings.set("input-size", GetParam().size);
+  for (const bool keep_taps : {true, false}) {
+    options.keep_taps = keep_taps;
+    convert(families(), options);
+    const Fixture fixture = read_fixture(folder);
+    const Comparison comparison = compare(fixture, Network(options.output, fixture, cli::session_options(1)).tensors());
+    EXPECT_TRUE(comparison.passed()) << text(comparison);
+    if (keep_taps) {
+      EXPECT_EQ(comparison.rows.size(), fixture.entries.size());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Sizes,
+                         ::testing::Values(Case{"hf_depth_anything_tiny", ""}, Case{"hf_depth_anything_tiny", "140x42"},
+                                           Case{"hf_segformer_tiny", ""}, Case{"hf_segformer_tiny", "65x71"}),
+                         [](const auto& tested) {
+                           std::string name = std::string(tested.param.fixture) + "_" + tested.param.size;
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace ferry::parity
+
+#endif
