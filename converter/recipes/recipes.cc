@@ -57,6 +57,12 @@ fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width
       // timm pads 8-bit pictures.
       for (const float mean : picture.mean) recipe.fill.push_back(std::nearbyint(255 * mean) / 255);
       break;
+    case CropMode::Corner:
+      recipe.resize_mode = Mode::LongestEdge;
+      recipe.resize_h = recipe.resize_w = std::max(height, width);
+      recipe.corner = true;
+      recipe.fill = picture.mean;
+      break;
   }
   return recipe;
 }

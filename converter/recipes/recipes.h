@@ -9,11 +9,12 @@
 
 namespace ferry {
 
-// timm's three ways to a picture of the right shape; torchvision knows the first.
+// Ways to a picture of the right shape: timm's three, of which torchvision knows the first, and Segment Anything's.
 enum class CropMode {
   Center,  // what is seen fills the input: resized to cover floor(size / crop_pct), the centre cut out
   Squash,  // resized to floor(size / crop_pct) whatever the proportions, the centre cut out
   Border,  // the whole picture: resized to fit into floor(size / crop_pct), the mean colour around it
+  Corner,  // the whole picture: its longer edge resized to the longer side, the mean colour right of it and below it
 };
 
 // Resize and crop to the input's size, then (x - mean) / std.
