@@ -144,7 +144,8 @@ Tensor encode_picture(Tensor picture, const Weights& weights, const Config& conf
   x = tap(x, w["patch_embed"]);
   if (config.positions) x = x + positions(w["pos_embed"], x);
   for (int b = 0; b < config.depth; ++b) {
-    const bool global = std::find(config.global.begin(), config.global.end(), b) != config.global.end();
+    const bool global =
+        config.window == 0 || std::find(config.global.begin(), config.global.end(), b) != config.global.end();
     x = block(x, w["blocks"][b], config, global);
   }
   return neck(x, weights["neck"], config.embedding);

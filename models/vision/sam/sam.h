@@ -17,7 +17,7 @@ struct Config {
   // The picture encoder, where it is SAM's own vision transformer. hidden: of its MLPs.
   int width = 768, depth = 12, heads = 12, hidden = 0;
   int patch = 16;
-  int window = 14;          // places a side
+  int window = 14;          // places a side; 0: there are none
   std::vector<int> global;  // blocks that see the whole picture
   bool qkv_bias = true;
   bool positions = true;  // a learned table is added to the patches
