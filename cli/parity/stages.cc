@@ -123,6 +123,7 @@ class Slicer {
     const auto port_of = [&](const fbs::Port& of) {
       std::unique_ptr<fbs::PortT> port(of.UnPack());
       port->tensor = tensor_of(of.tensor());
+      port->bound.clear();  // what else is an input now has none
       return port;
     };
     for (const TensorId source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));

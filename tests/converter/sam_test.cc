@@ -352,8 +352,8 @@ TEST(Sam, AConfigThatIsNotBuiltIsRefusedByTheEntry) {
             "config.json: num_point_embeddings is 5: expected 4");
   EXPECT_EQ(refused("mask_decoder_config", "hidden_size", 32),
             "config.json: hidden_size is 32: expected vision_config's output_channels, 16");
-  EXPECT_EQ(refused("mask_decoder_config", "hidden_act", "mish").substr(0, 40),
-            "config.json: hidden_act is \"mish\": expect");
+  EXPECT_TRUE(refused("mask_decoder_config", "hidden_act", "mish")
+                  .starts_with("config.json: hidden_act is \"mish\": expected one of gelu, "));
   EXPECT_EQ(refused("mask_decoder_config", "hidden_act", "gelu"), "no error");
 }
 

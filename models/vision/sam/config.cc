@@ -99,7 +99,7 @@ Config from_shapes(const Weights& w) {
     return dimension < stored.rank ? stored[dimension] : otherwise;
   };
   Config out;
-  out.embedding = size("prompt_encoder.no_mask_embed", "weight", 1, out.embedding);
+  out.embedding = size("image_encoder.neck.0", "weight", 0, out.embedding);
   out.masks = size("mask_decoder.mask_tokens", "weight", 0, out.masks);
   const char* narrow = "mask_decoder.transformer.final_attn_token_to_image.q_proj";
   out.downsample = std::max(1, out.embedding / std::max(1, size(narrow, "weight", 0, out.embedding / 2)));
