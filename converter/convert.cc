@@ -57,6 +57,19 @@ void check_settings(const Settings& settings, const Family& family) {
 
 }  // namespace
 
+std::vector<std::unique_ptr<Graph>> build_graphs(const Configured& network, Ledger& ledger) {
+  std::vector<std::unique_ptr<Graph>> all;
+  all.push_back(std::make_unique<Graph>());
+  network.build(*all.back(), Weights(*all.back(), ledger));
+  for (const Configured::Named& more : network.graphs) {
+    all.push_back(std::make_unique<Graph>());
+    all.back()->table.name = more.name;
+    more.build(*all.back(), Weights(*all.back(), ledger));
+  }
+  ledger.finish();
+  return all;
+}
+
 std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options) {
   check(options);
   step(options, "reading", 0.0);
@@ -78,16 +91,16 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
                                                            .labels = options.labels});
 
   step(options, "building", 0.1);
-  auto graph = std::make_unique<Graph>();
+  std::vector<std::unique_ptr<Graph>> graphs;
   const std::string file = checkpoint->path().filename().string(), name = configured.variant.name();
-  graph->table.name = name;
   try {
     Ledger ledger(checkpoint, *network.naming);
-    configured.build(*graph, Weights(*graph, ledger));
-    ledger.finish();
+    graphs = build_graphs(configured, ledger);
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
   }
+  std::unique_ptr<Graph> graph = std::move(graphs.front());
+  graph->table.name = name;
   graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
   fbs::ProvenanceT& provenance = *graph->table.provenance;
   provenance.family = network.family->name();
@@ -99,6 +112,10 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
 
   step(options, "folding", 0.4);
   if (options.passes) run_passes(*graph, {.keep_taps = options.keep_taps});
+  for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) {
+    if (options.passes) run_passes(**more, {.keep_taps = options.keep_taps});
+    graph->add_graph(std::move(**more));
+  }
   return graph;
 }
 
@@ -118,11 +135,16 @@ Conversion convert(Families families, const ConvertOptions& options) {
   const uint64_t bytes = pack_file(*graph, packing, options.output, certify);
   step(options, "done", 1.0);
   const auto& model = graph->table;
+  size_t operators = 0, taps = 0;
+  for (const fbs::GraphT* table : tables_of(model)) {
+    operators += table->operators.size();
+    taps += table->taps.size();
+  }
   return {.family = model.provenance->family,
           .variant = model.provenance->variant,
           .framework = model.provenance->framework,
-          .operators = model.operators.size(),
-          .taps = model.taps.size(),
+          .operators = operators,
+          .taps = taps,
           .labels = model.labels.size(),
           .bytes = bytes};
 }

@@ -47,8 +47,18 @@ struct Request {
 struct Configured {
   Variant variant;  // who it is in the end: a configuration may name another training
   // Puts inputs, network, outputs, taps, and what goes before and after them, into the graph. Throws Error.
-  std::function<void(Graph& graph, const Weights& weights)> build;
+  using Build = std::function<void(Graph& graph, const Weights& weights)>;
+  Build build;
+  // Further graphs of the same checkpoint: what of it one of them reads, none of the others does.
+  struct Named {
+    std::string name;
+    Build build;
+  };
+  std::vector<Named> graphs = {};
 };
+
+// The graph that build() makes, then those of `graphs`, named; each key of the checkpoint is read once. Throws Error.
+std::vector<std::unique_ptr<Graph>> build_graphs(const Configured& network, Ledger& ledger);
 
 class Family {
  public:

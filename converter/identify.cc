@@ -65,7 +65,7 @@ struct Tried {
   std::vector<uint8_t> graph;
 };
 
-// The graph of a network that uses exactly the checkpoint's keys, with their shapes; empty where it does not.
+// The graphs of a network that uses exactly the checkpoint's keys, with their shapes; empty where it does not.
 std::vector<uint8_t> try_network(const std::shared_ptr<const Checkpoint>& checkpoint, const Identified& network,
                                  Trial trial, std::string* why_not) {
   try {
@@ -78,12 +78,11 @@ std::vector<uint8_t> try_network(const std::shared_ptr<const Checkpoint>& checkp
                                                              .settings = settings,
                                                              .labels = {},
                                                              .trial = trial});
-    Graph graph;
     Ledger ledger(checkpoint, *network.naming, Ledger::Mode::Try);
-    configured.build(graph, Weights(graph, ledger));
-    ledger.finish();
+    const std::vector<std::unique_ptr<Graph>> graphs = build_graphs(configured, ledger);
+    for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) graphs.front()->add_graph(std::move(**more));
     flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fbs::CreateGraph(builder, &graph.table));
+    builder.Finish(fbs::CreateGraph(builder, &graphs.front()->table));
     return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
   } catch (const Error& error) {
     *why_not = error.what();

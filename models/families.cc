@@ -18,6 +18,7 @@
 #include "models/vision/resnetv2/resnetv2.h"
 #include "models/vision/rrdbnet/rrdbnet.h"
 #include "models/vision/rrdn/rrdn.h"
+#include "models/vision/sam/sam.h"
 #include "models/vision/segformer/segformer.h"
 #include "models/vision/squeezenet/squeezenet.h"
 #include "models/vision/srvgg/srvgg.h"
@@ -55,6 +56,8 @@ Families families() {
       PictureFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),
       PictureFamily({"Residual in residual dense network", rrdn::variants, rrdn::namings, rrdn::build}),
       PictureFamily({"MI-GAN", migan::variants, migan::namings, migan::build, nullptr, migan::stored_size}),
+      PictureFamily({"Segment Anything", sam::variants, sam::namings, sam::build, sam::described_by, sam::stored_size,
+                     sam::graphs}),
   };
   static const language::LanguageFamily kLanguages[] = {
       language::LanguageFamily({"Llama", "llama", llama::network}),

@@ -9,6 +9,8 @@
 
 #include "cli/bisect/bisect.h"
 #include "cli/parity/markup.h"
+#include "cli/parity/network.h"
+#include "cli/parity/prompts.h"
 #include "cli/parity/report.h"
 #include "cli/parity/rounding.h"
 #include "cli/sdk.h"
@@ -69,6 +71,11 @@ int run(const Options& o) {
     fail(
         "%s has rounded weights, and the search is for float32: `ferry parity` judges its operators, "
         "and a blob without --weights can be searched for what else is wrong",
+        o.blob.c_str());
+  if (parity::prompted_graph(*parity::open_blob(o.blob)) != 0)
+    fail(
+        "%s has a task with prompts, and the search knows one graph: `ferry parity` names the first tensor that is "
+        "wrong",
         o.blob.c_str());
   std::ifstream file(o.blob, std::ios::binary);
   if (!file) fail("%s: cannot be opened", o.blob.c_str());

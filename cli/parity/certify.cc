@@ -9,6 +9,7 @@
 #include "cli/parity/generator.h"
 #include "cli/parity/judge.h"
 #include "cli/parity/network.h"
+#include "cli/parity/prompts.h"
 #include "cli/parity/report.h"
 #include "cli/parity/rounding.h"
 #include "converter/error.h"
@@ -95,9 +96,13 @@ std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& b
   certificate.fixture_sha256 = fixture.sha256;
   certificate.architecture = fixture.architecture;
   certificate.library = fixture.library;
+  // Where prompts go to another graph, the certificate is the first one's.
+  const std::vector<FixtureInput> inputs = by_graph(model, fixture, computed).front().fixture.inputs;
+  std::erase_if(report.comparison.rows,
+                [&](const Row& row) { return row.depth >= static_cast<int>(model->graph().operators()->size()); });
   for (const fbs::Port* port : *model->graph().inputs()) {
-    const auto input = std::find_if(fixture.inputs.begin(), fixture.inputs.end(), [&](const FixtureInput& i) {
-      return fixture.inputs.size() == 1 || i.name == port->name()->str();
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const FixtureInput& i) {
+      return inputs.size() == 1 || i.name == port->name()->str();
     });
     certificate.inputs.push_back(certified_input(*input, *port, fixture.seed));
   }

@@ -195,7 +195,7 @@ class Reader {
     out.module = out.name.starts_with("tap/") ? out.name.substr(4) : out.name;
     out.shape = shape_of(item.value("shape", json()), place);
     out.absmax = number_of(item, "absmax", place);
-    if (item.contains("float32_vs_float64")) out.floor = number_of(item, "float32_vs_float64", place);
+    if (!item.value("float32_vs_float64", json()).is_null()) out.floor = number_of(item, "float32_vs_float64", place);
     const bool sampled = is_sampled(item, place);
     load(out, sampled ? sample_shape(item, place) : out.shape, sampled);
     // The manifest's statistics have nine digits.

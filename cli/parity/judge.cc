@@ -15,7 +15,7 @@ Comparison judge(const std::filesystem::path& blob, const Fixture& fixture, cons
   if (half)
     judge_by_stage(blob, fixture, computed, session.num_threads, &comparison);
   else
-    judge_by_operator(blob, fixture, session, &comparison);
+    judge_by_operator(blob, fixture, computed, session, &comparison);
   return comparison;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "cli/parity/prompts.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
 #include "sdk/api/handles.h"
@@ -47,50 +48,35 @@ std::shared_ptr<Model> open_blob(const std::filesystem::path& blob) {
   return model;
 }
 
-Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options) {
-  ferry_model* model = nullptr;
-  check(ferry_model_open(blob.c_str(), &model), blob.string());
-  model_.reset(model);
-  run(blob.string(), fixture, options);
-}
-
-Network::Network(std::span<const std::byte> blob, const Fixture& fixture, ferry_session_options options) {
-  bytes_.reset(std::aligned_alloc(kAlignment, (blob.size() + kAlignment - 1) / kAlignment * kAlignment));
-  std::memcpy(bytes_.get(), blob.data(), blob.size());
-  ferry_model* model = nullptr;
-  check(ferry_model_open_memory(bytes_.get(), blob.size(), &model), "the blob");
-  model_.reset(model);
-  run("the blob", fixture, options);
-}
-
-void Network::run(const std::string& blob, const Fixture& fixture, ferry_session_options options) {
-  ferry_model* model = model_.get();
-  list_ports(fixture);
-  model_name_ = ferry_model_name(model);
-
+GraphRun::GraphRun(cli::ModelHandle model, const std::string& where, const Fixture& fixture,
+                   ferry_session_options options, int first_depth)
+    : model_(std::move(model)) {
+  list_ports(fixture, first_depth);
   std::vector<const char*> names;
   for (const Port& tap : taps_) names.push_back(tap.name.c_str());
   options.taps = names.data();
   options.tap_count = names.size();
   ferry_session* session = nullptr;
-  check(ferry_session_create(model, &options, &session), blob);
+  check(ferry_session_create(model_.get(), &options, &session), where);
   session_.reset(session);
 
-  const size_t count = ferry_model_input_count(model);
+  const size_t count = ferry_model_input_count(model_.get());
   if (count != fixture.inputs.size())
-    fail("%s: the blob takes %zu inputs, fixture %s has %zu", blob.c_str(), count, fixture.name.c_str(),
+    fail("%s: the blob takes %zu inputs, fixture %s has %zu", where.c_str(), count, fixture.name.c_str(),
          fixture.inputs.size());
-  for (const FixtureInput& input : fixture.inputs) write_input(input, count);
-  check(ferry_session_run(session), blob);
+  write_inputs(fixture.inputs);
+  check(ferry_session_run(session), where);
   cli::check_backend(session_);
 }
 
+const Model& GraphRun::model() const { return *model_->model; }
+
 // The C interface does not tell which taps are blocks nor which operator writes a tensor; the blob does.
-void Network::list_ports(const Fixture& fixture) {
-  const fbs::Graph& graph = model_->model->graph();
-  PerTensor<int> writer(graph.tensors()->size(), -1);
+void GraphRun::list_ports(const Fixture& fixture, int first_depth) {
+  const fbs::Graph& graph = model().graph();
+  PerTensor<int> writer(graph.tensors()->size(), first_depth - 1);
   for (unsigned i = 0; i < graph.operators()->size(); ++i)
-    for (const TensorId t : *graph.operators()->Get(i)->outputs()) writer[t] = static_cast<int>(i);
+    for (const TensorId t : *graph.operators()->Get(i)->outputs()) writer[t] = first_depth + static_cast<int>(i);
 
   std::set<std::string> wanted;
   for (const Entry& entry : fixture.entries) wanted.insert({entry.name, entry.module});
@@ -104,49 +90,117 @@ void Network::list_ports(const Fixture& fixture) {
   };
   outputs_ = list(graph.outputs(), true);
   taps_ = list(graph.taps(), false);
-  if (const fbs::Provenance* p = graph.provenance(); p != nullptr)
-    provenance_ = std::string(text(p->framework())) + " " + text(p->variant()) + ", " + text(p->converter());
 }
 
-void Network::write_input(const FixtureInput& input, size_t count) {
-  const std::string place = "input " + in_quotes(input.name);
-  ferry_tensor tensor;
-  size_t index = 0;
-  for (; index < count; ++index) {
-    check(ferry_model_input(model_.get(), index, &tensor), place);
-    if (count == 1 || tensor.name == input.name) break;  // one input fits whatever its name is
-  }
-  if (index == count) fail("%s of the fixture is not an input of the blob", place.c_str());
-  if (source_shape(tensor) != input.shape) {
+void GraphRun::write_inputs(const std::vector<FixtureInput>& inputs) {
+  std::vector<ferry_tensor> ports(inputs.size());
+  for (size_t i = 0; i < ports.size(); ++i)
+    check(ferry_model_input(model_.get(), i, &ports[i]), "input " + std::to_string(i));
+  std::vector<size_t> of;  // each input's port
+  std::string reshaped;
+  for (const FixtureInput& input : inputs) {
+    const std::string place = "input " + in_quotes(input.name);
+    size_t index = 0;  // one input fits whatever its name is
+    while (ports.size() > 1 && index < ports.size() && ports[index].name != input.name) ++index;
+    if (index == ports.size()) fail("%s of the fixture is not an input of the blob", place.c_str());
+    of.push_back(index);
+    ferry_tensor& port = ports[index];
+    if (source_shape(port) == input.shape) continue;
     Dims shape = input.shape;
-    if (is_picture(tensor) && shape.size() == 4) shape = {shape[0], shape[2], shape[3], shape[1]};
-    const std::vector<int32_t> dims(shape.begin(), shape.end());
-    check(ferry_session_resize(session_.get(), index, dims.data(), static_cast<int32_t>(dims.size())),
-          place + " of shape " + to_string(input.shape));
+    if (is_picture(port) && shape.size() == 4) shape = {shape[0], shape[2], shape[3], shape[1]};
+    reshaped += (reshaped.empty() ? "" : ", ") + place + " of shape " + to_string(input.shape);
+    if (shape.size() > std::size(port.shape)) fail("%s: too many dimensions", reshaped.c_str());
+    port.rank = static_cast<int32_t>(shape.size());
+    std::transform(shape.begin(), shape.end(), port.shape, [](int64_t d) { return static_cast<int32_t>(d); });
   }
-  check(ferry_session_input(session_.get(), index, &tensor), place);
-  if (tensor.dtype == FERRY_INT32) {
-    const std::vector<int32_t> ids(input.values.begin(), input.values.end());
-    return check(ferry_tensor_write_source_int32(&tensor, ids.data(), ids.size()), place);
+  if (!reshaped.empty()) check(ferry_session_resize_inputs(session_.get(), ports.data(), ports.size()), reshaped);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string place = "input " + in_quotes(inputs[i].name);
+    const std::vector<float>& values = inputs[i].values;
+    ferry_tensor tensor;
+    check(ferry_session_input(session_.get(), of[i], &tensor), place);
+    if (tensor.dtype == FERRY_INT32) {
+      const std::vector<int32_t> ids(values.begin(), values.end());
+      check(ferry_tensor_write_source_int32(&tensor, ids.data(), ids.size()), place);
+    } else {
+      check(ferry_tensor_write_source(&tensor, values.data(), values.size()), place);
+    }
   }
-  check(ferry_tensor_write_source(&tensor, input.values.data(), input.values.size()), place);
 }
 
-bool Network::on_gpu(size_t op) const { return std::strcmp(session_->idle().computing().backend_of(op), "gpu") == 0; }
+void GraphRun::add_tensors(ComputedTensors* out) const {
+  const auto add = [&](const Port& port, const ferry_tensor& tensor) {
+    (*out)[port.name] = {source_shape(tensor), port.depth, port.block, [tensor] { return read(tensor); }};
+  };
+  ferry_tensor tensor;
+  for (const Port& tap : taps_) {
+    check(ferry_session_tap(session_.get(), tap.name.c_str(), &tensor), tap.name);
+    add(tap, tensor);
+  }
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    check(ferry_session_output(session_.get(), i, &tensor), outputs_[i].name);
+    add(outputs_[i], tensor);
+  }
+}
+
+Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options) {
+  ferry_model* model = nullptr;
+  check(ferry_model_open(blob.c_str(), &model), blob.string());
+  run(cli::ModelHandle(model), blob.string(), fixture, options);
+}
+
+Network::Network(std::span<const std::byte> blob, const Fixture& fixture, ferry_session_options options) {
+  bytes_.reset(std::aligned_alloc(kAlignment, (blob.size() + kAlignment - 1) / kAlignment * kAlignment));
+  std::memcpy(bytes_.get(), blob.data(), blob.size());
+  ferry_model* model = nullptr;
+  check(ferry_model_open_memory(bytes_.get(), blob.size(), &model), "the blob");
+  run(cli::ModelHandle(model), "the blob", fixture, options);
+}
+
+void Network::run(cli::ModelHandle model, const std::string& blob, const Fixture& fixture,
+                  ferry_session_options options) {
+  model_name_ = ferry_model_name(model.get());
+  if (const fbs::Provenance* p = model->model->root().provenance(); p != nullptr)
+    provenance_ = std::string(text(p->framework())) + " " + text(p->variant()) + ", " + text(p->converter());
+  const size_t prompted = prompted_graph(*model->model);
+  const auto add = [&](cli::ModelHandle graph, const std::string& where, const Fixture& of) {
+    int first_depth = 0;
+    for (const auto& before : graphs_) first_depth += static_cast<int>(before->model().graph().operators()->size());
+    graphs_.push_back(std::make_unique<GraphRun>(std::move(graph), where, of, options, first_depth));
+  };
+  if (prompted == 0) return add(std::move(model), blob, fixture);
+  const std::string name = ferry_model_graph_name(model.get(), prompted);
+  ferry_model* opened = nullptr;
+  check(ferry_model_open_graph(model.get(), name.c_str(), &opened), blob);
+  cli::ModelHandle graph(opened);
+  add(std::move(model), blob, without_prompts(fixture));
+  const Fixture of = with_prompts(graph->model->graph(), fixture, tensors());
+  add(std::move(graph), blob + ", graph '" + name + "'", of);
+}
+
+uint64_t Network::arena_bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& graph : graphs_) bytes += ferry_session_arena_bytes(graph->session().get());
+  return bytes;
+}
+
+ferry_report Network::report() const {
+  ferry_report report = cli::report_of(graphs_.front()->session());
+  for (auto graph = graphs_.begin() + 1; graph != graphs_.end(); ++graph)
+    report.cpu_operators += cli::report_of((*graph)->session()).cpu_operators;
+  return report;
+}
+
+bool Network::on_gpu(size_t op) const {
+  auto graph = graphs_.begin();
+  for (; op >= (*graph)->model().graph().operators()->size(); ++graph)
+    op -= (*graph)->model().graph().operators()->size();
+  return std::strcmp((*graph)->session()->idle().computing().backend_of(op), "gpu") == 0;
+}
 
 ComputedTensors Network::tensors() const {
   ComputedTensors out;
-  for (const Port& tap : taps_) {
-    ferry_tensor tensor;
-    check(ferry_session_tap(session_.get(), tap.name.c_str(), &tensor), tap.name);
-    out[tap.name] = {source_shape(tensor), tap.depth, tap.block, [tensor] { return read(tensor); }};
-  }
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    ferry_tensor tensor;
-    check(ferry_session_output(session_.get(), i, &tensor), outputs_[i].name);
-    out[outputs_[i].name] = {source_shape(tensor), outputs_[i].depth, outputs_[i].block,
-                             [tensor] { return read(tensor); }};
-  }
+  for (const auto& graph : graphs_) graph->add_tensors(&out);
   return out;
 }
 

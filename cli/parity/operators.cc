@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/parity/network.h"
+#include "cli/parity/prompts.h"
 #include "converter/error.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
@@ -27,11 +28,14 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   const fbs::Graph& graph = model.graph();
   fbs::GraphT copy;
   graph.UnPackTo(&copy);
-  copy.graphs.clear();  // they would share the constants; what runs is the first graph
+  // A blob of this graph alone, which has no task.
+  copy.graphs.clear();
+  copy.postprocess = nullptr;
   copy.packed.clear();
   copy.certificate = nullptr;
   copy.taps.clear();
-  copy.buffers.resize(1);
+  copy.buffers.clear();
+  copy.buffers.push_back(std::make_unique<fbs::BufferT>());
   std::vector<std::byte> data;
   for (const TensorId t : model.tensors())
     if (model.is_constant(t)) copy.tensors[index_of(t)]->buffer = add_segment(model.constant(t), &copy, &data);
@@ -82,31 +86,39 @@ double squared_error(const Array& ours, const Array& right) {
   return std::isfinite(error) ? error / square : std::numeric_limits<double>::infinity();
 }
 
-}  // namespace
-
-void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture, const ferry_session_options& session,
-                       Comparison* comparison) {
-  const std::shared_ptr<Model> model = open_blob(blob);
+// Of each operator of the graph, with the inputs that it had.
+std::vector<double> operator_errors(const Model& model, const Fixture& fixture, const ferry_session_options& session) {
   Fixture probing = fixture;
-  const Network network(tapped(*model, &probing), probing, session);
+  const Network network(tapped(model, &probing), probing, session);
   const ComputedTensors computed = network.tensors();
-  const auto& operators = *model->graph().operators();
   Graph graph;
-  model->graph().UnPackTo(&graph.table);
+  model.graph().UnPackTo(&graph.table);
   const std::vector<reference::State> states = reference::empty_states(graph);
   std::vector<double> errors;
-  for (const fbs::Operator* op : operators) {
+  for (const fbs::Operator* op : *model.graph().operators()) {
     std::vector<Array> inputs;
     for (TensorId input : *op->inputs())
-      inputs.push_back(model->is_constant(input) ? constant(*model, input, network.on_gpu(errors.size()))
-                                                 : value(*model, input, computed));
+      inputs.push_back(model.is_constant(input) ? constant(model, input, network.on_gpu(errors.size()))
+                                                : value(model, input, computed));
     std::vector<const Array*> pointers;
     for (const Array& input : inputs) pointers.push_back(&input);
     const std::vector<Array> right = reference::compute_all(*op, pointers, states);
     double error = 0;
     for (unsigned i = 0; i < right.size(); ++i)
-      error = std::max(error, squared_error(value(*model, op->outputs()->Get(i), computed), right[i]));
+      error = std::max(error, squared_error(value(model, op->outputs()->Get(i), computed), right[i]));
     errors.push_back(error);
+  }
+  return errors;
+}
+
+}  // namespace
+
+void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
+                       const ferry_session_options& session, Comparison* comparison) {
+  std::vector<double> errors;  // of each operator, through all graphs
+  for (const GraphFixture& graph : by_graph(open_blob(blob), fixture, computed)) {
+    const std::vector<double> more = operator_errors(*graph.model, graph.fixture, session);
+    errors.insert(errors.end(), more.begin(), more.end());
   }
   size_t from = 0;
   for (Row& row : comparison->rows) {

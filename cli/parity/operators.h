@@ -15,11 +15,11 @@ namespace ferry::parity {
 // that it had. Float32's rounding is around 1e-14 there; 1e-9 is a root mean square of 3e-5.
 inline constexpr double kOperatorBound = 1e-9;
 
-// Runs the blob once more, keeping the result of every operator. The squared_error of each row becomes that of the
-// worst operator between the row before it and itself, by the oracle, from the blob's own constants and the very inputs
-// that the operator had; rows are in bounds where it is within kOperatorBound. The other errors stay: they are against
-// the reference.
-void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture, const ferry_session_options& session,
-                       Comparison* comparison);
+// `computed`: what the blob's run gave. Runs the blob once more, keeping the result of every operator. The
+// squared_error of each row becomes that of the worst operator between the row before it and itself, by the oracle,
+// from the blob's own constants and the very inputs that the operator had; rows are in bounds where it is within
+// kOperatorBound. The other errors stay: they are against the reference.
+void judge_by_operator(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
+                       const ferry_session_options& session, Comparison* comparison);
 
 }  // namespace ferry::parity

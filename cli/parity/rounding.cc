@@ -10,6 +10,7 @@
 
 #include "cli/parity/network.h"
 #include "cli/parity/operators.h"
+#include "cli/parity/prompts.h"
 #include "cli/parity/report.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
@@ -58,30 +59,41 @@ std::vector<float> with_noise(const Model& model, TensorId tensor, uint64_t seed
 std::vector<std::byte> moved(const Model& model, uint64_t seed) {
   fbs::GraphT copy;
   model.graph().UnPackTo(&copy);
-  copy.graphs.clear();  // they would share the constants; what runs is the first graph
+  if (prompted_graph(model) == 0) copy.graphs.clear();  // what runs is the first graph
   copy.certificate = nullptr;
   copy.packed.clear();
   copy.buffers.resize(1);
   std::vector<std::byte> data;
-  for (const TensorId t : model.tensors()) {
-    fbs::TensorT& tensor = *copy.tensors[index_of(t)];
-    if (tensor.buffer == 0) continue;
-    std::vector<float> numbers;
-    std::span<const std::byte> bytes = model.constant(t);
-    if (is_rounded(model.tensor(t))) {
-      numbers = with_noise(model, t, seed);
-      bytes = std::as_bytes(std::span(numbers));
-      tensor.dtype = fbs::DType::Float32;
-      tensor.quantization = nullptr;
+  const std::vector<fbs::GraphT*> tables = tables_of(copy);
+  for (size_t i = 0; i < tables.size(); ++i) {
+    std::shared_ptr<const Model> graph;
+    cli::check(model.open_graph(i, &graph));
+    tables[i]->certificate = nullptr;
+    for (const TensorId t : graph->tensors()) {
+      fbs::TensorT& tensor = *tables[i]->tensors[index_of(t)];
+      if (tensor.buffer == 0) continue;
+      std::vector<float> numbers;
+      std::span<const std::byte> bytes = graph->constant(t);
+      if (is_rounded(graph->tensor(t))) {
+        numbers = with_noise(*graph, t, seed);
+        bytes = std::as_bytes(std::span(numbers));
+        tensor.dtype = fbs::DType::Float32;
+        tensor.quantization = nullptr;
+      }
+      tensor.buffer = add_segment(bytes, &copy, &data);
     }
-    tensor.buffer = add_segment(bytes, &copy, &data);
   }
   return assemble(copy, data);
 }
 
 bool has_rounded_constants(const Model& model) {
-  const auto& tensors = *model.graph().tensors();
-  return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
+  const auto rounded = [](const fbs::Graph& graph) {
+    const auto& tensors = *graph.tensors();
+    return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
+  };
+  const size_t prompted = prompted_graph(model);
+  return rounded(model.graph()) ||
+         (prompted > 0 && rounded(*model.root().graphs()->Get(static_cast<unsigned>(prompted - 1))));
 }
 
 struct Sums {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cli/parity/network.h"
+#include "cli/parity/prompts.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
@@ -21,8 +22,8 @@ namespace {
 // A network cut out of another: the operators between some of its tensors.
 class Slicer {
  public:
-  Slicer(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed, int threads)
-      : computed_(computed), threads_(threads), model_(open_blob(blob)) {
+  Slicer(std::shared_ptr<const Model> model, const Fixture& fixture, const ComputedTensors& computed, int threads)
+      : computed_(computed), threads_(threads), model_(std::move(model)) {
     const fbs::Graph& graph = model_->graph();
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
@@ -39,6 +40,9 @@ class Slicer {
       }
     }
   }
+
+  // Is that tensor of this graph?
+  bool holds(const std::string& name) const { return named_.contains(name); }
 
   // The float32 result of the operators that lead to that tensor; empty where it is an input of the network itself, or
   // follows from constants alone.
@@ -119,6 +123,7 @@ class Slicer {
     const auto port_of = [&](const fbs::Port& of) {
       std::unique_ptr<fbs::PortT> port(of.UnPack());
       port->tensor = tensor_of(of.tensor());
+      port->bound.clear();  // what else is an input now has none
       return port;
     };
     for (const TensorId source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
@@ -164,7 +169,7 @@ class Slicer {
 
   const ComputedTensors& computed_;
   int threads_;
-  std::shared_ptr<Model> model_;
+  std::shared_ptr<const Model> model_;
   Shapes shapes_;
   PerTensor<int> writer_;
   std::map<TensorId, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's
@@ -176,11 +181,14 @@ class Slicer {
 
 void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
                     int threads, Comparison* comparison) {
-  const Slicer slicer(blob, fixture, computed, threads);
+  const std::vector<GraphFixture> graphs = by_graph(open_blob(blob), fixture, computed);
+  std::vector<Slicer> slicers;
+  for (const GraphFixture& graph : graphs) slicers.emplace_back(graph.model, graph.fixture, computed, threads);
   for (Row& row : comparison->rows) {
     if (!row.problem.empty()) continue;
     const std::string& name = computed.contains(row.name) ? row.name : row.module;
-    const std::vector<float> reference = slicer.compute(name), ours = computed.at(name).read();
+    const auto slicer = std::find_if(slicers.begin(), slicers.end(), [&](const Slicer& s) { return s.holds(name); });
+    const std::vector<float> reference = slicer->compute(name), ours = computed.at(name).read();
     if (reference.empty()) continue;  // nothing before it that could be to blame: judged as it was
     double error = 0, square = 0;
     for (size_t i = 0; i < reference.size(); ++i) {

@@ -9,12 +9,13 @@
 
 namespace ferry {
 
-// timm's three ways to a picture of the right shape, of which torchvision knows the first; and a way to pictures that
-// keep their shape.
+// Ways to a picture of the right shape: timm's three, of which torchvision knows the first, Segment Anything's, and one
+// to pictures that keep their shape.
 enum class CropMode {
   Center,        // what is seen fills the input: resized to cover floor(size / crop_pct), the centre cut out
   Squash,        // resized to floor(size / crop_pct) whatever the proportions, the centre cut out
   Border,        // the whole picture: resized to fit into floor(size / crop_pct), the mean colour around it
+  Corner,        // the same resized to the longer side, the mean colour right of it and below it
   LeastScaling,  // as much of the input's size as the proportions allow, scaled by as little as need be
 };
 

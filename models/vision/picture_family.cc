@@ -278,16 +278,20 @@ std::vector<const Variant*> PictureFamily::candidates(const Naming& naming) cons
 
 Configured PictureFamily::configure(const Request& request) const {
   const auto build = networks_.build;
-  if (request.trial != Request::Trial::No) {
-    auto plan = std::make_shared<const Plan>(trial_of(networks_, request));
-    return {request.variant, [plan, build](Graph& graph, const Weights& w) { build(graph, w, plan->options()); }};
-  }
-  auto plan = std::make_shared<const Plan>(plan_of(networks_, request));
-  return {plan->variant, [plan, build](Graph& graph, const Weights& w) {
-            build(graph, w, plan->options());
-            if (!plan->features.empty()) output_features(graph, plan->features);
-            add_recipes(graph, *plan);
-          }};
+  const bool trial = request.trial != Request::Trial::No;
+  auto plan = std::make_shared<const Plan>(trial ? trial_of(networks_, request) : plan_of(networks_, request));
+  Configured configured{.variant = plan->variant, .build = [plan, build, trial](Graph& graph, const Weights& w) {
+                          build(graph, w, plan->options());
+                          if (trial) return;
+                          if (!plan->features.empty()) output_features(graph, plan->features);
+                          add_recipes(graph, *plan);
+                        }};
+  if (networks_.graphs)
+    for (const PictureGraph& more : networks_.graphs())
+      configured.graphs.push_back({more.name, [plan, build = more.build](Graph& graph, const Weights& w) {
+                                     build(graph, w, plan->options());
+                                   }});
+  return configured;
 }
 
 const std::vector<std::string>& imagenet_labels() {

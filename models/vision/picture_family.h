@@ -43,6 +43,12 @@ struct Described {
   bool published = false;
 };
 
+// A further graph of a network, named in the blob.
+struct PictureGraph {
+  const char* name;
+  void (*build)(Graph& graph, const Weights& weights, const PictureOptions& options);
+};
+
 struct PictureNetworks {
   const char* name;  // "ResNet"
   // The first variant of an architecture is its default.
@@ -57,6 +63,8 @@ struct PictureNetworks {
   // The size of picture that the checkpoint's table of positions was made for; absent: there is none that tells. May be
   // null.
   std::optional<Settings::Size> (*stored_size)(const Weights& weights, const PictureOptions& options) = nullptr;
+  // Beside the one that `build` makes. May be null.
+  std::span<const PictureGraph> (*graphs)() = nullptr;
 };
 
 class PictureFamily final : public Family {

@@ -1,6 +1,7 @@
 #include "sdk/model/verify_recipes.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "sdk/model/model.h"
 #include "sdk/model/verify_meaning.h"
@@ -180,7 +181,63 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
   }
 }
 
+// The tensor of the port of that name; null where there is none.
+const fbs::Tensor* named(const fbs::Graph& graph, const Ports& ports, const char* name) {
+  for (const fbs::Port* port : ports)
+    if (std::strcmp(port->name()->c_str(), name) == 0) return graph.tensors()->Get(index_of(port->tensor()));
+  return nullptr;
+}
+
+// A dimension of 0 here is any.
+Status check_port(const fbs::Graph& graph, const char* kind, const Ports& ports, const char* name, const Shape& wanted,
+                  Shape* found = nullptr) {
+  const fbs::Tensor* tensor = named(graph, ports, name);
+  if (!tensor)
+    return error(FERRY_CORRUPT, "graph '%.64s': no %s '%.64s', which prompts need", text(graph.name()), kind, name);
+  const Shape shape = declared_shape(*tensor);
+  bool fits = tensor->dtype() == fbs::DType::Float32 && shape.rank == wanted.rank;
+  for (int d = 0; fits && d < shape.rank; ++d) fits = wanted[d] == 0 || wanted[d] == shape[d];
+  if (!fits)
+    return error(FERRY_CORRUPT, "graph '%.64s': %s '%.64s' is %s %s, expected Float32 %s (0: any)", text(graph.name()),
+                 kind, name, EnumNameDType(tensor->dtype()), in_words(shape).c_str(), in_words(wanted).c_str());
+  if (found) *found = shape;
+  return {};
+}
+
+Status check_prompted(const fbs::Graph& graph, const fbs::Graph& prompted) {
+  const fbs::Port& output = *graph.outputs()->Get(0);
+  const Ports &inputs = *prompted.inputs(), &outputs = *prompted.outputs();
+  if (count(&inputs) != 5)
+    return error(FERRY_CORRUPT, "graph '%.64s': %u inputs, expected an embedding and 4 of prompts",
+                 text(prompted.name()), count(&inputs));
+  const Shape embedding = declared_shape(first(graph, *graph.outputs()));
+  FERRY_TRY(check_port(prompted, "input", inputs, output.name()->c_str(), embedding));
+  Shape points, mask, logits;
+  FERRY_TRY(check_port(prompted, "input", inputs, "point_coords", {1, 0, 2}, &points));
+  FERRY_TRY(check_port(prompted, "input", inputs, "point_labels", {1, points[1]}));
+  FERRY_TRY(check_port(prompted, "input", inputs, "mask_input", {1, 0, 0, 1}, &mask));
+  FERRY_TRY(check_port(prompted, "input", inputs, "has_mask_input", {1}));
+  FERRY_TRY(check_port(prompted, "output", outputs, "mask_logits", {1, mask[1], mask[2], 0}, &logits));
+  return check_port(prompted, "output", outputs, "mask_qualities", {1, logits[3]});
+}
+
 }  // namespace
+
+Status verify_prompts(const fbs::Graph& graph, const fbs::Graph& root) {
+  const fbs::Postprocess* p = graph.postprocess();
+  if (!p || p->task() != fbs::Task::PromptedSegmentation) return {};
+  const fbs::PromptedSegmentation* params = p->params_as_PromptedSegmentation();
+  const char* name = params ? text(params->graph()) : "";
+  if (*name == 0) return error(FERRY_CORRUPT, "postprocess: the task has prompts and names no graph that takes them");
+  const fbs::Tensor& input = first(graph, *graph.inputs());
+  if (input.dtype() != fbs::DType::Float32 || declared_shape(input).rank != 4)
+    return error(FERRY_CORRUPT, "postprocess: input 0 is %s %s, expected a picture of 4 dimensions",
+                 EnumNameDType(input.dtype()), in_words(declared_shape(input)).c_str());
+  for (uint32_t i = 0; i < count(root.graphs()); ++i)
+    if (std::strcmp(text(root.graphs()->Get(i)->name()), name) == 0)
+      return check_prompted(graph, *root.graphs()->Get(i));
+  return error(FERRY_CORRUPT, "postprocess: prompts are taken by graph '%.64s', which is not there", name);
+}
 
 Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root) {
   FERRY_TRY(check_preprocess(graph));

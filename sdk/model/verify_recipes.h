@@ -9,4 +9,8 @@ namespace ferry {
 // `graph` is the root or one of its graphs; its tensors and ports have been checked, and the root's tokenizer.
 Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root);
 
+// Does the graph that `graph` names for prompts exist, with the ports that the schema promises? Of a blob whose graphs
+// have all been checked.
+Status verify_prompts(const fbs::Graph& graph, const fbs::Graph& root);
+
 }  // namespace ferry

@@ -1,9 +1,7 @@
 #include "models/vision/tiny_vit/tiny_vit.h"
 
-#include <cstdlib>
-
-#include "models/blocks/mlp.h"
-#include "models/blocks/window_attention.h"
+#include "models/blocks/patch_embed.h"
+#include "models/blocks/tiny_vit.h"
 #include "models/vision/classifier.h"
 #include "models/vision/published.h"
 
@@ -32,64 +30,6 @@ const Config& config_of(const std::string& architecture) {
   fail("no TinyViT is called '%s'", architecture.c_str());
 }
 
-Tensor conv_norm(Tensor x, const Weights& w, Conv2dOptions options) {
-  options.padding = options.kernel / 2;
-  options.bias = false;
-  return tap(batch_norm(conv2d(x, w["conv"], options), w["bn"]), w);
-}
-
-Tensor inverted_bottleneck(Tensor x, const Weights& w) {
-  const int width = channels(x), expanded = 4 * width;
-  Tensor y = tap(gelu(conv_norm(x, w["conv1"], {.out = expanded, .kernel = 1})), w["act1"]);
-  y = tap(gelu(conv_norm(y, w["conv2"], {.out = expanded, .kernel = 3, .groups = expanded})), w["act2"]);
-  y = conv_norm(y, w["conv3"], {.out = width, .kernel = 1});
-  return tap(tap(gelu(y + x), w["act3"]), w, kBlock);
-}
-
-Tensor patch_merging(Tensor x, const Weights& w, int out) {
-  x = tap(gelu(conv_norm(x, w["conv1"], {.out = out, .kernel = 1})), w["act1"]);
-  x = tap(gelu(conv_norm(x, w["conv2"], {.out = out, .kernel = 3, .stride = 2, .groups = out})), w["act2"]);
-  return tap(conv_norm(x, w["conv3"], {.out = out, .kernel = 1}), w, kBlock);
-}
-
-// What a head adds for two places of a window: one number for each distance of rows and of columns. [1,heads,L,L]
-Tensor attention_biases(const Weights& w, int heads, int side) {
-  const int places = side * side;
-  const std::vector<double> table = w.graph().values(w("attention_biases", {heads, places}).id);
-  std::vector<double> bias;
-  bias.reserve(static_cast<size_t>(heads * places) * static_cast<size_t>(places));
-  for (int head = 0; head < heads; ++head)
-    for (int query = 0; query < places; ++query)
-      for (int key = 0; key < places; ++key) {
-        const int rows = std::abs(query / side - key / side), columns = std::abs(query % side - key % side);
-        bias.push_back(table[static_cast<size_t>(head * places + rows * side + columns)]);
-      }
-  return w.graph().add_constant(w.name() + ".bias", Shape{1, heads, places, places}, std::move(bias));
-}
-
-Tensor self_attention(Tensor x, const Weights& w, int heads, int side) {
-  const int width = channels(x);
-  const Tensor qkv = qkv_by_heads(layer_norm(x, w["norm"]), w["qkv"], heads, width);
-  const Tensor q = slice(qkv, -1, 0, width), k = slice(qkv, -1, width, width), v = slice(qkv, -1, 2 * width, width);
-  w["attention_bias_idxs"].discard();  // which distance each two places have
-  const Tensor y = attention(q, k, v, {.heads = heads}, {attention_biases(w, heads, side)});
-  return tap(linear(y, w["proj"], {.out = width}), w);
-}
-
-Tensor block(Tensor x, const Weights& w, int heads, int side) {
-  const Shape map = x.shape();
-  const int below = (side - map[1] % side) % side, right = (side - map[2] % side) % side;
-  const bool padded = below > 0 || right > 0;
-  Tensor y = window_partition(padded ? pad2d(x, 0, 0, below, right) : x, side);
-  y = window_reverse(self_attention(y, w["attn"], heads, side), side, 0, 0, map[1] + below, map[2] + right);
-  if (padded) y = slice(slice(y, 1, 0, map[1]), 2, 0, map[2]);
-  x = conv_norm(x + y, w["local_conv"], {.out = map[3], .kernel = 3, .groups = map[3]});
-  x = reshape(x, {0, -1, map[3]});
-  const Tensor normal = layer_norm(x, w["mlp.norm"]);
-  x = reshape(x + mlp(normal, w["mlp"], {.hidden = 4 * map[3]}), {0, map[1], map[2], map[3]});
-  return tap(x, w.channels_last(), kBlock);
-}
-
 // timm's names are the canonical ones. Its head runs for `features` and again for `logits`: two records each.
 Naming timm_names() {
   return {.framework = "timm",
@@ -110,18 +50,16 @@ PictureVariant timm(const char* architecture, const char* tag, int size = 224) {
 
 void build(Graph& graph, const Weights& w, const PictureOptions& options) {
   const Config& config = config_of(options.variant.architecture);
-  const Weights embed = w["patch_embed"];
-  const int width = config.widths[0];
-  Tensor x = picture_input(graph, options);
-  x = conv_norm(x, embed["conv1"], {.out = width / 2, .kernel = 3, .stride = 2, .adapt_input = true});
-  x = conv_norm(tap(gelu(x), embed["act"]), embed["conv2"], {.out = width, .kernel = 3, .stride = 2});
-  tap(x, embed, kBlock);
+  Tensor x = tiny_vit_stem(picture_input(graph, options), w["patch_embed"], config.widths[0]);
   for (int s = 0; s < 4; ++s) {
     const Weights stage = w["stages"][s];
-    if (s > 0) x = patch_merging(x, stage["downsample"], config.widths[s]);
+    if (s > 0) x = tap(tiny_vit_merging(x, stage["downsample"], config.widths[s]), stage["downsample"], kBlock);
     for (int b = 0; b < kDepths[s]; ++b) {
       const Weights inner = stage["blocks"][b];
-      x = s == 0 ? inverted_bottleneck(x, inner) : block(x, inner, config.heads[s], config.windows[s]);
+      const Grid grid{x.shape()[1], x.shape()[2]};
+      x = s == 0 ? tiny_vit_convolution(x, inner)
+                 : tap(to_map(tiny_vit_block(x, inner, config.heads[s], config.windows[s]), grid),
+                       inner.channels_last(), kBlock);
     }
     tap(x, stage, kBlock);
     graph.add_tap("feat/" + std::to_string(s), x, fbs::Layout::NCHW, kBlock);

@@ -1,0 +1,35 @@
+// A blob whose first graph gives a picture's embedding to another one, which takes prompts (the schema's
+// PromptedSegmentation): a fixture is about both.
+#pragma once
+
+#include <vector>
+
+#include "cli/parity/compare.h"
+#include "cli/parity/fixture.h"
+#include "sdk/model/model.h"
+
+namespace ferry::parity {
+
+// The number of the graph that takes what the first one gives, with prompts; 0 where there is none.
+size_t prompted_graph(const Model& model);
+
+// The fixture as the first graph sees it: its inputs without the prompts.
+Fixture without_prompts(const Fixture& fixture);
+
+// The fixture as the prompted graph sees it. Inputs that the first graph gave are in `computed`; the others are made of
+// the fixture's, which frameworks name "point_coords" or "input_points" [...,P,2], "point_labels" or "input_labels"
+// [...,P], "boxes" or "input_boxes" [...,4], "mask_input" or "input_masks" [...,H,W]. A box is two points, labelled 2
+// and 3, behind the others; where there is no box, a point that is none (-1) follows, as segment-anything and
+// transformers do it. Throws Error for prompts of several groups, and for those that do not agree.
+Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const ComputedTensors& computed);
+
+// The graphs of the blob that the fixture is about, each with the fixture as it sees it.
+struct GraphFixture {
+  std::shared_ptr<const Model> model;
+  Fixture fixture;
+  int first_depth;  // of its operators among those of all graphs, as in Computed
+};
+std::vector<GraphFixture> by_graph(const std::shared_ptr<const Model>& model, const Fixture& fixture,
+                                   const ComputedTensors& computed);
+
+}  // namespace ferry::parity

@@ -1,0 +1,43 @@
+// What SAM's graphs are put together from.
+#pragma once
+
+#include <string>
+
+#include "models/vision/sam/sam.h"
+
+namespace ferry::sam {
+
+// Published networks with SAM's own vision transformer.
+struct Published {
+  const char* architecture;
+  const char* hub;  // transformers'
+  int width, depth;
+};
+std::span<const Published> published();
+// The architecture of any other.
+inline constexpr char kAnyViT[] = "sam_vit";
+// Throws Error where the checkpoint's network is not the architecture's.
+void check_architecture(const std::string& architecture, const Config& config);
+
+// The checkpoint's picture encoder is a TinyViT.
+bool is_tiny(const Weights& weights);
+
+// A picture to its embedding, 1,H,W,C. `w`: "image_encoder".
+Tensor encode_picture(Tensor picture, const Weights& w, const Config& config);
+Tensor encode_picture_tiny(Tensor picture, const Weights& w);
+
+struct Prompt {
+  Tensor sparse;  // a token for each point: 1,P,C
+  Tensor dense;   // the former mask, or that there is none; broadcasts to 1,H,W,C
+  Tensor places;  // sines and cosines that tell the embedding's places: 1,H*W,C
+};
+// Adds the graph's inputs. `grid`: of the embedding; `side`: of the picture. `w`: "prompt_encoder".
+Prompt encode_prompt(Graph& graph, const Weights& w, const Config& config, Grid grid, int side);
+
+struct Masks {
+  Tensor logits, qualities;  // 1,4H,4W,masks and 1,masks
+};
+// `w`: "mask_decoder".
+Masks decode_masks(Tensor embedding, const Prompt& prompt, const Weights& w, const Config& config);
+
+}  // namespace ferry::sam

@@ -1,0 +1,56 @@
+#include <string>
+
+#include "converter/error.h"
+#include "models/vision/sam/parts.h"
+
+namespace ferry::sam {
+namespace {
+
+constexpr Published kPublished[] = {
+    {"sam_vit_b", "facebook/sam-vit-base", 768, 12},
+    {"sam_vit_l", "facebook/sam-vit-large", 1024, 24},
+    {"sam_vit_h", "facebook/sam-vit-huge", 1280, 32},
+};
+
+// The longer side becomes 1024 pixels, and zeros fill the square once the picture is normalized to ImageNet's mean and
+// deviation: segment-anything's ResizeLongestSide and Sam.preprocess, and transformers' SamImageProcessor.
+PictureVariant variant(const char* architecture, const char* framework, const char* hub = "") {
+  PictureVariant row;
+  row.architecture = architecture;
+  row.framework = framework;
+  row.hub = hub;
+  row.num_classes = 0;
+  row.height = row.width = 1024;
+  row.picture.filter = fbs::Filter::Bilinear;
+  row.picture.crop_pct = 1;
+  row.picture.crop_mode = CropMode::Corner;
+  row.imagenet_labels = false;
+  return row;
+}
+
+}  // namespace
+
+std::span<const Published> published() { return kPublished; }
+
+void check_architecture(const std::string& architecture, const Config& config) {
+  for (const Published& known : kPublished) {
+    const bool same = config.width == known.width && config.depth == known.depth;
+    if (architecture == known.architecture && !same)
+      fail("%s has %d blocks of %d channels, the checkpoint %d of %d: --model %s takes any", known.architecture,
+           known.depth, known.width, config.depth, config.width, kAnyViT);
+    if (architecture == kAnyViT && same) fail("the checkpoint is a %s", known.architecture);
+  }
+}
+
+std::span<const PictureVariant> variants() {
+  static const std::vector<PictureVariant> all = [] {
+    std::vector<PictureVariant> rows = {variant("mobile_sam", "mobilesam")};
+    for (const Published& known : kPublished) rows.push_back(variant(known.architecture, "facebookresearch"));
+    rows.push_back(variant(kAnyViT, "facebookresearch"));
+    for (const Published& known : kPublished) rows.push_back(variant(known.architecture, "transformers", known.hub));
+    return rows;
+  }();
+  return all;
+}
+
+}  // namespace ferry::sam

@@ -1,0 +1,93 @@
+// A blob whose task has prompts names the graph that takes them: what the schema promises of it is verified.
+#include <gtest/gtest.h>
+
+#include "converter/pack/pack.h"
+#include "sdk/model/model.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::testing {
+namespace {
+
+struct Case {
+  const char* name;
+  void (*damage)(Parts&);
+  const char* message;
+};
+
+fbs::GraphT& prompt(Parts& p) { return *p.model.graphs[0]; }
+fbs::PortT& input(Parts& p, size_t index) { return *prompt(p).inputs[index]; }
+
+Status open(const std::vector<std::byte>& blob) {
+  AlignedBytes bytes(blob);
+  std::shared_ptr<Model> model;
+  return Model::open_memory(bytes.data(), bytes.size(), &model);
+}
+
+class DamagedSegmenter : public ::testing::TestWithParam<Case> {};
+
+TEST(Segmenter, Opens) {
+  const Status status = open(pack(*small_segmenter()));
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST_P(DamagedSegmenter, IsRefusedWithASentence) {
+  Parts parts(pack(*small_segmenter()));
+  GetParam().damage(parts);
+  const Status status = open(parts.assemble());
+  EXPECT_EQ(status.code(), FERRY_CORRUPT);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+}
+
+const Case kCases[] = {
+    {"names_no_graph", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph.clear(); },
+     "postprocess: the task has prompts and names no graph that takes them"},
+    {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); }, "names no graph that takes them"},
+    {"has_parameters_of_another_task", [](Parts& p) { p.model.postprocess->params.Set(fbs::DepthT{}); },
+     "names no graph that takes them"},
+    {"names_another_graph", [](Parts& p) { prompt(p).name = "prompts"; },
+     "postprocess: prompts are taken by graph 'prompt', which is not there"},
+    {"names_itself", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph = "small_segmenter"; },
+     "graph 'small_segmenter', which is not there"},
+    {"takes_no_embedding", [](Parts& p) { input(p, 0).name = "embedding"; },
+     "graph 'prompt': no input 'image_embedding', which prompts need"},
+    {"gives_another_embedding", [](Parts& p) { p.model.outputs[0]->name = "embedding"; },
+     "graph 'prompt': no input 'embedding', which prompts need"},
+    {"takes_no_points", [](Parts& p) { input(p, 1).name = "points"; }, "no input 'point_coords'"},
+    {"takes_no_labels", [](Parts& p) { input(p, 2).name = "labels"; }, "no input 'point_labels'"},
+    {"takes_no_mask", [](Parts& p) { input(p, 3).name = "mask"; }, "no input 'mask_input'"},
+    {"cannot_be_told_of_no_mask", [](Parts& p) { input(p, 4).name = "has_mask"; }, "no input 'has_mask_input'"},
+    {"gives_no_masks", [](Parts& p) { prompt(p).outputs[0]->name = "masks"; }, "no output 'mask_logits'"},
+    {"gives_no_qualities", [](Parts& p) { prompt(p).outputs[1]->name = "iou"; }, "no output 'mask_qualities'"},
+    {"labels_of_another_rank", [](Parts& p) { std::swap(input(p, 1).name, input(p, 2).name); },
+     "graph 'prompt': input 'point_coords' is Float32 [1,2], expected Float32 [1,0,2] (0: any)"},
+    {"mask_that_is_none", [](Parts& p) { std::swap(input(p, 0).name, input(p, 3).name); },
+     "input 'image_embedding' is Float32 [1,8,8,1], expected Float32 [1,2,2,4]"},
+    {"qualities_of_other_masks", [](Parts& p) { prompt(p).outputs[1]->tensor = prompt(p).inputs[2]->tensor; },
+     "output 'mask_qualities' is Float32 [1,2], expected Float32 [1,3]"},
+    {"masks_of_another_size", [](Parts& p) { prompt(p).outputs[0]->tensor = prompt(p).inputs[0]->tensor; },
+     "output 'mask_logits' is Float32 [1,2,2,4], expected Float32 [1,8,8,0]"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Blob, DamagedSegmenter, ::testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// A sixth input is one that nobody would write.
+TEST(Segmenter, WithAnotherInputIsRefused) {
+  auto graph = small_segmenter();
+  Parts parts(pack(*graph));
+  fbs::GraphT& table = prompt(parts);
+  auto tensor = std::make_unique<fbs::TensorT>();
+  tensor->shape = {1};
+  auto port = std::make_unique<fbs::PortT>();
+  port->name = "scale";
+  port->tensor = fbs::TensorId(static_cast<int>(table.tensors.size()));
+  table.tensors.push_back(std::move(tensor));
+  table.inputs.push_back(std::move(port));
+  const Status status = open(parts.assemble());
+  EXPECT_EQ(status.code(), FERRY_CORRUPT);
+  EXPECT_NE(status.message().find("6 inputs, expected an embedding and 4 of prompts"), std::string::npos)
+      << status.message();
+}
+
+}  // namespace
+}  // namespace ferry::testing
