@@ -34,6 +34,10 @@ Tensor binary(fbs::BinaryKind kind, Tensor a, Tensor b) {
 
 Tensor scalar(Graph& graph, double value) { return graph.add_constant("", Shape{1}, std::vector<double>{value}); }
 
+Tensor no_bias(Graph& graph, int outputs) {
+  return graph.add_constant("", Shape{outputs}, std::vector<double>(static_cast<size_t>(outputs)));
+}
+
 Tensor pool2d(Tensor x, fbs::PoolKind kind, const Pool2dOptions& options) {
   fbs::Pool2dT params;
   params.kind = kind;
@@ -120,6 +124,21 @@ Tensor conv_transpose2d(Tensor x, const Weights& w, const ConvTranspose2dOptions
   params.groups = o.groups;
   std::vector<Tensor> inputs = {x, weight};
   if (o.bias) inputs.push_back(w("bias", {weight.shape()[0]}));
+  return tap(x.graph->add_op(w.name(), params, inputs), w);
+}
+
+Tensor deform_conv2d(Tensor x, Tensor offsets, Tensor mask, const Weights& w, const DeformConv2dOptions& o) {
+  const Tensor weight = w.kernel({o.out, o.kernel, o.kernel, channels(x) / o.groups});
+  const Shape shape = weight.shape();
+  fbs::DeformConv2dT params;
+  params.stride_h = params.stride_w = o.stride;
+  params.dilation_h = params.dilation_w = o.dilation;
+  params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = o.padding;
+  params.groups = o.groups;
+  params.offset_groups = channels(offsets) / (2 * shape[1] * shape[2]);
+  const Tensor bias = o.bias ? w("bias", {shape[0]}) : no_bias(*x.graph, shape[0]);
+  std::vector<Tensor> inputs = {x, weight, bias, offsets};
+  if (mask.graph != nullptr) inputs.push_back(mask);
   return tap(x.graph->add_op(w.name(), params, inputs), w);
 }
 

@@ -50,6 +50,19 @@ struct ConvTranspose2dOptions {
 };
 Tensor conv_transpose2d(Tensor x, const Weights& w, const ConvTranspose2dOptions& options = {});
 
+struct DeformConv2dOptions {
+  int out = 0;     // channels; 0: as many as the weight has
+  int kernel = 0;  // height and width; 0: as the weight has them
+  int stride = 1;
+  int padding = 0;
+  int dilation = 1;
+  int groups = 1;
+  bool bias = true;
+};
+// torchvision.ops.deform_conv2d: `offsets` hold (rows, columns) for each cell of the kernel, of as many blocks of x's
+// channels as they have room for; `mask`, where there is one (else Tensor()), a factor for each.
+Tensor deform_conv2d(Tensor x, Tensor offsets, Tensor mask, const Weights& w, const DeformConv2dOptions& options = {});
+
 struct LinearOptions {
   int out = 0;  // features; 0: as many as the weight has
   bool bias = true;

@@ -43,16 +43,20 @@ void fold_scale_shift(Graph& graph, const PassOptions& options) {
       fbs::OperatorT* producer = rewriter.producer(between);
       if (!producer || rewriter.only_reader(between) != op.get()) continue;
       if (!has_weight(producer->params.type)) continue;
-      const Clamp clamp = clamp_of(*producer);
-      if (clamps(*clamp.low, *clamp.high)) continue;
+      const Clamp clamp = clamp_of(*producer), after = clamp_of(*op);
+      // A deformable convolution has no clamp.
+      if (clamp.low != nullptr ? clamps(*clamp.low, *clamp.high) : after.low && clamps(*after.low, *after.high))
+        continue;
       if (!graph.is_constant(producer->inputs[1]) ||
           (producer->inputs.size() > 2 && !graph.is_constant(producer->inputs[2])))
         continue;
       const std::optional<Affine> affine = as_affine(graph, *op, variable);
       if (!affine) continue;
       absorb_after(graph, rewriter, producer, *affine);
-      *clamp.low = op->params.AsBinary()->output_min;
-      *clamp.high = op->params.AsBinary()->output_max;
+      if (clamp.low != nullptr) {
+        *clamp.low = op->params.AsBinary()->output_min;
+        *clamp.high = op->params.AsBinary()->output_max;
+      }
       rewriter.take_over(producer, op.get());
       break;
     }

@@ -265,7 +265,7 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) {
   if (!constant && state(in) == State::Missing)
     return error(FERRY_CORRUPT, "operator %u '%.64s': reads tensor %u '%.64s' before anything computes it", index,
                  text(op.name()), index_of(in), text(t.name()));
-  if (takes_constants(op.params_type()) && place > 0 && !constant)
+  if (takes_constant(op.params_type(), place) && !constant)
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
   types_[place] = type_of(t);

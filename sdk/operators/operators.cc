@@ -30,6 +30,12 @@ const OperatorTraits& traits(fbs::OpParams type) {
   return kTable[index < kTable.size() ? index : 0];
 }
 
+bool takes_constant(fbs::OpParams type, unsigned index) {
+  using Constants = OperatorTraits::Constants;
+  const Constants constants = traits(type).constants;
+  return index > 0 && (constants == Constants::AfterFirst || (constants == Constants::Weight && index <= 2));
+}
+
 bool may_run_in_place(fbs::OpParams type, unsigned index) {
   const OperatorTraits::InPlace in_place = traits(type).in_place;
   return in_place == OperatorTraits::InPlace::Any || (in_place == OperatorTraits::InPlace::First && index == 0);

@@ -44,7 +44,8 @@
   X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
-  X(NonMaxSuppression, non_max_suppression, )
+  X(NonMaxSuppression, non_max_suppression, )                                                             \
+  X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)
 
 // These read or change a state, on which their shapes depend; the CPU computes them.
 #define FERRY_OPERATORS_WITH_STATE(X)                                                                     \
@@ -83,8 +84,8 @@ inline const char* op_name(fbs::OpParams type) { return traits(type).name; }
 // Does the operator have a weight and perhaps a bias, constants both, as inputs 1 and 2?
 inline bool has_weight(fbs::OpParams type) { return traits(type).constants == OperatorTraits::Constants::Weight; }
 
-// Are all inputs after the first constants?
-inline bool takes_constants(fbs::OpParams type) { return traits(type).constants != OperatorTraits::Constants::None; }
+// Must input `index` be a constant?
+bool takes_constant(fbs::OpParams type, unsigned index);
 
 // The tensor that is the operator's first output, of which every operator has one.
 inline fbs::TensorId output_of(const fbs::Operator& op) { return op.outputs()->Get(0); }

@@ -36,6 +36,7 @@ constexpr Rule kRules[] = {
     {OpParams::Conv2d, kAnyKind, {kFloat32, kFloats | kQuantized, kFloats}},
     {OpParams::Linear, kAnyKind, {kFloat32, kFloats | kQuantized, kFloats}},
     {OpParams::ConvTranspose2d, kAnyKind, {kFloat32, kFloats, kFloats}},
+    {OpParams::DeformConv2d, kAnyKind, {kFloat32, kFloats, kFloat32}},
     {OpParams::Pool2d, kAnyKind, {kFloat32}},
     {OpParams::Unary, kinds(UnaryKind::Abs, UnaryKind::Neg, UnaryKind::Sign), {kNumbers}},
     {OpParams::Unary, kinds(UnaryKind::Not), {kNumbers}, Gives::Integer},

@@ -35,15 +35,13 @@ Status check_window(const char* op, const Params& p) {
   return check_parameter(op, "pad_right", p.pad_right(), 0);
 }
 
-// What conv2d and conv_transpose2d have in common.
+// What all convolutions have in common.
 template <typename Params>
-Status check_convolution(const char* op, const Params& p, Shapes inputs) {
-  FERRY_TRY(check_count(op, inputs, 2, 3));
+Status check_kernel(const char* op, const Params& p, Shapes inputs) {
   FERRY_TRY(check_window(op, p));
   FERRY_TRY(check_parameter(op, "dilation_h", p.dilation_h(), 1));
   FERRY_TRY(check_parameter(op, "dilation_w", p.dilation_w(), 1));
   FERRY_TRY(check_parameter(op, "groups", p.groups(), 1));
-  FERRY_TRY(check_clamp(op, p.output_min(), p.output_max()));
   const Shape &x = inputs[0], &weight = inputs[1];
   FERRY_TRY(check_rank(op, "input", x, 4));
   FERRY_TRY(check_rank(op, "weight", weight, 4));
@@ -56,20 +54,55 @@ Status check_convolution(const char* op, const Params& p, Shapes inputs) {
   if (weight[0] % p.groups() != 0)
     return error(FERRY_SHAPE_MISMATCH, "%s: %d output channels do not divide into %d groups", op, weight[0],
                  p.groups());
-  return inputs.size() == 3 ? check_bias(op, inputs[2], weight[0]) : Status();
+  return inputs.size() > 2 ? check_bias(op, inputs[2], weight[0]) : Status();
 }
 
-}  // namespace
+// What conv2d and conv_transpose2d have in common.
+template <typename Params>
+Status check_convolution(const char* op, const Params& p, Shapes inputs) {
+  FERRY_TRY(check_count(op, inputs, 2, 3));
+  FERRY_TRY(check_clamp(op, p.output_min(), p.output_max()));
+  return check_kernel(op, p, inputs);
+}
 
-Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output) {
-  FERRY_TRY(check_convolution(op, p, inputs));
-  const Shape &x = inputs[0], &weight = inputs[1];
+// Of a kernel that slides over the picture.
+template <typename Params>
+Status convolve(const char* op, const Params& p, const Shape& x, const Shape& weight, Shape* output) {
   FERRY_TRY(append(op, x[0], output));
   FERRY_TRY(
       slide(op, {"height", x[1], weight[1], p.stride_h(), p.dilation_h(), p.pad_top(), p.pad_bottom(), false}, output));
   FERRY_TRY(
       slide(op, {"width", x[2], weight[2], p.stride_w(), p.dilation_w(), p.pad_left(), p.pad_right(), false}, output));
   return append(op, weight[0], output);
+}
+
+// What the offsets or the mask of a deformable convolution are, `each` numbers a cell of its kernel.
+Status check_cells(const char* op, const char* what, const Shape& shape, const Shape& output, int64_t each) {
+  if (shape.rank == 4 && shape[0] == output[0] && shape[1] == output[1] && shape[2] == output[2] && shape[3] == each)
+    return {};
+  return error(FERRY_SHAPE_MISMATCH, "%s: %s %s, expected [%d,%d,%d,%lld]", op, what, in_words(shape).c_str(),
+               output[0], output[1], output[2], static_cast<long long>(each));
+}
+
+}  // namespace
+
+Status rule(const char* op, const fbs::Conv2d& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_convolution(op, p, inputs));
+  return convolve(op, p, inputs[0], inputs[1], output);
+}
+
+Status rule(const char* op, const fbs::DeformConv2d& p, Shapes inputs, Shape* output) {
+  FERRY_TRY(check_count(op, inputs, 4, 5));
+  FERRY_TRY(check_kernel(op, p, inputs));
+  FERRY_TRY(check_parameter(op, "offset_groups", p.offset_groups(), 1));
+  const Shape &x = inputs[0], &weight = inputs[1];
+  if (x[3] % p.offset_groups() != 0)
+    return error(FERRY_SHAPE_MISMATCH, "%s: %d input channels do not divide into %d offset groups", op, x[3],
+                 p.offset_groups());
+  FERRY_TRY(convolve(op, p, x, weight, output));
+  const int64_t cells = int64_t{p.offset_groups()} * weight[1] * weight[2];
+  FERRY_TRY(check_cells(op, "offsets", inputs[3], *output, 2 * cells));
+  return inputs.size() > 4 ? check_cells(op, "mask", inputs[4], *output, cells) : Status();
 }
 
 Status rule(const char* op, const fbs::ConvTranspose2d& p, Shapes inputs, Shape* output) {
