@@ -247,7 +247,7 @@ constexpr Fault kFaults[] = {
     {"matmul_batch", "matmul_batch.comp", "tile.y % row_tiles", "tile.y", product<false, false>},
     {"matmul_batch", "matmul_batch.comp", "? LOAD_OPERAND(b + (first + k) * push.b_quads + quad) : vec4(0)",
      "|| true ? LOAD_OPERAND(b + (first + k) * push.b_quads + quad) : vec4(0)", product<false, false>},
-    {"matmul_batch", "matmul_batch.comp", "first_row + r < push.rows && ", "", product<false, true>},
+    {"matmul_batch", "matmul_batch.comp", "first_row + r < push.rows && ", "", product<true, true>},
     {"matmul_batch", "matmul_batch.comp", "x[r] * w : w * x[r]", "w * x[r] : x[r] * w", product<false, true>},
     {"matmul_batch", "matmul_batch.comp", "block = transpose(block);", "", product<true, false>},
     {"matmul_batch", "matmul_batch.comp", "mask_lanes(sums[r * kTileQuads + q], (first_quad + q) * 4, push.channels)",
