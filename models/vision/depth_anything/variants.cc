@@ -208,9 +208,12 @@ Config from_transformers(const nlohmann::json& json) {
 
 Described described_by(const nlohmann::json& config) {
   if (ConfigReader(config).text("model_type", "") != "depth_anything") return {};
-  return described_among<Config>(
-      variants(), config, from_transformers(config), config_of,
-      [](const Config& known, const Config& network) { return known.metric == network.metric; });
+  const Config network = from_transformers(config);
+  Described described =
+      described_among<Config>(variants(), config, network, config_of,
+                              [](const Config& known, const Config& wanted) { return known.metric == wanted.metric; });
+  described.multiple_of = network.patch;
+  return described;
 }
 
 }  // namespace ferry::depth_anything
