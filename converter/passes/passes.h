@@ -58,8 +58,9 @@ void absorb_transpose(Graph& graph, const PassOptions& options);
 // PyTorch's pixel_shuffle counts channels otherwise than the blob does: the convolution before it gets its output
 // channels reordered instead of its output.
 void absorb_pixel_shuffle(Graph& graph, const PassOptions& options);
-// A convolution over a map enlarged by repetition works on the small map instead, once for every place in a cell, and
-// a pixel_shuffle follows: as many multiplications, far fewer and wider rows, and no enlarged map in memory.
+// A convolution over a map enlarged by repetition (one of 1x1 is multiply_before_enlarging's) works on the small map
+// instead, once for every place in a cell, and a pixel_shuffle follows: as many multiplications, far fewer and wider
+// rows, and no enlarged map in memory.
 void absorb_upsampling(Graph& graph, const PassOptions& options);
 // Drops operators, tensors and constants that nothing seen from outside depends on, and taps without a value.
 void remove_dead_code(Graph& graph, const PassOptions& options);

@@ -173,6 +173,7 @@ Plan plan_of(const PictureNetworks& networks, const Request& request) {
       variant.hub.clear();
       variant.imagenet_labels = false;
     }
+    if (described.multiple_of > 0) variant.picture.multiple_of = described.multiple_of;
     variant = with_transformers_config(variant, plan.config);
     plan.num_classes = transformers_classes(plan.config, variant);
   }

@@ -41,6 +41,7 @@ struct PictureOptions {
 struct Described {
   const PictureVariant* row = nullptr;
   bool published = false;
+  int multiple_of = 0;  // sides of pictures that the network takes, where the config says; 0: the row's
 };
 
 // A further graph of a network, named in the blob.

@@ -56,8 +56,8 @@ int count(const Graph& graph, fbs::OpParams type) {
 }
 
 TEST(AbsorbUpsampling, GivesTheSameResultIncludingTheBorders) {
-  for (const Case& c : {Case{2, 3, 3}, Case{3, 3, 3}, Case{4, 3, 3}, Case{8, 3, 3}, Case{2, 5, 5}, Case{2, 7, 1},
-                        Case{3, 1, 5}, Case{2, 1, 1}}) {
+  for (const Case& c :
+       {Case{2, 3, 3}, Case{3, 3, 3}, Case{4, 3, 3}, Case{8, 3, 3}, Case{2, 5, 5}, Case{2, 7, 1}, Case{3, 1, 5}}) {
     SCOPED_TRACE(testing::Message() << "scale " << c.scale << " kernel " << c.kernel_h << "x" << c.kernel_w);
     auto graph = make_graph(c);
     const std::vector<double> before = result(*graph);

@@ -154,6 +154,7 @@ TEST_F(TransformersSizes, ADepthBlobRunsAtOtherSizesThanItWasConvertedFor) {
   EXPECT_TRUE(post.params.AsDepth()->metric);
   EXPECT_FLOAT_EQ(post.params.AsDepth()->maximum, 2.5f);
   EXPECT_EQ(graph->table.preprocess->resize_mode, fbs::ResizeMode::LeastScaling);
+  EXPECT_EQ(graph->table.preprocess->multiple_of, 4);  // the side of its patches
 
   // Levels by their names, and counted from the end.
   config["backbone_config"]["out_features"] = {"stem", "stage1", "stage3"};

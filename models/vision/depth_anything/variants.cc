@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +9,8 @@
 
 namespace ferry::depth_anything {
 namespace {
+
+constexpr int kLargestScale = 64;  // of a level's size or an MLP's width
 
 struct Size {
   const char* name;     // transformers' name of it
@@ -100,8 +102,11 @@ std::vector<int> levels_of(const nlohmann::json& json, const ConfigReader& read,
     } else if (entry == "stem") {
       level = 0;
     } else {
-      for (int stage = 1; stage <= depth; ++stage)
-        if (entry == "stage" + std::to_string(stage)) level = stage;
+      const std::string name = entry.is_string() ? entry.get<std::string>() : "";
+      const char* end = name.data() + name.size();
+      int stage = 0;
+      if (name.starts_with("stage") && std::from_chars(name.data() + 5, end, stage).ptr == end && stage > 0)
+        level = stage;
     }
     if (level < 0 || level > depth || (!levels.empty() && level <= levels.back())) read.refuse(key, expected);
     levels.push_back(level);
@@ -123,8 +128,10 @@ void read_backbone(const nlohmann::json& json, Config* config) {
   config->swiglu = read.flag("use_swiglu_ffn", false);
   config->norm = read.flag("apply_layernorm", true);
   config->epsilon = read.number("layer_norm_eps", 1e-6);
-  const int hidden = static_cast<int>(config->width * read.number("mlp_ratio", 4));
-  config->hidden = config->swiglu ? (hidden * 2 / 3 + 7) / 8 * 8 : hidden;
+  const double ratio = read.number("mlp_ratio", 4);
+  if (ratio > kLargestScale) read.refuse("mlp_ratio", "a number of at most " + std::to_string(kLargestScale));
+  const int hidden = static_cast<int>(config->width * ratio);
+  config->hidden = config->swiglu ? static_cast<int>((int64_t{hidden} * 2 / 3 + 7) / 8 * 8) : hidden;
   if (!config->swiglu) config->act = read.activation("hidden_act", "gelu");
   config->levels = levels_of(json, read, config->depth);
 }
@@ -190,7 +197,7 @@ Config from_transformers(const nlohmann::json& json) {
   if (config.factors.size() != config.neck.size())
     read.refuse("reassemble_factors", count + " numbers, as many as neck_hidden_sizes has");
   for (const double factor : config.factors)
-    if (factor > 1 && factor != std::floor(factor))
+    if ((factor > 1 && factor != std::floor(factor)) || factor > kLargestScale || factor * kLargestScale < 1)
       read.refuse("reassemble_factors", "whole numbers, and fractions below 1");
   if (read.integer("reassemble_hidden_size", 384) != config.width)
     read.refuse("reassemble_hidden_size", std::to_string(config.width) + ", the backbone's hidden_size");
@@ -208,9 +215,12 @@ Config from_transformers(const nlohmann::json& json) {
 
 Described described_by(const nlohmann::json& config) {
   if (ConfigReader(config).text("model_type", "") != "depth_anything") return {};
-  return described_among<Config>(
-      variants(), config, from_transformers(config), config_of,
-      [](const Config& known, const Config& network) { return known.metric == network.metric; });
+  const Config network = from_transformers(config);
+  Described described =
+      described_among<Config>(variants(), config, network, config_of,
+                              [](const Config& known, const Config& wanted) { return known.metric == wanted.metric; });
+  described.multiple_of = network.patch;
+  return described;
 }
 
 }  // namespace ferry::depth_anything

@@ -8,6 +8,8 @@
 namespace ferry::segformer {
 namespace {
 
+constexpr int kLargestRatio = 64;  // of an MLP's width to its input's
+
 const std::vector<int> kNarrow = {32, 64, 160, 256}, kWide = {64, 128, 320, 512};
 
 const std::vector<Config>& configs() {
@@ -102,9 +104,11 @@ Config from_transformers(const nlohmann::json& json) {
       .act = read.activation("hidden_act", "gelu")};
   if (config.mlp_ratios.size() != stages)
     read.refuse("mlp_ratios", std::to_string(stages) + " numbers, as many as num_encoder_blocks says");
+  for (const double ratio : config.mlp_ratios)
+    if (ratio > kLargestRatio) read.refuse("mlp_ratios", "numbers of at most " + std::to_string(kLargestRatio));
   for (size_t s = 0; s < stages; ++s)
     if (config.widths[s] % config.heads[s] != 0)
-      read.refuse("num_attention_heads", "divisors of hidden_sizes, " + json["hidden_sizes"].dump());
+      read.refuse("num_attention_heads", "divisors of hidden_sizes, " + nlohmann::json(config.widths).dump());
   // Without, the decoder would take the last stage's channels for places.
   if (config.head == Head::Places) read.require("reshape_last_stage", true);
   return config;
