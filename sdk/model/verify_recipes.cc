@@ -226,13 +226,13 @@ Status check_prompted(const fbs::Graph& graph, const fbs::Graph& prompted) {
 Status verify_prompts(const fbs::Graph& graph, const fbs::Graph& root) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p || p->task() != fbs::Task::PromptedSegmentation) return {};
-  const fbs::PromptedSegmentation* params = p->params_as_PromptedSegmentation();
-  const char* name = params ? text(params->graph()) : "";
+  const char* name = text(p->params_as_PromptedSegmentation()->graph());
   if (*name == 0) return error(FERRY_CORRUPT, "postprocess: the task has prompts and names no graph that takes them");
-  const fbs::Tensor& input = first(graph, *graph.inputs());
-  if (input.dtype() != fbs::DType::Float32 || declared_shape(input).rank != 4)
-    return error(FERRY_CORRUPT, "postprocess: input 0 is %s %s, expected a picture of 4 dimensions",
-                 EnumNameDType(input.dtype()), in_words(declared_shape(input)).c_str());
+  const fbs::Tensor& picture = first(graph, *graph.inputs());
+  const Shape input = declared_shape(picture);
+  if (picture.dtype() != fbs::DType::Float32 || input.rank != 4 || input[0] != 1 || graph.preprocess() == nullptr)
+    return error(FERRY_CORRUPT, "postprocess: input 0 is %s %s, expected a picture with a recipe",
+                 EnumNameDType(picture.dtype()), in_words(input).c_str());
   for (uint32_t i = 0; i < count(root.graphs()); ++i)
     if (std::strcmp(text(root.graphs()->Get(i)->name()), name) == 0)
       return check_prompted(graph, *root.graphs()->Get(i));

@@ -1,4 +1,5 @@
-// Segment Anything where fixtures do not reach: sizes that shapes or a config.json tell, both frameworks' names, prompts.
+// Segment Anything where fixtures do not reach: sizes that shapes or a config.json tell, both frameworks' names,
+// prompts.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -6,8 +6,8 @@
 #include "cli/parity/network.h"
 #include "converter/error.h"
 #include "converter/pack/pack.h"
-#include "tests/support/blobs.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::parity {
 namespace {
@@ -15,10 +15,10 @@ namespace {
 class Prompts : public ::testing::Test {
  protected:
   Prompts() {
-    write_file(path_, pack(*ferry::testing::small_segmenter()));
+    write_file(path_, pack(*ferry::testing::colour_masks()));
     model_ = open_blob(path_);
     fixture_.name = "small";
-    fixture_.inputs.push_back({"pixel_values", {1, 3, 8, 8}, std::vector<float>(192, 0.5f)});
+    fixture_.inputs.push_back({"pixel_values", {1, 3, 16, 16}, std::vector<float>(768, 0.5f)});
   }
 
   void add(const std::string& name, const Dims& shape, std::vector<float> values) {
@@ -26,7 +26,7 @@ class Prompts : public ::testing::Test {
   }
   // That of the prompted graph, whatever the picture gave.
   FixtureInput input(const std::string& name) const {
-    const Computed embedding{{1, 4, 2, 2}, 0, false, [] { return std::vector<float>(16, 1.0f); }};
+    const Computed embedding{{1, 3, 4, 4}, 0, false, [] { return std::vector<float>(48, 1.0f); }};
     const Fixture seen = by_graph(model_, fixture_, {{"image_embedding", embedding}}).at(1).fixture;
     for (const FixtureInput& one : seen.inputs)
       if (one.name == name) return one;
@@ -63,7 +63,7 @@ TEST_F(Prompts, PointsWithoutABoxAreFollowedByOneThatIsNone) {
   EXPECT_EQ(input("point_labels").values, (std::vector<float>{1, 0, -1}));
   EXPECT_EQ(input("has_mask_input").values, std::vector<float>{0});
   EXPECT_EQ(input("mask_input").shape, (Dims{1, 1, 8, 8}));
-  EXPECT_EQ(input("image_embedding").shape, (Dims{1, 4, 2, 2}));
+  EXPECT_EQ(input("image_embedding").shape, (Dims{1, 3, 4, 4}));
 }
 
 TEST_F(Prompts, ABoxIsTwoPointsBehindTheOthers) {
@@ -95,7 +95,7 @@ TEST_F(Prompts, BothGraphsRunAndTheirTensorsAreOneList) {
   add("point_coords", {1, 3, 2}, {1, 2, 3, 4, 5, 6});
   const Network network(path_, fixture_, cli::session_options(1));
   const ComputedTensors tensors = network.tensors();
-  EXPECT_EQ(tensors.at("image_embedding").shape, (Dims{1, 4, 2, 2}));
+  EXPECT_EQ(tensors.at("image_embedding").shape, (Dims{1, 3, 4, 4}));
   EXPECT_EQ(tensors.at("mask_logits").shape, (Dims{1, 3, 8, 8}));
   EXPECT_EQ(tensors.at("mask_qualities").shape, (Dims{1, 3}));
   EXPECT_LT(tensors.at("image_embedding").depth, tensors.at("mask_qualities").depth);

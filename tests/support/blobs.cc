@@ -335,43 +335,6 @@ std::unique_ptr<Graph> small_transformer() {
   return graph;
 }
 
-std::unique_ptr<Graph> small_segmenter() {
-  auto graph = std::make_unique<Graph>();
-  graph->table.name = "small_segmenter";
-  fbs::Conv2dT patches;
-  patches.stride_h = patches.stride_w = 4;
-  const Tensor picture = graph->add_input("picture", {1, 8, 8, 3}, fbs::Layout::NCHW);
-  const Tensor embedding = graph->add_op("patches", patches, {picture, constant(*graph, "patches", {4, 4, 4, 3})});
-  graph->add_output("image_embedding", embedding, fbs::Layout::NCHW);
-  graph->table.postprocess = std::make_unique<fbs::PostprocessT>();
-  graph->table.postprocess->task = fbs::Task::PromptedSegmentation;
-  fbs::PromptedSegmentationT params;
-  params.graph = "prompt";
-  graph->table.postprocess->params.Set(std::move(params));
-
-  Graph prompt;
-  prompt.table.name = "prompt";
-  const Tensor seen = prompt.add_input("image_embedding", {1, 2, 2, 4}, fbs::Layout::NCHW);
-  const Tensor coords = prompt.add_input("point_coords", {1, 2, 2}, fbs::Layout::Same);
-  prompt.table.inputs.back()->bound = {1, 4, 2};
-  const Tensor labels = prompt.add_input("point_labels", {1, 2}, fbs::Layout::Same);
-  prompt.table.inputs.back()->bound = {1, 4};
-  const Tensor mask = prompt.add_input("mask_input", {1, 8, 8, 1}, fbs::Layout::NCHW);
-  const Tensor has_mask = prompt.add_input("has_mask_input", {1}, fbs::Layout::Same);
-  const auto product = [&](const char* name, Tensor x) {
-    return prompt.add_op(name, fbs::LinearT(), {x, constant(prompt, name, {3, channels(x)})});
-  };
-  fbs::ReduceT sum;
-  sum.kind = fbs::ReduceKind::Sum;
-  sum.axes = {1};
-  const Tensor points = prompt.add_op("points", sum, {product("coords", coords) * reshape(labels, {0, -1, 1})});
-  const Tensor map = resize(product("seen", seen), fbs::ResizeKind::Nearest, 4);
-  prompt.add_output("mask_logits", map + points + mask * has_mask, fbs::Layout::NCHW);
-  prompt.add_output("mask_qualities", points, fbs::Layout::Same);
-  graph->add_graph(std::move(prompt));
-  return graph;
-}
-
 std::unique_ptr<Graph> small_integers() {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;

@@ -55,10 +55,6 @@ std::unique_ptr<Graph> small_transformer();
 // ids [1,3] -> logits [1,3,11]: an embedding of Int8 that is tied to the head, a linear of Int4 and one of Int8.
 std::unique_ptr<Graph> small_integers();
 
-// A picture [1,8,8,3] -> image_embedding [1,2,2,4]; and in the graph "prompt" what the schema's PromptedSegmentation
-// says: up to 4 points, 3 masks of 8 x 8. Not among small_blobs(): it holds no operator of its own.
-std::unique_ptr<Graph> small_segmenter();
-
 struct Named {
   const char* name;
   std::vector<std::byte> blob;

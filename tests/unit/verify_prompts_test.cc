@@ -4,6 +4,7 @@
 #include "converter/pack/pack.h"
 #include "sdk/model/model.h"
 #include "tests/support/blobs.h"
+#include "tests/support/task_networks.h"
 
 namespace ferry::testing {
 namespace {
@@ -26,12 +27,12 @@ Status open(const std::vector<std::byte>& blob) {
 class DamagedSegmenter : public ::testing::TestWithParam<Case> {};
 
 TEST(Segmenter, Opens) {
-  const Status status = open(pack(*small_segmenter()));
+  const Status status = open(pack(*colour_masks()));
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST_P(DamagedSegmenter, IsRefusedWithASentence) {
-  Parts parts(pack(*small_segmenter()));
+  Parts parts(pack(*colour_masks()));
   GetParam().damage(parts);
   const Status status = open(parts.assemble());
   EXPECT_EQ(status.code(), FERRY_CORRUPT);
@@ -41,13 +42,16 @@ TEST_P(DamagedSegmenter, IsRefusedWithASentence) {
 const Case kCases[] = {
     {"names_no_graph", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph.clear(); },
      "postprocess: the task has prompts and names no graph that takes them"},
-    {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); }, "names no graph that takes them"},
+    {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); },
+     "PromptedSegmentation with parameters of NONE, which are absent, expected PromptedSegmentation"},
     {"has_parameters_of_another_task", [](Parts& p) { p.model.postprocess->params.Set(fbs::DepthT{}); },
-     "names no graph that takes them"},
+     "PromptedSegmentation with parameters of Depth, expected PromptedSegmentation"},
     {"names_another_graph", [](Parts& p) { prompt(p).name = "prompts"; },
      "postprocess: prompts are taken by graph 'prompt', which is not there"},
-    {"names_itself", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph = "small_segmenter"; },
-     "graph 'small_segmenter', which is not there"},
+    {"names_itself", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph = "colour_masks"; },
+     "graph 'colour_masks', which is not there"},
+    {"sees_no_picture", [](Parts& p) { p.model.preprocess = nullptr; },
+     "postprocess: input 0 is Float32 [1,16,16,3], expected a picture with a recipe"},
     {"takes_no_embedding", [](Parts& p) { input(p, 0).name = "embedding"; },
      "graph 'prompt': no input 'image_embedding', which prompts need"},
     {"gives_another_embedding", [](Parts& p) { p.model.outputs[0]->name = "embedding"; },
@@ -61,11 +65,11 @@ const Case kCases[] = {
     {"labels_of_another_rank", [](Parts& p) { std::swap(input(p, 1).name, input(p, 2).name); },
      "graph 'prompt': input 'point_coords' is Float32 [1,2], expected Float32 [1,0,2] (0: any)"},
     {"mask_that_is_none", [](Parts& p) { std::swap(input(p, 0).name, input(p, 3).name); },
-     "input 'image_embedding' is Float32 [1,8,8,1], expected Float32 [1,2,2,4]"},
+     "input 'image_embedding' is Float32 [1,8,8,1], expected Float32 [1,4,4,3]"},
     {"qualities_of_other_masks", [](Parts& p) { prompt(p).outputs[1]->tensor = prompt(p).inputs[2]->tensor; },
      "output 'mask_qualities' is Float32 [1,2], expected Float32 [1,3]"},
     {"masks_of_another_size", [](Parts& p) { prompt(p).outputs[0]->tensor = prompt(p).inputs[0]->tensor; },
-     "output 'mask_logits' is Float32 [1,2,2,4], expected Float32 [1,8,8,0]"},
+     "output 'mask_logits' is Float32 [1,4,4,3], expected Float32 [1,8,8,0]"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedSegmenter, ::testing::ValuesIn(kCases),
@@ -73,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(Blob, DamagedSegmenter, ::testing::ValuesIn(kCases),
 
 // A sixth input is one that nobody would write.
 TEST(Segmenter, WithAnotherInputIsRefused) {
-  auto graph = small_segmenter();
+  auto graph = colour_masks();
   Parts parts(pack(*graph));
   fbs::GraphT& table = prompt(parts);
   auto tensor = std::make_unique<fbs::TensorT>();
