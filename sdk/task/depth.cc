@@ -5,15 +5,12 @@
 namespace ferry::task {
 
 Status depth(Networks& networks, const Request& request, Answer* answer) {
-  Session& session = networks.session;
   image::Geometry geometry;
-  FERRY_TRY(set_picture(session, request.picture, &geometry));
-  FERRY_TRY(session.run());
   Grid grid;
-  FERRY_TRY(output_grid(session, &grid));
+  FERRY_TRY(run_picture(networks.session, request.picture, &geometry, &grid));
   const int width = request.picture.width, height = request.picture.height;
   answer->values.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
-  Sampler sampler(grid, input_extent(session), geometry, width, height);
+  Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
   float minimum = INFINITY, maximum = -INFINITY;
   float* to = answer->values.data();
   for (int y = 0; y < height; ++y) {

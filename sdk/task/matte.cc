@@ -5,15 +5,12 @@
 namespace ferry::task {
 
 Status matte(Networks& networks, const Request& request, Answer* answer) {
-  Session& session = networks.session;
   image::Geometry geometry;
-  FERRY_TRY(set_picture(session, request.picture, &geometry));
-  FERRY_TRY(session.run());
   Grid grid;
-  FERRY_TRY(output_grid(session, &grid));
+  FERRY_TRY(run_picture(networks.session, request.picture, &geometry, &grid));
   const int width = request.picture.width, height = request.picture.height;
   FERRY_TRY(answer->pixels.allocate(width, height, 1));
-  Sampler sampler(grid, input_extent(session), geometry, width, height);
+  Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
   for (int y = 0; y < height; ++y) {
     const float* row = sampler.row(y);
     uint8_t* to = answer->pixels.row(y);

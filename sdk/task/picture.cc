@@ -54,6 +54,12 @@ Status output_grid(const Session& session, Grid* grid) {
   return {};
 }
 
+Status run_picture(Session& session, const image::View& picture, image::Geometry* geometry, Grid* grid) {
+  FERRY_TRY(set_picture(session, picture, geometry));
+  FERRY_TRY(session.run());
+  return output_grid(session, grid);
+}
+
 Extent input_extent(const Session& session) {
   const Shape& shape = session.shape(session.model().graph().inputs()->Get(0)->tensor());
   return {shape[1], shape[2]};

@@ -19,6 +19,9 @@ struct Grid {
 };
 Status output_grid(const Session& session, Grid* grid);
 
+// Both, with the run between.
+Status run_picture(Session& session, const image::View& picture, image::Geometry* geometry, Grid* grid);
+
 // Input 0's height and width: what a Geometry's places lie in.
 struct Extent {
   int height = 0, width = 0;

@@ -18,6 +18,7 @@ int segment_main(int argc, char** argv); /* reads points from stdin */
 }
 int ferry_hpp_example();  // opens squeezenet.ferry and photo.png
 int upscale_main(int argc, char** argv);
+int cutout_main(int argc, char** argv);
 
 // For tests of ferry.hpp, which cannot include the headers that make blobs.
 void write_classifier(const char* path);

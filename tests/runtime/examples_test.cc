@@ -137,6 +137,19 @@ TEST_F(Examples, UpscaleWritesALargerPicture) {
   ferry_image_free(&large);
 }
 
+TEST_F(Examples, CutoutTakesAThingOutOfAPictureOrPutsItBeforeAnother) {
+  write_file("matting.ferry", pack(*red_in_front()));
+  EXPECT_EQ(run(cutout_main, {"cutout", "matting.ferry", "photo.png", "cut.png"}), 0) << error_;
+  EXPECT_EQ(run(cutout_main, {"cutout", "matting.ferry", "photo.png", "new.png", "photo.jpg"}), 0) << error_;
+  ferry_image made;
+  ASSERT_OK(ferry_image_load("new.png", &made));
+  EXPECT_EQ(made.width, 20);
+  ferry_image_free(&made);
+  EXPECT_EQ(run(cutout_main, {"cutout", "squeezenet.ferry", "photo.png", "no.png"}), 2);
+  EXPECT_EQ(error_, "cutout: this answer is no mask\n");
+  EXPECT_FALSE(fs::exists("no.png"));
+}
+
 TEST_F(Examples, UpscaleSaysWhatIsWrong) {
   EXPECT_EQ(run(upscale_main, {"upscale"}), 2);
   EXPECT_EQ(error_, "usage: upscale MODEL.ferry PICTURE OUTPUT.png\n");

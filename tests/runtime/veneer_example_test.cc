@@ -24,3 +24,7 @@ int ferry_hpp_example() {
 
 #define main upscale_main
 #include "examples/upscale.cc"
+#undef main
+
+#define main cutout_main
+#include "examples/cutout.cc"

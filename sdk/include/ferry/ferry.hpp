@@ -323,6 +323,14 @@ struct Answer : ferry_answer {
   Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {
     return ferry_answer_save(this, path, style);
   }
+  // What a mask covers of the picture that it was made of: a PNG with alpha, or before another picture.
+  Status cut_out(const Image& image, const char* path) const { return ferry_answer_cut_out(this, &image.get(), path); }
+  Result<Image> composite(const Image& image, const Image& background) const {
+    ferry_image out;
+    Status status = ferry_answer_composite(this, &image.get(), &background.get(), &out);
+    if (!status) return status;
+    return Image(out);
+  }
 
  private:
   size_t pixels() const { return static_cast<size_t>(width) * static_cast<size_t>(height); }

@@ -1,0 +1,41 @@
+// cutout - takes what stands in front out of a picture:
+//
+//     cutout matting.ferry portrait.jpg cut.png               a PNG with alpha
+//     cutout matting.ferry portrait.jpg new.png beach.jpg     before another picture
+//
+// Any model that answers with a mask and needs no prompt will do.
+#include <cstdio>
+#include <ferry/ferry.hpp>
+
+namespace {
+
+// One failing step decides the outcome; a Status carries its sentence.
+ferry::Status cut(const char* blob, const char* source, const char* destination, const char* background) {
+  ferry::Result<ferry::Model> model = ferry::Model::open(blob);
+  if (!model) return model.status();
+  ferry::Result<ferry::Task> task = model->task();
+  if (!task) return task.status();
+  ferry::Result<ferry::Image> picture = ferry::Image::load(source);
+  if (!picture) return picture.status();
+
+  ferry::Result<ferry::Answer> answer = task->run(*picture);
+  if (!answer) return answer.status();
+  if (background == nullptr) return answer->cut_out(*picture, destination);
+  ferry::Result<ferry::Image> behind = ferry::Image::load(background);
+  if (!behind) return behind.status();
+  ferry::Result<ferry::Image> both = answer->composite(*picture, *behind);
+  if (!both) return both.status();
+  return both->save_png(destination);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4 && argc != 5) {
+    std::fprintf(stderr, "usage: cutout MODEL.ferry PICTURE OUTPUT.png [BACKGROUND]\n");
+    return 2;
+  }
+  const ferry::Status status = cut(argv[1], argv[2], argv[3], argc == 5 ? argv[4] : nullptr);
+  if (!status) std::fprintf(stderr, "cutout: %s\n", status.error().c_str());
+  return status ? 0 : 2;
+}
