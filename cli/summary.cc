@@ -26,8 +26,8 @@ void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary
 
 }  // namespace
 
-// Every output element of a convolution (deformable or not) or a linear is a dot product with one row of its weight; of a transposed
-// convolution, every input element of its group is multiplied with one.
+// Every output element of a convolution (deformable or not) or a linear is a dot product with one row of its weight; of
+// a transposed convolution, every input element of its group is multiplied with one.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
   if (const fbs::MatMul* p = op.params_as_MatMul()) {
     const Shape a = shape_of(op.inputs()->Get(0));
