@@ -29,22 +29,28 @@ void deform_conv2d(const fbs::Operator& op, Inputs inputs, Array& output) {
   const Array* mask = inputs.size() > 4 ? inputs[4] : nullptr;
   const Shape &xs = map.shape, &ws = weight.shape;
   const int64_t group_in = ws[3], group_out = ws[0] / p.groups(), block = xs[3] / p.offset_groups();
-  for_each_place(output.shape, [&](size_t index, const Place& at) {
-    const auto [n, oy, ox, o] = std::array{at[0], at[1], at[2], at[3]};
-    double sum = inputs[2]->values[static_cast<size_t>(o)];
-    for (int64_t ky = 0; ky < ws[1]; ++ky)
-      for (int64_t kx = 0; kx < ws[2]; ++kx)
-        for (int64_t i = 0; i < group_in; ++i) {
-          const int64_t c = o / group_out * group_in + i;
-          const int64_t cell = (c / block * ws[1] + ky) * ws[2] + kx;
-          const auto top = static_cast<double>(oy * p.stride_h() - p.pad_top() + ky * p.dilation_h());
-          const auto left = static_cast<double>(ox * p.stride_w() - p.pad_left() + kx * p.dilation_w());
-          double value = sampled(map, n, top + offsets.values[index_of(offsets.shape, {n, oy, ox, 2 * cell})],
-                                 left + offsets.values[index_of(offsets.shape, {n, oy, ox, 2 * cell + 1})], c);
-          if (mask != nullptr) value *= mask->values[index_of(mask->shape, {n, oy, ox, cell})];
-          sum += value * weight.values[index_of(ws, {o, ky, kx, i})];
-        }
-    output.values[index] = sum;
+  const int64_t cells = int64_t{ws[1]} * ws[2], channels = xs[3];
+  std::vector<double> seen(static_cast<size_t>(cells * channels));  // at a place of the output
+  for_each_place({output.shape[0], output.shape[1], output.shape[2]}, [&](size_t index, const Place& at) {
+    const auto [n, oy, ox] = std::array{at[0], at[1], at[2]};
+    for (int64_t k = 0; k < cells; ++k)
+      for (int64_t c = 0; c < channels; ++c) {
+        const int64_t cell = c / block * cells + k;
+        const auto y = static_cast<double>(oy * p.stride_h() - p.pad_top() + k / ws[2] * p.dilation_h());
+        const auto x = static_cast<double>(ox * p.stride_w() - p.pad_left() + k % ws[2] * p.dilation_w());
+        double& value = seen[static_cast<size_t>(k * channels + c)];
+        value = sampled(map, n, y + offsets.values[index_of(offsets.shape, {n, oy, ox, 2 * cell})],
+                        x + offsets.values[index_of(offsets.shape, {n, oy, ox, 2 * cell + 1})], c);
+        if (mask != nullptr) value *= mask->values[index_of(mask->shape, {n, oy, ox, cell})];
+      }
+    for (int64_t o = 0; o < ws[0]; ++o) {
+      double sum = inputs[2]->values[static_cast<size_t>(o)];
+      for (int64_t k = 0; k < cells; ++k)
+        for (int64_t i = 0; i < group_in; ++i)
+          sum += seen[static_cast<size_t>(k * channels + o / group_out * group_in + i)] *
+                 weight.values[static_cast<size_t>((o * cells + k) * group_in + i)];
+      output.values[index * static_cast<size_t>(ws[0]) + static_cast<size_t>(o)] = sum;
+    }
   });
 }
 

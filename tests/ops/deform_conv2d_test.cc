@@ -1,4 +1,4 @@
-#include <cmath>
+#include <limits>
 
 #include "tests/ops/harness.h"
 
@@ -47,6 +47,92 @@ TEST(DeformConv2d, MatchesTheOracleForKernelsOfAllSizes) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", stride " << stride);
       expect_convolved(deform(stride, kernel / 2), {1, 13, 11, 6}, 10, kernel, kernel);
     }
+}
+
+TEST(DeformConv2d, MatchesTheOracleForRectangularKernelsAndUnevenPadding) {
+  fbs::DeformConv2dT p = deform();
+  p.stride_h = 2;
+  p.pad_left = 2;
+  p.pad_bottom = 1;
+  p.dilation_w = 2;
+  expect_convolved(p, {2, 11, 14, 20}, 17, 1, 5);
+  expect_convolved(p, {1, 11, 14, 3}, 5, 4, 2);
+}
+
+TEST(DeformConv2d, MatchesTheOracleWithDilation) {
+  expect_convolved(deform(1, 2, 1, 1, 2), {3, 17, 12, 40}, 33, 3, 3);
+  expect_convolved(deform(2, 3, 1, 2, 3), {1, 15, 16, 8}, 12, 3, 3);
+}
+
+// Blocks of channels with offsets of their own end within groups, and groups within blocks.
+TEST(DeformConv2d, MatchesTheOracleWithGroupsAndOffsetGroups) {
+  for (const int groups : {1, 2, 3, 6, 12})
+    for (const int offset_groups : {1, 2, 3, 4, 12}) {
+      SCOPED_TRACE(::testing::Message() << groups << " groups, " << offset_groups << " offset groups");
+      expect_convolved(deform(1, 1, groups, offset_groups), {2, 7, 6, 12}, 24, 3, 3);
+    }
+  expect_convolved(deform(1, 1, 2, 4), {1, 7, 6, 32}, 40, 3, 3);
+}
+
+// Cells of the kernel are multiplied some at a time, outputs in panels, places in tiles.
+TEST(DeformConv2d, MatchesTheOracleForManyChannelsAndPlaces) {
+  expect_convolved(deform(1, 1), {1, 9, 8, 200}, 130, 3, 3);
+  expect_convolved(deform(1, 1), {1, 5, 4, 600}, 70, 3, 3);
+  expect_convolved(deform(1, 3), {1, 20, 21, 16}, 16, 7, 7);
+}
+
+TEST(DeformConv2d, ReadsZerosOutsideThePicture) {
+  expect_convolved(deform(1, 1), {1, 8, 9, 5}, 6, 3, 3, 30);
+  expect_convolved(deform(1, 4), {1, 1, 1, 5}, 6, 3, 3, 3);
+}
+
+TEST(DeformConv2d, WidensHalfPrecisionWeights) {
+  const fbs::DeformConv2dT p = deform(1, 1);
+  std::vector<Operand> of = operands(p, {1, 6, 5, 8}, 9, 3, 3);
+  of[1] = half_constant(of[1].shape);
+  expect_like_oracle(p, of, kBound);
+}
+
+// What is no place, or one that no integer holds, is outside.
+TEST(DeformConv2d, TakesAnyOffset) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+  const double offsets[] = {kNaN,   kInfinity, -kInfinity, 1e30,  -1e30,  2147483648.0, -2147483648.0,
+                            9.3e18, -9.3e18,   0x1p40,     1e-40, -1e-40, -0.0,         0.375,
+                            -1,     -1.5,      1,          65536, -65536};
+  for (const bool masked : {false, true}) {
+    const fbs::DeformConv2dT p = deform(1, 1, 2, 2);
+    std::vector<Operand> of = operands(p, {1, 12, 12, 8}, 16, 3, 3, 2, masked);
+    for (int64_t i = 0; i < of[3].shape.elements(); ++i)
+      of[3].values.push_back(offsets[static_cast<size_t>(i * 7 + i / 19) % std::size(offsets)]);
+    expect_like_oracle(p, of, kBound);
+  }
+}
+
+// By hand: the one cell of a kernel reads between four pixels, at the edge, and beyond it.
+TEST(DeformConv2dOracle, CountsByHand) {
+  const auto at = [](double y, double x) {
+    const std::vector<reference::Array> inputs = {{{1, 2, 2, 1}, {1, 2, 3, 4}},
+                                                  {{1, 1, 1, 1}, {10}},
+                                                  {{1}, {0.5}},
+                                                  {{1, 2, 2, 2}, {y, x, 0, 0, 0, 0, 0, 0}},
+                                                  {{1, 2, 2, 1}, {2, 1, 1, 1}}};
+    return oracle(deform(), inputs).values.front();
+  };
+  EXPECT_EQ(at(0, 0), 20.5);
+  EXPECT_EQ(at(0.5, 0.5), 50.5);
+  EXPECT_EQ(at(0.25, 0), 30.5);
+  EXPECT_EQ(at(-0.5, 0), 10.5);
+  EXPECT_EQ(at(1.5, 1.5), 20.5);
+  EXPECT_EQ(at(-1, 0), 0.5);
+  EXPECT_EQ(at(0, 2), 0.5);
+}
+
+// By hand: two blocks of channels, of which only the second one's offset moves it.
+TEST(DeformConv2dOracle, KeepsBlocksApart) {
+  const reference::Array y = oracle(
+      deform(1, 0, 1, 2),
+      {{{1, 1, 2, 2}, {1, 2, 3, 4}}, {{1, 1, 1, 2}, {10, 100}}, {{1}, {0}}, {{1, 1, 2, 4}, {0, 0, 0, 1, 0, 0, 0, 0}}});
+  EXPECT_EQ(y.values, (std::vector<double>{410, 430}));
 }
 
 }  // namespace

@@ -84,6 +84,40 @@ TEST(ShapeRules, ConvTranspose2d) {
                  "conv_transpose2d: clamps to [2, 1], expected a minimum not above the maximum");
 }
 
+TEST(ShapeRules, DeformConv2d) {
+  using P = fbs::DeformConv2dT;
+  const P plain;
+  expect_shape(plain, {{2, 5, 7, 3}, {8, 3, 1, 3}, {8}, {2, 3, 7, 6}}, {2, 3, 7, 8});
+  expect_shape(plain, {{2, 5, 7, 3}, {8, 3, 1, 3}, {8}, {2, 3, 7, 6}, {2, 3, 7, 3}}, {2, 3, 7, 8});
+  expect_shape(with<P>([](P& p) { p.dilation_h = 2, p.dilation_w = 4, p.groups = 2, p.offset_groups = 4; }),
+               {{1, 9, 9, 4}, {6, 3, 3, 2}, {6}, {1, 5, 1, 72}}, {1, 5, 1, 6});
+  expect_shape(with<P>([](P& p) { p.stride_h = 2, p.stride_w = 3, p.pad_top = 3, p.pad_right = 2; }),
+               {{1, 224, 224, 3}, {64, 7, 7, 3}, {64}, {1, 111, 74, 98}}, {1, 111, 74, 64});
+
+  const std::vector<Shape> fits = {{1, 9, 9, 4}, {8, 3, 3, 4}, {8}, {1, 7, 7, 18}};
+  expect_refusal(plain, {fits[0], fits[1], fits[2]}, FERRY_CORRUPT, "deform_conv2d: takes 4 to 5 inputs, got 3");
+  expect_refusal(plain, {fits[0], fits[1], {7}, fits[3]}, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: bias [7] does not fit 8 output channels, expected [8]");
+  expect_refusal(plain, {fits[0], {8, 3, 3, 2}, fits[2], fits[3]}, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: weight [8,3,3,2] expects 2 input channels, got 4");
+  expect_refusal(plain, {fits[0], fits[1], fits[2], {1, 7, 7, 9}}, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: offsets [1,7,7,9], expected [1,7,7,18]");
+  expect_refusal(plain, {fits[0], fits[1], fits[2], {1, 7, 9, 18}}, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: offsets [1,7,9,18], expected [1,7,7,18]");
+  expect_refusal(plain, {fits[0], fits[1], fits[2], {7, 7, 18}}, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: offsets [7,7,18], expected [1,7,7,18]");
+  expect_refusal(plain, {fits[0], fits[1], fits[2], fits[3], {1, 7, 7, 18}}, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: mask [1,7,7,18], expected [1,7,7,9]");
+  expect_refusal(with<P>([](P& p) { p.offset_groups = 3; }), fits, FERRY_SHAPE_MISMATCH,
+                 "deform_conv2d: 4 input channels do not divide into 3 offset groups");
+  for (const int bad : {0, -1, kLowest, kHuge}) {
+    expect_refusal(with<P>([=](P& p) { p.offset_groups = bad; }), fits, FERRY_CORRUPT,
+                   "deform_conv2d: offset_groups is " + std::to_string(bad) + ", expected 1 to 1048576");
+    expect_refusal(with<P>([=](P& p) { p.stride_w = bad; }), fits, FERRY_CORRUPT,
+                   "deform_conv2d: stride_w is " + std::to_string(bad) + ", expected 1 to 1048576");
+  }
+}
+
 TEST(ShapeRules, Conv2d) {
   using P = fbs::Conv2dT;
   const P plain;
