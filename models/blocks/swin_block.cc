@@ -85,13 +85,13 @@ Tensor merge_patches(Tensor x, const Weights& w) {
   x = reshape(window_partition(x, 2), {-1, map[1] / 2, map[2] / 2, 4 * width});
   const Weights norm = w["norm"], reduction = w["reduction"];
   const auto vector_by_rows = [&](const char* leaf) {
-    return norm.once(std::string(leaf) + " by rows",
-                     [&] { return reshape(by_rows(norm(leaf, {4 * width})), {-1}); });
+    return norm.once(std::string(leaf) + " by rows", [&] { return reshape(by_rows(norm(leaf, {4 * width})), {-1}); });
   };
   const Tensor scale = vector_by_rows("weight"), shift = vector_by_rows("bias");
   x = x.graph->add_op(norm.name(), fbs::LayerNormT{}, {x, scale, shift});
-  const Tensor weight =
-      reduction.once("weight by rows", [&] { return by_rows(reduction.matrix({2 * width, 4 * width})); });
+  const Tensor weight = reduction.once("weight by rows", [&] {
+    return by_rows(reduction.matrix({2 * width, 4 * width}));
+  });
   return tap(tap(x.graph->add_op(reduction.name(), fbs::LinearT{}, {x, weight}), reduction), w);
 }
 

@@ -118,7 +118,10 @@ TEST(Weights, AModuleThatRunsAgainHasTheSameConstantsAndNamesOfItsOwn) {
   second["index"].discard();
   EXPECT_EQ(first.tap_names(), (std::vector<std::string>{"fc", "head#3"}));
   EXPECT_EQ(second.tap_names(), (std::vector<std::string>{"fc#1", "head#4"}));
-  EXPECT_NE(complaint([&] { first.matrix({2, 3}); }).find("is wanted twice"), std::string::npos)
+  EXPECT_NE(complaint([&] {
+              first.matrix({2, 3});
+            }).find("is wanted twice"),
+            std::string::npos)
       << "the first run still reads each key once";
   f.ledger.finish();
 }

@@ -1,12 +1,11 @@
 #include <cmath>
 
+#include "models/blocks/patch_embed.h"
 #include "models/blocks/swin_block.h"
 #include "models/vision/birefnet/birefnet.h"
 
 namespace ferry::birefnet {
 namespace {
-
-Tensor to_tokens(Tensor map) { return reshape(map, {0, -1, channels(map)}); }
 
 // From the table of relative positions: a row for each difference of places within a window, a column for each head.
 Backbone::Stage stored_stage(const Weights& blocks) {
@@ -62,8 +61,7 @@ std::vector<Tensor> run_backbone(Tensor picture, const Weights& bb, const Backbo
     const Backbone::Stage& sizes = backbone.stages[static_cast<size_t>(s)];
     const SwinWindows windows[] = {even_windows(sizes.window), odd_windows(x, sizes.window, WindowShift::Always)};
     const SwinBlockOptions block = {.heads = sizes.heads, .hidden = 4 * channels(x)};
-    for (int b = 0; b < sizes.depth; ++b)
-      x = swin_block(x, stage["blocks"][b].channels_last(), windows[b % 2], block);
+    for (int b = 0; b < sizes.depth; ++b) x = swin_block(x, stage["blocks"][b].channels_last(), windows[b % 2], block);
     tap(to_tokens(x), stage);
     const Tensor map = layer_norm(x, bb["norm" + std::to_string(s)].channels_last());
     tap(to_tokens(map), bb["norm" + std::to_string(s)]["tokens"]);

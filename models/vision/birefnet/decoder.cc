@@ -15,9 +15,7 @@ Tensor deformable(Tensor x, const Weights& w) {
                        {.kernel = kernel, .padding = padding, .bias = false});
 }
 
-Tensor branch(Tensor x, const Weights& w) {
-  return tap(relu(batch_norm(deformable(x, w["atrous_conv"]), w["bn"])), w);
-}
+Tensor branch(Tensor x, const Weights& w) { return tap(relu(batch_norm(deformable(x, w["atrous_conv"]), w["bn"])), w); }
 
 // Atrous spatial pyramid pooling (Chen et al., arXiv:1706.05587) with deformable convolutions of several sizes.
 Tensor pyramid(Tensor x, const Weights& w) {

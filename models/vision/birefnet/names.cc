@@ -19,7 +19,8 @@ std::vector<Rename> taps() {
     rules.push_back({module, {}});
     record(module + ".tokens", module, 2);
   }
-  for (const char* module : {"bb.patch_embed.norm", "bb.layers.{s}.downsample.reduction"}) rules.push_back({module, {}});
+  for (const char* module : {"bb.patch_embed.norm", "bb.layers.{s}.downsample.reduction"})
+    rules.push_back({module, {}});
   for (const char* module : {".norm1", ".drop_path1", ".drop_path2", ".attn.softmax"})
     rules.push_back({block + module, {}});
 
@@ -34,9 +35,9 @@ std::vector<Rename> taps() {
       record(deformable + ".regular_conv", deformable, 1);
     }
   }
-  for (const char* module : {"squeeze_module", "decoder.ipt_blk{i}", "decoder.ipt_blk{i}.conv1",
-                             "decoder.ipt_blk{i}.conv_out", "decoder.gdt_convs_{i}", "decoder.gdt_convs_attn_{i}",
-                             "decoder.lateral_block{i}", "decoder.conv_out{i}"})
+  for (const char* module :
+       {"squeeze_module", "decoder.ipt_blk{i}", "decoder.ipt_blk{i}.conv1", "decoder.ipt_blk{i}.conv_out",
+        "decoder.gdt_convs_{i}", "decoder.gdt_convs_attn_{i}", "decoder.lateral_block{i}", "decoder.conv_out{i}"})
     record(module, module, 1);
   return rules;
 }
