@@ -109,7 +109,12 @@ Keys birefnet(const Sizes& sizes) {
 
 std::unique_ptr<Graph> convert_keys(const Keys& keys, const std::string& size, ConvertOptions options = {}) {
   MemoryCheckpoint checkpoint;
-  for (const auto& [key, shape] : keys) checkpoint.add(key, shape);
+  for (const auto& [key, shape] : keys) {
+    if (key.ends_with("running_var"))
+      checkpoint.add(key, shape, std::vector<float>(static_cast<size_t>(shape[0]), 1.0f));
+    else
+      checkpoint.add(key, shape);
+  }
   const ScratchFolder folder;
   options.checkpoint = folder.path() / "net.safetensors";
   if (options.model.empty()) options.model = "birefnet";
