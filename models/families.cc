@@ -2,6 +2,7 @@
 
 #include "models/language/language_family.h"
 #include "models/language/llama/llama.h"
+#include "models/vision/birefnet/birefnet.h"
 #include "models/vision/coatnet/coatnet.h"
 #include "models/vision/convnext/convnext.h"
 #include "models/vision/depth_anything/depth_anything.h"
@@ -58,6 +59,7 @@ Families families() {
       PictureFamily({"MI-GAN", migan::variants, migan::namings, migan::build, nullptr, migan::stored_size}),
       PictureFamily({"Segment Anything", sam::variants, sam::namings, sam::build, sam::described_by, sam::stored_size,
                      sam::graphs}),
+      PictureFamily({"BiRefNet", birefnet::variants, birefnet::namings, birefnet::build}),
   };
   static const language::LanguageFamily kLanguages[] = {
       language::LanguageFamily({"Llama", "llama", llama::network}),

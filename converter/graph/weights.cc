@@ -132,14 +132,49 @@ Shape Weights::stored_shape(std::string_view leaf) const {
   return tensor ? to_shape(*tensor, k) : Shape{};
 }
 
+Weights Weights::again(int n) const {
+  Weights same = *this;
+  same.run_ = n;
+  return same;
+}
+
+Tensor Weights::once(const std::string& what, const std::function<Tensor()>& make) const {
+  auto& made = ledger_->made();
+  const std::string id = path_ + ": " + what;
+  const auto first = made.find(id);
+  if (run_ > 0 && first != made.end()) return first->second;
+  return made.insert_or_assign(id, make()).first->second;
+}
+
+const CheckpointTensor& Weights::use(const std::string& key) const {
+  const CheckpointTensor* tensor = run_ > 0 ? ledger_->find(key) : nullptr;
+  return tensor ? *tensor : ledger_->use(key, path_);
+}
+
+std::vector<std::string> Weights::tap_names() const {
+  std::vector<std::string> names = ferry::tap_names(ledger_->naming(), path_);
+  if (run_ == 0) return names;
+  for (std::string& name : names) {
+    const size_t mark = name.find('#');
+    const int before = mark == name.npos ? 0 : std::atoi(name.c_str() + mark + 1);
+    name = name.substr(0, mark) + "#" + std::to_string(before + run_);
+  }
+  return names;
+}
+
 void Weights::discard() const {
+  if (run_ > 0) return;
   const std::string own = name();
   ledger_->discard(own.empty() ? own : own + separator());
   if (ledger_->find(own)) ledger_->use(own, path_);
 }
 
 Tensor Weights::permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const {
-  const CheckpointTensor& tensor = ledger_->use(key, path_);
+  return once(key, [&] { return read(key, stored, perm); });
+}
+
+Tensor Weights::read(const std::string& key, const Shape& stored, const std::vector<int>& perm) const {
+  const CheckpointTensor& tensor = use(key);
   if (!is_float(tensor.type))
     fail("'%s' is %s: weights of module '%s' must be floating-point", key.c_str(), element_name(tensor.type),
          path_.c_str());
@@ -226,7 +261,7 @@ Tensor Weights::matrix(const Shape& shape) const {
 std::vector<double> Weights::values(std::string_view leaf, int count) const {
   const std::string k = key(leaf);
   if (const CheckpointTensor* tensor = ledger_->find(k)) check_shape(to_shape(*tensor, k), Shape{count}, k, path_);
-  const CheckpointTensor& tensor = ledger_->use(k, path_);
+  const CheckpointTensor& tensor = use(k);
   return trying() ? std::vector<double>(static_cast<size_t>(count), 1.0) : tensor.to_doubles();
 }
 

@@ -11,6 +11,8 @@
 // new Keras family therefore only needs its module names (and a rename table where they are not the canonical ones).
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -43,6 +45,8 @@ class Ledger {
   const CheckpointTensor& use(const std::string& key, const std::string& module);
   // Marks every key that begins with `prefix` as seen and left aside on purpose.
   void discard(const std::string& prefix);
+  // Constants of modules that run several times, by what they were made of.
+  std::map<std::string, Tensor>& made() { return made_; }
   // Throws Error that names the keys nobody used. num_batches_tracked is BatchNorm's step counter, of no use here.
   void finish() const;
 
@@ -51,6 +55,7 @@ class Ledger {
   const Naming& naming_;
   Mode mode_;
   std::set<std::string> used_;
+  std::map<std::string, Tensor> made_;
 };
 
 class Weights {
@@ -84,7 +89,7 @@ class Weights {
   const std::string& path() const { return path_; }
   // What the source framework calls this module.
   std::string name() const { return source_module(ledger_->naming(), path_); }
-  std::vector<std::string> tap_names() const { return ferry::tap_names(ledger_->naming(), path_); }
+  std::vector<std::string> tap_names() const;
   // Of feature maps that this module and those inside it give in the source framework.
   fbs::Layout map_layout() const {
     return channels_last_ || ledger_->naming().layout == WeightLayout::Keras ? fbs::Layout::Same : fbs::Layout::NCHW;
@@ -97,15 +102,25 @@ class Weights {
   }
   bool trying() const { return ledger_->mode() == Ledger::Mode::Try; }
 
+  // The same module run once more, for the n-th time after the first: it has the constants that the first run read, and
+  // its taps the names "module#n", by which fixtures count the calls of a module.
+  Weights again(int n) const;
+  // The constant `what` that `make` computes of this module's parameters: computed once, however often the module runs.
+  Tensor once(const std::string& what, const std::function<Tensor()>& make) const;
+
  private:
   const char* separator() const;
+  // Marks `key` as used, at the first run.
+  const CheckpointTensor& use(const std::string& key) const;
   std::string key(std::string_view leaf) const;
   Tensor permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const;
+  Tensor read(const std::string& key, const Shape& stored, const std::vector<int>& perm) const;
 
   Graph* graph_;
   Ledger* ledger_;
   std::string path_;
   bool channels_last_ = false;
+  int run_ = 0;
 };
 
 }  // namespace ferry

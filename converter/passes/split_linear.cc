@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "converter/passes/rewriter.h"
 
@@ -17,6 +19,12 @@ bool cuts_channels(const Graph& graph, const fbs::OperatorT& op) {
 
 void split_linear(Graph& graph, const PassOptions& options) {
   Rewriter rewriter(graph, options);
+  std::map<std::tuple<TensorId, int, int>, Tensor> parts;  // of weights that several operators read
+  const auto part_of = [&](TensorId constant, int begin, int size) {
+    const auto [part, added] = parts.try_emplace({constant, begin, size});
+    if (added) part->second = rows_of(graph, constant, begin, size);
+    return part->second;
+  };
   const size_t count = graph.table.operators.size();
   for (size_t i = 0; i < count; ++i) {
     const fbs::OperatorT& linear = *graph.table.operators[i];
@@ -31,7 +39,7 @@ void split_linear(Graph& graph, const PassOptions& options) {
       const Shape part = graph.shape(reader->outputs.front());
       std::vector<Tensor> inputs = {{&graph, linear.inputs.front()}};
       for (size_t k = 1; k < linear.inputs.size(); ++k)
-        inputs.push_back(rows_of(graph, linear.inputs[k], begin, part[part.rank - 1]));
+        inputs.push_back(part_of(linear.inputs[k], begin, part[part.rank - 1]));
       if (reader->name.empty()) reader->name = linear.name;
       rewriter.replace(reader, linear.params, inputs);
     }

@@ -41,8 +41,10 @@ Tensor relative_position_bias(Graph& graph, const std::vector<double>& table, in
 
 Tensor relative_position_bias(const Weights& w, int heads, int height, int width) {
   w["relative_position_index"].discard();  // which row of the table belongs to which places
-  const Tensor table = w("relative_position_bias_table", {(2 * height - 1) * (2 * width - 1), heads});
-  return relative_position_bias(w.graph(), w.graph().values(table.id), heads, height, width);
+  return w.once("relative_position_bias", [&] {
+    const Tensor table = w("relative_position_bias_table", {(2 * height - 1) * (2 * width - 1), heads});
+    return relative_position_bias(w.graph(), w.graph().values(table.id), heads, height, width);
+  });
 }
 
 Tensor shifted_window_mask(Graph& graph, int map_h, int map_w, int window_h, int window_w, int shift_h, int shift_w) {

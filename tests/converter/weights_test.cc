@@ -103,6 +103,29 @@ TEST(Weights, IntegersAreNoWeights) {
             "'fc.weight' is I32: weights of module 'fc' must be floating-point");
 }
 
+TEST(Weights, AModuleThatRunsAgainHasTheSameConstantsAndNamesOfItsOwn) {
+  Fixture f({.framework = "timm", .taps = {{"fc", {"fc", "head#3"}}}});
+  f.file->add("fc.weight", {2, 3});
+  f.file->add("fc.table", {2});
+  const Weights first = f.w["fc"], second = f.w.again(1)["fc"];
+  const Tensor weight = first.matrix({2, 3});
+  const auto doubled = [&] { return first("table") * 2.0; };
+  const Tensor twice = first.once("doubled", doubled);
+  EXPECT_EQ(second.matrix({2, 3}).id, weight.id);
+  EXPECT_EQ(second.once("doubled", doubled).id, twice.id);
+  EXPECT_EQ(second.values("table", 2), f.graph.values(second("table").id));
+  first["index"].discard();
+  second["index"].discard();
+  EXPECT_EQ(first.tap_names(), (std::vector<std::string>{"fc", "head#3"}));
+  EXPECT_EQ(second.tap_names(), (std::vector<std::string>{"fc#1", "head#4"}));
+  EXPECT_NE(complaint([&] {
+              first.matrix({2, 3});
+            }).find("is wanted twice"),
+            std::string::npos)
+      << "the first run still reads each key once";
+  f.ledger.finish();
+}
+
 TEST(Ledger, KeysThatNobodyReadAreReportedTogether) {
   Fixture f;
   for (int i = 0; i < 7; ++i) f.file->add("extra" + std::to_string(i) + ".weight", {2, 3});
