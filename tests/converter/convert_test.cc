@@ -305,6 +305,12 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   const std::vector<float> ones(static_cast<size_t>(largest), 1.0f);
   for (auto& [name, t] : tensors)
     t.bytes = std::as_bytes(std::span(ones)).first(static_cast<size_t>(t.elements()) * element_size(t.type));
+  // But for what is no weight: filters, indices.
+  std::shared_ptr<const Checkpoint> constants;
+  if (std::filesystem::exists(fixture / "consts.safetensors")) {
+    constants = open_checkpoint(fixture / "consts.safetensors");
+    for (const auto& [name, t] : constants->tensors()) tensors[name] = t;
+  }
   ConvertOptions o = GetParam().convert_options(folder.path() / "model.safetensors");
   write_safetensors(o.checkpoint, tensors);
   if (std::filesystem::exists(fixture / "config.json")) {  // which tells as well as the name
