@@ -25,9 +25,9 @@ Clamp clamp_of(const fbs::Operator& op) {
 }
 
 // The weight's integers as XNNPACK reads them, and the bias.
-class Integers : public WeightSource {
+class IntegerWeights : public WeightSource {
  public:
-  Integers(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
+  IntegerWeights(const Model& model, const fbs::Operator& op) : WeightSource(model, op), model_(model), op_(op) {}
 
   Status load(const void** weight, const float** bias) override {
     const StoredConstant stored = model_.stored(op_.inputs()->Get(1));
@@ -53,7 +53,7 @@ class LinearQuantized : public Op {
  public:
   LinearQuantized(fbs::OpParams type, size_t inputs) : type_(type), inputs_(inputs) {}
 
-  Status create(const StoredConstant& weight, const Clamp& clamp, Integers& source) {
+  Status create(const StoredConstant& weight, const Clamp& clamp, IntegerWeights& source) {
     const size_t outputs = static_cast<size_t>(weight.shape[0]);
     xnn_operator_t created = nullptr;
     const xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
@@ -140,7 +140,7 @@ Status create_linear_quantized(const CpuFeatures& cpu, const Model& model, const
   const fbs::Conv2d* convolution = op.params_as_Conv2d();
   const size_t inputs = static_cast<size_t>(weight.shape[weight.shape.rank - 1]);
   if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && may_have_kernel(weight.type)) {
-    Integers source(model, op);
+    IntegerWeights source(model, op);
     auto linear = std::make_unique<LinearQuantized>(op.params_type(), inputs);
     const Status status = linear->create(weight, clamp_of(op), source);
     if (status.ok()) *out = std::move(linear);
