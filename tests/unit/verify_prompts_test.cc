@@ -9,7 +9,7 @@
 namespace ferry::testing {
 namespace {
 
-struct Case {
+struct Damage {
   const char* name;
   void (*damage)(Parts&);
   const char* message;
@@ -18,28 +18,28 @@ struct Case {
 fbs::GraphT& prompt(Parts& p) { return *p.model.graphs[0]; }
 fbs::PortT& input(Parts& p, size_t index) { return *prompt(p).inputs[index]; }
 
-Status open(const std::vector<std::byte>& blob) {
+Status open_blob(const std::vector<std::byte>& blob) {
   AlignedBytes bytes(blob);
   std::shared_ptr<Model> model;
   return Model::open_memory(bytes.data(), bytes.size(), &model);
 }
 
-class DamagedSegmenter : public ::testing::TestWithParam<Case> {};
+class DamagedSegmenter : public ::testing::TestWithParam<Damage> {};
 
 TEST(Segmenter, Opens) {
-  const Status status = open(pack(*colour_masks()));
+  const Status status = open_blob(pack(*colour_masks()));
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST_P(DamagedSegmenter, IsRefusedWithASentence) {
   Parts parts(pack(*colour_masks()));
   GetParam().damage(parts);
-  const Status status = open(parts.assemble());
+  const Status status = open_blob(parts.assemble());
   EXPECT_EQ(status.code(), FERRY_CORRUPT);
   EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
 }
 
-const Case kCases[] = {
+const Damage kDamages[] = {
     {"names_no_graph", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph.clear(); },
      "postprocess: the task has prompts and names no graph that takes them"},
     {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); },
@@ -72,7 +72,7 @@ const Case kCases[] = {
      "output 'mask_logits' is Float32 [1,4,4,3], expected Float32 [1,8,8,0]"},
 };
 
-INSTANTIATE_TEST_SUITE_P(Blob, DamagedSegmenter, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Blob, DamagedSegmenter, ::testing::ValuesIn(kDamages),
                          [](const auto& test) { return std::string(test.param.name); });
 
 // A sixth input is one that nobody would write.
@@ -87,7 +87,7 @@ TEST(Segmenter, WithAnotherInputIsRefused) {
   port->tensor = fbs::TensorId(static_cast<int>(table.tensors.size()));
   table.tensors.push_back(std::move(tensor));
   table.inputs.push_back(std::move(port));
-  const Status status = open(parts.assemble());
+  const Status status = open_blob(parts.assemble());
   EXPECT_EQ(status.code(), FERRY_CORRUPT);
   EXPECT_NE(status.message().find("6 inputs, expected an embedding and 4 of prompts"), std::string::npos)
       << status.message();
