@@ -111,15 +111,59 @@ void describe_picture(const ferry_answer& a, Json* json) {
   (*json)["height"] = a.picture.height;
 }
 
+void print_boxes(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
+  for (size_t i = 0; i < a.detection_count; ++i) {
+    const ferry_detection& d = a.detections[i];
+    std::printf("%7.4f  %.0f,%.0f to %.0f,%.0f  %s\n", static_cast<double>(d.score), static_cast<double>(d.box.left),
+                static_cast<double>(d.box.top), static_cast<double>(d.box.right), static_cast<double>(d.box.bottom),
+                *d.label ? d.label : ("class " + std::to_string(d.index)).c_str());
+  }
+  if (a.detection_count == 0) std::printf("nothing found\n");
+  if (!file.empty()) std::printf("%s\n", file.c_str());
+}
+
+Json points_of(const float* xy, size_t points) {
+  Json out = Json::array();
+  for (size_t p = 0; p < points; ++p) out.push_back({xy[2 * p], xy[2 * p + 1]});
+  return out;
+}
+
+void describe_boxes(const ferry_answer& a, Json* json) {
+  Json& boxes = (*json)["boxes"] = Json::array();
+  for (size_t i = 0; i < a.detection_count; ++i) {
+    const ferry_detection& d = a.detections[i];
+    Json box = {{"index", d.index}, {"label", d.label}, {"score", d.score}};
+    box["box"] = {d.box.left, d.box.top, d.box.right, d.box.bottom};
+    if (d.landmark_count > 0) box["landmarks"] = points_of(d.landmarks, d.landmark_count);
+    boxes.push_back(std::move(box));
+  }
+}
+
+void print_lines(const RunOptions&, const ferry_answer& a, const std::string& file, const image::View&) {
+  for (size_t i = 0; i < a.line_count; ++i) std::printf("%s\n", a.lines[i].text);
+  if (a.line_count == 0) std::printf("no text found\n");
+  if (!file.empty()) std::printf("%s\n", file.c_str());
+}
+
+void describe_lines(const ferry_answer& a, Json* json) {
+  Json& lines = (*json)["lines"] = Json::array();
+  for (size_t i = 0; i < a.line_count; ++i) {
+    const ferry_line& line = a.lines[i];
+    lines.push_back({{"text", line.text}, {"score", line.score}, {"corners", points_of(line.corners, 4)}});
+  }
+}
+
 // In the order of ferry_answer_kind.
 constexpr AnswerEntry kAnswers[] = {
-    {nullptr, nullptr, nullptr},
-    {nullptr, print_classes, describe_classes},
-    {nullptr, print_vector, describe_vector},
-    {"_depth", print_map, describe_map},
-    {"_labels", print_labels, describe_labels},
-    {"_mask", print_mask, describe_mask},
-    {"_x", print_picture, describe_picture},
+    {nullptr, false, nullptr, nullptr},
+    {nullptr, false, print_classes, describe_classes},
+    {nullptr, false, print_vector, describe_vector},
+    {"_depth", false, print_map, describe_map},
+    {"_labels", false, print_labels, describe_labels},
+    {"_mask", false, print_mask, describe_mask},
+    {"_x", false, print_picture, describe_picture},
+    {"_boxes", true, print_boxes, describe_boxes},
+    {"_lines", true, print_lines, describe_lines},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace ferry::cli {
 
 struct AnswerEntry {
   const char* suffix;  // of the file's name, behind the picture's; null: there is no file
+  bool drawn;          // on the picture, and only where a file is asked for
   // Prints the answer; `file` is what was written, `picture` what it was made of.
   void (*print)(const RunOptions& options, const ferry_answer& answer, const std::string& file,
                 const image::View& picture);

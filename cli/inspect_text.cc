@@ -95,7 +95,7 @@ std::string task_text(const fbs::Graph& graph) {
              (p->multiple_of() > 1 ? ", sides in multiples of " + std::to_string(p->multiple_of()) : "");
     case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
     case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
-    case fbs::Task::PromptedSegmentation: return name + " by graph " + task::prompted_graph(graph);
+    case fbs::Task::PromptedSegmentation: return name + " by graph " + task::second_graph(graph);
     default: return name;
   }
 }

@@ -212,8 +212,14 @@ class Runner {
  private:
   void give(const std::string& path, const ferry_image& image, const image::View& picture, const ferry_answer& answer) {
     std::string file;
-    if (entry_.suffix != nullptr) {
+    if (entry_.suffix != nullptr && (!entry_.drawn || !o_.output.empty())) {
       file = files_.name(path, answer_suffix(entry_, answer, picture));
+    }
+    if (entry_.drawn && !file.empty()) {
+      ferry_image drawn{};
+      check(ferry_answer_draw(&answer, &image, &drawn));
+      save(&drawn, file);
+    } else if (!file.empty()) {
       const ferry_save_style style = o_.colours        ? FERRY_SAVE_COLOURS
                                      : o_.sixteen_bits ? FERRY_SAVE_16_BIT
                                                        : FERRY_SAVE_PLAIN;
@@ -244,9 +250,14 @@ class Runner {
     const ferry_image behind = image_of(background_);
     ferry_image made{};
     check(ferry_answer_composite(&answer, &picture, &behind, &made));
+    save(&made, o_.composite);
+  }
+
+  // Takes the picture over.
+  static void save(ferry_image* picture, const std::string& file) {
     image::Pixels pixels;
-    pixels.adopt(made.pixels, made.width, made.height, 3);
-    check(image::save_png(pixels.view(), o_.composite.c_str()));
+    pixels.adopt(picture->pixels, picture->width, picture->height, 3);
+    check(image::save_png(pixels.view(), file.c_str()));
   }
 
   const RunOptions& o_;

@@ -5,11 +5,13 @@
 
 #include "sdk/api/handles.h"
 #include "sdk/api/picture.h"
+#include "sdk/task/draw.h"
 #include "sdk/task/save.h"
 #include "sdk/task/task.h"
 
 struct ferry_task {
-  std::unique_ptr<ferry_session> session, prompted;
+  std::unique_ptr<ferry_session> session;
+  std::unique_ptr<ferry_session> second;            // of the graph that the task's parameters name
   std::unique_ptr<ferry::task::Networks> networks;  // after what it runs
   ferry::task::Answer answer;
 };
@@ -22,7 +24,7 @@ using ferry::Status;
 namespace fbs = ferry::fbs;
 namespace task = ferry::task;
 
-static_assert(static_cast<int>(FERRY_TASK_MATTING) == static_cast<int>(fbs::Task::MAX),
+static_assert(static_cast<int>(FERRY_TASK_READING) == static_cast<int>(fbs::Task::MAX),
               "ferry_task_kind and the schema's Task have the same values");
 
 Status open(ferry_model& model, const ferry_session_options* options, ferry_task* out) {
@@ -35,12 +37,12 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
                  ferry::text(graph.name()), entry.name);
   }
   out->networks.reset(new task::Networks{session});
-  if (const char* name = task::prompted_graph(graph)) {
+  if (const char* name = task::second_graph(graph)) {
     ferry_session_options other;
     FERRY_TRY(ferry::read_options(options, &other));
     other.graph = name;
-    FERRY_TRY(ferry::create_session(model, &other, &out->prompted));
-    out->networks->prompted = out->prompted->session.get();
+    FERRY_TRY(ferry::create_session(model, &other, &out->second));
+    out->networks->second = out->second->session.get();
   }
   return {};
 }
@@ -81,6 +83,10 @@ ferry_answer describe(ferry_answer_kind kind, const task::Answer& answer) {
   out.maximum = answer.maximum;
   out.sense = answer.sense;
   out.quality = answer.quality;
+  out.detections = answer.detections.data();
+  out.detection_count = answer.detections.size();
+  out.lines = answer.lines.data();
+  out.line_count = answer.lines.size();
   if (kind == FERRY_ANSWER_LABELS) out.labels = answer.labels.data();
   const ferry::image::View pixels = answer.pixels.view();
   if (kind == FERRY_ANSWER_MASK) {
@@ -145,7 +151,7 @@ ferry_status ferry_task_run(ferry_task* task, const ferry_request* request, ferr
 void ferry_task_cancel(ferry_task* task) {
   if (task == nullptr) return;
   task->session->session->cancel();
-  if (task->prompted != nullptr) task->prompted->session->cancel();
+  if (task->second != nullptr) task->second->session->cancel();
 }
 
 ferry_session* ferry_task_session(ferry_task* task) { return task != nullptr ? task->session.get() : nullptr; }
@@ -180,6 +186,21 @@ ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_imag
     FERRY_TRY(ferry::view_of(*background, &behind));
     ferry::image::Pixels pixels;
     FERRY_TRY(task::composite(*answer, view, behind, &pixels));
+    ferry::give(static_cast<ferry::image::Pixels&&>(pixels), out);
+    return {};
+  });
+}
+
+ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* picture, ferry_image* out) {
+  FERRY_REQUIRE(out);
+  *out = {};
+  FERRY_REQUIRE(answer);
+  FERRY_REQUIRE(picture);
+  return guarded([&]() -> Status {
+    ferry::image::View view;
+    FERRY_TRY(ferry::view_of(*picture, &view));
+    ferry::image::Pixels pixels;
+    FERRY_TRY(task::draw(*answer, view, &pixels));
     ferry::give(static_cast<ferry::image::Pixels&&>(pixels), out);
     return {};
   });

@@ -136,6 +136,39 @@ Status check_inpainting(const fbs::Graph& graph, const fbs::Postprocess& p) {
   return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
 }
 
+// [1, N, columns] of Float32, at output `index`; columns 0: any.
+Status check_rows(const fbs::Graph& graph, uint32_t index, int32_t rows, int32_t columns) {
+  const fbs::Tensor& tensor = *graph.tensors()->Get(index_of(graph.outputs()->Get(index)->tensor()));
+  const Shape shape = declared_shape(tensor);
+  if (tensor.dtype() == fbs::DType::Float32 && shape.rank == 3 && shape[0] == 1 && shape[1] == rows &&
+      (columns == 0 || shape[2] == columns))
+    return {};
+  return error(FERRY_CORRUPT, "postprocess: output %u of a detector is %s %s, expected Float32 [1,%d,%d] (0: any)",
+               index, EnumNameDType(tensor.dtype()), in_words(shape).c_str(), rows, columns);
+}
+
+Status check_share(const char* what, float value) {
+  if (value >= 0 && value <= 1) return {};
+  return error(FERRY_CORRUPT, "postprocess: %s is %g, expected 0 to 1", what, static_cast<double>(value));
+}
+
+Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
+  const uint32_t outputs = count(graph.outputs());
+  if (outputs < 2 || outputs > 3 || graph.preprocess() == nullptr)
+    return error(
+        FERRY_CORRUPT,
+        "postprocess: a detector with %u outputs%s, expected boxes, scores and perhaps landmarks, and a recipe",
+        outputs, graph.preprocess() == nullptr ? " and no recipe for pictures" : "");
+  const Shape boxes = declared_shape(first(graph, *graph.outputs()));
+  const int32_t rows = boxes.rank == 3 ? boxes[1] : 0;
+  FERRY_TRY(check_rows(graph, 0, rows, 4));
+  FERRY_TRY(check_rows(graph, 1, rows, 0));
+  if (outputs == 3) FERRY_TRY(check_rows(graph, 2, rows, 0));
+  FERRY_TRY(check_share("the threshold", params.threshold()));
+  FERRY_TRY(check_share("the overlap", params.overlap()));
+  return check_range("postprocess: maximum", params.maximum(), 1, 1 << 16);
+}
+
 Status check_pictures(const fbs::Graph& graph, const fbs::Postprocess& p) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const Shape output = declared_shape(first(graph, *graph.outputs()));
@@ -162,7 +195,9 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
     fbs::TaskParams params;
   } kParams[] = {{fbs::Task::Depth, fbs::TaskParams::Depth},
                  {fbs::Task::Inpainting, fbs::TaskParams::Inpainting},
-                 {fbs::Task::PromptedSegmentation, fbs::TaskParams::PromptedSegmentation}};
+                 {fbs::Task::PromptedSegmentation, fbs::TaskParams::PromptedSegmentation},
+                 {fbs::Task::Detection, fbs::TaskParams::Detection},
+                 {fbs::Task::Reading, fbs::TaskParams::Reading}};
   fbs::TaskParams expected = fbs::TaskParams::NONE;
   for (const auto& row : kParams)
     if (row.task == p->task()) expected = row.params;
@@ -176,6 +211,7 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
     case fbs::Task::Inpainting: return check_inpainting(graph, *p);
     case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
     case fbs::Task::Matting: return check_places(graph, 1);
+    case fbs::Task::Detection: return check_detection(graph, *p->params_as_Detection());
     case fbs::Task::SemanticSegmentation: return check_places(graph, kMaxClasses);
     default: return {};
   }

@@ -152,7 +152,7 @@ Status choose(const Request& request, std::span<const float> qualities, size_t* 
 }  // namespace
 
 Status segment(Networks& networks, const Request& request, Answer* answer) {
-  Prompted prompted(*networks.prompted);
+  Prompted prompted(*networks.second);
   const bool given = request.picture.data != nullptr;
   if (!given && !networks.encoded) return error(FERRY_INVALID_ARGUMENT, "no picture: the first run needs one");
   FERRY_TRY(check_prompts(request, given ? request.picture.width : networks.width,

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sdk/graph/session.h"
@@ -36,12 +37,16 @@ struct Answer {
   float minimum = 0, maximum = 0;
   ferry_sense sense = FERRY_SENSE_NEARNESS;
   float quality = 0;
+  std::vector<ferry_detection> detections;
+  std::vector<float> landmarks;  // of all detections
+  std::vector<ferry_line> lines;
+  std::vector<std::string> texts;  // of the lines
 };
 
 // What a task runs, and what it remembers from run to run.
 struct Networks {
-  Session& session;             // of the blob's graph
-  Session* prompted = nullptr;  // of the graph that the task's parameters name
+  Session& session;           // of the blob's graph
+  Session* second = nullptr;  // of the graph that the task's parameters name
   // Of the last picture, where the task can be asked again about it.
   bool encoded = false;
   int width = 0, height = 0;
@@ -61,6 +66,8 @@ Status label(Networks& networks, const Request& request, Answer* answer);
 Status inpaint(Networks& networks, const Request& request, Answer* answer);
 Status segment(Networks& networks, const Request& request, Answer* answer);
 Status matte(Networks& networks, const Request& request, Answer* answer);
+Status detect(Networks& networks, const Request& request, Answer* answer);
+Status read(Networks& networks, const Request& request, Answer* answer);
 
 // One task. Of those that have no `run`, sessions and generators are the way.
 struct Entry {
@@ -74,7 +81,7 @@ struct Entry {
 const Entry& entry(fbs::Task task);
 // The graph's; Tensors where it says nothing.
 fbs::Task task_of(const fbs::Graph& graph);
-// The graph that takes prompts; null where the task has none.
-const char* prompted_graph(const fbs::Graph& graph);
+// The graph that the task's parameters name; null where they name none.
+const char* second_graph(const fbs::Graph& graph);
 
 }  // namespace ferry::task

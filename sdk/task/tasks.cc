@@ -18,6 +18,8 @@ constexpr std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1> kTasks = {{
     {"inpainting", inpaint, FERRY_ANSWER_PICTURE, FERRY_PROMPT_MASK},
     {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS},
     {"matting", matte, FERRY_ANSWER_MASK, 0},
+    {"detection", detect, FERRY_ANSWER_BOXES, 0},
+    {"reading", read, FERRY_ANSWER_LINES, 0},
 }};
 
 }  // namespace
@@ -28,9 +30,13 @@ fbs::Task task_of(const fbs::Graph& graph) {
   return graph.postprocess() != nullptr ? graph.postprocess()->task() : fbs::Task::Tensors;
 }
 
-const char* prompted_graph(const fbs::Graph& graph) {
-  if (task_of(graph) != fbs::Task::PromptedSegmentation) return nullptr;
-  return graph.postprocess()->params_as_PromptedSegmentation()->graph()->c_str();
+const char* second_graph(const fbs::Graph& graph) {
+  switch (task_of(graph)) {
+    case fbs::Task::PromptedSegmentation:
+      return graph.postprocess()->params_as_PromptedSegmentation()->graph()->c_str();
+    case fbs::Task::Reading: return graph.postprocess()->params_as_Reading()->graph()->c_str();
+    default: return nullptr;
+  }
 }
 
 }  // namespace ferry::task

@@ -319,6 +319,8 @@ struct Answer : ferry_answer {
   View<ferry_class> all_classes() const { return {classes, class_count}; }
   View<float> all_values() const { return {values, value_count}; }
   View<uint16_t> all_labels() const { return {labels, labels != nullptr ? pixels() : 0}; }
+  View<ferry_detection> all_detections() const { return {detections, detection_count}; }
+  View<ferry_line> all_lines() const { return {lines, line_count}; }
   View<uint8_t> all_mask() const { return {mask, mask != nullptr ? pixels() : 0}; }
   Status save(const char* path, ferry_save_style style = FERRY_SAVE_PLAIN) const {
     return ferry_answer_save(this, path, style);
@@ -328,6 +330,14 @@ struct Answer : ferry_answer {
   Result<Image> composite(const Image& image, const Image& background) const {
     ferry_image out;
     Status status = ferry_answer_composite(this, &image.get(), &background.get(), &out);
+    if (!status) return status;
+    return Image(out);
+  }
+
+  // Boxes and lines on the picture that they were found in.
+  Result<Image> draw(const Image& image) const {
+    ferry_image out;
+    Status status = ferry_answer_draw(this, &image.get(), &out);
     if (!status) return status;
     return Image(out);
   }

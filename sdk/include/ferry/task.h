@@ -42,7 +42,9 @@ typedef enum ferry_task_kind {
   FERRY_TASK_SEMANTIC_SEGMENTATION = 7, /* each pixel's class */
   FERRY_TASK_INPAINTING = 8,            /* what the request's mask covers is painted anew */
   FERRY_TASK_PROMPTED_SEGMENTATION = 9, /* the mask of what points or a box show */
-  FERRY_TASK_MATTING = 10               /* the mask of what stands in front, with its soft edges */
+  FERRY_TASK_MATTING = 10,              /* the mask of what stands in front, with its soft edges */
+  FERRY_TASK_DETECTION = 11,            /* boxes around things of known classes */
+  FERRY_TASK_READING = 12               /* the text in a picture */
 } ferry_task_kind;
 
 typedef enum ferry_answer_kind {
@@ -52,7 +54,9 @@ typedef enum ferry_answer_kind {
   FERRY_ANSWER_MAP = 3,
   FERRY_ANSWER_LABELS = 4,
   FERRY_ANSWER_MASK = 5,
-  FERRY_ANSWER_PICTURE = 6
+  FERRY_ANSWER_PICTURE = 6,
+  FERRY_ANSWER_BOXES = 7,
+  FERRY_ANSWER_LINES = 8
 } ferry_answer_kind;
 
 /* What a task takes beside the picture: bits of ferry_task_info.prompts. */
@@ -116,6 +120,23 @@ typedef enum ferry_sense {
   FERRY_SENSE_METRES = 1    /* distance from the camera's plane */
 } ferry_sense;
 
+/* A thing that was found. Its box ends where the picture ends; landmarks may lie beyond. */
+typedef struct ferry_detection {
+  ferry_box box;
+  float score;            /* 0 to 1 */
+  int32_t index;          /* of its class */
+  const char* label;      /* the class's name, "" where the blob has none; the model's */
+  const float* landmarks; /* x, y of each, in the network's order; NULL where it gives none */
+  size_t landmark_count;
+} ferry_detection;
+
+/* A line of text. */
+typedef struct ferry_line {
+  float corners[8]; /* x, y of the top left, top right, bottom right and bottom left one, as the line is read */
+  float score;      /* 0 to 1: the mean probability of its characters */
+  const char* text; /* UTF-8 */
+} ferry_line;
+
 /* An answer. What it points to belongs to the task, and stays until its next run. */
 typedef struct ferry_answer {
   size_t struct_size; /* set by the caller: sizeof(ferry_answer) */
@@ -134,10 +155,14 @@ typedef struct ferry_answer {
   float minimum;
   float maximum;
   ferry_sense sense;
-  const uint16_t* labels; /* LABELS: a class a pixel */
-  const uint8_t* mask;    /* MASK: 255 within, 0 outside, between where both can be seen */
-  float quality;          /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
-  ferry_image picture;    /* PICTURE: not owned */
+  const uint16_t* labels;            /* LABELS: a class a pixel */
+  const uint8_t* mask;               /* MASK: 255 within, 0 outside, between where both can be seen */
+  float quality;                     /* MASK by prompts: the network's guess of intersection over union; otherwise 0 */
+  ferry_image picture;               /* PICTURE: not owned */
+  const ferry_detection* detections; /* BOXES: best first */
+  size_t detection_count;
+  const ferry_line* lines; /* LINES: from top to bottom, in a row from left to right */
+  size_t line_count;
 } ferry_answer;
 
 /* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the picture. FERRY_CANCELLED. */
@@ -167,6 +192,9 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_answer_cut_out(const ferry_answer* 
  * pixel is a colour. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_answer_composite(const ferry_answer* answer, const ferry_image* picture,
                                                               const ferry_image* background, ferry_image* out);
+/* BOXES and LINES drawn on the picture that they were found in; free `out` with ferry_image_free(). */
+FERRY_NODISCARD FERRY_API ferry_status ferry_answer_draw(const ferry_answer* answer, const ferry_image* picture,
+                                                         ferry_image* out);
 /* The colour of class `index` in FERRY_SAVE_COLOURS, as 0xRRGGBB: for legends. */
 FERRY_API uint32_t ferry_label_colour(int32_t index);
 

@@ -1,0 +1,79 @@
+#include "sdk/task/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "sdk/task/save.h"
+
+namespace ferry::task {
+namespace {
+
+class Pen {
+ public:
+  Pen(image::Pixels& pixels, uint32_t colour, int width)
+      : pixels_(pixels), size_(pixels.view()), colour_(colour), width_(width) {}
+
+  // A square of the pen's width around each place of the way; `width` is small beside the picture.
+  void line(float x0, float y0, float x1, float y1) {
+    const float length = std::max(std::fabs(x1 - x0), std::fabs(y1 - y0));
+    if (!(length < 4.0f * image::kMaxSide)) return;
+    const int steps = std::max(static_cast<int>(length), 1);
+    for (int i = 0; i <= steps; ++i) {
+      const float t = static_cast<float>(i) / static_cast<float>(steps);
+      dot(x0 + (x1 - x0) * t, y0 + (y1 - y0) * t);
+    }
+  }
+
+  void dot(float x, float y) {
+    const float reach = static_cast<float>(width_) / 2;
+    if (!(x > -reach && y > -reach && x < static_cast<float>(size_.width) + reach &&
+          y < static_cast<float>(size_.height) + reach))
+      return;
+    const int left = static_cast<int>(std::lrint(x - reach)), top = static_cast<int>(std::lrint(y - reach));
+    for (int row = std::max(top, 0); row < std::min(top + width_, size_.height); ++row) {
+      for (int column = std::max(left, 0); column < std::min(left + width_, size_.width); ++column) {
+        uint8_t* pixel = pixels_.row(row) + 3 * column;
+        for (int c = 0; c < 3; ++c) pixel[c] = static_cast<uint8_t>(colour_ >> (16 - 8 * c));
+      }
+    }
+  }
+
+ private:
+  image::Pixels& pixels_;
+  image::View size_;
+  uint32_t colour_;
+  int width_;
+};
+
+void outline(Pen pen, const float* corners) {
+  for (int i = 0; i < 4; ++i) {
+    const float *from = corners + 2 * i, *to = corners + 2 * ((i + 1) % 4);
+    pen.line(from[0], from[1], to[0], to[1]);
+  }
+}
+
+}  // namespace
+
+Status draw(const ferry_answer& answer, const image::View& picture, image::Pixels* out) {
+  if (answer.kind != FERRY_ANSWER_BOXES && answer.kind != FERRY_ANSWER_LINES) {
+    return error(FERRY_INVALID_ARGUMENT, "an answer of kind %d has neither boxes nor lines to draw", answer.kind);
+  }
+  FERRY_TRY(out->allocate(picture.width, picture.height, 3));
+  for (int y = 0; y < picture.height; ++y)
+    std::memcpy(out->row(y), picture.row(y), static_cast<size_t>(picture.width) * 3);
+  // Two pixels on a small picture, and as bold on a large one. Class 0's colour in labels is black, which hides.
+  const int width = std::max(2, std::max(picture.width, picture.height) / 320);
+  for (size_t i = 0; i < answer.detection_count; ++i) {
+    const ferry_detection& d = answer.detections[i];
+    Pen pen(*out, label_colour(d.index + 1), width);
+    const ferry_box& b = d.box;
+    const float corners[] = {b.left, b.top, b.right, b.top, b.right, b.bottom, b.left, b.bottom};
+    outline(pen, corners);
+    for (size_t p = 0; p < d.landmark_count; ++p) pen.dot(d.landmarks[2 * p], d.landmarks[2 * p + 1]);
+  }
+  for (size_t i = 0; i < answer.line_count; ++i) outline(Pen(*out, label_colour(1), width), answer.lines[i].corners);
+  return {};
+}
+
+}  // namespace ferry::task

@@ -1,0 +1,14 @@
+// Answers that are places, drawn on their picture.
+#pragma once
+
+#include <ferry/task.h>
+
+#include "sdk/image/pixels.h"
+#include "sdk/status.h"
+
+namespace ferry::task {
+
+// FERRY_INVALID_ARGUMENT: neither boxes nor lines.
+Status draw(const ferry_answer& answer, const image::View& picture, image::Pixels* out);
+
+}  // namespace ferry::task
