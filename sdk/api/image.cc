@@ -19,6 +19,7 @@ Status enhance(Session& session, const ferry_image& picture, int32_t tile, ferry
   image::View view;
   FERRY_TRY(ferry::view_of(picture, &view));
   image::Pixels pixels;
+  const ferry::Session::Runs runs(session);
   FERRY_TRY(image::enhance(session, view, tile, {}, &pixels));
   image::Pixels rgb;
   FERRY_TRY(image::to_rgb(static_cast<image::Pixels&&>(pixels), &rgb));

@@ -2,6 +2,7 @@
 #include <ferry/task.h>
 
 #include <cstddef>
+#include <optional>
 
 #include "sdk/api/handles.h"
 #include "sdk/api/picture.h"
@@ -110,7 +111,9 @@ Status run(ferry_task& handle, const ferry_request& given, ferry_answer* out) {
   task::Request wanted;
   FERRY_TRY(read(given, entry, &request, &wanted));
   handle.answer = {};
-  handle.session->idle();
+  const ferry::Session::Runs runs(handle.session->idle());
+  std::optional<ferry::Session::Runs> second;
+  if (handle.second != nullptr) second.emplace(handle.second->idle());
   FERRY_TRY(entry.run(*handle.networks, wanted, &handle.answer));
   return ferry::fill_versioned(describe(entry.answer, handle.answer), kFirst, "ferry_answer", out);
 }

@@ -21,14 +21,17 @@ namespace {
 
 constexpr int kMaxThreads = 256;
 
-// However a run ends, a cancel() after it finds none.
+// However a run ends, a cancel() after it finds none, unless further ones belong to it.
 class RunEnd {
  public:
-  explicit RunEnd(std::atomic<Progress>& progress) : progress_(progress) {}
-  ~RunEnd() { progress_.store(Progress::Idle); }
+  RunEnd(std::atomic<Progress>& progress, bool last) : progress_(progress), last_(last) {}
+  ~RunEnd() {
+    if (last_) progress_.store(Progress::Idle);
+  }
 
  private:
   std::atomic<Progress>& progress_;
+  bool last_;
 };
 
 // Cores that this process may use: a container or taskset may allow fewer than the machine has.
@@ -262,13 +265,14 @@ Status Session::compute() {
 
 Status Session::run() {
   begin();
-  const RunEnd end(progress_);
+  const RunEnd end(progress_, !in_runs_);
   const StatesLock lock(states().get());
   Status status = lock.status();
   if (status.ok()) status = follow_states();
   if (status.ok()) status = compute();
   if (!status.ok()) return status;
-  if (progress_.exchange(Progress::Idle) == Progress::Cancelled) return Status(kCancelled);
+  const Progress progress = in_runs_ ? progress_.load() : progress_.exchange(Progress::Idle);
+  if (progress == Progress::Cancelled) return Status(kCancelled);
   advance_states();
   return {};
 }

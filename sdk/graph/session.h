@@ -51,6 +51,24 @@ class Session {
   // Makes the run in progress stop; without one, does nothing. Any thread.
   void cancel();
 
+  // While it lives, the session's runs are one to whoever cancels: a cancel() between two of them ends the next.
+  class Runs {
+   public:
+    explicit Runs(Session& session) : session_(session) {
+      session_.in_runs_ = true;
+      session_.begin();
+    }
+    ~Runs() {
+      session_.in_runs_ = false;
+      session_.progress_.store(Progress::Idle);
+    }
+    Runs(const Runs&) = delete;
+    Runs& operator=(const Runs&) = delete;
+
+   private:
+    Session& session_;
+  };
+
   // A run that was submitted to the engine (sdk/gpu/interop.h) and not yet waited for.
   bool submitted() const { return engine_->submitted(); }
   Status finish() { return engine_->finish(); }
@@ -116,6 +134,7 @@ class Session {
   // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.
   std::unique_ptr<Engine> stand_in_;
   Status gpu_status_;
+  bool in_runs_ = false;        // see Runs
   bool resize_failed_ = false;  // the last one: then the present shape is prepared again when it is asked for
 };
 

@@ -234,6 +234,27 @@ TEST_F(Tasks, APictureIsEnlargedAndItsTilesAreToldOf) {
   EXPECT_GT(told, 1);
 }
 
+// Between two tiles no network runs: the next one has to hear of it. The run after that is another one.
+TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
+  open(*testing::small_upscaler());
+  const Picture picture(100, 20, ramp);
+  ferry_request request = request_for(&picture);
+  request.tile = 16;
+  std::pair<ferry_task*, int> seen = {task_, 0};
+  request.progress = [](void* user, int32_t done, int32_t) {
+    auto& [task, parts] = *static_cast<std::pair<ferry_task*, int>*>(user);
+    parts = done;
+    if (done == 2) ferry_task_cancel(task);
+  };
+  request.user = &seen;
+  ferry_answer answer{};
+  answer.struct_size = sizeof(answer);
+  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_CANCELLED);
+  EXPECT_EQ(seen.second, 2);
+  request.progress = nullptr;
+  EXPECT_EQ(run(request).kind, FERRY_ANSWER_PICTURE);
+}
+
 TEST_F(Tasks, OnlyWhatTheMaskCoversIsPainted) {
   open(*testing::gray_painter());
   EXPECT_EQ(info().prompts, uint32_t{FERRY_PROMPT_MASK});

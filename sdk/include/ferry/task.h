@@ -165,10 +165,11 @@ typedef struct ferry_answer {
   size_t line_count;
 } ferry_answer;
 
-/* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the picture. FERRY_CANCELLED. */
+/* FERRY_INVALID_ARGUMENT: a prompt that the task needs is missing, or does not fit the picture. FERRY_CANCELLED. The
+ * answer's memory is taken anew at each run: FERRY_OUT_OF_MEMORY. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_task_run(ferry_task* task, const ferry_request* request,
                                                       ferry_answer* answer);
-/* Makes the run in progress stop. Any thread. */
+/* Makes the run in progress stop, whichever of its parts is under way. Any thread. */
 FERRY_API void ferry_task_cancel(ferry_task* task);
 /* The session of the model's graph, for ferry_session_report() and what is measured; NULL of NULL. To run or to resize
  * it is the task's affair. */
