@@ -121,7 +121,7 @@ int convert_checkpoint(const Options& o) {
 
   if (!o.certify.empty())
     options.certify = [fixture = parity::read_fixture(o.certify)](const fs::path& blob) {
-      return parity::certificate_of(blob, fixture);
+      return parity::certificates_of(blob, fixture);
     };
   locate(o, &options);
 

@@ -70,13 +70,14 @@ std::vector<std::unique_ptr<Graph>> build_graphs(const Configured& network, Ledg
   return all;
 }
 
-std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options) {
+std::vector<std::unique_ptr<Graph>> convert_to_graphs(Families families, const ConvertOptions& options) {
   check(options);
   step(options, "reading", 0.0);
+  std::vector<std::unique_ptr<Graph>> graphs;
   if (onnx::is_onnx_file(options.checkpoint)) {
-    std::unique_ptr<Graph> graph = import_onnx(options);
-    write_options(options, graph->table.provenance.get());
-    return graph;
+    graphs.push_back(import_onnx(options));
+    write_options(options, graphs.front()->table.provenance.get());
+    return graphs;
   }
   const std::shared_ptr<const Checkpoint> checkpoint = open_checkpoint(options.checkpoint, options.state_dict);
   const Identified network =
@@ -91,7 +92,6 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
                                                            .labels = options.labels});
 
   step(options, "building", 0.1);
-  std::vector<std::unique_ptr<Graph>> graphs;
   const std::string file = checkpoint->path().filename().string(), name = configured.variant.name();
   try {
     Ledger ledger(checkpoint, *network.naming);
@@ -99,24 +99,27 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
   }
-  std::unique_ptr<Graph> graph = std::move(graphs.front());
-  graph->table.name = name;
-  graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
-  fbs::ProvenanceT& provenance = *graph->table.provenance;
+  fbs::GraphT& first = graphs.front()->table;
+  first.name = name;
+  first.provenance = std::make_unique<fbs::ProvenanceT>();
+  fbs::ProvenanceT& provenance = *first.provenance;
   provenance.family = network.family->name();
   provenance.variant = name;
   provenance.source = file;
   provenance.source_sha256 = checkpoint->sha256();
   provenance.framework = network.naming->framework;
-  write_options(options, graph->table.provenance.get());
+  write_options(options, &provenance);
 
   step(options, "folding", 0.4);
-  if (options.passes) run_passes(*graph, {.keep_taps = options.keep_taps});
-  for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) {
-    if (options.passes) run_passes(**more, {.keep_taps = options.keep_taps});
-    graph->add_graph(std::move(**more));
-  }
-  return graph;
+  if (options.passes)
+    for (const auto& graph : graphs) run_passes(*graph, {.keep_taps = options.keep_taps});
+  return graphs;
+}
+
+std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options) {
+  std::vector<std::unique_ptr<Graph>> graphs = convert_to_graphs(families, options);
+  for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) graphs.front()->add_graph(std::move(**more));
+  return std::move(graphs.front());
 }
 
 Conversion convert(Families families, const ConvertOptions& options) {

@@ -36,7 +36,7 @@ struct ConvertOptions {
   bool keep_taps = false;        // every tap survives, at the price of fusion
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own
-  Certify certify;               // makes the blob's certificate (converter/pack/pack.h); absent: it gets none
+  Certify certify;               // makes the blob's certificates (converter/pack/pack.h); absent: it gets none
   // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying") and how much
   // of the whole lies behind, 0..1.
   std::function<void(std::string_view step, double fraction)> progress;
@@ -54,5 +54,7 @@ Conversion convert(Families families, const ConvertOptions& options);
 
 // All but packing and writing: the finished graph as it would be packed. `output` is not read.
 std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options);
+// Its graphs before they share constants and states: the first one, then those that it would hold.
+std::vector<std::unique_ptr<Graph>> convert_to_graphs(Families families, const ConvertOptions& options);
 
 }  // namespace ferry

@@ -12,5 +12,8 @@ inline Conversion convert(const ConvertOptions& options) { return convert(famili
 inline std::unique_ptr<Graph> convert_to_graph(const ConvertOptions& options) {
   return convert_to_graph(families(), options);
 }
+inline std::vector<std::unique_ptr<Graph>> convert_to_graphs(const ConvertOptions& options) {
+  return convert_to_graphs(families(), options);
+}
 
 }  // namespace ferry

@@ -8,8 +8,10 @@
 #include <set>
 
 #include "cli/bisect/causes.h"
+#include "cli/bisect/graphs.h"
 #include "cli/bisect/matching.h"
 #include "cli/parity/compare.h"
+#include "cli/parity/prompts.h"
 #include "converter/checkpoint/checkpoint.h"
 #include "converter/pack/pack.h"
 #include "converter/reference/interpreter.h"
@@ -32,25 +34,28 @@ constexpr double kPatience = 40;
 
 std::string probe_name(TensorId tensor) { return "#" + std::to_string(index_of(tensor)); }
 
+// One graph of a blob.
 class Bisector {
  public:
-  Bisector(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
-           const RunNetwork& run)
-      : blob_(blob), fixture_(fixture), run_(run) {
-    const fbs::Graph* graph = nullptr;
-    if (const Status status = verify(blob, &graph, &data_); !status.ok()) fail("%s", status.message().data());
-    graph->UnPackTo(&model_);
+  // `table`: a blob of that graph alone, over `data`; `index`: its number in the blob that was converted.
+  Bisector(fbs::GraphT table, std::span<const std::byte> data, size_t index, const ConvertOptions& convert,
+           const parity::Fixture& fixture, const RunNetwork& run)
+      : data_(data), fixture_(fixture), run_(run) {
+    model_ = std::move(table);
     checkpoint_ = open_checkpoint(convert.checkpoint);
     if (model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256())
       fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s", model_.provenance->source_sha256.c_str(),
            convert.checkpoint.c_str(), checkpoint_->sha256().c_str());
-    matching_ = match(model_, convert);
+    matching_ = match(model_, index, convert);
   }
 
+  // As the search found it, until this object ends.
+  const parity::Network& network() const { return *network_; }
+
   Finding find() {
-    const std::unique_ptr<parity::Network> network = run_(blob_, fixture_);
+    network_ = run_(assemble(model_, data_), fixture_);
     finding_.runs = 1;
-    const parity::Comparison comparison = parity::compare(fixture_, network->tensors());
+    const parity::Comparison comparison = parity::compare(fixture_, network_->tensors());
     const parity::Row* first = comparison.first_out_of_bounds();
     if (first == nullptr) return finding_;
     finding_.first = first->name;
@@ -312,8 +317,8 @@ class Bisector {
     return std::isnan(row.relative_error) ? HUGE_VAL : row.relative_error;
   }
 
-  std::span<const std::byte> blob_, data_;
-  const parity::Fixture& fixture_;
+  std::span<const std::byte> data_;
+  const parity::Fixture fixture_;
   const RunNetwork& run_;
   Graph graph_;  // the blob's, without constants
   fbs::GraphT& model_ = graph_.table;
@@ -323,6 +328,7 @@ class Bisector {
   Values values_;                    // of the blob's tensors, as the backend computed them
   std::optional<Departure> passes_;  // the first value that the passes changed
   size_t planted_at_ = 0;
+  std::unique_ptr<parity::Network> network_;
   Finding finding_;
 };
 
@@ -330,7 +336,30 @@ class Bisector {
 
 Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
                const RunNetwork& run) {
-  return Bisector(blob, convert, fixture, run).find();
+  const fbs::Graph* root = nullptr;
+  std::span<const std::byte> data;
+  if (const Status status = verify(blob, &root, &data); !status.ok()) fail("%s", status.message().data());
+  const size_t prompted = parity::prompted_graph(*root);
+  if (prompted == 0) {
+    fbs::GraphT table;
+    root->UnPackTo(&table);
+    return Bisector(std::move(table), data, 0, convert, fixture, run).find();
+  }
+  parity::Fixture second_fixture;
+  Finding first;
+  {
+    Bisector bisector(alone(*root, 0), data, 0, convert, parity::without_prompts(fixture), run);
+    first = bisector.find();
+    first.graph = text(root->name());
+    if (first.fault != Fault::None) return first;
+    second_fixture = parity::with_prompts(*root->graphs()->Get(static_cast<unsigned>(prompted - 1)), fixture,
+                                          with_reference(*root, fixture, bisector.network().tensors()));
+  }
+  Bisector bisector(alone(*root, prompted), data, prompted, convert, second_fixture, run);
+  Finding second = bisector.find();
+  second.graph = root->graphs()->Get(static_cast<unsigned>(prompted - 1))->name()->str();
+  second.runs += first.runs;
+  return second;
 }
 
 }  // namespace ferry::bisect

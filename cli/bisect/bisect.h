@@ -26,8 +26,9 @@ struct Finding {
   Fault fault = Fault::None;
   std::string first;  // the fixture's first tensor out of bounds
   double first_error = 0;
-  std::string op;    // "conv2d"
-  std::string name;  // the operator's module
+  std::string graph;  // of the blob's, where it has several: in which the fault is
+  std::string op;     // "conv2d"
+  std::string name;   // the operator's module
   std::string parameters;
   double error = 0;                            // its departure, relative to the absolute maximum of what is right
   std::string worst;                           // the worst element: where, what it is and what is right
@@ -42,7 +43,9 @@ using RunNetwork =
     std::function<std::unique_ptr<parity::Network>(std::span<const std::byte> blob, const parity::Fixture&)>;
 
 // `convert` says how the graph is built from the checkpoint: as the blob was. Throws Error where the two do not belong
-// together.
+// together. Of a blob whose task has prompts (cli/parity/prompts.h) both graphs are searched, each run by itself: the
+// second one on what the reference gave in the place of the first, or where the fixture has only samples of that, on
+// what the first one gave, which is in bounds by then.
 Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
                const RunNetwork& run);
 

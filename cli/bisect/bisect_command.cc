@@ -3,18 +3,16 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 #include "cli/bisect/bisect.h"
 #include "cli/parity/markup.h"
 #include "cli/parity/network.h"
-#include "cli/parity/prompts.h"
 #include "cli/parity/report.h"
 #include "cli/parity/rounding.h"
 #include "cli/sdk.h"
 #include "converter/provenance.h"
+#include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
 
 namespace ferry::bisect {
@@ -45,10 +43,13 @@ const char* kFaults[] = {
 };
 
 std::string told(const Finding& f, double seconds) {
-  if (f.fault == Fault::None) return "every tensor is in bounds: there is nothing to find\n";
+  if (f.fault == Fault::None)
+    return f.graph.empty() ? "every tensor is in bounds: there is nothing to find\n"
+                           : "every tensor is in bounds, of each graph by itself: there is nothing to find\n";
   using parity::format;
   std::string out = "first out of bounds  " + f.first + ", relative error " + parity::number(f.first_error) + "\n";
   out += "at fault             " + std::string(kFaults[static_cast<size_t>(f.fault)]) + "\n";
+  if (!f.graph.empty()) out += "graph                " + f.graph + "\n";
   out += "operator             " + f.op + " '" + f.name + "', " + f.parameters + "\n";
   out += "departs by           " + parity::number(f.error) + " of the absolute maximum" +
          (f.worst.empty() ? "" : ", at worst at " + f.worst) + "\n";
@@ -72,23 +73,16 @@ int run(const Options& o) {
         "%s has rounded weights, and the search is for float32: `ferry parity` judges its operators, "
         "and a blob without --weights can be searched for what else is wrong",
         o.blob.c_str());
-  if (parity::prompted_graph(*parity::open_blob(o.blob)) != 0)
-    fail(
-        "%s has a task with prompts, and the search knows one graph: `ferry parity` names the first tensor that is "
-        "wrong",
-        o.blob.c_str());
-  std::ifstream file(o.blob, std::ios::binary);
-  if (!file) fail("%s: cannot be opened", o.blob.c_str());
-  const std::string read{std::istreambuf_iterator<char>(file), {}};
-  const auto bytes = std::as_bytes(std::span(read));
-  const std::vector<std::byte> blob(bytes.begin(), bytes.end());
+  std::unique_ptr<Mapping> blob;
+  if (const Status status = Mapping::map_path(o.blob.c_str(), &blob); !status.ok())
+    fail("%s: %s", o.blob.c_str(), status.message().data());
   const fbs::Graph* graph = nullptr;
   std::span<const std::byte> data;
-  if (const Status status = verify(blob, &graph, &data); !status.ok())
+  if (const Status status = verify(blob->bytes(), &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().data());
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
   if (!o.model.empty()) convert.model = o.model;
-  const Finding finding = bisect(blob, convert, parity::read_fixture(o.fixture),
+  const Finding finding = bisect(blob->bytes(), convert, parity::read_fixture(o.fixture),
                                  [&session](std::span<const std::byte> what, const parity::Fixture& fixture) {
                                    return std::make_unique<parity::Network>(what, fixture, session);
                                  });
@@ -106,6 +100,8 @@ void add_command(CLI::App& app, int* exit_code) {
       "out of bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's\n"
       "parameters and by those of the graph built anew from the checkpoint. Known causes (a flipped kernel, an\n"
       "epsilon, the padding's side, an activation's form...) are then tried on the first operator that departs.\n"
+      "Where a task has prompts, the graph that takes them is searched after the first one, by the reference's values\n"
+      "in the place of what that gave.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExample:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k");

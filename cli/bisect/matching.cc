@@ -34,10 +34,16 @@ std::map<TensorId, TensorId> common(const fbs::GraphT& a, const fbs::GraphT& b) 
 
 }  // namespace
 
-Matching match(const fbs::GraphT& blob, const ConvertOptions& convert) {
+Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert) {
   ConvertOptions options = convert;
   options.passes = false;
-  Matching out{.graph = convert_to_graph(options), .after_passes = convert_to_graph(options), .raw = {}, .passed = {}};
+  const auto build = [&] {
+    std::vector<std::unique_ptr<Graph>> graphs = convert_to_graphs(options);
+    if (index >= graphs.size())
+      fail("the blob has a graph '%s', the checkpoint gives %zu graphs", blob.name.c_str(), graphs.size());
+    return std::move(graphs[index]);
+  };
+  Matching out{.graph = build(), .after_passes = build(), .raw = {}, .passed = {}};
   // Passes renumber tensors, and keep their names.
   auto& tensors = out.after_passes->table.tensors;
   for (size_t i = 0; i < tensors.size(); ++i) tensors[i]->name = "#" + std::to_string(i);

@@ -14,7 +14,8 @@ struct Matching {
   std::map<TensorId, TensorId> raw, passed;  // from the blob's tensors to those of either graph
 };
 
-// Operators are matched by module, kind and shape, in order; what only one side has is left out.
-Matching match(const fbs::GraphT& blob, const ConvertOptions& convert);
+// Of the blob's graph number `index`. Operators are matched by module, kind and shape, in order; what only one side has
+// is left out.
+Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert);
 
 }  // namespace ferry::bisect

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 
 #include "cli/parity/compare.h"
@@ -33,7 +34,20 @@ std::unique_ptr<fbs::CertificateInputT> certified_input(const FixtureInput& inpu
     out->seed = seed;
   else
     out->values = input.values;
+  const auto& values = out->values;
+  if (std::adjacent_find(values.begin(), values.end(), std::not_equal_to<>()) == values.end() && !values.empty())
+    out->values.resize(1);
   return out;
+}
+
+bool is_output(const fbs::Graph& graph, const std::string& name) {
+  return std::any_of(graph.outputs()->begin(), graph.outputs()->end(),
+                     [&](const fbs::Port* port) { return text(port->name()) == name; });
+}
+
+bool is_tap(const fbs::Graph& graph, const std::string& name) {
+  return graph.taps() != nullptr && std::any_of(graph.taps()->begin(), graph.taps()->end(),
+                                                [&](const fbs::Port* port) { return text(port->name()) == name; });
 }
 
 // The first `count` of an entry's samples, by the rule that a fixture samples by.
@@ -77,9 +91,30 @@ size_t packed_bytes(const fbs::CertificateT& certificate) {
   return builder.GetSize();
 }
 
+// The graph's certificate but for its stages. Inputs by the names of the root's outputs are from there.
+std::unique_ptr<fbs::CertificateT> without_stages(const GraphFixture& graph, const fbs::Graph& root,
+                                                  const Fixture& fixture) {
+  auto out = std::make_unique<fbs::CertificateT>();
+  out->fixture = fixture.name;
+  out->fixture_sha256 = fixture.sha256;
+  out->architecture = fixture.architecture;
+  out->library = fixture.library;
+  const std::vector<FixtureInput>& inputs = graph.fixture.inputs;
+  for (const fbs::Port* port : *graph.model->graph().inputs()) {
+    const std::string name = text(port->name());
+    const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                    [&](const FixtureInput& i) { return inputs.size() == 1 || i.name == name; });
+    out->inputs.push_back(certified_input(*input, *port, fixture.seed));
+    if (graph.index == 0 || !is_output(root, name)) continue;
+    out->inputs.back()->from = name;
+    out->inputs.back()->values.clear();
+  }
+  return out;
+}
+
 }  // namespace
 
-std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& blob, const Fixture& fixture) {
+Certificates certificates_of(const std::filesystem::path& blob, const Fixture& fixture) {
   const std::string what = "a certificate from fixture " + fixture.name;
   const ferry_session_options session = cli::session_options(0);
   const Network network(blob, fixture, session);
@@ -88,27 +123,16 @@ std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& b
   report.comparison = judge(blob, fixture, computed, session);
   if (!report.comparison.passed()) fail("%s: %s", what.c_str(), summary(report).c_str());
 
-  std::shared_ptr<Model> model;
-  cli::check(Model::open(blob.c_str(), &model));
-  auto out = std::make_unique<fbs::CertificateT>();
-  fbs::CertificateT& certificate = *out;
-  certificate.fixture = fixture.name;
-  certificate.fixture_sha256 = fixture.sha256;
-  certificate.architecture = fixture.architecture;
-  certificate.library = fixture.library;
-  // Where prompts go to another graph, the certificate is the first one's.
-  const std::vector<FixtureInput> inputs = by_graph(model, fixture, computed).front().fixture.inputs;
-  std::erase_if(report.comparison.rows,
-                [&](const Row& row) { return row.depth >= static_cast<int>(model->graph().operators()->size()); });
-  for (const fbs::Port* port : *model->graph().inputs()) {
-    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const FixtureInput& i) {
-      return inputs.size() == 1 || i.name == port->name()->str();
-    });
-    certificate.inputs.push_back(certified_input(*input, *port, fixture.seed));
+  Certificates out;
+  const std::vector<GraphFixture> graphs = by_graph(open_blob(blob), fixture, computed);
+  out.resize(graphs.back().index + 1);
+  size_t spent = 0;
+  for (const GraphFixture& graph : graphs) {
+    out[graph.index] = without_stages(graph, graphs.front().model->graph(), fixture);
+    spent += kOwnBytes + packed_bytes(*out[graph.index]);
   }
 
   std::map<std::string, const Entry*> entries;
-  size_t spent = kOwnBytes + packed_bytes(certificate);
   for (const Entry& entry : fixture.entries) entries[entry.name] = &entry;
   const auto name_of = [&](const Row& row) { return computed.contains(row.name) ? row.name : row.module; };
   for (const Row& row : report.comparison.rows) {
@@ -121,18 +145,30 @@ std::unique_ptr<fbs::CertificateT> certificate_of(const std::filesystem::path& b
       spent < kMaxCertificateBytes ? (kMaxCertificateBytes - spent) / (stages * sizeof(float)) : size_t{0};
   if (count < kMinSamples)
     fail(
-        "%s: its input and %zu stages leave no room for samples in %zu KiB; an input that follows from the fixture's "
+        "%s: its inputs and %zu stages leave no room for samples in %zu KiB; an input that follows from the fixture's "
         "seed takes none, and a blob without --keep-taps has fewer stages",
         what.c_str(), stages, kMaxCertificateBytes >> 10);
   for (const Row& row : report.comparison.rows) {
     const Entry& entry = *entries.at(row.name);
-    certificate.stages.push_back(certified_stage(row, entry, name_of(row), std::min(count, kMaxSamples)));
-    const fbs::CertificateStageT& stage = *certificate.stages.back();
+    const std::string name = name_of(row);
+    // Of two graphs with one name, what the later one gave was compared.
+    const auto graph = std::find_if(graphs.rbegin(), graphs.rend(), [&](const GraphFixture& g) {
+      return is_output(g.model->graph(), name) || is_tap(g.model->graph(), name);
+    });
+    auto& list = out[graph->index]->stages;
+    list.push_back(certified_stage(row, entry, name, std::min(count, kMaxSamples)));
+    const fbs::CertificateStageT& stage = *list.back();
     if (stage.error > stage.bound)
       fail("%s: the error at %s is %g, where rounding explains %g", what.c_str(), row.name.c_str(),
            static_cast<double>(stage.error), static_cast<double>(stage.bound));
   }
-  if (const size_t bytes = packed_bytes(certificate); bytes > kMaxCertificateBytes)
+  size_t bytes = 0;
+  if (out.front()->stages.empty()) fail("%s: it holds no stage of the blob's first graph", what.c_str());
+  for (auto& certificate : out) {
+    if (certificate != nullptr && certificate->stages.empty()) certificate = nullptr;
+    if (certificate != nullptr) bytes += packed_bytes(*certificate);
+  }
+  if (bytes > kMaxCertificateBytes)
     fail("%s: it has %zu bytes, at most %zu are allowed", what.c_str(), bytes, kMaxCertificateBytes);
   return out;
 }

@@ -162,7 +162,7 @@ void Network::run(cli::ModelHandle model, const std::string& blob, const Fixture
   model_name_ = ferry_model_name(model.get());
   if (const fbs::Provenance* p = model->model->root().provenance(); p != nullptr)
     provenance_ = std::string(text(p->framework())) + " " + text(p->variant()) + ", " + text(p->converter());
-  const size_t prompted = prompted_graph(*model->model);
+  const size_t prompted = prompted_graph(model->model->root());
   const auto add = [&](cli::ModelHandle graph, const std::string& where, const Fixture& of) {
     int first_depth = 0;
     for (const auto& before : graphs_) first_depth += static_cast<int>(before->model().graph().operators()->size());

@@ -77,13 +77,13 @@ Points points_of(const Fixture& fixture) {
 
 }  // namespace
 
-size_t prompted_graph(const Model& model) {
-  const fbs::Postprocess* post = model.graph().postprocess();
+size_t prompted_graph(const fbs::Graph& root) {
+  const fbs::Postprocess* post = root.postprocess();
   if (post == nullptr || post->task() != fbs::Task::PromptedSegmentation) return 0;
-  size_t index = 0;
-  const Status status = model.find_graph(text(post->params_as_PromptedSegmentation()->graph()), &index);
-  if (!status.ok()) fail("%s", status.message().data());
-  return index;
+  const std::string name = text(post->params_as_PromptedSegmentation()->graph());
+  unsigned i = 0;
+  while (text(root.graphs()->Get(i)->name()) != name) ++i;
+  return i + 1;
 }
 
 Fixture without_prompts(const Fixture& fixture) {
@@ -130,13 +130,11 @@ Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const Comp
 
 std::vector<GraphFixture> by_graph(const std::shared_ptr<const Model>& model, const Fixture& fixture,
                                    const ComputedTensors& computed) {
-  const size_t index = prompted_graph(*model);
-  if (index == 0) return {{model, fixture, 0}};
+  const size_t index = prompted_graph(model->root());
+  if (index == 0) return {{0, model, fixture}};
   std::shared_ptr<const Model> prompted;
   if (const Status status = model->open_graph(index, &prompted); !status.ok()) fail("%s", status.message().data());
-  return {{model, without_prompts(fixture), 0},
-          {prompted, with_prompts(prompted->graph(), fixture, computed),
-           static_cast<int>(model->graph().operators()->size())}};
+  return {{0, model, without_prompts(fixture)}, {index, prompted, with_prompts(prompted->graph(), fixture, computed)}};
 }
 
 }  // namespace ferry::parity

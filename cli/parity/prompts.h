@@ -11,7 +11,7 @@
 namespace ferry::parity {
 
 // The number of the graph that takes what the first one gives, with prompts; 0 where there is none.
-size_t prompted_graph(const Model& model);
+size_t prompted_graph(const fbs::Graph& root);
 
 // The fixture as the first graph sees it: its inputs without the prompts.
 Fixture without_prompts(const Fixture& fixture);
@@ -25,9 +25,9 @@ Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const Comp
 
 // The graphs of the blob that the fixture is about, each with the fixture as it sees it.
 struct GraphFixture {
+  size_t index;  // in the blob
   std::shared_ptr<const Model> model;
   Fixture fixture;
-  int first_depth;  // of its operators among those of all graphs, as in Computed
 };
 std::vector<GraphFixture> by_graph(const std::shared_ptr<const Model>& model, const Fixture& fixture,
                                    const ComputedTensors& computed);

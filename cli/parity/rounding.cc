@@ -59,7 +59,7 @@ std::vector<float> with_noise(const Model& model, TensorId tensor, uint64_t seed
 std::vector<std::byte> moved(const Model& model, uint64_t seed) {
   fbs::GraphT copy;
   model.graph().UnPackTo(&copy);
-  if (prompted_graph(model) == 0) copy.graphs.clear();  // what runs is the first graph
+  if (prompted_graph(model.root()) == 0) copy.graphs.clear();  // what runs is the first graph
   copy.certificate = nullptr;
   copy.packed.clear();
   copy.buffers.resize(1);
@@ -91,7 +91,7 @@ bool has_rounded_constants(const Model& model) {
     const auto& tensors = *graph.tensors();
     return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
   };
-  const size_t prompted = prompted_graph(model);
+  const size_t prompted = prompted_graph(model.root());
   return rounded(model.graph()) ||
          (prompted > 0 && rounded(*model.root().graphs()->Get(static_cast<unsigned>(prompted - 1))));
 }

@@ -210,7 +210,9 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
     return blob->bytes().size();
   }
   // Another flatbuffer before the same data.
-  layout.table.certificate = certify(file.path());
+  Certificates certificates = certify(file.path());
+  const std::vector<fbs::GraphT*> tables = tables_of(layout.table);
+  for (size_t i = 0; i < certificates.size(); ++i) tables.at(i)->certificate = std::move(certificates[i]);
   NewFile certified(path);
   certified.write(head_of(layout.table, parts.data.size()));
   certified.write(parts.data);

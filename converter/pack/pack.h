@@ -30,8 +30,10 @@ struct PackOptions {
 // is beyond the type that it is to be stored in, and where the file cannot be written; none is left behind then. Gives
 // the blob's size.
 //
-// `certify` makes the certificate that the blob is to have, of the blob without one that lies at `blob`.
-using Certify = std::function<std::unique_ptr<fbs::CertificateT>(const std::filesystem::path& blob)>;
+// `certify` makes the certificates that the blob is to have, of the blob without any that lies at `blob`: by graph, the
+// first one's first; a graph that is null there, or behind the last, gets none.
+using Certificates = std::vector<std::unique_ptr<fbs::CertificateT>>;
+using Certify = std::function<Certificates(const std::filesystem::path& blob)>;
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
                    const Certify& certify = {});
 

@@ -1,6 +1,7 @@
 // Certificates in blobs, measured.
 #include <cmath>
 
+#include "converter/graph/graph.h"
 #include "tests/fuzz/blob_mutator.h"
 #include "tests/fuzz/use_model.h"
 
@@ -12,7 +13,8 @@ FERRY_FUZZ(certificate) {
   ferry_verification verification{};
   verification.struct_size = sizeof verification;
   if (ferry_model_verify(model, &options, &verification) == FERRY_OK) {
-    require(verification.stage != nullptr && verification.bound >= 0 && std::isfinite(verification.bound),
+    require(verification.stage != nullptr && verification.graph != nullptr && verification.bound >= 0 &&
+                std::isfinite(verification.bound),
             "a certificate that verifies whatever is computed");
     require(verification.passed == (verification.error <= verification.bound),
             "a verdict that is not the measurement's");
@@ -25,14 +27,20 @@ namespace {
 
 void mutate_certificate(ferry::fbs::GraphT& graph, ferry::fuzz::Random& random) {
   using namespace ferry;
-  if (graph.certificate == nullptr || random.below(6) == 0) return fuzz::mutate_graph(graph, random);
-  auto& certificate = *graph.certificate;
+  const std::vector<fbs::GraphT*> graphs = tables_of(graph);
+  fbs::GraphT& one = *graphs[random.below(graphs.size())];
+  if (one.certificate == nullptr || random.below(6) == 0) return fuzz::mutate_graph(graph, random);
+  auto& certificate = *one.certificate;
   switch (random.below(4)) {
     case 0: return fuzz::mutate_table<fbs::Certificate>(certificate, random);
-    case 1:
-      if (!certificate.inputs.empty())
-        fuzz::mutate_table<fbs::CertificateInput>(*certificate.inputs[random.below(certificate.inputs.size())], random);
+    case 1: {
+      if (certificate.inputs.empty()) return;
+      auto& input = *certificate.inputs[random.below(certificate.inputs.size())];
+      if (random.below(3) > 0) return fuzz::mutate_table<fbs::CertificateInput>(input, random);
+      const auto& outputs = graphs[random.below(graphs.size())]->outputs;
+      if (!outputs.empty()) input.from = outputs[random.below(outputs.size())]->name;
       return;
+    }
     default:
       if (!certificate.stages.empty())
         fuzz::mutate_table<fbs::CertificateStage>(*certificate.stages[random.below(certificate.stages.size())], random);

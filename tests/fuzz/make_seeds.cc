@@ -10,6 +10,7 @@
 #include "tests/fuzz/harness.h"
 #include "tests/support/blobs.h"
 #include "tests/support/language_model.h"
+#include "tests/support/task_networks.h"
 
 namespace {
 
@@ -28,6 +29,24 @@ void write(const char* harness, const std::string& name, const std::string& text
   write(harness, name, std::as_bytes(std::span(text.data(), text.size())));
 }
 
+std::unique_ptr<fbs::CertificateT> certificate_of(const fbs::GraphT& graph) {
+  auto certificate = std::make_unique<fbs::CertificateT>();
+  for (const auto& input : graph.inputs) {
+    auto row = std::make_unique<fbs::CertificateInputT>();
+    row->shape = graph.tensors[index_of(input->tensor)]->shape;
+    row->seed = 3;
+    certificate->inputs.push_back(std::move(row));
+  }
+  for (const auto& output : graph.outputs) {
+    auto stage = std::make_unique<fbs::CertificateStageT>();
+    stage->name = stage->entry = output->name;
+    stage->samples = {0, 0.5f, -1};
+    stage->bound = 0.01f;
+    certificate->stages.push_back(std::move(stage));
+  }
+  return certificate;
+}
+
 void blobs() {
   std::vector<testing::Named> all = testing::small_blobs();
   all.push_back({"small_language_model", pack(*testing::small_language_model())});
@@ -35,22 +54,17 @@ void blobs() {
     for (const char* harness : {"blob", "network"}) write(harness, named.name, named.blob);
 
   testing::Parts parts(all[0].blob);
-  auto certificate = std::make_unique<fbs::CertificateT>();
-  for (const auto& input : parts.model.inputs) {
-    auto row = std::make_unique<fbs::CertificateInputT>();
-    row->shape = parts.model.tensors[index_of(input->tensor)]->shape;
-    row->seed = 3;
-    certificate->inputs.push_back(std::move(row));
-  }
-  for (const auto& output : parts.model.outputs) {
-    auto stage = std::make_unique<fbs::CertificateStageT>();
-    stage->name = stage->entry = output->name;
-    stage->samples = {0, 0.5f, -1};
-    stage->bound = 0.01f;
-    certificate->stages.push_back(std::move(stage));
-  }
-  parts.model.certificate = std::move(certificate);
+  parts.model.certificate = certificate_of(parts.model);
   write("certificate", "small_classifier", parts.assemble());
+
+  testing::Parts masks(pack(*testing::colour_masks()));
+  fbs::GraphT& prompt = *masks.model.graphs[0];
+  masks.model.certificate = certificate_of(masks.model);
+  prompt.certificate = certificate_of(prompt);
+  for (const auto& input : prompt.certificate->inputs) input->values = {1};
+  prompt.certificate->inputs[0]->values.clear();
+  prompt.certificate->inputs[0]->from = prompt.inputs[0]->name;
+  write("certificate", "colour_masks", masks.assemble());
 }
 
 void packed_weights() {

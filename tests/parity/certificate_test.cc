@@ -37,7 +37,7 @@ std::vector<std::byte> certify(const std::vector<std::byte>& blob, const Fixture
   const ScratchFolder folder;
   write_file(folder.path() / "blob.ferry", blob);
   Parts parts(blob);
-  parts.model.certificate = certificate_of(folder.path() / "blob.ferry", fixture);
+  parts.model.certificate = std::move(certificates_of(folder.path() / "blob.ferry", fixture).front());
   return assemble(parts.model, parts.data);
 }
 

@@ -133,7 +133,7 @@ TEST_P(LanguageFixture, CertifiesItself) {
   ConvertOptions options;
   options.checkpoint = folder_.path();
   options.output = folder_.path() / "m.ferry";
-  options.certify = [&fixture](const std::filesystem::path& blob) { return certificate_of(blob, fixture); };
+  options.certify = [&fixture](const std::filesystem::path& blob) { return certificates_of(blob, fixture); };
   convert(options);
   const cli::ModelHandle model = cli::open_model(options.output);
   ferry_verification verification = {sizeof(verification)};

@@ -97,8 +97,9 @@ TEST_P(RoundedText, CertifiesItself) {
   const Fixture fixture = read_fixture(fixture_folder());
   std::unique_ptr<fbs::CertificateT> certificate;
   const Certify certify = [&](const fs::path& blob) {
-    certificate = certificate_of(blob, fixture);
-    return std::make_unique<fbs::CertificateT>(*certificate);
+    Certificates made = certificates_of(blob, fixture);
+    certificate = std::make_unique<fbs::CertificateT>(*made.front());
+    return made;
   };
   const cli::ModelHandle right = cli::open_model(converted(certify));
   ferry_verification verification = {sizeof(verification)};
@@ -110,7 +111,11 @@ TEST_P(RoundedText, CertifiesItself) {
   for (const auto& stage : certificate->stages) EXPECT_LT(stage->bound, four ? 2.0f : 0.5f) << stage->name;
 
   negate("model.layers.2.mlp.down_proj.weight");
-  converted([&](const fs::path&) { return std::make_unique<fbs::CertificateT>(*certificate); });
+  converted([&](const fs::path&) {
+    Certificates same;
+    same.push_back(std::make_unique<fbs::CertificateT>(*certificate));
+    return same;
+  });
   const cli::ModelHandle wrong = cli::open_model(folder_.path() / "m.ferry");
   cli::check(ferry_model_verify(wrong.get(), nullptr, &verification));
   EXPECT_FALSE(verification.passed);

@@ -345,12 +345,12 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_states_load(ferry_states* states, c
 
 /* ---- certificates -------------------------------------------------------------------------------------------------*/
 
-/* What became of a model's certificate here: an input and samples of what the framework that trained the model computed
- * from it, stage by stage, stored by the converter. Strings are never NULL and belong to the model. */
+/* What became of a blob's certificates here: inputs and samples of what the framework that trained the model computed
+ * from them, stage by stage, stored by the converter. Strings are never NULL and belong to the model. */
 typedef struct ferry_verification {
   size_t struct_size; /* set by the caller: sizeof(ferry_verification) */
   bool passed;        /* every stage is within its bound */
-  size_t stage_count; /* outputs and taps that were compared */
+  size_t stage_count; /* outputs and taps that were compared, of all graphs */
   const char*
       stage;    /* the first out of bounds, in the order of the network; where passed, the one nearest to its bound */
   double error; /* there: the largest absolute error of the samples, over the reference's absolute maximum where the
@@ -359,12 +359,15 @@ typedef struct ferry_verification {
   double error_at_conversion; /* what the converter measured there, on its CPU */
   const char* fixture;        /* the name of the reference run */
   const char* library;        /* that made it: "timm 1.0.29" */
+  const char* graph;          /* the one that gives `stage`: as ferry_model_graph_name() */
 } ferry_verification;
 
-/* Runs the certificate's input through a session of its own made with `options` (NULL: the defaults; taps, graph and
- * states are ignored) and compares every stage. It takes one inference and little more. FERRY_OK where this could be
- * done: out->passed is the answer. FERRY_NOT_FOUND: the model has no certificate. FERRY_INVALID_ARGUMENT: float16, for
- * which its bounds are not made. FERRY_CORRUPT: the certificate does not fit its model. */
+/* Runs every graph of the model's blob that has a certificate, on the certificate's inputs, and compares every stage.
+ * The first graph's outputs go into the others where these are said to take them. Sessions are its own, made with
+ * `options` (NULL: the defaults; taps, graph and states are ignored). It takes one inference and little more. FERRY_OK
+ * where this could be done: out->passed is the answer. FERRY_NOT_FOUND: no graph has a certificate.
+ * FERRY_INVALID_ARGUMENT: float16, for which its bounds are not made. FERRY_CORRUPT: a certificate does not fit its
+ * graph. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_verify(ferry_model* model, const ferry_session_options* options,
                                                           ferry_verification* out);
 

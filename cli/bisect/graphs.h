@@ -1,0 +1,16 @@
+// The graphs of a blob, one at a time.
+#pragma once
+
+#include "cli/parity/compare.h"
+#include "ferry_generated.h"
+
+namespace ferry::bisect {
+
+// Graph `index` of a blob as a blob of its own over the same data, without a task, which may be about other graphs.
+fbs::GraphT alone(const fbs::Graph& root, size_t index);
+
+// What the graph computed, with the fixture's values in the place of those outputs that it holds whole.
+parity::ComputedTensors with_reference(const fbs::Graph& graph, const parity::Fixture& fixture,
+                                       parity::ComputedTensors computed);
+
+}  // namespace ferry::bisect

@@ -1,0 +1,102 @@
+// `ferry bisect` in a blob of two graphs, whose inputs are not all pictures: a fault is found in the graph where it is.
+#ifdef FERRY_HAS_CONVERTER
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "sdk/model/model.h"
+#include "tests/parity/bisected_network.h"
+
+namespace ferry::bisect {
+namespace {
+
+class BisectGraphs : public BisectedNetwork {
+ protected:
+  void SetUp() override { set_up("hf_sam_tiny_box", ""); }
+
+  Finding find_in(const char* graph, const RunNetwork& run = run_on_cpu) {
+    const Finding finding = find(run);
+    EXPECT_EQ(finding.graph, *graph != 0 ? graph : graph_->table.name);
+    return finding;
+  }
+};
+
+void forget(std::vector<float>& v) { std::fill(v.begin(), v.end(), 0.0f); }
+
+void turn(std::vector<float>& v) {
+  for (auto at = v.begin(); at != v.end(); at += 9) std::reverse(at, at + 9);
+}
+
+TEST_F(BisectGraphs, NothingInARightBlob) {
+  from_right(false);
+  EXPECT_EQ(find().fault, Fault::None);
+}
+
+TEST_F(BisectGraphs, KernelOfTheEncoder) {
+  from_changed(false, "vision_encoder.neck.conv2.weight", turn);
+  expect(find_in(""), Fault::Conversion, "vision_encoder.neck.conv2", "turned by 180");
+}
+TEST_F(BisectGraphs, EpsilonOfTheEncoder) {
+  from_right(true);
+  op("vision_encoder.layers.2.layer_norm1", fbs::OpParams::LayerNorm).params.AsLayerNorm()->epsilon = 1e-3f;
+  expect(find_in(""), Fault::Conversion, "vision_encoder.layers.2.layer_norm1", "epsilon is 0.001 in place of 1e-06");
+}
+
+TEST_F(BisectGraphs, EpsilonOfTheDecoder) {
+  from_right(true);
+  op("mask_decoder.transformer.layers.1.layer_norm2", fbs::OpParams::LayerNorm).params.AsLayerNorm()->epsilon = 1e-2f;
+  expect(find_in("prompt"), Fault::Conversion, "mask_decoder.transformer.layers.1.layer_norm2", "epsilon is 0.01");
+}
+TEST_F(BisectGraphs, BiasOfTheDecoder) {
+  from_changed(false, "mask_decoder.upscale_conv2.bias", forget);
+  expect(find_in("prompt"), Fault::Conversion, "mask_decoder.upscale_conv2", "bias is missing");
+}
+TEST_F(BisectGraphs, PointsOfTheDecoder) {
+  from_changed(false, "prompt_encoder.point_embed.2.weight", forget);
+  const Finding finding = find_in("prompt");
+  EXPECT_EQ(finding.fault, Fault::Conversion) << finding.first;
+  EXPECT_NE(finding.name.find("prompt_encoder"), std::string::npos) << finding.name;
+}
+
+// In both, the first one's is told: what follows may be its doing.
+TEST_F(BisectGraphs, TheFirstOfTwo) {
+  from_right(true);
+  op("mask_decoder.transformer.layers.0.layer_norm2", fbs::OpParams::LayerNorm).params.AsLayerNorm()->epsilon = 1e-2f;
+  op("vision_encoder.layers.3.layer_norm2", fbs::OpParams::LayerNorm).params.AsLayerNorm()->epsilon = 1e-3f;
+  expect(find_in(""), Fault::Conversion, "vision_encoder.layers.3.layer_norm2", "epsilon");
+}
+
+// A backend that runs another blob than the one that it is given.
+TEST_F(BisectGraphs, BackendIsToldFromConversion) {
+  from_right(false);
+  const RunNetwork faulty = [](std::span<const std::byte> blob, const parity::Fixture& fixture) {
+    const fbs::Graph* graph = nullptr;
+    std::span<const std::byte> data;
+    cli::check(verify(blob, &graph, &data));
+    fbs::GraphT model;
+    graph->UnPackTo(&model);
+    for (const auto& op : model.operators)
+      if (op->name == "mask_decoder.transformer.layers.0.layer_norm3") op->params.AsLayerNorm()->epsilon = 1e-2f;
+    return run_on_cpu(assemble(model, data), fixture);
+  };
+  expect(find_in("prompt", faulty), Fault::Backend, "mask_decoder.transformer.layers.0.layer_norm3", "epsilon is 0.01");
+}
+
+// A family that forgets a bias: blob and graph agree, and only the reference tells.
+TEST_F(BisectGraphs, GraphIsToldFromConversion) {
+  from_changed(true, "mask_decoder.iou_prediction_head.proj_out.bias", forget);
+  std::filesystem::create_directory(folder_.path() / "wrong");
+  std::filesystem::copy(config(), folder_.path() / "wrong" / "config.json");
+  options_.checkpoint = folder_.path() / "wrong" / "model.safetensors";
+  std::filesystem::rename(folder_.path() / "wrong.safetensors", options_.checkpoint);
+  graph_ = convert_to_graph(options_);
+  const Finding finding = find_in("prompt");
+  EXPECT_EQ(finding.fault, Fault::Graph);
+  EXPECT_EQ(finding.name, "mask_decoder.iou_prediction_head") << finding.cause;
+}
+
+}  // namespace
+}  // namespace ferry::bisect
+
+#endif  // FERRY_HAS_CONVERTER

@@ -1,0 +1,141 @@
+// For tests of `ferry bisect`: networks of fixtures with something planted in them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/bisect/bisect.h"
+#include "cli/sdk.h"
+#include "converter/checkpoint/safetensors.h"
+#include "converter/pack/pack.h"
+#include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/shared.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::bisect {
+
+inline std::unique_ptr<parity::Network> run_on_cpu(std::span<const std::byte> blob, const parity::Fixture& fixture) {
+  return std::make_unique<parity::Network>(blob, fixture, cli::session_options(1));
+}
+
+// A weight's place by output, row, column and input.
+struct Place {
+  int o, y, x, i;
+};
+
+// A network and its fixture; the graph is made wrong in one place.
+class BisectedNetwork : public ::testing::Test {
+ protected:
+  // `model`: empty where the fixture's config.json says it.
+  void set_up(const char* fixture, const char* model) {
+    if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+    const std::filesystem::path folder = shared_dir() / "fixtures" / fixture;
+    fixture_ = parity::read_fixture(folder);
+    options_.checkpoint = folder_.path() / "right.safetensors";
+    options_.model = model;
+    parity::make_checkpoint(folder / "manifest.json", options_.checkpoint);
+    if (std::filesystem::exists(folder / "config.json")) std::filesystem::copy(folder / "config.json", config());
+    right_ = open_checkpoint(options_.checkpoint);
+  }
+
+  std::filesystem::path config() const { return folder_.path() / "config.json"; }
+
+  // ---- a wrong graph: of the right checkpoint, or of one with a tensor changed, which the blob does not admit
+  void from_right(bool keep_taps) {
+    options_.keep_taps = keep_taps;
+    graph_ = convert_to_graph(options_);
+  }
+  template <typename Change>  // of std::vector<float>&
+  void from_changed(bool keep_taps, const std::string& name, const Change& change) {
+    auto tensors = right_->tensors();
+    std::vector<float> values = tensors.at(name).to_floats();
+    change(values);
+    tensors.at(name).bytes = std::as_bytes(std::span(values));
+    write_safetensors(folder_.path() / "wrong.safetensors", tensors);
+    options_.keep_taps = keep_taps;
+    ConvertOptions wrong = options_;
+    wrong.checkpoint = folder_.path() / "wrong.safetensors";
+    graph_ = convert_to_graph(wrong);
+    graph_->table.provenance->source_sha256 = right_->sha256();
+  }
+
+  // The operator of that kind in that module, whichever graph's.
+  fbs::OperatorT& op(const std::string& name, fbs::OpParams type) {
+    for (fbs::GraphT* table : tables_of(graph_->table))
+      for (const auto& op : table->operators)
+        if (op->name == name && op->params.type == type) return *op;
+    throw Error("no operator " + name);
+  }
+  fbs::OperatorT& conv(const std::string& name) { return op(name, fbs::OpParams::Conv2d); }
+
+  template <typename Map>  // of the value at a place, given a reader of the old ones and the extents
+  void reweigh(fbs::OperatorT& op, const Map& map) {
+    const TensorId weight = op.inputs[1];
+    const Shape s = graph_->shape(weight);
+    const Place n = s.rank == 4 ? Place{s[0], s[1], s[2], s[3]} : Place{s[0], 1, 1, s[1]};
+    const std::vector<double> old = graph_->values(weight);
+    const auto at = [&](const Place& p) {
+      return old[static_cast<size_t>(((p.o * n.y + p.y) * n.x + p.x) * n.i + p.i)];
+    };
+    std::vector<double> values;
+    for (int o = 0; o < n.o; ++o)
+      for (int y = 0; y < n.y; ++y)
+        for (int x = 0; x < n.x; ++x)
+          for (int i = 0; i < n.i; ++i) values.push_back(map(at, Place{o, y, x, i}, n));
+    op.inputs[1] = graph_->add_constant(graph_->at(weight).name, s, std::move(values)).id;
+    forget_unread();
+  }
+
+  void set_constant(fbs::OperatorT& op, size_t input, double value) {
+    const Shape s = graph_->shape(op.inputs[input]);
+    op.inputs[input] =
+        graph_->add_constant("constant", s, std::vector<double>(static_cast<size_t>(s.elements()), value)).id;
+    forget_unread();
+  }
+
+  // Packing wants no constant that nobody reads.
+  void forget_unread() {
+    PerTensor<bool> keep(graph_->table.tensors.size(), false);
+    for (const auto& op : graph_->table.operators) {
+      for (TensorId t : op->inputs) keep[t] = true;
+      for (TensorId t : op->outputs) keep[t] = true;
+    }
+    for (const auto& port : graph_->table.inputs) keep[port->tensor] = true;
+    graph_->compact(keep);
+  }
+
+  Finding find(const RunNetwork& run = run_on_cpu) {
+    const auto start = std::chrono::steady_clock::now();
+    const Finding finding = bisect(pack(*graph_), options_, fixture_, run);
+    EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60);
+    size_t operators = 0;
+    for (const fbs::GraphT* table : tables_of(graph_->table)) operators += table->operators.size();
+    EXPECT_LE(static_cast<double>(finding.runs), std::log2(static_cast<double>(operators)) + 1);
+    return finding;
+  }
+
+  void expect(const Finding& f, Fault fault, const std::string& name, const std::string& cause) {
+    EXPECT_EQ(f.fault, fault) << f.first;
+    EXPECT_EQ(f.name, name) << f.first;
+    EXPECT_NE((f.cause.empty() ? f.pattern : f.cause).find(cause), std::string::npos)
+        << "cause: " << f.cause << ", leaves " << f.cause_error << " of " << f.error << "; pattern: " << f.pattern;
+    EXPECT_FALSE(f.worst.empty());
+    EXPECT_FALSE(f.parameters.empty());
+  }
+  void expect_conversion(const std::string& name, const std::string& cause) {
+    expect(find(), Fault::Conversion, name, cause);
+  }
+
+  ScratchFolder folder_;
+  parity::Fixture fixture_;
+  ConvertOptions options_;
+  std::shared_ptr<const Checkpoint> right_;
+  std::unique_ptr<Graph> graph_;
+};
+
+}  // namespace ferry::bisect
