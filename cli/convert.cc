@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels;
+  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, read, characters;
   std::string weights = "f32", report = "text";
   std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;
@@ -113,6 +113,8 @@ int convert_checkpoint(const Options& o) {
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
   options.labels = o.labels;
+  options.read = o.read;
+  options.characters = o.characters;
   const fs::path folder = options.output.parent_path();
   if (!folder.empty() && !fs::is_directory(folder)) {
     fail("cannot write %s: there is no folder %s", options.output.c_str(), folder.c_str());
@@ -184,6 +186,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
+      "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   PP-OCR: finds and reads text\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
   app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
@@ -234,6 +237,11 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       .type_name("KIND")
       .capture_default_str();
   app.add_option("--labels", o->labels, "Text file with a class name a line").type_name("FILE");
+  app.add_option("--read", o->read,
+                 "With an ONNX file that finds lines of text: the one that reads a line. One blob of both reads text")
+      .type_name("ONNX");
+  app.add_option("--characters", o->characters, "Text file with the characters that --read knows, one a line")
+      .type_name("FILE");
   app.add_flag("--unit-length", o->unit_length, "With --num-classes 0: the embedding that the blob gives has length 1");
   app.add_option("--certify", o->certify,
                  "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")

@@ -23,6 +23,11 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
 void check(const ConvertOptions& o) {
   if (o.weights != "f32" && o.weights != "f16" && o.weights != "i8" && o.weights != "i4")
     fail("--weights %s: expected f32, f16, i8 or i4", o.weights.c_str());
+  if (o.read.empty() != o.characters.empty())
+    fail("--read and --characters: a network that reads lines, and the characters that it knows, come together");
+  if (!o.read.empty() && (!onnx::is_onnx_file(o.checkpoint) || !onnx::is_onnx_file(o.read)))
+    fail("--read: joins two ONNX files: %s is none",
+         (onnx::is_onnx_file(o.checkpoint) ? o.read : o.checkpoint).string().c_str());
 }
 
 std::unique_ptr<Graph> import_onnx(const ConvertOptions& o) {
@@ -37,6 +42,15 @@ std::unique_ptr<Graph> import_onnx(const ConvertOptions& o) {
     if (setting.name == "input-size")
       fail("--input-size: is for checkpoints, an ONNX file takes --shape NAME=1x3x224x224");
     refuse(setting.name);
+  }
+  if (!o.read.empty()) {
+    for (const char* name : {kShape, kDynamic})
+      if (o.settings.has(name)) fail("--%s: the networks of --read take pictures and lines of any size", name);
+    return onnx::build_reader({.finder = o.checkpoint,
+                               .line = o.read,
+                               .characters = o.characters,
+                               .without = o.settings.values(kWithout),
+                               .passes = o.passes});
   }
   return onnx::build_graph({.file = o.checkpoint,
                             .shapes = o.settings.values(kShape),

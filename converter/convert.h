@@ -36,6 +36,9 @@ struct ConvertOptions {
   bool keep_taps = false;        // every tap survives, at the price of fusion
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own
+  // Of an ONNX file that finds lines of text: the one that reads a line, and the characters that its classes are, one a
+  // line; both or none.
+  std::filesystem::path read, characters;
   Certify certify;               // makes the blob's certificates (converter/pack/pack.h); absent: it gets none
   // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying") and how much
   // of the whole lies behind, 0..1.

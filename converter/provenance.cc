@@ -7,7 +7,8 @@
 namespace ferry {
 namespace {
 
-constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict";
+constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict",
+                           kRead = "read", kCharacters = "characters";
 
 // "--name value", or "--name" alone.
 std::string to_text(const Setting& setting) {
@@ -27,6 +28,10 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
   if (options.keep_taps) given.set(kKeepTaps);
   if (!options.labels.empty()) given.set(kLabels);
   if (options.weights != "f32") given.set(kStorage, options.weights);
+  if (!options.read.empty()) {
+    given.set(kRead, options.read.filename().string());
+    given.set(kCharacters, options.characters.filename().string());
+  }
   provenance->options.clear();
   for (const Setting& setting : given.all()) provenance->options.push_back(to_text(setting));
   provenance->state_dict = options.state_dict;
@@ -45,7 +50,8 @@ ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
       out.keep_taps = true;
     } else if (setting.name == kStateDict) {
       out.state_dict = setting.value;  // as blobs of 0.1 have it
-    } else if (setting.name != kLabels && setting.name != kStorage) {
+    } else if (setting.name != kLabels && setting.name != kStorage && setting.name != kRead &&
+               setting.name != kCharacters) {
       out.settings.add(setting.name, setting.value);
     }
   }

@@ -9,7 +9,7 @@ namespace ferry {
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance);
 
 // The way back: the same model, dictionary and settings. What lies around the network is left out (class names, storage
-// of weights), and so are paths.
+// of weights, the network that reads), and so are paths.
 ConvertOptions read_options(const fbs::ProvenanceT& provenance);
 
 }  // namespace ferry

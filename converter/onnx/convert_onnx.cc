@@ -7,6 +7,7 @@
 #include "converter/checkpoint/sha256.h"
 #include "converter/onnx/dynamic.h"
 #include "converter/onnx/importer.h"
+#include "converter/onnx/reader.h"
 #include "converter/passes/passes.h"
 #endif
 
@@ -71,10 +72,24 @@ std::unique_ptr<Graph> build_graph(const Request& request) {
   graph->table.provenance = provenance(model);
   return graph;
 }
+
+std::unique_ptr<Graph> build_reader(const ReaderRequest& request) {
+  Request finder = finder_request(read_model(request.finder)), line = line_request(read_model(request.line));
+  for (Request* one : {&finder, &line}) {
+    one->without = request.without;
+    one->passes = request.passes;
+  }
+  std::unique_ptr<Graph> graph = build_graph(finder);
+  join_reader(*graph, !finder.dynamic.empty(), std::move(*build_graph(line)), !line.dynamic.empty(),
+              request.characters);
+  return graph;
+}
 #else
 std::unique_ptr<Graph> build_graph(const Request& request) {
   fail("%s: this build reads no ONNX files (FERRY_ONNX is off)", request.file.string().c_str());
 }
+
+std::unique_ptr<Graph> build_reader(const ReaderRequest& request) { return build_graph({.file = request.finder}); }
 #endif
 
 }  // namespace ferry::onnx

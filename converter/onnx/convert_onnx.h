@@ -26,6 +26,16 @@ bool is_onnx_file(const std::filesystem::path& path);
 // the file cannot be converted.
 std::unique_ptr<Graph> build_graph(const Request& request);
 
+// Two files that read text (converter/onnx/reader.h): the one that finds lines, and the one that reads them.
+struct ReaderRequest {
+  std::filesystem::path finder, line;
+  std::filesystem::path characters;  // of the second one's classes, one a line
+  std::vector<std::string> without;  // as above
+  bool passes = true;
+};
+// One graph with the other in it. Throws as build_graph() does, and where the files do not belong together.
+std::unique_ptr<Graph> build_reader(const ReaderRequest& request);
+
 // "input=1x3x224x224" for each: sizes by the input's name. Throws Error where one is written otherwise.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& shapes);
 

@@ -316,8 +316,8 @@ Status verify_meaning(const fbs::Graph& root, uint64_t data_bytes) {
     if (!status.ok())
       return error(status.code(), "graph %u '%.64s': %s", i + 1, text(graph.name()), status.message().data());
   }
-  FERRY_TRY(verify_prompts(root, root));
-  for (uint32_t i = 0; i < count(root.graphs()); ++i) FERRY_TRY(verify_prompts(*root.graphs()->Get(i), root));
+  FERRY_TRY(verify_second_graph(root, root));
+  for (uint32_t i = 0; i < count(root.graphs()); ++i) FERRY_TRY(verify_second_graph(*root.graphs()->Get(i), root));
   return {};
 }
 

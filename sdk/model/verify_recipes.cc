@@ -169,6 +169,17 @@ Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
   return check_range("postprocess: maximum", params.maximum(), 1, 1 << 16);
 }
 
+Status check_reading(const fbs::Graph& graph, const fbs::Reading& params) {
+  FERRY_TRY(check_share("the threshold", params.threshold()));
+  FERRY_TRY(check_share("the box threshold", params.box_threshold()));
+  FERRY_TRY(check_share("the text threshold", params.text_threshold()));
+  constexpr float kMaxUnclip = 16;
+  if (!(params.unclip() >= 0 && params.unclip() <= kMaxUnclip))
+    return error(FERRY_CORRUPT, "postprocess: unclip is %g, expected 0 to %g", static_cast<double>(params.unclip()),
+                 static_cast<double>(kMaxUnclip));
+  return check_places(graph, 1);
+}
+
 Status check_pictures(const fbs::Graph& graph, const fbs::Postprocess& p) {
   const Shape input = declared_shape(first(graph, *graph.inputs()));
   const Shape output = declared_shape(first(graph, *graph.outputs()));
@@ -212,6 +223,7 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
     case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
     case fbs::Task::Matting: return check_places(graph, 1);
     case fbs::Task::Detection: return check_detection(graph, *p->params_as_Detection());
+    case fbs::Task::Reading: return check_reading(graph, *p->params_as_Reading());
     case fbs::Task::SemanticSegmentation: return check_places(graph, kMaxClasses);
     default: return {};
   }
@@ -257,22 +269,44 @@ Status check_prompted(const fbs::Graph& graph, const fbs::Graph& prompted) {
   return check_port(prompted, "output", outputs, "mask_qualities", {1, logits[3]});
 }
 
+Status check_line_reader(const fbs::Graph& line) {
+  const Shape input = declared_shape(first(line, *line.inputs()));
+  const fbs::Preprocess* p = line.preprocess();
+  if (count(line.inputs()) != 1 || input.rank != 4 || input[0] != 1 || input[3] != kPictureChannels || !p ||
+      p->resize_mode() != fbs::ResizeMode::Fit || p->resize_h() != input[1] || p->crop_h() != 0 ||
+      p->color() == fbs::ColorOrder::Gray)
+    return error(FERRY_CORRUPT,
+                 "graph '%.64s': %u inputs, the first %s: expected a line in colour with a recipe that fits it in",
+                 text(line.name()), count(line.inputs()), in_words(input).c_str());
+  const fbs::Tensor& classes = first(line, *line.outputs());
+  const Shape output = declared_shape(classes);
+  if (classes.dtype() != fbs::DType::Float32 || output.rank != 3 || output[0] != 1 ||
+      static_cast<uint32_t>(output[2]) != count(line.labels()))
+    return error(FERRY_CORRUPT, "graph '%.64s': %s %s for %u labels, expected Float32 [1,places,labels]",
+                 text(line.name()), EnumNameDType(classes.dtype()), in_words(output).c_str(), count(line.labels()));
+  return {};
+}
+
 }  // namespace
 
-Status verify_prompts(const fbs::Graph& graph, const fbs::Graph& root) {
+Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root) {
   const fbs::Postprocess* p = graph.postprocess();
-  if (!p || p->task() != fbs::Task::PromptedSegmentation) return {};
-  const char* name = text(p->params_as_PromptedSegmentation()->graph());
-  if (*name == 0) return error(FERRY_CORRUPT, "postprocess: the task has prompts and names no graph that takes them");
+  const bool reads = p && p->task() == fbs::Task::Reading;
+  if (!reads && !(p && p->task() == fbs::Task::PromptedSegmentation)) return {};
+  const char* name = text(reads ? p->params_as_Reading()->graph() : p->params_as_PromptedSegmentation()->graph());
+  if (*name == 0)
+    return error(FERRY_CORRUPT, "postprocess: %s needs another graph and names none", EnumNameTask(p->task()));
   const fbs::Tensor& picture = first(graph, *graph.inputs());
   const Shape input = declared_shape(picture);
   if (picture.dtype() != fbs::DType::Float32 || input.rank != 4 || input[0] != 1 || graph.preprocess() == nullptr)
     return error(FERRY_CORRUPT, "postprocess: input 0 is %s %s, expected a picture with a recipe",
                  EnumNameDType(picture.dtype()), in_words(input).c_str());
-  for (uint32_t i = 0; i < count(root.graphs()); ++i)
-    if (std::strcmp(text(root.graphs()->Get(i)->name()), name) == 0)
-      return check_prompted(graph, *root.graphs()->Get(i));
-  return error(FERRY_CORRUPT, "postprocess: prompts are taken by graph '%.64s', which is not there", name);
+  for (uint32_t i = 0; i < count(root.graphs()); ++i) {
+    const fbs::Graph& second = *root.graphs()->Get(i);
+    if (std::strcmp(text(second.name()), name) == 0)
+      return reads ? check_line_reader(second) : check_prompted(graph, second);
+  }
+  return error(FERRY_CORRUPT, "postprocess: %s by graph '%.64s', which is not there", EnumNameTask(p->task()), name);
 }
 
 Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root) {

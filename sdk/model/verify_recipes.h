@@ -9,8 +9,8 @@ namespace ferry {
 // `graph` is the root or one of its graphs; its tensors and ports have been checked, and the root's tokenizer.
 Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root);
 
-// Does the graph that `graph` names for prompts exist, with the ports that the schema promises? Of a blob whose graphs
+// Does the graph exist that the task of `graph` names, with the ports that the schema promises? Of a blob whose graphs
 // have all been checked.
-Status verify_prompts(const fbs::Graph& graph, const fbs::Graph& root);
+Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root);
 
 }  // namespace ferry

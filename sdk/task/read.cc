@@ -1,7 +1,149 @@
-#include "sdk/task/task.h"
+#include <algorithm>
+#include <cmath>
+
+#include "sdk/task/labels.h"
+#include "sdk/task/lines.h"
 
 namespace ferry::task {
+namespace {
 
-Status read(Networks&, const Request&, Answer*) { return error(FERRY_UNSUPPORTED, "reading is not there yet"); }
+constexpr int kChannels = 3;
+// A picture of a line is not made larger, in pixels.
+constexpr int kMaxSide = 4096;
+// Lengths are rounded up to multiples: a session prepares itself for each of them.
+constexpr int kLengthStep = 32;
+
+int pixels(float half_side) { return std::clamp(static_cast<int>(std::lrint(2 * half_side)), 1, kMaxSide); }
+
+// What lies in the box, bilinearly; beyond its edges the picture goes on as it ends.
+Status cut(const image::View& picture, const LineBox& box, image::Pixels* out) {
+  const int width = pixels(box.along.length()), height = pixels(box.down.length());
+  FERRY_TRY(out->allocate(width, height, kChannels));
+  const float right = static_cast<float>(picture.width - 1), bottom = static_cast<float>(picture.height - 1);
+  for (int y = 0; y < height; ++y) {
+    uint8_t* to = out->row(y);
+    const float b = static_cast<float>(2 * y + 1) / static_cast<float>(height) - 1;
+    for (int x = 0; x < width; ++x) {
+      const float a = static_cast<float>(2 * x + 1) / static_cast<float>(width) - 1;
+      const float px = std::clamp(box.centre.x + a * box.along.x + b * box.down.x - 0.5f, 0.0f, right);
+      const float py = std::clamp(box.centre.y + a * box.along.y + b * box.down.y - 0.5f, 0.0f, bottom);
+      const int left = static_cast<int>(px), top = static_cast<int>(py);
+      const float dx = px - static_cast<float>(left), dy = py - static_cast<float>(top);
+      const uint8_t *first = picture.row(top) + int64_t{left} * kChannels, *next = first;
+      if (top + 1 < picture.height) next += picture.stride;
+      const int beside = left + 1 < picture.width ? kChannels : 0;
+      for (int c = 0; c < kChannels; ++c) {
+        const float above = static_cast<float>(first[c]) * (1 - dx) + static_cast<float>(first[c + beside]) * dx;
+        const float below = static_cast<float>(next[c]) * (1 - dx) + static_cast<float>(next[c + beside]) * dx;
+        *to++ = static_cast<uint8_t>(above * (1 - dy) + below * dy + 0.5f);
+      }
+    }
+  }
+  return {};
+}
+
+// The session of the graph that reads a line. What is said of it here is verified (sdk/model/verify_recipes.h).
+class Reader {
+ public:
+  explicit Reader(Session& session) : session_(session), graph_(session.model().graph()) {}
+
+  Status read(const image::View& line, std::string* text, float* score) {
+    const fbs::Preprocess& recipe = *graph_.preprocess();
+    const TensorId input = graph_.inputs()->Get(0)->tensor();
+    image::Prepared prepared;
+    FERRY_TRY(image::prepare(recipe, line, &prepared));
+    // What the network is made for is the least; what is shorter is filled up.
+    const int least = graph_.tensors()->Get(index_of(input))->shape()->Get(2);
+    const int length = (prepared.width + kLengthStep - 1) / kLengthStep * kLengthStep;
+    Shape shape = session_.shape(input);
+    image::Seen seen = prepared;
+    seen.height = shape[1];
+    seen.width = shape[2] = std::max(least, std::min(length, recipe.resize_w()));
+    if (shape != session_.shape(input)) FERRY_TRY(session_.resize(0, shape));
+    FERRY_TRY(image::normalize(recipe, seen, static_cast<float*>(session_.data(input))));
+    FERRY_TRY(session_.run());
+    return decode(text, score);
+  }
+
+ private:
+  // The most probable label of each place; what repeats itself is one, and label 0 stands between two that are alike.
+  Status decode(std::string* text, float* score) const {
+    const TensorId output = graph_.outputs()->Get(0)->tensor();
+    const Shape& shape = session_.shape(output);
+    if (shape.rank != 3 || shape[0] != 1) {
+      return error(FERRY_SHAPE_MISMATCH, "output %s holds no places of one line",
+                   graph_.outputs()->Get(0)->name()->c_str());
+    }
+    const float* row = static_cast<const float*>(session_.data(output));
+    float sum = 0;
+    int count = 0, former = 0;
+    for (int i = 0; i < shape[1]; ++i, row += shape[2]) {
+      int best = 0;
+      for (int k = 1; k < shape[2]; ++k)
+        if (row[k] > row[best]) best = k;
+      if (best != 0 && best != former) {
+        *text += label_of(graph_, best);
+        sum += row[best];
+        ++count;
+      }
+      former = best;
+    }
+    *score = count > 0 ? sum / static_cast<float>(count) : 0;
+    return {};
+  }
+
+  Session& session_;
+  const fbs::Graph& graph_;
+};
+
+}  // namespace
+
+Status read(Networks& networks, const Request& request, Answer* answer) {
+  const image::View& picture = request.picture;
+  image::Geometry g;
+  Grid map;
+  FERRY_TRY(run_picture(networks.session, picture, &g, &map));
+  if (map.channels != 1)
+    return error(FERRY_SHAPE_MISMATCH, "the map of text has %d channels, expected 1", map.channels);
+  const fbs::Reading& params = *networks.graph().postprocess()->params_as_Reading();
+  std::vector<LineBox> boxes = find_lines(map, params);
+  // From the map's cells to the picture's pixels.
+  const Extent extent = input_extent(networks.session);
+  const auto x_scale = static_cast<float>(extent.width / (map.width * g.scale_x));
+  const auto y_scale = static_cast<float>(extent.height / (map.height * g.scale_y));
+  for (LineBox& box : boxes) {
+    for (Vector* v : {&box.centre, &box.along, &box.down}) *v = {v->x * x_scale, v->y * y_scale};
+    box.centre.x -= static_cast<float>(g.shift_x / g.scale_x);
+    box.centre.y -= static_cast<float>(g.shift_y / g.scale_y);
+    turn_upright(&box);
+  }
+  sort_as_read(&boxes);
+
+  Reader reader(*networks.second);
+  const int total = static_cast<int>(boxes.size()) + 1;
+  int done = 0;
+  const auto tell = [&] {
+    if (request.progress.report) request.progress.report(request.progress.user, ++done, total);
+  };
+  tell();
+  for (const LineBox& box : boxes) {
+    image::Pixels line;
+    std::string text;
+    ferry_line found{};
+    FERRY_TRY(cut(picture, box, &line));
+    FERRY_TRY(reader.read(line.view(), &text, &found.score));
+    tell();
+    if (!(found.score >= params.text_threshold()) || text.empty()) continue;
+    for (int i = 0; i < 4; ++i) {
+      const Vector corner = box.corner(i);
+      found.corners[2 * i] = std::clamp(corner.x, 0.0f, static_cast<float>(picture.width));
+      found.corners[2 * i + 1] = std::clamp(corner.y, 0.0f, static_cast<float>(picture.height));
+    }
+    answer->lines.push_back(found);
+    answer->texts.push_back(static_cast<std::string&&>(text));
+  }
+  for (size_t i = 0; i < answer->lines.size(); ++i) answer->lines[i].text = answer->texts[i].c_str();
+  return {};
+}
 
 }  // namespace ferry::task

@@ -41,13 +41,13 @@ TEST_P(DamagedSegmenter, IsRefusedWithASentence) {
 
 const Damage kDamages[] = {
     {"names_no_graph", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph.clear(); },
-     "postprocess: the task has prompts and names no graph that takes them"},
+     "postprocess: PromptedSegmentation needs another graph and names none"},
     {"has_no_parameters", [](Parts& p) { p.model.postprocess->params.Reset(); },
      "PromptedSegmentation with parameters of NONE, which are absent, expected PromptedSegmentation"},
     {"has_parameters_of_another_task", [](Parts& p) { p.model.postprocess->params.Set(fbs::DepthT{}); },
      "PromptedSegmentation with parameters of Depth, expected PromptedSegmentation"},
     {"names_another_graph", [](Parts& p) { prompt(p).name = "prompts"; },
-     "postprocess: prompts are taken by graph 'prompt', which is not there"},
+     "postprocess: PromptedSegmentation by graph 'prompt', which is not there"},
     {"names_itself", [](Parts& p) { p.model.postprocess->params.AsPromptedSegmentation()->graph = "colour_masks"; },
      "graph 'colour_masks', which is not there"},
     {"sees_no_picture", [](Parts& p) { p.model.preprocess = nullptr; },

@@ -1,0 +1,147 @@
+#include "converter/onnx/reader.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "converter/graph/ops.h"
+
+namespace ferry::onnx {
+namespace {
+
+constexpr char kLine[] = "line";
+constexpr int kChannels = 3;
+// What sessions are first planned for.
+constexpr int64_t kPictureSide = 640;
+// The networks halve the sides five times. As much as PaddleOCR shows of a square picture (its longer side is 960 at
+// most), but as much of a long one, too; in a very small picture letters are no larger than the strokes that the
+// networks were trained on.
+constexpr int32_t kMultiple = 32, kMostPixels = 960 * 960, kLeastPixels = 256 * 256;
+// PaddleOCR's rec_image_shape from PP-OCRv3 on: shorter lines are padded to that length.
+constexpr int64_t kLineHeight = 48, kLineWidth = 320;
+// A line of 85 times its height; the smaller is what is longer.
+constexpr int32_t kLongestLine = 4096;
+
+std::string file_name(const Model& model) { return model.path.filename().string(); }
+
+// The file at 1x3xHxW; dimensions from `first_open` on are left open where the file has no size for them.
+Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
+  const bool picture = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
+                       (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
+  if (!picture)
+    fail("%s: has %zu inputs, or another than Nx3xHxW: expected a network for one picture of three colours",
+         file_name(model).c_str(), model.inputs.size());
+  const ValueInfo& input = model.inputs[0];
+  const int64_t sizes[] = {1, kChannels, height, width};
+  Request request{.file = model.path};
+  std::string shape = input.name + "=";
+  for (size_t d = 0; d < 4; ++d) {
+    const int64_t size = input.shape[d].size;
+    if (size < 0 && d >= first_open) request.dynamic.push_back(input.name + ":" + std::to_string(d));
+    shape += (d > 0 ? "x" : "") + std::to_string(size < 0 ? sizes[d] : size);
+  }
+  request.shapes = {shape};
+  return request;
+}
+
+std::string shape_of(const Graph& graph) { return to_string(graph.shape(graph.table.outputs.front()->tensor)); }
+
+// Neighbouring probabilities are compared, and their mean is a line's score.
+void end_with_softmax(Graph& line) {
+  fbs::PortT& output = *line.table.outputs.front();
+  TensorId tensor = output.tensor;
+  const fbs::OperatorT* from = nullptr;
+  for (auto op = line.table.operators.rbegin(); op != line.table.operators.rend(); ++op) {
+    if ((*op)->outputs.front() != tensor) continue;
+    from = op->get();
+    if (!from->params.AsReshape() && !from->params.AsTranspose()) break;
+    tensor = from->inputs.front();
+  }
+  if (from == nullptr || !from->params.AsSoftmax()) output.tensor = softmax({&line, output.tensor}).id;
+}
+
+std::vector<std::string> read_characters(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("%s: cannot be read", path.string().c_str());
+  std::vector<std::string> characters;
+  for (std::string line; std::getline(file, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    characters.push_back(line);
+  }
+  return characters;
+}
+
+std::vector<std::string> labels_of(const std::filesystem::path& path, const std::string& network, size_t classes) {
+  std::vector<std::string> labels = read_characters(path);
+  const size_t characters = labels.size();
+  labels.insert(labels.begin(), "");
+  if (labels.size() + 1 == classes) labels.push_back(" ");
+  if (labels.size() != classes)
+    fail("%s has %zu characters, which with a space and with none of them are %zu classes, but %s has %zu",
+         path.filename().string().c_str(), characters, characters + 2, network.c_str(), classes);
+  return labels;
+}
+
+// Colours are in the order in which OpenCV reads files.
+std::unique_ptr<fbs::PreprocessT> recipe(std::vector<float> mean, std::vector<float> std) {
+  auto out = std::make_unique<fbs::PreprocessT>();
+  out->color = fbs::ColorOrder::BGR;
+  out->mean = std::move(mean);
+  out->std = std::move(std);
+  return out;
+}
+
+}  // namespace
+
+Request finder_request(const Model& finder) {
+  Request request = request_for(finder, 2, kPictureSide, kPictureSide);
+  if (request.dynamic.size() == 1)
+    fail("%s: input '%s' has one side open and one that is not: expected both or none", file_name(finder).c_str(),
+         finder.inputs[0].name.c_str());
+  return request;
+}
+
+Request line_request(const Model& line) { return request_for(line, 3, kLineHeight, kLineWidth); }
+
+void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, const std::filesystem::path& characters) {
+  const std::string network = line.table.provenance->source;
+  const Shape map = finder.shape(finder.table.outputs.front()->tensor);
+  if (map.rank != 4 || map[0] != 1 || map[3] != 1)
+    fail("%s: gives %s, expected one map of how probable text is", finder.table.provenance->source.c_str(),
+         shape_of(finder).c_str());
+  const Shape classes = line.shape(line.table.outputs.front()->tensor);
+  if (classes.rank != 3 || classes[0] != 1)
+    fail("%s: gives %s, expected the probabilities of characters along a line, 1 x places x classes", network.c_str(),
+         shape_of(line).c_str());
+  line.table.labels = labels_of(characters, network, static_cast<size_t>(classes[2]));
+  end_with_softmax(line);
+
+  fbs::PreprocessT& seen = *(finder.table.preprocess = recipe({0.485f, 0.456f, 0.406f}, {0.229f, 0.224f, 0.225f}));
+  if (any_size) {
+    seen.resize_mode = fbs::ResizeMode::PixelBudget;
+    seen.multiple_of = kMultiple;
+    seen.min_pixels = kLeastPixels;
+    seen.max_pixels = kMostPixels;
+  } else {
+    const Shape input = finder.shape(finder.table.inputs.front()->tensor);
+    seen.resize_mode = fbs::ResizeMode::Exact;
+    seen.resize_h = input[1];
+    seen.resize_w = input[2];
+  }
+  const Shape input = line.shape(line.table.inputs.front()->tensor);
+  fbs::PreprocessT& fitted = *(line.table.preprocess = recipe({0.5f, 0.5f, 0.5f}, {0.5f, 0.5f, 0.5f}));
+  fitted.resize_mode = fbs::ResizeMode::Fit;
+  fitted.resize_h = input[1];
+  fitted.resize_w = any_length ? std::max(kLongestLine, input[2]) : input[2];
+  fitted.fill = {0.5f, 0.5f, 0.5f};  // 0 when it is normalised
+
+  fbs::ReadingT params;
+  params.graph = kLine;
+  finder.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  finder.table.postprocess->task = fbs::Task::Reading;
+  finder.table.postprocess->params.Set(params);
+  line.table.name = kLine;
+  line.table.provenance = nullptr;
+  finder.add_graph(std::move(line));
+}
+
+}  // namespace ferry::onnx
