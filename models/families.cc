@@ -5,6 +5,7 @@
 #include "models/vision/birefnet/birefnet.h"
 #include "models/vision/coatnet/coatnet.h"
 #include "models/vision/convnext/convnext.h"
+#include "models/vision/deeplab/deeplab.h"
 #include "models/vision/depth_anything/depth_anything.h"
 #include "models/vision/dinov3/dinov3.h"
 #include "models/vision/efficientnet/efficientnet.h"
@@ -52,6 +53,9 @@ Families families() {
       PictureFamily({"Depth Anything", depth_anything::variants, depth_anything::namings, depth_anything::build,
                      depth_anything::described_by, depth_anything::stored_size}),
       PictureFamily({"SegFormer", segformer::variants, segformer::namings, segformer::build, segformer::described_by}),
+      PictureFamily({"DeepLabV3", deeplabv3::variants, deeplabv3::namings, deeplabv3::build}),
+      PictureFamily({"FCN", fcn::variants, fcn::namings, fcn::build}),
+      PictureFamily({"LR-ASPP", lraspp::variants, lraspp::namings, lraspp::build}),
       PictureFamily({"Real-ESRGAN compact", srvgg::variants, srvgg::namings, srvgg::build}),
       PictureFamily({"Real-ESRGAN", rrdbnet::variants, rrdbnet::namings, rrdbnet::build}),
       PictureFamily({"Residual dense network", rdn::variants, rdn::namings, rdn::build}),

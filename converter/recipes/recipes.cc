@@ -62,6 +62,11 @@ fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width
       recipe.multiple_of = picture.multiple_of;
       recipe.crop_h = recipe.crop_w = 0;
       break;
+    case CropMode::ShortestEdge:
+      recipe.resize_mode = Mode::ShortestEdge;
+      recipe.resize_h = recipe.resize_w = std::min(height, width);
+      recipe.crop_h = recipe.crop_w = 0;
+      break;
     case CropMode::Corner:
       recipe.resize_mode = Mode::LongestEdge;
       recipe.resize_h = recipe.resize_w = std::max(height, width);

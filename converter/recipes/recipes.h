@@ -9,7 +9,7 @@
 
 namespace ferry {
 
-// Ways to a picture of the right shape: timm's three, of which torchvision knows the first, Segment Anything's, and one
+// Ways to a picture of the right shape: timm's three, of which torchvision knows the first, Segment Anything's, and two
 // to pictures that keep their shape.
 enum class CropMode {
   Center,        // what is seen fills the input: resized to cover floor(size / crop_pct), the centre cut out
@@ -17,6 +17,7 @@ enum class CropMode {
   Border,        // the whole picture: resized to fit into floor(size / crop_pct), the mean colour around it
   Corner,        // the same resized to the longer side, the mean colour right of it and below it
   LeastScaling,  // as much of the input's size as the proportions allow, scaled by as little as need be
+  ShortestEdge,  // the shorter edge is as long as the input's, nothing is cut off
 };
 
 // Resize and crop to the input's size, then (x - mean) / std.

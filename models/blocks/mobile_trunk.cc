@@ -8,6 +8,11 @@
 namespace ferry {
 namespace {
 
+Tensor mobile_norm_act(Tensor x, const Weights& w, Tensor (*act)(Tensor), const MobileStyle& style) {
+  if (!style.separate) return batch_norm_act(x, w, act, style.eps);
+  return tap(act(batch_norm(x, w, style.eps)), w["act"]);
+}
+
 class BlockBuilder {
  public:
   BlockBuilder(const MobileRow& row, const MobileStyle& style, const MobileSize& size, int out, int stride)
@@ -15,7 +20,7 @@ class BlockBuilder {
 
   Tensor operator()(Tensor x, const Weights& w) const {
     const Tensor y = body(x, w);
-    const bool shortcut = row_.kind != MobileBlock::Conv && stride_ == 1 && channels(x) == out_;
+    const bool shortcut = row_.kind != MobileBlock::Conv && stride_ == 1 && channels(x) == channels(y);
     return tap(shortcut ? y + x : y, w, kBlock);
   }
 
@@ -29,7 +34,7 @@ class BlockBuilder {
         return norm(conv(squeeze(x, w, in), w["conv_pw"], out_), w["bn2"]);
       case MobileBlock::Inverted:
         x = norm_act(conv(x, w["conv_pw"], expanded), w["bn1"]);
-        x = norm_act(depthwise(x, w["conv_dw"], row_.kernel, stride_), w["bn2"]);
+        x = norm_act(depthwise(x, w["conv_dw"], row_.kernel, stride_, row_.dilation), w["bn2"]);
         return norm(conv(squeeze(x, w, in), w["conv_pwl"], out_), w["bn3"]);
       case MobileBlock::Edge:
         x = norm_act(conv(x, w["conv_exp"], expanded, row_.kernel, stride_), w["bn1"]);
@@ -57,12 +62,15 @@ class BlockBuilder {
   // `in`: channels of the block's input.
   Tensor squeeze(Tensor x, const Weights& w, int in) const {
     if (row_.squeeze == 0) return x;
-    const int reduced = style_.squeeze_expanded ? round_channels(channels(x) * row_.squeeze)
-                                                : static_cast<int>(std::nearbyint(in * row_.squeeze));
+    int reduced = 0;
+    if (!size_.stored)
+      reduced = style_.squeeze_expanded ? round_channels(channels(x) * row_.squeeze)
+                                        : static_cast<int>(std::nearbyint(in * row_.squeeze));
     return squeeze_excite(x, w["se"],
                           {.reduced = reduced,
                            .act = style_.squeeze_act ? style_.squeeze_act : act_,
                            .gate = style_.gate,
+                           .pool_name = style_.separate ? "pool" : nullptr,
                            .reduce_name = "conv_reduce",
                            .act_name = "act1",
                            .expand_name = "conv_expand"});
@@ -71,12 +79,13 @@ class BlockBuilder {
   Tensor conv(Tensor x, const Weights& w, int out, int kernel = 1, int stride = 1) const {
     return mobile_conv(x, w, style_, {.out = out, .kernel = kernel, .stride = stride});
   }
-  Tensor depthwise(Tensor x, const Weights& w, int kernel, int stride) const {
+  Tensor depthwise(Tensor x, const Weights& w, int kernel, int stride, int dilation = 1) const {
     const int width = channels(x);
-    return mobile_conv(x, w, style_, {.out = width, .kernel = kernel, .stride = stride, .groups = width});
+    return mobile_conv(x, w, style_,
+                       {.out = width, .kernel = kernel, .stride = stride, .dilation = dilation, .groups = width});
   }
   Tensor norm(Tensor x, const Weights& w) const { return batch_norm(x, w, style_.eps); }
-  Tensor norm_act(Tensor x, const Weights& w) const { return batch_norm_act(x, w, act_, style_.eps); }
+  Tensor norm_act(Tensor x, const Weights& w) const { return mobile_norm_act(x, w, act_, style_); }
 
   const MobileRow& row_;
   const MobileStyle& style_;
@@ -95,16 +104,16 @@ Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dO
     // The odd one goes to the bottom and to the right.
     x = pad2d(x, height / 2, width / 2, height - height / 2, width - width / 2);
   } else {
-    o.padding = o.kernel / 2;
+    o.padding = o.kernel / 2 * o.dilation;
   }
   return conv2d(x, w, o);
 }
 
 Tensor mobile_trunk(Tensor x, const Weights& w, const MobileStages& stages, const MobileStyle& style,
-                    const MobileSize& size, int stem) {
+                    const MobileSize& size, int stem, std::vector<Tensor>* firsts) {
   if (!size.fixed_stem) stem = size.channels(stem * size.width);
   x = mobile_conv(x, w["conv_stem"], style, {.out = stem, .kernel = 3, .stride = 2, .adapt_input = true});
-  x = batch_norm_act(x, w["bn1"], style.act, style.eps);
+  x = mobile_norm_act(x, w["bn1"], style.act, style);
 
   int pyramid = 0;
   const auto add_feature = [&] {
@@ -120,6 +129,7 @@ Tensor mobile_trunk(Tensor x, const Weights& w, const MobileStages& stages, cons
       for (int r = 0; r < repeats; ++r) {
         const BlockBuilder block(row, style, size, size.channels(row.channels * size.width), r == 0 ? row.stride : 1);
         x = block(x, stage[b++]);
+        if (b == 1 && firsts) firsts->push_back(x);
       }
     }
     tap(x, stage, kBlock);

@@ -29,6 +29,7 @@ struct MobileRow {
   double squeeze = 0;    // squeeze-and-excitation to that share of the channels; 0: none
   bool relu = false;     // whatever the trunk's activation
   int start_kernel = 0;  // Universal: of the depthwise convolution before the expansion; 0: none
+  int dilation = 1;      // Inverted: of the depthwise convolution
 };
 using MobileStages = std::vector<std::vector<MobileRow>>;
 
@@ -42,6 +43,8 @@ struct MobileStyle {
   bool squeeze_expanded = false;
   Tensor (*squeeze_act)(Tensor) = nullptr;  // null: `act`
   Tensor (*gate)(Tensor) = sigmoid;
+  // Normalizations before an activation, and squeeze-and-excitation's mean ("pool"), are modules of their own.
+  bool separate = false;
 };
 
 struct MobileSize {
@@ -53,8 +56,11 @@ struct MobileSize {
   // integers first, as transformers does.
   int divisor = 8, minimum = 8;
   bool integers = false;
+  bool stored = false;  // none of these: channels are as many as the weights have
 
+  // 0: as many as the weights have.
   int channels(double value) const {
+    if (stored) return 0;
     return round_channels(integers ? std::nearbyint(value) : value, 0.9, divisor, minimum);
   }
 };
@@ -63,9 +69,9 @@ struct MobileSize {
 Tensor mobile_conv(Tensor x, const Weights& w, const MobileStyle& style, Conv2dOptions options);
 
 // conv_stem, bn1 and blocks, with a tap "feat/0", "feat/1"... of the last map of each resolution (timm's
-// features_only).
+// features_only). `firsts`, where it is given: what the first block of each stage gives.
 Tensor mobile_trunk(Tensor picture, const Weights& w, const MobileStages& stages, const MobileStyle& style,
-                    const MobileSize& size, int stem);
+                    const MobileSize& size, int stem, std::vector<Tensor>* firsts = nullptr);
 
 // The head of MobileNetV2 and EfficientNet: conv_head to `out` channels, bn2, pool, classifier.
 void conv_pool_classify(Tensor x, const Weights& w, const MobileStyle& style, int out, const PictureOptions& options);

@@ -16,9 +16,10 @@ inline int round_channels(double value, double limit = 0.9, int divisor = 8, int
 
 // The names are those of timm's SEModule, which reduces to round_channels(ratio * channels, 0).
 struct SqueezeExciteOptions {
-  int reduced;  // channels between the two convolutions
+  int reduced;  // channels between the two convolutions; 0: as many as the weights have
   Tensor (*act)(Tensor) = relu;
   Tensor (*gate)(Tensor) = sigmoid;
+  const char* pool_name = nullptr;  // null: the mean is no module
   const char* reduce_name = "fc1";
   const char* act_name = "act";
   const char* expand_name = "fc2";
@@ -26,7 +27,9 @@ struct SqueezeExciteOptions {
 
 // x * gate(expand(act(reduce(mean of x over height and width)))); both convolutions are 1x1 and have biases.
 inline Tensor squeeze_excite(Tensor x, const Weights& w, const SqueezeExciteOptions& o) {
-  Tensor gate = conv2d(global_avg_pool(x), w[o.reduce_name], {.out = o.reduced, .kernel = 1});
+  Tensor gate = global_avg_pool(x);
+  if (o.pool_name) tap(gate, w[o.pool_name]);
+  gate = conv2d(gate, w[o.reduce_name], {.out = o.reduced, .kernel = 1});
   gate = conv2d(tap(o.act(gate), w[o.act_name]), w[o.expand_name], {.out = channels(x), .kernel = 1});
   return tap(x * tap(o.gate(gate), w["gate"]), w);
 }

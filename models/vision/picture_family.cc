@@ -96,7 +96,7 @@ std::vector<std::string> labels_for(const Plan& plan, int classes) {
   if (is_timm_config(plan.config)) labels = timm_labels(plan.config);
   // transformers' TimmWrapper writes both forms in one.
   if (labels.empty() && plan.config.is_object()) labels = transformers_labels(plan.config);
-  if (labels.empty() && plan.variant.imagenet_labels) labels = imagenet_labels();
+  if (labels.empty()) labels = plan.variant.imagenet_labels ? imagenet_labels() : plan.variant.labels;
   return labels.size() == static_cast<size_t>(classes) ? labels : std::vector<std::string>{};
 }
 
@@ -158,7 +158,7 @@ Plan plan_of(const PictureNetworks& networks, const Request& request) {
   const std::optional<Settings::Size> asked_size = request.settings.size("input-size");
 
   PictureVariant& variant = plan.variant;
-  plan.num_classes = variant.num_classes;
+  if (!variant.any_classes) plan.num_classes = variant.num_classes;
   if (is_timm_config(plan.config)) {
     variant = with_timm_config(variant, plan.config);
     plan.num_classes = variant.num_classes;

@@ -16,11 +16,13 @@ namespace ferry {
 
 // One published training, and how its pictures are prepared.
 struct PictureVariant : Variant {
-  int num_classes = 1000;  // 0: not a classifier
+  int num_classes = 1000;    // 0: not a classifier
+  bool any_classes = false;  // a checkpoint of another number of classes is taken as it is
   int in_chans = 3;
   int height = 224, width = 224;
   PictureRecipe picture = {};
   bool imagenet_labels = true;
+  std::vector<std::string> labels = {};  // other than these
   // transformers' setting of this name, of those norms that its module takes it for; absent: the architecture's.
   std::optional<double> layer_norm_eps = {};
 };

@@ -1,0 +1,24 @@
+// Networks that tell the class of every pixel, as torchvision builds them over dilated trunks, in its names: DeepLabV3
+// (Chen et al., arXiv:1706.05587), FCN (Long et al., arXiv:1411.4038) and LR-ASPP (Howard et al., arXiv:1905.02244).
+// Channels and classes are as many as the weights have.
+#pragma once
+
+#include "models/vision/picture_family.h"
+
+namespace ferry::deeplabv3 {
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+}  // namespace ferry::deeplabv3
+
+namespace ferry::fcn {
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+}  // namespace ferry::fcn
+
+namespace ferry::lraspp {
+std::span<const PictureVariant> variants();
+std::span<const Naming> namings();
+void build(Graph& graph, const Weights& weights, const PictureOptions& options);
+}  // namespace ferry::lraspp
