@@ -30,9 +30,7 @@ std::string file_name(const Model& model) { return model.path.filename().string(
 Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
   const bool picture = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
                        (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
-  if (!picture)
-    fail("%s: has %zu inputs, or another than Nx3xHxW: expected a network for one picture of three colours",
-         file_name(model).c_str(), model.inputs.size());
+  if (!picture) fail("%s: expected a network for one picture of three colours, Nx3xHxW", file_name(model).c_str());
   const ValueInfo& input = model.inputs[0];
   const int64_t sizes[] = {1, kChannels, height, width};
   Request request{.file = model.path};
