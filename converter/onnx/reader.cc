@@ -18,6 +18,9 @@ constexpr int64_t kPictureSide = 640;
 constexpr int32_t kMultiple = 32, kMostPixels = 960 * 960, kLeastPixels = 256 * 256;
 // PaddleOCR's rec_image_shape from PP-OCRv3 on: shorter lines are padded to that length.
 constexpr int64_t kLineHeight = 48, kLineWidth = 320;
+// PaddleOCR has 1.5, which of tight boxes' lines loses spaces: of 554 drawn lines PP-OCRv4 read 469 without a fault, and
+// 492 with this.
+constexpr float kUnclip = 1.8f;
 // A line of 85 times its height; the smaller is what is longer.
 constexpr int32_t kLongestLine = 4096;
 
@@ -27,9 +30,7 @@ std::string file_name(const Model& model) { return model.path.filename().string(
 Request request_for(const Model& model, size_t first_open, int64_t height, int64_t width) {
   const bool picture = model.inputs.size() == 1 && model.inputs[0].has_shape && model.inputs[0].shape.size() == 4 &&
                        (model.inputs[0].shape[1].size < 0 || model.inputs[0].shape[1].size == kChannels);
-  if (!picture)
-    fail("%s: has %zu inputs, or another than Nx3xHxW: expected a network for one picture of three colours",
-         file_name(model).c_str(), model.inputs.size());
+  if (!picture) fail("%s: expected a network for one picture of three colours, Nx3xHxW", file_name(model).c_str());
   const ValueInfo& input = model.inputs[0];
   const int64_t sizes[] = {1, kChannels, height, width};
   Request request{.file = model.path};
@@ -136,6 +137,7 @@ void join_reader(Graph& finder, bool any_size, Graph&& line, bool any_length, co
 
   fbs::ReadingT params;
   params.graph = kLine;
+  params.unclip = kUnclip;
   finder.table.postprocess = std::make_unique<fbs::PostprocessT>();
   finder.table.postprocess->task = fbs::Task::Reading;
   finder.table.postprocess->params.Set(params);

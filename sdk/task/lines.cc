@@ -102,15 +102,15 @@ LineBox smallest_rectangle(const std::vector<Vector>& hull) {
     if (!(size.x * size.y < least)) continue;
     least = size.x * size.y;
     const float a = (from.x + to.x) / 2, b = (from.y + to.y) / 2;
-    best = {{a * u.x + b * v.x, a * u.y + b * v.y}, u * (size.x / 2), v * (size.y / 2)};
+    // Cells reach half a cell further than their centres.
+    best = {{a * u.x + b * v.x, a * u.y + b * v.y}, u * (size.x / 2 + 0.5f), v * (size.y / 2 + 0.5f)};
   }
   return best;
 }
 
-// Of the cells whose centres lie in the box, its edges included.
+// Of the cells whose centres lie in the box.
 float mean_within(const Grid& map, const LineBox& box) {
-  constexpr float kEdge = 1.001f;
-  const float along = dot(box.along, box.along) * kEdge, down = dot(box.down, box.down) * kEdge;
+  const float along = dot(box.along, box.along), down = dot(box.down, box.down);
   const float reach_x = std::fabs(box.along.x) + std::fabs(box.down.x);
   const float reach_y = std::fabs(box.along.y) + std::fabs(box.down.y);
   const int left = std::max(static_cast<int>(box.centre.x - reach_x) - 1, 0);

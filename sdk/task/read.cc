@@ -88,6 +88,7 @@ class Reader {
       }
       former = best;
     }
+    while (text->ends_with(' ')) text->pop_back();  // the room after a line
     *score = count > 0 ? sum / static_cast<float>(count) : 0;
     return {};
   }

@@ -114,4 +114,29 @@ std::unique_ptr<Graph> red_in_front() {
   return graph;
 }
 
+std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::PreprocessT& recipe,
+                                     const fbs::ReadingT& params) {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.add_output("text", slice(add_picture(g, height, width), 3, 0, 1), fbs::Layout::NCHW);
+  g.table.name = "colour_reader";
+  set_recipe(g, recipe);
+  fbs::ReadingT named = params;
+  named.graph = "line";
+  set_task(g, fbs::Task::Reading).params.Set(named);
+
+  Graph p;
+  p.table.name = "line";
+  const Tensor places = reshape(halved(add_picture(p, 4, 8), 4), {1, -1, 3});
+  p.add_output("classes", places * p.add_constant("shares", {3}, std::vector<float>{0.3f, 1, 1}), fbs::Layout::Same);
+  p.table.labels = {"", "g", "b"};
+  fbs::PreprocessT line;
+  line.resize_mode = fbs::ResizeMode::Fit;
+  line.resize_h = 4;
+  line.resize_w = 256;
+  set_recipe(p, line);
+  g.add_graph(std::move(p));
+  return graph;
+}
+
 }  // namespace ferry::testing

@@ -21,4 +21,9 @@ std::unique_ptr<Graph> colour_masks();
 // input [1,8,8,3] -> logits [1,8,8,1]: red in front of what is not, 32 times as far apart as levels on 0..1.
 std::unique_ptr<Graph> red_in_front();
 
+// input [1,H,W,3] -> text [1,H,W,1], red; and graph "line": [1,4,W,3], at least 8 long, -> classes [1,W/4,3] of "", "g"
+// and "b", how much red (of that 0.3), green and blue a place has.
+std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::PreprocessT& recipe,
+                                     const fbs::ReadingT& params = {});
+
 }  // namespace ferry::testing

@@ -1,0 +1,260 @@
+// Reading through the C API, with a network of which can be said what it reads: red is text, and of a line what is
+// green is a "g" and what is blue a "b".
+#include <ferry/task.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "converter/graph/ops.h"
+#include "converter/pack/pack.h"
+#include "tests/support/blobs.h"
+#include "tests/support/task_networks.h"
+
+namespace ferry {
+namespace {
+
+// A strip of a text's letters of one length, around (x, y), read in the direction of `degrees` (clockwise).
+struct Strip {
+  double x, y, length, height, degrees;
+  std::string letters;
+
+  // Along the strip and across it, in halves of its sides: within it both are -1 to 1.
+  std::pair<double, double> places(double px, double py) const {
+    const double angle = degrees * M_PI / 180, c = std::cos(angle), s = std::sin(angle);
+    return {((px - x) * c + (py - y) * s) / (length / 2), ((py - y) * c - (px - x) * s) / (height / 2)};
+  }
+  double corner(int i) const {
+    const double angle = degrees * M_PI / 180, c = std::cos(angle), s = std::sin(angle);
+    const int point = i / 2;
+    const double a = (point == 1 || point == 2 ? 1 : -1) * length / 2, b = (point >= 2 ? 1 : -1) * height / 2;
+    return i % 2 == 0 ? x + a * c - b * s : y + a * s + b * c;
+  }
+};
+
+class Reading : public ::testing::Test {
+ protected:
+  void TearDown() override { close(); }
+  void close() {
+    ferry_task_close(std::exchange(task_, nullptr));
+    ferry_model_close(std::exchange(model_, nullptr));
+  }
+  void open(const Graph& graph) {
+    close();
+    bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
+    ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_OK) << ferry_last_error();
+  }
+
+  void paint(int width, int height, const std::vector<Strip>& strips) {
+    width_ = width;
+    height_ = height;
+    pixels_.assign(static_cast<size_t>(3 * width * height), 0);
+    for (int i = 0; i < width * height; ++i) {
+      for (const Strip& strip : strips) {
+        const auto [a, b] = strip.places(i % width + 0.5, i / width + 0.5);
+        if (std::fabs(a) >= 1 || std::fabs(b) >= 1) continue;
+        const char letter = strip.letters[static_cast<size_t>((a + 1) / 2 * static_cast<double>(strip.letters.size()))];
+        uint8_t* pixel = &pixels_[static_cast<size_t>(3 * i)];
+        pixel[0] = 255;
+        pixel[1] = letter == 'g' ? 230 : 0;
+        pixel[2] = letter == 'b' ? 230 : 0;
+      }
+    }
+  }
+  ferry_answer run() {
+    const ferry_image image = {pixels_.data(), width_, height_, 3 * width_, false};
+    ferry_request request{};
+    request.struct_size = sizeof(request);
+    request.picture = &image;
+    ferry_answer answer{};
+    answer.struct_size = sizeof(answer);
+    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_OK) << ferry_last_error();
+    EXPECT_EQ(answer.kind, FERRY_ANSWER_LINES);
+    return answer;
+  }
+  std::vector<std::string> texts() {
+    const ferry_answer answer = run();
+    std::vector<std::string> out;
+    for (size_t i = 0; i < answer.line_count; ++i) out.push_back(answer.lines[i].text);
+    return out;
+  }
+
+  static fbs::ReadingT exactly(float unclip = 0) {
+    fbs::ReadingT params;
+    params.text_threshold = 0.1f;
+    params.threshold = 0.5f;
+    params.unclip = unclip;
+    return params;
+  }
+
+  std::unique_ptr<testing::AlignedBytes> bytes_;
+  ferry_model* model_ = nullptr;
+  ferry_task* task_ = nullptr;
+  std::vector<uint8_t> pixels_;
+  int width_ = 0, height_ = 0;
+};
+
+TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
+  ferry_task_info info{};
+  info.struct_size = sizeof(info);
+  ASSERT_EQ(ferry_model_task(model_, &info), FERRY_OK);
+  EXPECT_EQ(info.kind, FERRY_TASK_READING);
+  EXPECT_EQ(info.answer, FERRY_ANSWER_LINES);
+  for (const double degrees : {0.0, 3.0, -8.0, 20.0, -44.0, 46.0, 70.0, -70.0, 90.0}) {
+    SCOPED_TRACE(degrees);
+    const Strip strip = {103.25, 92.5, 120, 18, degrees, "gbbg"};
+    paint(210, 190, {strip});
+    const ferry_answer answer = run();
+    ASSERT_EQ(answer.line_count, 1u);
+    EXPECT_STREQ(answer.lines[0].text, "gbg");
+    EXPECT_NEAR(answer.lines[0].score, 230 / 255.0, 0.1);
+    for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), 1.0) << i;
+  }
+}
+
+// What is hardly wider than high is not turned, as PaddleOCR turns nothing below 1.5.
+TEST_F(Reading, AShortLineStaysUpright) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
+  for (const double degrees : {0.0, 30.0, -30.0}) {
+    const Strip strip = {50, 50, 32, 40, degrees, "g"};
+    paint(100, 100, {strip});
+    const ferry_answer answer = run();
+    ASSERT_EQ(answer.line_count, 1u);
+    EXPECT_STREQ(answer.lines[0].text, "g");
+    for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), 1.0) << i;
+  }
+}
+
+TEST_F(Reading, BoxesGrowByAreaOverPerimeter) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(1.5f)));
+  paint(100, 60, {{50, 30, 60, 12, 0, "gb"}});
+  const ferry_answer answer = run();
+  ASSERT_EQ(answer.line_count, 1u);
+  const double more = 1.5 * 60 * 12 / (2 * (60 + 12));
+  const Strip grown = {50, 30, 60 + 2 * more, 12 + 2 * more, 0, ""};
+  for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], grown.corner(i), 0.01) << i;
+}
+
+TEST_F(Reading, TheAnswerEndsWhereThePictureEnds) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(4)));
+  paint(60, 20, {{30, 10, 60, 20, 0, "b"}});
+  const ferry_answer answer = run();
+  ASSERT_EQ(answer.line_count, 1u);
+  const float whole[] = {0, 0, 60, 0, 60, 20, 0, 20};
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(answer.lines[0].corners[i], whole[i]) << i;
+}
+
+// Where the network sees the picture larger, smaller and padded, boxes come back to the picture's own pixels.
+TEST_F(Reading, EveryWayOfResizingLeadsBack) {
+  const Strip strip = {47, 33, 56, 20, 0, "gb"};
+  std::vector<fbs::PreprocessT> recipes(4);
+  recipes[0].resize_mode = fbs::ResizeMode::Exact;
+  recipes[0].resize_h = 192;
+  recipes[0].resize_w = 240;
+  recipes[1].resize_mode = fbs::ResizeMode::LongestEdge;
+  recipes[1].resize_h = recipes[1].crop_h = recipes[1].crop_w = 288;
+  recipes[1].corner = true;
+  recipes[2].resize_mode = fbs::ResizeMode::PixelBudget;
+  recipes[2].multiple_of = 32;
+  recipes[2].min_pixels = 160 * 128;
+  recipes[2].max_pixels = 1 << 20;
+  recipes[3].resize_mode = fbs::ResizeMode::Fit;
+  recipes[3].resize_h = recipes[3].resize_w = 200;
+  recipes[3].crop_h = recipes[3].crop_w = 220;
+  for (size_t i = 0; i < recipes.size(); ++i) {
+    SCOPED_TRACE(i);
+    open(*testing::colour_reader(32, 32, recipes[i], exactly()));
+    paint(96, 64, {strip});
+    const ferry_answer answer = run();
+    ASSERT_EQ(answer.line_count, 1u);
+    EXPECT_STREQ(answer.lines[0].text, "gb");
+    for (int k = 0; k < 8; ++k) EXPECT_NEAR(answer.lines[0].corners[k], strip.corner(k), 0.5) << k;
+  }
+}
+
+TEST_F(Reading, LinesComeFromTopToBottomAndInARowFromLeftToRight) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
+  paint(240, 120,
+        {{180, 18, 60, 12, 0, "bg"},     // right of the first row, higher
+         {50, 20, 60, 12, 0, "gb"},      // its left
+         {60, 50, 80, 14, 0, "g"},       //
+         {170, 80, 60, 12, 2, "bgb"},    // beside the next
+         {60, 82, 60, 14, -2, "gbg"}});  //
+  EXPECT_EQ(texts(), (std::vector<std::string>{"gb", "bg", "g", "gbg", "bgb"}));
+}
+
+TEST_F(Reading, WhatIsAlikeIsOneUnlessSomethingStandsBetween) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
+  paint(200, 40, {{100, 20, 160, 16, 0, "gg gbb b g"}});
+  EXPECT_EQ(texts(), (std::vector<std::string>{"ggbbg"}));
+}
+
+TEST_F(Reading, WhatIsNotSureIsLeftOut) {
+  fbs::ReadingT params = exactly();
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
+  paint(64, 64, {});
+  EXPECT_EQ(run().line_count, 0u);
+  paint(64, 64, {{30, 30, 40, 2, 0, "g"}});  // too thin
+  EXPECT_EQ(run().line_count, 0u);
+  paint(64, 64, {{32, 32, 40, 12, 0, "  "}});  // text, of which nothing can be read
+  EXPECT_EQ(run().line_count, 0u);
+  paint(64, 64, {{10, 32, 8, 48, 0, "g"}, {32, 52, 48, 8, 0, "g"}});  // an L fills little of its box
+  EXPECT_EQ(run().line_count, 0u);
+  params.box_threshold = 0.2f;
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
+  EXPECT_EQ(run().line_count, 1u);
+  params.text_threshold = 0.95f;
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
+  EXPECT_EQ(run().line_count, 0u);
+}
+
+TEST_F(Reading, NoMapIsTooStrange) {
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(16)));
+  paint(1, 1, {{0.5, 0.5, 4, 4, 0, "g"}});  // smaller than a box may be
+  EXPECT_EQ(run().line_count, 0u);
+  paint(300, 200, {{150, 100, 400, 300, 0, "g"}});
+  EXPECT_EQ(run().line_count, 1u);
+  paint(2000, 3, {{1000, 1.5, 2000, 3, 0, "bg"}});
+  EXPECT_EQ(run().line_count, 1u);
+  // More of them than anybody writes.
+  std::vector<Strip> many;
+  for (int i = 0; i < 1200; ++i) many.push_back({i % 40 * 8 + 4.0, i / 40 * 8 + 4.0, 6, 6, 0, "g"});
+  open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
+  paint(320, 240, many);
+  EXPECT_EQ(run().line_count, 1000u);
+}
+
+// Numbers that are none are no text, and end nothing.
+TEST_F(Reading, NotANumberIsNoText) {
+  for (const bool in_map : {true, false}) {
+    auto graph = testing::colour_reader(32, 32, fbs::PreprocessT(), exactly());
+    Graph strange;
+    const float infinite = std::numeric_limits<float>::infinity();
+    const Tensor x = strange.add_input("input", {1, 32, 32, 3}, fbs::Layout::NCHW);
+    const Tensor nothing = slice(x, 3, 1, 1) * strange.add_constant("infinite", {1}, std::vector<float>{infinite});
+    strange.add_output("text", in_map ? nothing : slice(x, 3, 0, 1), fbs::Layout::NCHW);
+    strange.table.name = "strange";
+    strange.table.preprocess = std::move(graph->table.preprocess);
+    strange.table.postprocess = std::move(graph->table.postprocess);
+    Graph line;
+    line.table.name = "line";
+    const Tensor y = line.add_input("input", {1, 4, 8, 3}, fbs::Layout::NCHW);
+    const Tensor places = reshape(avg_pool2d(y, {.kernel = 4, .stride = 4}), {1, -1, 3});
+    line.add_output("classes", places * line.add_constant("infinite", {1}, std::vector<float>{infinite}),
+                    fbs::Layout::Same);
+    line.table.labels = {"", "g", "b"};
+    line.table.preprocess = std::make_unique<fbs::PreprocessT>();
+    line.table.preprocess->resize_mode = fbs::ResizeMode::Fit;
+    line.table.preprocess->resize_h = 4;
+    line.table.preprocess->resize_w = 256;
+    strange.add_graph(std::move(line));
+    open(strange);
+    paint(64, 64, {{32, 32, 40, 12, 0, "gb"}});
+    run();
+  }
+}
+
+}  // namespace
+}  // namespace ferry
