@@ -19,7 +19,7 @@ namespace ferry::cli {
 namespace {
 
 struct Options {
-  std::string model;
+  std::string model, graph;
   BackendOptions backend;
   int threads = 0, runs = 20, fps = 0;
   bool json = false, ops = false;
@@ -202,7 +202,7 @@ int bench(const Options& o) {
 
   Figures f;
   Clock::time_point start = Clock::now();
-  const ModelHandle model = open_model(o.model);
+  const ModelHandle model = open_model(o.model, o.graph);
   f.load_ms = ms_since(start);
   start = Clock::now();
   const SessionHandle session = create_session(model, options);
@@ -252,6 +252,8 @@ void add_bench(CLI::App& ferry, int* exit_code) {
   app.add_option("--fps", o->fps, "Runs begun in a second; 0: each once the last is done")
       .type_name("N")
       .capture_default_str();
+  app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")
+      .type_name("NAME");
   app.add_flag("--json", o->json, "JSON instead of a table");
   app.add_flag("--ops", o->ops, "Time every operator, slowest first");
   app.callback([o, exit_code] { *exit_code = bench(*o); });

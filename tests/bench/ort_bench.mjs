@@ -1,5 +1,5 @@
-// Times a float32 ONNX model of one input with ONNX Runtime (npm: onnxruntime-node) as an application would run it.
-//   node ort_bench.mjs MODEL.onnx THREADS RUNS [SIZES [FPS]]      (1x3x224x224: where the file leaves them open)
+// Times a float32 ONNX model with ONNX Runtime (npm: onnxruntime-node) as an application would run it.
+//   node ort_bench.mjs MODEL.onnx THREADS RUNS [SIZES [FPS]]      (1x3x224x224: where the file leaves its only input's open)
 // FPS runs begin in a second. Prints one JSON line with the fields of `ferry bench --json`. With MODEL.onnx alone: the
 // names of its inputs.
 import { createRequire } from 'node:module';
@@ -15,9 +15,12 @@ const session = await ort.InferenceSession.create(path, {
 });
 const loaded = now();
 if (runs) {
-  const shape = sizes ? sizes.split('x').map(Number) : session.inputMetadata[0].shape;
-  const data = Float32Array.from({ length: shape.reduce((a, b) => a * b) }, (_, i) => Math.sin(i * 0.37));
-  const feeds = { [session.inputNames[0]]: new ort.Tensor('float32', data, shape) };
+  const feeds = {};
+  for (const input of session.inputMetadata) {
+    const shape = sizes ? sizes.split('x').map(Number) : input.shape;
+    const data = new Float32Array(shape.reduce((a, b) => a * b)).map((_, i) => Math.sin(i * 0.37));
+    feeds[input.name] = new ort.Tensor('float32', data, shape);
+  }
   const fed = now();
   await session.run(feeds);
   const first = now();

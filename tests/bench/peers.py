@@ -1,4 +1,6 @@
 """What the comparisons with ONNX Runtime share: where it is, and how it comes there."""
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +17,14 @@ def say(*words):
 
 def run(command, **kwargs):
     return subprocess.run(command, check=True, text=True, **kwargs)
+
+
+def load(name):
+    """A script of this folder as a module."""
+    loader = importlib.machinery.SourceFileLoader(name, os.path.join(HERE, name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
 
 
 def install_onnxruntime():
