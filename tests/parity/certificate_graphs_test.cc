@@ -11,6 +11,7 @@
 #include "converter/pack/pack.h"
 #include "sdk/model/mapping.h"
 #include "tests/parity/backends.h"
+#include "tests/parity/damaged_certificates.h"
 #include "tests/support/blobs.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch_folder.h"
@@ -196,6 +197,10 @@ TEST(CertificateOfGraphs, ThatDoNotFitAreRefused) {
     EXPECT_NE(refused.status, FERRY_OK) << one.name;
     EXPECT_FALSE(refused.v.passed) << one.name;
   }
+}
+
+TEST(CertificateOfGraphs, DamagedAtRandomNeverCrash) {
+  EXPECT_GT(verified_when_damaged(certified_masks(), 3000), 100u) << "else the loop tried nothing";
 }
 
 #ifdef FERRY_HAS_CONVERTER
