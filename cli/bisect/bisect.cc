@@ -206,6 +206,11 @@ class Bisector {
     named.insert(named.end(), found.op->inputs.begin(), found.op->inputs.end());
     for (TensorId tensor : named)
       if (finding_.name.empty()) finding_.name = graph_.at(tensor).name;
+    // Else by the next one that has.
+    const auto same = [&](const auto& op) { return op->outputs.front() == found.op->outputs.front(); };
+    for (auto op = std::find_if(model_.operators.begin(), model_.operators.end(), same);
+         finding_.name.empty() && op != model_.operators.end(); ++op)
+      if (!(*op)->name.empty()) finding_.name = "before " + (*op)->name;
     finding_.parameters = parameters_text(*found.op);
     finding_.error = found.difference.relative;
     finding_.pattern = pattern_of(found.ours, found.right);

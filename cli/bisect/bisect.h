@@ -28,7 +28,7 @@ struct Finding {
   double first_error = 0;
   std::string graph;  // of the blob's, where it has several: in which the fault is
   std::string op;     // "conv2d"
-  std::string name;   // the operator's module
+  std::string name;   // the operator's module, or "before" that of the next that has one
   std::string parameters;
   double error = 0;                            // its departure, relative to the absolute maximum of what is right
   std::string worst;                           // the worst element: where, what it is and what is right

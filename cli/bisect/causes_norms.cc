@@ -151,11 +151,12 @@ void norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoint, std
       out.push_back({"the norm's " + epsilon_text(e, static_cast<double>(*epsilon)), k,
                      [=](Piece& p) { *epsilon_of(p.operators[k]) = static_cast<float>(e); }});
   for (const auto& [place, value, text] :
-       {std::tuple{1, 1.0, "the norm's weight is missing"}, {2, 0.0, "the norm's bias is missing"}})
-    out.push_back({text, k, [tensor = op.inputs[static_cast<size_t>(place)], v = value](Piece& p) {
-                     auto& values = p.known.at(tensor).values;
-                     std::fill(values.begin(), values.end(), v);
-                   }});
+       {std::tuple{size_t{1}, 1.0, "the norm's weight is missing"}, {size_t{2}, 0.0, "the norm's bias is missing"}})
+    if (const TensorId tensor = op.inputs[place]; piece.is_constant(tensor))
+      out.push_back({text, k, [tensor, v = value](Piece& p) {
+                       auto& values = p.known.at(tensor).values;
+                       std::fill(values.begin(), values.end(), v);
+                     }});
   if (const auto* group = op.params.AsGroupNorm())
     for (int groups : {1, 2, 4, 8, 16, 32, 64})
       if (groups != group->groups)

@@ -1,5 +1,6 @@
 #include "cli/bisect/piece.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -15,6 +16,28 @@ PerTensor<int> Source::producers() const {
     for (TensorId output : model->operators[i]->outputs) out[output] = static_cast<int>(i);
   return out;
 }
+
+namespace {
+
+// Computes an operator that reads nothing but constants; false where it is another one, or the target's. A graph
+// without passes makes weights of a checkpoint's tensors so, and causes want to know them.
+bool fold(const fbs::OperatorT& op, Piece* piece) {
+  const auto is_constant = [piece](TensorId tensor) { return piece->is_constant(tensor); };
+  const auto type = op.params.type;
+  if (!std::all_of(op.inputs.begin(), op.inputs.end(), is_constant) || type == fbs::OpParams::Append ||
+      type == fbs::OpParams::Positions || std::count(op.outputs.begin(), op.outputs.end(), piece->target) > 0)
+    return false;
+  std::vector<const Array*> inputs;
+  for (TensorId input : op.inputs) inputs.push_back(&piece->known.at(input));
+  std::vector<Array> outputs = reference::compute_all(*SerializedOp(op), inputs, piece->states);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    piece->known[op.outputs[i]] = std::move(outputs[i]);
+    piece->constants[op.outputs[i]] = piece->constants.at(op.inputs.front());
+  }
+  return true;
+}
+
+}  // namespace
 
 Piece cut(const Source& source, TensorId target, const Values& given) {
   const PerTensor<int> producers = source.producers();
@@ -38,9 +61,11 @@ Piece cut(const Source& source, TensorId target, const Values& given) {
       for (TensorId input : source.model->operators[static_cast<size_t>(op)]->inputs) open.push_back(input);
     }
   }
-  for (int op : operators) {
-    piece.operators.push_back(*source.model->operators[static_cast<size_t>(op)]);
-    piece.places.push_back(op);
+  for (int place : operators) {
+    const fbs::OperatorT& op = *source.model->operators[static_cast<size_t>(place)];
+    if (fold(op, &piece)) continue;
+    piece.operators.push_back(op);
+    piece.places.push_back(place);
   }
   return piece;
 }

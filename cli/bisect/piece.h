@@ -37,7 +37,8 @@ struct Piece {
   bool is_constant(TensorId tensor) const { return constants.contains(tensor); }
 };
 
-// The operators that lead to `target` from the values in `given`; `target` itself is computed even where it is given.
+// The operators that lead to `target` from the values in `given`; `target` itself is computed even where it is given,
+// and what constants alone lead to is a constant.
 // Throws Error where they lead to an input of the graph that is not given.
 Piece cut(const Source& source, TensorId target, const Values& given);
 
