@@ -96,6 +96,15 @@ std::string task_text(const fbs::Graph& graph) {
     case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
     case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
     case fbs::Task::PromptedSegmentation: return name + " by graph " + task::second_graph(graph);
+    case fbs::Task::Reading: {
+      const fbs::Reading& r = *p->params_as_Reading();
+      char text[240];
+      std::snprintf(
+          text, sizeof(text), " of lines by graph %.64s; text from %g, boxes from %g, lines from %g, unclip %g",
+          task::second_graph(graph), static_cast<double>(r.threshold()), static_cast<double>(r.box_threshold()),
+          static_cast<double>(r.text_threshold()), static_cast<double>(r.unclip()));
+      return name + text;
+    }
     default: return name;
   }
 }

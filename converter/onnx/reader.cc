@@ -18,8 +18,8 @@ constexpr int64_t kPictureSide = 640;
 constexpr int32_t kMultiple = 32, kMostPixels = 960 * 960, kLeastPixels = 256 * 256;
 // PaddleOCR's rec_image_shape from PP-OCRv3 on: shorter lines are padded to that length.
 constexpr int64_t kLineHeight = 48, kLineWidth = 320;
-// PaddleOCR has 1.5, which of tight boxes' lines loses spaces: of 554 drawn lines PP-OCRv4 read 469 without a fault, and
-// 492 with this.
+// PaddleOCR has 1.5, which of tight boxes' lines loses spaces: of 554 drawn lines PP-OCRv4 read 469 without a fault,
+// and 492 with this.
 constexpr float kUnclip = 1.8f;
 // A line of 85 times its height; the smaller is what is longer.
 constexpr int32_t kLongestLine = 4096;

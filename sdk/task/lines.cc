@@ -146,6 +146,12 @@ Vector LineBox::corner(int i) const {
   return {centre.x + a * along.x + b * down.x, centre.y + a * along.y + b * down.y};
 }
 
+void LineBox::turn() {
+  const Vector former = along;
+  along = down;
+  down = former * -1.0f;
+}
+
 std::vector<LineBox> find_lines(const Grid& map, const fbs::Reading& params) {
   std::vector<LineBox> found;
   Regions regions(map, params.threshold());
@@ -165,19 +171,14 @@ std::vector<LineBox> find_lines(const Grid& map, const fbs::Reading& params) {
 }
 
 void turn_upright(LineBox* box) {
-  const auto quarter = [box] {
-    const Vector along = box->along;
-    box->along = box->down;
-    box->down = along * -1.0f;
-  };
   const float a = box->along.length(), b = box->down.length();
   const bool line = std::max(a, b) >= kLong * std::min(a, b);
-  if (line ? a < b : std::fabs(box->along.x) < std::fabs(box->down.x)) quarter();
+  if (line ? a < b : std::fabs(box->along.x) < std::fabs(box->down.x)) box->turn();
   const Vector &along = box->along, &down = box->down;
   const bool upright = line && std::fabs(along.x) < std::fabs(down.x);
   if ((upright ? along.y : along.x) < 0) {
-    quarter();
-    quarter();
+    box->turn();
+    box->turn();
   }
 }
 

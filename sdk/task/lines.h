@@ -20,6 +20,8 @@ struct LineBox {
 
   // The top left, top right, bottom right and bottom left corner, as it is read: i is 0 to 3.
   Vector corner(int i) const;
+  // By a quarter, clockwise.
+  void turn();
 };
 
 // The boxes of `map`, one channel, in its cells from the top left corner on, in no order: around each connected region

@@ -47,11 +47,13 @@ class Reader {
  public:
   explicit Reader(Session& session) : session_(session), graph_(session.model().graph()) {}
 
-  Status read(const image::View& line, std::string* text, float* score) {
+  Status read(const image::View& picture, const LineBox& box, std::string* text, float* score) {
     const fbs::Preprocess& recipe = *graph_.preprocess();
+    image::Pixels line;
+    FERRY_TRY(cut(picture, box, &line));
     const TensorId input = graph_.inputs()->Get(0)->tensor();
     image::Prepared prepared;
-    FERRY_TRY(image::prepare(recipe, line, &prepared));
+    FERRY_TRY(image::prepare(recipe, line.view(), &prepared));
     // What the network is made for is the least; what is shorter is filled up.
     const int least = graph_.tensors()->Get(index_of(input))->shape()->Get(2);
     const int length = (prepared.width + kLengthStep - 1) / kLengthStep * kLengthStep;
@@ -88,7 +90,9 @@ class Reader {
       }
       former = best;
     }
-    while (text->ends_with(' ')) text->pop_back();  // the room after a line
+    // The room before and after a line.
+    while (text->ends_with(' ')) text->pop_back();
+    text->erase(0, text->find_first_not_of(' '));
     *score = count > 0 ? sum / static_cast<float>(count) : 0;
     return {};
   }
@@ -127,12 +131,24 @@ Status read(Networks& networks, const Request& request, Answer* answer) {
     if (request.progress.report) request.progress.report(request.progress.user, ++done, total);
   };
   tell();
-  for (const LineBox& box : boxes) {
-    image::Pixels line;
+  for (LineBox& box : boxes) {
     std::string text;
     ferry_line found{};
-    FERRY_TRY(cut(picture, box, &line));
-    FERRY_TRY(reader.read(line.view(), &text, &found.score));
+    FERRY_TRY(reader.read(picture, box, &text, &found.score));
+    // A steep line may as well be read from its other end.
+    if (std::fabs(box.along.x) < std::fabs(box.along.y)) {
+      LineBox turned = box;
+      turned.turn();
+      turned.turn();
+      std::string other;
+      float score = 0;
+      FERRY_TRY(reader.read(picture, turned, &other, &score));
+      if (score > found.score) {
+        box = turned;
+        text.swap(other);
+        found.score = score;
+      }
+    }
     tell();
     if (!(found.score >= params.text_threshold()) || text.empty()) continue;
     for (int i = 0; i < 4; ++i) {

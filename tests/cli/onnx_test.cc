@@ -61,6 +61,10 @@ TEST_F(Onnx, BadUsageIsOneSentence) {
   EXPECT_REFUSED(run({"convert", kNet, "--shape", "input"}), "expected an input's name and its sizes");
   EXPECT_REFUSED(run({"convert", kNet, "--no-recognise", "gleu"}), "no recogniser is called 'gleu'");
   EXPECT_REFUSED(run({"convert", kNet, "--model", "resnet50"}), "is for checkpoints");
+  EXPECT_REFUSED(run({"convert", kNet, "--read", kNet}), "--read and --characters");
+  EXPECT_REFUSED(run({"convert", kNet, "--characters", "keys.txt"}), "--read and --characters");
+  EXPECT_REFUSED(run({"convert", kNet, "--read", "missing.onnx", "--characters", "keys.txt"}), "missing.onnx");
+  EXPECT_REFUSED(run({"convert", kNet, "--read", "net.pth", "--characters", "keys.txt"}), "net.pth is none");
   folder_.write("bad.onnx", "no protobuf at all");
   EXPECT_REFUSED(run({"convert", "bad.onnx"}), "bad.onnx");
   EXPECT_REFUSED(run({"inspect", "bad.onnx"}), "bad.onnx");

