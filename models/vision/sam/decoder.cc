@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "models/vision/sam/parts.h"
 
 namespace ferry::sam {
@@ -6,17 +8,73 @@ namespace {
 constexpr double kMapEpsilon = 1e-6;   // of normalization over a map's channels
 constexpr double kLastEpsilon = 1e-5;  // of the transformer's last one, whatever the others'
 
+// The weights of a projection, as they are stored, and what it gives.
+struct Projection {
+  Projection(const Weights& w, const char* name, int out, int in)
+      : module(w[name]), weight(module.matrix({out, in})), bias(module("bias", {out})) {}
+  Tensor operator()(Tensor x) const {
+    return tap(x.graph->add_op(module.name(), fbs::LinearT{}, {x, weight, bias}), module);
+  }
+  Weights module;
+  Tensor weight, bias;
+};
+
+int places(Tensor x) { return x.shape()[x.shape().rank - 2]; }
+
+// Attention between few tokens and many places of the picture. A head narrows channels that all heads share: what the
+// tokens have is widened by the same weights, so that it meets the places as they are, and a token of each head is less
+// work than to narrow all places. What the narrowed places would be is for taps alone.
+struct FewTokens {
+  const Projection &q, &k, &v, &out;
+  int heads, size, width;
+
+  Tensor rows(Tensor x, int width_of) const { return reshape(x, {1, -1, width_of}); }
+  Tensor by_head(Tensor x) const { return transpose(reshape(x, {1, -1, heads, size}), {0, 2, 1, 3}); }
+  // A projection to heads: [1,heads,size,width].
+  Tensor weights(Tensor x) const { return reshape(x, {1, heads, size, width}); }
+  Tensor scaled(Tensor x) const { return by_head(x) * (1 / std::sqrt(static_cast<double>(size))); }
+
+  // A bias of the keys adds the same to all of a query's scores: none is needed.
+  Tensor tokens_see(Tensor tokens, Tensor keys, Tensor values) const {
+    k(keys), v(values);
+    const Tensor queries = rows(matmul(scaled(q(tokens)), weights(k.weight)), width);
+    const Tensor scores = transpose(matmul(rows(keys, width), queries, false, /*transpose_b=*/true), {0, 2, 1});
+    Tensor seen = reshape(matmul(softmax(scores), rows(values, width)), {1, heads, -1, width});
+    seen = matmul(seen, weights(v.weight), false, /*transpose_b=*/true);
+    return out(rows(transpose(seen, {0, 2, 1, 3}), heads * size) + v.bias);
+  }
+
+  // Each head's weights add up to 1, so that each may bring its share of the last bias.
+  Tensor places_see(Tensor picture, Tensor keys, Tensor values) const {
+    q(picture);
+    Graph& graph = *picture.graph;
+    const Tensor key = scaled(k(keys));
+    const Tensor bias = reshape(matmul(key, reshape(q.bias, {1, heads, size, 1})), {1, 1, -1});
+    const Tensor widened = rows(matmul(key, weights(q.weight)), width);
+    const Tensor scores = matmul(rows(picture, width), widened, false, /*transpose_b=*/true) + bias;
+    const Tensor shares = softmax(reshape(scores, {1, places(picture), heads, -1}));
+    std::vector<double> part = graph.values(out.bias.id);
+    for (double& value : part) value /= heads;
+    Tensor value = matmul(by_head(v(values)), weights(transpose(out.weight, {1, 0})));
+    value = rows(value + graph.add_constant("", Shape{width}, std::move(part)), width);
+    return tap(matmul(reshape(shares, {1, places(picture), -1}), value), out.module);
+  }
+};
+
 // Tokens [1,L,C], or [1,1,L,C] where there are groups of prompts.
-Tensor attend(Tensor q, Tensor k, Tensor v, const Weights& w, const Config& config, int downsample) {
-  const int width = channels(q), inner = width / downsample;
-  const auto project = [&](Tensor x, const char* name) {
-    x = linear(x, w[name], {.out = inner});
-    return config.groups ? reshape(x, {1, -1, inner}) : x;
-  };
-  Tensor y =
-      attention(project(q, "q_proj"), project(k, "k_proj"), project(v, "v_proj"), {.heads = config.decoder_heads});
-  if (config.groups) y = reshape(y, {1, 1, -1, inner});
-  return tap(linear(y, w["out_proj"], {.out = width}), w);
+Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Config& config, int downsample) {
+  const int width = channels(query), inner = width / downsample, heads = config.decoder_heads;
+  const Projection q(w, "q_proj", inner, width), k(w, "k_proj", inner, width), v(w, "v_proj", inner, width),
+      out(w, "out_proj", width, inner);
+  const FewTokens few{q, k, v, out, heads, inner / heads, width};
+  const auto grouped = [&](Tensor x) { return config.groups ? reshape(x, {1, 1, -1, width}) : x; };
+  if (places(query) < places(key) && places(query) * heads < inner)
+    return tap(grouped(few.tokens_see(query, key, value)), w);
+  if (places(key) < places(query) && places(key) * heads < inner)
+    return tap(grouped(few.places_see(query, key, value)), w);
+  const auto rows = [&](Tensor x) { return config.groups ? reshape(x, {1, -1, inner}) : x; };
+  const Tensor y = attention(rows(q(query)), rows(k(key)), rows(v(value)), {.heads = heads});
+  return tap(out(config.groups ? reshape(y, {1, 1, -1, inner}) : y), w);
 }
 
 // Tokens see each other and the picture, and the picture sees the tokens. To queries and keys is added, each time, what
