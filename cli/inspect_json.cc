@@ -121,6 +121,11 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
         {"multiple_of", p->multiple_of()},      {"top", p->top()},         {"unit_length", p->unit_length()}};
     if (const fbs::Inpainting* mask = p->params_as_Inpainting())
       j["postprocess"]["mask"] = {{"known", mask->known()}, {"hole", mask->hole()}};
+    if (const fbs::Detection* d = p->params_as_Detection())
+      j["postprocess"]["detection"] = {{"threshold", d->threshold()},
+                                       {"overlap", d->overlap()},
+                                       {"across_classes", d->across_classes()},
+                                       {"maximum", d->maximum()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
   if (const fbs::Tokenizer* t = s.model->root().tokenizer())

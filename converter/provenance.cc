@@ -7,7 +7,8 @@
 namespace ferry {
 namespace {
 
-constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict";
+constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict",
+                           kDetect = "detect";
 
 // "--name value", or "--name" alone.
 std::string to_text(const Setting& setting) {
@@ -28,7 +29,11 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
   if (!options.labels.empty()) given.set(kLabels);
   if (options.weights != "f32") given.set(kStorage, options.weights);
   provenance->options.clear();
-  for (const Setting& setting : given.all()) provenance->options.push_back(to_text(setting));
+  for (const auto& [name, value] : given.all()) {
+    // Of a recipe's file, as of the checkpoint, the name.
+    const bool recipe = name == kDetect;
+    provenance->options.push_back(to_text({name, recipe ? std::filesystem::path(value).filename().string() : value}));
+  }
   provenance->state_dict = options.state_dict;
   if (!options.source.empty()) provenance->source = options.source;
   provenance->converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) +

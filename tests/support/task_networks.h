@@ -1,6 +1,7 @@
 // Networks whose answers can be foretold, one a task of sdk/task/.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "converter/graph/graph.h"
@@ -20,5 +21,15 @@ std::unique_ptr<Graph> colour_masks();
 
 // input [1,8,8,3] -> logits [1,8,8,1]: red in front of what is not, 32 times as far apart as levels on 0..1.
 std::unique_ptr<Graph> red_in_front();
+
+// input [1,H,W,3] -> boxes [1,4,4], scores [1,4,2] ("red", "green") and landmarks [1,4,4]: what the colours of the
+// places (row, column) of the top left 4x4 pixels say, a box a row. Its corners are the levels on 0..1 of red in that
+// row, its scores green in the first two columns, its landmarks blue.
+std::unique_ptr<Graph> boxes_of_colours(int height, int width, const fbs::PreprocessT& recipe,
+                                        const fbs::DetectionT& params);
+
+// input [1,H,W,3] -> boxes [1,1,4] and scores [1,1,1]: a box of score 1 at these places on 0..1, whatever it sees; its
+// landmark is its top left.
+std::unique_ptr<Graph> one_box(int height, int width, const fbs::PreprocessT& recipe, const std::array<float, 4>& box);
 
 }  // namespace ferry::testing
