@@ -212,6 +212,8 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
     return choose(graph, part, counts, recipe.name, what);
   };
   plan.boxes = chosen(recipe.boxes, "boxes");
+  // Of maps the rows are a place's anchors together, however the file has them.
+  if (plan.boxes.levels.front().map) plan.recipe.anchors.first = false;
   const std::string four = std::to_string(4 * recipe.boxes.bins);
   check_rows(plan, plan.boxes, four.c_str(), plan.boxes.size == 4 * recipe.boxes.bins);
   plan.scores = chosen(recipe.scores, "scores");
@@ -242,7 +244,7 @@ Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
   const bool needed = recipe.boxes.form != Form::Corners && recipe.boxes.form != Form::CenterSize;
   if (needed || !recipe.strides.empty() || !recipe.anchors.boxes.empty() ||
       (recipe.landmarks && recipe.landmarks->offsets))
-    plan.anchors = make_anchors(recipe, plan.height, plan.width, plan.boxes.rows);
+    plan.anchors = make_anchors(plan.recipe, plan.height, plan.width, plan.boxes.rows);
   if (strict) check_form(plan);
   return plan;
 }

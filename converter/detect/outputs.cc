@@ -36,9 +36,9 @@ bool as_rows(const std::vector<int>& dims, Layout layout, int anchors, Source* o
     case 3: out->rows = dims[rank - (first ? 1 : 2)], out->width = dims[rank - (first ? 2 : 1)]; break;
     case 4:
       out->width = dims[first ? 1 : 3];
-      out->rows = dims[first ? 2 : 1] * dims[first ? 3 : 2] * anchors;
       if (out->width % anchors != 0) return false;
       out->width /= anchors;
+      out->rows = dims[first ? 2 : 1] * dims[first ? 3 : 2] * anchors;
       break;
     default:  // [1,A,H,W,C] or [1,A,C,H,W]
       out->anchors = dims[1];

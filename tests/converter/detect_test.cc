@@ -364,13 +364,13 @@ TEST(Detect, SigmoidsOfPlacesInCells) {
       head.decode(R"({"scores": )" + part + R"([5, null]}, "objectness": )" + part + R"([4, 5]},
           "boxes": {"outputs": "map", "channels": [0, 4], "form": ")" +
                   (square ? "sigmoid_square" : "sigmoid_exp") + R"("},
-          "strides": [32], "anchors": {"sizes": [[[10, 13], [33, 23]]])" +
-                  std::string(five ? R"(, "first": true)" : "") + "}, " + kPicture + "}");
+          "strides": [32], "anchors": {"sizes": [[[10, 13], [33, 23]]]}, )" +
+                  kPicture + "}");
       const double sizes[][2] = {{10, 13}, {33, 23}};
       Rows expected, scores;
-      for (int anchor = 0; anchor < a; ++anchor)
-        for (int row = 0; row < h; ++row)
-          for (int column = 0; column < w; ++column) {
+      for (int row = 0; row < h; ++row)
+        for (int column = 0; column < w; ++column)
+          for (int anchor = 0; anchor < a; ++anchor) {
             const auto at = [&](int c) {
               return raw[static_cast<size_t>(five ? ((anchor * h + row) * w + column) * n + c
                                                   : ((anchor * n + c) * h + row) * w + column)];
@@ -381,20 +381,29 @@ TEST(Detect, SigmoidsOfPlacesInCells) {
                                       side(3) * sizes[anchor][1]));
             scores.push_back({sigmoid_of(at(4)) * sigmoid_of(at(5))});
           }
-      if (!five) {  // a place's anchors together
-        const auto together = [&](const Rows& rows) {
-          Rows out;
-          for (int place = 0; place < h * w; ++place)
-            for (int anchor = 0; anchor < a; ++anchor) out.push_back(rows[static_cast<size_t>(anchor * h * w + place)]);
-          return out;
-        };
-        expected = together(expected);
-        scores = together(scores);
-      }
       head.expect_rows(0, expected);
       head.expect_rows(1, scores);
     }
   }
+}
+
+// YOLOv5's rows before its last layer, flattened: all of a level's first anchor, then all of its second.
+TEST(Detect, RowsThatGoAnchorByAnchor) {
+  Head head;
+  const int s = 32, h = kHeight / s, w = kWidth / s;
+  const Rows raw = head.add_rows("out", 2 * h * w, 5);
+  head.decode(R"({"scores": {"outputs": "out", "channels": [4, 5]},
+      "boxes": {"outputs": "out", "channels": [0, 4], "form": "sigmoid_exp"},
+      "strides": [32], "anchors": {"sizes": [[10, 30]], "first": true}, )" +
+              kPicture + "}");
+  Rows expected;
+  for (const double size : {10.0, 30.0})
+    for (int place = 0; place < h * w; ++place) {
+      const std::vector<double>& t = raw[expected.size()];
+      expected.push_back(around((place % w + sigmoid_of(t[0])) * s, (place / w + sigmoid_of(t[1])) * s,
+                                std::exp(t[2]) * size, std::exp(t[3]) * size));
+    }
+  head.expect_rows(0, expected);
 }
 
 // Heads that are recognised by their outputs, whatever their order.

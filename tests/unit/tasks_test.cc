@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
 #include "tests/support/blobs.h"
 #include "tests/support/task_networks.h"
@@ -510,6 +511,26 @@ TEST_F(Tasks, BoxesEndWithThePictureAndEmptyOnesAreNone) {
   EXPECT_NEAR(answer.detections[0].box.right, 4, 1e-4);
 }
 
+// A blob that is made for one size of picture and gives something else at another.
+TEST_F(Tasks, BoxesThatFollowThePicturesSizeAreRefused) {
+  Graph graph;
+  const Tensor red = slice(graph.add_input("input", {1, 4, 4, 3}, fbs::Layout::NCHW), 3, 0, 1);
+  graph.add_output("boxes", reshape(red, {0, 0, -1}), fbs::Layout::Same);
+  graph.add_output("scores", reshape(red * 1.0, {0, 0, -1}), fbs::Layout::Same);
+  graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  graph.table.postprocess->task = fbs::Task::Detection;
+  graph.table.postprocess->params.Set(fbs::DetectionT());
+  open(graph);
+  const Picture square(4, 4, ramp), narrow(2, 4, ramp);
+  EXPECT_EQ(run(request_for(&square)).kind, FERRY_ANSWER_BOXES);
+  const ferry_request request = request_for(&narrow);
+  ferry_answer answer{};
+  answer.struct_size = sizeof(answer);
+  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_SHAPE_MISMATCH);
+  EXPECT_STREQ(ferry_last_error(), "output 0 gives 4 rows of 2 numbers, which are no boxes for a picture of this size");
+}
+
 TEST_F(Tasks, BoxesAreDrawnOnTheirPicture) {
   fbs::DetectionT params;
   const Picture picture(64, 48, [](int, int) { return std::array{9, 9, 9}; });
@@ -519,7 +540,7 @@ TEST_F(Tasks, BoxesAreDrawnOnTheirPicture) {
   ASSERT_EQ(ferry_answer_draw(&answer, picture.get(), &drawn), FERRY_OK) << ferry_last_error();
   ASSERT_EQ(drawn.width, 64);
   ASSERT_EQ(drawn.height, 48);
-  const uint32_t colour = ferry_label_colour(1);
+  const uint32_t colour = 0xbf0000;  // that of label 1, lighter
   for (int y = 0; y < 48; ++y) {
     for (int x = 0; x < 64; ++x) {
       const bool within = x >= 15 && x < 49 && y >= 11 && y < 25, inside = x >= 17 && x < 47 && y >= 13 && y < 23;
