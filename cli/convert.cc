@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "cli/command.h"
 #include "cli/onnx.h"
@@ -10,6 +11,7 @@
 #include "cli/summary.h"
 #include "cli/text.h"
 #if defined(FERRY_HAS_CONVERTER)
+#include "converter/detect/recipe.h"
 #include "converter/hub/hub.h"
 #include "models/families.h"
 #endif
@@ -20,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, read, characters;
+  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, read, characters;
+  std::map<std::string, std::string> picture;  // by the names of converter/recipes/picture_settings.h
   std::string weights = "f32", report = "text";
   std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;
@@ -45,6 +48,15 @@ void require_known(const std::string& model) {
   if (std::find(names.begin(), names.end(), model) != names.end()) return;
   fail("--model %s: no model is called so%s; `ferry models` lists them", model.c_str(),
        did_you_mean(model, names).c_str());
+}
+
+// A name of the table, none, or a file.
+void require_detector(const std::string& detector) {
+  std::vector<std::string> names = detect::known_names();
+  names.emplace_back("none");
+  if (detector.ends_with(".json") || std::find(names.begin(), names.end(), detector) != names.end()) return;
+  const std::string meant = did_you_mean(detector, names);
+  fail("--detect %s: is none of %s, and no file.json%s", detector.c_str(), join(names, ", ").c_str(), meant.c_str());
 }
 
 // A checkpoint of the hub comes to the cache; one that lies here stays where it is.
@@ -96,6 +108,9 @@ Settings settings_of(const Options& o) {
   for (const std::string& shape : o.shapes) out.add("shape", shape);
   for (const std::string& open : o.dynamic) out.add("dynamic", open);
   for (const std::string& recogniser : o.without) out.add("no-recognise", recogniser);
+  if (!o.detect.empty()) out.set("detect", o.detect);
+  for (const auto& [name, value] : o.picture)
+    if (!value.empty()) out.set(name, value);
   // Families ask, too, but only once the whole checkpoint was read.
   out.integer("num-classes", 0);
   out.integer("in-chans", 1, 64);
@@ -105,6 +120,7 @@ Settings settings_of(const Options& o) {
 
 int convert_checkpoint(const Options& o) {
   if (!o.model.empty()) require_known(o.model);
+  if (!o.detect.empty()) require_detector(o.detect);
   ConvertOptions options;
   options.state_dict = o.state_dict;
   options.model = o.model;
@@ -148,6 +164,10 @@ int convert_checkpoint(const Options& o) {
   std::printf("%s: %s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", options.output.c_str(),
               done.variant.c_str(), done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(),
               grouped(summary.parameters).c_str(), done.operators, done.taps, seconds);
+  if (const auto& found = done.detector)
+    std::printf("detection by the recipe %s%s: %d boxes, %d class%s\n", found->recipe.c_str(),
+                found->recognised ? ", recognised by the outputs (--detect none leaves them as they are)" : "",
+                found->boxes, found->classes, found->classes == 1 ? "" : "es");
   return kDone;
 }
 
@@ -158,6 +178,15 @@ int convert_checkpoint(const Options&) {
 }
 
 #endif
+
+// The names of --detect, for the help.
+std::string detectors() {
+#if defined(FERRY_HAS_CONVERTER)
+  return join(detect::known_names(), ", ");
+#else
+  return "a detector's name";
+#endif
+}
 
 }  // namespace
 
@@ -187,6 +216,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
       "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   PP-OCR: finds and reads text\n"
+      "  ferry convert face.onnx --detect ultraface                             boxes, drawn by `ferry run`\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
   auto o = std::make_shared<Options>();
   app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
@@ -223,6 +253,27 @@ void add_convert(CLI::App& ferry, int* exit_code) {
                  "Leave an ONNX file's operators as they are where this recogniser would put one for many (gelu, "
                  "attention... or all), to compare; once a name")
       .type_name("NAME");
+  app.add_option("--detect", o->detect,
+                 "How an ONNX file's outputs become boxes: " + detectors() +
+                     "; FILE.json, as docs/tasks.md tells; or none. Without it: as a network is recognised by its "
+                     "outputs")
+      .type_name("RECIPE");
+  constexpr struct {
+    const char *name, *type, *help;
+  } kPicture[] = {
+      {"mean", "LIST", "Of an ONNX file's pictures: a mean for each channel or all, in the network's order"},
+      {"std", "LIST", "Deviations, as --mean; colours become (colour - mean) / deviation"},
+      {"range", "1|255", "What white is before that; without it: 255 where a mean or deviation is above 1, else 1"},
+      {"colour", "ORDER", "The order of channels: rgb, bgr or gray"},
+      {"resize", "MODE",
+       "How a picture gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its centre), "
+       "or its shorter edge (256) or size (256x320) before the centre is cut out"},
+      {"crop", "HxW", "What is cut out: the input's size"},
+      {"filter", "NAME", "Of resizing: nearest, box, bilinear, hamming, bicubic or lanczos"},
+      {"fill", "LIST", "The colour around a picture in a letterbox; without it: black"},
+  };
+  for (const auto& option : kPicture)
+    app.add_option(std::string("--") + option.name, o->picture[option.name], option.help).type_name(option.type);
   app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted: text or json")
       .one_of({"text", "json"})
       .type_name("KIND");

@@ -127,6 +127,11 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
                                      {"box_threshold", reading->box_threshold()},
                                      {"unclip", reading->unclip()},
                                      {"text_threshold", reading->text_threshold()}};
+    if (const fbs::Detection* d = p->params_as_Detection())
+      j["postprocess"]["detection"] = {{"threshold", d->threshold()},
+                                       {"overlap", d->overlap()},
+                                       {"across_classes", d->across_classes()},
+                                       {"maximum", d->maximum()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
   if (const fbs::Tokenizer* t = s.model->root().tokenizer())

@@ -80,6 +80,14 @@ std::string preprocess_text(const fbs::Preprocess* p) {
   return text;
 }
 
+std::string detection_text(const fbs::Detection& d) {
+  char text[128];
+  std::snprintf(text, sizeof(text), " of scores from %g, at most %d boxes, overlapping up to %g%s",
+                static_cast<double>(d.threshold()), d.maximum(), static_cast<double>(d.overlap()),
+                d.across_classes() ? " whatever their classes" : "");
+  return text;
+}
+
 std::string task_text(const fbs::Graph& graph) {
   const fbs::Postprocess* p = graph.postprocess();
   const fbs::Task kind = task::task_of(graph);
@@ -95,6 +103,7 @@ std::string task_text(const fbs::Graph& graph) {
              (p->multiple_of() > 1 ? ", sides in multiples of " + std::to_string(p->multiple_of()) : "");
     case fbs::Task::Embedding: return p->unit_length() ? name + " of length 1" : name;
     case fbs::Task::Depth: return name + (p->params_as_Depth()->metric() ? " in metres" : ", larger is nearer");
+    case fbs::Task::Detection: return name + detection_text(*p->params_as_Detection()) + labels;
     case fbs::Task::PromptedSegmentation: return name + " by graph " + task::second_graph(graph);
     case fbs::Task::Reading: {
       const fbs::Reading& r = *p->params_as_Reading();

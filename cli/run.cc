@@ -69,8 +69,9 @@ void add_run(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "run", "Run a blob on a picture, on text or on tensors");
   app.footer(
       "\nThe blob says what it is for: a classifier prints its best classes with their probabilities, a feature\n"
-      "extractor a summary of the embedding; what gives a picture, a depth map, each pixel's class or a mask writes a\n"
-      "PNG in the size of the picture that was given.\n"
+      "extractor a summary of the embedding, a detector its boxes, which are drawn where -o names a file; what gives "
+      "a\n"
+      "picture, a depth map, each pixel's class or a mask writes a PNG in the size of the picture that was given.\n"
       "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile. Of\n"
       "several, -o names a folder, and --json prints one line for each.\n"
       "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, always by the most\n"
@@ -87,6 +88,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run depth.ferry room.jpg -o depth.png --colours\n"
       "  ferry run migan.ferry street.jpg --mask people.png -o empty.png\n"
       "  ferry run mobile_sam.ferry dog.jpg --point 320,240 --point -40,12 --composite dog.png\n"
+      "  ferry run faces.ferry group.jpg -o boxes.png --json\n"
       "  ferry run resnet50.ferry *.jpg --json\n"
       "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
       "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");

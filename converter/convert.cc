@@ -14,7 +14,12 @@ namespace ferry {
 namespace {
 
 // Settings that ONNX files take.
-constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise";
+constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect";
+
+bool is_for_onnx(const std::string& setting) {
+  return setting == kShape || setting == kDynamic || setting == kWithout || setting == kDetect ||
+         is_picture_setting(setting);
+}
 
 void step(const ConvertOptions& options, const char* what, double fraction) {
   if (options.progress) options.progress(what, fraction);
@@ -30,15 +35,33 @@ void check(const ConvertOptions& o) {
          (onnx::is_onnx_file(o.checkpoint) ? o.read : o.checkpoint).string().c_str());
 }
 
-std::unique_ptr<Graph> import_onnx(const ConvertOptions& o) {
+// The recipe that was asked for; absent: nothing makes a detector of the network.
+std::optional<detect::Request> detection(const ConvertOptions& o) {
+  const std::vector<std::string> recipes = o.settings.values(kDetect);
+  if (!recipes.empty() && recipes.back() == "none") return {};
+  if (!o.settings.values(kDynamic).empty()) {
+    if (recipes.empty()) return {};
+    fail("--detect %s with --dynamic: a detector's boxes are made for one size of picture", recipes.back().c_str());
+  }
+  return detect::Request{
+      .recipe = recipes.empty() ? "" : recipes.back(), .picture = picture_settings(o.settings), .labels = o.labels};
+}
+
+void set_picture(const PictureSettings& picture, Graph* graph) {
+  const auto& inputs = graph->table.inputs;
+  const Shape shape = inputs.empty() ? Shape{} : graph->shape(inputs.front()->tensor);
+  if (shape.rank != 4) fail("the first input has %d dimensions: it takes no picture to prepare", shape.rank);
+  graph->table.preprocess = std::make_unique<fbs::PreprocessT>(blob_recipe(picture, shape[1], shape[2], shape[3]));
+}
+
+std::unique_ptr<Graph> import_onnx(const ConvertOptions& o, std::optional<detect::Detector>* detector) {
   const auto refuse = [](const std::string& option) {
     fail("--%s: is for checkpoints, an ONNX file says itself what it is", option.c_str());
   };
   if (!o.model.empty()) refuse("model");
   if (!o.state_dict.empty()) refuse("state-dict");
-  if (!o.labels.empty()) refuse("labels");
   for (const Setting& setting : o.settings.all()) {
-    if (setting.name == kShape || setting.name == kDynamic || setting.name == kWithout) continue;
+    if (is_for_onnx(setting.name)) continue;
     if (setting.name == "input-size")
       fail("--input-size: is for checkpoints, an ONNX file takes --shape NAME=1x3x224x224");
     refuse(setting.name);
@@ -52,19 +75,26 @@ std::unique_ptr<Graph> import_onnx(const ConvertOptions& o) {
                                .without = o.settings.values(kWithout),
                                .passes = o.passes});
   }
+  const std::optional<detect::Request> wanted = detection(o);
+  const auto finish = [&](Graph& graph) {
+    if (wanted) *detector = detect::make_detector(graph, *wanted);
+    if (*detector) return;
+    if (!o.labels.empty()) refuse("labels");
+    if (const PictureSettings picture = picture_settings(o.settings); picture.given()) set_picture(picture, &graph);
+  };
   return onnx::build_graph({.file = o.checkpoint,
                             .shapes = o.settings.values(kShape),
                             .dynamic = o.settings.values(kDynamic),
                             .without = o.settings.values(kWithout),
-                            .passes = o.passes});
+                            .passes = o.passes,
+                            .finish = finish});
 }
 
 void check_settings(const Settings& settings, const Family& family) {
   const auto known = family.settings();
   for (const auto& [name, value] : settings.all()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (name == kShape || name == kDynamic || name == kWithout)
-      fail("--%s %s: is for ONNX files only", name.c_str(), value.c_str());
+    if (is_for_onnx(name)) fail("--%s %s: is for ONNX files only", name.c_str(), value.c_str());
     fail("--%s: is not for a %s", name.c_str(), family.name());
   }
 }
@@ -84,12 +114,16 @@ std::vector<std::unique_ptr<Graph>> build_graphs(const Configured& network, Ledg
   return all;
 }
 
-std::vector<std::unique_ptr<Graph>> convert_to_graphs(Families families, const ConvertOptions& options) {
+namespace {
+
+// The blob's graphs, the first of them with its provenance.
+std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const ConvertOptions& options,
+                                                std::optional<detect::Detector>* detector) {
   check(options);
   step(options, "reading", 0.0);
   std::vector<std::unique_ptr<Graph>> graphs;
   if (onnx::is_onnx_file(options.checkpoint)) {
-    graphs.push_back(import_onnx(options));
+    graphs.push_back(import_onnx(options, detector));
     write_options(options, graphs.front()->table.provenance.get());
     return graphs;
   }
@@ -130,14 +164,28 @@ std::vector<std::unique_ptr<Graph>> convert_to_graphs(Families families, const C
   return graphs;
 }
 
-std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options) {
-  std::vector<std::unique_ptr<Graph>> graphs = convert_to_graphs(families, options);
+std::unique_ptr<Graph> make_graph(Families families, const ConvertOptions& options,
+                                  std::optional<detect::Detector>* detector) {
+  std::vector<std::unique_ptr<Graph>> graphs = make_graphs(families, options, detector);
   for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) graphs.front()->add_graph(std::move(**more));
   return std::move(graphs.front());
 }
 
+}  // namespace
+
+std::vector<std::unique_ptr<Graph>> convert_to_graphs(Families families, const ConvertOptions& options) {
+  std::optional<detect::Detector> detector;
+  return make_graphs(families, options, &detector);
+}
+
+std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options) {
+  std::optional<detect::Detector> detector;
+  return make_graph(families, options, &detector);
+}
+
 Conversion convert(Families families, const ConvertOptions& options) {
-  const std::unique_ptr<Graph> graph = convert_to_graph(families, options);
+  std::optional<detect::Detector> detector;
+  const std::unique_ptr<Graph> graph = make_graph(families, options, &detector);
   step(options, "packing", 0.7);
   if (options.weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (options.weights == "i4") quantize_weights(*graph, WeightBits::Four);
@@ -163,7 +211,8 @@ Conversion convert(Families families, const ConvertOptions& options) {
           .operators = operators,
           .taps = taps,
           .labels = model.labels.size(),
-          .bytes = bytes};
+          .bytes = bytes,
+          .detector = detector};
 }
 
 }  // namespace ferry

@@ -12,10 +12,12 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "converter/detect/detector.h"
 #include "converter/family.h"
 #include "converter/pack/pack.h"
 
@@ -30,7 +32,8 @@ struct ConvertOptions {
   std::filesystem::path output;
   // What the network's family understands (Family::settings()); of an ONNX file
   //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or
-  //   "input:0"; "no-recognise": a recogniser to leave out, "gelu" or "all".
+  //   "input:0"; "no-recognise": a recogniser to leave out, "gelu" or "all"; "detect": how its outputs become boxes, a
+  //   detector's name, a file.json or "none"; and how pictures are prepared (converter/recipes/picture_settings.h).
   Settings settings;
   std::string weights = "f32";   // storage of weights: "f32", "f16", "i8", "i4"
   bool keep_taps = false;        // every tap survives, at the price of fusion
@@ -50,6 +53,7 @@ struct Conversion {
   std::string family, variant, framework;
   size_t operators = 0, taps = 0, labels = 0;
   uint64_t bytes = 0;  // of the blob
+  std::optional<detect::Detector> detector;
 };
 
 // Throws Error with one sentence. Nothing is left at `output` then.

@@ -8,7 +8,7 @@ namespace ferry {
 namespace {
 
 constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict",
-                           kRead = "read", kCharacters = "characters";
+                           kDetect = "detect", kRead = "read", kCharacters = "characters";
 
 // "--name value", or "--name" alone.
 std::string to_text(const Setting& setting) {
@@ -33,7 +33,11 @@ void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) 
     given.set(kCharacters, options.characters.filename().string());
   }
   provenance->options.clear();
-  for (const Setting& setting : given.all()) provenance->options.push_back(to_text(setting));
+  for (const auto& [name, value] : given.all()) {
+    // Of a recipe's file, as of the checkpoint, the name.
+    const bool recipe = name == kDetect;
+    provenance->options.push_back(to_text({name, recipe ? std::filesystem::path(value).filename().string() : value}));
+  }
   provenance->state_dict = options.state_dict;
   if (!options.source.empty()) provenance->source = options.source;
   provenance->converter = "ferry " + std::to_string(FERRY_VERSION_MAJOR) + "." + std::to_string(FERRY_VERSION_MINOR) +

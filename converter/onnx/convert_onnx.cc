@@ -58,6 +58,7 @@ std::unique_ptr<Graph> build_graph(const Request& request) {
     if (!imported.known.empty())
       fail("%s: output '%s' is the same for every input: nothing is left to run",
            model.path.filename().string().c_str(), imported.known.begin()->first.c_str());
+    if (request.finish) request.finish(*imported.graph);
     if (request.passes) {
       sink_transposes(*imported.graph, {});
       slice_before_reshape(*imported.graph, {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -13,10 +14,11 @@ namespace ferry::onnx {
 
 struct Request {
   std::filesystem::path file;
-  std::vector<std::string> shapes;   // of inputs: "input=1x3x224x224"
-  std::vector<std::string> dynamic;  // dimensions of inputs that the blob leaves open: "batch", "input:0"
-  std::vector<std::string> without;  // recognisers to leave out: "gelu", "all"
-  bool passes = true;                // false: the graph as it is imported
+  std::vector<std::string> shapes;          // of inputs: "input=1x3x224x224"
+  std::vector<std::string> dynamic;         // dimensions of inputs that the blob leaves open: "batch", "input:0"
+  std::vector<std::string> without;         // recognisers to leave out: "gelu", "all"
+  bool passes = true;                       // false: the graph as it is imported
+  std::function<void(Graph&)> finish = {};  // what is still to be appended, before the passes
 };
 
 // By its name: a file that ends with ".onnx".

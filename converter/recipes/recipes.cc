@@ -7,6 +7,7 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
+#include "converter/recipes/filter.h"
 
 namespace ferry {
 namespace {
@@ -19,16 +20,6 @@ std::vector<float> for_channels(const std::vector<float>& values, int channels) 
   return out;
 }
 
-fbs::Filter filter_named(const std::string& name) {
-  for (const fbs::Filter filter : fbs::EnumValuesFilter()) {
-    std::string known = EnumNameFilter(filter);
-    known[0] = static_cast<char>(known[0] - 'A' + 'a');
-    if (name == known) return filter;
-  }
-  fail("config.json: the interpolation %s is none of nearest, box, bilinear, hamming, bicubic, lanczos",
-       in_quotes(name).c_str());
-}
-
 CropMode crop_mode_named(const std::string& name) {
   if (name == "center") return CropMode::Center;
   if (name == "squash") return CropMode::Squash;
@@ -37,6 +28,15 @@ CropMode crop_mode_named(const std::string& name) {
 }
 
 }  // namespace
+
+fbs::Filter filter_named(const std::string& name, const std::string& where) {
+  for (const fbs::Filter filter : fbs::EnumValuesFilter()) {
+    std::string known = EnumNameFilter(filter);
+    known[0] = static_cast<char>(known[0] - 'A' + 'a');
+    if (name == known) return filter;
+  }
+  fail("%s %s is none of nearest, box, bilinear, hamming, bicubic, lanczos", where.c_str(), in_quotes(name).c_str());
+}
 
 fbs::PreprocessT blob_recipe(const PictureRecipe& picture, int height, int width, const std::string& framework) {
   using Mode = fbs::ResizeMode;
@@ -87,7 +87,8 @@ void read_timm_config(const nlohmann::json& pretrained_cfg, PictureRecipe* pictu
       *height = size[1];
       *width = size[2];
     }
-    if (config.contains("interpolation")) picture->filter = filter_named(config["interpolation"]);
+    if (config.contains("interpolation"))
+      picture->filter = filter_named(config["interpolation"], "config.json: the interpolation");
     if (config.contains("crop_mode")) picture->crop_mode = crop_mode_named(config["crop_mode"]);
     picture->crop_pct = config.value("crop_pct", picture->crop_pct);
     if (!(picture->crop_pct > 0.01 && picture->crop_pct <= 2)) fail("config.json: crop_pct is %g", picture->crop_pct);

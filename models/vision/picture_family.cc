@@ -1,13 +1,13 @@
 #include "models/vision/picture_family.h"
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "converter/checkpoint/json.h"
+#include "converter/recipes/labels.h"
 #include "models/vision/timm_config.h"
 #include "models/vision/transformers_config.h"
 
@@ -41,17 +41,6 @@ struct Plan {
             .config = described ? &config : nullptr};
   }
 };
-
-std::vector<std::string> read_labels(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("%s: cannot be read", path.string().c_str());
-  std::vector<std::string> labels;
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    labels.push_back(line);
-  }
-  return labels;
-}
 
 // The tensors that the graph's outputs are computed from.
 std::set<TensorId> ancestors_of_outputs(const Graph& graph) {

@@ -154,11 +154,12 @@ Status check_share(const char* what, float value) {
 
 Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
   const uint32_t outputs = count(graph.outputs());
-  if (outputs < 2 || outputs > 3 || graph.preprocess() == nullptr)
+  const bool picture = graph.preprocess() != nullptr && graph.preprocess()->patch() == 0;
+  if (outputs < 2 || outputs > 3 || !picture)
     return error(
         FERRY_CORRUPT,
         "postprocess: a detector with %u outputs%s, expected boxes, scores and perhaps landmarks, and a recipe",
-        outputs, graph.preprocess() == nullptr ? " and no recipe for pictures" : "");
+        outputs, picture ? "" : " and no recipe for pictures");
   const Shape boxes = declared_shape(first(graph, *graph.outputs()));
   const int32_t rows = boxes.rank == 3 ? boxes[1] : 0;
   FERRY_TRY(check_rows(graph, 0, rows, 4));
@@ -166,7 +167,7 @@ Status check_detection(const fbs::Graph& graph, const fbs::Detection& params) {
   if (outputs == 3) FERRY_TRY(check_rows(graph, 2, rows, 0));
   FERRY_TRY(check_share("the threshold", params.threshold()));
   FERRY_TRY(check_share("the overlap", params.overlap()));
-  return check_range("postprocess: maximum", params.maximum(), 1, 1 << 16);
+  return check_range("postprocess: maximum", params.maximum(), 1, 4096);
 }
 
 Status check_reading(const fbs::Graph& graph, const fbs::Reading& params) {

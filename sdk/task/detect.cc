@@ -13,18 +13,26 @@ struct Candidate {
   int label, row;
 };
 
-// Output `index` as [1, rows, columns]; verification holds that the blob says so (sdk/model/verify_recipes.h).
+// Output `index` as [1, rows, columns]. Verification holds that the blob says so (sdk/model/verify_recipes.h), but a
+// picture of another size may change it.
 struct Rows {
   const float* data = nullptr;
   int rows = 0, columns = 0;
 };
 
-Rows output_rows(const Session& session, unsigned index) {
-  const auto& outputs = *session.model().graph().outputs();
-  if (index >= outputs.size()) return {};
-  const TensorId tensor = outputs.Get(index)->tensor();
+Status output_rows(const Session& session, unsigned index, int columns, Rows* out) {
+  const fbs::Graph& graph = session.model().graph();
+  if (index >= graph.outputs()->size()) return {};
+  const TensorId tensor = graph.outputs()->Get(index)->tensor();
   const Shape& shape = session.shape(tensor);
-  return {static_cast<const float*>(session.data(tensor)), shape[1], shape[2]};
+  if (shape[0] != 1 || shape[1] != session.shape(graph.outputs()->Get(0)->tensor())[1] ||
+      (columns > 0 && shape[2] != columns)) {
+    return error(FERRY_SHAPE_MISMATCH,
+                 "output %u gives %d rows of %d numbers, which are no boxes for a picture of this size", index,
+                 shape[1], shape[2]);
+  }
+  *out = {static_cast<const float*>(session.data(tensor)), shape[1], shape[2]};
+  return {};
 }
 
 float area(const ferry_box& b) { return std::fmax(b.right - b.left, 0.0f) * std::fmax(b.bottom - b.top, 0.0f); }
@@ -35,13 +43,14 @@ float overlap(const ferry_box& a, const ferry_box& b) {
   return both > 0 ? both / (area(a) + area(b) - both) : 0;
 }
 
-std::vector<Candidate> candidates(const Rows& boxes, const Rows& scores, float threshold, const Extent& extent) {
+std::vector<Candidate> candidates(const Rows& boxes, const Rows& scores, const fbs::Detection& params,
+                                  const Extent& extent) {
   std::vector<Candidate> found;
   const float width = static_cast<float>(extent.width), height = static_cast<float>(extent.height);
   for (int row = 0; row < scores.rows; ++row) {
     const float *score = scores.data + int64_t{row} * scores.columns, *b = boxes.data + int64_t{row} * 4;
     for (int label = 0; label < scores.columns; ++label) {
-      if (!(score[label] >= threshold)) continue;
+      if (!(score[label] >= params.threshold())) continue;
       const ferry_box box = {b[0] * width, b[1] * height, b[2] * width, b[3] * height};
       if (std::isfinite(area(box)) && area(box) > 0) found.push_back({box, score[label], label, row});
     }
@@ -75,24 +84,24 @@ Status detect(Networks& networks, const Request& request, Answer* answer) {
   FERRY_TRY(set_picture(session, request.picture, &g));
   FERRY_TRY(session.run());
   const fbs::Detection& params = *networks.graph().postprocess()->params_as_Detection();
-  const Rows boxes = output_rows(session, 0), scores = output_rows(session, 1), points = output_rows(session, 2);
-  if (boxes.rows != scores.rows || (points.data != nullptr && points.rows != boxes.rows)) {
-    return error(FERRY_SHAPE_MISMATCH, "the network gave %d boxes with %d scores", boxes.rows, scores.rows);
-  }
+  Rows boxes, scores, points;
+  FERRY_TRY(output_rows(session, 0, 4, &boxes));
+  FERRY_TRY(output_rows(session, 1, 0, &scores));
+  FERRY_TRY(output_rows(session, 2, 0, &points));
   const Extent extent = input_extent(session);
-  const std::vector<Candidate> kept = best(candidates(boxes, scores, params.threshold(), extent), params);
+  const std::vector<Candidate> kept = best(candidates(boxes, scores, params, extent), params);
   const float width = static_cast<float>(request.picture.width), height = static_cast<float>(request.picture.height);
   const auto x_of = [&g](float seen) { return static_cast<float>((seen - g.shift_x) / g.scale_x); };
   const auto y_of = [&g](float seen) { return static_cast<float>((seen - g.shift_y) / g.scale_y); };
-  const auto numbers = static_cast<size_t>(points.columns);
-  answer->landmarks.reserve(kept.size() * numbers);
+  const auto numbers = static_cast<size_t>(points.columns / 2 * 2);
+  answer->landmarks.reserve(kept.size() * numbers);  // detections point into it
   for (const Candidate& c : kept) {
     const ferry_box box = {std::clamp(x_of(c.box.left), 0.0f, width), std::clamp(y_of(c.box.top), 0.0f, height),
                            std::clamp(x_of(c.box.right), 0.0f, width), std::clamp(y_of(c.box.bottom), 0.0f, height)};
     if (!(area(box) > 0)) continue;
     const float* landmarks = answer->landmarks.data() + answer->landmarks.size();
-    for (size_t i = 0; i + 1 < numbers; i += 2) {
-      const float* point = points.data + static_cast<size_t>(c.row) * numbers + i;
+    for (size_t i = 0; i < numbers; i += 2) {
+      const float* point = points.data + int64_t{c.row} * points.columns + i;
       answer->landmarks.push_back(x_of(point[0] * static_cast<float>(extent.width)));
       answer->landmarks.push_back(y_of(point[1] * static_cast<float>(extent.height)));
     }

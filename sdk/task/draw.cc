@@ -46,6 +46,16 @@ class Pen {
   int width_;
 };
 
+// Class 0's colour in labels is black, which hides, and those after it are dark.
+uint32_t line_colour(int index) {
+  uint32_t colour = label_colour(index + 1);
+  for (int shift = 0; shift < 24; shift += 8) {
+    const uint32_t channel = colour >> shift & 0xff;
+    if (channel > 0 && channel <= 0xc0) colour += 0x3fu << shift;
+  }
+  return colour;
+}
+
 void outline(Pen pen, const float* corners) {
   for (int i = 0; i < 4; ++i) {
     const float *from = corners + 2 * i, *to = corners + 2 * ((i + 1) % 4);
@@ -62,17 +72,17 @@ Status draw(const ferry_answer& answer, const image::View& picture, image::Pixel
   FERRY_TRY(out->allocate(picture.width, picture.height, 3));
   for (int y = 0; y < picture.height; ++y)
     std::memcpy(out->row(y), picture.row(y), static_cast<size_t>(picture.width) * 3);
-  // Two pixels on a small picture, and as bold on a large one. Class 0's colour in labels is black, which hides.
+  // Two pixels on a small picture, and as bold on a large one.
   const int width = std::max(2, std::max(picture.width, picture.height) / 320);
   for (size_t i = 0; i < answer.detection_count; ++i) {
     const ferry_detection& d = answer.detections[i];
-    Pen pen(*out, label_colour(d.index + 1), width);
+    Pen pen(*out, line_colour(d.index), width);
     const ferry_box& b = d.box;
     const float corners[] = {b.left, b.top, b.right, b.top, b.right, b.bottom, b.left, b.bottom};
     outline(pen, corners);
     for (size_t p = 0; p < d.landmark_count; ++p) pen.dot(d.landmarks[2 * p], d.landmarks[2 * p + 1]);
   }
-  for (size_t i = 0; i < answer.line_count; ++i) outline(Pen(*out, label_colour(1), width), answer.lines[i].corners);
+  for (size_t i = 0; i < answer.line_count; ++i) outline(Pen(*out, line_colour(0), width), answer.lines[i].corners);
   return {};
 }
 

@@ -1,10 +1,12 @@
-// examples/detect_faces with UltraFace, from .onnx to boxes: the raw export, which computes corners itself, and the
-// simplified one, which leaves that to the program.
+// UltraFace from .onnx to boxes: the raw export, which computes corners itself, and the simplified one, which leaves
+// that to the recipe; by `ferry run` and by examples/detect_faces.
 #include <ferry/image.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/command.h"
 #include "tests/shared.h"
@@ -12,80 +14,218 @@
 namespace ferry::cli_test {
 namespace {
 
-#if defined(FERRY_HAS_ONNX) && defined(FERRY_DETECT_FACES)
+#if defined(FERRY_HAS_ONNX)
 
 struct Box {
-  int left, top, right, bottom;
+  double left, top, right, bottom, score = 0;
 };
 
 double overlap(const Box& a, const Box& b) {
-  const auto area = [](const Box& x) { return std::max(x.right - x.left, 0) * std::max(x.bottom - x.top, 0); };
+  const auto area = [](const Box& x) { return std::max(x.right - x.left, 0.0) * std::max(x.bottom - x.top, 0.0); };
   const Box both{std::max(a.left, b.left), std::max(a.top, b.top), std::min(a.right, b.right),
                  std::min(a.bottom, b.bottom)};
-  return static_cast<double>(area(both)) / (area(a) + area(b) - area(both));
+  return area(both) / (area(a) + area(b) - area(both));
 }
 
-// The line of drawn pixels along a box's upper edge.
-bool is_drawn(const ferry_image& picture, const Box& box) {
-  for (int x = box.left + 1; x < box.right; ++x) {
-    const uint8_t* pixel = picture.pixels + box.top * picture.stride + 3 * x;
-    if (pixel[0] != 40 || pixel[1] != 230 || pixel[2] != 60) return false;
+// `expected`: drawn around the faces by hand.
+void expect_around(const std::vector<Box>& expected, const std::vector<Box>& found) {
+  EXPECT_EQ(found.size(), expected.size());
+  for (const Box& face : expected)
+    EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Box& box) { return overlap(face, box) > 0.6; }))
+        << face.left << "," << face.top;
+}
+
+// Pixels along a box's upper edge that are another colour than the picture's.
+double changed_share(const ferry_image& drawn, const ferry_image& picture, const Box& box) {
+  int changed = 0, all = 0;
+  const int y = std::clamp(static_cast<int>(std::lround(box.top)), 0, picture.height - 1);
+  for (int x = static_cast<int>(box.left) + 1; x < static_cast<int>(box.right); ++x, ++all) {
+    const uint8_t *a = drawn.pixels + y * drawn.stride + 3 * x, *b = picture.pixels + y * picture.stride + 3 * x;
+    changed += !std::equal(a, a + 3, b);
   }
-  return true;
+  return static_cast<double>(changed) / std::max(all, 1);
 }
 
-class Faces : public ::testing::TestWithParam<bool> {
+class Faces : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (shared_dir().empty()) GTEST_SKIP() << "../shared is not here";
-    const std::string name = GetParam() ? "version-RFB-320_simplified.onnx" : "version-RFB-320.onnx";
-    const Result done =
-        ferry(folder_.path(), {"convert", shared_dir() / "weights" / "ultraface" / name, "-o", "faces.ferry"});
-    ASSERT_EQ(done.exit_code, 0) << done.err;
+    convert(GetParam(), {});
   }
 
-  Result detect(const std::string& picture) {
-    std::vector<std::string> words = {"faces.ferry", shared_dir() / "photos" / picture, "boxes.png"};
-    if (GetParam()) words.insert(words.begin(), "--offsets");
-    return run_program(FERRY_DETECT_FACES, folder_.path(), words);
+  std::string convert(const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"convert", shared_dir() / "weights" / "ultraface" / name, "-o", "faces.ferry"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result done = ferry(folder_.path(), words);
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    return done.out;
   }
 
-  // `expected`: drawn around the faces by hand.
-  void expect_faces(const std::string& picture, const std::vector<Box>& expected) {
-    const Result run = detect(picture);
-    ASSERT_EQ(run.exit_code, 0) << run.err;
-    std::vector<Box> found;
-    for (const std::string& line : lines(run.out)) {
-      Box box{};
-      ASSERT_EQ(std::sscanf(line.c_str(), "%*f%% %d,%d to %d,%d", &box.left, &box.top, &box.right, &box.bottom), 4);
-      found.push_back(box);
+  static std::string photo(const std::string& name) { return shared_dir() / "photos" / name; }
+
+  std::vector<Box> found(const std::string& picture, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"run", "faces.ferry", photo(picture), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Result run = ferry(folder_.path(), words);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    std::vector<Box> boxes;
+    const auto json = nlohmann::json::parse(run.out, nullptr, false);
+    if (!json.contains("boxes")) {
+      ADD_FAILURE() << run.out;
+      return {};
     }
-    EXPECT_EQ(found.size(), expected.size()) << run.out;
-    for (const Box& face : expected)
-      EXPECT_TRUE(std::any_of(found.begin(), found.end(), [&](const Box& box) { return overlap(face, box) > 0.6; }))
-          << face.left << "," << face.top << "\n"
-          << run.out;
-    ferry_image drawn;
-    ASSERT_EQ(ferry_image_load((folder_.path() / "boxes.png").c_str(), &drawn), FERRY_OK);
-    for (const Box& box : found) EXPECT_TRUE(is_drawn(drawn, box)) << box.left << "," << box.top;
-    ferry_image_free(&drawn);
+    for (const auto& entry : json["boxes"]) {
+      EXPECT_EQ(entry["index"], 0);
+      EXPECT_EQ(entry["label"], "face");
+      EXPECT_FALSE(entry.contains("landmarks"));
+      const auto& box = entry["box"];
+      boxes.push_back({box[0], box[1], box[2], box[3], entry["score"]});
+    }
+    return boxes;
   }
 
   ScratchFolder folder_;
 };
 
-TEST_P(Faces, AreFoundInAGroup) {
-  expect_faces("face.jpg", {{133, 75, 222, 205}, {256, 50, 348, 172}, {438, 112, 492, 186}, {8, 98, 54, 160}});
+const std::vector<Box> kGroup = {{133, 75, 222, 205}, {256, 50, 348, 172}, {438, 112, 492, 186}, {8, 98, 54, 160}};
+
+TEST_P(Faces, AreFoundInAGroupAndDrawn) {
+  const std::vector<Box> boxes = found("face.jpg", {"-o", "boxes.png"});
+  expect_around(kGroup, boxes);
+  ferry_image drawn, picture;
+  ASSERT_EQ(ferry_image_load((folder_.path() / "boxes.png").c_str(), &drawn), FERRY_OK);
+  ASSERT_EQ(ferry_image_load(photo("face.jpg").c_str(), &picture), FERRY_OK);
+  ASSERT_EQ(drawn.width, picture.width);
+  for (const Box& box : boxes) EXPECT_GT(changed_share(drawn, picture, box), 0.9);
+  ferry_image_free(&drawn);
+  ferry_image_free(&picture);
 }
 
-TEST_P(Faces, AreFoundInAPortrait) { expect_faces("grace_hopper.bmp", {{170, 125, 358, 335}}); }
+TEST_P(Faces, AreFoundInAPortrait) { expect_around({{170, 125, 358, 335}}, found("grace_hopper.bmp")); }
 
-TEST_P(Faces, AreNotSeenInABird) { expect_faces("bird.bmp", {}); }
+TEST_P(Faces, AreNotSeenInABird) {
+  EXPECT_TRUE(found("bird.bmp").empty());
+  const Result text = ferry(folder_.path(), {"run", "faces.ferry", photo("bird.bmp")});
+  EXPECT_EQ(text.out, "nothing found\n") << text.err;
+}
 
-TEST_P(Faces, OfNoPictureAreOneSentence) { EXPECT_REFUSED(detect("absent.jpg"), "detect_faces: "); }
+TEST_P(Faces, WithoutAFileNothingIsDrawn) {
+  found("face.jpg");
+  const Result text = ferry(folder_.path(), {"run", "faces.ferry", photo("face.jpg")});
+  EXPECT_EQ(lines(text.out).size(), kGroup.size()) << text.out;
+  EXPECT_NE(text.out.find("  face\n"), std::string::npos) << text.out;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    EXPECT_NE(entry.path().extension(), ".png") << entry.path();
+}
 
-INSTANTIATE_TEST_SUITE_P(UltraFace, Faces, ::testing::Bool(),
-                         [](const auto& simplified) { return simplified.param ? "simplified" : "raw"; });
+TEST_P(Faces, AreRecognisedOrNamedOrLeftAlone) {
+  EXPECT_NE(convert(GetParam(), {}).find("detection by the recipe ultraface, recognised by the outputs"),
+            std::string::npos);
+  EXPECT_NE(convert(GetParam(), {"--detect", "ultraface"}).find("recipe ultraface: 4420 boxes, 1 class\n"),
+            std::string::npos);
+  expect_around(kGroup, found("face.jpg"));
+  const Result inspected = ferry(folder_.path(), {"inspect", "faces.ferry"});
+  EXPECT_NE(inspected.out.find("detection of scores from 0.7, at most 100 boxes, overlapping up to 0.3, 1 labels"),
+            std::string::npos)
+      << inspected.out;
+  const auto json = nlohmann::json::parse(ferry(folder_.path(), {"inspect", "faces.ferry", "--json"}).out);
+  EXPECT_EQ(json["postprocess"]["task"], "Detection");
+  EXPECT_NEAR(json["postprocess"]["detection"]["threshold"].get<double>(), 0.7, 1e-6);
+  EXPECT_EQ(json["provenance"]["options"], nlohmann::json::array({"--detect ultraface"}));
+  EXPECT_EQ(convert(GetParam(), {"--detect", "none"}).find("detection"), std::string::npos);
+  const auto raw = nlohmann::json::parse(ferry(folder_.path(), {"inspect", "faces.ferry", "--json"}).out);
+  EXPECT_EQ(raw["outputs"][0]["name"], "scores");
+}
+
+TEST_P(Faces, AreLabelledAndPreparedAsOptionsSay) {
+  folder_.write("names.txt", "nobody\nsomebody\n");
+  convert(GetParam(), {"--detect", "ultraface", "--labels", "names.txt", "--filter", "box", "--resize", "letterbox",
+                       "--fill", "114"});
+  const Result run = ferry(folder_.path(), {"run", "faces.ferry", photo("grace_hopper.bmp")});
+  EXPECT_NE(run.out.find("  somebody\n"), std::string::npos) << run.out << run.err;
+  const Result inspected = ferry(folder_.path(), {"inspect", "faces.ferry"});
+  EXPECT_NE(inspected.out.find("padded to"), std::string::npos) << inspected.out;
+  folder_.write("names.txt", "a\nb\nc\n");
+  EXPECT_REFUSED(ferry(folder_.path(), {"convert", shared_dir() / "weights" / "ultraface" / GetParam(), "--detect",
+                                        "ultraface", "--labels", "names.txt"}),
+                 "names.txt has 3 names, but the network has 1 classes");
+}
+
+INSTANTIATE_TEST_SUITE_P(UltraFace, Faces, ::testing::Values("version-RFB-320.onnx", "version-RFB-320_simplified.onnx"),
+                         [](const auto& file) {
+                           return std::string(file.param).find("simplified") == std::string::npos ? "raw"
+                                                                                                  : "simplified";
+                         });
+
+class BothFaces : public Faces {};
+
+// What the simplified export leaves out, the recipe computes as the raw one does.
+TEST_P(BothFaces, AgreeToAFractionOfAPixel) {
+  for (const char* picture : {"face.jpg", "grace_hopper.bmp"}) {
+    convert(GetParam(), {});
+    const std::vector<Box> raw = found(picture);
+    convert("version-RFB-320_simplified.onnx", {});
+    const std::vector<Box> simplified = found(picture);
+    ASSERT_EQ(raw.size(), simplified.size());
+    for (size_t i = 0; i < raw.size(); ++i) {
+      EXPECT_NEAR(raw[i].left, simplified[i].left, 0.01);
+      EXPECT_NEAR(raw[i].top, simplified[i].top, 0.01);
+      EXPECT_NEAR(raw[i].right, simplified[i].right, 0.01);
+      EXPECT_NEAR(raw[i].bottom, simplified[i].bottom, 0.01);
+      EXPECT_NEAR(raw[i].score, simplified[i].score, 1e-4);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(UltraFace, BothFaces, ::testing::Values("version-RFB-320.onnx"),
+                         [](const auto&) { return "raw"; });
+
+TEST_P(BothFaces, AreNamedByARecipeThatIsRefusedWhereItDoesNotFit) {
+  const std::string net = shared_dir() / "weights" / "ultraface" / GetParam();
+  const auto refused = [&](const std::vector<std::string>& words) {
+    std::vector<std::string> all = {"convert", net, "-o", "other.ferry"};
+    all.insert(all.end(), words.begin(), words.end());
+    return ferry(folder_.path(), all);
+  };
+  EXPECT_REFUSED(refused({"--detect", "ultrafase"}), "(did you mean ultraface?)");
+  EXPECT_REFUSED(refused({"--detect", "yunet"}), "--detect yunet: boxes: there is no output 'bbox_8'");
+  EXPECT_REFUSED(refused({"--detect", "missing.json"}), "--detect missing.json: cannot be read");
+  EXPECT_REFUSED(refused({"--detect", "ultraface", "--dynamic", "input:0"}), "--detect ultraface with --dynamic");
+  EXPECT_REFUSED(refused({"--detect", "none", "--labels", "names.txt"}), "--labels");
+  EXPECT_REFUSED(refused({"--mean", "a"}), "--mean a: expected numbers");
+  folder_.write("bad.json", "{\"scores\": ");
+  EXPECT_REFUSED(refused({"--detect", "bad.json"}), "bad.json");
+  const std::string heads = R"({"scores": {"outputs": "scores", "background": 0}, "boxes": {"outputs": "boxes",
+      "form": "corners", "unit": "share"}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"])";
+  folder_.write("heads.json", heads + "}");
+  EXPECT_REFUSED(refused({"--detect", "heads.json"}), "heads.json: nothing says how a picture becomes the input");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.ferry"));
+  // With options, or with a picture of its own, the same file is good.
+  convert(GetParam(), {"--detect", "heads.json", "--mean", "127", "--std", "128"});
+  expect_around(kGroup, found("face.jpg"));
+  const auto json = nlohmann::json::parse(ferry(folder_.path(), {"inspect", "faces.ferry", "--json"}).out);
+  EXPECT_EQ(json["provenance"]["options"], nlohmann::json::array({"--detect heads.json", "--mean 127", "--std 128"}));
+  folder_.write("heads.json", heads + R"(, "picture": {"mean": 127, "std": 128}})");
+  convert(GetParam(), {"--detect", (folder_.path() / "heads.json").string()});
+  expect_around(kGroup, found("face.jpg"));
+}
+
+#if defined(FERRY_DETECT_FACES)
+TEST_P(Faces, AreFoundByAnApp) {
+  const Result run = run_program(FERRY_DETECT_FACES, folder_.path(), {"faces.ferry", photo("face.jpg"), "app.png"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  std::vector<Box> boxes;
+  for (const std::string& line : lines(run.out)) {
+    Box box{};
+    ASSERT_EQ(std::sscanf(line.c_str(), "%*f%% %lf,%lf to %lf,%lf", &box.left, &box.top, &box.right, &box.bottom), 4);
+    boxes.push_back(box);
+  }
+  expect_around(kGroup, boxes);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "app.png"));
+  EXPECT_REFUSED(run_program(FERRY_DETECT_FACES, folder_.path(), {"faces.ferry", "absent.jpg", "app.png"}),
+                 "detect_faces: ");
+}
+#endif
 
 #endif
 

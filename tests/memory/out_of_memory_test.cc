@@ -364,7 +364,7 @@ TEST_P(OutOfMemory, WhereAPictureIsEnlarged) {
   ferry_session_options options = default_options();
   options.num_threads = 1;
   const SessionPtr session = make_session(opened.model, options);
-  std::vector<uint8_t> pixels(3 * 20 * 10, 77);
+  std::vector<uint8_t> pixels(3 * 20 * 10, 200);
   const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false};
   ferry_image expected{}, image{};
   if (ferry_session_enhance(session.get(), &picture, 0, &expected) != FERRY_OK) GTEST_SKIP() << ferry_last_error();
@@ -380,13 +380,17 @@ TEST_P(OutOfMemory, WhereAPictureIsEnlarged) {
 TEST_P(OutOfMemory, InTasks) {
   const auto prompted = colour_masks(), labels = brightest_colour(), painter = gray_painter(), front = red_in_front();
   const auto reader = colour_reader(32, 32, fbs::PreprocessT());
+  fbs::PreprocessT exact;
+  exact.resize_mode = fbs::ResizeMode::Exact;
+  exact.resize_h = exact.resize_w = 8;
+  const auto detector = one_box(8, 8, exact, {0.1f, 0.2f, 0.6f, 0.9f});
   std::vector<uint8_t> pixels(3 * 20 * 10, 200), holes(3 * 20 * 10);
   holes[3 * 50] = 255;
   const ferry_image picture = {pixels.data(), 20, 10, 3 * 20, false}, mask = {holes.data(), 20, 10, 3 * 20, false};
   const ferry_point point = {3, 4, false};
   ferry_session_options options = default_options();
   options.num_threads = 1;
-  for (const Graph* graph : {prompted.get(), labels.get(), painter.get(), front.get(), reader.get()}) {
+  for (const Graph* graph : {prompted.get(), labels.get(), painter.get(), front.get(), reader.get(), detector.get()}) {
     const Opened opened(*graph);
     ferry_task* task = nullptr;
     const auto close = [&] { ferry_task_close(std::exchange(task, nullptr)); };
@@ -407,8 +411,8 @@ TEST_P(OutOfMemory, InTasks) {
     exhaust({"task_run", [&] { return ferry_task_run(task, &request, &answer); },
              [&] { EXPECT_NE(answer.kind, FERRY_ANSWER_NONE); }, [&] { EXPECT_EQ(answer.kind, FERRY_ANSWER_NONE); }});
     ASSERT_OK(ferry_task_run(task, &request, &answer));
-    if (answer.kind == FERRY_ANSWER_LINES) {
-      EXPECT_EQ(answer.line_count, 1u);
+    if (answer.kind == FERRY_ANSWER_LINES || answer.kind == FERRY_ANSWER_BOXES) {
+      EXPECT_EQ(answer.line_count + answer.detection_count, 1u);
       ferry_image out{};
       exhaust({"answer_draw", [&] { return ferry_answer_draw(&answer, &picture, &out); },
                [&] { ferry_image_free(&out); }, [&] { EXPECT_EQ(out.pixels, nullptr); }});

@@ -139,4 +139,34 @@ std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::Preproces
   return graph;
 }
 
+std::unique_ptr<Graph> boxes_of_colours(int height, int width, const fbs::PreprocessT& recipe,
+                                        const fbs::DetectionT& params) {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  const Tensor corner = slice(slice(add_picture(g, height, width), 1, 0, 4), 2, 0, 4);
+  const auto colour = [&](int c) { return reshape(slice(corner, 3, c, 1), {1, 4, 4}); };
+  g.add_output("boxes", colour(0), fbs::Layout::Same);
+  g.add_output("scores", slice(colour(1), 2, 0, 2), fbs::Layout::Same);
+  g.add_output("landmarks", colour(2), fbs::Layout::Same);
+  g.table.name = "boxes_of_colours";
+  g.table.labels = {"red", "green"};
+  set_recipe(g, recipe);
+  set_task(g, fbs::Task::Detection).params.Set(fbs::DetectionT(params));
+  return graph;
+}
+
+std::unique_ptr<Graph> one_box(int height, int width, const fbs::PreprocessT& recipe, const std::array<float, 4>& box) {
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  const Tensor nothing = reshape(global_avg_pool(slice(add_picture(g, height, width), 3, 0, 1)), {1, 1, 1}) * 0.0;
+  const Tensor places = nothing + g.add_constant("places", Shape{1, 1, 4}, std::vector<float>(box.begin(), box.end()));
+  g.add_output("boxes", places, fbs::Layout::Same);
+  g.add_output("scores", nothing + 1.0, fbs::Layout::Same);
+  g.add_output("landmarks", slice(places, 2, 0, 2), fbs::Layout::Same);
+  g.table.name = "one_box";
+  set_recipe(g, recipe);
+  set_task(g, fbs::Task::Detection).params.Set(fbs::DetectionT());
+  return graph;
+}
+
 }  // namespace ferry::testing

@@ -1,6 +1,7 @@
 // Networks whose answers can be foretold, one a task of sdk/task/.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include "converter/graph/graph.h"
@@ -25,5 +26,15 @@ std::unique_ptr<Graph> red_in_front();
 // and "b", how much red (of that 0.3), green and blue a place has.
 std::unique_ptr<Graph> colour_reader(int height, int width, const fbs::PreprocessT& recipe,
                                      const fbs::ReadingT& params = {});
+
+// input [1,H,W,3] -> boxes [1,4,4], scores [1,4,2] ("red", "green") and landmarks [1,4,4]: what the colours of the
+// places (row, column) of the top left 4x4 pixels say, a box a row. Its corners are the levels on 0..1 of red in that
+// row, its scores green in the first two columns, its landmarks blue.
+std::unique_ptr<Graph> boxes_of_colours(int height, int width, const fbs::PreprocessT& recipe,
+                                        const fbs::DetectionT& params);
+
+// input [1,H,W,3] -> boxes [1,1,4] and scores [1,1,1]: a box of score 1 at these places on 0..1, whatever it sees; its
+// landmark is its top left.
+std::unique_ptr<Graph> one_box(int height, int width, const fbs::PreprocessT& recipe, const std::array<float, 4>& box);
 
 }  // namespace ferry::testing

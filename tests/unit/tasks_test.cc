@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
 #include "tests/support/blobs.h"
 #include "tests/support/task_networks.h"
@@ -403,6 +404,177 @@ TEST_F(Tasks, AMatteIsSoftWhereFrontAndBackMeet) {
   EXPECT_EQ(answer.mask[9 + 0], 255);
   EXPECT_NEAR(answer.mask[9 + 4], 255 / (1 + std::exp(-32 * (128 / 255.0 - 0.5))), 1);
   EXPECT_EQ(answer.mask[9 + 8], 0);
+}
+
+// A network's box, whatever the recipe did to the picture, is where the network saw it: its corners are a place's that
+// a red dot shows it.
+TEST_F(Tasks, ABoxLiesOnThePictureWhateverItsRecipeDoes) {
+  for (const Mode& mode : all_modes()) {
+    for (const auto& [width, height] : {std::pair(64, 45), std::pair(33, 70), std::pair(80, 80)}) {
+      SCOPED_TRACE(std::string(mode.name) + ", " + std::to_string(width) + "x" + std::to_string(height));
+      // How the network sees this picture: a map of where each of its places lies.
+      const Picture picture(width, height, ramp);
+      double at[2];
+      int seen_height = 0, seen_width = 0;
+      for (int axis = 0; axis < 2; ++axis) {
+        open(*testing::colour_as_depth(8, 8, axis, mode.recipe));
+        run(request_for(&picture));
+        ferry_tensor input;
+        ASSERT_EQ(ferry_session_input(ferry_task_session(task_), 0, &input), FERRY_OK);
+        seen_height = input.shape[1];
+        seen_width = input.shape[2];
+        const auto* values = static_cast<const float*>(input.data);
+        // A place that is not in what surrounds the picture.
+        const int place = (seen_height * 3 / 8) * seen_width + seen_width * 3 / 8;
+        at[axis] = static_cast<double>(values[3 * place + axis]) * 255 / kStep;
+      }
+      // The middle of that cell, as the corner of a box that ends with what the network sees.
+      const auto middle = [](int side) { return (static_cast<float>(side * 3 / 8) + 0.5f) / static_cast<float>(side); };
+      const std::array<float, 4> box = {middle(seen_width), middle(seen_height), 1, 1};
+      open(*testing::one_box(seen_height, seen_width, mode.recipe, box));
+      const ferry_answer answer = run(request_for(&picture));
+      ASSERT_EQ(answer.kind, FERRY_ANSWER_BOXES);
+      ASSERT_EQ(answer.detection_count, 1u);
+      const ferry_detection& found = answer.detections[0];
+      // A pixel's colour is that of its middle.
+      EXPECT_NEAR(found.box.left, at[0] + 0.5, 0.5);
+      EXPECT_NEAR(found.box.top, at[1] + 0.5, 0.5);
+      EXPECT_LE(found.box.right, width);
+      EXPECT_LE(found.box.bottom, height);
+      ASSERT_EQ(found.landmark_count, 1u);
+      EXPECT_EQ(found.landmarks[0], found.box.left);
+      EXPECT_EQ(found.landmarks[1], found.box.top);
+      EXPECT_STREQ(found.label, "");
+    }
+  }
+}
+
+// A picture of 8x4 pixels that tells boxes_of_colours() these boxes, scores and landmarks, in 250ths.
+struct Told {
+  int box[4], scores[2], landmarks[4];
+};
+Picture telling(const std::vector<Told>& rows) {
+  return Picture(8, 4, [&](int x, int y) {
+    if (x >= 4 || y >= static_cast<int>(rows.size())) return std::array{0, 0, 0};
+    const Told& row = rows[static_cast<size_t>(y)];
+    return std::array{row.box[x], x < 2 ? row.scores[x] : 0, row.landmarks[x]};
+  });
+}
+
+// Its levels are on 0..1.02, 250 being 1.
+fbs::PreprocessT in_250ths() {
+  fbs::PreprocessT recipe = recipe_of(fbs::ResizeMode::None, 0, 0);
+  recipe.mean = {0, 0, 0};
+  recipe.std = {250 / 255.0f, 250 / 255.0f, 250 / 255.0f};
+  return recipe;
+}
+
+TEST_F(Tasks, OverlappingBoxesOfAClassGiveWayToTheBest) {
+  fbs::DetectionT params;
+  params.threshold = 0.3f;
+  params.overlap = 0.5f;
+  // The second covers 180 of 200 that both cover; the third is of the other class; the fourth is elsewhere.
+  const Picture picture = telling({{{0, 0, 100, 100}, {150, 0}, {}},
+                                   {{10, 0, 110, 100}, {200, 0}, {5, 10, 15, 20}},
+                                   {{0, 0, 100, 100}, {0, 100}, {}},
+                                   {{125, 125, 250, 250}, {80, 70}, {}}});
+  const auto answered = [&](const fbs::DetectionT& of) {
+    open(*testing::boxes_of_colours(4, 8, in_250ths(), of));
+    const ferry_answer answer = run(request_for(&picture));
+    std::vector<int> rows;
+    for (size_t i = 0; i < answer.detection_count; ++i)
+      rows.push_back(static_cast<int>(std::lround(answer.detections[i].score * 250)));
+    return rows;
+  };
+  EXPECT_EQ(answered(params), (std::vector<int>{200, 100, 80}));
+  params.across_classes = true;
+  EXPECT_EQ(answered(params), (std::vector<int>{200, 80}));
+  params.overlap = 1;
+  EXPECT_EQ(answered(params), (std::vector<int>{200, 150, 100, 80}));
+  params.maximum = 3;
+  EXPECT_EQ(answered(params), (std::vector<int>{200, 150, 100}));
+  params.threshold = 0.1f;
+  params.maximum = 100;
+  EXPECT_EQ(answered(params), (std::vector<int>{200, 150, 100, 80, 70}));
+  params.threshold = 0.9f;
+  EXPECT_EQ(answered(params), std::vector<int>{});
+
+  params = {};
+  open(*testing::boxes_of_colours(4, 8, in_250ths(), params));
+  EXPECT_EQ(info().kind, FERRY_TASK_DETECTION);
+  EXPECT_EQ(info().answer, FERRY_ANSWER_BOXES);
+  const ferry_answer answer = run(request_for(&picture));
+  ASSERT_EQ(answer.detection_count, 1u);
+  const ferry_detection& best = answer.detections[0];
+  EXPECT_EQ(best.index, 0);
+  EXPECT_STREQ(best.label, "red");
+  EXPECT_NEAR(best.box.left, 8 * 10 / 250.0, 1e-4);
+  EXPECT_NEAR(best.box.right, 8 * 110 / 250.0, 1e-4);
+  EXPECT_NEAR(best.box.bottom, 4 * 100 / 250.0, 1e-4);
+  ASSERT_EQ(best.landmark_count, 2u);
+  const double expected[] = {8 * 5 / 250.0, 4 * 10 / 250.0, 8 * 15 / 250.0, 4 * 20 / 250.0};
+  for (int i = 0; i < 4; ++i) EXPECT_NEAR(best.landmarks[i], expected[i], 1e-4);
+}
+
+TEST_F(Tasks, BoxesEndWithThePictureAndEmptyOnesAreNone) {
+  fbs::DetectionT params;
+  fbs::PreprocessT recipe = in_250ths();
+  recipe.mean = {50 / 255.0f, 0, 0};  // red on -0.2..0.82
+  open(*testing::boxes_of_colours(4, 8, recipe, params));
+  const Picture picture = telling({{{0, 0, 175, 100}, {200, 0}, {}},      // begins before the picture
+                                   {{100, 100, 100, 200}, {220, 0}, {}},  // no width
+                                   {{200, 50, 100, 200}, {230, 0}, {}},   // right of left
+                                   {{0, 0, 50, 50}, {240, 0}, {}}});      // ends where the picture begins
+  const ferry_answer answer = run(request_for(&picture));
+  ASSERT_EQ(answer.detection_count, 1u);
+  EXPECT_EQ(answer.detections[0].box.left, 0);
+  EXPECT_EQ(answer.detections[0].box.top, 0);
+  EXPECT_NEAR(answer.detections[0].box.right, 4, 1e-4);
+}
+
+// A blob that is made for one size of picture and gives something else at another.
+TEST_F(Tasks, BoxesThatFollowThePicturesSizeAreRefused) {
+  Graph graph;
+  const Tensor red = slice(graph.add_input("input", {1, 4, 4, 3}, fbs::Layout::NCHW), 3, 0, 1);
+  graph.add_output("boxes", reshape(red, {0, 0, -1}), fbs::Layout::Same);
+  graph.add_output("scores", reshape(red * 1.0, {0, 0, -1}), fbs::Layout::Same);
+  graph.table.preprocess = std::make_unique<fbs::PreprocessT>();
+  graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+  graph.table.postprocess->task = fbs::Task::Detection;
+  graph.table.postprocess->params.Set(fbs::DetectionT());
+  open(graph);
+  const Picture square(4, 4, ramp), narrow(2, 4, ramp);
+  EXPECT_EQ(run(request_for(&square)).kind, FERRY_ANSWER_BOXES);
+  const ferry_request request = request_for(&narrow);
+  ferry_answer answer{};
+  answer.struct_size = sizeof(answer);
+  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_SHAPE_MISMATCH);
+  EXPECT_STREQ(ferry_last_error(), "output 0 gives 4 rows of 2 numbers, which are no boxes for a picture of this size");
+}
+
+TEST_F(Tasks, BoxesAreDrawnOnTheirPicture) {
+  fbs::DetectionT params;
+  const Picture picture(64, 48, [](int, int) { return std::array{9, 9, 9}; });
+  open(*testing::one_box(8, 8, recipe_of(fbs::ResizeMode::Exact, 8, 8), {0.25f, 0.25f, 0.75f, 0.5f}));
+  const ferry_answer answer = run(request_for(&picture));
+  ferry_image drawn{};
+  ASSERT_EQ(ferry_answer_draw(&answer, picture.get(), &drawn), FERRY_OK) << ferry_last_error();
+  ASSERT_EQ(drawn.width, 64);
+  ASSERT_EQ(drawn.height, 48);
+  const uint32_t colour = 0xbf0000;  // that of label 1, lighter
+  for (int y = 0; y < 48; ++y) {
+    for (int x = 0; x < 64; ++x) {
+      const bool within = x >= 15 && x < 49 && y >= 11 && y < 25, inside = x >= 17 && x < 47 && y >= 13 && y < 23;
+      const uint8_t* pixel = drawn.pixels + y * drawn.stride + 3 * x;
+      const uint32_t got = uint32_t{pixel[0]} << 16 | uint32_t{pixel[1]} << 8 | pixel[2];
+      ASSERT_EQ(got, within && !inside ? colour : 0x090909u) << x << ", " << y;
+    }
+  }
+  ferry_image_free(&drawn);
+  open(*testing::red_in_front());
+  const ferry_answer mask = run(request_for(&picture));
+  EXPECT_EQ(ferry_answer_draw(&mask, picture.get(), &drawn), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "an answer of kind 5 has neither boxes nor lines to draw");
 }
 
 TEST_F(Tasks, RequestsOfAnotherVersionAreReadAsFarAsTheyGo) {

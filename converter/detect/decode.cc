@@ -1,0 +1,263 @@
+#include "converter/detect/decode.h"
+
+#include <algorithm>
+
+#include "converter/graph/ops.h"
+
+namespace ferry::detect {
+namespace {
+
+using Numbers = std::vector<double>;
+
+Tensor apply(Tensor x, fbs::UnaryKind kind) {
+  fbs::UnaryT params;
+  params.kind = kind;
+  return x.graph->add_op("", params, {x});
+}
+
+// A pair for every row, [1,rows,2]; [1,1,2] where all are the same.
+Tensor pairs(Graph& graph, const Numbers& values) {
+  bool same = true;
+  for (size_t i = 2; i < values.size(); ++i) same = same && values[i] == values[i - 2];
+  const size_t rows = same ? 1 : values.size() / 2;
+  return graph.add_constant("", Shape{1, static_cast<int32_t>(rows), 2},
+                            Numbers(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(2 * rows)));
+}
+
+Tensor scaled(Tensor x, const Numbers& factors) {
+  const bool ones = std::all_of(factors.begin(), factors.end(), [](double f) { return f == 1; });
+  return ones ? x : x * pairs(*x.graph, factors);
+}
+
+class Decoder {
+ public:
+  Decoder(Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), recipe_(plan.recipe) {}
+
+  Tensor boxes() const {
+    const Boxes& form = recipe_.boxes;
+    Tensor x = plan_.boxes.append(graph_);
+    if (form.bins > 1) x = expectation(x, form.bins);
+    if (form.form == Form::Corners && form.unit == Unit::Share && !form.y_first) return x;
+    const Tensor first = pair(x, 0), second = pair(x, 1);
+    switch (form.form) {
+      case Form::Corners: return concat({scaled(first, unit(1)), scaled(second, unit(1))}, 2);
+      case Form::CenterSize: return around(scaled(first, unit(1)), scaled(second, unit(0.5)));
+      case Form::Distances: {
+        const Tensor at = centres();
+        return concat({at - scaled(first, unit(1)), at + scaled(second, unit(1))}, 2);
+      }
+      case Form::Offsets: {
+        const Tensor grown = apply(form.variances[1] == 1 ? second : second * form.variances[1], fbs::UnaryKind::Exp);
+        return around(scaled(first, sizes(form.variances[0])) + centres(), scaled(grown, sizes(0.5)));
+      }
+      case Form::SigmoidExp:
+        return around(scaled(sigmoid(first), steps(1)) + centres(),
+                      scaled(apply(second, fbs::UnaryKind::Exp), sizes(0.5)));
+      case Form::SigmoidSquare:
+        return around(scaled(sigmoid(first), steps(2)) + centres(-0.5),
+                      scaled(apply(sigmoid(second), fbs::UnaryKind::Square), sizes(2)));
+    }
+    fail("%s: boxes of an unknown form", recipe_.name.c_str());
+  }
+
+  Tensor scores() const {
+    Tensor x = activated(plan_.scores.append(graph_), recipe_.scores, plan_.scores, plan_.background >= 0);
+    if (const int b = plan_.background; b >= 0) {
+      std::vector<Tensor> kept;
+      if (b > 0) kept.push_back(slice(x, 2, 0, b));
+      if (b < plan_.classes) kept.push_back(slice(x, 2, b + 1, plan_.classes - b));
+      x = kept.size() == 1 ? kept.front() : concat(kept, 2);
+    }
+    if (recipe_.best_class && plan_.classes > 1) x = best_only(x);
+    if (!plan_.objectness) return x;
+    x = x * activated(plan_.objectness->append(graph_), *recipe_.objectness, *plan_.objectness, false);
+    return recipe_.objectness->join == Join::Root ? apply(x, fbs::UnaryKind::Sqrt) : x;
+  }
+
+  Tensor landmarks() const {
+    const Landmarks& form = *recipe_.landmarks;
+    Tensor x = plan_.landmarks->append(graph_);
+    const int points = channels(x) / form.numbers;
+    std::vector<Tensor> places;
+    for (int p = 0; p < points; ++p) {
+      const Tensor at = slice(x, 2, p * form.numbers, 2);
+      places.push_back(form.offsets ? scaled(at, sizes(form.variance)) + centres() : scaled(at, unit(1, form.unit)));
+    }
+    return places.size() == 1 ? places.front() : concat(places, 2);
+  }
+
+ private:
+  // x and y of the first or second half of four numbers.
+  Tensor pair(Tensor x, int half) const {
+    const int begin = 2 * half;
+    if (!recipe_.boxes.y_first) return slice(x, 2, begin, 2);
+    return concat({slice(x, 2, begin + 1, 1), slice(x, 2, begin, 1)}, 2);
+  }
+
+  static Tensor around(Tensor centre, Tensor half) { return concat({centre - half, centre + half}, 2); }
+
+  // What is below a row's largest number becomes 0.
+  Tensor best_only(Tensor x) const {
+    fbs::ReduceT largest;
+    largest.kind = fbs::ReduceKind::Max;
+    largest.axes = {2};
+    largest.keep_dims = true;
+    return x - x * apply(graph_.add_op("", largest, {x}) - x, fbs::UnaryKind::Sign);
+  }
+
+  // For every row one of four times `bins` numbers, whose softmax says how likely each distance is.
+  Tensor expectation(Tensor x, int bins) const {
+    Numbers distances;
+    for (int i = 0; i < bins; ++i) distances.push_back(i);
+    x = softmax(reshape(x, {1, plan_.boxes.rows * 4, bins}));
+    const Tensor weight = graph_.add_constant("", Shape{1, bins}, std::move(distances));
+    x = graph_.add_op("", fbs::LinearT{}, {x, weight, graph_.add_constant("", Shape{1}, Numbers{0})});
+    return reshape(x, {1, plan_.boxes.rows, 4});
+  }
+
+  // What the numbers count by, on 0..1.
+  Numbers unit(double factor) const { return unit(factor, recipe_.boxes.unit); }
+  Numbers unit(double factor, Unit counted) const {
+    switch (counted) {
+      case Unit::Share: return {factor, factor};
+      case Unit::Pixels: return {factor / plan_.width, factor / plan_.height};
+      case Unit::Stride: break;
+    }
+    return steps(factor);
+  }
+  template <typename Of>
+  Numbers of_rows(const Of& of) const {
+    Numbers values;
+    for (const Anchor& anchor : plan_.anchors)
+      for (const double value : of(anchor)) values.push_back(value);
+    return values;
+  }
+  Numbers steps(double factor) const {
+    return of_rows([factor](const Anchor& a) { return std::array{a.step_x * factor, a.step_y * factor}; });
+  }
+  Numbers sizes(double factor) const {
+    return of_rows([factor](const Anchor& a) { return std::array{a.width * factor, a.height * factor}; });
+  }
+  // `shifted` by so many strides.
+  Tensor centres(double shifted = 0) const {
+    return pairs(graph_, of_rows([shifted](const Anchor& a) {
+                   return std::array{a.x + shifted * a.step_x, a.y + shifted * a.step_y};
+                 }));
+  }
+
+  Tensor activated(Tensor x, const Part& part, const Chosen& chosen, bool one_of_all) const {
+    Activation activation = part.activation;
+    if (activation == Activation::Auto) {
+      const Origin& from = chosen.origin;
+      const bool done = (from.sigmoid || from.softmax) && !from.raw && !from.other;
+      if (!done && (!from.raw || from.sigmoid || from.softmax || from.other))
+        fail(
+            "%s: %s: what computes output '%s' does not tell whether its numbers are probabilities: give an activation",
+            recipe_.name.c_str(), chosen.what.c_str(), chosen.levels.front().name.c_str());
+      activation = done ? Activation::None : one_of_all ? Activation::Softmax : Activation::Sigmoid;
+    }
+    switch (activation) {
+      case Activation::Sigmoid: return sigmoid(x);
+      case Activation::Softmax: return softmax(x);
+      case Activation::Clamp: return clamp(x, 0, 1);
+      default: return x;
+    }
+  }
+
+  Graph& graph_;
+  const Plan& plan_;
+  const Recipe& recipe_;
+};
+
+// The one input, a picture.
+void check_input(const Graph& graph, Plan* plan) {
+  const auto& inputs = graph.table.inputs;
+  const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
+  if (inputs.size() != 1 || shape.rank != 4 || shape[0] != 1 ||
+      graph.dtype(inputs.front()->tensor) != fbs::DType::Float32 || (shape[3] != 1 && shape[3] != 3))
+    fail("%s: the file has %zu inputs, the first of %d dimensions: a detector sees one picture [1,3,height,width]",
+         plan->recipe.name.c_str(), inputs.size(), shape.rank);
+  plan->height = shape[1];
+  plan->width = shape[2];
+  plan->channels = shape[3];
+}
+
+void check_form(const Plan& plan) {
+  const Origin& from = plan.boxes.origin;
+  const Form form = plan.recipe.boxes.form;
+  const bool places = form == Form::Corners || form == Form::CenterSize;
+  const bool raw = from.raw && !from.sigmoid && !from.softmax && !from.other;
+  if (places ? raw : form == Form::Offsets && from.other)
+    fail("%s: boxes: output '%s' holds %s, it seems: give a recipe as a file", plan.recipe.name.c_str(),
+         plan.boxes.levels.front().name.c_str(), raw ? "offsets" : "finished boxes");
+}
+
+void check_rows(const Plan& plan, const Chosen& part, const char* expected, bool good) {
+  if (part.rows != plan.boxes.rows)
+    fail("%s: %s have %d rows and the boxes %d: expected as many", plan.recipe.name.c_str(), part.what.c_str(),
+         part.rows, plan.boxes.rows);
+  if (!good)
+    fail("%s: %s: output '%s' gives %d numbers a row, expected %s", plan.recipe.name.c_str(), part.what.c_str(),
+         part.levels.front().name.c_str(), part.size, expected);
+}
+
+}  // namespace
+
+Plan make_plan(const Graph& graph, const Recipe& recipe, bool strict) {
+  Plan plan;
+  plan.recipe = recipe;
+  check_input(graph, &plan);
+  const std::vector<int> counts = anchors_per_place(recipe);
+  const auto chosen = [&](const Part& part, const char* what) {
+    return choose(graph, part, counts, recipe.name, what);
+  };
+  plan.boxes = chosen(recipe.boxes, "boxes");
+  // Of maps the rows are a place's anchors together, however the file has them.
+  if (plan.boxes.levels.front().map) plan.recipe.anchors.first = false;
+  const std::string four = std::to_string(4 * recipe.boxes.bins);
+  check_rows(plan, plan.boxes, four.c_str(), plan.boxes.size == 4 * recipe.boxes.bins);
+  plan.scores = chosen(recipe.scores, "scores");
+  check_rows(plan, plan.scores, "one a class", true);
+  plan.classes = plan.scores.size;
+  if (recipe.scores.background) {
+    plan.background = *recipe.scores.background < 0 ? plan.classes - 1 : *recipe.scores.background;
+    if (plan.background >= plan.classes || --plan.classes == 0)
+      fail("%s: scores: background %d of %d classes leaves nothing", recipe.name.c_str(), plan.background,
+           plan.scores.size);
+  }
+  if (recipe.objectness) {
+    plan.objectness = chosen(*recipe.objectness, "objectness");
+    check_rows(plan, *plan.objectness, "1", plan.objectness->size == 1);
+  }
+  if (recipe.landmarks) {
+    const auto& outputs = graph.table.outputs;
+    const auto has_width = [&](const auto& port) {
+      const Shape shape = graph.shape(port->tensor);
+      return shape.rank > 0 && shape[shape.rank - 1] == recipe.landmarks->width;
+    };
+    if (!recipe.landmarks_optional || std::any_of(outputs.begin(), outputs.end(), has_width)) {
+      plan.landmarks = chosen(*recipe.landmarks, "landmarks");
+      check_rows(plan, *plan.landmarks, "x and y of points", plan.landmarks->size % recipe.landmarks->numbers == 0);
+    }
+  }
+  // Where boxes do not start from anchors, their number is still right.
+  const bool needed = recipe.boxes.form != Form::Corners && recipe.boxes.form != Form::CenterSize;
+  if (needed || !recipe.strides.empty() || !recipe.anchors.boxes.empty() ||
+      (recipe.landmarks && recipe.landmarks->offsets))
+    plan.anchors = make_anchors(plan.recipe, plan.height, plan.width, plan.boxes.rows);
+  if (strict) check_form(plan);
+  return plan;
+}
+
+void append_decoding(Graph& graph, const Plan& plan) {
+  const Decoder decoder(graph, plan);
+  const Tensor boxes = decoder.boxes(), scores = decoder.scores();
+  std::optional<Tensor> landmarks;
+  if (plan.landmarks) landmarks = decoder.landmarks();
+  graph.table.outputs.clear();
+  graph.add_output("boxes", boxes, fbs::Layout::Same);
+  graph.add_output("scores", scores, fbs::Layout::Same);
+  if (landmarks) graph.add_output("landmarks", *landmarks, fbs::Layout::Same);
+}
+
+}  // namespace ferry::detect

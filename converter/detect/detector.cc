@@ -1,0 +1,117 @@
+#include "converter/detect/detector.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "converter/checkpoint/json.h"
+#include "converter/detect/decode.h"
+#include "converter/graph/ops.h"
+#include "converter/recipes/labels.h"
+
+namespace ferry::detect {
+namespace {
+
+std::string all_names() {
+  std::string all;
+  for (const std::string& name : known_names()) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+Recipe read_recipe(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("--detect %s: cannot be read", path.string().c_str());
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string name = path.filename().string();
+  Recipe recipe = parse_recipe(parse_json(text, name), name);
+  recipe.recognised = false;
+  return recipe;
+}
+
+// The first of the name's recipes that fits; what is wrong with the first, where none does.
+Plan named_plan(const Graph& graph, const std::string& name) {
+  std::string problem;
+  for (const Recipe& recipe : known_recipes()) {
+    if (recipe.name != name) continue;
+    try {
+      return make_plan(graph, recipe, true);
+    } catch (const Error& error) {
+      if (problem.empty()) problem = error.what();
+    }
+  }
+  if (problem.empty()) fail("--detect %s: is none of %s, and no file.json", name.c_str(), all_names().c_str());
+  fail("--detect %s", problem.c_str());
+}
+
+std::optional<Plan> recognised_plan(const Graph& graph) {
+  for (const Recipe& recipe : known_recipes()) {
+    if (!recipe.recognised) continue;
+    try {
+      return make_plan(graph, recipe, true);
+    } catch (const Error&) {
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> labels_of(const Plan& plan, const std::filesystem::path& file) {
+  std::vector<std::string> labels = file.empty() ? plan.recipe.labels : read_labels(file);
+  const auto classes = static_cast<size_t>(plan.classes);
+  // Lists for training name the background, too.
+  if (plan.background >= 0 && labels.size() == classes + 1) labels.erase(labels.begin() + plan.background);
+  if (labels.size() == classes || (labels.empty() && file.empty())) return labels;
+  if (file.empty() && plan.recipe.recognised) return {};
+  fail("%s has %zu names, but the network has %d classes",
+       file.empty() ? plan.recipe.name.c_str() : file.string().c_str(), labels.size(), plan.classes);
+}
+
+// TensorFlow's pictures have channels last, which the importer takes for a height: the input becomes what the file
+// says, and a transpose follows.
+void take_channels_last(Graph& graph) {
+  auto& inputs = graph.table.inputs;
+  if (inputs.size() != 1) return;
+  fbs::PortT& port = *inputs.front();
+  const Shape seen = graph.shape(port.tensor);
+  if (port.source_layout != fbs::Layout::NCHW || seen.rank != 4 || seen[2] != 3 || seen[3] == 1 || seen[3] == 3) return;
+  const Tensor old{&graph, port.tensor};
+  const std::string name = port.name;
+  const Tensor input = graph.add_input(name, {seen[0], seen[3], seen[1], seen[2]}, fbs::Layout::Same);
+  inputs.erase(inputs.begin());
+  const Tensor moved = transpose(input, {0, 2, 3, 1});
+  // The transpose computes what was the input.
+  auto& operators = graph.table.operators;
+  std::rotate(operators.begin(), operators.end() - 1, operators.end());
+  for (size_t i = 1; i < operators.size(); ++i)
+    std::replace(operators[i]->inputs.begin(), operators[i]->inputs.end(), old.id, moved.id);
+}
+
+}  // namespace
+
+std::optional<Detector> make_detector(Graph& graph, const Request& request) {
+  std::optional<Plan> plan;
+  if (request.recipe.empty()) {
+    plan = recognised_plan(graph);
+    if (!plan) return {};
+  } else {
+    take_channels_last(graph);
+    plan = request.recipe.ends_with(".json") ? make_plan(graph, read_recipe(request.recipe), false)
+                                             : named_plan(graph, request.recipe);
+  }
+  const Recipe& recipe = plan->recipe;
+  const PictureSettings picture = overridden(recipe.picture, request.picture);
+  if (!picture.given())
+    fail("%s: nothing says how a picture becomes the input: give the recipe a picture, or --resize, --mean and --std",
+         recipe.name.c_str());
+  fbs::GraphT& table = graph.table;
+  table.preprocess =
+      std::make_unique<fbs::PreprocessT>(blob_recipe(picture, plan->height, plan->width, plan->channels));
+  table.labels = labels_of(*plan, request.labels);
+  append_decoding(graph, *plan);
+  table.postprocess = std::make_unique<fbs::PostprocessT>();
+  table.postprocess->task = fbs::Task::Detection;
+  table.postprocess->params.Set(fbs::DetectionT(recipe.params));
+  return Detector{recipe.name, request.recipe.empty(), plan->boxes.rows, plan->classes};
+}
+
+}  // namespace ferry::detect

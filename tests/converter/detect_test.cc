@@ -1,0 +1,557 @@
+// Every form of a detector's head becomes boxes on 0..1: what the appended operators give, computed by the oracle, is
+// what a plain loop over rows gives. A head's raw numbers are the picture's, so that any numbers can be tried.
+#include "converter/detect/detector.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "converter/detect/recipe.h"
+#include "converter/graph/ops.h"
+#include "converter/passes/passes.h"
+#include "converter/reference/interpreter.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+using Rows = std::vector<std::vector<double>>;
+
+constexpr int kHeight = 64, kWidth = 96;
+
+double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
+
+// Outputs cut one after the other from the input's numbers.
+class Head {
+ public:
+  Head() : graph_(std::make_unique<Graph>()) {
+    const Tensor picture = graph_->add_input("image", {1, kHeight, kWidth, 3}, fbs::Layout::NCHW);
+    flat_ = reshape(picture, {kHeight * kWidth * 3});
+    for (size_t i = 0; i < size_t{kHeight} * kWidth * 3; ++i)
+      numbers_.push_back(3 * std::sin(0.37 * static_cast<double>(i)) + 0.2 * static_cast<double>(i % 7) - 0.5);
+  }
+
+  // In the file's order of dimensions; the numbers it holds, in that order.
+  std::vector<double> add(const std::string& name, const std::vector<int32_t>& dims,
+                          Tensor (*function)(Tensor) = nullptr) {
+    const int count = std::accumulate(dims.begin(), dims.end(), 1, std::multiplies<>());
+    Tensor x = reshape(slice(flat_, 0, used_, count), dims);
+    if (function) x = function(x);
+    const bool map = dims.size() == 4;
+    if (map) x = transpose(x, {0, 2, 3, 1});
+    graph_->add_output(name, x, map ? fbs::Layout::NCHW : fbs::Layout::Same);
+    const auto begin = numbers_.begin() + used_;
+    used_ += count;
+    return {begin, begin + count};
+  }
+  // Rows of the same, where it has two or three dimensions.
+  Rows add_rows(const std::string& name, int rows, int width, Tensor (*function)(Tensor) = nullptr) {
+    const std::vector<double> numbers = add(name, {1, rows, width}, function);
+    Rows out;
+    for (int r = 0; r < rows; ++r) out.emplace_back(numbers.begin() + r * width, numbers.begin() + (r + 1) * width);
+    return out;
+  }
+
+  Graph& graph() { return *graph_; }
+
+  detect::Detector decode(const std::string& recipe) {
+    const std::string path = folder_.write("recipe.json", recipe);
+    return *detect::make_detector(*graph_, {.recipe = path, .picture = {}, .labels = {}});
+  }
+  // An output's numbers after the passes.
+  std::vector<double> run(size_t output, std::vector<int> shape) {
+    if (values_.empty()) {
+      run_passes(*graph_, {});
+      reference::Array input;
+      input.shape = {1, kHeight, kWidth, 3};
+      input.values = numbers_;
+      values_ = reference::interpret(*graph_, {input});
+    }
+    const reference::Array& array = values_.at(graph_->table.outputs[output]->tensor);
+    EXPECT_EQ(std::vector<int>(array.shape.dims.begin(), array.shape.dims.begin() + array.shape.rank), shape);
+    return array.values;
+  }
+  void expect_rows(size_t output, const Rows& expected) {
+    const std::vector<double> got =
+        run(output, {1, static_cast<int>(expected.size()), static_cast<int>(expected[0].size())});
+    for (size_t r = 0, i = 0; r < expected.size(); ++r)
+      for (const double value : expected[r]) ASSERT_NEAR(got[i++], value, 1e-5 * std::max(1.0, std::fabs(value))) << r;
+  }
+
+ private:
+  std::unique_ptr<Graph> graph_;
+  Tensor flat_;
+  std::vector<double> numbers_;
+  int32_t used_ = 0;
+  ScratchFolder folder_;
+  std::map<TensorId, reference::Array> values_;
+};
+
+struct Cell {
+  int stride, row, column, anchor;
+};
+
+// In the order of rows: levels, cells, anchors.
+std::vector<Cell> cells(const std::vector<int>& strides, int anchors = 1) {
+  std::vector<Cell> all;
+  for (const int stride : strides)
+    for (int row = 0; row < (kHeight + stride - 1) / stride; ++row)
+      for (int column = 0; column < (kWidth + stride - 1) / stride; ++column)
+        for (int a = 0; a < anchors; ++a) all.push_back({stride, row, column, a});
+  return all;
+}
+
+// Of corners in pixels.
+std::vector<double> on_0_to_1(double left, double top, double right, double bottom) {
+  return {left / kWidth, top / kHeight, right / kWidth, bottom / kHeight};
+}
+std::vector<double> around(double x, double y, double width, double height) {
+  return on_0_to_1(x - width / 2, y - height / 2, x + width / 2, y + height / 2);
+}
+
+const std::string kPicture = R"("picture": {"mean": [104, 117, 123], "std": 1, "colour": "bgr"})";
+
+TEST(Detect, CornersAndProbabilitiesStayWhatTheyAre) {
+  Head head;
+  const Rows scores = head.add_rows("p", 10, 3, sigmoid), boxes = head.add_rows("b", 10, 4);
+  const detect::Detector done = head.decode(R"({"scores": {"outputs": "p"}, "threshold": 0.25, "overlap": 0.5,
+      "boxes": {"outputs": "b", "form": "corners", "unit": "share"}, "maximum": 7, "across_classes": true,
+      "labels": ["one", "two", "three"], )" +
+                                            kPicture + "}");
+  EXPECT_EQ(done.boxes, 10);
+  EXPECT_EQ(done.classes, 3);
+  EXPECT_FALSE(done.recognised);
+  head.expect_rows(0, boxes);
+  Rows expected = scores;
+  for (auto& row : expected)
+    for (double& p : row) p = sigmoid_of(p);
+  head.expect_rows(1, expected);
+  const fbs::GraphT& table = head.graph().table;
+  EXPECT_EQ(table.labels, (std::vector<std::string>{"one", "two", "three"}));
+  ASSERT_EQ(table.postprocess->task, fbs::Task::Detection);
+  const fbs::DetectionT& params = *table.postprocess->params.AsDetection();
+  EXPECT_EQ(params.threshold, 0.25f);
+  EXPECT_EQ(params.overlap, 0.5f);
+  EXPECT_TRUE(params.across_classes);
+  EXPECT_EQ(params.maximum, 7);
+  EXPECT_EQ(table.preprocess->resize_mode, fbs::ResizeMode::Exact);
+  EXPECT_EQ(table.preprocess->resize_h, kHeight);
+  EXPECT_EQ(table.preprocess->color, fbs::ColorOrder::BGR);
+  EXPECT_FLOAT_EQ(table.preprocess->mean[1], 117 / 255.0f);
+  EXPECT_FLOAT_EQ(table.preprocess->std[1], 1 / 255.0f);
+}
+
+TEST(Detect, CornersInPixelsWithYFirstAndScoresOfOneOfAll) {
+  Head head;
+  const Rows raw = head.add_rows("out", 6, 9);
+  head.decode(R"({"scores": {"outputs": 0, "channels": [5, null], "background": 1},
+      "boxes": {"outputs": 0, "channels": [1, 5], "form": "corners", "y_first": true}, )" +
+              kPicture + "}");
+  Rows boxes, scores;
+  for (const auto& row : raw) {
+    boxes.push_back(on_0_to_1(row[2], row[1], row[4], row[3]));
+    double sum = 0;
+    for (int c = 5; c < 9; ++c) sum += std::exp(row[static_cast<size_t>(c)]);
+    scores.push_back({std::exp(row[5]) / sum, std::exp(row[7]) / sum, std::exp(row[8]) / sum});
+  }
+  head.expect_rows(0, boxes);
+  head.expect_rows(1, scores);
+}
+
+// YOLOv8's: channels first, centre and size in pixels, each place's best class.
+TEST(Detect, CentreAndSizeWithChannelsFirst) {
+  Head head;
+  const int n = 9, width = 4 + 3 + 2 * 3;
+  const std::vector<double> raw = head.add("output0", {1, width, n});
+  head.decode(R"({"scores": {"outputs": 0, "channels": [4, 7], "layout": "first", "activation": "none"},
+      "boxes": {"outputs": 0, "channels": [0, 4], "layout": "first", "form": "center_size"},
+      "landmarks": {"outputs": 0, "channels": [7, null], "layout": "first", "numbers": 3},
+      "best_class": true, )" +
+              kPicture + "}");
+  const auto at = [&](int row, int channel) { return raw[static_cast<size_t>(channel * n + row)]; };
+  Rows boxes, scores, landmarks;
+  for (int r = 0; r < n; ++r) {
+    boxes.push_back(around(at(r, 0), at(r, 1), at(r, 2), at(r, 3)));
+    std::vector<double> row = {at(r, 4), at(r, 5), at(r, 6)};
+    const double best = *std::max_element(row.begin(), row.end());
+    for (double& score : row) score = score == best ? score : 0;
+    scores.push_back(row);
+    landmarks.push_back({at(r, 7) / kWidth, at(r, 8) / kHeight, at(r, 10) / kWidth, at(r, 11) / kHeight});
+  }
+  head.expect_rows(0, boxes);
+  head.expect_rows(1, scores);
+  head.expect_rows(2, landmarks);
+}
+
+// FCOS's and SCRFD's: maps a level, two anchors at a place.
+TEST(Detect, DistancesOfMapsWithAnchorsAtAPlace) {
+  for (const double cell : {0.0, 0.5}) {
+    Head head;
+    const std::vector<int> strides = {16, 32};
+    std::map<int, std::vector<double>> boxes, scores, quality, points;
+    for (const int s : strides) {
+      const std::string level = std::to_string(s);
+      const int h = kHeight / s, w = kWidth / s;
+      scores[s] = head.add("score_" + level, {1, 2 * 3, h, w});
+      boxes[s] = head.add("bbox_" + level, {1, 2 * 4, h, w});
+      quality[s] = head.add("centerness_" + level, {1, 2, h, w});
+      points[s] = head.add("kps_" + level, {1, 2 * 2, h, w});
+    }
+    head.decode(R"({"scores": {"outputs": ["score_16", "score_32"]},
+        "objectness": {"outputs": ["centerness_16", "centerness_32"], "join": "root"},
+        "boxes": {"outputs": ["bbox_16", "bbox_32"], "form": "distances"},
+        "landmarks": {"outputs": ["kps_16", "kps_32"], "form": "offsets"},
+        "strides": [16, 32], "anchors": {"per_cell": 2, "cell": )" +
+                std::to_string(cell) + "}, " + kPicture + "}");
+    Rows expected_boxes, expected_scores, expected_points;
+    for (const auto& [s, row, column, anchor] : cells(strides, 2)) {
+      const int h = kHeight / s, w = kWidth / s;
+      const auto at = [&, s = s, row = row, column = column, anchor = anchor](
+                          const std::map<int, std::vector<double>>& map, int width, int c) {
+        return map.at(s)[static_cast<size_t>(((anchor * width + c) * h + row) * w + column)];
+      };
+      const double x = (column + cell) * s, y = (row + cell) * s;
+      expected_boxes.push_back(on_0_to_1(x - at(boxes, 4, 0) * s, y - at(boxes, 4, 1) * s, x + at(boxes, 4, 2) * s,
+                                         y + at(boxes, 4, 3) * s));
+      std::vector<double> of_classes;
+      for (int c = 0; c < 3; ++c)
+        of_classes.push_back(std::sqrt(sigmoid_of(at(scores, 3, c)) * sigmoid_of(at(quality, 1, 0))));
+      expected_scores.push_back(of_classes);
+      expected_points.push_back({(x + at(points, 2, 0) * s) / kWidth, (y + at(points, 2, 1) * s) / kHeight});
+    }
+    head.expect_rows(0, expected_boxes);
+    head.expect_rows(1, expected_scores);
+    head.expect_rows(2, expected_points);
+  }
+}
+
+// NanoDet's and YOLOv8's before its last layer; sides that strides do not divide.
+TEST(Detect, BinsOfDistances) {
+  Head head;
+  const std::vector<int> strides = {24, 48};
+  const std::vector<Cell> places = cells(strides);
+  const int bins = 5, classes = 2;
+  const Rows raw = head.add_rows("output", static_cast<int>(places.size()), classes + 4 * bins);
+  head.decode(R"({"scores": {"outputs": "output", "channels": [0, -20], "activation": "sigmoid"},
+      "boxes": {"outputs": "output", "channels": [-20, null], "form": "distances", "bins": 5},
+      "strides": [24, 48], )" +
+              kPicture + "}");
+  Rows boxes;
+  for (size_t r = 0; r < raw.size(); ++r) {
+    const Cell& cell = places[r];
+    double distance[4];
+    for (int side = 0; side < 4; ++side) {
+      double sum = 0, weighted = 0;
+      for (int b = 0; b < bins; ++b) {
+        const double e = std::exp(raw[r][static_cast<size_t>(classes + side * bins + b)]);
+        sum += e;
+        weighted += b * e;
+      }
+      distance[side] = weighted / sum * cell.stride;
+    }
+    const double x = (cell.column + 0.5) * cell.stride, y = (cell.row + 0.5) * cell.stride;
+    boxes.push_back(on_0_to_1(x - distance[0], y - distance[1], x + distance[2], y + distance[3]));
+  }
+  head.expect_rows(0, boxes);
+}
+
+// SSD's and RetinaFace's; UltraFace's even cells.
+TEST(Detect, OffsetsFromAnchors) {
+  for (const bool even : {false, true}) {
+    Head head;
+    const std::vector<int> strides = {16, 48};
+    const std::vector<Cell> places = cells(strides, 2);
+    const Rows boxes = head.add_rows("loc", static_cast<int>(places.size()), 4);
+    head.add_rows("conf", static_cast<int>(places.size()), 2, softmax);
+    const Rows points = head.add_rows("landms", static_cast<int>(places.size()), 4);
+    head.decode(std::string(R"({"scores": {"outputs": "conf", "background": 0},
+        "boxes": {"outputs": "loc", "form": "offsets", "variances": [0.1, 0.2]},
+        "landmarks": {"outputs": "landms", "form": "offsets", "variance": 0.1},
+        "strides": [16, 48], "anchors": {"sizes": [[10, [20, 80]], [60, [30, 70]]], "clip": true, "even": )") +
+                (even ? "true}, " : "false}, ") + kPicture + "}");
+    const double sizes[2][2][2] = {{{10, 10}, {20, 80}}, {{60, 60}, {30, 70}}};
+    Rows expected, expected_points;
+    for (size_t r = 0; r < places.size(); ++r) {
+      const Cell& cell = places[r];
+      const auto& size = sizes[cell.stride == 48][cell.anchor];
+      const double w = std::min<double>(size[0], kWidth), h = std::min<double>(size[1], kHeight);
+      const double x = (cell.column + 0.5) * (even ? kWidth / std::ceil(1.0 * kWidth / cell.stride) : cell.stride);
+      const double y = (cell.row + 0.5) * (even ? kHeight / std::ceil(1.0 * kHeight / cell.stride) : cell.stride);
+      const std::vector<double>& t = boxes[r];
+      expected.push_back(
+          around(x + 0.1 * t[0] * w, y + 0.1 * t[1] * h, w * std::exp(0.2 * t[2]), h * std::exp(0.2 * t[3])));
+      std::vector<double> of_points;
+      for (size_t p = 0; p < 4; p += 2) {
+        of_points.push_back((x + 0.1 * points[r][p] * w) / kWidth);
+        of_points.push_back((y + 0.1 * points[r][p + 1] * h) / kHeight);
+      }
+      expected_points.push_back(of_points);
+    }
+    head.expect_rows(0, expected);
+    head.expect_rows(2, expected_points);
+    EXPECT_EQ(head.run(1, {1, static_cast<int>(places.size()), 1}).size(), places.size());
+  }
+}
+
+// Liu et al.'s sizes by ratios: a square, a larger one, and two for each ratio.
+TEST(Detect, SizesByRatios) {
+  Head head;
+  const std::vector<Cell> places = cells({32}, 4);
+  const Rows boxes = head.add_rows("loc", static_cast<int>(places.size()), 4);
+  head.add_rows("conf", static_cast<int>(places.size()), 3);
+  head.decode(R"({"scores": {"outputs": "conf", "background": -1}, "boxes": {"outputs": "loc", "form": "offsets"},
+      "strides": [32], "anchors": {"sizes": [{"minimum": 20, "maximum": 45, "ratios": [4]}]}, )" +
+              kPicture + "}");
+  const double sizes[][2] = {{20, 20}, {30, 30}, {40, 10}, {10, 40}};
+  Rows expected;
+  for (size_t r = 0; r < places.size(); ++r) {
+    const Cell& cell = places[r];
+    const auto& [w, h] = sizes[cell.anchor];
+    const std::vector<double>& t = boxes[r];
+    expected.push_back(around((cell.column + 0.5) * 32 + t[0] * w, (cell.row + 0.5) * 32 + t[1] * h, w * std::exp(t[2]),
+                              h * std::exp(t[3])));
+  }
+  head.expect_rows(0, expected);
+  EXPECT_EQ(head.run(1, {1, static_cast<int>(places.size()), 2}).size(), 2 * places.size());
+}
+
+TEST(Detect, AnchorsThatAreListed) {
+  Head head;
+  const Rows boxes = head.add_rows("loc", 2, 4);
+  head.add_rows("conf", 2, 1);
+  head.decode(R"({"scores": {"outputs": "conf"}, "boxes": {"outputs": "loc", "form": "offsets"},
+      "anchors": {"boxes": [[0.5, 0.25, 0.5, 0.125], [0.1, 0.9, 1, 1]]}, )" +
+              kPicture + "}");
+  const double anchors[][4] = {{0.5, 0.25, 0.5, 0.125}, {0.1, 0.9, 1, 1}};
+  Rows expected;
+  for (size_t r = 0; r < 2; ++r) {
+    const auto& [x, y, w, h] = anchors[r];
+    const std::vector<double>& t = boxes[r];
+    expected.push_back(around((x + t[0] * w) * kWidth, (y + t[1] * h) * kHeight, w * std::exp(t[2]) * kWidth,
+                              h * std::exp(t[3]) * kHeight));
+  }
+  head.expect_rows(0, expected);
+}
+
+// YOLOX's: a place's cell is its anchor.
+TEST(Detect, GridOffsets) {
+  Head head;
+  const std::vector<Cell> places = cells({8, 16, 32});
+  const Rows raw = head.add_rows("output", static_cast<int>(places.size()), 7);
+  const detect::Detector done = *detect::make_detector(head.graph(), {.recipe = "yolox", .picture = {}, .labels = {}});
+  EXPECT_EQ(done.classes, 2);
+  Rows boxes, scores;
+  for (size_t r = 0; r < raw.size(); ++r) {
+    const auto& [s, row, column, anchor] = places[r];
+    const std::vector<double>& t = raw[r];
+    boxes.push_back(around((column + t[0]) * s, (row + t[1]) * s, std::exp(t[2]) * s, std::exp(t[3]) * s));
+    scores.push_back({t[5] >= t[6] ? t[4] * t[5] : 0, t[6] >= t[5] ? t[4] * t[6] : 0});
+  }
+  head.expect_rows(0, boxes);
+  head.expect_rows(1, scores);
+}
+
+// YOLOv5's and YOLOv3's before their last layer: [1,anchors,H,W,numbers] or [1,anchors*numbers,H,W].
+TEST(Detect, SigmoidsOfPlacesInCells) {
+  for (const bool five : {false, true}) {
+    for (const bool square : {false, true}) {
+      Head head;
+      const int s = 32, h = kHeight / s, w = kWidth / s, a = 2, n = 6;
+      const std::vector<double> raw = head.add("map", five ? std::vector{1, a, h, w, n} : std::vector{1, a * n, h, w});
+      const std::string part = R"({"outputs": "map", "activation": "sigmoid", "channels": )";
+      head.decode(R"({"scores": )" + part + R"([5, null]}, "objectness": )" + part + R"([4, 5]},
+          "boxes": {"outputs": "map", "channels": [0, 4], "form": ")" +
+                  (square ? "sigmoid_square" : "sigmoid_exp") + R"("},
+          "strides": [32], "anchors": {"sizes": [[[10, 13], [33, 23]]]}, )" +
+                  kPicture + "}");
+      const double sizes[][2] = {{10, 13}, {33, 23}};
+      Rows expected, scores;
+      for (int row = 0; row < h; ++row)
+        for (int column = 0; column < w; ++column)
+          for (int anchor = 0; anchor < a; ++anchor) {
+            const auto at = [&](int c) {
+              return raw[static_cast<size_t>(five ? ((anchor * h + row) * w + column) * n + c
+                                                  : ((anchor * n + c) * h + row) * w + column)];
+            };
+            const auto place = [&](int c) { return square ? 2 * sigmoid_of(at(c)) - 0.5 : sigmoid_of(at(c)); };
+            const auto side = [&](int c) { return square ? std::pow(2 * sigmoid_of(at(c)), 2) : std::exp(at(c)); };
+            expected.push_back(around((column + place(0)) * s, (row + place(1)) * s, side(2) * sizes[anchor][0],
+                                      side(3) * sizes[anchor][1]));
+            scores.push_back({sigmoid_of(at(4)) * sigmoid_of(at(5))});
+          }
+      head.expect_rows(0, expected);
+      head.expect_rows(1, scores);
+    }
+  }
+}
+
+// YOLOv5's rows before its last layer, flattened: all of a level's first anchor, then all of its second.
+TEST(Detect, RowsThatGoAnchorByAnchor) {
+  Head head;
+  const int s = 32, h = kHeight / s, w = kWidth / s;
+  const Rows raw = head.add_rows("out", 2 * h * w, 5);
+  head.decode(R"({"scores": {"outputs": "out", "channels": [4, 5]},
+      "boxes": {"outputs": "out", "channels": [0, 4], "form": "sigmoid_exp"},
+      "strides": [32], "anchors": {"sizes": [[10, 30]], "first": true}, )" +
+              kPicture + "}");
+  Rows expected;
+  for (const double size : {10.0, 30.0})
+    for (int place = 0; place < h * w; ++place) {
+      const std::vector<double>& t = raw[expected.size()];
+      expected.push_back(around((place % w + sigmoid_of(t[0])) * s, (place / w + sigmoid_of(t[1])) * s,
+                                std::exp(t[2]) * size, std::exp(t[3]) * size));
+    }
+  head.expect_rows(0, expected);
+}
+
+// Heads that are recognised by their outputs, whatever their order.
+TEST(Detect, KnownHeadsAreRecognised) {
+  const auto recognised = [](Head& head) -> std::string {
+    const auto done = detect::make_detector(head.graph(), {});
+    return done && done->recognised ? done->recipe : "";
+  };
+  const int places = static_cast<int>(cells({8, 16, 32}).size());
+  Head ultraface;
+  int anchors = 0;
+  for (const auto& [stride, count] : {std::pair(8, 3), {16, 2}, {32, 2}, {64, 3}})
+    anchors += count * static_cast<int>(cells({stride}).size());
+  ultraface.add_rows("scores", anchors, 2, softmax);
+  ultraface.add_rows("boxes", anchors, 4);
+  EXPECT_EQ(recognised(ultraface), "ultraface");
+  EXPECT_EQ(ultraface.graph().table.labels, std::vector<std::string>{"face"});
+
+  Head yunet;
+  for (const auto& [name, width] : {std::pair("cls_", 1), {"obj_", 1}, {"bbox_", 4}, {"kps_", 10}})
+    for (const int stride : {8, 16, 32})
+      yunet.add_rows(name + std::to_string(stride), static_cast<int>(cells({stride}).size()), width,
+                     width == 1 ? sigmoid : nullptr);
+  EXPECT_EQ(recognised(yunet), "yunet");
+
+  Head retinaface;
+  retinaface.add_rows("586", 2 * places, 2, softmax);
+  retinaface.add_rows("output0", 2 * places, 4);
+  retinaface.add_rows("585", 2 * places, 10);
+  EXPECT_EQ(recognised(retinaface), "retinaface");
+
+  for (const bool points : {false, true}) {
+    Head scrfd;
+    for (const int width : {1, 4, 10})
+      for (const int stride : {32, 8, 16})
+        if (width < 10 || points)
+          scrfd.add_rows(std::to_string(100 * width + stride), 2 * static_cast<int>(cells({stride}).size()), width,
+                         width == 1 ? sigmoid : nullptr);
+    EXPECT_EQ(recognised(scrfd), "scrfd");
+    EXPECT_EQ(scrfd.graph().table.outputs.size(), points ? 3u : 2u);
+  }
+
+  Head detr;
+  detr.add_rows("logits", 20, 6);
+  detr.add_rows("pred_boxes", 20, 4, sigmoid);
+  EXPECT_EQ(recognised(detr), "detr");
+
+  // As many rows as no UltraFace would give for this size.
+  Head other;
+  other.add_rows("scores", anchors - 1, 2, softmax);
+  other.add_rows("boxes", anchors - 1, 4);
+  EXPECT_EQ(recognised(other), "");
+  EXPECT_EQ(other.graph().table.outputs.size(), 2u);
+  EXPECT_EQ(other.graph().table.postprocess, nullptr);
+}
+
+std::string refusal(Head& head, const std::string& recipe) {
+  try {
+    head.decode(recipe);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Detect, WhatDoesNotFitIsOneSentence) {
+  const auto refused = [](const std::string& recipe) {
+    Head head;
+    head.add_rows("scores", 24, 2);
+    head.add_rows("boxes", 24, 4);
+    head.add_rows("fewer", 23, 4);
+    head.add_rows("made", 24, 2, [](Tensor x) { return tanh(x) * sigmoid(x); });
+    return refusal(head, recipe);
+  };
+  const std::string scores = R"("scores": {"outputs": "scores"}, )", boxes = R"("boxes": {"outputs": "boxes"}, )";
+  const std::pair<std::string, std::string> cases[] = {
+      {"{", "recipe.json"},
+      {"[]", "recipe.json: expected an object"},
+      {"{" + scores + kPicture + "}", "recipe.json: boxes is missing: expected an object"},
+      {"{" + scores + R"("boxes": {"outputs": "box"}, )" + kPicture + "}",
+       "recipe.json: boxes: there is no output 'box': the file has scores, boxes, fewer, made"},
+      {"{" + scores + R"("boxes": {"outputs": 4}, )" + kPicture + "}", "recipe.json: boxes: there is no output 4"},
+      {"{" + scores + R"("boxes": {}, )" + kPicture + "}", "recipe.json: boxes: outputs: expected either that"},
+      {"{" + scores + R"("boxes": {"outputs": "scores"}, )" + kPicture + "}",
+       "recipe.json: boxes: output 'scores' gives 2 numbers a row, expected 4"},
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "channels": [1, 5]}, )" + kPicture + "}",
+       "recipe.json: boxes: channels 1 to 5 of output 'boxes', which has 4"},
+      {"{" + scores + R"("boxes": {"outputs": "fewer"}, )" + kPicture + "}",
+       "recipe.json: scores have 24 rows and the boxes 23: expected as many"},
+      {"{" + scores + R"("boxes": {"outputs": ["boxes", "made"]}, )" + kPicture + "}",
+       "output 'boxes' has rows of 4 numbers, 'made' of 2: expected as many"},
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "circle"}, )" + kPicture + "}",
+       "recipe.json: boxes: form: expected one of corners, center_size, distances"},
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, )" + kPicture + "}",
+       "recipe.json: strides are missing"},
+      {"{" + scores + R"("boxes": {"outputs": "boxes", "form": "distances"}, "strides": [8], )" + kPicture + "}",
+       "the outputs have 24 rows, but the strides and anchors make 96 of a picture of 64x96"},
+      {"{" + scores + boxes + R"("treshold": 0.5, )" + kPicture + "}",
+       R"(recipe.json has no "treshold": it has scores)"},
+      {"{" + scores + boxes + R"("threshold": 50, )" + kPicture + "}", "threshold: expected a number from 0 to 1"},
+      {"{" + scores + boxes + R"("labels": ["a"], )" + kPicture + "}",
+       "recipe.json has 1 names, but the network has 2 classes"},
+      {R"({"scores": {"outputs": "made"}, )" + boxes + kPicture + "}",
+       "recipe.json: scores: what computes output 'made' does not tell whether its numbers are probabilities"},
+      {"{" + scores + boxes + R"("strides": [])" + "}", "recipe.json: nothing says how a picture becomes the input"},
+      {"{" + scores + boxes + R"("picture": {"scale": 2}})", R"(recipe.json: picture has no "scale")"},
+      {"{" + scores + boxes + R"("picture": {"resize": "squeeze"}})", R"(the resizing "squeeze" is none of stretch)"},
+      {"{" + scores + boxes + R"("picture": {"mean": [1, 2]}})", "mean: 2 numbers for an input of 3 channels"},
+      {"{" + scores + boxes + R"("picture": {"colour": "cmyk"}})", R"(the colour "cmyk" is none of rgb, bgr, gray)"},
+      {"{" + scores + boxes + R"("picture": {"std": 0}})", "std: 0, expected more than 0"},
+  };
+  for (const auto& [recipe, sentence] : cases)
+    EXPECT_NE(refused(recipe).find(sentence), std::string::npos) << recipe << "\n" << refused(recipe);
+}
+
+TEST(Detect, EveryKnownRecipeIsWellFormed) {
+  EXPECT_GE(detect::known_recipes().size(), detect::known_names().size());
+  for (const detect::Recipe& recipe : detect::known_recipes()) EXPECT_TRUE(recipe.picture.given()) << recipe.name;
+}
+
+TEST(PictureSettings, ALaterWordTakesTheFormersPlace) {
+  PictureSettings base, over;
+  base.mean = {104, 117, 123};
+  base.std = {1};
+  base.resize = "letterbox";
+  base.fill = {114};
+  over.mean = {0.5};
+  fbs::PreprocessT recipe = blob_recipe(overridden(base, over), 20, 30, 3);
+  EXPECT_EQ(recipe.mean, (std::vector<float>{0.5f, 0.5f, 0.5f}));
+  EXPECT_FLOAT_EQ(recipe.std[2], 1 / 255.0f);
+  EXPECT_FLOAT_EQ(recipe.fill[0], 114 / 255.0f);
+  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::Fit);
+  EXPECT_EQ(recipe.crop_w, 30);
+  EXPECT_FALSE(recipe.corner);
+  over = {};
+  over.resize = "256";
+  over.fill = {};
+  base.fill = {};
+  recipe = blob_recipe(overridden(base, over), 224, 224, 3);
+  EXPECT_EQ(recipe.resize_mode, fbs::ResizeMode::ShortestEdge);
+  EXPECT_EQ(recipe.resize_h, 256);
+  EXPECT_EQ(recipe.crop_h, 224);
+  base = {};
+  base.range = 255;
+  recipe = blob_recipe(base, 8, 8, 1);
+  EXPECT_EQ(recipe.color, fbs::ColorOrder::Gray);
+  EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);
+}
+
+}  // namespace
+}  // namespace ferry::testing
