@@ -42,7 +42,7 @@ struct ConvertOptions {
   // Of an ONNX file that finds lines of text: the one that reads a line, and the characters that its classes are, one a
   // line; both or none.
   std::filesystem::path read, characters;
-  Certify certify;               // makes the blob's certificates (converter/pack/pack.h); absent: it gets none
+  Certify certify;  // makes the blob's certificates (converter/pack/pack.h); absent: it gets none
   // Called between steps with what begins now ("reading", "building", "folding", "packing", "certifying") and how much
   // of the whole lies behind, 0..1.
   std::function<void(std::string_view step, double fraction)> progress;

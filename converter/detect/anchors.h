@@ -16,8 +16,8 @@ struct Anchor {
 // Anchors at each place of a level; one number where all levels have as many.
 std::vector<int> anchors_per_place(const Recipe& recipe);
 
-// One for each of `rows`, in their order. Cells that the input does not fill count, or do not: as many as there are rows.
-// Throws Error where neither gives so many.
+// One for each of `rows`, in their order. Cells that the input does not fill count, or do not: as many as there are
+// rows. Throws Error where neither gives so many.
 std::vector<Anchor> make_anchors(const Recipe& recipe, int height, int width, int rows);
 
 }  // namespace ferry::detect

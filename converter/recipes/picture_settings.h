@@ -1,5 +1,5 @@
-// How a picture becomes a network's input where no framework's file says it: what users say of ONNX files, by options or
-// in a detector's recipe.
+// How a picture becomes a network's input where no framework's file says it: what users say of ONNX files, by options
+// or in a detector's recipe.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,5 @@
-// torchvision's networks for classes of pixels, found by the keys of their checkpoints: those of the fixtures' networks,
-// shapes only. What they compute: tests/parity/families_test.cc.
+// torchvision's networks for classes of pixels, found by the keys of their checkpoints: those of the fixtures'
+// networks, shapes only. What they compute: tests/parity/families_test.cc.
 #include "models/vision/deeplab/deeplab.h"
 
 #include <gtest/gtest.h>
