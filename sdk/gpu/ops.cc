@@ -42,6 +42,7 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::WindowPartition, kFloats, 1, true, lower_window_partition},
     {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
     {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
+    {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
 };
 
 #define FERRY_TYPE(Type, ...) fbs::OpParams::Type,

@@ -88,6 +88,8 @@ TEST(CanaryReference, IsTheOracle) {
                               attention,
                               product<false, false>,
                               product<true, true>,
+                              deformed<false>,
+                              deformed<true>,
                               rotary_embedding<false>,
                               rotary_embedding<true>,
                               window_partition,
