@@ -365,6 +365,8 @@ double unary(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::GeluTanh: return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
     case fbs::UnaryKind::Log: return std::log(x);
     case fbs::UnaryKind::Erf: return std::erf(x);
+    case fbs::UnaryKind::Sin: return std::sin(x);
+    case fbs::UnaryKind::Cos: return std::cos(x);
     default: return x;  // the others run on the CPU
   }
 }

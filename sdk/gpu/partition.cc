@@ -94,7 +94,7 @@ bool ride(const Model& model, const Shapes& shapes, int next, Chain* chain) {
   const fbs::Operator& op = operator_at(model, next);
   const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
   const Shape& output = shapes[output_of(op)];
-  if (shapes[value] != output || !serves(op, input_types(model, op)).ok() ||
+  if (shapes[value] != output || !may_ride(op) || !serves(op, input_types(model, op)).ok() ||
       !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain->epilogue))
     return false;
   chain->operators.push_back(next);
