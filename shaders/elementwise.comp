@@ -2,6 +2,7 @@
 // An epilogue with nothing before it: elementwise operators, one quad an invocation.
 #include "common.glsl"
 #include "epilogue.glsl"
+#include "sine.glsl"
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -12,5 +13,7 @@ EPILOGUE
 void main() {
   const uint i = linear_index();
   if (i >= push.rows * push.row_quads) return;
-  STORE_OUTPUT(i, epilogue(LOAD_INPUT(i), i / push.row_quads, i % push.row_quads));
+  vec4 x = LOAD_INPUT(i);
+  if (kStep0 == kSin || kStep0 == kCos) x = sine(x, kStep0 == kCos);
+  STORE_OUTPUT(i, epilogue(x, i / push.row_quads, i % push.row_quads));
 }

@@ -120,6 +120,46 @@ void matmul(const fbs::MatMul& p, Inputs inputs, Array* out) {
   });
 }
 
+// What stands at (y, x) of a sample's channel, bilinearly.
+double between(const Array& map, int32_t n, double y, double x, int32_t channel) {
+  double sum = 0;
+  for (int32_t corner = 0; corner < 4; ++corner) {
+    const double row = std::floor(y) + corner / 2, column = std::floor(x) + corner % 2;
+    if (row < 0 || row >= map.shape[1] || column < 0 || column >= map.shape[2]) continue;
+    const float value =
+        map.values[index_of(map.shape, {n, static_cast<int32_t>(row), static_cast<int32_t>(column), channel})];
+    sum += (1 - std::abs(y - row)) * (1 - std::abs(x - column)) * static_cast<double>(value);
+  }
+  return sum;
+}
+
+void deform_conv2d(const fbs::DeformConv2d& p, Inputs inputs, Array* out) {
+  const Array &x = *inputs[0], &weight = *inputs[1], &offsets = *inputs[3];
+  const int32_t group_in = weight.shape[3], group_out = weight.shape[0] / p.groups();
+  const int32_t cells = weight.shape[1] * weight.shape[2], block = x.shape[3] / p.offset_groups();
+  for_each(out->shape, [&](size_t index, const Index& at) {
+    const int32_t first = at[3] / group_out * group_in;
+    double sum = static_cast<double>(inputs[2]->values[static_cast<size_t>(at[3])]);
+    for (int32_t k = 0; k < cells; ++k)
+      for (int32_t i = 0; i < group_in; ++i) {
+        const int32_t cell = (first + i) / block * cells + k;
+        const auto offset = [&](int32_t side) {
+          return static_cast<double>(offsets.values[index_of(offsets.shape, {at[0], at[1], at[2], 2 * cell + side})]);
+        };
+        const int32_t ky = k / weight.shape[2], kx = k % weight.shape[2];
+        const double value =
+            between(x, at[0], at[1] * p.stride_h() - p.pad_top() + ky * p.dilation_h() + offset(0),
+                    at[2] * p.stride_w() - p.pad_left() + kx * p.dilation_w() + offset(1), first + i) *
+            static_cast<double>(weight.values[static_cast<size_t>((at[3] * cells + k) * group_in + i)]);
+        sum += inputs.size() == 4
+                   ? value
+                   : value * static_cast<double>(
+                                 inputs[4]->values[index_of(inputs[4]->shape, {at[0], at[1], at[2], cell})]);
+      }
+    out->values[index] = static_cast<float>(sum);
+  });
+}
+
 void pool2d(const fbs::Pool2d& p, const Array& x, Array* out) {
   const bool max = p.kind() == fbs::PoolKind::Max;
   for_each(out->shape, [&](size_t index, const Index& at) {
@@ -325,6 +365,8 @@ double unary(const fbs::Unary& p, double x) {
     case fbs::UnaryKind::GeluTanh: return x / (1 + std::exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)));
     case fbs::UnaryKind::Log: return std::log(x);
     case fbs::UnaryKind::Erf: return std::erf(x);
+    case fbs::UnaryKind::Sin: return std::sin(x);
+    case fbs::UnaryKind::Cos: return std::cos(x);
     default: return x;  // the others run on the CPU
   }
 }
@@ -445,6 +487,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
                           [&](size_t place, size_t cell) { out.values[place] = x.values[cell]; });
       break;
     case fbs::OpParams::MatMul: matmul(*op.params_as_MatMul(), inputs, &out); break;
+    case fbs::OpParams::DeformConv2d: deform_conv2d(*op.params_as_DeformConv2d(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
       FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)

@@ -1,6 +1,7 @@
 #include "sdk/gpu/canary_shapes.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sdk/gpu/partition.h"
 #include "sdk/operators/operators.h"
@@ -59,6 +60,26 @@ void shrink_convolution(const Params& p, bool transposed, Size size, std::vector
   weight[3] = fewer(weight[3], maximum);
   x[3] = weight[3] * groups;
   if (inputs->size() > 2) (*inputs)[2] = {weight[0]};
+}
+
+// Offsets and the mask follow from the rest.
+void shrink_deform_conv2d(const fbs::DeformConv2d& p, Size size, std::vector<Shape>* inputs) {
+  Shape &x = (*inputs)[0], &weight = (*inputs)[1];
+  const int32_t common = 4 * std::lcm(p.groups(), p.offset_groups());  // channels: groups and blocks end with quads
+  x = {std::min(x[0], 2), pixels(5, x[1], weight[1], p.dilation_h(), p.stride_h(), p.pad_top() + p.pad_bottom()),
+       pixels(9, x[2], weight[2], p.dilation_w(), p.stride_w(), p.pad_left() + p.pad_right()),
+       common == 4 ? fewer(x[3], size.channels) : std::min(x[3], 2 * common)};
+  weight[0] = fewer(weight[0] / p.groups(), p.groups() == 1 ? size.channels : 16) * p.groups();
+  weight[3] = x[3] / p.groups();
+  (*inputs)[2] = {weight[0]};
+  const auto outputs = [](int32_t extent, int32_t kernel, int32_t dilation, int32_t stride) {
+    return (extent - dilation * (kernel - 1) - 1) / stride + 1;
+  };
+  const int32_t cells = p.offset_groups() * weight[1] * weight[2];
+  for (size_t i = 3; i < inputs->size(); ++i)
+    (*inputs)[i] = {x[0], outputs(x[1] + p.pad_top() + p.pad_bottom(), weight[1], p.dilation_h(), p.stride_h()),
+                    outputs(x[2] + p.pad_left() + p.pad_right(), weight[2], p.dilation_w(), p.stride_w()),
+                    i == 3 ? 2 * cells : cells};
 }
 
 void shrink_linear(Size size, std::vector<Shape>* inputs) {
@@ -206,6 +227,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       return shrink_sizes();
     }
     case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
+    case fbs::OpParams::DeformConv2d: shrink_deform_conv2d(*op.params_as_DeformConv2d(), size, inputs); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
       FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)

@@ -66,11 +66,12 @@ Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape
   const fbs::Unary* unary = op.params_as_Unary();
   const bool saturates =
       unary != nullptr && (unary->kind() == fbs::UnaryKind::Sigmoid || unary->kind() == fbs::UnaryKind::Tanh);
+  const bool turns = unary != nullptr && (unary->kind() == fbs::UnaryKind::Sin || unary->kind() == fbs::UnaryKind::Cos);
   for (size_t i = 0; i < out.values.size(); ++i) {
     float& value = out.values[i];
     value = noise(tensor, i);
     if (positive) value = std::abs(value);
-    if (unary != nullptr) value *= saturates && i % 31 == 0 ? 96 : 4;
+    if (unary != nullptr) value *= i % 31 != 0 ? 4 : saturates ? 96 : turns ? 0x1p15f : 4;
     // Windows with nothing above zero.
     if (pool != nullptr && pool->kind() == fbs::PoolKind::Max) value -= 0.75f;
     // Groups of other means.

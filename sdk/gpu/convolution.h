@@ -1,4 +1,4 @@
-// What conv2d and conv_transpose2d share: the host's side of shaders/conv.glsl.
+// What convolutions share; of conv2d and conv_transpose2d the host's side of shaders/conv.glsl.
 #pragma once
 
 #include "sdk/gpu/op.h"
@@ -22,7 +22,7 @@ struct Convolution {
   uint64_t flops() const;
 };
 
-// Params: fbs::Conv2d or fbs::ConvTranspose2d.
+// Params: fbs::Conv2d, fbs::ConvTranspose2d or fbs::DeformConv2d.
 template <typename Params>
 Convolution convolution_of(const Problem& problem, const Params& op) {
   const auto number = [](int32_t n) { return static_cast<uint32_t>(n); };
@@ -46,8 +46,10 @@ Convolution convolution_of(const Problem& problem, const Params& op) {
   c.pad_left = number(op.pad_left());
   c.pad_bottom = number(op.pad_bottom());
   c.pad_right = number(op.pad_right());
-  c.min = op.output_min();
-  c.max = op.output_max();
+  if constexpr (requires { op.output_min(); }) {
+    c.min = op.output_min();
+    c.max = op.output_max();
+  }
   return c;
 }
 

@@ -11,6 +11,6 @@ FERRY_OPERATORS_ON_GPU(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
 inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6,
-                     kMatMulAlternatives = 4;
+                     kMatMulAlternatives = 4, kDeformConv2dAlternatives = 3;
 
 }  // namespace ferry::gpu

@@ -73,6 +73,8 @@ class Lowering {
 
 // Has `op` kernels that end in an epilogue, so that others may ride on it?
 bool has_epilogue(fbs::OpParams type);
+// Has every epilogue this elementwise operator? Sines are in a kernel of their own.
+bool may_ride(const fbs::Operator& op);
 
 // Has the GPU kernels for this operator, for its kind and for inputs of these types? FERRY_UNSUPPORTED: no, and why.
 Status serves(const fbs::Operator& op, std::span<const Type> inputs);

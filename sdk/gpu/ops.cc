@@ -42,6 +42,7 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::WindowPartition, kFloats, 1, true, lower_window_partition},
     {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
     {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
+    {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
 };
 
 #define FERRY_TYPE(Type, ...) fbs::OpParams::Type,
@@ -57,13 +58,16 @@ constexpr const Entry* find(fbs::OpParams type) {
   return nullptr;
 }
 
-// What jumps (Floor, Sign...) is left to the CPU, because a known answer says nothing beside a jump; sines are inexact
-// by Vulkan's own rules.
+bool has_kind(fbs::UnaryKind kind) {
+  return kind <= fbs::UnaryKind::Log || (kind >= fbs::UnaryKind::Erf && kind <= fbs::UnaryKind::Cos);
+}
+
+// What jumps (Floor, Sign...) is left to the CPU, because a known answer says nothing beside a jump.
 bool has_kind(const fbs::Operator& op) {
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
   const fbs::Reduce* reduce = op.params_as_Reduce();
-  return unary != nullptr    ? unary->kind() <= fbs::UnaryKind::Log || unary->kind() == fbs::UnaryKind::Erf
+  return unary != nullptr    ? has_kind(unary->kind())
          : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
                              : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
 }
@@ -96,6 +100,11 @@ Status serves(const fbs::Operator& op, std::span<const Type> inputs) {
 bool has_epilogue(fbs::OpParams type) {
   const Entry* entry = find(type);
   return entry != nullptr && entry->epilogue;
+}
+
+bool may_ride(const fbs::Operator& op) {
+  const fbs::Unary* unary = op.params_as_Unary();
+  return unary == nullptr || (unary->kind() != fbs::UnaryKind::Sin && unary->kind() != fbs::UnaryKind::Cos);
 }
 
 int alternatives(fbs::OpParams type) {

@@ -27,9 +27,10 @@ std::vector<Type> input_types(const Model& model, const fbs::Operator& op) {
   return out;
 }
 
-// Does a reshape leave the quads where they are? Rows of the same length do, and rows without padding.
-bool is_view(const fbs::Operator& op, const Shapes& shapes) {
-  if (op.params_type() != fbs::OpParams::Reshape) return false;
+// Does a reshape leave the quads where they are? Rows of the same length do, and rows without padding. A constant has
+// none.
+bool is_view(const Model& model, const fbs::Operator& op, const Shapes& shapes) {
+  if (op.params_type() != fbs::OpParams::Reshape || model.is_constant(op.inputs()->Get(0))) return false;
   const Rows from = rows_of(shapes[op.inputs()->Get(0)]);
   const Rows to = rows_of(shapes[output_of(op)]);
   return from.channels == to.channels || (from.channels % 4 == 0 && to.channels % 4 == 0);
@@ -93,7 +94,7 @@ bool ride(const Model& model, const Shapes& shapes, int next, Chain* chain) {
   const fbs::Operator& op = operator_at(model, next);
   const unsigned side = op.inputs()->size() == 2 && op.inputs()->Get(1) == value ? 1 : 0;
   const Shape& output = shapes[output_of(op)];
-  if (shapes[value] != output || !serves(op, input_types(model, op)).ok() ||
+  if (shapes[value] != output || !may_ride(op) || !serves(op, input_types(model, op)).ok() ||
       !append(op, side, output, input_shapes(op, shapes), constant_inputs(model, op), &chain->epilogue))
     return false;
   chain->operators.push_back(next);
@@ -175,7 +176,7 @@ Status lower_chain(const Model& model, const Chain& chain, const Shapes& shapes,
   for (unsigned i = 1; i < outputs.size(); ++i) step->further_outputs.push_back(outputs[i]);
   list_inputs(model, chain, shapes, step);
   FERRY_TRY(serves(problem.op, problem.types));
-  if (is_view(problem.op, shapes)) {
+  if (is_view(model, problem.op, shapes)) {
     step->view = true;
     return {};
   }

@@ -35,7 +35,8 @@
   X(RotaryEmbedding,   rotary_embedding,    .in_place = InPlace::First)                                   \
   X(WindowPartition,   window_partition,    )                                                             \
   X(WindowReverse,     window_reverse,      .sized_by_input = true)                                       \
-  X(MatMul,            matmul,              )
+  X(MatMul,            matmul,              )                                                             \
+  X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)
 
 // The GPU leaves these to the CPU.
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
@@ -44,8 +45,7 @@
   X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
-  X(NonMaxSuppression, non_max_suppression, )                                                             \
-  X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)
+  X(NonMaxSuppression, non_max_suppression, )
 
 // These read or change a state, on which their shapes depend; the CPU computes them.
 #define FERRY_OPERATORS_WITH_STATE(X)                                                                     \

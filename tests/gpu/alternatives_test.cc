@@ -77,11 +77,13 @@ class Case {
  public:
   template <typename Params>
   Case(const Params& params, const Shape& input, const Shape& weight, bool bias, Riders riders,
-       fbs::DType weights = fbs::DType::Float32) {
+       fbs::DType weights = fbs::DType::Float32, const std::vector<Shape>& more_inputs = {}) {
     std::vector<Tensor> operands = {graph_.add_input("x", input, fbs::Layout::Same), constant(graph_, "w", weight, 1)};
     if (weights == fbs::DType::Int8) quantize_to_int8(graph_, graph_.at(operands[1].id));
     if (weights == fbs::DType::Int4) quantize_to_int4(graph_, graph_.at(operands[1].id));
     if (bias) operands.push_back(constant(graph_, "b", {weight[0]}, 2));
+    for (const Shape& shape : more_inputs)
+      operands.push_back(graph_.add_input("more" + std::to_string(operands.size()), shape, fbs::Layout::Same));
     graph_.add_output("y", riders(graph_, graph_.add_op("op", params, operands)), fbs::Layout::Same);
     blob_ = std::make_unique<AlignedBytes>(pack(graph_));
     const Status status = Model::open_memory(blob_->data(), blob_->size(), &model_);
@@ -299,6 +301,27 @@ TEST(Alternatives, OfMatMul) {
       add(6, 5, 3);
     }
   force_all(cases, fbs::OpParams::MatMul);
+}
+
+// Nothing rides on them.
+TEST(Alternatives, OfDeformConv2d) {
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const bool masked : {false, true}) {
+    const auto add = [&](const Shape& input, const Shape& weight, int groups, int offset_groups) {
+      fbs::DeformConv2dT p;
+      p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = weight[1] / 2;
+      p.groups = groups;
+      p.offset_groups = offset_groups;
+      const int32_t cells = offset_groups * weight[1] * weight[2];
+      std::vector<Shape> more = {{input[0], input[1], input[2], 2 * cells}};
+      if (masked) more.push_back({input[0], input[1], input[2], cells});
+      cases.push_back(std::make_unique<Case>(p, input, weight, true, none, fbs::DType::Float32, more));
+    };
+    add({2, 9, 10, 18}, {45, 3, 3, 18}, 1, 1);
+    add({1, 9, 10, 32}, {64, 3, 3, 16}, 2, 4);
+    add({1, 50, 60, 4}, {6, 1, 1, 4}, 1, 1);
+  }
+  force_all(cases, fbs::OpParams::DeformConv2d);
 }
 
 // Every way to compute a product unpacks integers, too; last quads of outputs and of inputs are not whole.

@@ -266,6 +266,18 @@ Tensor product(Graph& graph) {
   return graph.add_op("op", p, {input(graph, "a", a), input(graph, "b", b)});
 }
 
+// Two blocks of channels with offsets of their own.
+template <bool masked>
+Tensor deformed(Graph& graph) {
+  fbs::DeformConv2dT p;
+  p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1;
+  p.offset_groups = 2;
+  std::vector<Tensor> inputs = {input(graph, "x", {2, 17, 24, 40}), constant(graph, "w", {30, 3, 3, 40}),
+                                constant(graph, "b", {30}), input(graph, "offsets", {2, 17, 24, 36})};
+  if (masked) inputs.push_back(input(graph, "mask", {2, 17, 24, 18}));
+  return graph.add_op("op", p, inputs);
+}
+
 template <bool interleaved>
 Tensor rotary_embedding(Graph& graph) {
   fbs::RotaryEmbeddingT p;

@@ -5,8 +5,8 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 2e-6;    // float32 sums, against double
-constexpr bool kLeftToCpu = true;  // by GPUs
+constexpr double kBound = 2e-6;     // float32 sums, against double
+constexpr double kGpuBound = 3e-6;  // of up to 5400 products, one after the other
 
 fbs::DeformConv2dT deform(int stride = 1, int pad = 0, int groups = 1, int offset_groups = 1, int dilation = 1) {
   fbs::DeformConv2dT p;
@@ -34,11 +34,18 @@ std::vector<Operand> operands(const fbs::DeformConv2dT& p, const Shape& x, int o
   return out;
 }
 
+// GPUs read whole quads: groups, and blocks of channels with offsets of their own, end with one there.
+bool left_to_cpu(const fbs::DeformConv2dT& p, const Shape& x, int outputs) {
+  return (p.groups > 1 && (x[3] / p.groups % 4 != 0 || outputs / p.groups % 4 != 0)) ||
+         (p.offset_groups > 1 && x[3] / p.offset_groups % 4 != 0);
+}
+
 void expect_convolved(const fbs::DeformConv2dT& p, const Shape& x, int outputs, int kernel_h, int kernel_w,
                       double reach = 2.5) {
   for (const bool masked : {false, true}) {
     SCOPED_TRACE(masked ? "with a mask" : "without a mask");
-    expect_like_oracle(p, operands(p, x, outputs, kernel_h, kernel_w, reach, masked), kBound, {}, kLeftToCpu);
+    expect_like_oracle(p, operands(p, x, outputs, kernel_h, kernel_w, reach, masked), kBound, kGpuBound,
+                       left_to_cpu(p, x, outputs));
   }
 }
 
@@ -73,6 +80,7 @@ TEST(DeformConv2d, MatchesTheOracleWithGroupsAndOffsetGroups) {
       expect_convolved(deform(1, 1, groups, offset_groups), {2, 7, 6, 12}, 24, 3, 3);
     }
   expect_convolved(deform(1, 1, 2, 4), {1, 7, 6, 32}, 40, 3, 3);
+  expect_convolved(deform(1, 1, 4, 2), {1, 7, 6, 32}, 48, 3, 3);
 }
 
 // Cells of the kernel are multiplied some at a time, outputs in panels, places in tiles.
@@ -91,7 +99,7 @@ TEST(DeformConv2d, WidensHalfPrecisionWeights) {
   const fbs::DeformConv2dT p = deform(1, 1);
   std::vector<Operand> of = operands(p, {1, 6, 5, 8}, 9, 3, 3);
   of[1] = half_constant(of[1].shape);
-  expect_like_oracle(p, of, kBound, {}, kLeftToCpu);
+  expect_like_oracle(p, of, kBound, kGpuBound);
 }
 
 // What is no place, or one that no integer holds, is outside.
@@ -105,7 +113,7 @@ TEST(DeformConv2d, TakesAnyOffset) {
     std::vector<Operand> of = operands(p, {1, 12, 12, 8}, 16, 3, 3, 2, masked);
     for (int64_t i = 0; i < of[3].shape.elements(); ++i)
       of[3].values.push_back(offsets[static_cast<size_t>(i * 7 + i / 19) % std::size(offsets)]);
-    expect_like_oracle(p, of, kBound, {}, kLeftToCpu);
+    expect_like_oracle(p, of, kBound, kGpuBound);
   }
 }
 

@@ -122,6 +122,12 @@ TEST(Reshape, KeepsTheOrderOfElements) {
   }
 }
 
+// Where quads stay where they are, and where they do not.
+TEST(Reshape, TakesConstants) {
+  expect_like_oracle(reshape({-1, -3, 8}), {constant({2, 3, 5, 8}), input({1, 3})}, 0);
+  expect_like_oracle(reshape({-1, -3, 5}), {constant({2, 3, 5, 7}), input({1, 3})}, 0);
+}
+
 TEST(Transpose, MatchesTheOracle) {
   expect_like_oracle(transpose({0, 3, 1, 2}), {input({2, 5, 6, 7})}, 0);
   expect_like_oracle(transpose({0, 2, 3, 1}), {input({2, 5, 6, 7})}, 0);

@@ -2,7 +2,10 @@
 #include <limits>
 #include <optional>
 
+#include "converter/pack/pack.h"
+#include "tests/ops/gpu_runs.h"
 #include "tests/ops/harness.h"
+#include "tests/support/blobs.h"
 
 namespace ferry::testing {
 namespace {
@@ -25,6 +28,8 @@ constexpr double kVulkanExp = 8e-7;
 constexpr double kVulkanLog = 4e-7;
 // 1.5e-7 of the approximation, 1.8e-7 of Vulkan's exp near 0, and the roundings of five coefficients.
 constexpr double kErfOfShaders = 6.3e-7;
+// 5e-9 of the polynomial, and four roundings of an angle of at most 1.6.
+constexpr double kSineOfShaders = 2.5e-7;
 
 // XNNPACK's approximations are good to a few units in the last place; the rest is exact but for rounding.
 const Case kCases[] = {
@@ -54,8 +59,12 @@ const Case kCases[] = {
     {fbs::UnaryKind::Ceil, 0, 0, -10, 10, 0, {}, true},
     {fbs::UnaryKind::Round, 0, 0, -10, 10, 0, {}, true},
     {fbs::UnaryKind::Sign, 0, 0, -10, 10, 0, {}, true},
-    {fbs::UnaryKind::Sin, 0, 0, -30, 30, 1e-7, {}, true},
-    {fbs::UnaryKind::Cos, 0, 0, -30, 30, 1e-7, {}, true},
+    {fbs::UnaryKind::Sin, 0, 0, -30, 30, 1e-7, kSineOfShaders},
+    {fbs::UnaryKind::Cos, 0, 0, -30, 30, 1e-7, kSineOfShaders},
+    {fbs::UnaryKind::Sin, 0, 0, -1e-3, 1e-3, 1e-7, kSineOfShaders},
+    {fbs::UnaryKind::Cos, 0, 0, -1, 1, 1e-7, kSineOfShaders},
+    {fbs::UnaryKind::Sin, 0, 0, -6e4, 6e4, 1e-7, kSineOfShaders},
+    {fbs::UnaryKind::Cos, 0, 0, -6e4, 6e4, 1e-7, kSineOfShaders},
     {fbs::UnaryKind::Tan, 0, 0, -1.5, 1.5, 1e-7, {}, true},
     {fbs::UnaryKind::Not, 0, 0, -1, 1, 0, {}, true},
     {fbs::UnaryKind::IsNaN, 0, 0, -1, 1, 0, {}, true},
@@ -109,6 +118,29 @@ TEST(Unary, KnowsWhatIsNoNumber) {
   EXPECT_EQ(at(fbs::UnaryKind::IsInf, 1, 0), (std::vector<float>{0, 1, 0, 0, 0}));
   EXPECT_EQ(at(fbs::UnaryKind::IsInf, 0, 1), (std::vector<float>{0, 0, 1, 0, 0}));
   EXPECT_EQ(at(fbs::UnaryKind::Not, 0, 0), (std::vector<float>{0, 0, 0, 1, 0}));
+}
+
+// Every power of 2, the number that of all in float32 lies nearest to a multiple of pi/2 (16367173 * 2^72), and the
+// float32 numbers next to such multiples.
+TEST(Unary, SinesOfAnyNumber) {
+  constexpr double kHalfPi = 1.5707963267948966;
+  std::vector<float> values = {0, 16367173 * 0x1p72f, -16367173 * 0x1p72f};
+  for (int exponent = -100; exponent < 128; ++exponent)
+    for (const float factor : {1.0f, -1.37f, 1.9999999f}) values.push_back(std::ldexp(factor, exponent));
+  for (int i = 1; i < 100'000; i += 1 + i / 7) values.push_back(static_cast<float>(i * kHalfPi));
+  const Shape shape{static_cast<int32_t>(values.size())};
+  for (const fbs::UnaryKind kind : {fbs::UnaryKind::Sin, fbs::UnaryKind::Cos}) {
+    SCOPED_TRACE(fbs::EnumNameUnaryKind(kind));
+    fbs::UnaryT p;
+    p.kind = kind;
+    Graph graph;
+    graph.add_output("y", graph.add_op("op", p, {graph.add_input("x", shape, fbs::Layout::Same)}), fbs::Layout::Same);
+    AlignedBytes blob(pack(graph));
+    std::shared_ptr<Model> model;
+    ASSERT_TRUE(Model::open_memory(blob.data(), blob.size(), &model).ok());
+    expect_on_gpus(model, {values}, oracle(p, {{shape, {values.begin(), values.end()}}}), FERRY_PRECISION_FLOAT32,
+                   kSineOfShaders, false);
+  }
 }
 
 TEST(Unary, RoundsHalvesToEven) {
