@@ -20,9 +20,9 @@ inline constexpr MobileStyle kMobileNetV3Style = {
 // TensorFlow's, which torchvision took over.
 inline constexpr double kMobileNetV3Epsilon = 1e-3;
 
-// torchvision's names of a trunk with separate normalizations: modules that begin with `canonical` are called `source` and a number. torchvision
-// numbers all blocks through, and the steps of a block too; a convolution, its normalization and activation are one
-// Sequential. Returns the last number.
+// torchvision's names of a trunk with separate normalizations: modules that begin with `canonical` are called `source`
+// and a number. torchvision numbers all blocks through, and the steps of a block too; a convolution, its normalization
+// and activation are one Sequential. Returns the last number.
 int add_torchvision_names(Naming* naming, const MobileStages& stages, const std::string& canonical,
                           const std::string& source);
 
