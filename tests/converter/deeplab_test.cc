@@ -21,9 +21,9 @@ using Keys = std::map<std::string, std::vector<int64_t>>;
 
 Keys keys_of(const char* fixture) {
   const auto folder = source_folder() / "tests" / "data" / "fixtures" / fixture;
+  const nlohmann::json manifest = nlohmann::json::parse(read_text(folder / "manifest.json"));
   Keys keys;
-  for (const auto& tensor : nlohmann::json::parse(read_text(folder / "manifest.json"))["tensors"])
-    keys[tensor["name"]] = tensor["shape"].get<std::vector<int64_t>>();
+  for (const auto& tensor : manifest["tensors"]) keys[tensor["name"]] = tensor["shape"].get<std::vector<int64_t>>();
   return keys;
 }
 

@@ -3,13 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cli/parity/compare.h"
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
 #include "models/families.h"
 #include "tests/parity/backends.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
-#include "tests/shared.h"
+#include "tests/support/fixtures.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -25,14 +27,16 @@ struct Case {
 class Sizes : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Sizes, ABlobOfAnotherSizeComputesTheSame) {
-  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
-  const fs::path folder = shared_dir() / "fixtures" / GetParam().fixture;
+  const auto row = std::find_if(parity_fixtures().begin(), parity_fixtures().end(),
+                                [](const ParityFixture& known) { return known.name == GetParam().fixture; });
+  const fs::path folder = row->folder();
+  if (folder.empty()) GTEST_SKIP() << kNoFixture;
   const ScratchFolder scratch;
   ConvertOptions options;
   options.checkpoint = scratch.path() / "model.safetensors";
   options.output = scratch.path() / "model.ferry";
   make_checkpoint(folder / "manifest.json", options.checkpoint);
-  fs::copy(folder / "config.json", scratch.path() / "config.json");
+  if (fs::exists(folder / "config.json")) fs::copy(folder / "config.json", scratch.path() / "config.json");
   if (*GetParam().size) options.settings.set("input-size", GetParam().size);
   for (const bool keep_taps : {true, false}) {
     options.keep_taps = keep_taps;
@@ -48,7 +52,8 @@ TEST_P(Sizes, ABlobOfAnotherSizeComputesTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Sizes,
                          ::testing::Values(Case{"hf_depth_anything_tiny", ""}, Case{"hf_depth_anything_tiny", "140x42"},
-                                           Case{"hf_segformer_tiny", ""}, Case{"hf_segformer_tiny", "65x71"}),
+                                           Case{"hf_segformer_tiny", ""}, Case{"hf_segformer_tiny", "65x71"},
+                                           Case{"lraspp_mobilenet_v3_large", ""}, Case{"deeplabv3_resnet50", "33x130"}),
                          [](const auto& tested) {
                            std::string name = std::string(tested.param.fixture) + "_" + tested.param.size;
                            return name;
