@@ -250,9 +250,9 @@ TEST(Sam, SizesFollowFromShapes) {
   EXPECT_EQ(root.table.postprocess->params.AsPromptedSegmentation()->graph, "prompt");
 }
 
-TEST(Sam, BothFrameworksNamesGiveOneNetworkBeforeAndAfterThePasses) {
-  const Graphs authors = build(checkpoint("facebookresearch"), "facebookresearch");
-  const Graphs transformers = build(checkpoint("transformers"), "transformers", config());
+void expect_one_network(const Sizes& sizes) {
+  const Graphs authors = build(checkpoint("facebookresearch", sizes), "facebookresearch");
+  const Graphs transformers = build(checkpoint("transformers", sizes), "transformers", config(sizes));
   const Array picture = values({1, 64, 64, 3}, 1);
   const Prompt prompt{{5, 9, 40.5, 33, 0, 0}, {2, 3, -1}, 1};
   Array embedding, logits, qualities;
@@ -273,6 +273,60 @@ TEST(Sam, BothFrameworksNamesGiveOneNetworkBeforeAndAfterThePasses) {
       EXPECT_LT(largest_difference(masks, logits), 1e-9);
       EXPECT_LT(largest_difference(of, qualities), 1e-9);
     }
+  }
+}
+
+TEST(Sam, BothFrameworksNamesGiveOneNetworkBeforeAndAfterThePasses) {
+  expect_one_network({});
+  expect_one_network({.embedding = 128});  // tokens are few for its heads
+}
+
+// softmax(q k^T / sqrt(size)) v of each head, by the definition.
+std::vector<double> attended(const Array& q, const Array& k, const Array& v, int heads) {
+  const auto places = [](const Array& x) { return static_cast<size_t>(x.shape[x.shape.rank - 2]); };
+  const size_t inner = static_cast<size_t>(q.shape[q.shape.rank - 1]), size = inner / static_cast<size_t>(heads);
+  std::vector<double> out(places(q) * inner);
+  for (size_t i = 0; i < places(q); ++i)
+    for (size_t head = 0; head < inner; head += size) {
+      std::vector<double> shares;
+      double sum = 0;
+      for (size_t j = 0; j < places(k); ++j) {
+        double score = 0;
+        for (size_t c = head; c < head + size; ++c) score += q.values[i * inner + c] * k.values[j * inner + c];
+        shares.push_back(std::exp(score / std::sqrt(static_cast<double>(size))));
+        sum += shares.back();
+      }
+      for (size_t j = 0; j < places(k); ++j)
+        for (size_t c = head; c < head + size; ++c) out[i * inner + c] += shares[j] / sum * v.values[j * inner + c];
+    }
+  return out;
+}
+
+TEST(Sam, FewTokensSeeThePictureAsEachHeadWouldSeeItNarrowed) {
+  const Sizes sizes{.embedding = 128};
+  const auto file = checkpoint("facebookresearch", sizes);
+  const Graphs graphs = build(file, "facebookresearch");
+  const Graph& graph = *graphs[1];
+  const std::map<TensorId, Array> results = run(graph, values({1, 4, 4, 128}, 2), {{5, 9, 40.5, 33}, {1, 0}, 1});
+  for (const char* layer :
+       {"layers.0.cross_attn_token_to_image", "layers.1.cross_attn_token_to_image",
+        "layers.0.cross_attn_image_to_token", "layers.1.cross_attn_image_to_token", "final_attn_token_to_image"}) {
+    const std::string module = std::string("mask_decoder.transformer.") + layer;
+    const auto tap = [&](const char* name) { return results.at(port(graph, module + name)); };
+    const std::vector<double> heads = attended(tap(".q_proj"), tap(".k_proj"), tap(".v_proj"), 8);
+    const std::vector<double> weight = file->tensors().at(module + ".out_proj.weight").to_doubles();
+    const std::vector<double> bias = file->tensors().at(module + ".out_proj.bias").to_doubles();
+    const Array whole = tap("");
+    const size_t inner = weight.size() / bias.size();
+    double largest = 0, difference = 0;
+    for (size_t i = 0; i < whole.values.size(); ++i) {
+      double expected = bias[i % bias.size()];
+      for (size_t c = 0; c < inner; ++c)
+        expected += heads[i / bias.size() * inner + c] * weight[i % bias.size() * inner + c];
+      largest = std::max(largest, std::fabs(expected));
+      difference = std::max(difference, std::fabs(expected - whole.values[i]));
+    }
+    EXPECT_LT(difference, 1e-6 * largest) << module;
   }
 }
 
