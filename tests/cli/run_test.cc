@@ -313,9 +313,9 @@ TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
   const std::string other = picture("road.png", 30, 20);
   fs::create_directory(folder_.path() / "drawn");
   ASSERT_EQ(run({model, photo, other, "-o", "drawn/"}).exit_code, 0);
-  EXPECT_TRUE(exists("drawn/street_boxes.png"));
-  EXPECT_TRUE(exists("drawn/road_boxes.png"));
-  EXPECT_REFUSED(run({model, photo, "--colours"}), "it is for detection");
+  EXPECT_TRUE(exists("drawn/street.png"));
+  EXPECT_TRUE(exists("drawn/road.png"));
+  EXPECT_REFUSED(run({model, photo, "--colours"}), "--colours: this model gives neither depth nor classes of pixels");
 }
 
 TEST_F(Run, PointsAndABoxSayWhatIsMeant) {

@@ -10,8 +10,11 @@
 
 #include "converter/detect/recipe.h"
 #include "converter/graph/ops.h"
+#include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
 #include "converter/reference/interpreter.h"
+#include "sdk/model/model.h"
+#include "tests/support/blobs.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
@@ -88,6 +91,15 @@ class Head {
   ScratchFolder folder_;
   std::map<TensorId, reference::Array> values_;
 };
+
+// What was made of the graph is a blob that opens.
+void expect_blob(Graph& graph) {
+  run_passes(graph, {});
+  AlignedBytes bytes(pack(graph));
+  std::shared_ptr<Model> model;
+  const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
 
 struct Cell {
   int stride, row, column, anchor;
@@ -351,6 +363,7 @@ TEST(Detect, GridOffsets) {
   }
   head.expect_rows(0, boxes);
   head.expect_rows(1, scores);
+  expect_blob(head.graph());
 }
 
 // YOLOv5's and YOLOv3's before their last layer: [1,anchors,H,W,numbers] or [1,anchors*numbers,H,W].
@@ -410,7 +423,9 @@ TEST(Detect, RowsThatGoAnchorByAnchor) {
 TEST(Detect, KnownHeadsAreRecognised) {
   const auto recognised = [](Head& head) -> std::string {
     const auto done = detect::make_detector(head.graph(), {});
-    return done && done->recognised ? done->recipe : "";
+    if (!done || !done->recognised) return "";
+    expect_blob(head.graph());
+    return done->recipe;
   };
   const int places = static_cast<int>(cells({8, 16, 32}).size());
   Head ultraface;
@@ -549,6 +564,7 @@ TEST(PictureSettings, ALaterWordTakesTheFormersPlace) {
   base = {};
   base.range = 255;
   recipe = blob_recipe(base, 8, 8, 1);
+  EXPECT_EQ(recipe.mean, std::vector<float>{0});
   EXPECT_EQ(recipe.color, fbs::ColorOrder::Gray);
   EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);
 }
