@@ -475,6 +475,51 @@ TEST(Detect, KnownHeadsAreRecognised) {
   EXPECT_EQ(other.graph().table.postprocess, nullptr);
 }
 
+// Those that are not recognised, too, fit the heads that they are for.
+TEST(Detect, KnownHeadsAreNamed) {
+  const auto named = [](Head& head, const char* name, int boxes, int classes) {
+    const auto done = detect::make_detector(head.graph(), {.recipe = name, .picture = {}, .labels = {}});
+    ASSERT_TRUE(done) << name;
+    EXPECT_EQ(done->boxes, boxes) << name;
+    EXPECT_EQ(done->classes, classes) << name;
+    expect_blob(head.graph());
+  };
+  const auto count = [](const std::vector<int>& strides) { return static_cast<int>(cells(strides).size()); };
+  for (const bool decoded : {false, true}) {
+    Head ssd;
+    const int rows = 6 * count({16, 32, 64, 100, 150, 300});
+    ssd.add_rows("scores", rows, 4, softmax);
+    ssd.add_rows("boxes", rows, 4, decoded ? tanh : nullptr);
+    named(ssd, "ssd", rows, 3);
+  }
+  Head yunet;
+  const int rows = 3 * count({8}) + 2 * count({16, 32}) + 3 * count({64});
+  yunet.add_rows("loc", rows, 14);
+  yunet.add_rows("conf", rows, 2, softmax);
+  yunet.add_rows("iou", rows, 1);
+  named(yunet, "yunet_2022", rows, 1);
+  EXPECT_EQ(yunet.graph().table.outputs.size(), 3u);
+  Head yolov5;
+  yolov5.add_rows("output0", 50, 5 + 4, tanh);
+  named(yolov5, "yolov5", 50, 4);
+  Head yolov8;
+  yolov8.add("output0", {1, 4 + 3, 33}, tanh);
+  named(yolov8, "yolov8", 33, 3);
+  Head maps;
+  for (const int stride : {8, 16, 32})
+    maps.add("map" + std::to_string(stride), {1, 64 + 2, kHeight / stride, kWidth / stride});
+  named(maps, "yolov8", count({8, 16, 32}), 2);
+  Head nanodet;
+  nanodet.add_rows("output", count({8, 16, 32, 64}), 7 + 32, tanh);
+  named(nanodet, "nanodet", count({8, 16, 32, 64}), 7);
+  Head fcos;
+  const int places = count({8, 16, 32, 64, 128});
+  fcos.add_rows("cls_logits", places, 5);
+  fcos.add_rows("bbox_regression", places, 4, relu);
+  fcos.add_rows("bbox_ctrness", places, 1);
+  named(fcos, "fcos", places, 5);
+}
+
 std::string refusal(Head& head, const std::string& recipe) {
   try {
     head.decode(recipe);
