@@ -169,7 +169,7 @@ class Runner {
   Runner(const RunOptions& o, const ModelHandle& model, const ferry_task_info& info,
          const ferry_session_options& options)
       : o_(o), model_(model), entry_(answer_entry(info.answer)), files_(o) {
-    if (entry_.suffix != nullptr) files_.check_names();
+    if (writes()) files_.check_names();
     if (!o.composite.empty()) check_folder(o.composite);
     for (const std::string& text : o.points) points_.push_back(point_of(text));
     if (!o.box.empty()) {
@@ -210,9 +210,11 @@ class Runner {
   }
 
  private:
+  bool writes() const { return entry_.suffix != nullptr && (!entry_.drawn || !o_.output.empty()); }
+
   void give(const std::string& path, const ferry_image& image, const image::View& picture, const ferry_answer& answer) {
     std::string file;
-    if (entry_.suffix != nullptr && (!entry_.drawn || !o_.output.empty())) {
+    if (writes()) {
       file = files_.name(path, answer_suffix(entry_, answer, picture));
     }
     if (entry_.drawn && !file.empty()) {

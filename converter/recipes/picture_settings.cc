@@ -207,6 +207,9 @@ fbs::PreprocessT blob_recipe(const PictureSettings& picture, int height, int wid
   const PictureSettings scaled = on_0_to_1(picture);
   recipe.mean = levels_of(scaled.mean, channels, 1, "mean");
   recipe.std = levels_of(scaled.std, channels, 1, "std");
+  // A blob has both or neither.
+  if (recipe.mean.empty()) recipe.mean.assign(recipe.std.size(), 0.0f);
+  if (recipe.std.empty()) recipe.std.assign(recipe.mean.size(), 1.0f);
   for (const float deviation : recipe.std)
     if (!(deviation > 0)) fail("std: %g, expected more than 0", static_cast<double>(deviation));
   if (recipe.resize_mode == fbs::ResizeMode::Fit) {

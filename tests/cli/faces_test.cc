@@ -144,7 +144,7 @@ TEST_P(Faces, AreLabelledAndPreparedAsOptionsSay) {
   const Result run = ferry(folder_.path(), {"run", "faces.ferry", photo("grace_hopper.bmp")});
   EXPECT_NE(run.out.find("  somebody\n"), std::string::npos) << run.out << run.err;
   const Result inspected = ferry(folder_.path(), {"inspect", "faces.ferry"});
-  EXPECT_NE(inspected.out.find("padded to"), std::string::npos) << inspected.out;
+  EXPECT_NE(inspected.out.find("to fit into 240x320 (Box)"), std::string::npos) << inspected.out;
   folder_.write("names.txt", "a\nb\nc\n");
   EXPECT_REFUSED(ferry(folder_.path(), {"convert", shared_dir() / "weights" / "ultraface" / GetParam(), "--detect",
                                         "ultraface", "--labels", "names.txt"}),
@@ -182,23 +182,23 @@ INSTANTIATE_TEST_SUITE_P(UltraFace, BothFaces, ::testing::Values("version-RFB-32
 
 TEST_P(BothFaces, AreNamedByARecipeThatIsRefusedWhereItDoesNotFit) {
   const std::string net = shared_dir() / "weights" / "ultraface" / GetParam();
-  const auto refused = [&](const std::vector<std::string>& words) {
+  const auto conversion = [&](const std::vector<std::string>& words) {
     std::vector<std::string> all = {"convert", net, "-o", "other.ferry"};
     all.insert(all.end(), words.begin(), words.end());
     return ferry(folder_.path(), all);
   };
-  EXPECT_REFUSED(refused({"--detect", "ultrafase"}), "(did you mean ultraface?)");
-  EXPECT_REFUSED(refused({"--detect", "yunet"}), "--detect yunet: boxes: there is no output 'bbox_8'");
-  EXPECT_REFUSED(refused({"--detect", "missing.json"}), "--detect missing.json: cannot be read");
-  EXPECT_REFUSED(refused({"--detect", "ultraface", "--dynamic", "input:0"}), "--detect ultraface with --dynamic");
-  EXPECT_REFUSED(refused({"--detect", "none", "--labels", "names.txt"}), "--labels");
-  EXPECT_REFUSED(refused({"--mean", "a"}), "--mean a: expected numbers");
+  EXPECT_REFUSED(conversion({"--detect", "ultrafase"}), "(did you mean ultraface?)");
+  EXPECT_REFUSED(conversion({"--detect", "yunet"}), "--detect yunet: boxes: there is no output 'bbox_8'");
+  EXPECT_REFUSED(conversion({"--detect", "missing.json"}), "--detect missing.json: cannot be read");
+  EXPECT_REFUSED(conversion({"--detect", "ultraface", "--dynamic", "input:0"}), "--detect ultraface with --dynamic");
+  EXPECT_REFUSED(conversion({"--detect", "none", "--labels", "names.txt"}), "--labels");
+  EXPECT_REFUSED(conversion({"--mean", "a"}), "--mean a: expected numbers");
   folder_.write("bad.json", "{\"scores\": ");
-  EXPECT_REFUSED(refused({"--detect", "bad.json"}), "bad.json");
+  EXPECT_REFUSED(conversion({"--detect", "bad.json"}), "bad.json");
   const std::string heads = R"({"scores": {"outputs": "scores", "background": 0}, "boxes": {"outputs": "boxes",
       "form": "corners", "unit": "share"}, "threshold": 0.7, "overlap": 0.3, "labels": ["face"])";
   folder_.write("heads.json", heads + "}");
-  EXPECT_REFUSED(refused({"--detect", "heads.json"}), "heads.json: nothing says how a picture becomes the input");
+  EXPECT_REFUSED(conversion({"--detect", "heads.json"}), "heads.json: nothing says how a picture becomes the input");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "other.ferry"));
   // With options, or with a picture of its own, the same file is good.
   convert(GetParam(), {"--detect", "heads.json", "--mean", "127", "--std", "128"});

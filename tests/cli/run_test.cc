@@ -291,6 +291,33 @@ TEST_F(Run, LinesOfTextArePrintedAndDrawn) {
       << inspected.out;
 }
 
+TEST_F(Run, BoxesAreToldAndDrawnWhereAFileIsAskedFor) {
+  fbs::PreprocessT exact;
+  exact.resize_mode = fbs::ResizeMode::Exact;
+  exact.resize_h = exact.resize_w = 8;
+  const std::string model = write(*testing::one_box(8, 8, exact, {0.25f, 0.5f, 0.75f, 1}));
+  const std::string photo = picture("street.png", 40, 20);
+  const size_t before = files();
+  const Result text = run({model, photo});
+  EXPECT_EQ(text.out, " 1.0000  10,10 to 30,20  class 0\n") << text.err;
+  const Result json = run({model, photo, "--json"});
+  const auto j = nlohmann::json::parse(json.out);
+  ASSERT_EQ(j["boxes"].size(), 1u);
+  EXPECT_EQ(j["boxes"][0]["box"], nlohmann::json::array({10.0, 10.0, 30.0, 20.0}));
+  EXPECT_EQ(j["boxes"][0]["landmarks"], nlohmann::json::parse("[[10.0, 10.0]]"));
+  EXPECT_EQ(j["boxes"][0]["label"], "");
+  EXPECT_EQ(files(), before) << "nothing is drawn unasked";
+  const Result drawn = run({model, photo, "-o", "boxes.png"});
+  EXPECT_EQ(drawn.out, " 1.0000  10,10 to 30,20  class 0\nboxes.png\n") << drawn.err;
+  EXPECT_NE(read_text(folder_.path() / "boxes.png"), read_text(photo));
+  const std::string other = picture("road.png", 30, 20);
+  fs::create_directory(folder_.path() / "drawn");
+  ASSERT_EQ(run({model, photo, other, "-o", "drawn/"}).exit_code, 0);
+  EXPECT_TRUE(exists("drawn/street.png"));
+  EXPECT_TRUE(exists("drawn/road.png"));
+  EXPECT_REFUSED(run({model, photo, "--colours"}), "--colours: this model gives neither depth nor classes of pixels");
+}
+
 TEST_F(Run, PointsAndABoxSayWhatIsMeant) {
   const std::string model = write(*testing::colour_masks()), photo = picture("dog.png", 20, 13);
   Result r = run({model, photo, "--point", "3,4", "--point", "-9,2", "--box", "1,1,8,8", "--composite", "cut.png"});

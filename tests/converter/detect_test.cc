@@ -10,8 +10,11 @@
 
 #include "converter/detect/recipe.h"
 #include "converter/graph/ops.h"
+#include "converter/pack/pack.h"
 #include "converter/passes/passes.h"
 #include "converter/reference/interpreter.h"
+#include "sdk/model/model.h"
+#include "tests/support/blobs.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
@@ -88,6 +91,15 @@ class Head {
   ScratchFolder folder_;
   std::map<TensorId, reference::Array> values_;
 };
+
+// What was made of the graph is a blob that opens.
+void expect_blob(Graph& graph) {
+  run_passes(graph, {});
+  AlignedBytes bytes(pack(graph));
+  std::shared_ptr<Model> model;
+  const Status status = Model::open_memory(bytes.data(), bytes.size(), &model);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
 
 struct Cell {
   int stride, row, column, anchor;
@@ -351,6 +363,7 @@ TEST(Detect, GridOffsets) {
   }
   head.expect_rows(0, boxes);
   head.expect_rows(1, scores);
+  expect_blob(head.graph());
 }
 
 // YOLOv5's and YOLOv3's before their last layer: [1,anchors,H,W,numbers] or [1,anchors*numbers,H,W].
@@ -410,7 +423,9 @@ TEST(Detect, RowsThatGoAnchorByAnchor) {
 TEST(Detect, KnownHeadsAreRecognised) {
   const auto recognised = [](Head& head) -> std::string {
     const auto done = detect::make_detector(head.graph(), {});
-    return done && done->recognised ? done->recipe : "";
+    if (!done || !done->recognised) return "";
+    expect_blob(head.graph());
+    return done->recipe;
   };
   const int places = static_cast<int>(cells({8, 16, 32}).size());
   Head ultraface;
@@ -458,6 +473,51 @@ TEST(Detect, KnownHeadsAreRecognised) {
   EXPECT_EQ(recognised(other), "");
   EXPECT_EQ(other.graph().table.outputs.size(), 2u);
   EXPECT_EQ(other.graph().table.postprocess, nullptr);
+}
+
+// Those that are not recognised, too, fit the heads that they are for.
+TEST(Detect, KnownHeadsAreNamed) {
+  const auto named = [](Head& head, const char* name, int boxes, int classes) {
+    const auto done = detect::make_detector(head.graph(), {.recipe = name, .picture = {}, .labels = {}});
+    ASSERT_TRUE(done) << name;
+    EXPECT_EQ(done->boxes, boxes) << name;
+    EXPECT_EQ(done->classes, classes) << name;
+    expect_blob(head.graph());
+  };
+  const auto count = [](const std::vector<int>& strides) { return static_cast<int>(cells(strides).size()); };
+  for (const bool decoded : {false, true}) {
+    Head ssd;
+    const int rows = 6 * count({16, 32, 64, 100, 150, 300});
+    ssd.add_rows("scores", rows, 4, softmax);
+    ssd.add_rows("boxes", rows, 4, decoded ? tanh : nullptr);
+    named(ssd, "ssd", rows, 3);
+  }
+  Head yunet;
+  const int rows = 3 * count({8}) + 2 * count({16, 32}) + 3 * count({64});
+  yunet.add_rows("loc", rows, 14);
+  yunet.add_rows("conf", rows, 2, softmax);
+  yunet.add_rows("iou", rows, 1);
+  named(yunet, "yunet_2022", rows, 1);
+  EXPECT_EQ(yunet.graph().table.outputs.size(), 3u);
+  Head yolov5;
+  yolov5.add_rows("output0", 50, 5 + 4, tanh);
+  named(yolov5, "yolov5", 50, 4);
+  Head yolov8;
+  yolov8.add("output0", {1, 4 + 3, 33}, tanh);
+  named(yolov8, "yolov8", 33, 3);
+  Head maps;
+  for (const int stride : {8, 16, 32})
+    maps.add("map" + std::to_string(stride), {1, 64 + 2, kHeight / stride, kWidth / stride});
+  named(maps, "yolov8", count({8, 16, 32}), 2);
+  Head nanodet;
+  nanodet.add_rows("output", count({8, 16, 32, 64}), 7 + 32, tanh);
+  named(nanodet, "nanodet", count({8, 16, 32, 64}), 7);
+  Head fcos;
+  const int places = count({8, 16, 32, 64, 128});
+  fcos.add_rows("cls_logits", places, 5);
+  fcos.add_rows("bbox_regression", places, 4, relu);
+  fcos.add_rows("bbox_ctrness", places, 1);
+  named(fcos, "fcos", places, 5);
 }
 
 std::string refusal(Head& head, const std::string& recipe) {
@@ -549,6 +609,7 @@ TEST(PictureSettings, ALaterWordTakesTheFormersPlace) {
   base = {};
   base.range = 255;
   recipe = blob_recipe(base, 8, 8, 1);
+  EXPECT_EQ(recipe.mean, std::vector<float>{0});
   EXPECT_EQ(recipe.color, fbs::ColorOrder::Gray);
   EXPECT_FLOAT_EQ(recipe.std[0], 1 / 255.0f);
 }
