@@ -54,7 +54,7 @@ class Level {
  private:
   Anchor anchor(int row, int column, size_t which) const {
     const Anchors& anchors = recipe_.anchors;
-    const double cell = cell_of(recipe_), stride = stride_;
+    const double stride = stride_, cell = anchors.offset ? *anchors.offset / stride : cell_of(recipe_);
     Anchor a;
     a.step_x = stride / width_;
     a.step_y = stride / height_;

@@ -50,6 +50,19 @@ constexpr Known kKnown[] = {
       "anchors": {"sizes": [[10, 16, 24], [32, 48], [64, 96], [128, 192, 256]]},
       "picture": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
+    // insightface's own of MobileNet 0.25: maps of two anchors, whose centres are where those of the smallest cells are.
+    {"retinaface", R"({
+      "recognised": true,
+      "scores": {"outputs": ["face_rpn_cls_prob_reshape_stride32", "face_rpn_cls_prob_reshape_stride16",
+                             "face_rpn_cls_prob_reshape_stride8"],
+                 "order": "numbers", "activation": "none", "background": 0},
+      "boxes": {"outputs": ["face_rpn_bbox_pred_stride32", "face_rpn_bbox_pred_stride16",
+                            "face_rpn_bbox_pred_stride8"], "form": "offsets"},
+      "landmarks": {"outputs": ["face_rpn_landmark_pred_stride32", "face_rpn_landmark_pred_stride16",
+                                "face_rpn_landmark_pred_stride8"], "form": "offsets", "variance": 0.2},
+      "strides": [32, 16, 8], "anchors": {"sizes": [[512, 256], [128, 64], [32, 16]], "offset": 7.5},
+      "picture": {"range": 255, "resize": "letterbox-corner"},
+      "threshold": 0.8, "overlap": 0.4, "labels": ["face"]})"},
     // github.com/biubug6/Pytorch_Retinaface, either backbone.
     {"retinaface", R"({
       "recognised": true,

@@ -21,6 +21,7 @@ struct Source {
   std::string name;
   Layout layout = Layout::Last;
   bool map = false;  // it has height and width, and `anchors` at each place
+  bool numbers_first = false;
   int anchors = 1;
   int rows = 0, width = 0;
 };

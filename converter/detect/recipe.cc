@@ -29,6 +29,7 @@ constexpr Word<Form> kForms[] = {{"corners", Form::Corners},        {"center_siz
                                  {"sigmoid_exp", Form::SigmoidExp}, {"sigmoid_square", Form::SigmoidSquare}};
 constexpr Word<Unit> kUnits[] = {{"share", Unit::Share}, {"pixels", Unit::Pixels}, {"stride", Unit::Stride}};
 constexpr Word<Join> kJoins[] = {{"product", Join::Product}, {"root", Join::Root}};
+constexpr Word<bool> kOrders[] = {{"anchors", false}, {"numbers", true}};
 constexpr Word<bool> kPointForms[] = {{"places", false}, {"offsets", true}};
 
 // An object's fields, each asked for once; finish() refuses those that nobody asked for.
@@ -136,6 +137,7 @@ void read_part(Fields& fields, Part* part) {
     part->end = (*channels)[1].is_null() ? 0 : (*channels)[1].get<int>();
   }
   fields.word("layout", kLayouts, &part->layout);
+  fields.word("order", kOrders, &part->numbers_first);
 }
 
 Scores read_scores(Fields fields) {
@@ -253,6 +255,9 @@ Anchors read_anchors(Fields fields) {
     }
   }
   if (double cell = 0; fields.number("cell", 0, 1, &cell)) anchors.cell = cell;
+  if (double offset = 0; fields.number("offset", 0, 1e6, &offset)) anchors.offset = offset;
+  if (anchors.cell && anchors.offset)
+    fail("%s: says where centres lie, as cell does: expected one of them", fields.place("offset").c_str());
   fields.boolean("even", &anchors.even);
   fields.boolean("clip", &anchors.clip);
   fields.boolean("first", &anchors.first);

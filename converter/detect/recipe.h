@@ -32,6 +32,7 @@ struct Part {
   int width = 0;           // above 0: every output of rows of so many numbers, most rows first
   int begin = 0, end = 0;  // which of a row's numbers, below 0 counted from the last; end 0: up to the last
   Layout layout = Layout::Auto;
+  bool numbers_first = false;  // of a map's place: the first number of all anchors, then the second; else by anchor
   Activation activation = Activation::Auto;
 };
 
@@ -61,6 +62,7 @@ struct Anchors {
   std::vector<std::vector<std::array<double, 2>>> sizes;  // width, height; by level. None: the cell's
   std::vector<std::array<double, 4>> boxes;               // all of them as x, y, width, height on 0..1; in grids' place
   std::optional<double> cell;                             // where in a cell a centre is: 0, its top left, to 1
+  std::optional<double> offset;                           // in its place: in pixels, for cells of all sizes
   bool even = false;                                      // cells share the picture evenly, whatever the stride
   bool clip = false;                                      // none is larger than the picture
   bool first = false;  // rows of a level: all of the first anchor, then of the second; else a cell's together

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/command.h"
 #include "tests/shared.h"
+#include "tests/support/cache.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -149,6 +151,33 @@ TEST_P(Faces, AreLabelledAndPreparedAsOptionsSay) {
   EXPECT_REFUSED(ferry(folder_.path(), {"convert", shared_dir() / "weights" / "ultraface" / GetParam(), "--detect",
                                         "ultraface", "--labels", "names.txt"}),
                  "names.txt has 3 names, but the network has 1 classes");
+}
+
+// RetinaFace as insightface publishes it (npm's retinaface), in photographs.
+TEST(RetinaFace, FindsFacesWithTheirPoints) {
+  const auto package = cached_dir("npm/retinaface-0.0.6");
+  if (package.empty() || shared_dir().empty())
+    GTEST_SKIP() << "retinaface is not in the cache, or ../shared is not here";
+  const ScratchFolder folder;
+  const Result done = ferry(folder.path(), {"convert", package / "mnet.25_v2.onnx", "-o", "faces.ferry"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_NE(done.out.find("the recipe retinaface, recognised"), std::string::npos) << done.out;
+  const Result run = ferry(folder.path(), {"run", "faces.ferry", shared_dir() / "photos" / "face.jpg", "--json"});
+  const auto json = nlohmann::json::parse(run.out, nullptr, false);
+  ASSERT_TRUE(json.contains("boxes")) << run.err;
+  std::vector<Box> boxes;
+  for (const auto& entry : json["boxes"])
+    boxes.push_back({entry["box"][0], entry["box"][1], entry["box"][2], entry["box"][3], entry["score"]});
+  expect_around(kGroup, boxes);
+  // Of the man in the middle, in pixels as a person sees them: eyes, nose, corners of the mouth.
+  constexpr std::array<std::array<double, 2>, 5> kSeen = {{{279, 97}, {321, 96}, {301, 121}, {285, 141}, {322, 138}}};
+  for (const auto& entry : json["boxes"]) {
+    ASSERT_EQ(entry["landmarks"].size(), kSeen.size());
+    if (std::fabs(entry["box"][0].get<double>() - 256) > 10) continue;
+    for (size_t p = 0; p < kSeen.size(); ++p)
+      for (size_t axis = 0; axis < 2; ++axis)
+        EXPECT_NEAR(entry["landmarks"][p][axis].get<double>(), kSeen[p][axis], 6) << p;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(UltraFace, Faces, ::testing::Values("version-RFB-320.onnx", "version-RFB-320_simplified.onnx"),
