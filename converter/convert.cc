@@ -67,8 +67,11 @@ std::unique_ptr<Graph> import_onnx(const ConvertOptions& o, std::optional<detect
     refuse(setting.name);
   }
   if (!o.read.empty()) {
-    for (const char* name : {kShape, kDynamic})
-      if (o.settings.has(name)) fail("--%s: the networks of --read take pictures and lines of any size", name);
+    if (!o.labels.empty()) fail("--labels: the classes of --read are named by --characters");
+    for (const Setting& setting : o.settings.all())
+      if (setting.name != kWithout)
+        fail("--%s: not with --read, whose networks see pictures and lines of any size in their own way",
+             setting.name.c_str());
     return onnx::build_reader({.finder = o.checkpoint,
                                .line = o.read,
                                .characters = o.characters,

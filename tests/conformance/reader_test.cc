@@ -195,8 +195,14 @@ TEST_F(OnnxReader, ItsOptionsComeTogether) {
   options.characters = folder_.path() / "none.txt";
   EXPECT_NE(refused().find("none.txt: cannot be read"), std::string::npos) << refused();
   options.settings.set("shape", "picture=1x3x32x32");
-  EXPECT_EQ(refused(), "--shape: the networks of --read take pictures and lines of any size");
+  EXPECT_NE(refused().find("--shape: not with --read"), std::string::npos) << refused();
   options.settings = {};
+  options.settings.set("detect", "none");
+  EXPECT_NE(refused().find("--detect: not with --read"), std::string::npos) << refused();
+  options.settings = {};
+  options.labels = options.characters;
+  EXPECT_EQ(refused(), "--labels: the classes of --read are named by --characters");
+  options.labels.clear();
   options.read = folder_.write("rec.safetensors", "");
   EXPECT_NE(refused().find("--read: joins two ONNX files"), std::string::npos) << refused();
 }
