@@ -1,7 +1,7 @@
 // What a prompt costs once the picture was seen, for tests/bench/compare_tasks.
 //   second_prompt MODEL THREADS RUNS
-// Prints one JSON line: milliseconds of a run with the picture, and the median of runs without, each with a point of its
-// own, up to the mask in the picture's pixels.
+// Prints one JSON line: milliseconds of a run with the picture, and the median of runs without, each with a point of
+// its own, up to the mask in the picture's pixels.
 #include <ferry/task.h>
 
 #include <algorithm>
