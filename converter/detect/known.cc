@@ -50,7 +50,8 @@ constexpr Known kKnown[] = {
       "anchors": {"sizes": [[10, 16, 24], [32, 48], [64, 96], [128, 192, 256]]},
       "picture": {"range": 255, "colour": "bgr", "resize": "letterbox-corner"},
       "threshold": 0.6, "overlap": 0.3, "labels": ["face"]})"},
-    // insightface's own of MobileNet 0.25: maps of two anchors, whose centres are where those of the smallest cells are.
+    // insightface's own of MobileNet 0.25: maps of two anchors, whose centres are where those of the smallest cells
+    // are.
     {"retinaface", R"({
       "recognised": true,
       "scores": {"outputs": ["face_rpn_cls_prob_reshape_stride32", "face_rpn_cls_prob_reshape_stride16",
