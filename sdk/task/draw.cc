@@ -76,11 +76,11 @@ Status draw(const ferry_answer& answer, const image::View& picture, image::Pixel
   const int width = std::max(2, std::max(picture.width, picture.height) / 320);
   for (size_t i = 0; i < answer.detection_count; ++i) {
     const ferry_detection& d = answer.detections[i];
-    Pen pen(*out, line_colour(d.index), width);
+    Pen pen(*out, line_colour(d.index), width), points(*out, line_colour(d.index), 2 * width + 1);
     const ferry_box& b = d.box;
     const float corners[] = {b.left, b.top, b.right, b.top, b.right, b.bottom, b.left, b.bottom};
     outline(pen, corners);
-    for (size_t p = 0; p < d.landmark_count; ++p) pen.dot(d.landmarks[2 * p], d.landmarks[2 * p + 1]);
+    for (size_t p = 0; p < d.landmark_count; ++p) points.dot(d.landmarks[2 * p], d.landmarks[2 * p + 1]);
   }
   for (size_t i = 0; i < answer.line_count; ++i) outline(Pen(*out, line_colour(0), width), answer.lines[i].corners);
   return {};
