@@ -4,6 +4,7 @@
 
 Modules come in pairs, plain and half, one pair a kernel, in the order of the enumerators.
 """
+import collections
 import hashlib
 import lzma
 import os
@@ -43,26 +44,28 @@ def result_word(opcode):
 
 
 def split(modules):
-    """All words of all modules, sorted into streams that compress to less than half: headers, opcodes, types, results (which
-    count up) by their distance from the one before, all others by theirs from the last result. sdk/gpu/shaders.cc does the
-    reverse."""
-    headers, opcodes, types, results, operands = streams = [], [], [], [], []
+    """All words of all modules, sorted into streams that compress to less than half: headers, opcodes, results (which count up)
+    by their distance from the one before; then types, and all other words by their distance from the last result, each sorted
+    by the opcode that they belong to. sdk/gpu/shaders.cc does the reverse."""
+    headers, opcodes, results = [], [], []
+    types, operands = collections.defaultdict(list), collections.defaultdict(list)
     for module in modules:
         words = struct.unpack(f"<{len(module) // 4}I", module)
         headers += words[:5]
         at, result = 5, 0
         while at < len(words):
-            length = words[at] >> 16
+            length, opcode = words[at] >> 16, words[at] & 0xFFFF
             opcodes.append(words[at])
-            place = min(result_word(words[at] & 0xFFFF), length - 1)
+            place = min(result_word(opcode), length - 1)
             if place == 2:
-                types.append(words[at + 1])
+                types[opcode].append(words[at + 1])
             if place > 0:
                 results.append(words[at + place] - result & 0xFFFFFFFF)
                 result = words[at + place]
-            operands += [result - w & 0xFFFFFFFF for w in words[at + place + 1 : at + length]]
+            operands[opcode] += [result - w & 0xFFFFFFFF for w in words[at + place + 1 : at + length]]
             at += length
-    return streams
+    by_opcode = [[word for opcode in sorted(stream) for word in stream[opcode]] for stream in (types, operands)]
+    return [headers, opcodes, results, *by_opcode]
 
 
 everything = b"".join(contents)
@@ -100,6 +103,7 @@ namespace {{
 constexpr size_t kUnpackedBytes = {len(everything)};
 constexpr uint32_t kModuleEnds[] = {{{", ".join(map(str, ends))}}};  // in words
 constexpr size_t kStreamWords[] = {{{", ".join(str(len(s)) for s in streams)}}};
+constexpr size_t kOpcodeLimit = {max(word & 0xFFFF for word in streams[1]) + 1};
 constexpr struct {{
   uint16_t first, last, word;
 }} kResultWords[] = {{{", ".join(f"{{{first}, {last}, {word}}}" for first, last, word in RESULT_WORDS)}}};

@@ -38,10 +38,14 @@ endfunction()
 # Tables for unwinding where an exception may pass, and nowhere else.
 target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 if(FERRY_EXCEPTIONS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # gcc leaves functions out that nothing throws through only where it writes the tables itself; clang always does. As DWARF 2,
-  # for then the assembler shortens them by a quarter (it takes tables for DWARF 3 as they are); -g0 asks for no debug information.
-  target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-dwarf2-cfi-asm>
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,MinSizeRel>>:-gdwarf-2$<SEMICOLON>-g0>)
+  # gcc leaves functions out that nothing throws through only where it writes the tables itself; clang always does.
+  target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-dwarf2-cfi-asm>)
+  # As DWARF 2, for then the assembler shortens them by a quarter; it takes tables for DWARF 3 as they are. The option asks for
+  # debug information, too: what there was is said again.
+  if(NOT FERRY_SANITIZE)
+    target_compile_options(ferry_core PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-gdwarf-2>
+      $<$<COMPILE_LANGUAGE:CXX>:$<$<CONFIG:Release,MinSizeRel>:-g0>$<$<CONFIG:RelWithDebInfo>:-g1>>)
+  endif()
 endif()
 # Files in which nothing throws, nor what they call: they take memory by functions that return null, and say so. tests/memory
 # ends where this is not so.

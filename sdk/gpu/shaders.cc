@@ -14,36 +14,54 @@ size_t index_of(Kernel kernel, Storage storage) {
   return 2 * static_cast<size_t>(kernel) + (storage == Storage::Half ? 1 : 0);
 }
 
-// Words that come one after the other.
-struct Stream {
-  const uint32_t* next;
-  uint32_t take() { return *next++; }
-};
-
-// Which word of an instruction is the identifier of its result, the one before being its type; 0: it has none.
-uint32_t result_word(uint32_t opcode) {
-  for (const auto& [first, last, word] : kResultWords)
-    if (opcode >= first && opcode <= last) return word;
-  return 2;
+// Which word of an instruction is the identifier of its result, the one before being its type; 0: it has none. `first`
+// is the instruction's first word.
+uint32_t result_word(uint32_t first) {
+  const uint32_t opcode = first & 0xffff, last = (first >> 16) - 1;
+  for (const auto& [begin, end, word] : kResultWords)
+    if (opcode >= begin && opcode <= end) return std::min<uint32_t>(word, last);
+  return std::min(2u, last);
 }
 
 // The reverse of split() in cmake/embed_shaders.py.
-std::vector<uint32_t> join(std::array<Stream, std::size(kStreamWords)>& streams, size_t count) {
-  auto& [headers, opcodes, types, results, operands] = streams;
-  std::vector<uint32_t> words;
-  words.reserve(count);
-  for (int i = 0; i < 5; ++i) words.push_back(headers.take());
-  uint32_t result = 0;
-  while (words.size() < count) {
-    const uint32_t opcode = opcodes.take(), length = opcode >> 16;
-    const uint32_t place = std::min(result_word(opcode & 0xffff), length - 1);
-    words.push_back(opcode);
-    if (place == 2) words.push_back(types.take());
-    if (place > 0) words.push_back(result += results.take());
-    for (uint32_t i = place + 1; i < length; ++i) words.push_back(result - operands.take());
+class Streams {
+ public:
+  explicit Streams(const uint32_t* words)
+      : headers_(words), opcodes_(headers_ + kStreamWords[0]), results_(opcodes_ + kStreamWords[1]) {
+    std::array<uint32_t, kOpcodeLimit> types = {}, operands = {};
+    for (size_t i = 0; i < kStreamWords[1]; ++i) {
+      const uint32_t first = opcodes_[i], opcode = first & 0xffff, place = result_word(first);
+      types[opcode] += place == 2 ? 1 : 0;
+      operands[opcode] += (first >> 16) - 1 - place;
+    }
+    const uint32_t *type = results_ + kStreamWords[2], *operand = type + kStreamWords[3];
+    for (size_t opcode = 0; opcode < kOpcodeLimit; ++opcode) {
+      types_[opcode] = type;
+      operands_[opcode] = operand;
+      type += types[opcode];
+      operand += operands[opcode];
+    }
   }
-  return words;
-}
+
+  // The next module, of so many words.
+  std::vector<uint32_t> take(size_t count) {
+    std::vector<uint32_t> words(count);
+    uint32_t *to = words.data(), *end = to + count, result = 0;
+    for (int i = 0; i < 5; ++i) *to++ = *headers_++;
+    while (to < end) {
+      const uint32_t first = *opcodes_++, opcode = first & 0xffff, length = first >> 16, place = result_word(first);
+      *to++ = first;
+      if (place == 2) *to++ = *types_[opcode]++;
+      if (place > 0) *to++ = result += *results_++;
+      for (uint32_t i = place + 1; i < length; ++i) *to++ = result - *operands_[opcode]++;
+    }
+    return words;
+  }
+
+ private:
+  const uint32_t *headers_, *opcodes_, *results_;
+  std::array<const uint32_t*, kOpcodeLimit> types_, operands_;
+};
 
 }  // namespace
 
@@ -51,13 +69,11 @@ void Shaders::load() {
   static_assert(std::size(kModuleEnds) == 2 * kKernelCount);
   std::vector<uint32_t> words(kUnpackedBytes / sizeof(uint32_t));
   unpack_lzma(kPacked, reinterpret_cast<uint8_t*>(words.data()), kUnpackedBytes);
-  std::array<Stream, std::size(kStreamWords)> streams;
-  const uint32_t* start = words.data();
-  for (size_t i = 0; i < streams.size(); start += kStreamWords[i++]) streams[i].next = start;
+  Streams streams(words.data());
   modules_.clear();
   uint32_t begin = 0;
   for (uint32_t end : kModuleEnds) {
-    modules_.push_back(join(streams, end - begin));
+    modules_.push_back(streams.take(end - begin));
     begin = end;
   }
 }
