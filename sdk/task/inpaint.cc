@@ -9,8 +9,6 @@
 namespace ferry::task {
 namespace {
 
-constexpr int kChannels = 3;
-
 Status check_mask(const image::View& picture, const image::View& mask) {
   if (mask.data == nullptr) {
     return error(FERRY_INVALID_ARGUMENT, "no mask: this model paints what a mask of the picture's size covers");

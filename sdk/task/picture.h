@@ -5,6 +5,9 @@
 
 namespace ferry::task {
 
+// Of a picture in colour.
+inline constexpr int kChannels = 3;
+
 // The picture into input 0 by the blob's recipe, for which the session may be resized. `geometry`, where it is asked
 // for: where the network sees the picture's places. FERRY_INVALID_ARGUMENT: the model has no recipe, or another input.
 Status set_picture(Session& session, const image::View& picture, image::Geometry* geometry);

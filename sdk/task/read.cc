@@ -7,13 +7,12 @@
 namespace ferry::task {
 namespace {
 
-constexpr int kChannels = 3;
 // A picture of a line is not made larger, in pixels.
-constexpr int kMaxSide = 4096;
+constexpr int kLongestSide = 4096;
 // Lengths are rounded up to multiples: a session prepares itself for each of them.
 constexpr int kLengthStep = 32;
 
-int pixels(float half_side) { return std::clamp(static_cast<int>(std::lrint(2 * half_side)), 1, kMaxSide); }
+int pixels(float half_side) { return std::clamp(static_cast<int>(std::lrint(2 * half_side)), 1, kLongestSide); }
 
 // What lies in the box, bilinearly; beyond its edges the picture goes on as it ends.
 Status cut(const image::View& picture, const LineBox& box, image::Pixels* out) {
