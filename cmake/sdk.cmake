@@ -65,8 +65,8 @@ set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2
 set(kernels_of_short_loops binary reduce) # many, which -O3 writes out in versions
 set(kernels_for_size)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # what the limit of the library's size has no room for: docs/performance.md, "Size"
-  set(kernels_of_short_loops layer_norm)
-  set(kernels_for_size attention binary channel_norm pool2d reduce resize2d unary winograd)
+  set(kernels_of_short_loops attention binary channel_norm layer_norm unary)
+  set(kernels_for_size pool2d reduce resize2d winograd)
   list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_for_size})
 endif()
 set(kernel_options -fno-trapping-math)

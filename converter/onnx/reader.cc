@@ -1,9 +1,9 @@
 #include "converter/onnx/reader.h"
 
 #include <algorithm>
-#include <fstream>
 
 #include "converter/graph/ops.h"
+#include "converter/recipes/labels.h"
 
 namespace ferry::onnx {
 namespace {
@@ -60,19 +60,8 @@ void end_with_softmax(Graph& line) {
   if (from == nullptr || !from->params.AsSoftmax()) output.tensor = softmax({&line, output.tensor}).id;
 }
 
-std::vector<std::string> read_characters(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail("%s: cannot be read", path.string().c_str());
-  std::vector<std::string> characters;
-  for (std::string line; std::getline(file, line);) {
-    if (line.ends_with('\r')) line.pop_back();
-    characters.push_back(line);
-  }
-  return characters;
-}
-
 std::vector<std::string> labels_of(const std::filesystem::path& path, const std::string& network, size_t classes) {
-  std::vector<std::string> labels = read_characters(path);
+  std::vector<std::string> labels = read_labels(path);
   const size_t characters = labels.size();
   labels.insert(labels.begin(), "");
   if (labels.size() + 1 == classes) labels.push_back(" ");

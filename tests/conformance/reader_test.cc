@@ -6,7 +6,7 @@
 #include "converter/pack/pack.h"
 #include "models/families.h"
 #include "onnx.pb.h"
-#include "tests/support/blobs.h"
+#include "tests/support/open_task.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
@@ -101,7 +101,7 @@ class OnnxReader : public ::testing::Test {
 
   // Lines of a picture with a strip of which the left half is green and the other blue, beside text and in it.
   static std::vector<std::string> read(const Graph& graph, int width, int height) {
-    AlignedBytes bytes(pack(graph));
+    OpenTask task(pack(graph));
     std::vector<uint8_t> pixels(static_cast<size_t>(3 * width * height));
     for (int y = height / 4; y < height / 2; ++y) {
       for (int x = width / 8; x < width - width / 8; ++x) {
@@ -110,28 +110,14 @@ class OnnxReader : public ::testing::Test {
         pixel[x < width / 2 ? 1 : 2] = 255;
       }
     }
-    const ferry_image image = {pixels.data(), width, height, 3 * width, false};
-    ferry_model* model = nullptr;
-    ferry_task* task = nullptr;
-    EXPECT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &model), FERRY_OK) << ferry_last_error();
-    EXPECT_EQ(ferry_task_open(model, nullptr, &task), FERRY_OK) << ferry_last_error();
-    ferry_request request{};
-    request.struct_size = sizeof(request);
-    request.picture = &image;
-    ferry_answer answer{};
-    answer.struct_size = sizeof(answer);
-    EXPECT_EQ(ferry_task_run(task, &request, &answer), FERRY_OK) << ferry_last_error();
-    std::vector<std::string> texts;
+    const ferry_answer answer = task.run({pixels.data(), width, height, 3 * width, false});
     for (size_t i = 0; i < answer.line_count; ++i) {
-      texts.push_back(answer.lines[i].text);
       EXPECT_GT(answer.lines[i].score, 0.6f);
       EXPECT_LE(answer.lines[i].score, 1.0f);
       EXPECT_LT(answer.lines[i].corners[1], static_cast<float>(height) / 4);
       EXPECT_GT(answer.lines[i].corners[5], static_cast<float>(height) / 2);
     }
-    ferry_task_close(task);
-    ferry_model_close(model);
-    return texts;
+    return texts(answer);
   }
 
   ScratchFolder folder_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <optional>
 
 #include "converter/pack/pack.h"
 #include "models/families.h"
@@ -13,6 +14,7 @@
 #include "tests/shared.h"
 #include "tests/support/blobs.h"
 #include "tests/support/cache.h"
+#include "tests/support/open_task.h"
 #include "tests/support/paths.h"
 
 namespace ferry::testing {
@@ -168,47 +170,23 @@ class TextTask : public Text {
     options.checkpoint = assets_ / "ch_PP-OCRv4_det_infer.onnx";
     options.read = assets_ / "ch_PP-OCRv4_rec_infer.onnx";
     options.characters = assets_ / "ppocr_keys_v1.txt";
-    bytes_ = std::make_unique<AlignedBytes>(pack(*convert_to_graph(options)));
-    ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
-    ASSERT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_OK) << ferry_last_error();
-  }
-  void TearDown() override {
-    ferry_task_close(task_);
-    ferry_model_close(model_);
-    Text::TearDown();
+    task_.emplace(pack(*convert_to_graph(options)));
   }
 
-  ferry_answer run(const ferry_image& image) {
-    ferry_request request{};
-    request.struct_size = sizeof(request);
-    request.picture = &image;
-    ferry_answer answer{};
-    answer.struct_size = sizeof(answer);
-    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_OK) << ferry_last_error();
-    return answer;
-  }
-  std::vector<std::string> texts(const ferry_image& image) {
-    const ferry_answer answer = run(image);
-    std::vector<std::string> out;
-    for (size_t i = 0; i < answer.line_count; ++i) out.push_back(answer.lines[i].text);
-    return out;
-  }
-  std::vector<std::string> texts(const std::string& name) {
+  std::vector<std::string> texts_of(const std::string& name) {
     ferry_image_free(&picture_);
     load(name);
-    return texts(picture_);
+    return texts(task_->run(picture_));
   }
 
-  std::unique_ptr<AlignedBytes> bytes_;
-  ferry_model* model_ = nullptr;
-  ferry_task* task_ = nullptr;
+  std::optional<OpenTask> task_;
 };
 
 using Lines = std::vector<std::string>;
 
 TEST_F(TextTask, FindsAndReadsAPage) {
   load("page.png");
-  const ferry_answer answer = run(picture_);
+  const ferry_answer answer = task_->run(picture_);
   const std::pair<Box, const char*> lines[] = {{{39, 55, 189, 78}, "Timetable"},
                                                {{60, 155, 367, 178}, "Ferry 12 departs at 07:45"},
                                                {{330, 245, 472, 266}, "Cabin 308"},
@@ -223,19 +201,19 @@ TEST_F(TextTask, FindsAndReadsAPage) {
     };
     EXPECT_GT(overlap({at(0, 0), at(0, 1), at(2, 0), at(2, 1)}, lines[i].first), 0.55) << line.text;
   }
-  EXPECT_EQ(texts("line.png"), Lines{"Ferry reads 27 words a minute"});
+  EXPECT_EQ(texts_of("line.png"), Lines{"Ferry reads 27 words a minute"});
 }
 
 TEST_F(TextTask, ReadsColumnsAndLargeAndSmallLetters) {
-  EXPECT_EQ(texts("columns.png"), (Lines{"Departures", "Monday 6:15", "Platform 3", "Tuesday 9:40", "Platform 11",
-                                         "not on holidays", "EXIT"}));
+  EXPECT_EQ(texts_of("columns.png"), (Lines{"Departures", "Monday 6:15", "Platform 3", "Tuesday 9:40", "Platform 11",
+                                            "not on holidays", "EXIT"}));
 }
 
 TEST_F(TextTask, ReadsWhatIsTurned) {
   const Lines lines = {"Lost and found", "Ask at the counter", "open until 18:30"};
-  EXPECT_EQ(texts("turned.png"), lines);
-  EXPECT_EQ(texts("upwards.png"), lines) << "from left to right, as the page would be turned";
-  EXPECT_EQ(texts("downwards.png"), Lines(lines.rbegin(), lines.rend()));
+  EXPECT_EQ(texts_of("turned.png"), lines);
+  EXPECT_EQ(texts_of("upwards.png"), lines) << "from left to right, as the page would be turned";
+  EXPECT_EQ(texts_of("downwards.png"), Lines(lines.rbegin(), lines.rend()));
 }
 
 TEST_F(TextTask, FindsNoTextWhereNoneIs) {

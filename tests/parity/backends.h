@@ -27,10 +27,10 @@ inline std::string text(const Comparison& comparison) {
 }
 
 // What the network computed as if it were a reference.
-inline Entry as_reference(const std::string& name, const Computed& computed) {
+inline Entry as_reference(const std::string& name, const Computed& computed, EntryKind kind = EntryKind::Tap) {
   Entry entry;
   entry.name = entry.module = name;
-  entry.kind = EntryKind::Tap;
+  entry.kind = kind;
   entry.shape = computed.shape;
   entry.values = computed.read();
   for (float v : entry.values) entry.absmax = std::max(entry.absmax, std::fabs(static_cast<double>(v)));

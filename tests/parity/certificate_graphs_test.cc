@@ -37,15 +37,8 @@ Fixture fixture_of(const std::filesystem::path& blob) {
   out.inputs.push_back({"pixel_values", {1, 3, 16, 16}, input_image({1, 3, 16, 16}, out.seed)});
   out.inputs.push_back({"point_coords", {1, 3, 2}, {1, 2, 3, 4, 5, 6}});
   const Network network(blob, out, cli::session_options(1));
-  for (const auto& [name, computed] : network.tensors()) {
-    Entry entry;
-    entry.name = entry.module = name;
-    entry.kind = EntryKind::Output;
-    entry.shape = computed.shape;
-    entry.values = computed.read();
-    for (float v : entry.values) entry.absmax = std::max(entry.absmax, std::fabs(static_cast<double>(v)));
-    out.entries.push_back(entry);
-  }
+  for (const auto& [name, computed] : network.tensors())
+    out.entries.push_back(as_reference(name, computed, EntryKind::Output));
   return out;
 }
 

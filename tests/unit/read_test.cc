@@ -1,18 +1,20 @@
 // Reading through the C API, with a network of which can be said what it reads: red is text, and of a line what is
 // green is a "g" and what is blue a "b".
-#include <ferry/task.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
-#include "tests/support/blobs.h"
+#include "tests/support/open_task.h"
 #include "tests/support/task_networks.h"
 
 namespace ferry {
 namespace {
+
+using testing::texts;
 
 // A strip of a text's letters of one length, around (x, y), read in the direction of `degrees` (clockwise).
 struct Strip {
@@ -34,17 +36,7 @@ struct Strip {
 
 class Reading : public ::testing::Test {
  protected:
-  void TearDown() override { close(); }
-  void close() {
-    ferry_task_close(std::exchange(task_, nullptr));
-    ferry_model_close(std::exchange(model_, nullptr));
-  }
-  void open(const Graph& graph) {
-    close();
-    bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
-    ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
-    ASSERT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_OK) << ferry_last_error();
-  }
+  void open(const Graph& graph) { task_.emplace(pack(graph)); }
 
   void paint(int width, int height, const std::vector<Strip>& strips) {
     width_ = width;
@@ -63,21 +55,14 @@ class Reading : public ::testing::Test {
     }
   }
   ferry_answer run() {
-    const ferry_image image = {pixels_.data(), width_, height_, 3 * width_, false};
-    ferry_request request{};
-    request.struct_size = sizeof(request);
-    request.picture = &image;
-    ferry_answer answer{};
-    answer.struct_size = sizeof(answer);
-    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_OK) << ferry_last_error();
+    const ferry_answer answer = task_->run({pixels_.data(), width_, height_, 3 * width_, false});
     EXPECT_EQ(answer.kind, FERRY_ANSWER_LINES);
     return answer;
   }
-  std::vector<std::string> texts() {
-    const ferry_answer answer = run();
-    std::vector<std::string> out;
-    for (size_t i = 0; i < answer.line_count; ++i) out.push_back(answer.lines[i].text);
-    return out;
+  // That one line is found, and its corners within `tolerance` pixels of the strip's.
+  static void expect_one_line(const ferry_answer& answer, const Strip& strip, double tolerance) {
+    ASSERT_EQ(answer.line_count, 1u);
+    for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), tolerance) << i;
   }
 
   static fbs::ReadingT exactly(float unclip = 0) {
@@ -88,9 +73,7 @@ class Reading : public ::testing::Test {
     return params;
   }
 
-  std::unique_ptr<testing::AlignedBytes> bytes_;
-  ferry_model* model_ = nullptr;
-  ferry_task* task_ = nullptr;
+  std::optional<testing::OpenTask> task_;
   std::vector<uint8_t> pixels_;
   int width_ = 0, height_ = 0;
 };
@@ -99,7 +82,7 @@ TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
   ferry_task_info info{};
   info.struct_size = sizeof(info);
-  ASSERT_EQ(ferry_model_task(model_, &info), FERRY_OK);
+  ASSERT_EQ(ferry_model_task(task_->model(), &info), FERRY_OK);
   EXPECT_EQ(info.kind, FERRY_TASK_READING);
   EXPECT_EQ(info.answer, FERRY_ANSWER_LINES);
   for (const double degrees : {0.0, 3.0, -8.0, 20.0, -44.0, 46.0, 70.0, -70.0, 90.0}) {
@@ -112,7 +95,7 @@ TEST_F(Reading, BoxesLieWhereLinesLieHoweverTheyAreTurned) {
     if (std::fabs(degrees) > 45 && answer.lines[0].text == std::string("bg")) strip.degrees += 180;
     EXPECT_STREQ(answer.lines[0].text, strip.degrees == degrees ? "gb" : "bg");
     EXPECT_NEAR(answer.lines[0].score, 0.85, 0.1);
-    for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), 1.0) << i;
+    expect_one_line(answer, strip, 1.0);
   }
 }
 
@@ -123,29 +106,22 @@ TEST_F(Reading, AShortLineStaysUpright) {
     const Strip strip = {50, 50, 32, 40, degrees, "g"};
     paint(100, 100, {strip});
     const ferry_answer answer = run();
-    ASSERT_EQ(answer.line_count, 1u);
+    ASSERT_NO_FATAL_FAILURE(expect_one_line(answer, strip, 1.0));
     EXPECT_STREQ(answer.lines[0].text, "g");
-    for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], strip.corner(i), 1.0) << i;
   }
 }
 
 TEST_F(Reading, BoxesGrowByAreaOverPerimeter) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(1.5f)));
   paint(100, 60, {{50, 30, 60, 12, 0, "gb"}});
-  const ferry_answer answer = run();
-  ASSERT_EQ(answer.line_count, 1u);
   const double more = 1.5 * 60 * 12 / (2 * (60 + 12));
-  const Strip grown = {50, 30, 60 + 2 * more, 12 + 2 * more, 0, ""};
-  for (int i = 0; i < 8; ++i) EXPECT_NEAR(answer.lines[0].corners[i], grown.corner(i), 0.01) << i;
+  expect_one_line(run(), {50, 30, 60 + 2 * more, 12 + 2 * more, 0, ""}, 0.01);
 }
 
 TEST_F(Reading, TheAnswerEndsWhereThePictureEnds) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly(4)));
   paint(60, 20, {{30, 10, 60, 20, 0, "b"}});
-  const ferry_answer answer = run();
-  ASSERT_EQ(answer.line_count, 1u);
-  const float whole[] = {0, 0, 60, 0, 60, 20, 0, 20};
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(answer.lines[0].corners[i], whole[i]) << i;
+  expect_one_line(run(), {30, 10, 60, 20, 0, "b"}, 0);
 }
 
 // Where the network sees the picture larger, smaller and padded, boxes come back to the picture's own pixels.
@@ -170,9 +146,8 @@ TEST_F(Reading, EveryWayOfResizingLeadsBack) {
     open(*testing::colour_reader(32, 32, recipes[i], exactly()));
     paint(96, 64, {strip});
     const ferry_answer answer = run();
-    ASSERT_EQ(answer.line_count, 1u);
+    ASSERT_NO_FATAL_FAILURE(expect_one_line(answer, strip, 0.5));
     EXPECT_STREQ(answer.lines[0].text, "gb");
-    for (int k = 0; k < 8; ++k) EXPECT_NEAR(answer.lines[0].corners[k], strip.corner(k), 0.5) << k;
   }
 }
 
@@ -184,13 +159,13 @@ TEST_F(Reading, LinesComeFromTopToBottomAndInARowFromLeftToRight) {
          {60, 50, 80, 14, 0, "g"},       //
          {170, 80, 60, 12, 2, "bgb"},    // beside the next
          {60, 82, 60, 14, -2, "gbg"}});  //
-  EXPECT_EQ(texts(), (std::vector<std::string>{"gb", "bg", "g", "gbg", "bgb"}));
+  EXPECT_EQ(texts(run()), (std::vector<std::string>{"gb", "bg", "g", "gbg", "bgb"}));
 }
 
 TEST_F(Reading, WhatIsAlikeIsOneUnlessSomethingStandsBetween) {
   open(*testing::colour_reader(32, 32, fbs::PreprocessT(), exactly()));
   paint(200, 40, {{100, 20, 160, 16, 0, "gg gbb b g"}});
-  EXPECT_EQ(texts(), (std::vector<std::string>{"ggbbg"}));
+  EXPECT_EQ(texts(run()), (std::vector<std::string>{"ggbbg"}));
 }
 
 TEST_F(Reading, WhatIsNotSureIsLeftOut) {

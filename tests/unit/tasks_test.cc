@@ -1,15 +1,15 @@
 // Tasks through the C API: what each makes of a picture, in the pixels of that picture.
-#include <ferry/task.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "converter/graph/ops.h"
 #include "converter/pack/pack.h"
-#include "tests/support/blobs.h"
+#include "tests/support/open_task.h"
 #include "tests/support/task_networks.h"
 
 namespace ferry {
@@ -38,17 +38,7 @@ class Picture {
 
 class Tasks : public ::testing::Test {
  protected:
-  void open(const Graph& graph) {
-    close();
-    bytes_ = std::make_unique<testing::AlignedBytes>(pack(graph));
-    ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
-    ASSERT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_OK) << ferry_last_error();
-  }
-  void close() {
-    ferry_task_close(std::exchange(task_, nullptr));
-    ferry_model_close(std::exchange(model_, nullptr));
-  }
-  void TearDown() override { close(); }
+  void open(const Graph& graph) { task_.emplace(pack(graph)); }
 
   static ferry_request request_for(const Picture* picture) {
     ferry_request request{};
@@ -56,30 +46,24 @@ class Tasks : public ::testing::Test {
     if (picture != nullptr) request.picture = picture->get();
     return request;
   }
-  ferry_answer run(const ferry_request& request) {
-    ferry_answer answer{};
-    answer.struct_size = sizeof(answer);
-    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_OK) << ferry_last_error();
-    return answer;
-  }
+  ferry_answer run(const ferry_request& request) { return task_->run(request); }
   // What a request is refused with.
   std::string refused(const ferry_request& request) {
     ferry_answer answer{};
     answer.struct_size = sizeof(answer);
-    EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_INVALID_ARGUMENT);
+    EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_INVALID_ARGUMENT);
     EXPECT_EQ(answer.kind, FERRY_ANSWER_NONE);
     return ferry_last_error();
   }
-  ferry_task_info info() const {
+  static ferry_task_info info_of(ferry_model* model) {
     ferry_task_info info{};
     info.struct_size = sizeof(info);
-    EXPECT_EQ(ferry_model_task(model_, &info), FERRY_OK);
+    EXPECT_EQ(ferry_model_task(model, &info), FERRY_OK);
     return info;
   }
+  ferry_task_info info() const { return info_of(task_->model()); }
 
-  std::unique_ptr<testing::AlignedBytes> bytes_;
-  ferry_model* model_ = nullptr;
-  ferry_task* task_ = nullptr;
+  std::optional<testing::OpenTask> task_;
 };
 
 fbs::PreprocessT recipe_of(fbs::ResizeMode mode, int height, int width, int crop_h = 0, int crop_w = 0) {
@@ -200,7 +184,7 @@ TEST_F(Tasks, ClassesAndVectorsAreThoseOfASession) {
   ASSERT_EQ(answer.kind, FERRY_ANSWER_CLASSES);
   ASSERT_EQ(answer.class_count, 3u);
   ferry_session* session = nullptr;
-  ASSERT_EQ(ferry_session_create(model_, nullptr, &session), FERRY_OK);
+  ASSERT_EQ(ferry_session_create(task_->model(), nullptr, &session), FERRY_OK);
   ASSERT_EQ(ferry_session_set_image(session, picture.get()), FERRY_OK);
   ASSERT_EQ(ferry_session_run(session), FERRY_OK);
   ferry_class classes[3];
@@ -241,7 +225,7 @@ TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
   const Picture picture(100, 20, ramp);
   ferry_request request = request_for(&picture);
   request.tile = 16;
-  std::pair<ferry_task*, int> seen = {task_, 0};
+  std::pair<ferry_task*, int> seen = {task_->get(), 0};
   request.progress = [](void* user, int32_t done, int32_t) {
     auto& [task, parts] = *static_cast<std::pair<ferry_task*, int>*>(user);
     parts = done;
@@ -250,7 +234,7 @@ TEST_F(Tasks, ACancelBetweenTwoPartsEndsTheRun) {
   request.user = &seen;
   ferry_answer answer{};
   answer.struct_size = sizeof(answer);
-  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_CANCELLED);
+  EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_CANCELLED);
   EXPECT_EQ(seen.second, 2);
   request.progress = nullptr;
   EXPECT_EQ(run(request).kind, FERRY_ANSWER_PICTURE);
@@ -548,7 +532,7 @@ TEST_F(Tasks, BoxesThatFollowThePicturesSizeAreRefused) {
   const ferry_request request = request_for(&narrow);
   ferry_answer answer{};
   answer.struct_size = sizeof(answer);
-  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_SHAPE_MISMATCH);
+  EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_SHAPE_MISMATCH);
   EXPECT_STREQ(ferry_last_error(), "output 0 gives 4 rows of 2 numbers, which are no boxes for a picture of this size");
 }
 
@@ -598,18 +582,21 @@ TEST_F(Tasks, RequestsOfAnotherVersionAreReadAsFarAsTheyGo) {
   EXPECT_EQ(refused(request_for(nullptr)), "request.picture is NULL: this task needs one at each run");
   ferry_answer answer{};
   request = request_for(&picture);
-  EXPECT_EQ(ferry_task_run(task_, &request, &answer), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry_task_run(task_->get(), &request, &answer), FERRY_INVALID_ARGUMENT);
   EXPECT_STREQ(ferry_last_error(), "struct_size is 0: set it to sizeof(ferry_answer)");
 }
 
 TEST_F(Tasks, ModelsWithoutATaskAreRefused) {
-  bytes_ = std::make_unique<testing::AlignedBytes>(pack(*testing::small_mixture()));
-  ASSERT_EQ(ferry_model_open_memory(bytes_->data(), bytes_->size(), &model_), FERRY_OK) << ferry_last_error();
-  EXPECT_EQ(info().kind, FERRY_TASK_TENSORS);
-  EXPECT_EQ(info().answer, FERRY_ANSWER_NONE);
-  EXPECT_EQ(ferry_task_open(model_, nullptr, &task_), FERRY_UNSUPPORTED);
+  testing::AlignedBytes bytes(pack(*testing::small_mixture()));
+  ferry_model* model = nullptr;
+  ASSERT_EQ(ferry_model_open_memory(bytes.data(), bytes.size(), &model), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(info_of(model).kind, FERRY_TASK_TENSORS);
+  EXPECT_EQ(info_of(model).answer, FERRY_ANSWER_NONE);
+  ferry_task* task = nullptr;
+  EXPECT_EQ(ferry_task_open(model, nullptr, &task), FERRY_UNSUPPORTED);
   EXPECT_NE(std::string(ferry_last_error()).find("gives tensors, for which there is no task"), std::string::npos);
-  EXPECT_EQ(task_, nullptr);
+  EXPECT_EQ(task, nullptr);
+  ferry_model_close(model);
 }
 
 }  // namespace
