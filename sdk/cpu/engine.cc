@@ -8,9 +8,11 @@
 #include <cinttypes>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/graph/lasting.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/memory_budget.h"
@@ -87,7 +89,7 @@ class CpuEngine : public Engine {
 
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
   Status reshape(const Shapes& shapes, bool* fits) override;
-  Status run(const std::atomic<Progress>& progress) override;
+  Status run(const std::atomic<Progress>& progress, Lasting lasting) override;
   void* data(TensorId tensor) const override { return address(layout_, tensor); }
   uint64_t arena_bytes() const override { return layout_.plan.arena_bytes; }
   uint64_t packed_bytes() const override { return model_.packed().bytes(); }
@@ -129,6 +131,8 @@ class CpuEngine : public Engine {
   std::vector<TensorId> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<bool> views_;  // operators that leave their input's bytes as they are
+  LastingParts lasting_;
+  bool lasting_known_ = false;  // its values are there
   MemoryLayout layout_;
   bool usable_ = false;  // the operators fit layout_
   std::vector<double> microseconds_;
@@ -152,6 +156,7 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>&
   for (unsigned i = 0; i < graph.operators()->size(); ++i) {
     if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
   }
+  lasting_ = find_lasting(model_, kept_);
   if (options.profile) microseconds_.resize(ops_.size());
   report_.cpu_operators = ops_.size();
   return {};
@@ -201,6 +206,7 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
   }
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
+  request.lasting = lasting_.values;
 
   layout->plan = make_plan(request);
   return budget_ != nullptr ? budget_->check(MemoryBudget::Part::Activations, layout->plan.arena_bytes) : Status();
@@ -298,6 +304,7 @@ Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
   }
   layout_ = std::move(layout);
   usable_ = true;
+  lasting_known_ = false;
   if (budget_ != nullptr) budget_->set(MemoryBudget::Part::Activations, layout_.plan.arena_bytes);
   return {};
 }
@@ -334,6 +341,7 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
     const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
     Status status;
     if (with_state || changed(i, shapes)) {
+      if (lasting_known_ && lasting_.operators[i]) lasting_known_ = false;
       uint64_t workspace = 0;
       status = reshape_op(i, shapes, &workspace);
       *fits = *fits && workspace <= layout_.workspaces[i];
@@ -356,17 +364,20 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
   return {};
 }
 
-Status CpuEngine::run(const std::atomic<Progress>& progress) {
+Status CpuEngine::run(const std::atomic<Progress>& progress, Lasting lasting) {
   if (!usable_) FERRY_TRY(restore());
+  const bool known = std::exchange(lasting_known_, false) && lasting == Lasting::Unchanged;
   using Clock = std::chrono::steady_clock;
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   for (size_t i = 0; i < ops_.size(); ++i) {
+    if (known && lasting_.operators[i]) continue;
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
     FERRY_TRY(ops_[i]->run(pool_));
     if (profile) microseconds_[i] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }
+  lasting_known_ = !lasting_.operators.empty();
   return {};
 }
 

@@ -27,7 +27,7 @@ class GpuEngine : public Engine, public Interop {
   Status create(const std::vector<bool>& kept_taps);
 
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
-  Status run(const std::atomic<Progress>& progress) override;
+  Status run(const std::atomic<Progress>& progress, Lasting) override;
   bool submitted() const override { return submitted_; }
   Status finish() override;
   bool bound() const override;
@@ -125,6 +125,8 @@ void GpuEngine::add_note(const std::string& note) {
 // Weights of both sides, or finds them packed: the device's here, the CPU's by the lowerings to come.
 Status GpuEngine::pack(Layout* layout) {
   FERRY_TRY(weights_->pack(ModelConstants(model_), layout->program.weights, &layout->weights));
+  for (const TensorId t : model_.tensors())
+    if (model_.is_constant(t)) model_.forget(t);
   if (files_->saves()) {
     if (Status status = weights_->read_back(); status.ok())
       files_->save();
@@ -280,7 +282,7 @@ void GpuEngine::copy_results() const {
   }
 }
 
-Status GpuEngine::run(const std::atomic<Progress>& progress) {
+Status GpuEngine::run(const std::atomic<Progress>& progress, Lasting) {
   copy_inputs();
   for (const Segment& segment : layout_.segments) {
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);

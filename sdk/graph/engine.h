@@ -29,6 +29,9 @@ struct EngineReport {
   std::vector<std::string> notes;  // a sentence each
 };
 
+// What the inputs hold that last (Port.lasting): as in the run before, or maybe something else.
+enum class Lasting { Changed, Unchanged };
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -45,8 +48,9 @@ class Engine {
     return {};
   }
 
-  // Computes outputs and kept taps from the inputs. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
-  virtual Status run(const std::atomic<Progress>& progress) = 0;
+  // Computes outputs and kept taps from the inputs; what depends on lasting inputs alone it may leave as it was where
+  // they are unchanged. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
+  virtual Status run(const std::atomic<Progress>& progress, Lasting lasting) = 0;
 
   // Whether a run was begun without waiting for it, and the wait for its end: after it, results are there.
   virtual bool submitted() const { return false; }

@@ -34,6 +34,7 @@ PerTensor<int> last_uses(const PlanRequest& request) {
   }
   for (TensorId v : request.inputs) last[v] = kAfterRun;
   for (TensorId v : request.kept) last[v] = kAfterRun;
+  for (TensorId v : request.lasting) last[v] = kAfterRun;
   return last;
 }
 
@@ -98,6 +99,8 @@ Plan make_plan(const PlanRequest& request) {
   std::vector<Storage> storages;
   storages.reserve(request.bytes.size() + request.steps.size());
   PerTensor<int> storage_of(request.bytes.size(), -1);
+  PerTensor<bool> lasting(request.bytes.size(), false);
+  for (TensorId value : request.lasting) lasting[value] = true;
   std::vector<int> workspace_of(request.steps.size(), -1);
 
   const auto add = [&](uint64_t bytes, int first, int last_use) {
@@ -118,6 +121,7 @@ Plan make_plan(const PlanRequest& request) {
       storage_of[value] = storage;
       Storage& shared = storages[static_cast<size_t>(storage)];
       shared.last = std::max(shared.last, last[value]);
+      if (lasting[value]) shared.first = kBeforeRun;
     }
     if (step.workspace > 0) workspace_of[s] = add(step.workspace, static_cast<int>(s), static_cast<int>(s));
   }

@@ -26,6 +26,7 @@ struct PlanRequest {
   std::vector<Step> steps;
   std::vector<TensorId> inputs;     // written by the caller, and unchanged by any run: alive always
   std::vector<TensorId> kept;       // read by the caller after a run: alive to the end
+  std::vector<TensorId> lasting;    // written in one run and read in later ones: alive always
   uint64_t alignment = kAlignment;  // of every offset
 };
 

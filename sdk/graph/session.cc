@@ -60,14 +60,10 @@ struct DropPacked {
   PackedStore* store;
 };
 
-bool names_state(const fbs::Operator& op) {
-  return op.params_type() == fbs::OpParams::Append || op.params_type() == fbs::OpParams::Positions;
-}
-
-template <typename Predicate>
-bool any_operator(const Model& model, const Predicate& predicate) {
+bool any_names_state(const Model& model) {
   const auto& operators = *model.graph().operators();
-  return std::any_of(operators.begin(), operators.end(), [&](const fbs::Operator* op) { return predicate(*op); });
+  return std::any_of(operators.begin(), operators.end(),
+                     [](const fbs::Operator* op) { return names_state(op->params_type()); });
 }
 
 }  // namespace
@@ -157,7 +153,7 @@ Status Session::open_states() {
   options_.states = nullptr;
   if (given != nullptr && !given->model().shares_blob(*model_))
     return error(FERRY_INVALID_ARGUMENT, "options.states are of another model");
-  if (!any_operator(*model_, names_state)) return {};
+  if (!any_names_state(*model_)) return {};
   options_.states = given;
   if (given == nullptr) FERRY_TRY(States::create(model_, &options_.states));
   // Shapes are at first for empty states, as they are declared.
@@ -247,9 +243,9 @@ Status Session::prepare(const Shapes& shapes, const Shapes& bounds) {
   return {};
 }
 
-Status Session::compute() {
+Status Session::compute(Lasting lasting) {
   if (stand_in_ == nullptr) {
-    Status status = engine_->run(progress_);
+    Status status = engine_->run(progress_, lasting);
     // Inputs that an operator refuses, an index that is outside, are no fault of the GPU's.
     const bool refused = status.code() == FERRY_INVALID_ARGUMENT;
     if (status.ok() || refused || status.code() == FERRY_CANCELLED || !on_gpu() || engine_->bound()) return status;
@@ -258,18 +254,18 @@ Status Session::compute() {
   } else {
     copy_inputs(*engine_, *stand_in_);
   }
-  FERRY_TRY(stand_in_->run(progress_));
+  FERRY_TRY(stand_in_->run(progress_, Lasting::Changed));
   copy_results(*stand_in_, *engine_);
   return {};
 }
 
-Status Session::run() {
+Status Session::run(Lasting lasting) {
   begin();
   const RunEnd end(progress_, !in_runs_);
   const StatesLock lock(states().get());
   Status status = lock.status();
   if (status.ok()) status = follow_states();
-  if (status.ok()) status = compute();
+  if (status.ok()) status = compute(lasting);
   if (!status.ok()) return status;
   const Progress progress = in_runs_ ? progress_.load() : progress_.exchange(Progress::Idle);
   if (progress == Progress::Cancelled) return Status(kCancelled);

@@ -44,8 +44,8 @@ class Session {
   // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by
   // an engine of the CPU, made there and then, which serves all later runs; and where a state outgrows its memory.
   // States hold what was appended only if the run ends well. FERRY_CANCELLED: cancel() was called meanwhile.
-  // FERRY_STATE_FULL.
-  Status run();
+  // FERRY_STATE_FULL. `lasting`: Unchanged where the caller wrote to no lasting input since the last run.
+  Status run(Lasting lasting = Lasting::Changed);
   // A run is on its way, in another thread: from now on cancel() finds it.
   void begin();
   // Makes the run in progress stop; without one, does nothing. Any thread.
@@ -111,7 +111,7 @@ class Session {
   Status follow_states();
   void advance_states();
   Status prepare(const Shapes& shapes, const Shapes& bounds);
-  Status compute();
+  Status compute(Lasting lasting);
   void copy_inputs(const Engine& from, const Engine& to) const;
   void copy_results(const Engine& from, const Engine& to) const;
   void copy(TensorId tensor, const Engine& from, const Engine& to) const;

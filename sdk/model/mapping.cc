@@ -88,6 +88,14 @@ Status Mapping::map(int fd, uint64_t offset, size_t length) {
   return {};
 }
 
+void Mapping::forget(std::span<const std::byte> bytes) const {
+  if (map_ == nullptr || bytes.empty()) return;
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 Status Mapping::read(int fd, uint64_t offset, size_t length) {
   if (::posix_memalign(&heap_, kAlignment, length) != 0) heap_ = nullptr;
   if (!heap_) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu bytes read from the file", length);

@@ -30,6 +30,9 @@ class Mapping {
   Mapping& operator=(const Mapping&) = delete;
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  // Lets go of the memory under whole pages of these bytes, if they are a mapped file's: whoever reads them again reads
+  // the file. Any thread.
+  void forget(std::span<const std::byte> bytes) const;
 
  private:
   Mapping() = default;

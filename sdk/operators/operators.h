@@ -93,6 +93,13 @@ inline fbs::TensorId output_of(const fbs::Operator& op) { return op.outputs()->G
 // Whether a second input, where there is one, only says how large the output is: its elements are not read.
 inline bool may_be_sized_by_input(fbs::OpParams type) { return traits(type).sized_by_input; }
 
+// Whether it reads or changes a state.
+inline bool names_state(fbs::OpParams type) {
+#define FERRY_NAMES_STATE(table, name, ...) || type == fbs::OpParams::table
+  return false FERRY_OPERATORS_WITH_STATE(FERRY_NAMES_STATE);
+#undef FERRY_NAMES_STATE
+}
+
 // May the output share the memory of input `index`, if they have the same size and that input is not needed afterwards?
 bool may_run_in_place(fbs::OpParams type, unsigned index);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "sdk/task/sampler.h"
 
@@ -87,7 +88,7 @@ std::vector<Prompt> seen_prompts(const Networks& networks, const Request& reques
 }
 
 Status encode(Networks& networks, const Request& request, Prompted& prompted) {
-  networks.encoded = false;
+  networks.encoded = networks.plain = false;
   networks.former.clear();
   FERRY_TRY(set_picture(networks.session, request.picture, &networks.geometry));
   FERRY_TRY(networks.session.run());
@@ -160,7 +161,9 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   if (given) FERRY_TRY(encode(networks, request, prompted));
   FERRY_TRY(write_prompts(networks, request, prompted));
   Session& session = prompted.session();
-  FERRY_TRY(session.run());
+  const bool unchanged = std::exchange(networks.plain, false) && !request.refine;
+  FERRY_TRY(session.run(unchanged ? Lasting::Unchanged : Lasting::Changed));
+  networks.plain = !request.refine;
 
   const TensorId logits = prompted.output("mask_logits"), qualities = prompted.output("mask_qualities");
   const Shape& shape = session.shape(logits);

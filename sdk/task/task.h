@@ -52,6 +52,7 @@ struct Networks {
   int width = 0, height = 0;
   image::Geometry geometry = {};
   std::vector<float> former = {};  // the mask that was answered, as the network gave it
+  bool plain = false;              // `second` last ran for this picture, without a former mask
 
   const fbs::Graph& graph() const { return session.model().graph(); }
 };

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "converter/graph/ops.h"
+#include "converter/pack/pack.h"
 #include "sdk/graph/session.h"
 #include "sdk/model/model.h"
 #include "sdk/model/packed_store.h"
@@ -25,6 +27,44 @@ ferry_session_options cached(const char* cache_dir) {
 }
 
 Outcome run(std::span<const std::byte> blob, const char* cache_dir) { return run_session(blob, cached(cache_dir)); }
+
+// Bytes of a mapped file that are in memory.
+size_t resident_bytes(const std::filesystem::path& file) {
+  std::ifstream maps("/proc/self/smaps");
+  size_t kilobytes = 0;
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) inside = line.ends_with(file.string());
+    if (inside && line.starts_with("Rss:")) kilobytes += std::stoul(line.substr(4));
+  }
+  return kilobytes * 1024;
+}
+
+TEST(RawWeights, LeaveMemoryOnceTheyArePacked) {
+  constexpr int kIn = 1024, kOut = 2048;
+  Graph graph;
+  std::vector<float> weight(size_t{kIn} * kOut);
+  for (size_t i = 0; i < weight.size(); ++i) weight[i] = noise(1, static_cast<uint32_t>(i));
+  const Tensor x = graph.add_input("x", {1, kIn}, fbs::Layout::Same);
+  graph.add_output("y", graph.add_op("y", fbs::LinearT{}, {x, graph.add_constant("w", {kOut, kIn}, weight)}),
+                   fbs::Layout::Same);
+  const ScratchFolder folder;
+  const std::filesystem::path file = folder.path() / "m.ferry";
+  pack_file(graph, {}, file);
+  std::shared_ptr<Model> model;
+  ASSERT_TRUE(Model::open(file.c_str(), &model).ok());
+  const auto read_all = [&] {
+    for (const TensorId t : model->tensors()) {
+      if (model->is_constant(t)) EXPECT_EQ(std::memcmp(model->constant(t).data(), weight.data(), weight.size() * 4), 0);
+    }
+  };
+  read_all();
+  EXPECT_GE(resident_bytes(file), weight.size() * 4);
+  std::unique_ptr<Session> session;
+  ASSERT_TRUE(Session::create(model, {}, &session).ok());
+  EXPECT_LE(resident_bytes(file), weight.size() / 2);
+  read_all();
+}
 
 class PackedOnce : public ::testing::TestWithParam<Stored> {
  protected:

@@ -334,6 +334,19 @@ TEST_F(Tasks, PromptsChooseAMaskInThePicturesPixels) {
   request.refine = true;
   answer = run(request);
   EXPECT_EQ(answer.mask[10 * 64 + 10], 0);
+  // Without it all is as before, and of another picture it is another's.
+  request.refine = false;
+  for (int i = 0; i < 2; ++i) {
+    answer = run(request);
+    covers_half(true);
+  }
+  const Picture dark(64, 32, [](int, int) { return std::array{0, 0, 0}; });
+  request.picture = dark.get();
+  for (const bool told : {true, false}) {
+    if (!told) request.picture = nullptr;
+    answer = run(request);
+    EXPECT_EQ(std::count(answer.mask, answer.mask + 64 * 32, 255), 0);
+  }
 }
 
 TEST_F(Tasks, ABoxAndPointsReachTheNetworkInItsPixels) {

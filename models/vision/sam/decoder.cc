@@ -23,12 +23,15 @@ int places(Tensor x) { return x.shape()[x.shape().rank - 2]; }
 
 // Attention between few tokens and many places of the picture. A head narrows channels that all heads share: what the
 // tokens have is widened by the same weights, so that it meets the places as they are, and a token of each head is less
-// work than to narrow all places. What the narrowed places would be is for taps alone.
+// work than to narrow all places. What the narrowed places would be is for taps alone. But places that no prompt has
+// changed are narrowed once for all prompts.
 struct FewTokens {
   const Projection &q, &k, &v, &out;
   int heads, size, width;
+  bool unchanged;  // the places
 
   Tensor rows(Tensor x, int width_of) const { return reshape(x, {1, -1, width_of}); }
+  Tensor narrow(Tensor x) const { return rows(x, heads * size); }
   Tensor by_head(Tensor x) const { return transpose(reshape(x, {1, -1, heads, size}), {0, 2, 1, 3}); }
   // A projection to heads: [1,heads,size,width].
   Tensor weights(Tensor x) const { return reshape(x, {1, heads, size, width}); }
@@ -36,23 +39,29 @@ struct FewTokens {
 
   // A bias of the keys adds the same to all of a query's scores: none is needed.
   Tensor tokens_see(Tensor tokens, Tensor keys, Tensor values) const {
-    k(keys), v(values);
+    const Tensor narrow_keys = narrow(k(keys)), narrow_values = narrow(v(values));
+    if (unchanged) return out(attention(narrow(q(tokens)), narrow_keys, narrow_values, {.heads = heads}));
     const Tensor queries = rows(matmul(scaled(q(tokens)), weights(k.weight)), width);
     const Tensor scores = transpose(matmul(rows(keys, width), queries, false, /*transpose_b=*/true), {0, 2, 1});
     Tensor seen = reshape(matmul(softmax(scores), rows(values, width)), {1, heads, -1, width});
     seen = matmul(seen, weights(v.weight), false, /*transpose_b=*/true);
-    return out(rows(transpose(seen, {0, 2, 1, 3}), heads * size) + v.bias);
+    return out(narrow(transpose(seen, {0, 2, 1, 3})) + v.bias);
+  }
+
+  // [1,places,heads,tokens]
+  Tensor scores_of_places(Tensor picture, Tensor key) const {
+    const Tensor query = by_head(q(picture));
+    if (unchanged) return transpose(matmul(query, key, false, /*transpose_b=*/true), {0, 2, 1, 3});
+    const Tensor bias = reshape(matmul(key, reshape(q.bias, {1, heads, size, 1})), {1, 1, -1});
+    const Tensor widened = rows(matmul(key, weights(q.weight)), width);
+    const Tensor scores = matmul(rows(picture, width), widened, false, /*transpose_b=*/true) + bias;
+    return reshape(scores, {1, places(picture), heads, -1});
   }
 
   // Each head's weights add up to 1, so that each may bring its share of the last bias.
   Tensor places_see(Tensor picture, Tensor keys, Tensor values) const {
-    q(picture);
+    const Tensor shares = softmax(scores_of_places(picture, scaled(k(keys))));
     Graph& graph = *picture.graph;
-    const Tensor key = scaled(k(keys));
-    const Tensor bias = reshape(matmul(key, reshape(q.bias, {1, heads, size, 1})), {1, 1, -1});
-    const Tensor widened = rows(matmul(key, weights(q.weight)), width);
-    const Tensor scores = matmul(rows(picture, width), widened, false, /*transpose_b=*/true) + bias;
-    const Tensor shares = softmax(reshape(scores, {1, places(picture), heads, -1}));
     std::vector<double> part = graph.values(out.bias.id);
     for (double& value : part) value /= heads;
     Tensor value = matmul(by_head(v(values)), weights(transpose(out.weight, {1, 0})));
@@ -62,11 +71,12 @@ struct FewTokens {
 };
 
 // Tokens [1,L,C], or [1,1,L,C] where there are groups of prompts.
-Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Config& config, int downsample) {
+Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Config& config, int downsample,
+              bool unchanged = false) {
   const int width = channels(query), inner = width / downsample, heads = config.decoder_heads;
   const Projection q(w, "q_proj", inner, width), k(w, "k_proj", inner, width), v(w, "v_proj", inner, width),
       out(w, "out_proj", width, inner);
-  const FewTokens few{q, k, v, out, heads, inner / heads, width};
+  const FewTokens few{q, k, v, out, heads, inner / heads, width, unchanged};
   const auto grouped = [&](Tensor x) { return config.groups ? reshape(x, {1, 1, -1, width}) : x; };
   if (places(query) < places(key) && places(query) * heads < inner)
     return tap(grouped(few.tokens_see(query, key, value)), w);
@@ -94,15 +104,15 @@ TwoWay two_way_block(const TwoWay& x, const TwoWay& places, const Weights& w, co
   }
   tokens = layer_norm(tokens, w["norm1"], epsilon);
   const Tensor k = x.picture + places.picture;
-  tokens =
-      tokens + attend(tokens + places.tokens, k, x.picture, w["cross_attn_token_to_image"], config, config.downsample);
+  tokens = tokens + attend(tokens + places.tokens, k, x.picture, w["cross_attn_token_to_image"], config,
+                           config.downsample, /*unchanged=*/first);
   tokens = layer_norm(tokens, w["norm2"], epsilon);
   const Weights mlp = w["mlp"];
   const Tensor hidden =
       tap(config.decoder_act(linear(tokens, mlp["lin1"], {.out = config.decoder_hidden})), mlp["act"]);
   tokens = layer_norm(tokens + tap(linear(hidden, mlp["lin2"], {.out = width}), mlp), w["norm3"], epsilon);
-  const Tensor seen =
-      attend(k, tokens + places.tokens, tokens, w["cross_attn_image_to_token"], config, config.downsample);
+  const Tensor seen = attend(k, tokens + places.tokens, tokens, w["cross_attn_image_to_token"], config,
+                             config.downsample, /*unchanged=*/first);
   const Tensor picture = layer_norm(x.picture + seen, w["norm4"], epsilon);
   return {tap(tokens, w, kBlock), picture};
 }
