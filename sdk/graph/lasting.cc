@@ -1,7 +1,6 @@
 #include "sdk/graph/lasting.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sdk/model/per_tensor.h"
 #include "sdk/operators/operators.h"
@@ -26,7 +25,8 @@ LastingParts find_lasting(const Model& model, std::span<const TensorId> kept) {
     for (const TensorId t : *op->outputs()) lasts[t] = computed[t] = settled;
   }
   const auto keep = [&](TensorId t) {
-    if (std::exchange(computed[t], false)) parts.values.push_back(t);
+    if (computed[t]) parts.values.push_back(t);
+    computed[t] = false;
   };
   for (unsigned i = 0; i < parts.operators.size(); ++i) {
     const auto& inputs = *graph.operators()->Get(i)->inputs();

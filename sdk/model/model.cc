@@ -80,6 +80,8 @@ std::span<const std::byte> Model::constant(TensorId id) const {
   return buffer != 0 ? this->segment(buffer) : std::span<const std::byte>();
 }
 
+void Model::forget(TensorId id) const { contents_->mapping->forget(constant(id)); }
+
 std::span<const std::byte> Model::segment(uint32_t buffer) const {
   const fbs::Buffer& segment = *root().buffers()->Get(buffer);
   return contents_->data.subspan(static_cast<size_t>(segment.offset()), static_cast<size_t>(segment.size()));

@@ -90,7 +90,7 @@ class Model {
   // A constant's bytes; kExtraBytes more may be read. Empty for an activation.
   std::span<const std::byte> constant(TensorId id) const;
   // A constant's bytes were packed and will hardly be read again: its pages go.
-  void forget(TensorId id) const { contents_->mapping->forget(constant(id)); }
+  void forget(TensorId id) const;
   // A constant with its type: read_numbers() says what it stands for.
   StoredConstant stored(TensorId id) const;
   // The bytes of a buffer of the blob.

@@ -44,9 +44,10 @@ class Lasts : public ::testing::Test {
 };
 
 // Inputs "last" and "x" [1,24,16]; sums, functions, transposes and views of earlier values, in any order.
-Graph random_network(uint32_t seed) {
+std::unique_ptr<Graph> random_network(uint32_t seed) {
   std::mt19937 random(seed);
-  Graph graph;
+  auto made = std::make_unique<Graph>();
+  Graph& graph = *made;
   std::vector<Tensor> values = {graph.add_input("last", {1, kRows, kColumns}, fbs::Layout::Same)};
   graph.table.inputs.back()->lasting = true;
   values.push_back(graph.add_input("x", {1, kRows, kColumns}, fbs::Layout::Same));
@@ -62,14 +63,14 @@ Graph random_network(uint32_t seed) {
   Tensor sum = values.back();
   for (int i = 0; i < 4; ++i) sum = sum + values[random() % values.size()];
   graph.add_output("y", sum, fbs::Layout::Same);
-  return graph;
+  return made;
 }
 
 TEST_F(Lasts, LaterRunsGiveWhatWholeOnesDo) {
   for (uint32_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    open(random_network(seed));
+    open(*random_network(seed));
     const auto session = make_session(), whole = make_session();
     for (const bool changed : {true, false, false, true, false}) {
       for (const unsigned i : {0u, 1u}) {
@@ -83,18 +84,19 @@ TEST_F(Lasts, LaterRunsGiveWhatWholeOnesDo) {
 }
 
 // input "last" [1,4], input "x" [1,L,4], L up to 8 -> relu(last) + x
-Graph sum_network() {
-  Graph graph;
+std::unique_ptr<Graph> sum_network() {
+  auto made = std::make_unique<Graph>();
+  Graph& graph = *made;
   const Tensor last = graph.add_input("last", {1, 4}, fbs::Layout::Same);
   graph.table.inputs.back()->lasting = true;
   const Tensor x = graph.add_input("x", {1, 2, 4}, fbs::Layout::Same);
   graph.table.inputs.back()->bound = {1, 8, 4};
   graph.add_output("y", x + relu(last), fbs::Layout::Same);
-  return graph;
+  return made;
 }
 
 TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
-  open(sum_network());
+  open(*sum_network());
   const auto session = make_session();
   const auto first = [&](Lasting lasting) { return run(*session, lasting).front(); };
   float* last = input(*session, 0);
@@ -114,7 +116,7 @@ TEST_F(Lasts, IsNotComputedAgainUntilItMayHaveChanged) {
 }
 
 TEST_F(Lasts, ACancelledRunHasNotComputedIt) {
-  open(sum_network());
+  open(*sum_network());
   const auto session = make_session();
   input(*session, 0)[0] = 3;
   EXPECT_EQ(run(*session, Lasting::Changed).front(), 3);

@@ -417,7 +417,7 @@ TEST_F(Tasks, ABoxLiesOnThePictureWhateverItsRecipeDoes) {
         open(*testing::colour_as_depth(8, 8, axis, mode.recipe));
         run(request_for(&picture));
         ferry_tensor input;
-        ASSERT_EQ(ferry_session_input(ferry_task_session(task_), 0, &input), FERRY_OK);
+        ASSERT_EQ(ferry_session_input(ferry_task_session(task_->get()), 0, &input), FERRY_OK);
         seen_height = input.shape[1];
         seen_width = input.shape[2];
         const auto* values = static_cast<const float*>(input.data);
