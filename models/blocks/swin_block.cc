@@ -25,9 +25,9 @@ Tensor crop(Tensor x, int height, int width) {
 }
 
 Tensor window_attention(Tensor x, const Weights& w, const SwinWindows& windows, int heads, bool biased) {
-  using Bias = SelfAttentionOptions::Bias;
   const int width = channels(x);
-  const auto [q, k, v] = project(x, w, biased ? Bias::QueryKeyValue : Bias::None);
+  using enum SelfAttentionOptions::Bias;
+  const auto [q, k, v] = project(x, w, biased ? QueryKeyValue : None);
   std::vector<Tensor> biases = {relative_position_bias(w, heads, windows.side, windows.side)};
   if (windows.shifted()) biases.push_back(windows.mask);
   tap(attention_weights(q, k, {.heads = heads}, biases), w["softmax"]);

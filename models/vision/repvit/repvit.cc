@@ -23,7 +23,7 @@ Tensor token_mixer(Tensor x, const Weights& w, bool legacy) {
   return tap(y, w);
 }
 
-Tensor mlp(Tensor x, const Weights& w) {
+Tensor channel_mixer(Tensor x, const Weights& w) {
   const int width = channels(x);
   Tensor y = tap(gelu(conv_norm(x, w["conv1"], {.out = 2 * width, .kernel = 1})), w["act"]);
   return tap(conv_norm(y, w["conv2"], {.out = width, .kernel = 1}), w);
@@ -32,7 +32,7 @@ Tensor mlp(Tensor x, const Weights& w) {
 Tensor block(Tensor x, const Weights& w, bool squeeze, bool legacy) {
   x = token_mixer(x, w["token_mixer"], legacy);
   if (squeeze) x = squeeze_excite(x, w["se"], {.reduced = round_channels(channels(x) / 4.0, 0)});
-  return tap(x + mlp(x, w["channel_mixer"]), w, kBlock);
+  return tap(x + channel_mixer(x, w["channel_mixer"]), w, kBlock);
 }
 
 Tensor downsample(Tensor x, const Weights& w, int out, bool legacy) {
@@ -40,7 +40,7 @@ Tensor downsample(Tensor x, const Weights& w, int out, bool legacy) {
   const int width = channels(x);
   x = conv_norm(x, w["spatial_downsample"], {.out = width, .kernel = 3, .stride = 2, .groups = width});
   x = conv_norm(x, w["channel_downsample"], {.out = out, .kernel = 1});
-  return tap(mlp(x, w["ffn"]) + x, w, kBlock);
+  return tap(channel_mixer(x, w["ffn"]) + x, w, kBlock);
 }
 
 Tensor norm_linear(Tensor x, const Weights& w) { return tap(linear(batch_norm(x, w["bn"]), w["l"]), w); }

@@ -5,7 +5,6 @@
 namespace ferry::sam {
 namespace {
 
-constexpr double kMapEpsilon = 1e-6;   // of normalization over a map's channels
 constexpr double kLastEpsilon = 1e-5;  // of the transformer's last one, whatever the others'
 
 // The weights of a projection, as they are stored, and what it gives.

@@ -8,8 +8,6 @@
 namespace ferry::sam {
 namespace {
 
-constexpr double kMapEpsilon = 1e-6;  // of normalization over a map's channels
-
 // ---- SAM's own vision transformer
 
 // The table of positions, 1,H,W,C, for the grid of `x`.

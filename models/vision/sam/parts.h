@@ -7,6 +7,8 @@
 
 namespace ferry::sam {
 
+inline constexpr double kMapEpsilon = 1e-6;  // of normalization over a map's channels
+
 // Published networks with SAM's own vision transformer.
 struct Published {
   const char* architecture;
