@@ -12,8 +12,8 @@
 
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/cpu/lowerings.h"
-#include "sdk/graph/lasting.h"
 #include "sdk/graph/plan.h"
+#include "sdk/graph/schedule.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/memory_budget.h"
 #include "sdk/model/packed_files.h"
@@ -131,7 +131,7 @@ class CpuEngine : public Engine {
   std::vector<TensorId> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<bool> views_;  // operators that leave their input's bytes as they are
-  LastingParts lasting_;
+  Schedule schedule_;
   bool lasting_known_ = false;  // its values are there
   MemoryLayout layout_;
   bool usable_ = false;  // the operators fit layout_
@@ -156,7 +156,7 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>&
   for (unsigned i = 0; i < graph.operators()->size(); ++i) {
     if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
   }
-  lasting_ = find_lasting(model_, kept_);
+  schedule_ = make_schedule(model_, kept_);
   if (options.profile) microseconds_.resize(ops_.size());
   report_.cpu_operators = ops_.size();
   return {};
@@ -206,7 +206,7 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
   }
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
-  request.lasting = lasting_.values;
+  request.lasting = schedule_.values;
 
   layout->plan = make_plan(request);
   return budget_ != nullptr ? budget_->check(MemoryBudget::Part::Activations, layout->plan.arena_bytes) : Status();
@@ -341,7 +341,7 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
     const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
     Status status;
     if (with_state || changed(i, shapes)) {
-      if (lasting_known_ && lasting_.operators[i]) lasting_known_ = false;
+      if (schedule_.settled[i]) lasting_known_ = false;
       uint64_t workspace = 0;
       status = reshape_op(i, shapes, &workspace);
       *fits = *fits && workspace <= layout_.workspaces[i];
@@ -371,13 +371,13 @@ Status CpuEngine::run(const std::atomic<Progress>& progress, Lasting lasting) {
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   for (size_t i = 0; i < ops_.size(); ++i) {
-    if (known && lasting_.operators[i]) continue;
+    if (!schedule_.needed[i] || (known && schedule_.settled[i])) continue;
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
     FERRY_TRY(ops_[i]->run(pool_));
     if (profile) microseconds_[i] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }
-  lasting_known_ = !lasting_.operators.empty();
+  lasting_known_ = schedule_.lasting;
   return {};
 }
 

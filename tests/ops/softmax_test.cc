@@ -15,6 +15,14 @@ TEST(Softmax, MatchesTheOracle) {
   expect_like_oracle(fbs::SoftmaxT(), {input({12}, -5, 5)}, kBound);
 }
 
+// The CPU computes short rows many at a time, in parts that end anywhere.
+TEST(Softmax, TakesManyShortRows) {
+  for (const int classes : {1, 2, 7, 8, 15, 16, 17}) {
+    SCOPED_TRACE(classes);
+    for (const int rows : {31, 33, 3000}) expect_like_oracle(fbs::SoftmaxT(), {input({rows, classes}, -90, 5)}, kBound);
+  }
+}
+
 // The GPU pads rows with zeros, which are no logits: not the largest one, and not in the sum.
 TEST(Softmax, TakesRowsOfAnyLengthBelowZero) {
   for (const int classes : {1, 2, 3, 5, 8, 17, 255}) {

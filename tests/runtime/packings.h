@@ -25,6 +25,23 @@ inline std::vector<float> numbers(uint32_t seed, size_t count) {
   return values;
 }
 
+// A linear layer of 16 MB.
+inline std::unique_ptr<Graph> large_linear() {
+  constexpr int kIn = 512, kOut = 8192;
+  auto graph = std::make_unique<Graph>();
+  const Tensor x = graph->add_input("x", {1, 64, kIn}, fbs::Layout::Same);
+  const Tensor weight = graph->add_constant("weight", {kOut, kIn}, numbers(1, size_t{kIn} * kOut));
+  graph->add_output("y", graph->add_op("y", fbs::LinearT(), {x, weight}), fbs::Layout::Same);
+  return graph;
+}
+
+// The blob with zeros in the place of its constants.
+inline std::vector<std::byte> emptied(std::span<const std::byte> blob) {
+  Parts parts(blob);
+  std::fill(parts.data.begin(), parts.data.end(), std::byte{0});
+  return parts.assemble();
+}
+
 // Every way in which constant weights are packed, on one input [1,12,12,32]: each is an output of its own.
 class Packings {
  public:

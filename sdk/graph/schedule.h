@@ -1,0 +1,21 @@
+// Which operators a run computes.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "sdk/model/model.h"
+
+namespace ferry {
+
+struct Schedule {
+  std::vector<bool> needed;      // by operator: what the caller reads depends on it, or a state
+  std::vector<bool> settled;     // by operator: it depends on lasting inputs alone (Port.lasting)
+  bool lasting = false;          // there are such inputs
+  std::vector<TensorId> values;  // what settled operators compute that others read, or that is in `kept`
+};
+
+// `kept`: read by the caller after a run.
+Schedule make_schedule(const Model& model, std::span<const TensorId> kept);
+
+}  // namespace ferry
