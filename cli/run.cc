@@ -88,6 +88,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run depth.ferry room.jpg -o depth.png --colours\n"
       "  ferry run migan.ferry street.jpg --mask people.png -o empty.png\n"
       "  ferry run mobile_sam.ferry dog.jpg --point 320,240 --point -40,12 --composite dog.png\n"
+      "  ferry run birefnet.ferry portrait.jpg -o cut.png --background '#00ff00'\n"
       "  ferry run faces.ferry group.jpg -o boxes.png --json\n"
       "  ferry run resnet50.ferry *.jpg --json\n"
       "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
@@ -110,7 +111,9 @@ void add_run(CLI::App& ferry, int* exit_code) {
       .capture_default_str();
   app.add_option("--composite", o->composite, "What the mask covers, cut out of the picture: a PNG with alpha")
       .type_name("FILE");
-  app.add_option("--background", o->background, "What the composite stands before: a picture, or a colour #rrggbb")
+  app.add_option("--background", o->background,
+                 "What stands behind it: a picture, or a colour #rrggbb. Without\n--composite the file of -o is of "
+                 "that, not the mask")
       .type_name("FILE");
   app.add_option("--tensors", o->tensors, "Inputs from a safetensors file").type_name("FILE");
   app.add_option("--save", o->save, "Outputs to a safetensors file").type_name("FILE");

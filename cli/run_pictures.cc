@@ -87,9 +87,8 @@ void check_options(const RunOptions& o, const ferry_task_info& info) {
   if (o.sixteen_bits && info.answer != FERRY_ANSWER_MAP) fail("--16bit: this model gives no depth");
   if (o.colours && info.answer != FERRY_ANSWER_MAP && info.answer != FERRY_ANSWER_LABELS)
     fail("--colours: this model gives neither depth nor classes of pixels");
-  if (!o.composite.empty() && info.answer != FERRY_ANSWER_MASK) fail("--composite: this model gives no mask");
-  if (!o.background.empty() && o.composite.empty())
-    fail("--background is what stands behind a composite: name that with --composite FILE");
+  for (const auto& [given, option] : {std::pair(&o.composite, "--composite"), {&o.background, "--background"}})
+    if (!given->empty() && info.answer != FERRY_ANSWER_MASK) fail("%s: this model gives no mask", option);
   if (o.colours && o.sixteen_bits) fail("--colours and --16bit are two ways to write depth: choose one");
   if (o.mask.empty() && (info.prompts & FERRY_PROMPT_MASK))
     fail("what shall be painted anew? Give --mask FILE, a picture of the same size that is white there");
@@ -221,13 +220,15 @@ class Runner {
       ferry_image drawn{};
       check(ferry_answer_draw(&answer, &image, &drawn));
       save(&drawn, file);
+    } else if (!o_.background.empty() && o_.composite.empty()) {
+      composite(answer, image, file);
     } else if (!file.empty()) {
       const ferry_save_style style = o_.colours        ? FERRY_SAVE_COLOURS
                                      : o_.sixteen_bits ? FERRY_SAVE_16_BIT
                                                        : FERRY_SAVE_PLAIN;
       check(ferry_answer_save(&answer, file.c_str(), style));
     }
-    if (!o_.composite.empty()) composite(answer, image);
+    if (!o_.composite.empty()) composite(answer, image, o_.composite);
     if (!o_.save.empty()) {
       const bool vector = answer.kind == FERRY_ANSWER_VECTOR;
       save_results(
@@ -247,12 +248,12 @@ class Runner {
   }
 
   // Over the background where there is one, else a PNG with alpha.
-  void composite(const ferry_answer& answer, const ferry_image& picture) const {
-    if (background_.view().data == nullptr) return check(ferry_answer_cut_out(&answer, &picture, o_.composite.c_str()));
+  void composite(const ferry_answer& answer, const ferry_image& picture, const std::string& file) const {
+    if (background_.view().data == nullptr) return check(ferry_answer_cut_out(&answer, &picture, file.c_str()));
     const ferry_image behind = image_of(background_);
     ferry_image made{};
     check(ferry_answer_composite(&answer, &picture, &behind, &made));
-    save(&made, o_.composite);
+    save(&made, file);
   }
 
   // Takes the picture over.

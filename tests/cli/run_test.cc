@@ -251,7 +251,11 @@ TEST_F(Run, WhatStandsInFrontIsCutOut) {
   ASSERT_EQ(run({model, photo, "--composite", "c.png", "--background", "#00ff00"}).exit_code, 0);
   ASSERT_EQ(run({model, photo, "--composite", "c.png", "--background", photo}).exit_code, 0);
   EXPECT_EQ(read_text(folder_.path() / "c.png")[25], 2) << "RGB";
-  EXPECT_REFUSED(run({model, photo, "--background", "#00ff00"}), "name that with --composite FILE");
+  for (const std::string& background : {std::string("#00ff00"), photo}) {
+    ASSERT_EQ(run({model, photo, "-o", "before.png", "--background", background}).exit_code, 0);
+    EXPECT_EQ(read_text(folder_.path() / "before.png")[25], 2) << "RGB";
+  }
+  EXPECT_REFUSED(run({blob(kClassifier), photo, "--background", "#00ff00"}), "--background: this model gives no mask");
   EXPECT_REFUSED(run({model, photo, "--composite", "c.png", "--background", "#0f0"}), "or a colour, #rrggbb");
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--composite", "c.png"}), "--composite: this model gives no mask");
 }
