@@ -101,6 +101,7 @@ class CpuEngine : public Engine {
   const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
   uint64_t bytes(const Shape& shape, TensorId tensor) const;
   void* address(const MemoryLayout& layout, TensorId tensor) const;
+  bool settled(size_t i) const { return (schedule_.operators[i] & Schedule::kSettled) != 0; }
   bool in_arena(TensorId tensor) const { return !model_.is_constant(tensor) && state_of_[tensor] < 0; }
   Status lower(unsigned index, const PerTensor<int>& readers);
   Status plan(MemoryLayout* layout) const;
@@ -172,6 +173,7 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
   }
   views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
+  if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it was packed
   ops_.push_back(std::move(lowered));
   return {};
 }
@@ -341,7 +343,7 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
     const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
     Status status;
     if (with_state || changed(i, shapes)) {
-      if (schedule_.settled[i]) lasting_known_ = false;
+      if (settled(i)) lasting_known_ = false;
       uint64_t workspace = 0;
       status = reshape_op(i, shapes, &workspace);
       *fits = *fits && workspace <= layout_.workspaces[i];
@@ -371,7 +373,7 @@ Status CpuEngine::run(const std::atomic<Progress>& progress, Lasting lasting) {
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   for (size_t i = 0; i < ops_.size(); ++i) {
-    if (!schedule_.needed[i] || (known && schedule_.settled[i])) continue;
+    if ((schedule_.operators[i] & Schedule::kNeeded) == 0 || (known && settled(i))) continue;
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
     FERRY_TRY(ops_[i]->run(pool_));

@@ -36,12 +36,7 @@ class WeightSource {
   // The store's bytes of `part` of a packing, which pack(std::byte*) makes where there are none.
   template <typename Pack>
   Status packed(const PackingId& id, uint32_t part, size_t bytes, Pack pack, PackedBytes* out) const {
-    const auto pack_and_forget = [&](std::byte* to) -> Status {
-      FERRY_TRY(pack(to));
-      model_.forget(op_.inputs()->Get(1));
-      return {};
-    };
-    return model_.packed().get(key(id, part), bytes, pack_and_forget, out);
+    return model_.packed().get(key(id, part), bytes, pack, out);
   }
   // The same where pack(weight, bias, to) makes `bytes` of float32 from the loaded constants.
   template <typename Pack>

@@ -1,51 +1,56 @@
 #include "sdk/graph/schedule.h"
 
-#include <algorithm>
-
 #include "sdk/model/per_tensor.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry {
+namespace {
+
+// Of each tensor.
+constexpr uint8_t kRead = 1;      // by the caller, or by an operator that is needed
+constexpr uint8_t kLasts = 2;     // it is a lasting input, or depends on such alone
+constexpr uint8_t kComputed = 4;  // the latter, and not yet among the values
+
+}  // namespace
 
 Schedule make_schedule(const Model& model, std::span<const TensorId> kept) {
   const fbs::Graph& graph = model.graph();
-  const size_t tensors = graph.tensors()->size();
   const unsigned count = graph.operators()->size();
+  const auto op = [&](unsigned i) -> const fbs::Operator& { return *graph.operators()->Get(i); };
   Schedule out;
-  out.needed.resize(count);
-  out.settled.resize(count);
+  out.operators.resize(count);
+  PerTensor<uint8_t> tensors(graph.tensors()->size());
 
-  PerTensor<bool> read(tensors, false);
-  for (const TensorId t : kept) read[t] = true;
+  for (const TensorId t : kept) tensors[t] = kRead;
   for (unsigned i = count; i-- > 0;) {
-    const fbs::Operator& op = *graph.operators()->Get(i);
-    const auto is_read = [&](TensorId t) -> bool { return read[t]; };
-    out.needed[i] = names_state(op.params_type()) || std::any_of(op.outputs()->begin(), op.outputs()->end(), is_read);
-    if (!out.needed[i]) continue;
-    for (const TensorId t : *op.inputs()) read[t] = true;
+    bool needed = names_state(op(i).params_type());
+    for (const TensorId t : *op(i).outputs()) needed |= (tensors[t] & kRead) != 0;
+    if (!needed) continue;
+    out.operators[i] = Schedule::kNeeded;
+    for (const TensorId t : *op(i).inputs()) tensors[t] = kRead;
   }
 
-  PerTensor<bool> lasts(tensors, false), computed(tensors, false);
   for (const fbs::Port* port : *graph.inputs()) {
-    lasts[port->tensor()] = port->lasting();
-    out.lasting |= port->lasting();
+    if (!port->lasting()) continue;
+    out.lasting = true;
+    tensors[port->tensor()] |= kLasts;
   }
   if (!out.lasting) return out;
-  for (unsigned i = 0; i < count; ++i) {
-    const fbs::Operator& op = *graph.operators()->Get(i);
-    const auto known = [&](TensorId t) { return lasts[t] || model.is_constant(t); };
-    out.settled[i] = !names_state(op.params_type()) && std::all_of(op.inputs()->begin(), op.inputs()->end(), known);
-    for (const TensorId t : *op.outputs()) lasts[t] = computed[t] = out.settled[i];
-  }
   const auto keep = [&](TensorId t) {
-    if (computed[t]) out.values.push_back(t);
-    computed[t] = false;
+    if ((tensors[t] & kComputed) != 0) out.values.push_back(t);
+    tensors[t] &= static_cast<uint8_t>(~kComputed);
   };
   for (unsigned i = 0; i < count; ++i) {
-    const auto& inputs = *graph.operators()->Get(i)->inputs();
-    if (!out.settled[i]) std::for_each(inputs.begin(), inputs.end(), keep);
+    bool settled = !names_state(op(i).params_type());
+    for (const TensorId t : *op(i).inputs()) settled &= (tensors[t] & kLasts) != 0 || model.is_constant(t);
+    if (!settled) {
+      for (const TensorId t : *op(i).inputs()) keep(t);
+      continue;
+    }
+    out.operators[i] |= Schedule::kSettled;
+    for (const TensorId t : *op(i).outputs()) tensors[t] |= kLasts | kComputed;
   }
-  std::for_each(kept.begin(), kept.end(), keep);
+  for (const TensorId t : kept) keep(t);
   return out;
 }
 

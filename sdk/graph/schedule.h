@@ -9,8 +9,10 @@
 namespace ferry {
 
 struct Schedule {
-  std::vector<bool> needed;      // by operator: what the caller reads depends on it, or a state
-  std::vector<bool> settled;     // by operator: it depends on lasting inputs alone (Port.lasting)
+  // Of each operator.
+  static constexpr uint8_t kNeeded = 1;   // what the caller reads depends on it, or a state
+  static constexpr uint8_t kSettled = 2;  // it depends on lasting inputs alone (Port.lasting)
+  std::vector<uint8_t> operators;
   bool lasting = false;          // there are such inputs
   std::vector<TensorId> values;  // what settled operators compute that others read, or that is in `kept`
 };
