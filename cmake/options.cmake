@@ -19,8 +19,9 @@ else()
 endif()
 target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "sdk/operators/shape.h", "converter/error.h"...
 
-# The asan and arm64 presets compile eight files at once (CMAKE_UNITY_BUILD), in half the time. dev compiles each alone, so
-# that none lives on another's includes. Files that use the same names, each for what is its own, stay apart there, too.
+# The presets that scripts/check tests compile eight files at once (CMAKE_UNITY_BUILD), in a third of the time. release and
+# clang compile each alone, where one that lives on another's includes is found. Files that use the same names, each for what
+# is its own, stay apart everywhere.
 set(FERRY_APART UNITY_BUILD OFF)
 
 # Dead code goes away in every program: an app pays for the operators that it links, not for the library.

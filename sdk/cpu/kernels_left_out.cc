@@ -1,0 +1,49 @@
+// XNNPACK's tables name kernels of operators that Ferry never creates: convolutions of 8-bit activations, functions of
+// half precision and of integers, transposes of elements smaller than a float. Defined here, where the linker looks first,
+// they stay out of the library: 20 KB of the arm64 one.
+#if defined(__aarch64__)
+
+extern "C" {
+void ferry_kernel_left_out() { __builtin_trap(); }
+
+#define FERRY_LEAVE_OUT(kernel) void kernel() __attribute__((alias("ferry_kernel_left_out")));
+FERRY_LEAVE_OUT(xnn_f16_qs8_vcvt_ukernel__neonfp16arith_u32)
+FERRY_LEAVE_OUT(xnn_f16_vabs_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vclamp_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_velu_ukernel__neonfp16arith_rr1_p3_u16)
+FERRY_LEAVE_OUT(xnn_f16_vhswish_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vlrelu_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vneg_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vrndd_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vrndne_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vrndu_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vrsqrt_ukernel__neonfp16arith_rsqrt_u16)
+FERRY_LEAVE_OUT(xnn_f16_vsigmoid_ukernel__neonfp16arith_rr2_p2_nr1fma_u40)
+FERRY_LEAVE_OUT(xnn_f16_vsqr_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vsqrt_ukernel__aarch64_neonfp16arith_sqrt_u8)
+FERRY_LEAVE_OUT(xnn_f16_vtanh_ukernel__aarch64_neonfp16arith_expm1minus_rr1_p3h2ts_div_u32)
+FERRY_LEAVE_OUT(xnn_f32_qu8_vcvt_ukernel__neonv8_u32)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_1x16c4__neondot)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_1x16c8__neoni8mm)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_1x8c2s4__neon_mlal)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_2x8c2s4__neon_mlal)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c4__asm_aarch64_neondot_cortex_a55)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c4__asm_aarch64_neondot_ld128)
+FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c8__neoni8mm)
+FERRY_LEAVE_OUT(xnn_qs8_f16_vcvt_ukernel__neonfp16arith_u32)
+FERRY_LEAVE_OUT(xnn_qs8_f32_vcvt_ukernel__neon_u32)
+FERRY_LEAVE_OUT(xnn_qs8_vcvt_ukernel__neon_u32)
+FERRY_LEAVE_OUT(xnn_qs8_vlrelu_ukernel__neon_u32)
+FERRY_LEAVE_OUT(xnn_qu8_f32_vcvt_ukernel__neon_u32)
+FERRY_LEAVE_OUT(xnn_qu8_vcvt_ukernel__neon_u32)
+FERRY_LEAVE_OUT(xnn_qu8_vlrelu_ukernel__neon_u32)
+FERRY_LEAVE_OUT(xnn_s8_vclamp_ukernel__neon_u64)
+FERRY_LEAVE_OUT(xnn_u8_vclamp_ukernel__neon_u64)
+FERRY_LEAVE_OUT(xnn_x16_transposec_ukernel__8x8_reuse_dec_zip_neon)
+FERRY_LEAVE_OUT(xnn_x24_transposec_ukernel__4x4_aarch64_neon_tbl128)
+FERRY_LEAVE_OUT(xnn_x8_lut_ukernel__aarch64_neon_tbx128x4_u64)
+FERRY_LEAVE_OUT(xnn_x8_transposec_ukernel__16x16_reuse_dec_zip_neon)
+#undef FERRY_LEAVE_OUT
+}
+
+#endif
