@@ -99,7 +99,7 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   add_executable(${folder}_tests ${sources})
   target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
   target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
-  if(folder MATCHES "ops|converter|conformance|parity|gpu") # kBound, kCases...
+  if(folder MATCHES "ops|converter|conformance|parity|gpu|memory") # kBound, kCases...
     set_target_properties(${folder}_tests PROPERTIES ${FERRY_APART})
   endif()
   if(folder STREQUAL "threads") # which the system refuses to start: tests/threads/workers.h

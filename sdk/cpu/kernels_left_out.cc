@@ -4,9 +4,9 @@
 #if defined(__aarch64__)
 
 extern "C" {
-void ferry_kernel_left_out() { __builtin_trap(); }
+static void kernel_left_out() { __builtin_trap(); }
 
-#define FERRY_LEAVE_OUT(kernel) void kernel() __attribute__((alias("ferry_kernel_left_out")));
+#define FERRY_LEAVE_OUT(kernel) void kernel() __attribute__((alias("kernel_left_out")));
 FERRY_LEAVE_OUT(xnn_f16_qs8_vcvt_ukernel__neonfp16arith_u32)
 FERRY_LEAVE_OUT(xnn_f16_vabs_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_vclamp_ukernel__neonfp16arith_u16)
