@@ -1,7 +1,12 @@
 #include "models/families.h"
 
+#include "models/language/gemma/gemma.h"
 #include "models/language/language_family.h"
 #include "models/language/llama/llama.h"
+#include "models/language/mistral/mistral.h"
+#include "models/language/phi/phi.h"
+#include "models/language/qwen/qwen.h"
+#include "models/language/smollm/smollm.h"
 #include "models/vision/birefnet/birefnet.h"
 #include "models/vision/coatnet/coatnet.h"
 #include "models/vision/convnext/convnext.h"
@@ -67,6 +72,12 @@ Families families() {
   };
   static const language::LanguageFamily kLanguages[] = {
       language::LanguageFamily({"Llama", "llama", llama::network}),
+      language::LanguageFamily({"Mistral", "mistral", mistral::network}),
+      language::LanguageFamily({"Qwen2", "qwen2", qwen::network_2}),
+      language::LanguageFamily({"Qwen3", "qwen3", qwen::network_3}),
+      language::LanguageFamily({"SmolLM3", "smollm3", smollm3::network}),
+      language::LanguageFamily({"Phi-3", "phi3", phi3::network}),
+      language::LanguageFamily({"Gemma 3", "gemma3_text", gemma3::network}),
   };
   static const std::vector<const Family*> kTable = [] {
     std::vector<const Family*> all;

@@ -9,6 +9,14 @@ namespace ferry::language {
 
 using nlohmann::json;
 
+namespace {
+
+bool is_positive(const json& value) {
+  return value.is_number() && std::isfinite(value.get<double>()) && value.get<double>() > 0;
+}
+
+}  // namespace
+
 Configuration::Configuration(const json& object, std::string where) : object_(&object), where_(std::move(where)) {
   if (!object.is_object()) fail("%s: an object is expected", where_.c_str());
 }
@@ -20,16 +28,20 @@ const json* Configuration::find(const char* name) const {
 
 bool Configuration::has(const char* name) const { return find(name) != nullptr; }
 
+bool Configuration::is_null(const char* name) const { return object_->contains(name) && !has(name); }
+
 double Configuration::number(const char* name, std::optional<double> absent) const {
   const json* value = find(name);
   if (!value && absent) return *absent;
-  if (!value || !value->is_number() || !std::isfinite(value->get<double>()) || value->get<double>() <= 0)
+  if (!value || !is_positive(*value))
     fail("%s: %s is %s, where a number above 0 is expected", where(), name, value ? "not one" : "missing");
   return value->get<double>();
 }
 
-int Configuration::count(const char* name, std::optional<int> absent) const {
-  if (!find(name) && absent) return *absent;
+int Configuration::count(const char* name, std::optional<int> absent, int least) const {
+  const json* found = find(name);
+  if (!found && absent) return *absent;
+  if (found && least == 0 && *found == 0) return 0;
   const double value = number(name);
   if (value != std::floor(value) || value > 0x1p20)
     fail("%s: %s is %g, where a whole number of at most 2^20 is expected", where(), name, value);
@@ -48,6 +60,40 @@ std::string Configuration::text(const char* name, std::optional<std::string> abs
   if (!value && absent) return *absent;
   if (!value || !value->is_string()) fail("%s: %s is %s", where(), name, value ? "not a string" : "missing");
   return value->get<std::string>();
+}
+
+const json& Configuration::list(const char* name, size_t size, const char* of) const {
+  const json* value = find(name);
+  if (!value || !value->is_array() || value->size() != size)
+    fail("%s: %s is %s, where a list of %zu %s is expected", where(), name, value ? "not one" : "missing", size, of);
+  return *value;
+}
+
+std::vector<double> Configuration::numbers(const char* name, size_t size) const {
+  std::vector<double> out;
+  for (const json& value : list(name, size, "numbers")) {
+    if (!is_positive(value)) fail("%s: %s holds what is no number above 0", where(), name);
+    out.push_back(value);
+  }
+  return out;
+}
+
+std::vector<bool> Configuration::flags(const char* name, size_t size) const {
+  std::vector<bool> out;
+  for (const json& value : list(name, size, "truth values")) {
+    if (!value.is_boolean() && value != 0 && value != 1) fail("%s: %s holds more than 0 and 1", where(), name);
+    out.push_back(value == true || value == 1);
+  }
+  return out;
+}
+
+std::vector<std::string> Configuration::texts(const char* name, size_t size) const {
+  std::vector<std::string> out;
+  for (const json& value : list(name, size, "strings")) {
+    if (!value.is_string()) fail("%s: %s holds what is no string", where(), name);
+    out.push_back(value);
+  }
+  return out;
 }
 
 Configuration Configuration::inner(const char* name) const {

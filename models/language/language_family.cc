@@ -44,7 +44,7 @@ std::span<const std::string_view> LanguageFamily::settings() const {
 }
 
 Family::Description LanguageFamily::describe(const Variant&) const {
-  return {.input = "token ids", .output = "next token", .properties = {}};
+  return {.input = "token ids", .output = "next token", .properties = {{"output", "next token"}}};
 }
 
 const Variant* LanguageFamily::described_by(const nlohmann::json& config) const {
@@ -61,8 +61,9 @@ Configured LanguageFamily::configure(const Request& request) const {
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
   const int trained = config.count("max_position_embeddings", 2048);
+  const int usual = std::min(trained, network.short_length > 0 ? network.short_length : kDefaultMaxLength);
   const int max_length =
-      request.settings.integer("max-length", 1, trained).value_or(std::min(trained, kDefaultMaxLength));
+      request.settings.integer("max-length", 1, trained).value_or(std::min(usual, kDefaultMaxLength));
   auto tokenizer = tokenizer_in(request.checkpoint->path().parent_path(), network.vocabulary);
   if (tokenizer) add_ends(request.config, tokenizer.get());
 

@@ -1,8 +1,8 @@
 // A network that reads token ids and says which comes next.
 //
-// A family of these is one function from the sizes in its config.json to a Network, and a row of the table in
-// models/families.cc. The rest is shared:
-// the input, the cache, the tokenizer beside the checkpoint, the recipe.
+// A family of these is one function from the sizes in its config.json to a Network, most of them by way of
+// models/language/decoder.h, and a row of the table in models/families.cc. The rest is shared: the input, the cache,
+// the tokenizer beside the checkpoint, the recipe.
 #pragma once
 
 #include <functional>
@@ -31,6 +31,9 @@ struct Text {
 
 struct Network {
   int vocabulary;
+  // Above 0: graphs for texts up to this length rotate as the model does in short texts, graphs for longer ones as it
+  // does in long texts (longrope). Unless --max-length says otherwise, it is the longest.
+  int short_length = 0;
   // From ids, Int32 [1, L], which follow those of earlier runs, to logits [1, L, vocabulary].
   std::function<Tensor(Tensor ids, const Weights& weights, const Text& text)> logits;
 };

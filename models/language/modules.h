@@ -5,8 +5,17 @@
 
 namespace ferry::language {
 
+struct RmsNorm {
+  double epsilon;
+  bool zero_centered = false;  // the checkpoint holds weight - 1 (Gemma)
+};
+
 // Root mean square normalization over channels: no mean, no bias (RMSNorm, Zhang and Sennrich 2019).
-Tensor rms_norm(Tensor x, const Weights& w, double epsilon);
+Tensor rms_norm(Tensor x, const Weights& w, const RmsNorm& norm);
+
+// Of each head's channels of x [1,L,heads*D]. The tap is [1,L,heads,D], or [1,heads,L,D] where the framework
+// normalizes what it has transposed already (`heads_first`).
+Tensor rms_norm_heads(Tensor x, const Weights& w, const RmsNorm& norm, int heads, bool heads_first);
 
 // Rows of x, N,C, one for each of the Int32 indices I...: I...,C.
 Tensor rows(Tensor x, Tensor indices);

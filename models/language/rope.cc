@@ -1,69 +1,181 @@
 #include "models/language/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
 #include "converter/error.h"
-#include "models/language/config.h"
 #include "models/language/modules.h"
 
 namespace ferry::language {
 namespace {
 
-using nlohmann::json;
+// What the formulas of transformers' modeling_rope_utils.py are about.
+struct Settings {
+  const Configuration &all, rope;  // config.json, and the object in it that is about rope
+  double theta;
+  int turned;  // channels of a head
+
+  // The length of the texts that the model was trained with before it was extended.
+  int original_length() const {
+    static constexpr char kName[] = "original_max_position_embeddings";
+    if (all.has(kName)) return all.count(kName);
+    return rope.has(kName) ? rope.count(kName) : all.count("max_position_embeddings");
+  }
+  double factor() const {
+    return rope.has("factor") ? rope.number("factor") : all.number("max_position_embeddings") / original_length();
+  }
+};
+
+std::vector<double> frequencies_of(const Settings& s) {
+  std::vector<double> out;
+  for (int i = 0; i < s.turned; i += 2) out.push_back(std::pow(s.theta, -static_cast<double>(i) / s.turned));
+  return out;
+}
+
+Rope plain(const Settings& s) { return {.frequencies = frequencies_of(s)}; }
+
+Rope linear(const Settings& s) {
+  Rope out = plain(s);
+  for (double& frequency : out.frequencies) frequency /= s.rope.number("factor");
+  return out;
+}
 
 // Llama 3.1's: long waves are stretched by `factor`, short ones stay, and those between are mixed (transformers'
 // _compute_llama3_parameters).
-void stretch_long_waves(const Configuration& s, std::vector<double>& frequencies) {
-  const double factor = s.number("factor"), low = s.number("low_freq_factor"), high = s.number("high_freq_factor");
-  const double trained = s.number("original_max_position_embeddings");
-  if (!(low < high)) fail("%s: low_freq_factor %g is not below high_freq_factor %g", s.where(), low, high);
-  for (double& frequency : frequencies) {
-    const double waves = trained * frequency / (2 * std::numbers::pi);  // in the length that the model was trained for
+Rope llama3(const Settings& s) {
+  const double factor = s.rope.number("factor");
+  const double low = s.rope.number("low_freq_factor"), high = s.rope.number("high_freq_factor");
+  if (!(low < high)) fail("%s: low_freq_factor %g is not below high_freq_factor %g", s.rope.where(), low, high);
+  Rope out = plain(s);
+  for (double& frequency : out.frequencies) {
+    const double waves = s.original_length() * frequency / (2 * std::numbers::pi);
     if (waves > high) continue;
     const double kept = waves < low ? 0 : (waves - low) / (high - low);
     frequency *= kept + (1 - kept) / factor;
   }
+  return out;
+}
+
+// YaRN (Peng et al., arXiv:2309.00071): channels that turn beta_fast times and more in the original length stay, those
+// of beta_slow turns and fewer are stretched by `factor`, and a ramp over the channels lies between.
+Rope yarn(const Settings& s) {
+  const double factor = s.factor();
+  const auto channel_of = [&](double turns) {
+    return s.turned * std::log(s.original_length() / (turns * 2 * std::numbers::pi)) / (2 * std::log(s.theta));
+  };
+  double low = channel_of(s.rope.number("beta_fast", 32.0)), high = channel_of(s.rope.number("beta_slow", 1.0));
+  if (s.rope.flag("truncate", true)) low = std::floor(low), high = std::ceil(high);
+  low = std::max(low, 0.0), high = std::min(high, s.turned - 1.0);
+  if (low == high) high += 0.001;
+
+  Rope out = plain(s);
+  for (size_t i = 0; i < out.frequencies.size(); ++i) {
+    const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    out.frequencies[i] *= stretched / factor + (1 - stretched);
+  }
+  const auto mscale = [&](double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; };
+  const bool both = s.rope.has("mscale") && s.rope.has("mscale_all_dim");
+  out.scale = both ? mscale(s.rope.number("mscale")) / mscale(s.rope.number("mscale_all_dim")) : mscale(1);
+  out.scale = s.rope.number("attention_factor", out.scale);
+  return out;
+}
+
+// LongRoPE (Ding et al., arXiv:2402.13753): a factor for each pair of channels, others in texts longer than the
+// original length.
+Rope longrope(const Settings& s) {
+  const int original = s.original_length();
+  const std::vector<double> plain = frequencies_of(s);
+  const auto divided_by = [&](const char* factors) {
+    const std::vector<double> by = s.rope.numbers(factors, plain.size());
+    std::vector<double> out;
+    for (size_t i = 0; i < plain.size(); ++i) out.push_back(plain[i] / by[i]);
+    return out;
+  };
+  const double factor = s.factor();
+  const double scale = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(original));
+  return {.frequencies = divided_by("short_factor"),
+          .scale = s.rope.number("attention_factor", scale),
+          .in_long_texts = {{.frequencies = divided_by("long_factor"), .short_length = original}}};
+}
+
+constexpr struct {
+  const char* name;
+  Rope (*make)(const Settings& s);
+} kKinds[] =
+    {
+        {"default", plain},     {"linear", linear},
+        {"dynamic", plain},  // differs in texts longer than max_position_embeddings alone, which --max-length refuses
+        {"llama3", llama3},     {"yarn", yarn},
+        {"longrope", longrope}, {"su", longrope},  // what it was called at first
+};
+
+int turned_channels(const Configuration& all, const Configuration& rope, int head, const RopeSpelling& spelling) {
+  static constexpr char kName[] = "partial_rotary_factor";
+  const Configuration& s = rope.has(kName) ? rope : all;
+  const double part = s.number(kName, 1.0);
+  if (!spelling.partial && part != 1) fail("%s: %s is %g, where whole heads are turned here", s.where(), kName, part);
+  const int turned = static_cast<int>(head * part);
+  if (part > 1 || turned < 2 || turned % 2 != 0)
+    fail("%s: %s is %g: of a head's %d channels an even number can be turned", s.where(), kName, part, head);
+  return turned;
+}
+
+Configuration about_rope(const Configuration& all, const RopeSpelling& spelling) {
+  if (all.has("rope_parameters")) {
+    const Configuration rope = all.inner("rope_parameters");
+    if (!spelling.layer_type) return rope;
+    if (!rope.has(spelling.layer_type)) fail("%s: %s is missing", rope.where(), spelling.layer_type);
+    return rope.inner(spelling.layer_type);
+  }
+  return all.inner(spelling.scaling_name ? spelling.scaling_name : "rope_parameters");
 }
 
 }  // namespace
 
-Rope rope_of(const json& config, int head) {
-  const Configuration all(config, "config.json");
-  const bool since_5 = all.has("rope_parameters");
-  const Configuration rope = all.inner(since_5 ? "rope_parameters" : "rope_scaling");
-  const double theta = rope.has("rope_theta") ? rope.number("rope_theta") : all.number("rope_theta", 10000.0);
-  for (const Configuration& s : {all, rope})
-    if (s.number("partial_rotary_factor", 1.0) != 1.0)
-      fail("%s: partial_rotary_factor is %g, where whole heads are turned here", s.where(),
-           s.number("partial_rotary_factor"));
+Rope rope_of(const Configuration& all, int head, const RopeSpelling& spelling) {
+  const Configuration rope = about_rope(all, spelling);
+  const double theta =
+      rope.has("rope_theta") ? rope.number("rope_theta") : all.number(spelling.theta_name, spelling.theta);
   const std::string kind = rope.has("rope_type") ? rope.text("rope_type") : rope.text("type", "default");
-
-  Rope out;
-  for (int i = 0; i < head; i += 2) out.frequencies.push_back(std::pow(theta, -static_cast<double>(i) / head));
-  if (kind == "linear") {
-    for (double& frequency : out.frequencies) frequency /= rope.number("factor");
-  } else if (kind == "llama3") {
-    stretch_long_waves(rope, out.frequencies);
-  } else if (kind != "default") {
-    fail("%s: rope of type '%s', where default, linear and llama3 are known", rope.where(), kind.c_str());
+  const Settings settings{all, rope, theta, turned_channels(all, rope, head, spelling)};
+  for (const auto& known : kKinds) {
+    if (kind != known.name) continue;
+    const Rope out = known.make(settings);
+    const auto finite = [](double value) { return std::isfinite(value); };
+    if (!finite(out.scale) || !std::all_of(out.frequencies.begin(), out.frequencies.end(), finite))
+      fail("%s: rope of type '%s' with rope_theta %g gives no finite angles", rope.where(), kind.c_str(), theta);
+    return out;
   }
-  return out;
+  std::string names;
+  for (const auto& known : kKinds) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  fail("%s: rope of type '%s', where these are known: %s", rope.where(), kind.c_str(), names.c_str());
+}
+
+Tensor Rotation::operator()(Tensor x, int heads) const {
+  const int width = channels(x), head = width / heads, turned = channels(cos);
+  if (turned == head) return rotary_embedding(x, cos, sin, heads, false);
+  const Tensor each = reshape(x, {0, 0, heads, head});
+  const Tensor first = reshape(slice(each, -1, 0, turned), {0, 0, heads * turned});
+  const Tensor turns = reshape(rotary_embedding(first, cos, sin, heads, false), {0, 0, heads, turned});
+  return reshape(concat({turns, slice(each, -1, turned, head - turned)}), {0, 0, width});
 }
 
 Rotation rotation(const Rope& rope, Tensor places, int count) {
+  const bool is_long = rope.in_long_texts && count > rope.in_long_texts->short_length;
+  const std::vector<double>& frequencies = is_long ? rope.in_long_texts->frequencies : rope.frequencies;
   std::vector<double> cos, sin;
   for (int place = 0; place < count; ++place) {
     for (int half = 0; half < 2; ++half) {
-      for (const double frequency : rope.frequencies) {
-        cos.push_back(std::cos(place * frequency));
-        sin.push_back(std::sin(place * frequency));
+      for (const double frequency : frequencies) {
+        cos.push_back(std::cos(place * frequency) * rope.scale);
+        sin.push_back(std::sin(place * frequency) * rope.scale);
       }
     }
   }
   Graph& graph = *places.graph;
-  const Shape shape{count, static_cast<int32_t>(2 * rope.frequencies.size())};
+  const Shape shape{count, static_cast<int32_t>(2 * frequencies.size())};
   return {.cos = rows(graph.add_constant("rope.cos", shape, std::move(cos)), places),
           .sin = rows(graph.add_constant("rope.sin", shape, std::move(sin)), places)};
 }

@@ -1,31 +1,50 @@
 // Rotary position embedding (Su et al. 2021) as transformers configures it.
 //
 // Before transformers 5 a config.json says {"rope_theta": 10000.0, "rope_scaling": null or {"rope_type": "llama3",
-// ...}}, since then {"rope_parameters": {"rope_theta": 10000.0, "rope_type": "llama3", ...}}. One parser reads both.
+// ...}}, since then {"rope_parameters": {"rope_theta": 10000.0, "rope_type": "llama3", ...}}, where layers of several
+// types each have such an object under their type's name. One parser reads all.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <vector>
 
 #include "converter/graph/ops.h"
+#include "models/language/config.h"
 
 namespace ferry::language {
 
 // How the angles of one head turn from one place in the text to the next.
 struct Rope {
-  std::vector<double> frequencies;  // in radians a place, one for each pair of channels
+  std::vector<double> frequencies;  // in radians a place, one for each pair of channels that turn
+  double scale = 1;                 // of cos and sin
+  // Of texts longer than `short_length`, at every place (longrope).
+  struct Long {
+    std::vector<double> frequencies;
+    int short_length;
+  };
+  std::optional<Long> in_long_texts = {};
+};
+
+// What families' configurations differ in.
+struct RopeSpelling {
+  double theta = 10000.0;                     // where the file has none
+  const char* theta_name = "rope_theta";      // before transformers 5
+  const char* scaling_name = "rope_scaling";  // likewise; null: there was none for these layers
+  const char* layer_type = nullptr;           // the object's name inside rope_parameters, if it holds several
+  bool partial = false;                       // partial_rotary_factor may say that only a head's first channels turn
 };
 
 // Of heads of `head` channels. Throws Error for a kind of rope that is not known here.
-Rope rope_of(const nlohmann::json& config, int head);
+Rope rope_of(const Configuration& config, int head, const RopeSpelling& spelling = {});
 
-// cos and sin of the places of a text: [L, head].
+// cos and sin of the places of a text: [L, channels that turn].
 struct Rotation {
   Tensor cos, sin;
 
-  Tensor operator()(Tensor x, int heads) const { return rotary_embedding(x, cos, sin, heads, false); }
+  // x [1,L,heads*D]. Of each head the first channels turn, as many as cos has.
+  Tensor operator()(Tensor x, int heads) const;
 };
-// `places` Int32 [L], each below `count`, of which the graph holds a table.
+// `places` Int32 [L], each below `count`, the length of the longest text, for which the graph holds a table.
 Rotation rotation(const Rope& rope, Tensor places, int count);
 
 }  // namespace ferry::language

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/reference/interpreter.h"
+#include "models/language/rope.h"
 #include "tests/converter/memory_checkpoint.h"
 
 namespace ferry {
@@ -124,8 +125,11 @@ TEST(Llama, RopeIsTheSameInBothSpellings) {
                        {"original_max_position_embeddings", 64}};
   json before = {{"rope_theta", 10000.0}, {"rope_scaling", llama3}}, since = {{"rope_parameters", llama3}};
   since["rope_parameters"]["rope_theta"] = 10000.0;
-  const std::vector<double> frequencies = language::rope_of(before, 32).frequencies;
-  EXPECT_EQ(frequencies, language::rope_of(since, 32).frequencies);
+  const auto rope_of = [](const json& config) {
+    return language::rope_of(language::Configuration(config, "config.json"), 32);
+  };
+  const std::vector<double> frequencies = rope_of(before).frequencies;
+  EXPECT_EQ(frequencies, rope_of(since).frequencies);
   // Waves of 64 / 4 places and shorter stay, of 64 and longer are 8 times as long, those between are mixed.
   const auto plain = [](int i) { return std::pow(10000.0, -i / 16.0); };
   EXPECT_DOUBLE_EQ(frequencies[0], plain(0));
@@ -144,11 +148,11 @@ TEST(Llama, WhatIsNotBuiltIsRefusedWithASentence) {
       {{{"num_key_value_heads", 3}}, "4 attention heads on 3"},
       {{{"num_attention_heads", 5}, {"num_key_value_heads", 5}}, "no multiple of 5 heads"},
       {{{"head_dim", 5}}, "heads of 5 channels"},
-      {{{"hidden_act", "gelu"}}, "hidden_act is 'gelu'"},
+      {{{"hidden_act", "relu2"}}, "hidden_act is 'relu2'"},
       {{{"rms_norm_eps", 0}}, "rms_norm_eps"},
       {{{"tie_word_embeddings", 1}}, "tie_word_embeddings is neither true nor false"},
       {{{"partial_rotary_factor", 0.5}}, "partial_rotary_factor is 0.5"},
-      {{{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}}}, "rope of type 'yarn'"},
+      {{{"rope_scaling", {{"rope_type", "xpos"}, {"factor", 4.0}}}}, "rope of type 'xpos'"},
       {{{"rope_scaling", {{"rope_type", "linear"}}}}, "rope_scaling: factor is missing"},
       {{{"rope_scaling", 7}}, "rope_scaling: an object is expected"},
       {{{"rope_parameters", {{"rope_type", 3}}}}, "rope_type is not a string"},

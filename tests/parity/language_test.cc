@@ -30,15 +30,17 @@ nlohmann::json read_json(const fs::path& path) {
   return nlohmann::json::parse(file);
 }
 
-fs::path converted(const fs::path& checkpoint, const fs::path& output) {
+fs::path converted(const fs::path& checkpoint, const fs::path& output, const char* max_length = nullptr) {
   ConvertOptions options;
   options.checkpoint = checkpoint;
   options.output = output;
+  if (max_length) options.settings.set("max-length", max_length);
   convert(options);
   return output;
 }
 
-Ids greedy(const fs::path& blob, const Ids& prompt, size_t count, int threads = 1) {
+// The prompt is given in pieces of `piece` tokens.
+Ids greedy(const fs::path& blob, const Ids& prompt, size_t piece, size_t count, int threads = 1) {
   struct Close {
     void operator()(ferry_generator* generator) const { ferry_generator_close(generator); }
   };
@@ -47,7 +49,8 @@ Ids greedy(const fs::path& blob, const Ids& prompt, size_t count, int threads = 
   ferry_generator* made = nullptr;
   check(ferry_generator_create(model.get(), &options, &made));
   const std::unique_ptr<ferry_generator, Close> generator(made);
-  check(ferry_generator_append(made, prompt.data(), prompt.size()));
+  for (size_t at = 0; at < prompt.size(); at += piece)
+    check(ferry_generator_append(made, &prompt[at], std::min(piece, prompt.size() - at)));
   Ids tokens(count);
   for (int32_t& token : tokens) check(ferry_generator_next(made, &token));
   return tokens;
@@ -96,15 +99,25 @@ void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens) {
   }
 }
 
+struct Case {
+  const char* fixture;
+  const char* max_length = nullptr;  // null: as the converter chooses
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& language) { return out << language.fixture; }
+
 // A fixture's folder as transformers would have saved it.
-class LanguageFixture : public ::testing::TestWithParam<std::pair<const char*, const char*>> {
+class LanguageFixture : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
-    const auto& [name, config] = GetParam();
-    fixture_ = shared_dir() / "fixtures" / name;
+    fixture_ = shared_dir() / "fixtures" / GetParam().fixture;
     make_checkpoint(fixture_ / "manifest.json", folder_.path() / "model.safetensors");
-    fs::copy_file(fixture_ / config, folder_.path() / "config.json");
+  }
+
+  fs::path converted_with(const char* config) {
+    fs::copy_file(fixture_ / config, folder_.path() / "config.json", fs::copy_options::overwrite_existing);
+    return converted(folder_.path(), folder_.path() / (std::string(config) + ".ferry"), GetParam().max_length);
   }
 
   ScratchFolder folder_;
@@ -114,25 +127,40 @@ class LanguageFixture : public ::testing::TestWithParam<std::pair<const char*, c
 TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
   const nlohmann::json expected = read_json(fixture_ / "generate.json");
   const Ids prompt = expected["prompt"], tokens = expected["greedy"];
-  const fs::path blob = converted(folder_.path(), folder_.path() / "m.ferry");
-  EXPECT_EQ(greedy(blob, prompt, tokens.size()), tokens);
+  const fs::path blob = converted_with("config.json");
+  for (const size_t piece : {prompt.size(), size_t{1}, size_t{7}, size_t{16}})
+    EXPECT_EQ(greedy(blob, prompt, piece, tokens.size()), tokens) << "a prompt in pieces of " << piece;
 
   Ids all = prompt;
   all.insert(all.end(), tokens.begin(), tokens.end() - 1);
+  expect_the_same_in_pieces(blob, all);
+  if (!expected.contains("logits_first16")) return;
   const auto steps = logits(blob, all, 1);
   const auto first16 = expected["logits_first16"].get<std::vector<std::vector<float>>>();
   ASSERT_EQ(first16.size(), tokens.size());
   for (size_t step = 0; step < first16.size(); ++step)
     for (size_t i = 0; i < first16[step].size(); ++i)
       EXPECT_NEAR(steps[prompt.size() - 1 + step][i], first16[step][i], 1e-3) << "step " << step;
-  expect_the_same_in_pieces(blob, all);
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_P(LanguageFixture, IsTheSameBlobFromTheSpellingBeforeTransformers5) {
+  const std::string blob = bytes_of(converted_with("config.json"));
+  ASSERT_FALSE(blob.empty());
+  EXPECT_TRUE(bytes_of(converted_with("config_v4.json")) == blob);
 }
 
 TEST_P(LanguageFixture, CertifiesItself) {
   const Fixture fixture = read_fixture(fixture_);
+  fs::copy_file(fixture_ / "config.json", folder_.path() / "config.json");
   ConvertOptions options;
   options.checkpoint = folder_.path();
   options.output = folder_.path() / "m.ferry";
+  if (GetParam().max_length) options.settings.set("max-length", GetParam().max_length);
   options.certify = [&fixture](const std::filesystem::path& blob) { return certificates_of(blob, fixture); };
   convert(options);
   const cli::ModelHandle model = cli::open_model(options.output);
@@ -143,8 +171,9 @@ TEST_P(LanguageFixture, CertifiesItself) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Language, LanguageFixture,
-                         ::testing::Values(std::pair("hf_llama_tiny", "config.json"),
-                                           std::pair("hf_llama_tiny", "config_v4.json")));
+                         ::testing::Values(Case{"hf_llama_tiny"}, Case{"hf_mistral_tiny"}, Case{"hf_qwen2_tiny"},
+                                           Case{"hf_qwen3_tiny"}, Case{"hf_smollm3_tiny"}, Case{"hf_phi3_tiny"},
+                                           Case{"hf_phi3_tiny_long", "512"}, Case{"hf_gemma3_text_tiny"}));
 
 TEST(Stories260k, TellsItsStory) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
@@ -154,8 +183,8 @@ TEST(Stories260k, TellsItsStory) {
   const nlohmann::json golden = read_json(folder / "golden_greedy.json");
   const Ids prompt = golden["prompt_ids"], all = golden["greedy_ids"];
   const Ids expected(all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end());
-  EXPECT_EQ(greedy(blob, prompt, expected.size()), expected);
-  EXPECT_EQ(greedy(blob, prompt, expected.size(), 2), expected) << "two threads";
+  EXPECT_EQ(greedy(blob, prompt, prompt.size(), expected.size()), expected);
+  EXPECT_EQ(greedy(blob, prompt, prompt.size(), expected.size(), 2), expected) << "two threads";
   expect_the_same_in_pieces(blob, all);
 }
 

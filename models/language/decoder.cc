@@ -1,0 +1,153 @@
+#include "models/language/decoder.h"
+
+#include "converter/error.h"
+
+namespace ferry::language {
+namespace {
+
+struct Projections {
+  Tensor q, k, v;
+};
+
+Projections project(Tensor x, const Weights& w, const Decoder& c) {
+  const int q = c.heads * c.head, kv = c.kv_heads * c.head;
+  if (!c.fused)
+    return {linear(x, w["q_proj"], {.out = q, .bias = c.qkv_bias}),
+            linear(x, w["k_proj"], {.out = kv, .bias = c.qkv_bias}),
+            linear(x, w["v_proj"], {.out = kv, .bias = c.qkv_bias})};
+  const Tensor qkv = linear(x, w["qkv_proj"], {.out = q + 2 * kv, .bias = c.qkv_bias});
+  return {slice(qkv, -1, 0, q), slice(qkv, -1, q, kv), slice(qkv, -1, q + kv, kv)};
+}
+
+struct Attention {
+  const Rotation* rotate;  // null: not at all
+  int window;
+  const Cache& cache;
+};
+
+Tensor self_attention(Tensor x, const Weights& w, const Decoder& c, const Attention& a) {
+  auto [q, k, v] = project(x, w, c);
+  if (c.head_norms != Decoder::HeadNorms::None) {
+    const bool heads_first = c.head_norms == Decoder::HeadNorms::HeadsFirst;
+    q = rms_norm_heads(q, w["q_norm"], c.norm, c.heads, heads_first);
+    k = rms_norm_heads(k, w["k_norm"], c.norm, c.kv_heads, heads_first);
+  }
+  if (a.rotate) {
+    q = (*a.rotate)(q, c.heads);
+    k = (*a.rotate)(k, c.kv_heads);
+  }
+  const Tensor mixed =
+      attention(q, append(k, a.cache.keys), append(v, a.cache.values),
+                {.heads = c.heads, .kv_heads = c.kv_heads, .scale = c.score_scale, .causal = true, .window = a.window});
+  return tap(linear(mixed, w["o_proj"], {.out = c.width, .bias = c.output_bias}), w);
+}
+
+// SwiGLU and its kin (Shazeer, arXiv:2002.05202).
+Tensor mlp(Tensor x, const Weights& w, const Decoder& c) {
+  const auto project_both = [&]() -> std::pair<Tensor, Tensor> {
+    if (!c.fused)
+      return {linear(x, w["gate_proj"], {.out = c.hidden, .bias = c.mlp_bias}),
+              linear(x, w["up_proj"], {.out = c.hidden, .bias = c.mlp_bias})};
+    const Tensor both = linear(x, w["gate_up_proj"], {.out = 2 * c.hidden, .bias = c.mlp_bias});
+    return {slice(both, -1, 0, c.hidden), slice(both, -1, c.hidden, c.hidden)};
+  };
+  const auto [gate, up] = project_both();
+  return tap(linear(c.activation(gate) * up, w["down_proj"], {.out = c.width, .bias = c.mlp_bias}), w);
+}
+
+Tensor layer(Tensor x, const Weights& w, const Decoder& c, const Attention& a) {
+  Tensor y = self_attention(rms_norm(x, w["input_layernorm"], c.norm), w["self_attn"], c, a);
+  if (c.sandwich_norms) y = rms_norm(y, w["post_attention_layernorm"], c.norm);
+  x = x + y;
+  y = rms_norm(x, w[c.sandwich_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm"], c.norm);
+  y = mlp(y, w["mlp"], c);
+  if (c.sandwich_norms) y = rms_norm(y, w["post_feedforward_layernorm"], c.norm);
+  return tap(x + y, w, kBlock);
+}
+
+Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
+  const Weights w = weights["model"];
+  const std::vector<Cache> caches = text.caches(static_cast<int>(c.layers.size()), c.kv_heads * c.head);
+  const Tensor places = positions(ids, caches.front().keys);
+  std::vector<Rotation> rotations;
+  for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
+
+  const Tensor embedding = w["embed_tokens"].matrix({c.vocabulary, c.width});
+  Tensor x = rows(embedding, ids);
+  if (c.embedding_scale != 1) x = x * c.embedding_scale;
+  x = tap(x, w["embed_tokens"], kBlock);
+  for (size_t i = 0; i < c.layers.size(); ++i) {
+    const auto& [rope, window] = c.layers[i];
+    x = layer(x, w["layers"][static_cast<int>(i)], c,
+              {.rotate = rope ? &rotations[*rope] : nullptr, .window = window, .cache = caches[i]});
+  }
+  x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
+  const Weights head = weights["lm_head"];
+  const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
+  return c.logit_softcap > 0 ? tanh(logits * (1 / c.logit_softcap)) * c.logit_softcap : logits;
+}
+
+}  // namespace
+
+Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
+  static constexpr struct {
+    const char* name;
+    Tensor (*function)(Tensor);
+  } kActivations[] = {{"silu", silu}, {"swish", silu}, {"gelu", gelu}, {"gelu_pytorch_tanh", gelu_tanh}};
+
+  Decoder c{};
+  c.vocabulary = s.count("vocab_size");
+  c.width = s.count("hidden_size");
+  c.heads = s.count("num_attention_heads");
+  c.kv_heads = s.count("num_key_value_heads", c.heads);
+  if (c.heads % c.kv_heads != 0)
+    fail("%s: %d attention heads on %d of keys and values, where a multiple is expected", s.where(), c.heads,
+         c.kv_heads);
+  const int head = defaults.head > 0 ? defaults.head : c.width / c.heads;
+  if (!s.has("head_dim") && defaults.head == 0 && c.width % c.heads != 0)
+    fail("%s: hidden_size %d is no multiple of %d heads", s.where(), c.width, c.heads);
+  c.head = s.count("head_dim", head);
+  if (c.head % 2 != 0) fail("%s: heads of %d channels, where an even number can be turned", s.where(), c.head);
+  c.hidden = s.count("intermediate_size");
+  c.norm.epsilon = s.number("rms_norm_eps", defaults.epsilon);
+  c.tied = s.flag("tie_word_embeddings", defaults.tied);
+  c.layers.resize(static_cast<size_t>(s.count("num_hidden_layers")));
+  const std::string activation = s.text(defaults.activation_name, defaults.activation);
+  for (const auto& known : kActivations)
+    if (activation == known.name) c.activation = known.function;
+  if (!c.activation)
+    fail("%s: %s is '%s', where silu, gelu and gelu_pytorch_tanh are known", s.where(), defaults.activation_name,
+         activation.c_str());
+  return c;
+}
+
+int sliding_window(const Configuration& s, int absent) {
+  return s.is_null("sliding_window") ? 0 : s.count("sliding_window", absent);
+}
+
+void set_windows(const Configuration& s, int window, const std::function<bool(size_t)>& absent, Decoder* c) {
+  std::vector<std::string> types;
+  if (s.has("layer_types")) types = s.texts("layer_types", c->layers.size());
+  for (size_t i = 0; i < c->layers.size(); ++i) {
+    const bool slides = types.empty() ? absent(i) : types[i] == "sliding_attention";
+    if (!types.empty() && !slides && types[i] != "full_attention")
+      fail("%s: layer_types holds '%s', where full_attention and sliding_attention are known", s.where(),
+           types[i].c_str());
+    if (slides && window == 0)
+      fail("%s: layer %zu is of sliding_attention, and there is no sliding_window", s.where(), i);
+    c->layers[i].window = slides ? window : 0;
+  }
+}
+
+Network network_of(const Decoder& decoder) {
+  Network out;
+  out.vocabulary = decoder.vocabulary;
+  for (const Rope& rope : decoder.ropes)
+    if (rope.in_long_texts) out.short_length = rope.in_long_texts->short_length;
+  out.logits = [decoder](Tensor ids, const Weights& weights, const Text& text) {
+    return logits_of(decoder, ids, weights, text);
+  };
+  return out;
+}
+
+}  // namespace ferry::language

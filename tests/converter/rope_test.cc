@@ -1,0 +1,117 @@
+// Rope as configurations spell it: the angles against the formulas' papers and transformers' modeling_rope_utils.py.
+#include "models/language/rope.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "tests/converter/memory_checkpoint.h"
+
+namespace ferry::language {
+namespace {
+
+using nlohmann::json;
+
+Rope rope(const json& config, int head = 8, const RopeSpelling& spelling = {}) {
+  return rope_of(Configuration(config, "config.json"), head, spelling);
+}
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-12) << "pair " << i;
+}
+
+const std::vector<double> kPlain = {1, 0.1, 0.01, 0.001};  // theta 10000, 8 channels
+
+TEST(Rope, LinearDividesAndDynamicIsPlainUpToTheTrainedLength) {
+  expect_near(rope(json::object()).frequencies, kPlain);
+  expect_near(rope({{"rope_scaling", {{"type", "linear"}, {"factor", 4}}}}).frequencies,
+              {0.25, 0.025, 0.0025, 0.00025});
+  expect_near(rope({{"rope_scaling", {{"type", "dynamic"}, {"factor", 4}}}}).frequencies, kPlain);
+}
+
+TEST(Rope, ThetaAndPartAreReadWhereverTheyAre) {
+  expect_near(rope({{"rope_theta", 16.0}}).frequencies, {1, 0.5, 0.25, 0.125});
+  expect_near(rope({{"rope_parameters", {{"rope_theta", 16.0}}}}).frequencies, {1, 0.5, 0.25, 0.125});
+  expect_near(rope(json::object(), 8, {.theta = 16}).frequencies, {1, 0.5, 0.25, 0.125});
+  const RopeSpelling partial{.partial = true};
+  for (const json& config : {json{{"rope_theta", 16.0}, {"partial_rotary_factor", 0.5}},
+                             json{{"rope_parameters", {{"rope_theta", 16.0}, {"partial_rotary_factor", 0.5}}}}})
+    expect_near(rope(config, 8, partial).frequencies, {1, 0.25});
+}
+
+TEST(Rope, LayersOfTwoTypesHaveTheirOwn) {
+  const RopeSpelling local{.theta_name = "rope_local_base_freq", .scaling_name = nullptr, .layer_type = "sliding"};
+  const json before = {
+      {"rope_theta", 1e8}, {"rope_local_base_freq", 16.0}, {"rope_scaling", {{"type", "linear"}, {"factor", 4}}}};
+  expect_near(rope(before, 8, local).frequencies, {1, 0.5, 0.25, 0.125});
+  const json since = {{"rope_parameters", {{"sliding", {{"rope_theta", 16.0}}}, {"full", {{"rope_theta", 1e8}}}}}};
+  expect_near(rope(since, 8, local).frequencies, {1, 0.5, 0.25, 0.125});
+}
+
+// Of 16 channels and theta 16, pair d turns length * 16^(-d / 8) / (2 pi) times in the original length.
+TEST(Rope, YarnStretchesSlowChannels) {
+  json yarn = {{"rope_type", "yarn"}, {"factor", 4.0},    {"original_max_position_embeddings", 256},
+               {"beta_fast", 32.0},   {"beta_slow", 8.0}, {"rope_theta", 16.0}};
+  const json config = {{"max_position_embeddings", 1024}, {"rope_parameters", yarn}};
+  const double low = std::floor(8 * std::log(256 / (2 * std::numbers::pi * 32)) / std::log(16.0));
+  const double high = std::ceil(8 * std::log(256 / (2 * std::numbers::pi * 8)) / std::log(16.0));
+  ASSERT_EQ(low, 0);
+  ASSERT_EQ(high, 5);
+  const Rope made = rope(config, 16);
+  for (size_t i = 0; i < 8; ++i) {
+    const double stretched = std::min(static_cast<double>(i) / 5, 1.0);
+    EXPECT_NEAR(made.frequencies[i], std::pow(16.0, -static_cast<double>(i) / 8) * (1 - 0.75 * stretched), 1e-12) << i;
+  }
+  EXPECT_DOUBLE_EQ(made.scale, 0.1 * std::log(4.0) + 1);
+
+  const auto scale = [&](const json& more) {
+    json changed = config;
+    changed["rope_parameters"].update(more);
+    return rope(changed, 16).scale;
+  };
+  EXPECT_DOUBLE_EQ(scale({{"attention_factor", 1.5}}), 1.5);
+  EXPECT_DOUBLE_EQ(scale({{"mscale", 2.0}, {"mscale_all_dim", 2.0}}), 1);
+  EXPECT_DOUBLE_EQ(scale({{"mscale", 2.0}, {"mscale_all_dim", 1.0}}),
+                   (0.2 * std::log(4.0) + 1) / (0.1 * std::log(4.0) + 1));
+  EXPECT_DOUBLE_EQ(scale({{"factor", nullptr}}), 0.1 * std::log(4.0) + 1) << "1024 / 256";
+}
+
+TEST(Rope, LongropeHasFactorsForShortAndForLongTexts) {
+  json longrope = {{"rope_type", "longrope"}, {"short_factor", {1, 2, 4, 5}}, {"long_factor", {2, 4, 8, 10}}};
+  json config = {{"max_position_embeddings", 256}, {"original_max_position_embeddings", 16}};
+  config["rope_scaling"] = longrope;
+  const Rope made = rope(config);
+  expect_near(made.frequencies, {1, 0.05, 0.0025, 0.0002});
+  ASSERT_TRUE(made.in_long_texts);
+  expect_near(made.in_long_texts->frequencies, {0.5, 0.025, 0.00125, 0.0001});
+  EXPECT_EQ(made.in_long_texts->short_length, 16);
+  EXPECT_DOUBLE_EQ(made.scale, std::sqrt(2.0)) << "1 + ln(256 / 16) / ln 16";
+  config["rope_scaling"]["type"] = "su";
+  config["rope_scaling"].erase("rope_type");
+  EXPECT_EQ(rope(config).frequencies, made.frequencies);
+
+  // The table's length decides, for every place.
+  Graph graph;
+  const Tensor places = graph.add_input("places", {3}, fbs::Layout::Same, fbs::DType::Int32);
+  const auto sine_of_place_1 = [&](int count) {
+    rotation(made, places, count);
+    const auto& op = graph.table.operators.back();
+    return graph.values(op->inputs[0]).at(8);
+  };
+  EXPECT_DOUBLE_EQ(sine_of_place_1(16), std::sin(1.0) * std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(sine_of_place_1(17), std::sin(0.5) * std::sqrt(2.0));
+}
+
+TEST(Rope, AnglesThatAreNotFiniteAreRefused) {
+  const json longrope = {{"rope_type", "longrope"}, {"short_factor", {1, 1, 1, 1}}, {"long_factor", {1, 1, 1, 1}}};
+  const json config = {
+      {"max_position_embeddings", 64}, {"original_max_position_embeddings", 1}, {"rope_parameters", longrope}};
+  const std::string said = complaint([&] { rope(config); });
+  EXPECT_NE(said.find("'longrope' with rope_theta 10000 gives no finite angles"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace ferry::language
