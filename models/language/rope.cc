@@ -116,8 +116,8 @@ int turned_channels(const Configuration& all, const Configuration& rope, int hea
   const Configuration& s = rope.has(kName) ? rope : all;
   const double part = s.number(kName, 1.0);
   if (!spelling.partial && part != 1) fail("%s: %s is %g, where whole heads are turned here", s.where(), kName, part);
-  const int turned = static_cast<int>(head * part);
-  if (part > 1 || turned < 2 || turned % 2 != 0)
+  const int turned = part > 1 ? 0 : static_cast<int>(head * part);
+  if (turned < 2 || turned % 2 != 0)
     fail("%s: %s is %g: of a head's %d channels an even number can be turned", s.where(), kName, part, head);
   return turned;
 }
