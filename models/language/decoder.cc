@@ -83,6 +83,7 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   }
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
   const Weights head = weights["lm_head"];
+  if (c.tied) head.discard();  // some checkpoints hold the embedding twice
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
   return c.logit_softcap > 0 ? tanh(logits * (1 / c.logit_softcap)) * c.logit_softcap : logits;
 }

@@ -117,6 +117,14 @@ TEST(DecoderFamilies, Qwen2SeesAWindowWhereItIsTold) {
             (Windows{8, 0, 0, 8, 0, 0}));
 }
 
+TEST(DecoderFamilies, ATiedHeadMayLieInTheCheckpoint) {
+  Graph without, with;
+  const json tied = {{"tie_word_embeddings", true}};
+  build(without, qwen::network_2, tied, {.biased = true, .tied = true});
+  build(with, qwen::network_2, tied, {.biased = true});
+  EXPECT_EQ(with.table.buffers.size(), without.table.buffers.size()) << "it is left aside";
+}
+
 TEST(DecoderFamilies, SmolLM3LeavesLayersWithoutRope) {
   const auto rotations = [](const json& change) {
     Graph graph;
