@@ -2,7 +2,7 @@
 """Writes the networks of tasks with seeded random weights: NAME.safetensors under the published names, from which ferry
 converts, and NAME.onnx of the same plain PyTorch forward (tasks/) for ONNX Runtime.
 
-    export_tasks.py OUT_DIR [NAME ...]      (default: all)
+    export_tasks.py OUT_DIR [--checkpoints] [NAME ...]      (default: all; --checkpoints: without the .onnx)
 
 Needs Debian's python3-torch, python3-torchvision and python3-onnx. Exports with opset 17, batch 1, constants folded, as an
 application would. What this torch has no ONNX operator for, deformable convolution, becomes DeformConv of opset 19.
@@ -101,7 +101,8 @@ def raise_opset(path):
 
 
 def main():
-    out, names = sys.argv[1], sys.argv[2:] or list(TASKS)
+    out = sys.argv[1]
+    names = [word for word in sys.argv[2:] if word != "--checkpoints"] or list(TASKS)
     os.makedirs(out, exist_ok=True)
     torch.onnx.register_custom_op_symbolic("torchvision::deform_conv2d", deform_conv, 17)
     for name in names:
@@ -109,6 +110,8 @@ def main():
         network = build(task)
         if not task.checkpoint:
             write_safetensors(os.path.join(out, name + ".safetensors"), network.state_dict())
+        if "--checkpoints" in sys.argv:
+            continue
         path = os.path.join(out, name + ".onnx")
         torch.onnx.export(task.part(network), tuple(torch.zeros(s) for s in task.shapes.values()), path, opset_version=17,
                           input_names=list(task.shapes), output_names=task.outputs, custom_opsets={OWN: 1})
