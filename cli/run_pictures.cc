@@ -209,18 +209,20 @@ class Runner {
   }
 
  private:
+  // In the mask's place.
+  bool gives_composite() const { return !o_.background.empty() && o_.composite.empty(); }
   bool writes() const { return entry_.suffix != nullptr && (!entry_.drawn || !o_.output.empty()); }
 
   void give(const std::string& path, const ferry_image& image, const image::View& picture, const ferry_answer& answer) {
     std::string file;
     if (writes()) {
-      file = files_.name(path, answer_suffix(entry_, answer, picture));
+      file = files_.name(path, gives_composite() ? "_composite" : answer_suffix(entry_, answer, picture));
     }
     if (entry_.drawn && !file.empty()) {
       ferry_image drawn{};
       check(ferry_answer_draw(&answer, &image, &drawn));
       save(&drawn, file);
-    } else if (!o_.background.empty() && o_.composite.empty()) {
+    } else if (gives_composite()) {
       composite(answer, image, file);
     } else if (!file.empty()) {
       const ferry_save_style style = o_.colours        ? FERRY_SAVE_COLOURS

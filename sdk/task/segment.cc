@@ -170,13 +170,13 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   const std::span quality(static_cast<const float*>(session.data(qualities)), static_cast<size_t>(shape[3]));
   size_t chosen = 0;
   FERRY_TRY(choose(request, quality, &chosen));
+  FERRY_TRY(answer->pixels.allocate(networks.width, networks.height, 1));
   const float* masks = static_cast<const float*>(session.data(logits));
   networks.former.resize(static_cast<size_t>(shape[1]) * static_cast<size_t>(shape[2]));
   for (size_t i = 0; i < networks.former.size(); ++i) {
     networks.former[i] = masks[i * static_cast<size_t>(shape[3]) + chosen];
   }
   const Grid grid = {networks.former.data(), shape[1], shape[2], 1};
-  FERRY_TRY(answer->pixels.allocate(networks.width, networks.height, 1));
   Sampler sampler(grid, input_extent(networks.session), networks.geometry, networks.width, networks.height);
   for (int y = 0; y < networks.height; ++y) {
     const float* row = sampler.row(y);

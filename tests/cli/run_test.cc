@@ -255,6 +255,8 @@ TEST_F(Run, WhatStandsInFrontIsCutOut) {
     ASSERT_EQ(run({model, photo, "-o", "before.png", "--background", background}).exit_code, 0);
     EXPECT_EQ(read_text(folder_.path() / "before.png")[25], 2) << "RGB";
   }
+  ASSERT_EQ(run({model, photo, "--background", photo}).exit_code, 0);
+  EXPECT_EQ(read_text(folder_.path() / "portrait_composite.png")[25], 2) << "RGB";
   EXPECT_REFUSED(run({model, photo, "--composite", "c.png", "--background", "#0f0"}), "or a colour, #rrggbb");
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--composite", "c.png"}), "--composite: this model gives no mask");
   EXPECT_REFUSED(run({blob(kClassifier), photo, "--background", "#00ff00"}), "--background: this model gives no mask");

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "converter/graph/ops.h"
 #include "tests/runtime/networks.h"
 
 namespace ferry::testing {
@@ -76,6 +77,26 @@ TEST(Session, TapsCostMemoryOnlyWhereTheyAreAskedFor) {
   SessionPtr tapped = make_session(opened.model, options);
   const uint64_t activation = 16 * 16 * 16 * sizeof(float);
   EXPECT_GE(ferry_session_arena_bytes(tapped.get()), ferry_session_arena_bytes(plain.get()) + 9 * activation);
+}
+
+// An index that is outside ends a run that computes what is read with it, and no other.
+TEST(Session, ComputesNothingThatNobodyReads) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 4}, fbs::Layout::Same);
+  const Tensor index = graph.add_input("index", {1}, fbs::Layout::Same, fbs::DType::Int32);
+  const Tensor table = graph.add_constant("table", {3, 2}, std::vector<float>{1, 2, 3, 4, 5, 6});
+  graph.add_tap("found", graph.add_op("found", fbs::GatherT{}, {table, index}), fbs::Layout::Same, false);
+  graph.add_output("y", relu(x), fbs::Layout::Same);
+  Opened opened(graph);
+  for (const bool taps : {false, true}) {
+    ferry_session_options options = default_options();
+    options.all_taps = taps;
+    const SessionPtr session = make_session(opened.model, options);
+    ferry_tensor input;
+    ASSERT_OK(ferry_session_input(session.get(), 1, &input));
+    *static_cast<int32_t*>(input.data) = 3;
+    EXPECT_EQ(ferry_session_run(session.get()), taps ? FERRY_INVALID_ARGUMENT : FERRY_OK);
+  }
 }
 
 TEST(Session, KeepsNamedTapsAndNoOthers) {

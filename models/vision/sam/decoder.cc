@@ -30,7 +30,6 @@ struct FewTokens {
   bool unchanged;  // the places
 
   Tensor rows(Tensor x, int width_of) const { return reshape(x, {1, -1, width_of}); }
-  Tensor narrow(Tensor x) const { return rows(x, heads * size); }
   Tensor by_head(Tensor x) const { return transpose(reshape(x, {1, -1, heads, size}), {0, 2, 1, 3}); }
   // A projection to heads: [1,heads,size,width].
   Tensor weights(Tensor x) const { return reshape(x, {1, heads, size, width}); }
@@ -38,13 +37,12 @@ struct FewTokens {
 
   // A bias of the keys adds the same to all of a query's scores: none is needed.
   Tensor tokens_see(Tensor tokens, Tensor keys, Tensor values) const {
-    const Tensor narrow_keys = narrow(k(keys)), narrow_values = narrow(v(values));
-    if (unchanged) return out(attention(narrow(q(tokens)), narrow_keys, narrow_values, {.heads = heads}));
+    k(keys), v(values);
     const Tensor queries = rows(matmul(scaled(q(tokens)), weights(k.weight)), width);
     const Tensor scores = transpose(matmul(rows(keys, width), queries, false, /*transpose_b=*/true), {0, 2, 1});
     Tensor seen = reshape(matmul(softmax(scores), rows(values, width)), {1, heads, -1, width});
     seen = matmul(seen, weights(v.weight), false, /*transpose_b=*/true);
-    return out(narrow(transpose(seen, {0, 2, 1, 3})) + v.bias);
+    return out(rows(transpose(seen, {0, 2, 1, 3}), heads * size) + v.bias);
   }
 
   // [1,places,heads,tokens]
@@ -77,7 +75,7 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
       out(w, "out_proj", width, inner);
   const FewTokens few{q, k, v, out, heads, inner / heads, width, unchanged};
   const auto grouped = [&](Tensor x) { return config.groups ? reshape(x, {1, 1, -1, width}) : x; };
-  if (places(query) < places(key) && places(query) * heads < inner)
+  if (!unchanged && places(query) < places(key) && places(query) * heads < inner)
     return tap(grouped(few.tokens_see(query, key, value)), w);
   if (places(key) < places(query) && places(key) * heads < inner)
     return tap(grouped(few.places_see(query, key, value)), w);
