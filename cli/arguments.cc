@@ -27,6 +27,9 @@ Argument Command::add_option(const std::string& names, std::string& value, const
 Argument Command::add_option(const std::string& names, int& value, const std::string& help) const {
   return Argument(app_->add_option(names, value, help));
 }
+Argument Command::add_option(const std::string& names, float& value, const std::string& help) const {
+  return Argument(app_->add_option(names, value, help));
+}
 Argument Command::add_option(const std::string& names, std::vector<int>& values, const std::string& help) const {
   return Argument(app_->add_option(names, values, help)->allow_extra_args(false));
 }

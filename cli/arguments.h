@@ -39,6 +39,7 @@ class Command {
   // `names` are "--threads", "-o,--output" or, for what has its place without a name, "MODEL".
   Argument add_option(const std::string& names, std::string& value, const std::string& help) const;
   Argument add_option(const std::string& names, int& value, const std::string& help) const;
+  Argument add_option(const std::string& names, float& value, const std::string& help) const;
   Argument add_option(const std::string& names, std::vector<int>& values, const std::string& help) const;
   // Given once a value; of what has its place without a name, all that come.
   Argument add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;

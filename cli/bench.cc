@@ -1,6 +1,4 @@
 // ferry bench
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -8,8 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/bench_text.h"
 #include "cli/command.h"
 #include "cli/gpu_plan.h"
+#include "cli/peak_memory.h"
 #include "cli/progress.h"
 #include "cli/sdk.h"
 #include "cli/text.h"
@@ -21,7 +21,7 @@ namespace {
 struct Options {
   std::string model, graph;
   BackendOptions backend;
-  int threads = 0, runs = 20, fps = 0;
+  int threads = 0, runs = 20, fps = 0, prompt_tokens = 0, new_tokens = 0;
   bool json = false, ops = false;
 };
 
@@ -60,12 +60,6 @@ void fill_inputs(const ModelHandle& model, const SessionHandle& session) {
       values[k] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
     }
   }
-}
-
-uint64_t peak_resident_bytes() {
-  rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 // Operators to steps of the GPU, whose time is that of their last operator.
@@ -204,6 +198,11 @@ int bench(const Options& o) {
   Clock::time_point start = Clock::now();
   const ModelHandle model = open_model(o.model, o.graph);
   f.load_ms = ms_since(start);
+  if (is_text(model)) {
+    if (o.ops || o.fps > 0) fail("--%s: not of a language model, whose runs differ", o.ops ? "ops" : "fps");
+    return bench_text({o.model, o.prompt_tokens, o.new_tokens, 3, o.json}, model, f.load_ms, options);
+  }
+  if (o.prompt_tokens > 0 || o.new_tokens > 0) fail("--prompt-tokens and --new-tokens are for language models");
   start = Clock::now();
   const SessionHandle session = create_session(model, options);
   f.session_ms = ms_since(start);
@@ -239,7 +238,9 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       "size. Compare fastest runs: on a shared machine the others measure the neighbours. --ops times every operator\n"
       "apart, in a session of its own. --fps 30 begins 30 runs a second, as a camera does: what sleeps between them\n"
       "shows in the slowest run and in the processor time, which is that of all threads, pauses included.\n"
+      "\nOf a language model: a prompt, then token after token, three rounds of which the fastest count.\n"
       "\nExamples:\n"
+      "  ferry bench qwen.ferry --prompt-tokens 512 --new-tokens 128\n"
       "  ferry bench m.ferry --threads 1\n"
       "  ferry bench m.ferry --ops | head -20        where the time goes\n"
       "  ferry bench m.ferry --runs 200 --json\n"
@@ -254,6 +255,12 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       .capture_default_str();
   app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")
       .type_name("NAME");
+  app.add_option("--prompt-tokens", o->prompt_tokens, "Of a language model. Without it: 512, or half of what it holds")
+      .range(1, INT32_MAX)
+      .type_name("N");
+  app.add_option("--new-tokens", o->new_tokens, "Likewise, after the prompt. Without it: 128")
+      .range(1, INT32_MAX)
+      .type_name("N");
   app.add_flag("--json", o->json, "JSON instead of a table");
   app.add_flag("--ops", o->ops, "Time every operator, slowest first");
   app.callback([o, exit_code] { *exit_code = bench(*o); });

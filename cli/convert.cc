@@ -164,6 +164,7 @@ int convert_checkpoint(const Options& o) {
   std::printf("%s: %s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", options.output.c_str(),
               done.variant.c_str(), done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(),
               grouped(summary.parameters).c_str(), done.operators, done.taps, seconds);
+  for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
   if (const auto& found = done.detector)
     std::printf("detection by the recipe %s%s: %d boxes, %d class%s\n", found->recipe.c_str(),
                 found->recognised ? ", recognised by the outputs (--detect none leaves them as they are)" : "",

@@ -2,6 +2,7 @@
 #include "cli/inspect.h"
 
 #include "cli/onnx.h"
+#include "sdk/text/verify_text.h"
 
 namespace ferry::cli {
 namespace {
@@ -54,6 +55,14 @@ std::vector<std::string> graph_names(const Model& model) {
   std::vector<std::string> names;
   for (size_t i = 0; i < model.graph_count(); ++i) names.push_back(model.graph_name(i));
   return names;
+}
+
+const fbs::Tokenizer* tokenizer_of(const Model& model) {
+  const auto* bytes = model.root().text();
+  if (bytes == nullptr) return nullptr;
+  const fbs::Text* text = nullptr;
+  check(read_text(std::as_bytes(std::span(bytes->data(), bytes->size())), &text));
+  return text->tokenizer();
 }
 
 void add_inspect(CLI::App& ferry, int* exit_code) {

@@ -8,6 +8,7 @@
 #include "cli/gpu_plan.h"
 #include "cli/sdk.h"
 #include "cli/summary.h"
+#include "text_generated.h"
 
 namespace ferry::cli {
 
@@ -37,6 +38,8 @@ using GetPort = ferry_status (*)(const ferry_model*, size_t, ferry_tensor*);
 // The model's inputs, outputs or taps.
 std::vector<ferry_tensor> ports_of(const ModelHandle& model, size_t count, GetPort get);
 std::vector<std::string> graph_names(const Model& model);
+// Null where the blob has none. Throws Error where what it says of text is damaged.
+const fbs::Tokenizer* tokenizer_of(const Model& model);
 inline std::string text_of(const flatbuffers::String* s) { return s ? s->str() : ""; }
 
 }  // namespace ferry::cli

@@ -134,7 +134,7 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
                                        {"maximum", d->maximum()}};
   }
   j["labels"] = ferry_model_label_count(model.get());
-  if (const fbs::Tokenizer* t = s.model->root().tokenizer())
+  if (const fbs::Tokenizer* t = tokenizer_of(*s.model))
     j["tokenizer"] = {{"kind", fbs::EnumNameTokenizerKind(t->kind())}, {"pieces", t->pieces()->size()}};
   j["memory"] = {{"activation_bytes", s.activation_bytes}};
   if (plan.problem.empty()) {

@@ -153,7 +153,9 @@ void print_gpu(const InspectOptions& o, const InspectPlan& plan) {
 }
 
 std::string bound_of(const fbs::State& state) {
-  return shape_text(std::vector<int64_t>(state.shape()->begin(), state.shape()->end()));
+  const std::string shape = shape_text(std::vector<int64_t>(state.shape()->begin(), state.shape()->end()));
+  if (state.axis() < 0) return shape + ", of fixed size";
+  return "up to " + shape + " along dimension " + std::to_string(state.axis());
 }
 
 void print_states(const Model& model) {
@@ -164,8 +166,7 @@ void print_states(const Model& model) {
     if (i == kShown) {
       std::printf("%-12s  and %u more\n", "", states->size() - kShown);
     } else {
-      std::printf("%-12s  %s, up to %s along dimension %d\n", i == 0 ? "state" : "", text_of(state.name()).c_str(),
-                  bound_of(state).c_str(), state.axis());
+      std::printf("%-12s  %s, %s\n", i == 0 ? "state" : "", text_of(state.name()).c_str(), bound_of(state).c_str());
     }
   }
 }
@@ -211,7 +212,7 @@ void print_text(const InspectOptions& o, const Summary& s, const ModelHandle& mo
   print_states(*s.model);
   std::printf("%-12s  %s\n", "preprocess", preprocess_text(graph.preprocess()).c_str());
   std::printf("%-12s  %s\n", "task", task_text(graph).c_str());
-  if (const fbs::Tokenizer* t = s.model->root().tokenizer())
+  if (const fbs::Tokenizer* t = tokenizer_of(*s.model))
     std::printf("%-12s  %s, %u pieces\n", "tokenizer", fbs::EnumNameTokenizerKind(t->kind()), t->pieces()->size());
   if (plan.problem.empty()) {
     std::printf("%-12s  arena %s for activations of %s in all; packed weights %s\n", "memory plan",

@@ -78,13 +78,16 @@ int run_command_line(int argc, char** argv) {
   add_convert(app, &exit_code);
   add_inspect(app, &exit_code);
   add_run(app, &exit_code);
+  add_chat(app, &exit_code);
   add_parity(app, &exit_code);
 #if defined(FERRY_HAS_CONVERTER)
   bisect::add_command(app, &exit_code);
 #endif
   add_verify(app, &exit_code);
   add_pack(app, &exit_code);
+  add_template(app, &exit_code);
   add_bench(app, &exit_code);
+  add_tokenize(app, &exit_code);
   add_devices(app, &exit_code);
 
   const std::vector<std::string> commands = command_names(app);

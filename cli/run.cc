@@ -19,6 +19,7 @@ bool warn_of_cpu(ferry_session* session) {
 namespace {
 
 void check_text(const RunOptions& o) {
+  if (o.log_probabilities && !o.json) fail("--log-probabilities goes with --json");
   if (o.has_prompt && o.has_tokens) fail("--prompt and --tokens are two inputs: give one of them");
   if (!o.pictures.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
     fail("--%s gives text: it goes with --max-tokens and --json, not with pictures or tensors",
@@ -37,6 +38,7 @@ void check_pictures_or_tensors(const RunOptions& o) {
   if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
   if (o.max_tokens != 0) fail("--max-tokens goes with --prompt or --tokens");
+  if (!(o.sampling == SamplingOptions())) fail("how tokens are chosen goes with --prompt or --tokens");
   if (!o.tensors.empty() && o.json) fail("--json goes with pictures, --prompt or --tokens");
 }
 
@@ -74,9 +76,9 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "picture, a depth map, each pixel's class or a mask writes a PNG in the size of the picture that was given.\n"
       "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile. Of\n"
       "several, -o names a folder, and --json prints one line for each.\n"
-      "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, always by the most\n"
-      "probable token. The text appears as it is made; --json gives {\"prompt\": [ids], \"tokens\": [ids]} at the\n"
-      "end.\n"
+      "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, by the most probable\n"
+      "token or, with a --temperature, by chance. The text appears as it is made; --json gives {\"prompt\": [ids],\n"
+      "\"tokens\": [ids]} at the end.\n"
       "\n--tensors reads a safetensors file whose keys are the model's input names (one tensor fits a model with one\n"
       "input); --save writes the outputs by name, with --taps also every tap (tap/<module>). Both are in the layout\n"
       "of the framework that the model came from: N,C,H,W for PyTorch. Another height or width than the blob's plans\n"
@@ -84,6 +86,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry run resnet50.ferry cat.jpg\n"
       "  ferry run stories.ferry --prompt 'Once upon a time' --max-tokens 100\n"
+      "  ferry run stories.ferry --prompt 'Once upon a time' --temperature 0.8 --top-p 0.95 --seed 7\n"
       "  ferry run esrgan.ferry photo.jpg -o large.png\n"
       "  ferry run depth.ferry room.jpg -o depth.png --colours\n"
       "  ferry run migan.ferry street.jpg --mask people.png -o empty.png\n"
@@ -132,6 +135,8 @@ void add_run(CLI::App& ferry, int* exit_code) {
                  "Tokens to add at most. Without it: 256, or as many as the model still holds")
       .range(1, INT32_MAX)
       .type_name("N");
+  add_sampling_options(app, &o->sampling);
+  app.add_flag("--log-probabilities", o->log_probabilities, "With --json: the natural logarithm of each token's");
   app.add_flag("--json", o->json, "The answer as JSON: a line for each picture, or the token ids of prompt and answer");
   add_backend_options(app, &o->backend, Tuning::Yes);
   app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();

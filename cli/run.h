@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "cli/generation.h"
 #include "cli/sdk.h"
 
 namespace ferry::cli {
@@ -13,10 +14,12 @@ struct RunOptions {
   BackendOptions backend;
   std::string prompt;
   std::vector<int> tokens;
+  SamplingOptions sampling;
   std::string mask, box, composite, background;
   std::vector<std::string> points;
   int threads = 0, top = 0, tile = 0, max_tokens = 0, mask_index = 0;
-  bool taps = false, has_prompt = false, has_tokens = false, json = false, colours = false, sixteen_bits = false;
+  bool taps = false, has_prompt = false, has_tokens = false, json = false, log_probabilities = false, colours = false,
+       sixteen_bits = false;
 
   bool text() const { return has_prompt || has_tokens; }
 };

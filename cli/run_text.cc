@@ -1,4 +1,3 @@
-#include <ferry/text.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/generation.h"
 #include "cli/run.h"
-#include "cli/text.h"
 
 namespace ferry::cli {
 namespace {
@@ -16,38 +15,10 @@ namespace {
 // Unless --max-tokens says otherwise.
 constexpr size_t kMaxTokens = 256;
 
-struct Close {
-  void operator()(ferry_generator* generator) const { ferry_generator_close(generator); }
-};
-using GeneratorHandle = std::unique_ptr<ferry_generator, Close>;
-using Ids = std::vector<int32_t>;
-
-bool has_tokenizer(const ModelHandle& model) {
-  size_t count = 0;
-  return ferry_model_tokenize(model.get(), "", 0, nullptr, &count) == FERRY_OK;
-}
-
-Ids tokenize(const ModelHandle& model, const std::string& text) {
-  size_t count = 0;
-  check(ferry_model_tokenize(model.get(), text.data(), text.size(), nullptr, &count));
-  Ids ids(count);
-  check(ferry_model_tokenize(model.get(), text.data(), text.size(), ids.data(), &count));
-  return ids;
-}
-
-std::string detokenize(const ModelHandle& model, const Ids& ids) {
-  size_t bytes = 0;
-  check(ferry_model_detokenize(model.get(), ids.data(), ids.size(), nullptr, &bytes));
-  std::string text(bytes, '\0');
-  check(ferry_model_detokenize(model.get(), ids.data(), ids.size(), text.data(), &bytes));
-  return text;
-}
-
-Ids prompt_of(const RunOptions& o, const ModelHandle& model) {
+Ids prompt_of(const RunOptions& o, const TextHandle& text) {
   if (!o.has_prompt) return o.tokens;
-  if (!has_tokenizer(model))
-    fail("--prompt: %s has no tokenizer: give the prompt's token ids with --tokens", o.model.c_str());
-  return tokenize(model, o.prompt);
+  if (!text) fail("--prompt: %s has no tokenizer: give the prompt's token ids with --tokens", o.model.c_str());
+  return encode(text, o.prompt, true);
 }
 
 // How many tokens to add: as many as were asked for, or as the model still holds.
@@ -63,42 +34,38 @@ size_t tokens_to_add(const RunOptions& o, size_t prompt, size_t holds) {
   return static_cast<size_t>(o.max_tokens);
 }
 
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
 }  // namespace
 
 int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
-  ferry_generator* made = nullptr;
-  check(ferry_generator_create(model.get(), &options, &made));
-  const GeneratorHandle generator(made);
-  warn_of_cpu(ferry_generator_session(made));
-  const Ids prompt = prompt_of(o, model);
-  const size_t count = tokens_to_add(o, prompt.size(), ferry_generator_max_length(made));
-  check(ferry_generator_append(made, prompt.data(), prompt.size()));
-  const bool as_text = has_tokenizer(model);
-  if (!o.json && as_text) print(o.has_prompt ? o.prompt : detokenize(model, prompt));
+  const GeneratorHandle generator = create_generator(model, options);
+  warn_of_cpu(ferry_generator_session(generator.get()));
+  set_sampling(o.sampling, generator);
+  const TextHandle words = open_text(model);
+  const Ids prompt = prompt_of(o, words);
+  const size_t count = tokens_to_add(o, prompt.size(), ferry_generator_max_length(generator.get()));
+  check(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
+  if (!o.json && words) print(o.has_prompt ? o.prompt : decode(words, prompt));
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   Clock::time_point first = start;
   Ids tokens;
+  std::vector<float> log_probabilities;
   std::string text;
-  while (tokens.size() < count && !ferry_generator_ended(made)) {
+  while (tokens.size() < count && !ferry_generator_ended(generator.get())) {
     int32_t token = 0;
-    check(ferry_generator_next(made, &token));
+    check(ferry_generator_next(generator.get(), &token));
     if (tokens.empty()) first = Clock::now();
     tokens.push_back(token);
-    size_t bytes = 0;
-    const char* piece = ferry_generator_text(made, &bytes);
-    text.append(piece, bytes);
-    if (!o.json) print(as_text ? std::string(piece, bytes) : std::to_string(token) + " ");
+    log_probabilities.push_back(ferry_generator_log_probability(generator.get()));
+    const std::string piece = text_of(generator);
+    text += piece;
+    if (!o.json) print(words ? piece : std::to_string(token) + " ");
   }
   if (o.json) {
     nlohmann::ordered_json result = {{"prompt", prompt}, {"tokens", tokens}};
     if (o.has_prompt) result["text"] = text;
+    if (o.log_probabilities) result["log_probabilities"] = log_probabilities;
     print(result.dump());
   }
   print("\n");

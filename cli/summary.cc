@@ -27,11 +27,17 @@ void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary
 }  // namespace
 
 // Every output element of a convolution (deformable or not) or a linear is a dot product with one row of its weight; of
-// a transposed convolution, every input element of its group is multiplied with one.
+// a transposed convolution, every input element of its group is multiplied with one. A token meets the experts that it
+// goes through.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of) {
   if (const fbs::MatMul* p = op.params_as_MatMul()) {
     const Shape a = shape_of(op.inputs()->Get(0));
     return static_cast<uint64_t>(shape_of(output_of(op)).elements() * a[a.rank - (p->transpose_a() ? 2 : 1)]);
+  }
+  if (op.params_as_Experts() != nullptr) {
+    const Shape gate_up = shape_of(op.inputs()->Get(3)), down = shape_of(op.inputs()->Get(4));
+    const int64_t expert = gate_up.elements() / gate_up[0] + down.elements() / down[0];
+    return static_cast<uint64_t>(shape_of(op.inputs()->Get(1)).elements() * expert);
   }
   if (!has_weight(op.params_type())) return 0;
   const Shape weight = shape_of(op.inputs()->Get(1));

@@ -19,9 +19,9 @@ ferry_add_room(ferry_quantize converter/quantize/*.cc)
 ferry_add_room(ferry_reference converter/reference/*.cc)
 ferry_add_room(ferry_pack converter/pack/*.cc)
 ferry_add_room(ferry_recipes converter/recipes/*.cc)
-ferry_add_room(ferry_text converter/text/*.cc)
+ferry_add_room(ferry_text_files converter/text/*.cc)
 target_link_libraries(ferry_graph PUBLIC ferry_checkpoint) # its weights are a checkpoint's, which it includes and is included by
-foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text)
+foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_recipes ferry_text_files)
   get_target_property(type ${room} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     target_link_libraries(${room} PUBLIC ferry_graph)
@@ -29,9 +29,9 @@ foreach(room ferry_checkpoint ferry_quantize ferry_reference ferry_pack ferry_re
 endforeach()
 target_link_libraries(ferry_recipes PUBLIC ferry_checkpoint)
 target_link_libraries(ferry_pack PUBLIC ferry_checkpoint) # SHA-256
-target_link_libraries(ferry_text PUBLIC ferry_checkpoint)
+target_link_libraries(ferry_text_files PUBLIC ferry_checkpoint ferry_text)
 add_library(ferry_tools INTERFACE) # all of these
-target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text ferry_pack ferry_quantize ferry_reference
+target_link_libraries(ferry_tools INTERFACE ferry_recipes ferry_text_files ferry_pack ferry_quantize ferry_reference
   ferry_checkpoint ferry_graph ferry_core)
 
 if(FERRY_BUILD_CONVERTER)
@@ -42,6 +42,13 @@ if(FERRY_BUILD_CONVERTER)
     target_compile_options(ferry_converter PRIVATE -ffp-contract=off)
     target_compile_definitions(ferry_converter PUBLIC FERRY_HAS_CONVERTER=1)
     target_link_libraries(ferry_converter PUBLIC ferry_tools PRIVATE ferry_options)
+    find_package(ICU 66 COMPONENTS uc)
+    if(NOT ICU_FOUND)
+      message(FATAL_ERROR "ICU is missing: install libicu-dev (or run scripts/setup)")
+    endif()
+    ferry_add_room(ferry_tokenizer_files converter/text/huggingface/*.cc)
+    target_link_libraries(ferry_tokenizer_files PUBLIC ferry_text_files ICU::uc)
+    target_link_libraries(ferry_converter PUBLIC ferry_tokenizer_files)
     if(FERRY_HUB)
       find_package(CURL 7.85)
       if(NOT CURL_FOUND)

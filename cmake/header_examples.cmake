@@ -4,7 +4,7 @@
 set(examples_dir "${PROJECT_BINARY_DIR}/header_examples")
 file(MAKE_DIRECTORY "${examples_dir}")
 set(header_examples)
-foreach(header ferry.h image.h task.h text.h ferry.hpp vulkan.h)
+foreach(header ferry.h image.h task.h text.h ferry.hpp text.hpp vulkan.h)
   set(source "${PROJECT_SOURCE_DIR}/sdk/include/ferry/${header}")
   set(example "${examples_dir}/${header}.inc")
   # Lines of the first comment that are indented by three spaces.

@@ -1,4 +1,4 @@
-# cmake --install: headers, both libraries, the CMake package, the pkg-config file and the command.
+# cmake --install: headers, the libraries, the CMake package, the pkg-config files and the command.
 
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ferry")
@@ -8,8 +8,8 @@ if(NOT FERRY_GPU)
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/sdk/include/ferry" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" ${absent})
-install(TARGETS ferry_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(FILES "${FERRY_STATIC_ARCHIVE}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS ferry_shared ferry_text_shared LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(FILES "${FERRY_STATIC_ARCHIVE}" $<TARGET_FILE:ferry_text> DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 if(TARGET ferry_cli)
   install(TARGETS ferry_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/toolchains/qemu-aarch64" DESTINATION "${CMAKE_INSTALL_BINDIR}"
@@ -26,5 +26,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake
 install(FILES "${PROJECT_BINARY_DIR}/FerryConfig.cmake" "${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake"
         DESTINATION "${package_dir}")
 
-configure_file(cmake/ferry.pc.in "${PROJECT_BINARY_DIR}/ferry.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/ferry.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+foreach(name ferry ferry_text)
+  configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

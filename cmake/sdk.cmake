@@ -1,7 +1,54 @@
-# What ships inside an app: libferry.so, libferry.a. No RTTI; only ferry_* is exported, and no exception leaves
-# it (sdk/attempt.h).
+# What ships inside an app: libferry.so, libferry.a; and for apps that work with text libferry_text.so, libferry_text.a
+# (sdk/text), which know of the first the C API alone. No RTTI; only ferry_* is exported, and no exception leaves them
+# (sdk/attempt.h).
 
-ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/task/*.cc sdk/text/*.cc sdk/api/*.cc)
+# How everything that ships is compiled. What works once an image or a session counts by its size; options of a file's own,
+# below, come after these.
+set(optimised $<NOT:$<CONFIG:Debug>>)
+function(ferry_ships target)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+  if(NOT FERRY_SANITIZE)
+    target_compile_options(${target} PRIVATE $<${optimised}:-Os>)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # tables for unwinding need no entry for each push
+      target_compile_options(${target} PRIVATE $<${optimised}:-fno-omit-frame-pointer>)
+    endif()
+  endif()
+  # Tables for unwinding where an exception may pass, and nowhere else.
+  target_compile_options(${target} PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
+  if(FERRY_EXCEPTIONS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # gcc leaves functions out that nothing throws through only where it writes the tables itself; clang always does.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-dwarf2-cfi-asm>)
+    # As DWARF 2, for then the assembler shortens them by a quarter; it takes tables for DWARF 3 as they are. The option asks for
+    # debug information, too: what there was is said again.
+    if(NOT FERRY_SANITIZE)
+      target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-gdwarf-2>
+        $<$<COMPILE_LANGUAGE:CXX>:$<$<CONFIG:Release,MinSizeRel>:-g0>$<$<CONFIG:RelWithDebInfo>:-g1>>)
+    endif()
+  endif()
+  if(NOT FERRY_EXCEPTIONS)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
+  endif()
+endfunction()
+
+# A shared library of such objects. The version script names what may be seen; tests/package compares the result with the
+# lists sdk/exports*.txt.
+function(ferry_shared_library target name) # sources
+  add_library(${target} SHARED ${ARGN})
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
+  target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # runs on pages of 4 and 16 KB; for 64 KB the file would have up to 48 KB of holes
+    target_link_options(${target} PRIVATE -Wl,-z,max-page-size=16384)
+  endif()
+  if(NOT FERRY_SANITIZE) # the sanitizers' runtime is found in the program, not in the library
+    target_link_options(${target} PRIVATE -Wl,--no-undefined)
+  endif()
+endfunction()
+
+ferry_sources(sdk_sources sdk/*.cc sdk/operators/*.cc sdk/operators/shape_rules/*.cc sdk/model/*.cc sdk/threads/*.cc sdk/graph/*.cc sdk/cpu/*.cc sdk/image/*.cc sdk/task/*.cc sdk/api/*.cc)
 
 if(FERRY_GPU)
   include(cmake/shaders.cmake)
@@ -20,52 +67,27 @@ if(FERRY_GPU)
   target_compile_definitions(ferry_core PUBLIC FERRY_GPU=1)
   add_dependencies(ferry_core ferry_shaders)
 endif()
-set_target_properties(ferry_core PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
-
-# What works once an image or a session counts by its size. Options of a file's own, below, come after these.
-set(optimised $<NOT:$<CONFIG:Debug>>)
-if(NOT FERRY_SANITIZE)
-  target_compile_options(ferry_core PRIVATE $<${optimised}:-Os>)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # tables for unwinding need no entry for each push
-    target_compile_options(ferry_core PRIVATE $<${optimised}:-fno-omit-frame-pointer>)
-  endif()
-endif()
+ferry_ships(ferry_core)
 function(ferry_optimise source) # options
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/${source}" APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:${ARGN}>")
 endfunction()
 
-# Tables for unwinding where an exception may pass, and nowhere else.
-target_compile_options(ferry_core PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
-if(FERRY_EXCEPTIONS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # gcc leaves functions out that nothing throws through only where it writes the tables itself; clang always does.
-  target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-dwarf2-cfi-asm>)
-  # As DWARF 2, for then the assembler shortens them by a quarter; it takes tables for DWARF 3 as they are. The option asks for
-  # debug information, too: what there was is said again.
-  if(NOT FERRY_SANITIZE)
-    target_compile_options(ferry_core PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-gdwarf-2>
-      $<$<COMPILE_LANGUAGE:CXX>:$<$<CONFIG:Release,MinSizeRel>:-g0>$<$<CONFIG:RelWithDebInfo>:-g1>>)
-  endif()
-endif()
 # Files in which nothing throws, nor what they call: they take memory by functions that return null, and say so. tests/memory
 # ends where this is not so.
 set(throwing_nothing ${sdk_sources})
 list(FILTER throwing_nothing INCLUDE REGEX
-     "/sdk/(operators/|model/(verify|numbers|seeded)|image/(classify|codec|exif|jpeg_check|pixels)|text/utf8|gpu/lzma)")
+     "/sdk/(operators/|model/(verify|numbers|seeded)|image/(classify|codec|exif|jpeg_check|pixels)|gpu/lzma)")
 set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
-if(NOT FERRY_EXCEPTIONS)
-  target_compile_options(ferry_core PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions>)
-endif()
 # The CPU engine's files with kernels are compiled for speed, the rest of them, which plan or hand rows to XNNPACK and memcpy,
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
 set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d rotary_embedding softmax
     unary winograd)
-set(kernels_of_short_loops binary reduce) # many, which -O3 writes out in versions
+set(kernels_of_short_loops binary causal_conv1d experts gated_delta_rule reduce) # many, which -O3 writes out in versions
 set(kernels_for_size)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # what the limit of the library's size has no room for: docs/performance.md, "Size"
-  set(kernels_of_short_loops attention binary channel_norm layer_norm unary)
+  set(kernels_of_short_loops attention binary causal_conv1d channel_norm experts gated_delta_rule layer_norm unary)
   set(kernels_for_size pool2d reduce resize2d softmax winograd)
   list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_for_size})
 endif()
@@ -115,20 +137,7 @@ endif()
 target_include_directories(ferry_core PUBLIC "${PROJECT_SOURCE_DIR}/sdk/include")
 target_link_libraries(ferry_core PUBLIC ferry_schema XNNPACK::XNNPACK PRIVATE ferry_options)
 
-# The shared library. The version script names what may be seen; tests/package compares the result with
-# sdk/exports.txt.
-add_library(ferry_shared SHARED $<TARGET_OBJECTS:ferry_core>)
-set_target_properties(ferry_shared PROPERTIES
-  OUTPUT_NAME ferry VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-  LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
-target_include_directories(ferry_shared INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
-target_link_options(ferry_shared PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map")
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # runs on pages of 4 and 16 KB; for 64 KB the file would have up to 48 KB of holes
-  target_link_options(ferry_shared PRIVATE -Wl,-z,max-page-size=16384)
-endif()
-if(NOT FERRY_SANITIZE) # the sanitizers' runtime is found in the program, not in the library
-  target_link_options(ferry_shared PRIVATE -Wl,--no-undefined)
-endif()
+ferry_shared_library(ferry_shared ferry $<TARGET_OBJECTS:ferry_core>)
 target_link_libraries(ferry_shared PRIVATE XNNPACK::XNNPACK)
 add_library(Ferry::ferry ALIAS ferry_shared)
 
@@ -147,3 +156,17 @@ add_custom_command(
   DEPENDS ferry_core "${FERRY_XNNPACK_ARCHIVE}" "${PROJECT_BINARY_DIR}/libferry.mri"
   COMMENT "Merging libferry.a" VERBATIM)
 add_custom_target(ferry_static_archive ALL DEPENDS "${FERRY_STATIC_ARCHIVE}")
+
+# What works with text. Statuses are values of each library's own.
+ferry_sources(text_sources sdk/text/*.cc sdk/text/*/*.cc)
+add_library(ferry_text STATIC ${text_sources})
+ferry_ships(ferry_text)
+target_link_libraries(ferry_text PUBLIC ferry_core PRIVATE ferry_options)
+set(throwing_nothing ${text_sources})
+list(FILTER throwing_nothing INCLUDE REGEX "/sdk/text/(template/|utf8)")
+set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
+set(status_sources "${PROJECT_SOURCE_DIR}/sdk/status.cc" "${PROJECT_SOURCE_DIR}/sdk/attempt.cc")
+ferry_shared_library(ferry_text_shared ferry_text $<TARGET_OBJECTS:ferry_text> ${status_sources})
+ferry_ships(ferry_text_shared)
+target_link_libraries(ferry_text_shared PRIVATE ferry_options PUBLIC ferry_shared)
+add_library(Ferry::text ALIAS ferry_text_shared)

@@ -119,14 +119,19 @@ std::vector<std::unique_ptr<Graph>> build_graphs(const Configured& network, Ledg
 
 namespace {
 
+// What is known of them that they do not hold.
+struct Findings {
+  std::optional<detect::Detector> detector;
+  std::vector<std::string> notes;
+};
+
 // The blob's graphs, the first of them with its provenance.
-std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const ConvertOptions& options,
-                                                std::optional<detect::Detector>* detector) {
+std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const ConvertOptions& options, Findings* found) {
   check(options);
   step(options, "reading", 0.0);
   std::vector<std::unique_ptr<Graph>> graphs;
   if (onnx::is_onnx_file(options.checkpoint)) {
-    graphs.push_back(import_onnx(options, detector));
+    graphs.push_back(import_onnx(options, &found->detector));
     write_options(options, graphs.front()->table.provenance.get());
     return graphs;
   }
@@ -147,6 +152,7 @@ std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const Convert
   try {
     Ledger ledger(checkpoint, *network.naming);
     graphs = build_graphs(configured, ledger);
+    found->notes = std::move(ledger.notes);
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
   }
@@ -164,12 +170,19 @@ std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const Convert
   step(options, "folding", 0.4);
   if (options.passes)
     for (const auto& graph : graphs) run_passes(*graph, {.keep_taps = options.keep_taps});
+  for (const Configured::Derived& more : configured.derived) {
+    graphs.push_back(graphs.front()->copy());
+    Graph& derived = *graphs.back();
+    derived.table.name = more.name;
+    derived.table.provenance = nullptr;
+    derived.table.text.clear();
+    more.edit(&derived);
+  }
   return graphs;
 }
 
-std::unique_ptr<Graph> make_graph(Families families, const ConvertOptions& options,
-                                  std::optional<detect::Detector>* detector) {
-  std::vector<std::unique_ptr<Graph>> graphs = make_graphs(families, options, detector);
+std::unique_ptr<Graph> make_graph(Families families, const ConvertOptions& options, Findings* found) {
+  std::vector<std::unique_ptr<Graph>> graphs = make_graphs(families, options, found);
   for (auto more = graphs.begin() + 1; more != graphs.end(); ++more) graphs.front()->add_graph(std::move(**more));
   return std::move(graphs.front());
 }
@@ -177,18 +190,18 @@ std::unique_ptr<Graph> make_graph(Families families, const ConvertOptions& optio
 }  // namespace
 
 std::vector<std::unique_ptr<Graph>> convert_to_graphs(Families families, const ConvertOptions& options) {
-  std::optional<detect::Detector> detector;
-  return make_graphs(families, options, &detector);
+  Findings ignored;
+  return make_graphs(families, options, &ignored);
 }
 
 std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions& options) {
-  std::optional<detect::Detector> detector;
-  return make_graph(families, options, &detector);
+  Findings ignored;
+  return make_graph(families, options, &ignored);
 }
 
 Conversion convert(Families families, const ConvertOptions& options) {
-  std::optional<detect::Detector> detector;
-  const std::unique_ptr<Graph> graph = make_graph(families, options, &detector);
+  Findings found;
+  const std::unique_ptr<Graph> graph = make_graph(families, options, &found);
   step(options, "packing", 0.7);
   if (options.weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (options.weights == "i4") quantize_weights(*graph, WeightBits::Four);
@@ -215,7 +228,8 @@ Conversion convert(Families families, const ConvertOptions& options) {
           .taps = taps,
           .labels = model.labels.size(),
           .bytes = bytes,
-          .detector = detector};
+          .detector = std::move(found.detector),
+          .notes = std::move(found.notes)};
 }
 
 }  // namespace ferry

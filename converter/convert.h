@@ -54,6 +54,7 @@ struct Conversion {
   size_t operators = 0, taps = 0, labels = 0;
   uint64_t bytes = 0;  // of the blob
   std::optional<detect::Detector> detector;
+  std::vector<std::string> notes;  // sentences about what of the checkpoint is left out
 };
 
 // Throws Error with one sentence. Nothing is left at `output` then.

@@ -55,6 +55,12 @@ struct Configured {
     Build build;
   };
   std::vector<Named> graphs = {};
+  // Further graphs that follow from the first one, once that is finished: copies of it, edited.
+  struct Derived {
+    std::string name;
+    void (*edit)(Graph* graph);
+  };
+  std::vector<Derived> derived = {};
 };
 
 // The graph that build() makes, then those of `graphs`, named; each key of the checkpoint is read once. Throws Error.

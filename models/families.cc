@@ -1,6 +1,8 @@
 #include "models/families.h"
 
+#include "models/language/deepseek/deepseek.h"
 #include "models/language/gemma/gemma.h"
+#include "models/language/gpt_oss/gpt_oss.h"
 #include "models/language/language_family.h"
 #include "models/language/llama/llama.h"
 #include "models/language/mistral/mistral.h"
@@ -75,9 +77,15 @@ Families families() {
       language::LanguageFamily({"Mistral", "mistral", mistral::network}),
       language::LanguageFamily({"Qwen2", "qwen2", qwen::network_2}),
       language::LanguageFamily({"Qwen3", "qwen3", qwen::network_3}),
+      language::LanguageFamily({"Qwen3-Next", "qwen3_next", qwen::network_next}),
+      language::LanguageFamily({"Qwen3.5", "qwen3_5_text", qwen::network_3_5}),
+      language::LanguageFamily({"Qwen3.5 MoE", "qwen3_5_moe_text", qwen::network_3_5_moe}),
       language::LanguageFamily({"SmolLM3", "smollm3", smollm3::network}),
       language::LanguageFamily({"Phi-3", "phi3", phi3::network}),
       language::LanguageFamily({"Gemma 3", "gemma3_text", gemma3::network}),
+      language::LanguageFamily({"Qwen3 MoE", "qwen3_moe", qwen::network_3_moe}),
+      language::LanguageFamily({"GPT-OSS", "gpt_oss", gpt_oss::network}),
+      language::LanguageFamily({"DeepSeek-V3", "deepseek_v3", deepseek_v3::network}),
   };
   static const std::vector<const Family*> kTable = [] {
     std::vector<const Family*> all;

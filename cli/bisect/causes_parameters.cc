@@ -149,7 +149,12 @@ void attention_causes(Parameters& add, const Piece& piece, const fbs::OperatorT&
   }
   for (const auto& [scale, text] : scales)
     add.add("attention's scale is " + text, [s = scale](fbs::OperatorT& op) { op.params.AsAttention()->scale = s; });
-  for (size_t bias = 3; bias < right.inputs.size(); ++bias)
+  if (a.sinks)
+    add.add("attention's sinks are dropped", [](fbs::OperatorT& op) {
+      op.inputs.pop_back();
+      op.params.AsAttention()->sinks = false;
+    });
+  for (size_t bias = 3; bias < right.inputs.size() - (a.sinks ? 1 : 0); ++bias)
     add.add("attention's bias or mask is dropped",
             [bias](fbs::OperatorT& op) { op.inputs.erase(op.inputs.begin() + static_cast<std::ptrdiff_t>(bias)); });
   if (a.causal)

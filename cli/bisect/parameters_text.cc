@@ -67,12 +67,13 @@ std::string parameters_text(const fbs::OperatorT& op) {
     return format("groups %d, epsilon %g", p->groups, static_cast<double>(p->epsilon));
   if (const auto* p = params.AsGrn()) return format("epsilon %g", static_cast<double>(p->epsilon));
   if (const auto* p = params.AsAttention())
-    return format("heads %d, key heads %d, scale %g%s", p->heads, p->kv_heads, static_cast<double>(p->scale),
-                  p->causal ? ", causal" : "");
+    return format("heads %d, key heads %d, scale %g%s%s", p->heads, p->kv_heads, static_cast<double>(p->scale),
+                  p->causal ? ", causal" : "", p->sinks ? ", sinks" : "");
   if (const auto* p = params.AsRotaryEmbedding())
     return format("heads %d%s", p->heads, p->interleaved ? ", interleaved" : "");
   if (const auto* p = params.AsWindowPartition()) return window_text(*p);
   if (const auto* p = params.AsWindowReverse()) return window_text(*p);
+  if (const auto* p = params.AsExperts()) return fbs::EnumNameExpertsActivation(p->activation);
   return "no parameters";
 }
 

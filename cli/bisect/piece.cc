@@ -24,8 +24,8 @@ namespace {
 bool fold(const fbs::OperatorT& op, Piece* piece) {
   const auto is_constant = [piece](TensorId tensor) { return piece->is_constant(tensor); };
   const auto type = op.params.type;
-  if (!std::all_of(op.inputs.begin(), op.inputs.end(), is_constant) || type == fbs::OpParams::Append ||
-      type == fbs::OpParams::Positions || std::count(op.outputs.begin(), op.outputs.end(), piece->target) > 0)
+  if (!std::all_of(op.inputs.begin(), op.inputs.end(), is_constant) || names_state(type) ||
+      std::count(op.outputs.begin(), op.outputs.end(), piece->target) > 0)
     return false;
   std::vector<const Array*> inputs;
   for (TensorId input : op.inputs) inputs.push_back(&piece->known.at(input));

@@ -140,6 +140,15 @@ Tensor Graph::add_constant(const std::string& name, const Shape& shape, std::vec
   return add_constant(name, fbs::DType::Int32, shape, hold(std::move(values)));
 }
 
+std::unique_ptr<Graph> Graph::copy() {
+  for (Constant& constant : constants_)  // by which add_graph() knows what is computed again
+    if (constant.compute && !constant.owner) constant.owner = std::make_shared<const char>();
+  auto out = std::make_unique<Graph>();
+  out->table = table;
+  out->constants_ = constants_;
+  return out;
+}
+
 void Graph::add_graph(Graph&& other) {
   std::vector<uint32_t> states;  // by the other's
   for (auto& state : other.table.states) {
@@ -155,8 +164,10 @@ void Graph::add_graph(Graph&& other) {
   }
   other.table.states.clear();
   for (auto& op : other.table.operators) {
-    if (auto* p = op->params.AsAppend()) p->state = states[p->state];
-    if (auto* p = op->params.AsPositions()) p->state = states[p->state];
+#define FERRY_RENUMBER(Type, ...) \
+  if (auto* p = op->params.As##Type()) p->state = states[p->state];
+    FERRY_OPERATORS_WITH_STATE(FERRY_RENUMBER)
+#undef FERRY_RENUMBER
   }
 
   using Place = std::tuple<const void*, size_t, fbs::DType>;

@@ -79,7 +79,9 @@ class Graph {
   void add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block);
 
   // Memory of this shape at its largest, which append() fills along dimension `axis`; the dimensions before it are 1.
-  // Graphs of one blob share the states that have one name (pack.h).
+  // Of fixed size with kFixed: operators that say so give all of it anew. Graphs of one blob share the states that have
+  // one name (pack.h).
+  static constexpr int kFixed = -1;
   State add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype = fbs::DType::Float32);
 
   Tensor add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data);
@@ -104,6 +106,8 @@ class Graph {
     return append(std::move(op), count);
   }
 
+  // The same graph again, over the same constants.
+  std::unique_ptr<Graph> copy();
   // Another graph for the same blob, finished like this one (passes and all): it becomes one of table.graphs. Constants
   // that are the same memory are one, and states of one name; throws Error where those differ. What belongs to the
   // whole blob, the provenance and the tokenizer, is this graph's.

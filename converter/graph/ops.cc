@@ -197,6 +197,11 @@ Tensor silu(Tensor x) { return unary(x, fbs::UnaryKind::Silu); }
 Tensor gelu(Tensor x) { return unary(x, fbs::UnaryKind::Gelu); }
 Tensor gelu_tanh(Tensor x) { return unary(x, fbs::UnaryKind::GeluTanh); }
 Tensor hard_sigmoid(Tensor x) { return unary(x, fbs::UnaryKind::HardSigmoid); }
+// Of e to no positive power.
+Tensor softplus(Tensor x) {
+  const Tensor small = unary(unary(unary(x, fbs::UnaryKind::Abs), fbs::UnaryKind::Neg), fbs::UnaryKind::Exp);
+  return relu(x) + unary(small + 1.0, fbs::UnaryKind::Log);
+}
 Tensor softmax(Tensor x) { return x.graph->add_op("", fbs::SoftmaxT{}, {x}); }
 
 Tensor matmul(Tensor a, Tensor b, bool transpose_a, bool transpose_b) {
@@ -316,20 +321,9 @@ Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& o, const 
   params.window = o.window;
   std::vector<Tensor> inputs = {q, k, v};
   inputs.insert(inputs.end(), biases.begin(), biases.end());
+  params.sinks = o.sinks.graph != nullptr;
+  if (params.sinks) inputs.push_back(o.sinks);
   return q.graph->add_op("", params, inputs);
-}
-
-Tensor append(Tensor x, State state) {
-  fbs::AppendT params;
-  params.state = state.index;
-  return x.graph->add_op("", params, {x});
-}
-
-Tensor positions(Tensor x, State state, int axis) {
-  fbs::PositionsT params;
-  params.state = state.index;
-  params.axis = axis;
-  return x.graph->add_op("", params, {x});
 }
 
 Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved) {
@@ -337,6 +331,17 @@ Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interl
   params.heads = heads;
   params.interleaved = interleaved;
   return x.graph->add_op("", params, {x, cos, sin});
+}
+
+Tensor experts(Tensor x, Tensor chosen, Tensor shares, Tensor gate_up, Tensor down, const ExpertsOptions& o,
+               const std::vector<Tensor>& biases) {
+  fbs::ExpertsT params;
+  params.activation = o.activation;
+  params.alpha = static_cast<float>(o.alpha);
+  params.limit = static_cast<float>(o.limit);
+  std::vector<Tensor> inputs = {x, chosen, shares, gate_up, down};
+  inputs.insert(inputs.end(), biases.begin(), biases.end());
+  return x.graph->add_op("", params, inputs);
 }
 
 Tensor prepend_tokens(Tensor x, Tensor tokens) {

@@ -102,7 +102,8 @@ Tensor silu(Tensor x);
 Tensor gelu(Tensor x);       // the erf form
 Tensor gelu_tanh(Tensor x);  // approximate="tanh"
 Tensor hard_sigmoid(Tensor x);
-Tensor softmax(Tensor x);  // over the last dimension
+Tensor softplus(Tensor x);  // ln(1 + e^x)
+Tensor softmax(Tensor x);   // over the last dimension
 
 // Products [...,M,K] x [...,K,N]; what comes before the last two dimensions broadcasts. transpose_a: a is [...,K,M];
 // transpose_b: b is [...,N,K].
@@ -150,6 +151,7 @@ struct AttentionOptions {
   // Query i of L sees keys up to S - L + i; of those with a window above 0 only the last `window`.
   bool causal = false;
   int window = 0;
+  Tensor sinks = {};  // [heads]: scores of one more key of each head, whose value is 0
 };
 // softmax(scale * q k^T + biases) v for each head; biases b,h,l,S: sample n reads n % b, h is 1 or heads, l is 1 or L.
 Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& options, const std::vector<Tensor>& biases = {});
@@ -158,8 +160,25 @@ Tensor attention(Tensor q, Tensor k, Tensor v, const AttentionOptions& options, 
 Tensor append(Tensor x, State state);
 // Int32 [L], L the length of x along `axis`: the places that append() gives its L in the state.
 Tensor positions(Tensor x, State state, int axis = 1);
+struct CausalConv1dOptions {
+  int kernel = 0;  // tokens that one sees, itself the last
+  bool bias = true;
+};
+// A convolution over time, each channel by itself. What came before x is the state: [N,kernel-1,C], of fixed size.
+Tensor causal_conv1d(Tensor x, const Weights& w, State state, const CausalConv1dOptions& options);
+// The gated delta rule, see GatedDeltaRule in the schema: q and k N,L,key_heads*D, v N,L,heads*E, g (the logarithm of
+// the decay) and beta N,L,heads; the state, of fixed size, is [N,heads,D,E].
+Tensor gated_delta_rule(Tensor q, Tensor k, Tensor v, Tensor g, Tensor beta, State state);
 // x * cos + turned(x) * sin; cos and sin are constants L,D for heads of D channels, see RotaryEmbedding in the schema.
 Tensor rotary_embedding(Tensor x, Tensor cos, Tensor sin, int heads, bool interleaved);
+struct ExpertsOptions {
+  fbs::ExpertsActivation activation = fbs::ExpertsActivation::Silu;
+  double alpha = 1.702, limit = 7;  // of ClampedSwish
+};
+// For each row of x [...,C] the sum over its experts `chosen` [...,k] of `shares` [...,k] times down (activation(gate)
+// * up). gate_up and down are constants [E,2*H,C] (gates first) and [E,C,H], biases both of [E,2*H] and [E,C] or none.
+Tensor experts(Tensor x, Tensor chosen, Tensor shares, Tensor gate_up, Tensor down, const ExpertsOptions& options,
+               const std::vector<Tensor>& biases = {});
 // tokens (a constant 1,P,C), then those of x; for every sample.
 Tensor prepend_tokens(Tensor x, Tensor tokens);
 // N,H,W,C rolled up by shift_h and left by shift_w, cut into windows of window x window: N * windows, window * window,

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "converter/checkpoint/mxfp4.h"
+
 namespace ferry {
 namespace {
 
@@ -89,10 +91,12 @@ const CheckpointTensor& Ledger::use(const std::string& key, const std::string& m
   return *tensor;
 }
 
-void Ledger::discard(const std::string& prefix) {
+size_t Ledger::discard(const std::string& prefix) {
   const auto& tensors = checkpoint_->tensors();
-  for (auto it = tensors.lower_bound(prefix); it != tensors.end() && it->first.starts_with(prefix); ++it)
+  size_t count = 0;
+  for (auto it = tensors.lower_bound(prefix); it != tensors.end() && it->first.starts_with(prefix); ++it, ++count)
     used_.insert(it->first);
+  return count;
 }
 
 void Ledger::finish() const {
@@ -167,6 +171,12 @@ void Weights::discard() const {
   const std::string own = name();
   ledger_->discard(own.empty() ? own : own + separator());
   if (ledger_->find(own)) ledger_->use(own, path_);
+}
+
+void Weights::leave_out(const std::string& what) const {
+  const std::string prefix = name() + separator();
+  if (const size_t count = ledger_->discard(prefix); count > 0)
+    ledger_->notes.push_back(prefix + "* is left out: " + what + ", " + std::to_string(count) + " tensors");
 }
 
 Tensor Weights::permuted(const std::string& key, const Shape& stored, const std::vector<int>& perm) const {
@@ -256,6 +266,36 @@ Tensor Weights::matrix(const Shape& shape) const {
   const Shape stored = to_shape(*tensor, k);
   check_shape(stored, keras ? Shape{shape[1], shape[0]} : shape, k, path_);
   return permuted(k, stored, keras ? std::vector{1, 0} : std::vector{0, 1});
+}
+
+Tensor Weights::reordered(std::string_view leaf, const Order& order) const {
+  const std::string k = key(leaf);
+  const CheckpointTensor* tensor = ledger_->find(k);
+  if (!tensor) ledger_->use(k, path_);  // throws
+  check_shape(to_shape(*tensor, k), order.stored, k, path_);
+  const Tensor seen = permuted(k, order.seen, order.perm);
+  graph_->at(seen.id).shape.assign(order.shape.dims.begin(), order.shape.dims.begin() + order.shape.rank);
+  return seen;
+}
+
+Tensor Weights::reordered_mxfp4(std::string_view leaf, const Order& order) const {
+  const std::string k = key(leaf);
+  const CheckpointTensor &blocks = use(k + "_blocks"), &scales = use(k + "_scales");
+  check_mxfp4(blocks, scales, k);
+  Shape stored = to_shape(scales, k + "_scales");
+  stored[stored.rank - 1] *= kMxfp4Block;
+  check_shape(stored, order.stored, k, path_);
+  if (trying())
+    return graph_->add_constant(k, fbs::DType::Float32, order.shape,
+                                zeros(static_cast<size_t>(order.shape.elements()) * sizeof(float)));
+  Constant constant;
+  constant.size = static_cast<size_t>(order.shape.elements()) * sizeof(float);
+  constant.compute = [&blocks, &scales, checkpoint = ledger_->checkpoint(), seen = order.seen, perm = order.perm] {
+    std::vector<float> values = read_mxfp4(blocks, scales);
+    checkpoint->forget(blocks.bytes);
+    return hold(permute(values, seen, perm));
+  };
+  return graph_->add_constant(k, fbs::DType::Float32, order.shape, std::move(constant));
 }
 
 std::vector<double> Weights::values(std::string_view leaf, int count) const {

@@ -43,8 +43,10 @@ class Ledger {
   const CheckpointTensor* find(const std::string& key) const;
   // Marks `key` as used by `module`. Throws Error where it is missing or was used before.
   const CheckpointTensor& use(const std::string& key, const std::string& module);
-  // Marks every key that begins with `prefix` as seen and left aside on purpose.
-  void discard(const std::string& prefix);
+  // Marks every key that begins with `prefix` as seen and left aside on purpose. How many there are.
+  size_t discard(const std::string& prefix);
+  // Sentences about what is left aside that whoever converts should know.
+  std::vector<std::string> notes;
   // Constants of modules that run several times, by what they were made of.
   std::map<std::string, Tensor>& made() { return made_; }
   // Throws Error that names the keys nobody used. num_batches_tracked is BatchNorm's step counter, of no use here.
@@ -56,6 +58,15 @@ class Ledger {
   Mode mode_;
   std::set<std::string> used_;
   std::map<std::string, Tensor> made_;
+};
+
+// Where a parameter's elements lie in a checkpoint, as data: `stored` there, of which the graph wants [d0,d1,...]
+// `shape`: they are seen as `seen`, of as many elements, whose dimensions are then permuted. Moves every element, and
+// each once: the way back is the same with the inverse permutation.
+struct Order {
+  Shape stored, seen;
+  std::vector<int> perm;
+  Shape shape;
 };
 
 class Weights {
@@ -76,10 +87,16 @@ class Weights {
   Tensor transposed_kernel(const Shape& shape, int groups) const;
   // Linear weights as O,I. A dimension of 0 accepts any.
   Tensor matrix(const Shape& shape) const;
+  // A parameter in another order.
+  Tensor reordered(std::string_view leaf, const Order& order) const;
+  // The same of numbers that are stored as MXFP4 (converter/checkpoint/mxfp4.h), in `leaf`_blocks and `leaf`_scales.
+  Tensor reordered_mxfp4(std::string_view leaf, const Order& order) const;
   // A vector's elements in double, for arithmetic at conversion.
   std::vector<double> values(std::string_view leaf, int count) const;
   // This module's keys, or this parameter, are known and not wanted.
   void discard() const;
+  // The same of a module, where there is one, of which whoever converts should know: `what` it is.
+  void leave_out(const std::string& what) const;
 
   bool has(std::string_view leaf) const;
   // A parameter's shape as stored; rank 0 where it is missing. Does not mark.

@@ -71,12 +71,13 @@ std::vector<fbs::DType> stored_types(const fbs::GraphT& root, const PackOptions&
     half.resize(types.size());
     other.resize(types.size());
     for (const auto& op : table->operators) {
-      const bool weighted = has_weight(op->params.type) && options.weights == PackOptions::Weights::Float16;
+      const bool halved = options.weights == PackOptions::Weights::Float16;
       const fbs::GatherT* gather = op->params.AsGather();
       const bool looked_up = options.half_tables && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
       for (size_t i = 0; i < op->inputs.size(); ++i)
-        ((weighted && i == 1) || (looked_up && i == 0) ? half
-                                                       : other)[table->tensors[index_of(op->inputs[i])]->buffer] = true;
+        ((halved && is_weight(op->params.type, static_cast<unsigned>(i))) || (looked_up && i == 0)
+             ? half
+             : other)[table->tensors[index_of(op->inputs[i])]->buffer] = true;
     }
   }
   for (size_t i = 0; i < types.size(); ++i) {

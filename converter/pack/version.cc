@@ -7,7 +7,7 @@ namespace {
 
 bool needs_version_2(const fbs::OperatorT& op) {
   const auto* attention = op.params.AsAttention();
-  return op.outputs.size() > 1 || (attention && (attention->causal || attention->window != 0));
+  return op.outputs.size() > 1 || (attention && (attention->causal || attention->window != 0 || attention->sinks));
 }
 
 bool needs_version_2(const fbs::GraphT& graph) {

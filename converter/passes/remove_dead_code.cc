@@ -12,9 +12,9 @@ void remove_dead_code(Graph& graph, const PassOptions& options) {
   for (const auto& port : model.outputs) live[port->tensor] = true;
   for (const auto& port : model.taps)
     if (port->block || options.keep_taps) live[port->tensor] = true;
-  // What is appended to a state is for runs to come.
+  // What a state is changed to is for runs to come.
   const auto needed = [&](const fbs::OperatorT& op) {
-    return op.params.AsAppend() ||
+    return changes_state(op.params.type) ||
            std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId output) { return live[output]; });
   };
   for (auto op = model.operators.rbegin(); op != model.operators.rend(); ++op) {

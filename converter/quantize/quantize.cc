@@ -62,12 +62,14 @@ uint16_t best_scale(std::span<const double> block) {
 // What the operators of all graphs do with the constants of a buffer.
 struct Use {
   std::vector<int32_t> shape;
-  bool weight = false;  // multiplies with it, and can where it is integers
-  bool last = false;    // likewise, and multiplies the result with no other weight
-  bool other = false;   // anything but looking up slices of it
+  bool weight = false;   // multiplies with it, and can where it is integers
+  bool last = false;     // likewise, and multiplies the result with no other weight
+  bool other = false;    // anything but looking up slices of it
+  bool stacked = false;  // it is several matrices
 };
 
 bool takes_integers(const fbs::OperatorT& op, size_t input, const Shape& shape) {
+  if (op.params.type == fbs::OpParams::Experts) return is_weight(op.params.type, static_cast<unsigned>(input));
   if (input != 1) return false;
   if (op.params.type != fbs::OpParams::Conv2d) return op.params.type == fbs::OpParams::Linear;
   const SerializedOp serialized(op);
@@ -87,11 +89,12 @@ std::map<uint32_t, Use> uses_of(const fbs::GraphT& root) {
     PerTensor<bool> followed(graph->tensors.size());  // by a weight, somewhere
     for (auto it = graph->operators.rbegin(); it != graph->operators.rend(); ++it) {
       const fbs::OperatorT& op = **it;
+      const bool stacked = op.params.type == fbs::OpParams::Experts;
       bool after = false;
       for (TensorId output : op.outputs) after = after || followed[output];
       for (size_t i = 0; i < op.inputs.size(); ++i) {
         const TensorId tensor = op.inputs[i];
-        if (after || has_weight(op.params.type)) followed[tensor] = true;
+        if (after || has_weight(op.params.type) || stacked) followed[tensor] = true;
         const fbs::TensorT& t = *graph->tensors[index_of(tensor)];
         if (t.buffer == 0) continue;
         Use& use = uses.emplace(t.buffer, Use{.shape = t.shape}).first->second;
@@ -100,6 +103,7 @@ std::map<uint32_t, Use> uses_of(const fbs::GraphT& root) {
         const bool looks_up = i == 0 && gather != nullptr && gather->kind == fbs::GatherKind::Slices;
         if (!looks_up) (takes ? use.weight : use.other) = true;
         use.last = use.last || (takes && !after);
+        use.stacked = use.stacked || stacked;
       }
     }
   }
@@ -113,20 +117,25 @@ bool is_float(const fbs::TensorT& t) {
 
 }  // namespace
 
-void quantize_to_int8(Graph& graph, const fbs::TensorT& constant) {
+void quantize_to_int8(Graph& graph, const fbs::TensorT& constant, int block) {
   const std::vector<double> values = finite_values(graph, constant);
-  const size_t rows = static_cast<size_t>(constant.shape[0]), width = values.size() / rows;
+  const size_t rows = block > 0 ? values.size() / static_cast<size_t>(block) : static_cast<size_t>(constant.shape[0]);
+  const size_t width = values.size() / rows;
   std::vector<float> scales(rows);
+  std::vector<uint16_t> halves;
   std::vector<int8_t> integers(values.size());
   for (size_t row = 0; row < rows; ++row) {
     const double largest = absmax(std::span(values).subspan(row * width, width));
     scales[row] = largest > 0 ? static_cast<float>(std::max(largest / 127, kMinScale)) : 1.0f;
+    if (block > 0) scales[row] = from_bfloat16(halves.emplace_back(to_bfloat16(static_cast<double>(scales[row]))));
     for (size_t i = row * width; i < (row + 1) * width; ++i)
       integers[i] = static_cast<int8_t>(nearest(values[i], static_cast<double>(scales[row]), -127, 127));
   }
-  graph.store_integers(constant.buffer, {.dtype = fbs::DType::Int8}, hold(std::move(integers)),
-                       hold(std::move(scales)));
+  graph.store_integers(constant.buffer, {.dtype = fbs::DType::Int8, .block = block}, hold(std::move(integers)),
+                       block > 0 ? hold(std::move(halves)) : hold(std::move(scales)));
 }
+
+void quantize_to_int8(Graph& graph, const fbs::TensorT& constant) { quantize_to_int8(graph, constant, 0); }
 
 void quantize_to_int4(Graph& graph, const fbs::TensorT& constant) {
   const std::vector<double> values = finite_values(graph, constant);
@@ -155,7 +164,8 @@ void quantize_weights(Graph& graph, WeightBits bits) {
       const int32_t row = shape[shape.rank - 1];
       if (shape.elements() < kSmall || row < kShortRow) continue;
       const bool four = bits == WeightBits::Four && row % kInt4Block == 0 && !use->second.last;
-      four ? quantize_to_int4(graph, constant) : quantize_to_int8(graph, constant);
+      const int block = !use->second.stacked ? 0 : row % kInt4Block == 0 ? kInt4Block : row;
+      four ? quantize_to_int4(graph, constant) : quantize_to_int8(graph, constant, block);
     }
   }
 }

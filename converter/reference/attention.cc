@@ -20,7 +20,7 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
         score += q.values[index_of(q.shape, {n, l, head * key_size + d})] *
                  k.values[index_of(k.shape, {n, s, head / shared * key_size + d})];
       score *= static_cast<double>(p.scale());
-      for (const Array* bias : inputs.subspan(3)) {
+      for (const Array* bias : inputs.subspan(3, inputs.size() - 3 - (p.sinks() ? 1 : 0))) {
         const Shape& b = bias->shape;
         score += bias->values[index_of(b, {n % b[0], head % b[1], l % b[2], s})];
       }
@@ -28,8 +28,12 @@ void attention(const fbs::Operator& op, Inputs inputs, Array& output) {
       const bool hidden = p.causal() && (s > last || (p.window() > 0 && s <= last - p.window()));
       row[static_cast<size_t>(s)] = hidden ? -std::numeric_limits<double>::infinity() : score;
     }
-    const double maximum = *std::max_element(row.begin(), row.end());
-    double sum = 0;
+    double maximum = *std::max_element(row.begin(), row.end()), sum = 0;
+    if (p.sinks()) {
+      const double sink = inputs.back()->values[static_cast<size_t>(head)];
+      maximum = std::max(maximum, sink);
+      sum = std::exp(sink - maximum);
+    }
     for (double& score : row) sum += score = std::exp(score - maximum);
     for (int64_t d = 0; d < value_size; ++d) {
       double value = 0;

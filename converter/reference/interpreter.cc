@@ -41,11 +41,9 @@ std::map<TensorId, Array> interpret(const Graph& graph, const std::vector<Array>
     const SerializedOp serialized(*op);
     const std::vector<Array> outputs = compute_all(*serialized, arguments, before);
     for (size_t i = 0; i < outputs.size(); ++i) values[op->outputs[i]] = outputs[i];
-    const Array& output = outputs.front();
-    if (const auto* p = op->params.AsAppend()) {
-      after[p->state].values = output.values;
-      after[p->state].shape.length = output.shape[after[p->state].shape.axis];
-    }
+    if (!changes_state(op->params.type)) continue;
+    const uint32_t state = state_of(*serialized);
+    after[state] = changed_state(*serialized, arguments, outputs.front(), before[state]);
   }
   before = std::move(after);
   return values;

@@ -1,5 +1,5 @@
 // One function a file, conv2d() and so on. compute() has checked parameters and input shapes, and `output` comes with
-// its shape and as many zeros.
+// its shape and as many zeros. Of an operator with a state the last of `inputs` is what the state holds.
 #pragma once
 
 #include <span>
@@ -16,6 +16,10 @@ FERRY_OPERATORS(FERRY_ORACLE)
 #undef FERRY_ORACLE
 // The second output of top_k: the elements of x at the places that it gave.
 Array values_at(const Array& x, const Array& places);
+
+// What the states of causal_conv1d and gated_delta_rule are after it; `inputs` as the oracles have them.
+std::vector<double> inputs_after(Inputs inputs);
+std::vector<double> matrices_after(Inputs inputs);
 
 // ---- places in an array ---------------------------------------------------------------------------------------------
 

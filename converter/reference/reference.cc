@@ -8,18 +8,10 @@
 namespace ferry::reference {
 namespace {
 
-// Which of the states the operator reads; null: none.
-const State* state_of(const fbs::Operator& op, std::span<const State> states) {
-  if (const fbs::Append* p = op.params_as_Append()) return &states[p->state()];
-  if (const fbs::Positions* p = op.params_as_Positions()) return &states[p->state()];
-  return nullptr;
-}
-
-// What a state holds, one index of its axis a row.
 Array held_by(const State& state) {
-  const int32_t length = state.shape.length;
-  const auto row = static_cast<int32_t>(state.shape.bound.elements() / state.shape.bound[state.shape.axis]);
-  return {{length, row}, state.values, state.shape.dtype};
+  Array held{state.shape.shape(), state.values, state.shape.dtype};
+  if (state.shape.fixed()) held.values.resize(static_cast<size_t>(held.shape.elements()));  // zeros at first
+  return held;
 }
 
 }  // namespace
@@ -45,8 +37,9 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std
   output.values.resize(static_cast<size_t>(output.shape.elements()));
   std::vector<const Array*> operands(inputs.begin(), inputs.end());
   Array held;
-  if (const State* state = state_of(op, states)) {
-    held = held_by(*state);
+  if (names_state(op.params_type())) {
+    const State& state = states[state_of(op)];
+    held = op.params_type() == fbs::OpParams::Positions ? Array{{state.shape.length}, {}} : held_by(state);
     operands.push_back(&held);
   }
   switch (op.params_type()) {
@@ -65,6 +58,22 @@ std::vector<Array> compute_all(const fbs::Operator& op, std::span<const Array* c
   if (op.params_as_TopK() != nullptr && op.outputs()->size() > 1)
     outputs.push_back(values_at(*inputs.front(), outputs.front()));
   return outputs;
+}
+
+State changed_state(const fbs::Operator& op, std::span<const Array* const> inputs, const Array& output,
+                    const State& before) {
+  State after = before;
+  after.shape.length = before.shape.length_after(inputs.front()->shape);
+  const Array held = held_by(before);
+  std::vector<const Array*> operands(inputs.begin(), inputs.end());
+  operands.push_back(&held);
+  switch (op.params_type()) {
+    case fbs::OpParams::Append: after.values = output.values; break;
+    case fbs::OpParams::CausalConv1d: after.values = inputs_after(operands); break;
+    case fbs::OpParams::GatedDeltaRule: after.values = matrices_after(operands); break;
+    default: fail("%s: changes no state", op_name(op.params_type()));
+  }
+  return after;
 }
 
 }  // namespace ferry::reference

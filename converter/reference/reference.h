@@ -21,7 +21,7 @@ struct Array {
   bool rounds_rows = false;
 };
 
-// A state before a run: `shape.length` indices of its axis.
+// A state before a run: `shape.length` indices of its axis; of fixed size all of it, or nothing for zeros.
 struct State {
   StateShape shape;
   std::vector<double> values = {};
@@ -33,5 +33,9 @@ Array compute(const fbs::Operator& op, std::span<const Array* const> inputs, std
 // All outputs that `op` names.
 std::vector<Array> compute_all(const fbs::Operator& op, std::span<const Array* const> inputs,
                                std::span<const State> states = {});
+
+// What the state that `op` names and changes is after it gave `output`.
+State changed_state(const fbs::Operator& op, std::span<const Array* const> inputs, const Array& output,
+                    const State& before);
 
 }  // namespace ferry::reference

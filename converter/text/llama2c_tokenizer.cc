@@ -10,7 +10,8 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
-#include "sdk/model/verify_meaning.h"
+#include "converter/text/pieces.h"
+#include "sdk/text/verify_text.h"
 
 namespace ferry {
 namespace {
@@ -59,8 +60,9 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
   auto table = std::make_unique<fbs::TokenizerT>();
   table->kind = fbs::TokenizerKind::ScoredBpe;
   table->bos = kBegin;
+  table->before = {kBegin};
   table->eos = {kBegin, kEnd};  // its stories end where the next one would begin
-  table->space_before = true;
+  begin_with_space(table.get());
   for (int id = 0; id < vocabulary; ++id) {
     const auto score = reader.number<float>(id);
     const auto size = reader.number<int32_t>(id);
@@ -79,14 +81,12 @@ std::unique_ptr<fbs::TokenizerT> read_llama2c_tokenizer(const std::filesystem::p
       if (piece != expected)
         fail("%s: piece %d is %s, where '%s' is expected", where.c_str(), id, in_quotes(piece).c_str(), expected);
       kind = fbs::PieceKind::Byte;
-      piece.assign(1, static_cast<char>(octet));
     }
-    table->pieces.push_back(std::move(piece));
-    table->scores.push_back(score);
-    table->kinds.push_back(kind);
+    add_piece(table.get(), std::move(piece), score, kind);
   }
   if (reader.left() > 0)
     fail("%s: %zu bytes follow the %d pieces of the network's vocabulary", where.c_str(), reader.left(), vocabulary);
+  index_pieces(table.get());
   return table;
 }
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "ferry_generated.h"
+#include "text_generated.h"
 
 namespace ferry {
 

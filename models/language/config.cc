@@ -48,6 +48,11 @@ int Configuration::count(const char* name, std::optional<int> absent, int least)
   return static_cast<int>(value);
 }
 
+int Configuration::product(const char* name, int a, int b) const {
+  if (int64_t{a} * b > 1 << 28) fail("%s: %s: %d times %d channels are more than 2^28", where(), name, a, b);
+  return a * b;
+}
+
 bool Configuration::flag(const char* name, bool absent) const {
   const json* value = find(name);
   if (!value) return absent;
@@ -91,6 +96,19 @@ std::vector<std::string> Configuration::texts(const char* name, size_t size) con
   std::vector<std::string> out;
   for (const json& value : list(name, size, "strings")) {
     if (!value.is_string()) fail("%s: %s holds what is no string", where(), name);
+    out.push_back(value);
+  }
+  return out;
+}
+
+std::vector<int> Configuration::whole_numbers(const char* name) const {
+  const json* list = find(name);
+  std::vector<int> out;
+  if (!list) return out;
+  if (!list->is_array()) fail("%s: %s is no list", where(), name);
+  for (const json& value : *list) {
+    if (!value.is_number_integer() || value < 0 || value > 1 << 20)
+      fail("%s: %s holds what is no whole number from 0 to 2^20", where(), name);
     out.push_back(value);
   }
   return out;

@@ -1,5 +1,7 @@
 #include "models/language/decoder.h"
 
+#include <algorithm>
+
 #include "converter/error.h"
 
 namespace ferry::language {
@@ -7,16 +9,24 @@ namespace {
 
 struct Projections {
   Tensor q, k, v;
+  Tensor gate = {};  // where there is one
 };
 
 Projections project(Tensor x, const Weights& w, const Decoder& c) {
   const int q = c.heads * c.head, kv = c.kv_heads * c.head;
-  if (!c.fused)
-    return {linear(x, w["q_proj"], {.out = q, .bias = c.qkv_bias}),
-            linear(x, w["k_proj"], {.out = kv, .bias = c.qkv_bias}),
-            linear(x, w["v_proj"], {.out = kv, .bias = c.qkv_bias})};
-  const Tensor qkv = linear(x, w["qkv_proj"], {.out = q + 2 * kv, .bias = c.qkv_bias});
-  return {slice(qkv, -1, 0, q), slice(qkv, -1, q, kv), slice(qkv, -1, q + kv, kv)};
+  if (c.fused) {
+    const Tensor qkv = linear(x, w["qkv_proj"], {.out = q + 2 * kv, .bias = c.qkv_bias});
+    return {slice(qkv, -1, 0, q), slice(qkv, -1, q, kv), slice(qkv, -1, q + kv, kv)};
+  }
+  Projections out = {linear(x, w["q_proj"], {.out = c.gated ? 2 * q : q, .bias = c.qkv_bias}),
+                     linear(x, w["k_proj"], {.out = kv, .bias = c.qkv_bias}),
+                     linear(x, w["v_proj"], {.out = kv, .bias = c.qkv_bias})};
+  if (!c.gated) return out;
+  const Tensor heads = reshape(out.q, {0, 0, c.heads, 2 * c.head});
+  const auto half = [&](int begin) { return reshape(slice(heads, -1, begin, c.head), {0, 0, q}); };
+  out.q = half(0);
+  out.gate = half(c.head);
+  return out;
 }
 
 struct Attention {
@@ -26,7 +36,8 @@ struct Attention {
 };
 
 Tensor self_attention(Tensor x, const Weights& w, const Decoder& c, const Attention& a) {
-  auto [q, k, v] = project(x, w, c);
+  if (c.latent) return tap(latent_attention(x, w, *c.latent, c.heads, *a.rotate, a.cache.keys), w);
+  auto [q, k, v, gate] = project(x, w, c);
   if (c.head_norms != Decoder::HeadNorms::None) {
     const bool heads_first = c.head_norms == Decoder::HeadNorms::HeadsFirst;
     q = rms_norm_heads(q, w["q_norm"], c.norm, c.heads, heads_first);
@@ -36,52 +47,97 @@ Tensor self_attention(Tensor x, const Weights& w, const Decoder& c, const Attent
     q = (*a.rotate)(q, c.heads);
     k = (*a.rotate)(k, c.kv_heads);
   }
-  const Tensor mixed =
-      attention(q, append(k, a.cache.keys), append(v, a.cache.values),
-                {.heads = c.heads, .kv_heads = c.kv_heads, .scale = c.score_scale, .causal = true, .window = a.window});
+  Tensor mixed = attention(q, append(k, a.cache.keys), append(v, a.cache.values),
+                           {.heads = c.heads,
+                            .kv_heads = c.kv_heads,
+                            .scale = c.score_scale,
+                            .causal = true,
+                            .window = a.window,
+                            .sinks = c.sinks ? w("sinks", {c.heads}) : Tensor()});
+  if (c.gated) mixed = mixed * sigmoid(gate);
   return tap(linear(mixed, w["o_proj"], {.out = c.width, .bias = c.output_bias}), w);
 }
 
 // SwiGLU and its kin (Shazeer, arXiv:2002.05202).
-Tensor mlp(Tensor x, const Weights& w, const Decoder& c) {
+Tensor mlp(Tensor x, const Weights& w, const Decoder& c, int hidden) {
   const auto project_both = [&]() -> std::pair<Tensor, Tensor> {
     if (!c.fused)
-      return {linear(x, w["gate_proj"], {.out = c.hidden, .bias = c.mlp_bias}),
-              linear(x, w["up_proj"], {.out = c.hidden, .bias = c.mlp_bias})};
-    const Tensor both = linear(x, w["gate_up_proj"], {.out = 2 * c.hidden, .bias = c.mlp_bias});
-    return {slice(both, -1, 0, c.hidden), slice(both, -1, c.hidden, c.hidden)};
+      return {linear(x, w["gate_proj"], {.out = hidden, .bias = c.mlp_bias}),
+              linear(x, w["up_proj"], {.out = hidden, .bias = c.mlp_bias})};
+    const Tensor both = linear(x, w["gate_up_proj"], {.out = 2 * hidden, .bias = c.mlp_bias});
+    return {slice(both, -1, 0, hidden), slice(both, -1, hidden, hidden)};
   };
   const auto [gate, up] = project_both();
   return tap(linear(c.activation(gate) * up, w["down_proj"], {.out = c.width, .bias = c.mlp_bias}), w);
 }
 
-Tensor layer(Tensor x, const Weights& w, const Decoder& c, const Attention& a) {
-  Tensor y = self_attention(rms_norm(x, w["input_layernorm"], c.norm), w["self_attn"], c, a);
+// Perhaps with an MLP beside the experts, through which all tokens go.
+Tensor experts_mlp(Tensor x, const Weights& w, const Decoder& c) {
+  Tensor y = mixture(x, w, *c.experts);
+  if (const SharedExpert& shared = c.experts->shared; shared.hidden > 0) {
+    Tensor common = mlp(x, w[shared.name], c, shared.hidden);
+    if (shared.gate) common = common * sigmoid(linear(x, w[shared.gate], {.out = 1, .bias = false}));
+    y = y + common;
+  }
+  return tap(y, w);
+}
+
+// What a layer keeps, by what mixes its tokens.
+struct Past {
+  Cache attention = {};
+  Recurrence delta = {};
+};
+
+Tensor mix_tokens(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const Past& past,
+                  const std::vector<Rotation>& rotations) {
+  if (l.delta) return delta_net(x, w["linear_attn"], *c.delta, past.delta);
+  return self_attention(
+      x, w["self_attn"], c,
+      {.rotate = l.rope ? &rotations[*l.rope] : nullptr, .window = l.window, .cache = past.attention});
+}
+
+Tensor layer(Tensor x, const Weights& w, const Decoder& c, const DecoderLayer& l, const Past& past,
+             const std::vector<Rotation>& rotations) {
+  Tensor y = mix_tokens(rms_norm(x, w["input_layernorm"], c.norm), w, c, l, past, rotations);
   if (c.sandwich_norms) y = rms_norm(y, w["post_attention_layernorm"], c.norm);
   x = x + y;
   y = rms_norm(x, w[c.sandwich_norms ? "pre_feedforward_layernorm" : "post_attention_layernorm"], c.norm);
-  y = mlp(y, w["mlp"], c);
+  y = l.experts ? experts_mlp(y, w["mlp"], c) : mlp(y, w["mlp"], c, c.hidden);
   if (c.sandwich_norms) y = rms_norm(y, w["post_feedforward_layernorm"], c.norm);
   return tap(x + y, w, kBlock);
 }
 
+// What predicts several tokens at once: a module of its own, or layers after the last.
+void leave_out_predictors(const Decoder& c, const Weights& weights) {
+  constexpr const char* kWhat = "prediction of several tokens at once";
+  weights["mtp"].leave_out(kWhat);
+  const int count = static_cast<int>(c.layers.size());
+  for (int i = 0; i < c.predictors; ++i) weights["model"]["layers"][count + i].leave_out(kWhat);
+}
+
 Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
   const Weights w = weights["model"];
-  const std::vector<Cache> caches = text.caches(static_cast<int>(c.layers.size()), c.kv_heads * c.head);
-  const Tensor places = positions(ids, caches.front().keys);
+  const int width = c.latent ? c.latent->rank + c.latent->turned : c.kv_heads * c.head;
+  const auto cache = [&](size_t layer) { return c.latent ? text.latent(layer, width) : text.cache(layer, width); };
+  std::vector<Past> past;
+  for (const DecoderLayer& l : c.layers)
+    past.push_back(l.delta ? Past{.delta = recurrence_of(*c.delta, text, past.size())}
+                           : Past{.attention = cache(past.size())});
   std::vector<Rotation> rotations;
-  for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
+  const auto attends = std::find_if(c.layers.begin(), c.layers.end(), [](const auto& l) { return !l.delta; });
+  if (attends != c.layers.end()) {
+    const Tensor places = positions(ids, past[static_cast<size_t>(attends - c.layers.begin())].attention.keys);
+    for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
+  }
 
   const Tensor embedding = w["embed_tokens"].matrix({c.vocabulary, c.width});
   Tensor x = rows(embedding, ids);
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   x = tap(x, w["embed_tokens"], kBlock);
-  for (size_t i = 0; i < c.layers.size(); ++i) {
-    const auto& [rope, window] = c.layers[i];
-    x = layer(x, w["layers"][static_cast<int>(i)], c,
-              {.rotate = rope ? &rotations[*rope] : nullptr, .window = window, .cache = caches[i]});
-  }
+  for (size_t i = 0; i < c.layers.size(); ++i)
+    x = layer(x, w["layers"][static_cast<int>(i)], c, c.layers[i], past[i], rotations);
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
+  leave_out_predictors(c, weights);
   const Weights head = weights["lm_head"];
   if (c.tied) head.discard();  // some checkpoints hold the embedding twice
   const Tensor logits = tap(linear(x, c.tied ? embedding : head.matrix({c.vocabulary, c.width})), head);
@@ -100,7 +156,7 @@ Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
   c.vocabulary = s.count("vocab_size");
   c.width = s.count("hidden_size");
   c.heads = s.count("num_attention_heads");
-  c.kv_heads = s.count("num_key_value_heads", c.heads);
+  c.kv_heads = s.count("num_key_value_heads", defaults.kv_heads > 0 ? defaults.kv_heads : c.heads);
   if (c.heads % c.kv_heads != 0)
     fail("%s: %d attention heads on %d of keys and values, where a multiple is expected", s.where(), c.heads,
          c.kv_heads);
@@ -109,7 +165,8 @@ Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
     fail("%s: hidden_size %d is no multiple of %d heads", s.where(), c.width, c.heads);
   c.head = s.count("head_dim", head);
   if (c.head % 2 != 0) fail("%s: heads of %d channels, where an even number can be turned", s.where(), c.head);
-  c.hidden = s.count("intermediate_size");
+  s.product("num_attention_heads", c.heads, c.head);
+  c.hidden = s.count("intermediate_size", defaults.hidden);
   c.norm.epsilon = s.number("rms_norm_eps", defaults.epsilon);
   c.tied = s.flag("tie_word_embeddings", defaults.tied);
   c.layers.resize(static_cast<size_t>(s.count("num_hidden_layers")));

@@ -16,7 +16,10 @@
 #include <vector>
 
 #include "models/language/config.h"
+#include "models/language/delta.h"
+#include "models/language/experts.h"
 #include "models/language/language_model.h"
+#include "models/language/latent_attention.h"
 #include "models/language/modules.h"
 #include "models/language/rope.h"
 
@@ -25,6 +28,8 @@ namespace ferry::language {
 struct DecoderLayer {
   std::optional<size_t> rope = 0;  // which of Decoder::ropes; none: places are not told
   int window = 0;                  // how many tokens attention sees, the token itself among them; 0: all
+  bool experts = false;            // Decoder::experts in place of one MLP
+  bool delta = false;              // Decoder::delta in the place of attention
 };
 
 struct Decoder {
@@ -41,15 +46,23 @@ struct Decoder {
   bool qkv_bias = false, output_bias = false, mlp_bias = false;
   // q_norm and k_norm over each head's channels, before (tokens first) or after transformers transposes to heads first.
   enum class HeadNorms { None, TokensFirst, HeadsFirst } head_norms = HeadNorms::None;
+  bool gated = false;  // q_proj has a gate behind each head's queries, whose sigmoid multiplies what attention gives
+  std::optional<DeltaNet> delta = {};
   bool sandwich_norms = false;  // attention and MLP are normalized before and after
   double score_scale = 0;       // of queries times keys; 0: 1 / sqrt(head)
   double embedding_scale = 1;
   double logit_softcap = 0;  // above 0: logits are softcap * tanh(logits / softcap)
+  bool sinks = false;        // attention has one for each head
+  std::optional<Experts> experts = {};
+  std::optional<LatentAttention> latent = {};  // in place of what is said of attention above
+  int predictors = 0;  // how many layers after the last one predict tokens after the next: they are left aside
 };
 
 // Where a family's configuration class in transformers has another default than Llama's.
 struct DecoderDefaults {
-  int head = 0;  // head_dim; 0: hidden_size / num_attention_heads
+  int head = 0;                    // head_dim; 0: hidden_size / num_attention_heads
+  int kv_heads = 0;                // num_key_value_heads; 0: num_attention_heads
+  std::optional<int> hidden = {};  // intermediate_size; none: the file says it
   double epsilon = 1e-6;
   bool tied = false;
   const char* activation_name = "hidden_act";

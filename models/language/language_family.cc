@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "converter/text/tokenizer_files.h"
+#include "converter/text/text_files.h"
 #include "models/language/config.h"
+#include "models/language/last_token.h"
 
 namespace ferry::language {
 namespace {
@@ -24,6 +25,14 @@ void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
     if (std::find(tokenizer->eos.begin(), tokenizer->eos.end(), id.get<int>()) == tokenizer->eos.end())
       tokenizer->eos.push_back(id);
   }
+}
+
+fbs::TextT read_text_of(const Request& request, const Network& network) {
+  const auto found = text_in(request.checkpoint->path().parent_path(), network.vocabulary);
+  fbs::TextT text = found ? *found : fbs::TextT();
+  if (text.tokenizer) add_ends(request.config, text.tokenizer.get());
+  text.graph = kLastToken;
+  return text;
 }
 
 }  // namespace
@@ -56,28 +65,29 @@ Configured LanguageFamily::configure(const Request& request) const {
   if (!request.config.is_object())
     fail("%s is built from the config.json beside its checkpoint, and there is none", networks_.name);
   const Configuration config(request.config, "config.json");
-  if (config.has("quantization_config"))
-    fail("config.json: quantization_config: quantised checkpoints are not read, only floating-point ones");
+  if (config.has("quantization_config") && config.inner("quantization_config").text("quant_method", "") != "mxfp4")
+    fail("config.json: quantization_config: quantised checkpoints are not read, only floating-point ones and MXFP4");
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
   const int trained = config.count("max_position_embeddings", 2048);
   const int usual = std::min(trained, network.short_length > 0 ? network.short_length : kDefaultMaxLength);
   const int max_length =
       request.settings.integer("max-length", 1, trained).value_or(std::min(usual, kDefaultMaxLength));
-  auto tokenizer = tokenizer_in(request.checkpoint->path().parent_path(), network.vocabulary);
-  if (tokenizer) add_ends(request.config, tokenizer.get());
-
-  const std::shared_ptr<const fbs::TokenizerT> text = std::move(tokenizer);
+  const fbs::TextT text = read_text_of(request, network);
+  const std::vector<uint8_t> packed_text = packed(text);
   const std::string input = request.naming.input;
-  return {variant_, [=](Graph& graph, const Weights& weights) {
-            const Tensor ids = graph.add_input(input, {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
-            graph.table.inputs.back()->bound = {1, std::min(max_length, kMaxRun)};
-            const Tensor logits = network.logits(ids, weights, {graph, max_length});
-            graph.add_output("logits", logits, fbs::Layout::Same);
-            graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
-            graph.table.postprocess->task = fbs::Task::Text;
-            if (text) graph.table.tokenizer = std::make_unique<fbs::TokenizerT>(*text);
-          }};
+  return {.variant = variant_,
+          .build =
+              [=](Graph& graph, const Weights& weights) {
+                const Tensor ids = graph.add_input(input, {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
+                graph.table.inputs.back()->bound = {1, std::min(max_length, kMaxRun)};
+                const Tensor logits = network.logits(ids, weights, {graph, max_length});
+                graph.add_output("logits", logits, fbs::Layout::Same);
+                graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
+                graph.table.postprocess->task = fbs::Task::Text;
+                graph.table.text = packed_text;
+              },
+          .derived = {{kLastToken, keep_last_token}}};
 }
 
 }  // namespace ferry::language

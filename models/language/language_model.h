@@ -15,9 +15,14 @@
 
 namespace ferry::language {
 
-// What a layer keeps of the text so far: [1, length, width] each.
+// What a layer with attention keeps of the text so far: [1, length, width] each.
 struct Cache {
   State keys, values;
+};
+
+// What a recurrent layer keeps of it, however long: the last tokens' inputs [1, tokens, width], and what all came to.
+struct Recurrence {
+  State inputs, memory;
 };
 
 // What a network is built for.
@@ -25,8 +30,11 @@ struct Text {
   Graph& graph;
   int max_length;  // in tokens, prompt and answer together
 
-  // One a layer, of that many channels.
-  std::vector<Cache> caches(int layers, int width) const;
+  // Of layer `layer`, of that many channels.
+  Cache cache(size_t layer, int width) const;
+  // The same where keys and values are one.
+  Cache latent(size_t layer, int width) const;
+  Recurrence recurrence(size_t layer, const Shape& inputs, const Shape& memory) const;
 };
 
 struct Network {

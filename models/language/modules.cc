@@ -1,12 +1,20 @@
 #include "models/language/modules.h"
 
+#include <cmath>
+
 namespace ferry::language {
 namespace {
 
-Tensor normalize(Tensor x, const Weights& w, const RmsNorm& norm) {
+Tensor normalize(Tensor x, const std::string& name, double epsilon, Tensor weight) {
   fbs::LayerNormT params;
-  params.epsilon = static_cast<float>(norm.epsilon);
+  params.epsilon = static_cast<float>(epsilon);
   params.centered = false;
+  const Shape width{channels(x)};
+  const Tensor bias = x.graph->add_constant("", width, std::vector<double>(static_cast<size_t>(width[0])));
+  return x.graph->add_op(name, params, {x, weight, bias});
+}
+
+Tensor normalize(Tensor x, const Weights& w, const RmsNorm& norm) {
   const Shape width{channels(x)};
   const auto scale = [&] {
     if (!norm.zero_centered) return w("weight", width);
@@ -14,8 +22,7 @@ Tensor normalize(Tensor x, const Weights& w, const RmsNorm& norm) {
     for (double& value : values) value += 1;
     return w.graph().add_constant(w.name() + ".weight", width, std::move(values));
   };
-  const Tensor bias = w.graph().add_constant("", width, std::vector<double>(static_cast<size_t>(width[0])));
-  return x.graph->add_op(w.name(), params, {x, scale(), bias});
+  return normalize(x, w.name(), norm.epsilon, scale());
 }
 
 }  // namespace
@@ -27,6 +34,19 @@ Tensor rms_norm_heads(Tensor x, const Weights& w, const RmsNorm& norm, int heads
   x = normalize(reshape(x, {0, 0, heads, width / heads}), w, norm);
   tap(heads_first ? transpose(x, {0, 2, 1, 3}) : x, w.channels_last());  // a blob without this tap does not transpose
   return reshape(x, {0, 0, width});
+}
+
+Tensor gated_rms_norm(Tensor x, Tensor gate, const Weights& w, const RmsNorm& norm) {
+  return tap(normalize(x, w, norm) * silu(gate), w);
+}
+
+// With the mean of D squares in the place of their sum.
+Tensor l2_norm_heads(Tensor x, int heads, double scale) {
+  const int width = channels(x), size = width / heads;
+  const std::vector<double> weight(static_cast<size_t>(size), scale / std::sqrt(size));
+  const Tensor each = reshape(x, {0, 0, heads, size});
+  const Tensor out = normalize(each, "", 1e-6 / size, x.graph->add_constant("", Shape{size}, weight));
+  return reshape(out, {0, 0, width});
 }
 
 Tensor rows(Tensor x, Tensor indices) { return x.graph->add_op("", fbs::GatherT{}, {x, indices}); }

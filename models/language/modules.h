@@ -17,6 +17,12 @@ Tensor rms_norm(Tensor x, const Weights& w, const RmsNorm& norm);
 // normalizes what it has transposed already (`heads_first`).
 Tensor rms_norm_heads(Tensor x, const Weights& w, const RmsNorm& norm, int heads, bool heads_first);
 
+// Of rows N,C: weight * normalized(x) * silu(gate). The tap is after the gate.
+Tensor gated_rms_norm(Tensor x, Tensor gate, const Weights& w, const RmsNorm& norm);
+
+// scale * x / sqrt(sum of squares + 1e-6) over each head's channels of x [1,L,heads*D].
+Tensor l2_norm_heads(Tensor x, int heads, double scale = 1);
+
 // Rows of x, N,C, one for each of the Int32 indices I...: I...,C.
 Tensor rows(Tensor x, Tensor indices);
 

@@ -58,6 +58,8 @@ Rope llama3(const Settings& s) {
   return out;
 }
 
+double yarn_mscale(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
+
 // YaRN (Peng et al., arXiv:2309.00071): channels that turn beta_fast times and more in the original length stay, those
 // of beta_slow turns and fewer are stretched by `factor`, and a ramp over the channels lies between.
 Rope yarn(const Settings& s) {
@@ -75,7 +77,7 @@ Rope yarn(const Settings& s) {
     const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
     out.frequencies[i] *= stretched / factor + (1 - stretched);
   }
-  const auto mscale = [&](double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; };
+  const auto mscale = [&](double m) { return yarn_mscale(factor, m); };
   const bool both = s.rope.has("mscale") && s.rope.has("mscale_all_dim");
   out.scale = both ? mscale(s.rope.number("mscale")) / mscale(s.rope.number("mscale_all_dim")) : mscale(1);
   out.scale = s.rope.number("attention_factor", out.scale);
@@ -114,7 +116,7 @@ constexpr struct {
 int turned_channels(const Configuration& all, const Configuration& rope, int head, const RopeSpelling& spelling) {
   static constexpr char kName[] = "partial_rotary_factor";
   const Configuration& s = rope.has(kName) ? rope : all;
-  const double part = s.number(kName, 1.0);
+  const double part = s.number(kName, spelling.partial.value_or(1));
   if (!spelling.partial && part != 1) fail("%s: %s is %g, where whole heads are turned here", s.where(), kName, part);
   const int turned = part > 1 ? 0 : static_cast<int>(head * part);
   if (turned < 2 || turned % 2 != 0)
@@ -153,12 +155,19 @@ Rope rope_of(const Configuration& all, int head, const RopeSpelling& spelling) {
   fail("%s: rope of type '%s', where these are known: %s", rope.where(), kind.c_str(), names.c_str());
 }
 
+double yarn_score_scale(const Configuration& all) {
+  const Configuration rope = about_rope(all, {});
+  if (rope.text("rope_type", rope.text("type", "default")) == "default" || !rope.has("mscale_all_dim")) return 1;
+  const double scale = yarn_mscale(rope.number("factor"), rope.number("mscale_all_dim"));
+  return scale * scale;
+}
+
 Tensor Rotation::operator()(Tensor x, int heads) const {
   const int width = channels(x), head = width / heads, turned = channels(cos);
-  if (turned == head) return rotary_embedding(x, cos, sin, heads, false);
+  if (turned == head) return rotary_embedding(x, cos, sin, heads, interleaved);
   const Tensor each = reshape(x, {0, 0, heads, head});
   const Tensor first = reshape(slice(each, -1, 0, turned), {0, 0, heads * turned});
-  const Tensor turns = reshape(rotary_embedding(first, cos, sin, heads, false), {0, 0, heads, turned});
+  const Tensor turns = reshape(rotary_embedding(first, cos, sin, heads, interleaved), {0, 0, heads, turned});
   return reshape(concat({turns, slice(each, -1, turned, head - turned)}), {0, 0, width});
 }
 
@@ -166,18 +175,19 @@ Rotation rotation(const Rope& rope, Tensor places, int count) {
   const bool is_long = rope.in_long_texts && count > rope.in_long_texts->short_length;
   const std::vector<double>& frequencies = is_long ? rope.in_long_texts->frequencies : rope.frequencies;
   std::vector<double> cos, sin;
+  const size_t turned = 2 * frequencies.size();
   for (int place = 0; place < count; ++place) {
-    for (int half = 0; half < 2; ++half) {
-      for (const double frequency : frequencies) {
-        cos.push_back(std::cos(place * frequency) * rope.scale);
-        sin.push_back(std::sin(place * frequency) * rope.scale);
-      }
+    for (size_t i = 0; i < turned; ++i) {
+      const double frequency = frequencies[rope.interleaved ? i / 2 : i % frequencies.size()];
+      cos.push_back(std::cos(place * frequency) * rope.scale);
+      sin.push_back(std::sin(place * frequency) * rope.scale);
     }
   }
   Graph& graph = *places.graph;
-  const Shape shape{count, static_cast<int32_t>(2 * frequencies.size())};
+  const Shape shape{count, static_cast<int32_t>(turned)};
   return {.cos = rows(graph.add_constant("rope.cos", shape, std::move(cos)), places),
-          .sin = rows(graph.add_constant("rope.sin", shape, std::move(sin)), places)};
+          .sin = rows(graph.add_constant("rope.sin", shape, std::move(sin)), places),
+          .interleaved = rope.interleaved};
 }
 
 }  // namespace ferry::language

@@ -17,6 +17,7 @@ namespace ferry::language {
 struct Rope {
   std::vector<double> frequencies;  // in radians a place, one for each pair of channels that turn
   double scale = 1;                 // of cos and sin
+  bool interleaved = false;         // neighbours are a pair, not channels that are half a head apart
   // Of texts longer than `short_length`, at every place (longrope).
   struct Long {
     std::vector<double> frequencies;
@@ -31,15 +32,20 @@ struct RopeSpelling {
   const char* theta_name = "rope_theta";      // before transformers 5
   const char* scaling_name = "rope_scaling";  // likewise; null: there was none for these layers
   const char* layer_type = nullptr;           // the object's name inside rope_parameters, if it holds several
-  bool partial = false;                       // partial_rotary_factor may say that only a head's first channels turn
+  // partial_rotary_factor may say that only this part of a head, its first channels, turns; absent, it is this.
+  std::optional<double> partial = {};
 };
 
 // Of heads of `head` channels. Throws Error for a kind of rope that is not known here.
 Rope rope_of(const Configuration& config, int head, const RopeSpelling& spelling = {});
 
+// What DeepSeek multiplies attention's scores with where rope is of a kind with mscale_all_dim; else 1.
+double yarn_score_scale(const Configuration& config);
+
 // cos and sin of the places of a text: [L, channels that turn].
 struct Rotation {
   Tensor cos, sin;
+  bool interleaved;
 
   // x [1,L,heads*D]. Of each head the first channels turn, as many as cos has.
   Tensor operator()(Tensor x, int heads) const;

@@ -105,6 +105,21 @@ ferry_status ferry_model_input(const ferry_model* model, size_t index, ferry_ten
   return describe_port(model, model->model->graph().inputs(), "input", index, out);
 }
 
+ferry_status ferry_model_input_bound(const ferry_model* model, size_t index, ferry_tensor* out) {
+  const ferry_status status = ferry_model_input(model, index, out);
+  if (status != FERRY_OK) return status;
+  const auto* bound = model->model->graph().inputs()->Get(static_cast<unsigned>(index))->bound();
+  if (bound != nullptr && bound->size() == static_cast<unsigned>(out->rank))
+    std::copy(bound->begin(), bound->end(), out->shape);
+  return FERRY_OK;
+}
+
+const void* ferry_model_text(const ferry_model* model, size_t* bytes) {
+  const auto* text = model != nullptr ? model->model->root().text() : nullptr;
+  if (bytes != nullptr) *bytes = text != nullptr ? text->size() : 0;
+  return text != nullptr ? text->data() : nullptr;
+}
+
 ferry_status ferry_model_output(const ferry_model* model, size_t index, ferry_tensor* out) {
   FERRY_REQUIRE(out);
   *out = {};

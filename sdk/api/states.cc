@@ -57,8 +57,7 @@ ferry_status ferry_states_describe(const ferry_states* states, size_t index, fer
   if (index >= s.count())
     return report(error(FERRY_INVALID_ARGUMENT, "state %zu does not exist: the model has %zu", index, s.count()));
   const ferry::StateShape& state = s.shapes()[index];
-  ferry::Shape shape = state.bound;
-  shape[state.axis] = state.length;
+  const ferry::Shape shape = state.shape();
   out->name = s.name(index);
   out->data = s.data(index);
   out->bytes = static_cast<size_t>(ferry::bytes_of(state.dtype, shape.elements()));
@@ -69,6 +68,13 @@ ferry_status ferry_states_describe(const ferry_states* states, size_t index, fer
 }
 
 int32_t ferry_states_length(const ferry_states* states) { return states != nullptr ? states->states->length() : 0; }
+
+int32_t ferry_states_bound(const ferry_states* states) {
+  if (states == nullptr) return 0;
+  int32_t least = INT32_MAX;
+  for (const ferry::StateShape& state : states->states->shapes()) least = std::min(least, state.max_length());
+  return least;
+}
 
 uint64_t ferry_states_bytes(const ferry_states* states) { return states != nullptr ? states->states->bytes() : 0; }
 
@@ -88,10 +94,7 @@ ferry_status ferry_states_reset(ferry_states* states) {
 ferry_status ferry_states_truncate(ferry_states* states, int32_t length) {
   FERRY_REQUIRE(states);
   if (length < 0) return report(error(FERRY_INVALID_ARGUMENT, "%s: length is %d", __func__, length));
-  return alone(states, [&](ferry::States& s) {
-    s.truncate(length);
-    return Status();
-  });
+  return alone(states, [&](ferry::States& s) { return s.truncate(length); });
 }
 
 ferry_status ferry_states_save(const ferry_states* states, const char* path) {

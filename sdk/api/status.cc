@@ -1,6 +1,7 @@
-#include <cstring>
+#include <ferry/ferry.h>
 
-#include "sdk/api/handles.h"
+#include <string_view>
+
 #include "sdk/version.h"
 
 namespace ferry {
@@ -11,22 +12,18 @@ thread_local char last_error[1024];
 
 }  // namespace
 
-ferry_status report(const Status& status) noexcept {
-  if (status.ok()) return FERRY_OK;
-  const size_t length = status.message().copy(last_error, sizeof(last_error) - 1);
-  last_error[length] = '\0';
-  return status.code();
-}
-
-Status null_argument(const char* function, const char* what) noexcept {
-  return error(FERRY_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
-}
-
 }  // namespace ferry
 
 const char* ferry_version(void) { return ferry::kVersion; }
 
 const char* ferry_last_error(void) { return ferry::last_error; }
+
+ferry_status ferry_set_last_error(ferry_status status, const char* message) {
+  const size_t length =
+      std::string_view(message != nullptr ? message : "").copy(ferry::last_error, sizeof(ferry::last_error) - 1);
+  ferry::last_error[length] = '\0';
+  return status;
+}
 
 const char* ferry_status_name(ferry_status status) {
   switch (status) {

@@ -76,6 +76,7 @@ class Attention : public Op {
         kv_heads_(static_cast<size_t>(params.kv_heads())),
         scale_(params.scale()),
         causal_(params.causal()),
+        has_sinks_(params.sinks()),
         window_(static_cast<size_t>(params.window())) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
@@ -85,7 +86,7 @@ class Attention : public Op {
     keys_ = static_cast<size_t>(v[1]);
     key_size_ = static_cast<size_t>(q[2]) / heads_;
     value_size_ = static_cast<size_t>(v[2]) / kv_heads_;
-    for (size_t i = 3; i < inputs.size(); ++i) {
+    for (size_t i = 3; i < biases_end(inputs.size()); ++i) {
       const Shape& b = inputs[i];
       biases_[i - 3] = {nullptr, static_cast<size_t>(b[0]), static_cast<size_t>(b[1]), static_cast<size_t>(b[2])};
     }
@@ -101,7 +102,8 @@ class Attention : public Op {
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
-    for (size_t i = 3; i < inputs.size(); ++i) biases_[i - 3].data = floats(inputs[i]);
+    for (size_t i = 3; i < biases_end(inputs.size()); ++i) biases_[i - 3].data = floats(inputs[i]);
+    if (has_sinks_) sinks_ = floats(inputs.back());
     output_ = floats(output);
     packed_ = floats(workspace);
     return {};
@@ -115,6 +117,7 @@ class Attention : public Op {
   }
 
  private:
+  size_t biases_end(size_t inputs) const { return inputs - (has_sinks_ ? 1 : 0); }
   size_t padded_keys() const { return (keys_ + kPanel - 1) / kPanel * kPanel; }
   size_t packed_size() const {
     return padded_keys() * key_size_ + (keys_ * value_size_ + kParts - 1) / kParts * kParts;
@@ -183,6 +186,10 @@ class Attention : public Op {
     float maximum[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
     std::fill_n(maximum, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
     std::fill_n(scale, kQueries, scale_);
+    if (has_sinks_) {  // they come before the first key
+      std::fill_n(maximum, kQueries, sinks_[head]);
+      std::fill_n(sums, kQueries, 1.0f);
+    }
     alignas(64) float scores[kQueries][kKeys + kParts];
     const float* weights[kQueries];
     for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
@@ -207,14 +214,15 @@ class Attention : public Op {
         for (const Bias& bias : biases_)
           if (const float* row = bias.row(n, head, first + i, keys_)) add(scores[i], count, row + begin);
         const float new_maximum = std::max(maximum[i], fill_and_find_greatest(scores[i], count));
-        keep[i] = begin == start ? 0.0f : sums[i] * std::exp(maximum[i] - new_maximum);
+        sums[i] *= std::exp(maximum[i] - new_maximum);
         maximum[i] = new_maximum;
       }
       // A loop of its own: no row waits for its greatest.
       for (size_t i = 0; i < rows; ++i) {
-        sums[i] = keep[i] + exponentiate(scores[i], count, maximum[i]);
+        const float before = sums[i];
+        sums[i] += exponentiate(scores[i], count, maximum[i]);
         factor[i] = 1.0f / sums[i];
-        keep[i] *= factor[i];
+        keep[i] = begin == start ? 0.0f : before * factor[i];
       }
       multiply_({weights, values + begin * value_stride, value_stride, count, keep, factor, y, heads_ * value_size_,
                  value_size_, rows});
@@ -232,11 +240,12 @@ class Attention : public Op {
   const Multiply multiply_;
   size_t heads_, kv_heads_;
   float scale_;
-  bool causal_, in_place_ = false;
+  bool causal_, has_sinks_, in_place_ = false;
   size_t window_;
   size_t samples_ = 0, queries_ = 0, keys_ = 0, key_size_ = 0, value_size_ = 0;
   std::array<Bias, 2> biases_;
   std::array<const float*, 3> inputs_{};
+  const float* sinks_ = nullptr;
   float* output_ = nullptr;
   size_t part_ = 0;
   float* packed_ = nullptr;

@@ -216,7 +216,7 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
 
 void CpuEngine::set_states() {
   if (states_ == nullptr) return;
-  for (const std::unique_ptr<Op>& op : ops_) op->set_states(states_->shapes());
+  for (const std::unique_ptr<Op>& op : ops_) op->set_states(*states_);
 }
 
 Status CpuEngine::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {

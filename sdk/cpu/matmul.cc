@@ -32,18 +32,6 @@ struct Matrix {
   }
 };
 
-// to[j][i] = from[i][j]
-void transpose(const float* from, size_t from_stride, size_t rows, size_t columns, float* to, size_t to_stride) {
-  for (size_t i = 0; i < rows; i += 4) {
-    const size_t height = std::min<size_t>(4, rows - i);
-    size_t j = 0;
-    for (; height == 4 && j + 4 <= columns; j += 4)
-      transpose_square(from + i * from_stride + j, from_stride, to + j * to_stride + i, to_stride);
-    for (; j < columns; ++j)
-      for (size_t k = i; k < i + height; ++k) to[j * to_stride + k] = from[k * from_stride + j];
-  }
-}
-
 class MatMul : public Op {
  public:
   MatMul(const CpuFeatures& cpu, const fbs::MatMul& params) : params_(params), multiply_(widest_multiply(cpu)) {

@@ -10,8 +10,11 @@
 #include "sdk/cpu/features.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape.h"
-#include "sdk/operators/shape_rules.h"
 #include "sdk/status.h"
+
+namespace ferry {
+class States;
+}
 
 namespace ferry::cpu {
 
@@ -29,8 +32,10 @@ class Op {
   }
   // Allocates nothing. Gives the same bits for every pool.
   virtual Status run(Pool* pool) = 0;
-  // What the states hold before the run; called before reshape(), which is called again whenever that has changed.
-  virtual void set_states(std::span<const StateShape>) {}
+  // The states, as they are before the run; called before reshape(), which is called again whenever a length has
+  // changed on which the operator's shape depends. What one of fixed size holds, and where, is to be asked for in
+  // run().
+  virtual void set_states(const States&) {}
   // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called
   // before reshape().
   virtual bool fuse(const CpuFeatures&, const fbs::Unary&) { return false; }

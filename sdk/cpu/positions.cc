@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "sdk/cpu/lowerings.h"
+#include "sdk/graph/states.h"
 
 namespace ferry::cpu {
 namespace {
@@ -9,7 +10,7 @@ class Positions : public Op {
  public:
   explicit Positions(uint32_t state) : state_(state) {}
 
-  void set_states(std::span<const StateShape> states) override { first_ = states[state_].length; }
+  void set_states(const States& states) override { first_ = states.shapes()[state_].length; }
 
   Status reshape(std::span<const Shape>, const Shape& output, Pool*, size_t* workspace) override {
     *workspace = 0;

@@ -46,6 +46,9 @@ typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
   }
 }
 
+// The same for `rows` x `columns` numbers.
+void transpose(const float* from, size_t from_stride, size_t rows, size_t columns, float* to, size_t to_stride);
+
 // All of kParts numbers, joined by two and two.
 template <typename Join>
 [[gnu::always_inline]] inline float reduce(const float* parts, const Join& join) {

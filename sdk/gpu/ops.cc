@@ -67,6 +67,7 @@ bool has_kind(const fbs::Operator& op) {
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
   const fbs::Reduce* reduce = op.params_as_Reduce();
+  if (const fbs::Attention* attention = op.params_as_Attention()) return !attention->sinks();
   return unary != nullptr    ? has_kind(unary->kind())
          : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
                              : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;

@@ -43,7 +43,7 @@ class Session {
 
   // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by
   // an engine of the CPU, made there and then, which serves all later runs; and where a state outgrows its memory.
-  // States hold what was appended only if the run ends well. FERRY_CANCELLED: cancel() was called meanwhile.
+  // States hold what the run gave them only if it ends well. FERRY_CANCELLED: cancel() was called meanwhile.
   // FERRY_STATE_FULL. `lasting`: Unchanged where the caller wrote to no lasting input since the last run.
   Status run(Lasting lasting = Lasting::Changed);
   // A run is on its way, in another thread: from now on cancel() finds it.

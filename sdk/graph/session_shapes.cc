@@ -67,12 +67,12 @@ Status Session::reserve_states(const Shapes& shapes) {
   if (states() == nullptr) return {};
   uint64_t bytes = 0;
   for (const fbs::Operator* op : *model_->graph().operators()) {
-    const fbs::Append* p = op->params_as_Append();
-    if (p == nullptr) continue;
-    const Shape& held = shapes[output_of(*op)];
-    bytes += bytes_of(states()->shapes()[p->state()].dtype, held.elements());
+    if (!changes_state(op->params_type())) continue;
+    const uint32_t state = state_of(*op);
+    const int32_t length = states()->shapes()[state].length_after(shapes[op->inputs()->Get(0)]);
+    bytes += states()->bytes_for(state, length);
     FERRY_TRY(budget_->check(MemoryBudget::Part::States, bytes));
-    FERRY_TRY(states()->reserve(p->state(), held[states()->shapes()[p->state()].axis]));
+    FERRY_TRY(states()->reserve(state, length));
   }
   budget_->set(MemoryBudget::Part::States, bytes);
   return {};
@@ -103,10 +103,9 @@ Status Session::follow_states() {
 void Session::advance_states() {
   if (states() == nullptr) return;
   for (const fbs::Operator* op : *model_->graph().operators()) {
-    const fbs::Append* p = op->params_as_Append();
-    if (p == nullptr) continue;
-    const int axis = states()->shapes()[p->state()].axis;
-    states()->set_length(p->state(), shape(output_of(*op))[axis]);
+    if (!changes_state(op->params_type())) continue;
+    const uint32_t state = state_of(*op);
+    states()->commit(state, states()->shapes()[state].length_after(shape(op->inputs()->Get(0))));
   }
 }
 
@@ -171,7 +170,9 @@ Status Session::follow_inputs() {
   status = adopt_next();
   resize_failed_ = !status.ok();
   FERRY_TRY(status);
-  if (states() != nullptr && !full) std::copy(states()->shapes().begin(), states()->shapes().end(), followed_.begin());
+  if (states() != nullptr) std::copy(states()->shapes().begin(), states()->shapes().end(), followed_.begin());
+  if (full)  // the shapes are those of empty states, the operators have seen the full ones: the next run follows anew
+    for (StateShape& state : followed_) state.length = -1;
   followed_moves_ = states() != nullptr ? states()->moves() : 0;
   return {};
 }

@@ -1,5 +1,8 @@
 // The states of a blob: memory that outlives a run (sdk/schema/ferry.fbs, `State`). Each session has its own, or shares
 // them with other sessions of the blob's graphs; one thread uses them at a time.
+//
+// What a run gives becomes what they hold when it has ended well: to a state that grows it writes behind what is there,
+// one of fixed size has a second copy for it.
 #pragma once
 
 #include <atomic>
@@ -27,20 +30,25 @@ class States {
   std::span<const StateShape> shapes() const { return {shapes_.get(), count_}; }
   // What state `state` holds, row-major; kExtraBytes more may be read. Null before the first reserve().
   std::byte* data(size_t state) const { return memory_[state].bytes.get(); }
-  // Rises whenever an address changes.
+  // Of one of fixed size: where a run writes it anew. The two change places when it has.
+  std::byte* next(size_t state) const { return memory_[state].next.get(); }
+  // Rises whenever an address changes, but for those two.
   uint64_t moves() const { return moves_; }
   // Of all states: what is allocated.
   uint64_t bytes() const;
   // The most that any of them holds.
   int32_t length() const;
 
-  // Room for `length` along the axis, at most the bound. Contents stay. May allocate: at least as much again as there
-  // is. On failure everything stays as it was. FERRY_OUT_OF_MEMORY.
+  // Bytes that reserve() of this length takes at least.
+  uint64_t bytes_for(size_t state, int32_t length) const;
+  // Room for `length` along the axis, at most the bound, or for one of fixed size. Contents stay. May allocate: at
+  // least as much again as there is. On failure everything stays as it was. FERRY_OUT_OF_MEMORY.
   Status reserve(size_t state, int32_t length);
-  // Of what there is room for, `length` now counts as held.
-  void set_length(size_t state, int32_t length) { shapes_[state].length = length; }
-  // Every state that holds more keeps the first `length`.
-  void truncate(int32_t length);
+  // What a run wrote counts as held now, `length` in all.
+  void commit(size_t state, int32_t length);
+  // Every state that holds more keeps the first `length`. FERRY_UNSUPPORTED: one of fixed size is longer, and has
+  // forgotten the way back to any length but 0; then nothing changes.
+  Status truncate(int32_t length);
 
   // The contents of all states as a file (docs/format.md, "Saved states"), written beside and renamed. FERRY_IO_ERROR.
   Status save(const char* path) const;
@@ -56,14 +64,23 @@ class States {
   struct Free {
     void operator()(std::byte* bytes) const { ::operator delete (bytes, std::align_val_t{kAlignment}); }
   };
+  using Bytes = std::unique_ptr<std::byte, Free>;
   struct Memory {
-    std::unique_ptr<std::byte, Free> bytes;
-    int32_t capacity = 0;  // along the axis
+    Bytes bytes, next;
+    int32_t capacity = 0;  // along the axis; of fixed size: 1 once there is memory
   };
 
   explicit States(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  uint64_t row_bytes(size_t state) const;  // of one index of the axis
+  uint64_t row_bytes(size_t state) const;  // of one index of the axis; of fixed size: of all
+  // How many of these there are at that length.
+  int32_t rows(size_t state, int32_t length) const { return shapes_[state].fixed() ? 1 : length; }
+  // Of what it holds then, where one that was never computed holds nothing.
+  uint64_t held_bytes(size_t state, int32_t length) const {
+    return length == 0 ? 0 : static_cast<uint64_t>(rows(state, length)) * row_bytes(state);
+  }
   Status allocate(size_t state, int32_t capacity, Memory* out) const;
+  Status allocate(size_t state, uint64_t bytes, Bytes* out) const;
+  void clear(size_t state, const Memory& memory) const;
 
   std::shared_ptr<const Model> model_;
   size_t count_ = 0;

@@ -84,9 +84,9 @@ Status check_entry(const char* path, const char* name, const Entry& entry, const
   if (std::memcmp(&expected, &entry, sizeof entry) != 0)
     return error(FERRY_CORRUPT, "'%s': state '%.64s' is of another shape or type than the model's %s", path, name,
                  in_words(state.bound).c_str());
-  if (entry.length < 0 || entry.length > state.bound[state.axis])
+  if (entry.length < 0 || entry.length > state.max_length())
     return error(FERRY_CORRUPT, "'%s': state '%.64s' holds %d, expected 0 to %d", path, name, entry.length,
-                 state.bound[state.axis]);
+                 state.max_length());
   return {};
 }
 
@@ -107,8 +107,7 @@ Status States::save(const char* path) const {
       const Entry entry = entry_of(shapes_[i]);
       written = file.write(&entry, sizeof entry);
     }
-    for (size_t i = 0; written && i < count_; ++i)
-      written = file.write(data(i), static_cast<uint64_t>(shapes_[i].length) * row_bytes(i));
+    for (size_t i = 0; written && i < count_; ++i) written = file.write(data(i), held_bytes(i, shapes_[i].length));
     written = file.close() && written && std::rename(beside.c_str(), path) == 0;
   }
   if (written) return {};
@@ -133,15 +132,15 @@ Status States::load(const char* path) {
     FERRY_TRY(file.read(&entry, sizeof entry));
     FERRY_TRY(check_entry(path, name(i), entry, shapes_[i]));
     lengths[i] = entry.length;
-    bytes += static_cast<uint64_t>(entry.length) * row_bytes(i);
+    bytes += held_bytes(i, entry.length);
   }
   if (bytes != size)  // before memory is taken for them
     return error(FERRY_CORRUPT, "'%s': has %llu bytes, its states take %llu: it is truncated or damaged", path,
                  static_cast<unsigned long long>(size), static_cast<unsigned long long>(bytes));
   for (size_t i = 0; i < count_; ++i) {
     if (lengths[i] == 0) continue;
-    FERRY_TRY(allocate(i, lengths[i], &memory[i]));
-    FERRY_TRY(file.read(memory[i].bytes.get(), static_cast<uint64_t>(lengths[i]) * row_bytes(i)));
+    FERRY_TRY(allocate(i, rows(i, lengths[i]), &memory[i]));
+    FERRY_TRY(file.read(memory[i].bytes.get(), held_bytes(i, lengths[i])));
   }
   for (size_t i = 0; i < count_; ++i) shapes_[i].length = lengths[i];
   memory_ = std::move(memory);

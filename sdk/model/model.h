@@ -80,7 +80,7 @@ class Model {
   Status open_graph(size_t index, std::shared_ptr<const Model>* out) const;
 
   const fbs::Graph& graph() const { return *graph_; }
-  // What all graphs share: buffers, states, provenance, tokenizer.
+  // What all graphs share: buffers, states, provenance, text.
   const fbs::Graph& root() const { return *contents_->root; }
   const fbs::Tensor& tensor(TensorId id) const { return *graph_->tensors()->Get(index_of(id)); }
   TensorIds tensors() const { return TensorIds(graph_->tensors()->size()); }

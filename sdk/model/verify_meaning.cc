@@ -39,17 +39,17 @@ class Meaning {
     state_.reset(new (std::nothrow) State[count(graph_.tensors())]());
     shapes_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
     types_.reset(new (std::nothrow) Type[kMaxOperatorInputs]);
-    appended_.reset(new (std::nothrow) bool[states_.size()]());
+    changed_.reset(new (std::nothrow) bool[states_.size()]());
     largest_.reset(new (std::nothrow) Shape[count(graph_.tensors())]);
     largest_inputs_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
-    if (!state_ || !shapes_ || !types_ || !appended_ || !largest_ || !largest_inputs_)
+    if (!state_ || !shapes_ || !types_ || !changed_ || !largest_ || !largest_inputs_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
     FERRY_TRY(check_bounds());
     for (uint32_t i = 0; i < count(graph_.operators()); ++i) FERRY_TRY(check_operator(i));
     FERRY_TRY(check_ports("output", graph_.outputs()));
     FERRY_TRY(check_ports("tap", graph_.taps()));
-    return verify_recipes(graph_, blob_.root);
+    return verify_recipes(graph_);
   }
 
  private:
@@ -63,7 +63,7 @@ class Meaning {
   Status check_operand(uint32_t op, uint32_t place);
   Status check_outputs(uint32_t index);
   Status check_largest(uint32_t index);
-  Status check_append(uint32_t index);
+  Status check_change(uint32_t index);
   Status check_bounds();
   Status check_ports(const char* kind, const Ports* ports) const;
   Status check_port(const char* kind, uint32_t index, const fbs::Port& port) const;
@@ -79,7 +79,7 @@ class Meaning {
   std::unique_ptr<State[]> state_;   // of every tensor
   std::unique_ptr<Shape[]> shapes_;  // of the operator at hand
   std::unique_ptr<Type[]> types_;
-  std::unique_ptr<bool[]> appended_;         // of every state: by an operator so far
+  std::unique_ptr<bool[]> changed_;          // of every state: by an operator so far
   std::unique_ptr<Shape[]> largest_;         // of every tensor: at the inputs' bounds
   std::unique_ptr<Shape[]> largest_inputs_;  // of the operator at hand
 };
@@ -194,7 +194,7 @@ Status Meaning::check_outputs(uint32_t index) {
       return error(FERRY_CORRUPT, "operator %u '%.64s': gives %s, but output tensor %u declares %s", index, name,
                    EnumNameDType(types[i].dtype), index_of(out), EnumNameDType(tensor(out).dtype()));
   }
-  FERRY_TRY(check_append(index));
+  FERRY_TRY(check_change(index));
   return check_largest(index);
 }
 
@@ -242,14 +242,15 @@ Status Meaning::check_bounds() {
   return {};
 }
 
-// A state holds what one operator appends.
-Status Meaning::check_append(uint32_t index) {
-  const fbs::Append* p = graph_.operators()->Get(index)->params_as_Append();
-  if (p == nullptr) return {};
-  if (appended_[p->state()])
-    return error(FERRY_CORRUPT, "operator %u '%.64s': appends to state %u, which another operator has appended to",
-                 index, text(graph_.operators()->Get(index)->name()), p->state());
-  appended_[p->state()] = true;
+// A state holds what one operator gives it.
+Status Meaning::check_change(uint32_t index) {
+  const fbs::Operator& op = *graph_.operators()->Get(index);
+  if (!changes_state(op.params_type())) return {};
+  const uint32_t state = state_of(op);
+  if (changed_[state])
+    return error(FERRY_CORRUPT, "operator %u '%.64s': changes state %u, which another operator has changed", index,
+                 text(op.name()), state);
+  changed_[state] = true;
   return {};
 }
 
@@ -306,7 +307,6 @@ Status Meaning::check_port(const char* kind, uint32_t index, const fbs::Port& po
 Status verify_meaning(const fbs::Graph& root, uint64_t data_bytes) {
   Blob blob{root, data_bytes};
   FERRY_TRY(verify_shared(root, data_bytes));
-  if (root.tokenizer()) FERRY_TRY(verify_tokenizer(*root.tokenizer()));
   FERRY_TRY(verify_states(root, &blob.states));
   FERRY_TRY(Meaning(root, &blob).check());
   for (uint32_t i = 0; i < count(root.graphs()); ++i) {

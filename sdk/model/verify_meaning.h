@@ -13,13 +13,6 @@ namespace ferry {
 // `graph` has passed the flatbuffers verifier; the data section has `data_bytes` bytes.
 Status verify_meaning(const fbs::Graph& graph, uint64_t data_bytes);
 
-// Limits of a tokenizer.
-inline constexpr uint32_t kMaxPieces = 1 << 20;
-inline constexpr uint32_t kMaxPieceBytes = 512;
-inline constexpr uint32_t kMaxEnds = 256;  // ids that end a text
-// Lists of equal length, kinds that are known, ids that exist. sdk/model/verify_tokenizer.cc.
-Status verify_tokenizer(const fbs::Tokenizer& table);
-
 // Of a list of the graph, which may be absent.
 template <typename T>
 uint32_t count(const flatbuffers::Vector<T>* list) {

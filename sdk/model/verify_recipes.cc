@@ -85,7 +85,7 @@ Status check_preprocess(const fbs::Graph& graph) {
   return {};
 }
 
-Status check_text(const fbs::Graph& graph, const fbs::Graph& root) {
+Status check_text(const fbs::Graph& graph) {
   const fbs::Tensor& ids = first(graph, *graph.inputs());
   const fbs::Tensor& logits = first(graph, *graph.outputs());
   const Shape input = declared_shape(ids), output = declared_shape(logits);
@@ -94,9 +94,6 @@ Status check_text(const fbs::Graph& graph, const fbs::Graph& root) {
     return error(
         FERRY_CORRUPT, "postprocess: from %s %s to %s %s, expected token ids [1,L] and logits [1,L,vocabulary]",
         EnumNameDType(ids.dtype()), in_words(input).c_str(), EnumNameDType(logits.dtype()), in_words(output).c_str());
-  const uint32_t pieces = root.tokenizer() ? count(root.tokenizer()->pieces()) : 0;
-  if (pieces > static_cast<uint32_t>(output[2]))
-    return error(FERRY_CORRUPT, "tokenizer: %u pieces for a vocabulary of %d", pieces, output[2]);
   return {};
 }
 
@@ -190,7 +187,7 @@ Status check_pictures(const fbs::Graph& graph, const fbs::Postprocess& p) {
   return check_scaling("postprocess", p.mean(), p.std(), output[3], kMaxPictureChannels);
 }
 
-Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
+Status check_postprocess(const fbs::Graph& graph) {
   const fbs::Postprocess* p = graph.postprocess();
   if (!p) return {};
   if (p->task() > fbs::Task::MAX)
@@ -218,7 +215,7 @@ Status check_postprocess(const fbs::Graph& graph, const fbs::Graph& root) {
                  p->params_type() <= fbs::TaskParams::MAX ? EnumNameTaskParams(p->params_type()) : "a later version",
                  p->params() == nullptr ? ", which are absent" : "", EnumNameTaskParams(expected));
   switch (p->task()) {
-    case fbs::Task::Text: return check_text(graph, root);
+    case fbs::Task::Text: return check_text(graph);
     case fbs::Task::ImageToImage: return check_pictures(graph, *p);
     case fbs::Task::Inpainting: return check_inpainting(graph, *p);
     case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
@@ -310,9 +307,9 @@ Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root) {
   return error(FERRY_CORRUPT, "postprocess: %s by graph '%.64s', which is not there", EnumNameTask(p->task()), name);
 }
 
-Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root) {
+Status verify_recipes(const fbs::Graph& graph) {
   FERRY_TRY(check_preprocess(graph));
-  return check_postprocess(graph, root);
+  return check_postprocess(graph);
 }
 
 }  // namespace ferry

@@ -6,8 +6,8 @@
 
 namespace ferry {
 
-// `graph` is the root or one of its graphs; its tensors and ports have been checked, and the root's tokenizer.
-Status verify_recipes(const fbs::Graph& graph, const fbs::Graph& root);
+// `graph` is the root or one of its graphs; its tensors and ports have been checked.
+Status verify_recipes(const fbs::Graph& graph);
 
 // Does the graph exist that the task of `graph` names, with the ports that the schema promises? Of a blob whose graphs
 // have all been checked.

@@ -68,7 +68,7 @@ Status verify_nested(const fbs::Graph& graph) {
                      : count(graph.buffers()) > 0 ? "buffers"
                      : count(graph.states()) > 0  ? "states"
                      : count(graph.packed()) > 0  ? "packed weights"
-                     : graph.tokenizer()          ? "a tokenizer"
+                     : graph.text() != nullptr    ? "a text"
                      : graph.provenance()         ? "a provenance"
                                                   : nullptr;
   if (what == nullptr) return {};

@@ -15,7 +15,7 @@ Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
   if (rank == 0 || rank > FERRY_MAX_RANK)
     return error(FERRY_CORRUPT, "state %u '%.64s': has %u dimensions, expected 1 to %d", index, name, rank,
                  FERRY_MAX_RANK);
-  if (state.axis() < 0 || static_cast<uint32_t>(state.axis()) >= rank)
+  if (state.axis() < -1 || state.axis() >= static_cast<int32_t>(rank))
     return error(FERRY_CORRUPT, "state %u '%.64s': grows along dimension %d of %u", index, name, state.axis(), rank);
   int64_t elements = 1;
   for (uint32_t i = 0; i < rank; ++i) {

@@ -30,10 +30,24 @@ const OperatorTraits& traits(fbs::OpParams type) {
   return kTable[index < kTable.size() ? index : 0];
 }
 
+bool is_weight(fbs::OpParams type, unsigned index) {
+  if (has_weight(type)) return index == 1;
+  return traits(type).constants == OperatorTraits::Constants::AfterThird && (index == 3 || index == 4);
+}
+
 bool takes_constant(fbs::OpParams type, unsigned index) {
   using Constants = OperatorTraits::Constants;
   const Constants constants = traits(type).constants;
-  return index > 0 && (constants == Constants::AfterFirst || (constants == Constants::Weight && index <= 2));
+  return index > 0 && (constants == Constants::AfterFirst || (constants == Constants::Weight && index <= 2) ||
+                       (constants == Constants::AfterThird && index > 2));
+}
+
+uint32_t state_of(const fbs::Operator& op) {
+#define FERRY_STATE_OF(Type, ...) \
+  if (const auto* p = op.params_as_##Type()) return p->state();
+  FERRY_OPERATORS_WITH_STATE(FERRY_STATE_OF)
+#undef FERRY_STATE_OF
+  return 0;
 }
 
 bool may_run_in_place(fbs::OpParams type, unsigned index) {

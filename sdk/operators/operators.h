@@ -45,12 +45,15 @@
   X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
-  X(NonMaxSuppression, non_max_suppression, )
+  X(NonMaxSuppression, non_max_suppression, )                                                             \
+  X(Experts,           experts,             .constants = Constants::AfterThird)
 
-// These read or change a state, on which their shapes depend; the CPU computes them.
+// These read or change a state, on which their shapes may depend; the CPU computes them, as the GPU keeps no states.
 #define FERRY_OPERATORS_WITH_STATE(X)                                                                     \
-  X(Append,            append,              )                                                             \
-  X(Positions,         positions,           )
+  X(Append,            append,              .changes_state = true)                                        \
+  X(Positions,         positions,           )                                                             \
+  X(CausalConv1d,      causal_conv1d,       .changes_state = true)                                        \
+  X(GatedDeltaRule,    gated_delta_rule,    .changes_state = true)
 
 #define FERRY_OPERATORS(X) FERRY_OPERATORS_ON_GPU(X) FERRY_OPERATORS_ON_CPU(X) FERRY_OPERATORS_WITH_STATE(X)
 // clang-format on
@@ -62,8 +65,8 @@ inline constexpr unsigned kMaxOutputs = 2;
 
 struct OperatorTraits {
   // Which inputs are constants: none need be; input 1 is a weight with a row an output channel, and input 2, where
-  // there is one, the bias; all after the first are vectors.
-  enum class Constants : uint8_t { None, Weight, AfterFirst };
+  // there is one, the bias; all after the first are vectors; all after the third are stacks of weights and of biases.
+  enum class Constants : uint8_t { None, Weight, AfterFirst, AfterThird };
   // Whose memory the output may take over.
   enum class InPlace : uint8_t { None, First, Any };
 
@@ -73,6 +76,7 @@ struct OperatorTraits {
   bool elementwise = false;     // an element of the output depends on the inputs' elements at its place alone
   unsigned outputs = 1;         // at most; all but the first may be left out
   bool sized_by_input = false;  // a second input, where there is one, only says how large the output is
+  bool changes_state = false;   // the state that it names
 };
 
 // Of a value outside the enum: the defaults, and the name "unknown".
@@ -83,6 +87,9 @@ inline const char* op_name(fbs::OpParams type) { return traits(type).name; }
 
 // Does the operator have a weight and perhaps a bias, constants both, as inputs 1 and 2?
 inline bool has_weight(fbs::OpParams type) { return traits(type).constants == OperatorTraits::Constants::Weight; }
+
+// Is input `index` a weight that rows are multiplied with: of those operators, or a stack of them?
+bool is_weight(fbs::OpParams type, unsigned index);
 
 // Must input `index` be a constant?
 bool takes_constant(fbs::OpParams type, unsigned index);
@@ -99,6 +106,12 @@ inline bool names_state(fbs::OpParams type) {
   return false FERRY_OPERATORS_WITH_STATE(FERRY_NAMES_STATE);
 #undef FERRY_NAMES_STATE
 }
+
+// The state that it names, of an operator of which that is true.
+uint32_t state_of(const fbs::Operator& op);
+
+// Whether it changes the state that it names.
+inline bool changes_state(fbs::OpParams type) { return traits(type).changes_state; }
 
 // May the output share the memory of input `index`, if they have the same size and that input is not needed afterwards?
 bool may_run_in_place(fbs::OpParams type, unsigned index);

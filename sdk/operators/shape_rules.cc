@@ -60,10 +60,11 @@ Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inpu
 }
 
 Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs, std::span<const StateShape> states) {
-  const fbs::Append* p = op.params_as_Append();
-  if (p == nullptr || states[p->state()].dtype == inputs[0].dtype) return {};
-  return error(FERRY_CORRUPT, "append: the input is of type %s, state %u of %s", fbs::EnumNameDType(inputs[0].dtype),
-               p->state(), fbs::EnumNameDType(states[p->state()].dtype));
+  if (!changes_state(op.params_type())) return {};
+  const uint32_t state = state_of(op);
+  if (states[state].dtype == inputs[0].dtype) return {};
+  return error(FERRY_CORRUPT, "%s: the input is of type %s, state %u of %s", op_name(op.params_type()),
+               fbs::EnumNameDType(inputs[0].dtype), state, fbs::EnumNameDType(states[state].dtype));
 }
 
 Status at_operator(const Status& status, const fbs::Operator& op) {

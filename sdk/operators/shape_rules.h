@@ -2,6 +2,7 @@
 // open, by the session at every resize, and by the converter while it builds.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "ferry_generated.h"
@@ -14,10 +15,23 @@ namespace ferry {
 
 // A state as the rules see it: sdk/schema/ferry.fbs, `State`.
 struct StateShape {
-  Shape bound;  // at its largest
-  int axis = 0;
-  int32_t length = 0;  // along the axis, before the run
+  Shape bound;         // at its largest
+  int axis = 0;        // -1: of fixed size
+  int32_t length = 0;  // along the axis, before the run; of fixed size: how many tokens it was computed from
   fbs::DType dtype = fbs::DType::Float32;
+
+  bool fixed() const { return axis < 0; }
+  int32_t max_length() const { return fixed() ? INT32_MAX : bound[axis]; }
+  // What an operator that changes it makes of `length` by its first input.
+  int32_t length_after(const Shape& x) const {
+    return static_cast<int32_t>(std::min<int64_t>(int64_t{length} + x[fixed() ? 1 : axis], max_length()));
+  }
+  // What it holds.
+  Shape shape() const {
+    Shape held = bound;
+    if (!fixed()) held[axis] = length;
+    return held;
+  }
 };
 
 // Checks `op` (parameters in range, number and ranks of inputs) and computes the shapes of its outputs, of as many as
@@ -38,7 +52,7 @@ inline Status infer_shape(const fbs::Operator& op, std::span<const Shape> inputs
 Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
                             std::span<Shape> outputs);
 
-// What is appended to a state has its type; infer_shape() has taken the operator. FERRY_CORRUPT.
+// What an operator puts into a state has its type; infer_shape() has taken the operator. FERRY_CORRUPT.
 Status check_state_type(const fbs::Operator& op, std::span<const Type> inputs, std::span<const StateShape> states);
 
 // The same failure, with the name of the operator it came from.

@@ -27,7 +27,7 @@ constexpr uint64_t kinds(Kinds... kind) {
 struct Rule {
   OpParams op;
   uint64_t kinds;     // of an operator that has kinds: a bit each
-  TypeSet inputs[3];  // input 0, input 1, and all others
+  TypeSet inputs[4];  // input 0, 1, 2, and all others, which are as input 2 where there is no entry
   Gives gives = Gives::Same;
 };
 
@@ -75,8 +75,11 @@ constexpr Rule kRules[] = {
     {OpParams::Gather, kAnyKind, {kNumbers, kInt32}},
     {OpParams::Scatter, kAnyKind, {kNumbers, kInt32, kNumbers}},
     {OpParams::NonMaxSuppression, kAnyKind, {kFloat32, kFloat32}, Gives::Integer},
+    {OpParams::Experts, kAnyKind, {kFloat32, kInt32, kFloat32, kFloats | kQuantized}},
     {OpParams::Append, kAnyKind, {kNumbers}},
     {OpParams::Positions, kAnyKind, {kNumbers}, Gives::Integer},
+    {OpParams::CausalConv1d, kAnyKind, {kFloat32, kFloat32, kFloat32}},
+    {OpParams::GatedDeltaRule, kAnyKind, {kFloat32, kFloat32, kFloat32}},
 };
 
 constexpr bool has_rule_for_any_kind(OpParams op) {
@@ -163,7 +166,7 @@ Status infer_type(const fbs::Operator& op, std::span<const Type> inputs, Type* o
   const Rule& rule = rule_of(op);
   const unsigned main = has_weight(op.params_type()) || op.params_type() == OpParams::Select ? 1 : 0;  // decides
   for (unsigned i = 0; i < inputs.size(); ++i) {
-    TypeSet set = rule.inputs[i < 2 ? i : 2];
+    TypeSet set = rule.inputs[i > 2 && rule.inputs[3] != 0 ? 3 : i < 2 ? i : 2];
     if (set == kUnread) continue;
     if (i > main && shared(set)) set &= integer(inputs[main]) ? kInt32 : kFloats;
     if ((set_of(inputs[i]) & set) == 0)

@@ -24,7 +24,11 @@ Sampler::Sampler(const Grid& grid, const Extent& extent, const image::Geometry& 
     : grid_(grid),
       rows_(samples(height, geometry.scale_y, geometry.shift_y, extent.height, grid.height)),
       columns_(samples(width, geometry.scale_x, geometry.shift_x, extent.width, grid.width)),
-      row_(static_cast<size_t>(grid.width) * static_cast<size_t>(grid.channels)) {}
+      row_(static_cast<size_t>(grid.width) * static_cast<size_t>(grid.channels)) {
+  for (int x = 1; x < width; ++x)
+    if (column(x).first != column(x - 1).first) borders_.push_back(x);
+  borders_.push_back(width);
+}
 
 const float* Sampler::row(int y) {
   const Sample& s = rows_[static_cast<size_t>(y)];

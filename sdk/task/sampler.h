@@ -24,6 +24,8 @@ class Sampler {
   const float* row(int y);
   // Where column `x` of the picture lies in such a row.
   const Sample& column(int x) const { return columns_[static_cast<size_t>(x)]; }
+  // Where the columns' first cell changes: ascending, the last is the picture's width.
+  const std::vector<int>& borders() const { return borders_; }
   // One channel at pixel `x` of a row that row() gave.
   float at(const float* row, int x, int channel = 0) const {
     const Sample& s = column(x);
@@ -35,6 +37,7 @@ class Sampler {
  private:
   Grid grid_;
   std::vector<Sample> rows_, columns_;
+  std::vector<int> borders_;
   std::vector<float> row_;
 };
 

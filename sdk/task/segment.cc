@@ -181,7 +181,15 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   for (int y = 0; y < networks.height; ++y) {
     const float* row = sampler.row(y);
     uint8_t* to = answer->pixels.row(y);
-    for (int x = 0; x < networks.width; ++x) to[x] = sampler.at(row, x) > 0 ? 255 : 0;
+    int x = 0;
+    for (const int border : sampler.borders()) {  // between two cells of one sign all is
+      const bool in = row[sampler.column(x).first] > 0;
+      if (in == (row[sampler.column(x).next] > 0)) {
+        std::memset(to + x, in ? 255 : 0, static_cast<size_t>(border - x));
+        x = border;
+      }
+      for (; x < border; ++x) to[x] = sampler.at(row, x) > 0 ? 255 : 0;
+    }
   }
   answer->quality = quality[chosen];
   return {};

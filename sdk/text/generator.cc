@@ -1,120 +1,192 @@
 #include "sdk/text/generator.h"
 
+#include <ferry/task.h>
+
 #include <algorithm>
 #include <cstring>
-#include <new>
 
 namespace ferry {
 
-Generator::Generator(Session& session, std::shared_ptr<const Tokenizer> tokenizer)
-    : session_(session), tokenizer_(std::move(tokenizer)) {
-  const Model& model = session.model();
-  const fbs::Graph& graph = model.graph();
-  const fbs::Port& input = *graph.inputs()->Get(0);
-  ids_ = input.tensor();
-  logits_ = graph.outputs()->Get(0)->tensor();
-  const auto* bound = input.bound();
-  max_run_ = bound && bound->size() == 2 ? bound->Get(1) : model.shape(ids_)[1];
-  vocabulary_ = model.shape(logits_)[2];
-  max_length_ = INT32_MAX;
-  for (const StateShape& state : session.states()->shapes())
-    max_length_ = std::min(max_length_, state.bound[state.axis]);
+Status Generator::create(ferry_model* model, ferry_session_options options, std::unique_ptr<Generator>* out) {
+  auto made = std::make_unique<Generator>();
+  Generator& g = *made;
+  g.name_ = ferry_model_name(model);
+  ferry_task_info info = {};
+  info.struct_size = sizeof info;
+  FERRY_TRY(said(ferry_model_task(model, &info)));
+  if (info.kind != FERRY_TASK_TEXT)
+    return error(FERRY_UNSUPPORTED, "'%.64s' is no language model that goes on with a text", g.name_.c_str());
+  FERRY_TRY(ModelText::open(model, &g.model_text_));
+  if (options.graph == nullptr) options.graph = g.model_text_->graph();
+  ferry_session* session = nullptr;
+  FERRY_TRY(said(ferry_session_create(model, &options, &session)));
+  g.session_.reset(session);
+  ferry_states* states = nullptr;
+  if (const ferry_status status = ferry_session_states(session, &states); status == FERRY_NOT_FOUND)
+    return error(FERRY_UNSUPPORTED, "'%.64s' remembers nothing from run to run", g.name_.c_str());
+  else
+    FERRY_TRY(said(status));
+  g.states_.reset(states);
+  ferry_tensor ids, logits;
+  FERRY_TRY(said(ferry_model_input_bound(model, 0, &ids)));
+  FERRY_TRY(said(ferry_model_output(model, 0, &logits)));
+  g.max_run_ = ids.shape[1];
+  g.vocabulary_ = logits.shape[2];
+  g.max_length_ = ferry_states_bound(states);
+  if (g.tokenizer() && g.tokenizer()->size() > g.vocabulary_)
+    return error(FERRY_CORRUPT, "'%.64s': a tokenizer of %d pieces for a vocabulary of %d", g.name_.c_str(),
+                 g.tokenizer()->size(), g.vocabulary_);
+  FERRY_TRY(g.reset());
+  *out = std::move(made);
+  return {};
 }
 
-Status Generator::create(Session& session, std::shared_ptr<const Tokenizer> tokenizer,
-                         std::unique_ptr<Generator>* out) {
-  const fbs::Graph& graph = session.model().graph();
-  const fbs::Postprocess* post = graph.postprocess();
-  if (!post || post->task() != fbs::Task::Text || !session.states())
-    return error(FERRY_UNSUPPORTED, "'%.64s' is no language model that goes on with a text", ferry::text(graph.name()));
-  out->reset(new Generator(session, std::move(tokenizer)));
-  return (*out)->reset();
-}
-
-Status Generator::append(std::span<const int32_t> tokens) {
+Status Generator::check(std::span<const int32_t> tokens, size_t before) const {
   for (const int32_t token : tokens)
     if (token < 0 || token >= vocabulary_)
       return error(FERRY_INVALID_ARGUMENT, "token %d is not in the model's vocabulary of %d", token, vocabulary_);
-  if (tokens.size() > static_cast<size_t>(max_length_ - length_))
-    return error(FERRY_STATE_FULL, "the text has %d tokens, %zu more exceed the %d that the model holds", length_,
+  if (tokens.size() > static_cast<size_t>(max_length_) - before)
+    return error(FERRY_STATE_FULL, "the text has %zu tokens, %zu more exceed the %d that the model holds", before,
                  tokens.size(), max_length_);
-  // Nothing has changed where there is no memory for this.
-  std::optional<TextDecoder> decoder = decoder_;
+  return {};
+}
+
+std::optional<TextDecoder> Generator::decoder_behind(std::span<const int32_t> tokens) const {
+  if (tokenizer() == nullptr) return std::nullopt;
+  std::optional<TextDecoder> decoder(*tokenizer());
   std::string ignored;
   for (const int32_t token : tokens)
-    if (decoder && token < tokenizer_->size()) decoder->append(token, &ignored);  // it knows where a character began
-  pending_.insert(pending_.end(), tokens.begin(), tokens.end());
-  decoder_ = std::move(decoder);
-  length_ += static_cast<int32_t>(tokens.size());
-  ended_ = false;
-  text_.clear();
-  return {};
+    if (token < tokenizer()->size()) decoder->append(token, &ignored);
+  return decoder;
+}
+
+Status Generator::append(std::span<const int32_t> tokens) {
+  FERRY_TRY(check(tokens, tokens_.size()));
+  std::vector<int32_t> all = tokens_;
+  all.insert(all.end(), tokens.begin(), tokens.end());
+  return set(all);
 }
 
 Status Generator::append_text(std::string_view text) {
-  if (!tokenizer_)
-    return error(FERRY_NOT_FOUND, "'%.64s' has no tokenizer: it takes token ids only",
-                 ferry::text(session_.model().graph().name()));
+  FERRY_TRY(model_text_->require_tokenizer());
   std::vector<int32_t> tokens;
-  const bool begins = length_ == 0;
-  FERRY_TRY(tokenizer_->encode(text, {.bos = begins, .space = begins}, &tokens));
+  const bool begins = tokens_.empty();
+  FERRY_TRY(tokenizer()->encode(text, {.special = begins, .beginning = begins}, &tokens));
   return append(tokens);
 }
 
-Status Generator::run_pending() {
-  size_t done = 0;
-  Status status;
-  while (status.ok() && done < pending_.size()) {
-    const size_t count = std::min(pending_.size() - done, static_cast<size_t>(max_run_));
-    status = session_.resize(0, Shape{1, static_cast<int32_t>(count)});
-    if (status.ok()) {
-      std::memcpy(session_.data(ids_), pending_.data() + done, count * sizeof(int32_t));
-      status = session_.run();
+Status Generator::set_text(std::string_view text) {
+  FERRY_TRY(model_text_->require_tokenizer());
+  std::vector<int32_t> tokens;
+  FERRY_TRY(tokenizer()->encode(text, {.special = false}, &tokens));
+  return set(tokens);
+}
+
+Status Generator::set(std::span<const int32_t> tokens) {
+  FERRY_TRY(check(tokens, 0));
+  // Nothing has changed where there is no memory for these.
+  std::vector<int32_t> kept(tokens.begin(), tokens.end());
+  std::optional<TextDecoder> decoder = decoder_behind(tokens);
+  StopWords stop_words(sampler_.sampling().stop);
+  const auto common = static_cast<size_t>(
+      std::mismatch(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(done_), kept.begin(), kept.end())
+          .first -
+      tokens_.begin());
+  // The last token is run again where it has been: it is its logits that are asked for.
+  const size_t keep = common == kept.size() && common > 0 ? common - 1 : common;
+  if (keep < done_) {
+    const ferry_status status = ferry_states_truncate(states_.get(), static_cast<int32_t>(keep));
+    done_ = keep;
+    if (status == FERRY_UNSUPPORTED) {  // some networks cannot go back
+      FERRY_TRY(said(ferry_states_reset(states_.get())));
+      done_ = 0;
+    } else {
+      FERRY_TRY(said(status));
     }
-    if (status.ok()) done += count;
   }
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
-  return status;
+  tokens_ = std::move(kept);
+  decoder_ = std::move(decoder);
+  stop_words_ = std::move(stop_words);
+  text_.clear();
+  ended_ = false;
+  return {};
+}
+
+Status Generator::run_pending() {
+  while (done_ < tokens_.size()) {
+    if (cancelled_) return error(FERRY_CANCELLED, "the run was cancelled");
+    const size_t count = std::min(tokens_.size() - done_, static_cast<size_t>(max_run_));
+    const int32_t shape[] = {1, static_cast<int32_t>(count)};
+    FERRY_TRY(said(ferry_session_resize(session(), 0, shape, 2)));
+    ferry_tensor ids;
+    FERRY_TRY(said(ferry_session_input(session(), 0, &ids)));
+    std::memcpy(ids.data, tokens_.data() + done_, count * sizeof(int32_t));
+    FERRY_TRY(said(ferry_session_run(session())));
+    done_ += count;
+  }
+  return {};
+}
+
+Status Generator::last_logits(std::span<const float>* logits) const {
+  ferry_tensor all;
+  FERRY_TRY(said(ferry_session_output(session(), 0, &all)));
+  const auto row = static_cast<size_t>(vocabulary_);
+  const size_t count = all.bytes / sizeof(float);
+  if (all.rank != 3 || all.shape[2] != vocabulary_ ||
+      count < row)  // of a hostile graph, at another than its default size
+    return error(FERRY_CORRUPT, "'%.64s': logits of %zu numbers, expected a multiple of the vocabulary, %d",
+                 name_.c_str(), count, vocabulary_);
+  *logits = {static_cast<const float*>(all.data) + (count - row), row};
+  return {};
 }
 
 Status Generator::next(int32_t* token) {
-  if (pending_.empty())
+  if (tokens_.empty())
     return error(FERRY_INVALID_ARGUMENT, "there is no text to go on with: append tokens or text first");
-  if (length_ == max_length_)
-    return error(FERRY_STATE_FULL, "the text has %d tokens, which is all that the model holds", length_);
+  if (tokens_.size() == static_cast<size_t>(max_length_))
+    return error(FERRY_STATE_FULL, "the text has %d tokens, which is all that the model holds", max_length_);
+  cancelled_ = false;
   FERRY_TRY(run_pending());
-  const Shape shape =
-      session_.shape(logits_);  // which a hostile graph may give another form than at its declared length
-  if (shape.rank != 3 || shape[2] != vocabulary_)
-    return error(FERRY_CORRUPT, "the logits are %s, expected [1,L,%d]", in_words(shape).c_str(), vocabulary_);
-  const float* last =
-      static_cast<const float*>(session_.data(logits_)) + static_cast<size_t>(shape.elements() - vocabulary_);
-  const auto next = static_cast<int32_t>(std::max_element(last, last + vocabulary_) - last);
-  const bool ends = tokenizer_ && tokenizer_->ends_text(next);
+  std::span<const float> logits;
+  FERRY_TRY(last_logits(&logits));
+  // Nothing has changed where there is no memory for what follows.
+  Random random = random_;
+  Choice choice;
+  FERRY_TRY(sampler_.choose(logits, tokens_, &random, &choice));
   std::optional<TextDecoder> decoder = decoder_;
-  std::string text;
-  if (decoder && next < tokenizer_->size()) decoder->append(next, &text);
-  if (decoder && ends) decoder->finish(&text);
-  pending_.assign(1, next);
+  StopWords stop_words = stop_words_;
+  std::string piece, text;
+  bool ended = tokenizer() && tokenizer()->ends_text(choice.token);
+  if (decoder && choice.token < tokenizer()->size()) decoder->append(choice.token, &piece);
+  if (decoder && ended) decoder->finish(&piece);
+  if (stop_words.append(piece, &text)) {
+    ended = true;
+  } else if (ended) {
+    stop_words.finish(&text);
+  }
+  tokens_.push_back(choice.token);
+  random_ = random;
   decoder_ = std::move(decoder);
+  stop_words_ = std::move(stop_words);
   text_ = std::move(text);
-  ended_ = ends;
-  ++length_;
-  *token = next;
+  log_probability_ = choice.log_probability;
+  ended_ = ended;
+  *token = choice.token;
   return {};
 }
 
-Status Generator::reset() {
-  const StatesLock lock(session_.states().get());
-  FERRY_TRY(lock.status());
-  session_.states()->truncate(0);
-  pending_.clear();
-  text_.clear();
-  length_ = 0;
-  ended_ = false;
-  decoder_.reset();
-  if (tokenizer_) decoder_.emplace(*tokenizer_);
+Status Generator::set_sampling(Sampling sampling, uint64_t seed) {
+  FERRY_TRY(Sampler::check(sampling, vocabulary_));
+  StopWords stop_words(sampling.stop);
+  sampler_ = Sampler(std::move(sampling));
+  random_ = Random(seed);
+  stop_words_ = std::move(stop_words);
   return {};
+}
+
+void Generator::cancel() {
+  cancelled_ = true;
+  ferry_session_cancel(session());
 }
 
 }  // namespace ferry

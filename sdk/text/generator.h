@@ -1,6 +1,8 @@
-// A text that a language model goes on with: token after token, each run reading only what is new.
+// A text that a language model goes on with: token after token, each run reading only what is new. It stands on the C
+// API: libferry_text is a library of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,49 +11,71 @@
 #include <string_view>
 #include <vector>
 
-#include "sdk/graph/session.h"
-#include "sdk/text/tokenizer.h"
+#include "sdk/text/handle.h"
+#include "sdk/text/model_text.h"
+#include "sdk/text/sampling.h"
+#include "sdk/text/stop_words.h"
 
 namespace ferry {
 
 class Generator {
  public:
-  // `session`, which outlives the generator and is nobody else's to run, is of a model whose task is text.
-  // `tokenizer`: null where the model has none. FERRY_UNSUPPORTED for any other model.
-  static Status create(Session& session, std::shared_ptr<const Tokenizer> tokenizer, std::unique_ptr<Generator>* out);
+  // `options` as of ferry_session_create(); without a graph, that which the blob has for this. FERRY_UNSUPPORTED:
+  // `model` is no language model.
+  static Status create(ferry_model* model, ferry_session_options options, std::unique_ptr<Generator>* out);
 
   // Puts tokens behind the text; they are run when the next one is asked for. FERRY_INVALID_ARGUMENT for an id outside
   // the vocabulary, FERRY_STATE_FULL where the text would exceed max_length().
   Status append(std::span<const int32_t> tokens);
   // The same with text; at the beginning as the tokenizer begins one. FERRY_NOT_FOUND: the model has no tokenizer.
   Status append_text(std::string_view text);
-  // The most probable token (of equal ones the first), which becomes the text's last. Where a run fails, the next call
-  // goes on where this one stopped.
+  // Replaces the text. What has been run of a common beginning is kept.
+  Status set(std::span<const int32_t> tokens);
+  // The same with a text that stands for itself: nothing comes before it or behind it.
+  Status set_text(std::string_view text);
+  // The next token, which becomes the text's last. Where a run fails, the next call goes on where this one stopped.
   Status next(int32_t* token);
   // Forgets the text.
-  Status reset();
+  Status reset() { return set({}); }
+  // How tokens are chosen from now on.
+  Status set_sampling(Sampling sampling, uint64_t seed);
+  // From any thread: a next() at work fails with FERRY_CANCELLED.
+  void cancel();
 
   // What the last next() completed: whole characters. Valid until the next call.
   std::string_view text() const { return text_; }
-  // Did the last next() give a token that ends the text?
+  // Did the last next() give a token that ends the text, or complete a stop string?
   bool ended() const { return ended_; }
-  // Tokens of the text, and how many it may have.
-  int32_t length() const { return length_; }
+  // Natural logarithm of the probability of the token that the last next() gave.
+  float log_probability() const { return log_probability_; }
+  std::span<const int32_t> tokens() const { return tokens_; }
   int32_t max_length() const { return max_length_; }
+  // Null: the model has none.
+  const Tokenizer* tokenizer() const { return model_text_->tokenizer(); }
+  ferry_session* session() const { return session_.get(); }
 
  private:
-  Generator(Session& session, std::shared_ptr<const Tokenizer> tokenizer);
+  Status check(std::span<const int32_t> tokens, size_t before) const;
   Status run_pending();
+  Status last_logits(std::span<const float>* logits) const;
+  // The decoder behind `tokens`: it knows where a character began.
+  std::optional<TextDecoder> decoder_behind(std::span<const int32_t> tokens) const;
 
-  Session& session_;
-  std::shared_ptr<const Tokenizer> tokenizer_;
-  TensorId ids_{}, logits_{};
+  std::string name_;  // the model's
+  std::unique_ptr<ModelText> model_text_;
+  SessionHandle session_;  // keeps the model open
+  StatesHandle states_;
   int32_t max_run_ = 0, max_length_ = 0, vocabulary_ = 0;
-  int32_t length_ = 0;            // pending ones included
-  std::vector<int32_t> pending_;  // of the text, not yet run
+  std::vector<int32_t> tokens_;
+  size_t done_ = 0;  // of them have been run
+  Sampler sampler_;
+  Random random_{0};
   std::optional<TextDecoder> decoder_;
+  StopWords stop_words_;
   std::string text_;
+  float log_probability_ = 0;
   bool ended_ = false;
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace ferry

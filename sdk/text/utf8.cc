@@ -1,6 +1,6 @@
 #include "sdk/text/utf8.h"
 
-#include <cstdint>
+#include <algorithm>
 
 namespace ferry {
 
@@ -18,6 +18,41 @@ int character_bytes(std::string_view text) {
     if (byte(i) < low || byte(i) > high) return kIllFormed;
   }
   return bytes;
+}
+
+size_t ill_formed_bytes(std::string_view text) {
+  size_t bytes = 1;
+  while (bytes < text.size() && character_bytes(text.substr(0, bytes + 1)) == kIncomplete) ++bytes;
+  return character_bytes(text.substr(0, 1)) == kIncomplete ? bytes : 1;
+}
+
+Character character_at(std::string_view text, size_t at, size_t* bytes) {
+  *bytes = 0;
+  if (at >= text.size()) return kNoCharacter;
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
+  *bytes = 1;
+  if (byte(0) < 0x80) return byte(0);
+  const int size = character_bytes(text.substr(at));
+  if (size <= 0) return kStrayOctet + byte(0);
+  *bytes = static_cast<size_t>(size);
+  Character character = byte(0) & (0x7F >> size);
+  for (size_t i = 1; i < *bytes; ++i) character = character << 6 | (byte(i) & 0x3F);
+  return character;
+}
+
+size_t bytes_before(std::string_view text, size_t at) {
+  for (size_t bytes = 1; bytes <= std::min<size_t>(at, 4); ++bytes)
+    if (character_bytes(text.substr(at - bytes, bytes)) == static_cast<int>(bytes)) return bytes;
+  return 1;
+}
+
+void append_character(Character character, std::string* text) {
+  const auto put = [text](int octet) { *text += static_cast<char>(octet); };
+  if (character >= kStrayOctet && character < kStrayOctet + 256) return put(character - kStrayOctet);
+  if (character < 0x80) return put(character);
+  const int more = character < 0x800 ? 1 : character < 0x10000 ? 2 : 3;
+  put(((0xF0 << (3 - more)) & 0xFF) | character >> (6 * more));
+  for (int i = more - 1; i >= 0; --i) put(0x80 | ((character >> (6 * i)) & 0x3F));
 }
 
 }  // namespace ferry

@@ -23,16 +23,17 @@ inline std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-// In `folder`, with these arguments.
+// In `folder`, with these arguments and this on its standard input.
 inline Result run_program(const std::string& program, const std::filesystem::path& folder,
-                          const std::vector<std::string>& arguments) {
+                          const std::vector<std::string>& arguments, const std::string& input = "") {
   const ScratchFolder capture;
   const auto out = capture.path() / "out", err = capture.path() / "err";
+  capture.write("in", input);
   // What it keeps between runs is the test's, too.
   std::string line = "cd " + quoted(folder) + " && XDG_CACHE_HOME=" + quoted(folder / "cache") + " " + FERRY_EMULATOR +
                      " " + quoted(program);
   for (const std::string& a : arguments) line += " " + quoted(a);
-  line += " >" + quoted(out) + " 2>" + quoted(err) + " </dev/null";
+  line += " >" + quoted(out) + " 2>" + quoted(err) + " <" + quoted(capture.path() / "in");
   const int status = std::system(line.c_str());
   const Result result{WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(out), read_text(err)};
   // The Vulkan validation layer writes to standard output, which ctest does not see here.
@@ -40,8 +41,9 @@ inline Result run_program(const std::string& program, const std::filesystem::pat
   return result;
 }
 
-inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments) {
-  return run_program(ferry_command(), folder, arguments);
+inline Result ferry(const std::filesystem::path& folder, const std::vector<std::string>& arguments,
+                    const std::string& input = "") {
+  return run_program(ferry_command(), folder, arguments, input);
 }
 
 inline std::vector<std::string> lines(const std::string& text) {

@@ -59,14 +59,59 @@ TEST_F(RunText, APromptIsPrintedAndGoneOnWith) {
   EXPECT_EQ("the end" + result["text"].get<std::string>() + "\n", text.out);
 }
 
+TEST_F(RunText, ChanceFollowsTheSeed) {
+  const auto say = [&](const char* seed) {
+    const Result result = run({"model.ferry", "--tokens", "1,80", "--max-tokens", "12", "--temperature", "4", "--top-k",
+                               "50", "--seed", seed, "--json", "--log-probabilities"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return json::parse(result.out);
+  };
+  EXPECT_EQ(say("5"), say("5"));
+  EXPECT_NE(say("5")["tokens"], say("6")["tokens"]);
+  EXPECT_EQ(say("5")["log_probabilities"].size(), 12u);
+  const Result biased = run({"model.ferry", "--tokens", "1", "--max-tokens", "3", "--bias", "80:1e9", "--json"});
+  EXPECT_EQ(json::parse(biased.out)["tokens"], json({80, 80, 80})) << biased.err;
+}
+
 TEST_F(RunText, WithoutATokenizerTokensAreNumbers) {
   const auto graph = testing::small_language_model();
-  graph->table.tokenizer = nullptr;
+  graph->table.text.clear();
   write("ids.ferry", *graph);
   const Result ids = run({"ids.ferry", "--tokens", "1,2", "--max-tokens", "2"});
   ASSERT_EQ(ids.exit_code, 0) << ids.err;
   EXPECT_EQ(std::count(ids.out.begin(), ids.out.end(), ' '), 2) << ids.out;
   EXPECT_REFUSED(run({"ids.ferry", "--prompt", "a"}), "ids.ferry has no tokenizer: give the prompt's token ids");
+}
+
+TEST_F(RunText, BenchCountsTokensASecond) {
+  const Result result = ferry(folder_.path(), {"bench", "model.ferry", "--prompt-tokens", "20", "--new-tokens", "4",
+                                               "--threads", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json figures = json::parse(result.out);
+  EXPECT_EQ(figures["prompt_tokens"], 20);
+  EXPECT_GT(figures["tokens_per_second"].get<double>(), 0);
+  EXPECT_REFUSED(ferry(folder_.path(), {"bench", "model.ferry", "--prompt-tokens", "48"}),
+                 "the model holds 48 together");
+  EXPECT_REFUSED(ferry(folder_.path(), {"bench", "model.ferry", "--ops"}), "--ops: not of a language model");
+}
+
+TEST_F(RunText, ChatKeepsTheConversation) {
+  const auto chat = [&](const std::string& lines) {
+    return ferry(folder_.path(), {"chat", "model.ferry", "--temperature", "0", "--max-tokens", "3", "--threads", "1"},
+                 lines);
+  };
+  const Result one = chat("hi\n"), two = chat("hi\n/reset\nhi\n");
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_NE(one.err.find("tokens a second"), std::string::npos);
+  EXPECT_EQ(two.out, one.out + one.out) << "begun anew";
+  // What goes before the model is what `ferry template` writes of the same.
+  const std::string said = R"({"messages": [{"role": "user", "content": "hi"}], "add_generation_prompt": true})";
+  const Result written = ferry(folder_.path(), {"template", "model.ferry", "-"}, said);
+  EXPECT_EQ(written.out, "user: hi\nthe ") << written.err;
+  const Result full = chat("a line that is longer than what this model holds at once, by far\n");
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_NE(full.err.find("/reset begins anew"), std::string::npos) << full.err;
+  EXPECT_REFUSED(ferry(folder_.path(), {"chat", "model.ferry", "--top-p", "7"}), "top_p is 7");
 }
 
 TEST_F(RunText, WrongUsageGetsASentence) {
@@ -78,6 +123,10 @@ TEST_F(RunText, WrongUsageGetsASentence) {
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,x"}), "--tokens");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1,262"}), "token 262 is not in the model's vocabulary of 262");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "-1"}), "token -1");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--top-p", "0"}), "top_p is 0");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--bias", "7"}), "--bias 7: expected ID:VALUE");
+  EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--log-probabilities"}), "goes with --json");
+  EXPECT_REFUSED(run({"model.ferry", "photo.png", "--seed", "3"}), "how tokens are chosen goes with");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "0"}), "--max-tokens");
   EXPECT_REFUSED(run({"model.ferry", "--tokens", "1", "--max-tokens", "48"}), "the model holds 48");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", std::string(48, 'x')}), "the prompt has 49 tokens");

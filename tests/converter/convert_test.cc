@@ -322,6 +322,8 @@ TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
 
   std::map<std::string, std::vector<int>> seen;
   for (const fbs::GraphT* table : tables_of(graph->table)) {
+    // One that follows from the first gives the same, but less of it.
+    if (table != &graph->table && table->outputs.front()->name == graph->table.outputs.front()->name) continue;
     const auto shape = table == &graph->table ? shapes_of(*graph, manifest["inputs"])
                                               : shapes_with_prompts(*table, manifest["inputs"]);
     for (const auto* ports : {&table->outputs, &table->taps}) {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "converter/error.h"
-#include "converter/text/tokenizer_files.h"
+#include "converter/text/text_files.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry {
@@ -55,21 +55,23 @@ TEST(Llama2cTokenizer, IsReadPieceByPiece) {
   EXPECT_EQ(table->kinds[0], fbs::PieceKind::Unknown);
   EXPECT_EQ(table->kinds[1], fbs::PieceKind::Control);
   EXPECT_EQ(table->kinds[3 + 0x41], fbs::PieceKind::Byte);
-  EXPECT_EQ(table->pieces[3 + 0x41], "A");
-  EXPECT_EQ(table->pieces[3], std::string(1, '\0'));
+  EXPECT_EQ(table->pieces[3 + 0x41], "<0x41>");
+  EXPECT_EQ(table->pieces[3], "<0x00>");
+  EXPECT_EQ(table->octets[0x41], 3 + 0x41);
   EXPECT_EQ(table->pieces[259], " t");
   EXPECT_EQ(table->scores[260], -1);
   EXPECT_EQ(table->bos, 1);
-  EXPECT_TRUE(table->space_before);
+  EXPECT_EQ(table->before, std::vector<int>{1});
+  EXPECT_EQ(table->normalizer.size(), 1u);
 }
 
 TEST(Llama2cTokenizer, LiesBesideTheCheckpoint) {
   const ScratchFolder folder;
-  EXPECT_EQ(tokenizer_in(folder.path(), kVocabulary), nullptr);
+  EXPECT_EQ(text_in(folder.path(), kVocabulary), nullptr);
   folder.write("tokenizer.bin", "another one");
-  EXPECT_THROW(tokenizer_in(folder.path(), kVocabulary), Error);
+  EXPECT_THROW(text_in(folder.path(), kVocabulary), Error);
   folder.write("tok262.bin", file_bytes());
-  EXPECT_NE(tokenizer_in(folder.path(), kVocabulary), nullptr);
+  EXPECT_NE(text_in(folder.path(), kVocabulary), nullptr);
 }
 
 TEST(Llama2cTokenizer, AnyOtherFileIsRefusedWithASentence) {

@@ -49,6 +49,19 @@ TEST(GraphStates, WhatChangesFromRunToRunIsNoConstant) {
   EXPECT_EQ(graph.table.operators.size(), 4u);
 }
 
+// Nobody reads what the convolution gives; runs to come read its state.
+TEST(GraphStates, WhatAStateOfFixedSizeBecomesIsNoDeadCode) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 2, 3}, fbs::Layout::Same);
+  fbs::CausalConv1dT conv;
+  conv.state = graph.add_state("held", {1, 1, 3}, Graph::kFixed).index;
+  graph.add_op("conv", conv, {relu(x), graph.add_constant("w", {2, 3}, std::vector<float>(6, 1))});
+  graph.add_output("y", sigmoid(x), fbs::Layout::Same);
+  remove_dead_code(graph, {});
+  EXPECT_EQ(graph.table.operators.size(), 3u);
+  EXPECT_EQ(format_version(graph.table), 2u);
+}
+
 TEST(SeveralGraphs, ShareConstantsAndStates) {
   const auto owner = std::make_shared<const std::vector<float>>(6, 1.0f);
   const Constant weight{owner, std::as_bytes(std::span(*owner))};

@@ -67,7 +67,7 @@ void follow_shapes(fbs::GraphT& graph) {
     if (state->shape.size() > FERRY_MAX_RANK) return;
     StateShape shape{.axis = state->axis, .dtype = state->dtype};
     for (const int32_t d : state->shape) shape.bound[shape.bound.rank++] = d;
-    if (shape.axis < 0 || shape.axis >= shape.bound.rank) return;
+    if (shape.axis < -1 || shape.axis >= shape.bound.rank) return;
     states.push_back(shape);
   }
   for (auto& op : graph.operators) {

@@ -8,6 +8,7 @@
 #define FERRY_HARNESSES(X) \
   X(blob)                  \
   X(certificate)           \
+  X(chat)                  \
   X(config)                \
   X(fixture)               \
   X(hub)                   \

@@ -1,20 +1,24 @@
-// Tokenizer files beside a checkpoint, compiled and used. The first two bytes are the network's vocabulary.
+// Tokenizer files beside a checkpoint, compiled and used: a tokenizer.json where the first byte is '{', else
+// llama2.c's, with the network's vocabulary in the first two bytes.
 #include <flatbuffers/flatbuffers.h>
 
 #include <cstring>
 
+#include "converter/text/huggingface/tokenizer.h"
 #include "converter/text/llama2c_tokenizer.h"
-#include "sdk/model/verify_meaning.h"
 #include "sdk/text/tokenizer.h"
+#include "sdk/text/verify_text.h"
 #include "tests/fuzz/harness.h"
 
 FERRY_FUZZ(tokenizer) {
   uint16_t vocabulary = 0;
   if (bytes.size() < sizeof vocabulary) return;
   std::memcpy(&vocabulary, bytes.data(), sizeof vocabulary);
-  const auto file = Folder::get().write("tokenizer.bin", text.substr(sizeof vocabulary));
+  const bool json = text[0] == '{';
+  const auto file =
+      Folder::get().write(json ? "tokenizer.json" : "tokenizer.bin", text.substr(json ? 0 : sizeof vocabulary));
   expect_error_only([&] {
-    const auto table = read_llama2c_tokenizer(file, vocabulary);
+    const auto table = json ? read_huggingface_tokenizer(file) : read_llama2c_tokenizer(file, vocabulary);
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fbs::CreateTokenizer(builder, table.get()));
     const auto* read = flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer());

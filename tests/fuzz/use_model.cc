@@ -103,12 +103,16 @@ void use_task(ferry_model* model) {
 
 void use_text(ferry_model* model) {
   constexpr std::string_view kText = "the \xC3\xA9\xFF he";
+  ferry_text* text = nullptr;
+  if (ferry_text_open(model, &text) != FERRY_OK) return;
   int32_t tokens[64];
   size_t count = 64;
-  if (ferry_model_tokenize(model, kText.data(), kText.size(), tokens, &count) != FERRY_OK) return;
-  char text[256];
-  size_t bytes = sizeof text;
-  static_cast<void>(ferry_model_detokenize(model, tokens, count, text, &bytes) == FERRY_OK);
+  if (ferry_text_encode(text, kText.data(), kText.size(), true, tokens, &count) == FERRY_OK) {
+    char words[256];
+    size_t bytes = sizeof words;
+    static_cast<void>(ferry_text_decode(text, tokens, count, words, &bytes) == FERRY_OK);
+  }
+  ferry_text_close(text);
 }
 
 // Another shape, and back.

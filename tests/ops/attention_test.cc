@@ -107,6 +107,35 @@ TEST(Attention, TakesOneQueryMore) {
                    {constant({1, 2, 5, 30}, -3, 3)});
 }
 
+// One more key of each head, that has no value.
+TEST(Attention, HasSinks) {
+  const auto expect = [](const Sizes& s, std::vector<Operand> biases) {
+    const int32_t kv_heads = s.kv_heads > 0 ? s.kv_heads : s.heads;
+    fbs::AttentionT p;
+    p.heads = s.heads;
+    p.kv_heads = kv_heads;
+    p.causal = s.window >= 0;
+    p.window = std::max(s.window, 0);
+    p.sinks = true;
+    std::vector<Operand> all = {input({s.samples, s.queries, s.heads * s.depth}, -2, 2),
+                                input({s.samples, s.keys, kv_heads * s.depth}, -2, 2),
+                                input({s.samples, s.keys, kv_heads * s.width})};
+    all.insert(all.end(), biases.begin(), biases.end());
+    expect_like_oracle(p, all, kBound, {}, /*left_to_cpu=*/true);
+  };
+  for (const double size : {1.0, 30.0, 200.0}) {
+    SCOPED_TRACE(size);
+    const Operand sinks = constant({4}, -size, size);
+    expect({.samples = 2, .queries = 60, .keys = 700, .heads = 4, .depth = 8, .width = 6, .kv_heads = 2, .window = 0},
+           {sinks});
+    expect({.samples = 1, .queries = 60, .keys = 90, .heads = 4, .depth = 8, .width = 6, .window = 5}, {sinks});
+    expect({.samples = 1, .queries = 1, .keys = 300, .heads = 4, .depth = 8, .width = 6, .kv_heads = 1, .window = 9},
+           {input({4}, -size, size)});
+    expect({.samples = 3, .queries = 9, .keys = 11, .heads = 4, .depth = 3, .width = 5},
+           {constant({1, 4, 9, 11}, -3, 3), sinks});
+  }
+}
+
 TEST(AttentionOracle, CountsByHand) {
   fbs::AttentionT p;
   p.scale = 2;
@@ -123,6 +152,8 @@ TEST(AttentionOracle, CountsByHand) {
   EXPECT_NEAR(causal.values[3], 14, 1e-6);
   p.window = 1;
   EXPECT_EQ(oracle(p, {{{1, 2, 1}, {1, 1}}, k, v}).values[3], 16);
+  p.sinks = true;
+  EXPECT_NEAR(oracle(p, {{{1, 2, 1}, {1, 1}}, k, v, {{1}, {0}}}).values[3], 12, 1e-6);  // 3/4 of it
 }
 
 }  // namespace

@@ -483,6 +483,12 @@ TEST(TypeRules, SayWhatAnOperatorTakes) {
   expect(fbs::MatMulT(), {{kReal}, {kReal}}, kReal);
   expect(fbs::MatMulT(), {{kWhole}, {kWhole}}, kReal, "matmul: input 0 is of type Int32, expected Float32");
   expect(fbs::MatMulT(), {{kReal}, kHalf}, kReal, "matmul: input 1 is of type Float16, expected Float32");
+  expect(fbs::ExpertsT(), {{kReal}, {kWhole}, {kReal}, kScaled, kScaledNibbles}, kReal);
+  expect(fbs::ExpertsT(), {{kReal}, {kWhole}, {kReal}, kHalf, {kReal}, {kReal}, kHalf}, kReal);
+  expect(fbs::ExpertsT(), {{kReal}, {kReal}, {kReal}, {kReal}, {kReal}}, kReal,
+         "experts: input 1 is of type Float32, expected Int32");
+  expect(fbs::ExpertsT(), {{kReal}, {kWhole}, kScaled, {kReal}, {kReal}}, kReal,
+         "experts: input 2 is of type Int8 with scales, expected Float32");
   expect(fbs::ConvTranspose2dT(), {{kReal}, kScaled}, kReal,
          "conv_transpose2d: input 1 is of type Int8 with scales, expected Float32 or Float16");
   expect(fbs::GatherT(), {kHalf, {kWhole}}, kReal);
@@ -501,6 +507,56 @@ TEST(ShapeRules, CausalAttention) {
                  "attention: the window is -1, expected 0 or more, and 0 where attention is not causal");
   expect_refusal(attention(false, 1), {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT,
                  "attention: the window is 1, expected 0 or more, and 0 where attention is not causal");
+}
+
+TEST(ShapeRules, AttentionWithSinks) {
+  const auto p = with<fbs::AttentionT>([](fbs::AttentionT& a) { a.heads = a.kv_heads = 2, a.sinks = true; });
+  expect_shape(p, {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}, {2}}, {1, 4, 8});
+  expect_shape(p, {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}, {1, 1, 4, 9}, {2}}, {1, 4, 8});
+  expect_refusal(p, {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}}, FERRY_CORRUPT, "attention: takes 4 to 6 inputs, got 3");
+  expect_refusal(p, {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}, {1, 1, 4, 9}}, FERRY_SHAPE_MISMATCH,
+                 "attention: sinks [1,1,4,9], expected one of each head, [2]");
+  expect_refusal(p, {{1, 4, 8}, {1, 9, 8}, {1, 9, 8}, {3}}, FERRY_SHAPE_MISMATCH,
+                 "attention: sinks [3], expected one of each head, [2]");
+}
+
+TEST(ShapeRules, Experts) {
+  using P = fbs::ExpertsT;
+  const std::vector<Shape> fits = {{2, 3, 8}, {2, 3, 4}, {2, 3, 4}, {5, 20, 8}, {5, 8, 10}, {5, 20}, {5, 8}};
+  const auto refused = [&](size_t place, const Shape& shape, const std::string& message) {
+    std::vector<Shape> shapes = fits;
+    shapes[place] = shape;
+    expect_refusal(P(), shapes, FERRY_SHAPE_MISMATCH, message);
+  };
+  expect_shape(P(), fits, {2, 3, 8});
+  expect_shape(P(), {fits.begin(), fits.begin() + 5}, {2, 3, 8});
+  expect_refusal(P(), {fits.begin(), fits.begin() + 6}, FERRY_CORRUPT, "experts: takes 5 inputs, got 6");
+  expect_refusal(P(), {fits.begin(), fits.begin() + 4}, FERRY_CORRUPT, "experts: takes 5 inputs, got 4");
+  refused(0, {}, "experts: the input is a scalar, expected at least one dimension");
+  refused(0, {2, 3, 9},
+          "experts: gate_up [5,20,8] and down [5,8,10] do not fit 9 channels, expected [E,2*H,C] and [E,C,H]");
+  refused(1, {2, 4}, "experts: chosen [2,4] and shares [2,3,4] do not fit input [2,3,8]");
+  refused(1, {}, "experts: chosen [] and shares [2,3,4] do not fit input [2,3,8]");
+  refused(2, {2, 3, 5}, "experts: chosen [2,3,4] and shares [2,3,5] do not fit input [2,3,8]");
+  refused(3, {5, 21, 8},
+          "experts: gate_up [5,21,8] and down [5,8,10] do not fit 8 channels, expected [E,2*H,C] and [E,C,H]");
+  refused(4, {4, 8, 10},
+          "experts: gate_up [5,20,8] and down [4,8,10] do not fit 8 channels, expected [E,2*H,C] and [E,C,H]");
+  refused(4, {8, 10}, "experts: down [8,10] has rank 2, expected 3");
+  refused(5, {5, 10}, "experts: biases [5,10] and [5,8], expected [5,20] and [5,8]");
+  refused(6, {5, 20}, "experts: biases [5,20] and [5,20], expected [5,20] and [5,8]");
+  constexpr int kMany = 1 << 21;
+  expect_refusal(P(), {{kMany, 1}, {kMany, 1}, {kMany, 1}, {1, kMany, 1}, {1, 1, kMany / 2}}, FERRY_SHAPE_MISMATCH,
+                 "experts: 2097152 rows of 1048576 hidden channels, expected at most 2^31 rows and 2^40 numbers");
+  expect_refusal(with<P>([](P& p) { p.activation = static_cast<fbs::ExpertsActivation>(9); }), fits, FERRY_UNSUPPORTED,
+                 "experts: unknown activation 9");
+  for (const float bad : {0.0f, -1.0f, kNan})
+    expect_refusal(with<P>([=](P& p) { p.limit = bad; }), fits, FERRY_CORRUPT,
+                   "experts: limit is " +
+                       std::string(bad == 0  ? "0"
+                                   : bad < 0 ? "-1"
+                                             : "nan") +
+                       " and alpha 1.702, expected one above 0 and a finite number");
 }
 
 TEST(ShapeRules, MatMul) {
@@ -555,6 +611,58 @@ TEST(ShapeRules, States) {
   EXPECT_EQ(infer(append(1), {1, 4, 4}), "append: state 1 holds 7 of at most 10, there is no room for 4 more");
   EXPECT_EQ(infer(positions(1, 1), {1, 4}), "positions: state 1 holds 7 of at most 10, there is no room for 4 more");
   EXPECT_EQ(infer(positions(0, 2), {1, 4}), "positions: axis is 2, the input [1,4]");
+}
+
+TEST(ShapeRules, StatesOfFixedSize) {
+  const std::vector<StateShape> states = {{.bound = {2, 3, 6}, .axis = -1},
+                                          {.bound = {2, 4, 5, 7}, .axis = -1, .length = INT32_MAX - 8},
+                                          {.bound = {1, 10, 4}, .axis = 1}};
+  Shape output;
+  const auto infer = [&](auto params, const std::vector<Shape>& inputs) {
+    fbs::OperatorT op;
+    op.params.Set(std::move(params));
+    return std::string(infer_shape(*SerializedOp(op), inputs, &output, states).message());
+  };
+  const auto conv = [](uint32_t state) { return with<fbs::CausalConv1dT>([=](auto& p) { p.state = state; }); };
+  EXPECT_EQ(infer(conv(0), {{2, 9, 6}, {4, 6}}), "");
+  EXPECT_EQ(to_string(output), "[2,9,6]");
+  EXPECT_EQ(infer(conv(0), {{2, 9, 6}, {4, 6}, {6}}), "");
+  EXPECT_EQ(infer(conv(0), {{2, 9, 6}, {4, 6}, {4}}),
+            "causal_conv1d: bias [4] does not fit 6 output channels, expected [6]");
+  EXPECT_EQ(infer(conv(0), {{2, 9, 6}}), "causal_conv1d: takes 2 to 3 inputs, got 1");
+  EXPECT_EQ(infer(conv(0), {{2, 9, 6}, {1, 6}}),
+            "causal_conv1d: weight [1,6] does not fit input [2,9,6], expected 2 rows or more of 6");
+  EXPECT_EQ(infer(conv(0), {{2, 9, 6}, {3, 6}}), "causal_conv1d: state 0 is [2,3,6], the inputs need [2,2,6]");
+  EXPECT_EQ(infer(conv(2), {{1, 9, 4}, {11, 4}}),
+            "causal_conv1d: state 2 grows along dimension 1, expected one of fixed size");
+  EXPECT_EQ(infer(conv(3), {{2, 9, 6}, {4, 6}}), "causal_conv1d: state 3 of 3 does not exist");
+
+  const auto delta = [](uint32_t state) { return with<fbs::GatedDeltaRuleT>([=](auto& p) { p.state = state; }); };
+  const Shape q{2, 8, 10}, v{2, 8, 28}, g{2, 8, 4};
+  EXPECT_EQ(infer(delta(1), {q, q, v, g, g}), "");
+  EXPECT_EQ(to_string(output), "[2,8,28]");
+  EXPECT_EQ(infer(delta(1), {q, q, v, g}), "gated_delta_rule: takes 5 inputs, got 4");
+  EXPECT_EQ(infer(delta(0), {q, q, v, g, g}), "gated_delta_rule: state [2,3,6] has rank 3, expected 4");
+  const auto misfit = [&](const std::vector<Shape>& inputs) {
+    return infer(delta(1), inputs).find("do not fit heads of 5 channels") != std::string::npos;
+  };
+  EXPECT_TRUE(misfit({{2, 8, 4}, {2, 8, 4}, v, g, g})) << "less than one head";
+  EXPECT_TRUE(misfit({{2, 8, 15}, {2, 8, 15}, v, g, g})) << "4 heads on 3 of keys";
+  EXPECT_TRUE(misfit({q, {2, 8, 20}, v, g, g}));
+  EXPECT_TRUE(misfit({q, q, {2, 8, 30}, g, g}));
+  EXPECT_TRUE(misfit({q, q, {2, 7, 28}, g, g}));
+  EXPECT_TRUE(misfit({q, q, v, g, {2, 8, 2}}));
+  EXPECT_EQ(infer(delta(1), {q, q, {2, 8, 24}, g, g}),
+            "gated_delta_rule: state 1 is [2,4,5,7], the inputs need [2,4,5,6]");
+  const Shape long_q{2, 9, 10}, long_v{2, 9, 28}, long_g{2, 9, 4};
+  EXPECT_EQ(infer(delta(1), {long_q, long_q, long_v, long_g, long_g}),
+            "gated_delta_rule: state 1 holds 2147483639 of at most 2147483647, there is no room for 9 more");
+
+  const auto append = with<fbs::AppendT>([](auto& p) { p.state = 0; });
+  EXPECT_EQ(infer(append, {{2, 3, 6}}), "append: state 0 is of fixed size, expected one that grows");
+  const auto positions = with<fbs::PositionsT>([](auto& p) { p.state = 1, p.axis = 1; });
+  EXPECT_EQ(infer(positions, {{2, 8}}), "");
+  EXPECT_EQ(to_string(output), "[8]");
 }
 
 TEST(ShapeRules, RefusesOperatorsWithoutParameters) {

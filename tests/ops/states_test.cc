@@ -1,6 +1,8 @@
 // Graphs with states, as the oracle computes them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "converter/graph/ops.h"
 #include "converter/reference/interpreter.h"
 
@@ -39,6 +41,43 @@ TEST(States, TheOracleTakesASequenceInPieces) {
   EXPECT_EQ(states[0].shape.length, 5);
   EXPECT_EQ(states[1].values, part(0, 5).values);
   EXPECT_EQ(pieces, whole);
+}
+
+reference::State held(const Shape& shape, std::vector<double> values) {
+  return {{.bound = shape, .axis = -1, .length = 1}, std::move(values)};
+}
+
+TEST(CausalConv1dOracle, CountsByHand) {
+  fbs::OperatorT op;
+  op.params.Set(fbs::CausalConv1dT());
+  const Array x{{1, 2, 2}, {1, 2, 3, 4}}, weight{{3, 2}, {1, 10, 2, 20, 3, 30}}, bias{{2}, {0.5, 0.25}};
+  const std::vector<const Array*> inputs = {&x, &weight, &bias};
+  const std::vector<reference::State> states = {held({1, 2, 2}, {5, 6, 7, 8})};
+  const Array y = reference::compute(*SerializedOp(op), inputs, states);
+  EXPECT_EQ(y.values,
+            (std::vector<double>{5 + 2 * 7 + 3 + 0.5, 60 + 160 + 60 + 0.25, 7 + 2 + 9 + 0.5, 80 + 40 + 120 + 0.25}));
+  EXPECT_EQ(reference::changed_state(*SerializedOp(op), inputs, y, states[0]).values, x.values);
+  const Array one{{1, 1, 2}, {1, 2}};
+  const std::vector<const Array*> shorter = {&one, &weight, &bias};
+  const reference::State after = reference::changed_state(*SerializedOp(op), shorter, one, states[0]);
+  EXPECT_EQ(after.values, (std::vector<double>{7, 8, 1, 2}));
+  EXPECT_EQ(after.shape.length, 2);
+}
+
+// One head on a key head of two channels, then a second token.
+TEST(GatedDeltaRuleOracle, CountsByHand) {
+  fbs::OperatorT op;
+  op.params.Set(fbs::GatedDeltaRuleT());
+  const double half = std::log(0.5);
+  const Array q{{1, 2, 2}, {1, 2, 1, 0}}, k{{1, 2, 2}, {3, 1, 1, 1}}, v{{1, 2, 1}, {8, 2}};
+  const Array g{{1, 2, 1}, {half, 0}}, beta{{1, 2, 1}, {0.5, 1}};
+  const std::vector<const Array*> inputs = {&q, &k, &v, &g, &beta};
+  const std::vector<reference::State> states = {held({1, 1, 2, 1}, {2, 4})};
+  const Array y = reference::compute(*SerializedOp(op), inputs, states);
+  // S = (1, 2); k S = 5, corrected by 1.5: S = (5.5, 3.5), q S = 12.5; then k S = 9, by -7: S = (-1.5, -3.5).
+  EXPECT_EQ(y.values, (std::vector<double>{12.5, -1.5}));
+  EXPECT_EQ(reference::changed_state(*SerializedOp(op), inputs, y, states[0]).values,
+            (std::vector<double>{-1.5, -3.5}));
 }
 
 TEST(States, OneTypeInAState) {

@@ -18,13 +18,15 @@ try() {
 
 with_pkgconfig() {  # shared|static
   export PKG_CONFIG_PATH="$libdir/pkgconfig"
-  local cflags libs
+  local cflags libs text_libs
   cflags=$(pkg-config --cflags ferry)
   if [ "$1" = static ]; then
     # -l:libferry.a: the shared library lies in the same folder and would win.
-    libs=$(pkg-config --static --libs ferry | sed 's/-lferry/-l:libferry.a/')
+    libs=$(pkg-config --static --libs ferry | sed -E 's/-l(ferry\w*)/-l:lib\1.a/g')
+    text_libs=$(pkg-config --static --libs ferry_text | sed -E 's/-l(ferry\w*)/-l:lib\1.a/g')
   else
     libs="$(pkg-config --libs ferry) -Wl,-rpath,$libdir"
+    text_libs="$(pkg-config --libs ferry_text) -Wl,-rpath,$libdir"
   fi
   "$CC" -std=c11 $cflags consumer.c -o consumer_c $libs
   try ./consumer_c
@@ -32,6 +34,8 @@ with_pkgconfig() {  # shared|static
   try ./consumer_cc
   "$CXX" -std=c++20 -fno-exceptions -fno-rtti $cflags consumer.cc -o consumer_plain $libs
   try ./consumer_plain
+  "$CXX" -std=c++20 $cflags consumer_text.cc -o consumer_text $text_libs
+  try ./consumer_text
 }
 
 with_cmake() {  # options
@@ -41,6 +45,7 @@ with_cmake() {  # options
     "$CMAKE" --build build >build.log || { cat build.log; exit 1; }
     try build/consumer_c
     try build/consumer_cc
+    try build/consumer_text
     rm -rf build
   done
 }

@@ -13,9 +13,11 @@ int image_h_example(struct ferry_session* session); /* loads photo.jpg */
 int task_h_example(struct ferry_model* model);      /* loads photo.jpg, writes depth.png */
 int text_h_example(struct ferry_model* model);
 int classify_main(int argc, char** argv);
+int chat_main(int argc, char** argv);    /* reads lines from stdin */
 int segment_main(int argc, char** argv); /* reads points from stdin */
 #if defined(__cplusplus)
 }
+int text_hpp_example();   // opens stories.ferry
 int ferry_hpp_example();  // opens squeezenet.ferry and photo.png
 int upscale_main(int argc, char** argv);
 int cutout_main(int argc, char** argv);

@@ -85,8 +85,16 @@ TEST_F(Examples, OfTextHRuns) {
   EXPECT_TRUE(code == 0 || error.find("all that the model holds") != error.npos) << error;
 }
 
+TEST_F(Examples, OfTextHppRuns) {
+  write_file("stories.ferry", pack(*small_language_model()));
+  ::testing::internal::CaptureStderr();
+  const int code = text_hpp_example();
+  const std::string error = ::testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(code == 0 || error.find("all that the model holds") != error.npos) << error;
+}
+
 TEST_F(Examples, InHeadersHaveAtMostFifteenLines) {
-  for (const char* header : {"ferry.h", "image.h", "task.h", "text.h", "ferry.hpp"}) {
+  for (const char* header : {"ferry.h", "image.h", "task.h", "text.h", "ferry.hpp", "text.hpp"}) {
     std::ifstream file(build_folder() / "header_examples" / (std::string(header) + ".inc"));
     if (!file) GTEST_SKIP() << "the build folder is not at hand";
     int lines = 0;
@@ -125,6 +133,18 @@ TEST_F(Examples, SegmentWritesAMaskForEachPoint) {
   EXPECT_TRUE(fs::exists("cut_1.png") && fs::exists("cut_2.png") && !fs::exists("cut_3.png"));
   EXPECT_EQ(run(segment_main, {"segment", "squeezenet.ferry"}), 2);
   EXPECT_EQ(error_, "usage: segment MODEL.ferry PICTURE OUTPUT\n");
+}
+
+TEST_F(Examples, ChatAnswersUntilTheModelIsFull) {
+  write_file("model.ferry", pack(*small_language_model()));
+  std::ofstream("said") << "hi\n";
+  ASSERT_NE(std::freopen("said", "r", stdin), nullptr);
+  const int code = run(chat_main, {"chat", "model.ferry"});
+  EXPECT_TRUE(code == 0 || error_.find("all that the model holds") != error_.npos) << error_;
+  EXPECT_GT(out_.size(), 1u);
+  EXPECT_EQ(run(chat_main, {"chat", "squeezenet.ferry"}), 2);
+  EXPECT_NE(error_.find("has no tokenizer"), std::string::npos) << error_;
+  EXPECT_EQ(run(chat_main, {"chat"}), 2);
 }
 
 TEST_F(Examples, UpscaleWritesALargerPicture) {

@@ -27,6 +27,17 @@ struct CloseGenerator {
 };
 using GeneratorPtr = std::unique_ptr<ferry_generator, CloseGenerator>;
 
+struct CloseText {
+  void operator()(ferry_text* text) const { ferry_text_close(text); }
+};
+using TextPtr = std::unique_ptr<ferry_text, CloseText>;
+
+TextPtr open_text(const ferry_model* model) {
+  ferry_text* text = nullptr;
+  EXPECT_OK(ferry_text_open(model, &text));
+  return TextPtr(text);
+}
+
 class GeneratorTest : public ::testing::Test {
  protected:
   GeneratorPtr make(int threads = 1) {
@@ -58,6 +69,12 @@ class GeneratorTest : public ::testing::Test {
     return all;
   }
 
+  static size_t length(const ferry_generator* generator) {
+    size_t count = 0;
+    static_cast<void>(ferry_generator_tokens(generator, &count));
+    return count;
+  }
+
   Ids go_on(ferry_generator* generator, int count) {
     Ids ids(static_cast<size_t>(count));
     for (int32_t& id : ids) EXPECT_OK(ferry_generator_next(generator, &id));
@@ -65,6 +82,7 @@ class GeneratorTest : public ::testing::Test {
   }
 
   Opened opened_{*small_language_model()};
+  TextPtr text_ = open_text(opened_.model);
 };
 
 TEST_F(GeneratorTest, PiecesGiveTheLogitsOfTheWhole) {
@@ -95,7 +113,7 @@ TEST_F(GeneratorTest, GoesOnWithTheMostProbableToken) {
     EXPECT_EQ(token, std::max_element(last, of_all.end()) - last) << "after " << all.size();
     all.push_back(token);
   }
-  EXPECT_EQ(ferry_generator_length(generator.get()), all.size());
+  EXPECT_EQ(length(generator.get()), all.size());
 }
 
 TEST_F(GeneratorTest, TheSameTextGoesOnTheSameWay) {
@@ -108,7 +126,7 @@ TEST_F(GeneratorTest, TheSameTextGoesOnTheSameWay) {
   const GeneratorPtr generator = make();
   const Ids tokens = once(generator.get(), 20);
   ASSERT_OK(ferry_generator_reset(generator.get()));
-  EXPECT_EQ(ferry_generator_length(generator.get()), 0u);
+  EXPECT_EQ(length(generator.get()), 0u);
   EXPECT_EQ(once(generator.get(), 20), tokens) << "after a reset";
   EXPECT_EQ(once(make(2).get(), 3), tokens) << "two threads, in pieces";
 }
@@ -118,8 +136,8 @@ TEST_F(GeneratorTest, TextGoesInAndWholeCharactersComeOut) {
   const std::string prompt = "the na\xC3\xAFve";
   ASSERT_OK(ferry_generator_append_text(generator.get(), prompt.data(), prompt.size()));
   size_t count = 0;
-  ASSERT_OK(ferry_model_tokenize(opened_.model, prompt.data(), prompt.size(), nullptr, &count));
-  EXPECT_EQ(ferry_generator_length(generator.get()), count);
+  ASSERT_OK(ferry_text_encode(text_.get(), prompt.data(), prompt.size(), true, nullptr, &count));
+  EXPECT_EQ(length(generator.get()), count);
   Ids tokens;
   std::string text;
   while (tokens.size() < 20 && !ferry_generator_ended(generator.get())) {
@@ -131,10 +149,111 @@ TEST_F(GeneratorTest, TextGoesInAndWholeCharactersComeOut) {
     text.append(piece, bytes);
   }
   size_t bytes = 0;
-  ASSERT_OK(ferry_model_detokenize(opened_.model, tokens.data(), tokens.size(), nullptr, &bytes));
+  ASSERT_OK(ferry_text_decode(text_.get(), tokens.data(), tokens.size(), nullptr, &bytes));
   std::string expected(bytes, '\0');
-  ASSERT_OK(ferry_model_detokenize(opened_.model, tokens.data(), tokens.size(), expected.data(), &bytes));
+  ASSERT_OK(ferry_text_decode(text_.get(), tokens.data(), tokens.size(), expected.data(), &bytes));
   EXPECT_EQ(expected.substr(0, text.size()), text) << "all but what is left of a character";
+}
+
+TEST_F(GeneratorTest, ACommonBeginningIsNotRunAgain) {
+  const auto runs = [](ferry_generator* generator) {
+    ferry_states* states = nullptr;
+    EXPECT_OK(ferry_session_states(ferry_generator_session(generator), &states));
+    const int32_t length = ferry_states_length(states);
+    ferry_states_close(states);
+    return length;
+  };
+  const GeneratorPtr generator = make();
+  const Ids first = {1, 80, 200, 7, 9}, second = {1, 80, 200, 11};
+  ASSERT_OK(ferry_generator_set(generator.get(), first.data(), first.size()));
+  go_on(generator.get(), 2);
+  ASSERT_OK(ferry_generator_set(generator.get(), second.data(), second.size()));
+  EXPECT_EQ(runs(generator.get()), 3) << "kept";
+  const GeneratorPtr fresh = make();
+  ASSERT_OK(ferry_generator_append(fresh.get(), second.data(), second.size()));
+  EXPECT_EQ(go_on(generator.get(), 4), go_on(fresh.get(), 4));
+  // The same text again: its last token gives the logits that are asked for.
+  ASSERT_OK(ferry_generator_set(generator.get(), second.data(), second.size()));
+  EXPECT_EQ(runs(generator.get()), 3);
+  ASSERT_OK(ferry_generator_set(fresh.get(), second.data(), second.size()));
+  EXPECT_EQ(go_on(generator.get(), 4), go_on(fresh.get(), 4));
+}
+
+TEST_F(GeneratorTest, ChanceFollowsTheSeed) {
+  const auto draw = [&](uint64_t seed, int threads) {
+    const GeneratorPtr generator = make(threads);
+    ferry_sampling sampling;
+    ferry_sampling_init(&sampling);
+    sampling.temperature = 5;
+    sampling.top_k = 100;
+    sampling.seed = seed;
+    EXPECT_OK(ferry_generator_set_sampling(generator.get(), &sampling));
+    const int32_t begin = 1;
+    EXPECT_OK(ferry_generator_append(generator.get(), &begin, 1));
+    return go_on(generator.get(), 20);
+  };
+  EXPECT_EQ(draw(3, 1), draw(3, 2));
+  EXPECT_NE(draw(3, 1), draw(4, 1));
+}
+
+TEST_F(GeneratorTest, ATextEndsBeforeAStopString) {
+  const Ids prompt = {1, 80, 200, 7};
+  std::string whole;
+  const GeneratorPtr generator = make();
+  const auto tell = [&](const char* stop) {
+    ferry_sampling sampling;
+    ferry_sampling_init(&sampling);
+    sampling.stop = &stop;
+    sampling.stop_count = stop != nullptr ? 1 : 0;
+    EXPECT_OK(ferry_generator_set_sampling(generator.get(), &sampling));
+    EXPECT_OK(ferry_generator_set(generator.get(), prompt.data(), prompt.size()));
+    std::string text;
+    for (int i = 0; i < 12 && !ferry_generator_ended(generator.get()); ++i) {
+      int32_t token = 0;
+      EXPECT_OK(ferry_generator_next(generator.get(), &token));
+      text += ferry_generator_text(generator.get(), nullptr);
+      EXPECT_LT(ferry_generator_log_probability(generator.get()), 0);
+    }
+    return text;
+  };
+  whole = tell(nullptr);
+  ASSERT_GE(whole.size(), 6u);
+  const std::string stop = whole.substr(3, 3);
+  EXPECT_EQ(tell(stop.c_str()), whole.substr(0, whole.find(stop)));
+  EXPECT_TRUE(ferry_generator_ended(generator.get()));
+}
+
+TEST_F(GeneratorTest, SamplingOutOfRangeIsSaid) {
+  const GeneratorPtr generator = make();
+  ferry_sampling sampling;
+  ferry_sampling_init(&sampling);
+  EXPECT_OK(ferry_generator_set_sampling(generator.get(), &sampling));
+  sampling.top_p = 0;
+  EXPECT_REFUSED(ferry_generator_set_sampling(generator.get(), &sampling), FERRY_INVALID_ARGUMENT, "top_p is 0");
+  ferry_sampling_init(&sampling);
+  sampling.bias_count = 1;
+  EXPECT_REFUSED(ferry_generator_set_sampling(generator.get(), &sampling), FERRY_INVALID_ARGUMENT, "bias_count is 1");
+  sampling.struct_size = 4;
+  EXPECT_REFUSED(ferry_generator_set_sampling(generator.get(), &sampling), FERRY_INVALID_ARGUMENT, "struct_size is 4");
+}
+
+TEST_F(GeneratorTest, AConversationIsWrittenByTheTemplate) {
+  const ferry_message messages[] = {{"system", "say \"\n\""}, {"user", "hi"}};
+  char words[64];
+  size_t bytes = sizeof words;
+  ASSERT_OK(ferry_text_chat(text_.get(), messages, 2, words, &bytes));
+  EXPECT_EQ(std::string(words, bytes), "system: say \"\n\"\nuser: hi\nthe ");
+  const std::string chat = R"({"messages": [{"role": "user", "content": "hi"}]})";
+  ASSERT_OK(ferry_text_render(text_.get(), chat.data(), chat.size(), nullptr, &bytes));
+  EXPECT_EQ(bytes, std::strlen("user: hi\n"));
+  bytes = 3;
+  EXPECT_REFUSED(ferry_text_render(text_.get(), chat.data(), chat.size(), words, &bytes), FERRY_INVALID_ARGUMENT,
+                 "9 are needed");
+  EXPECT_REFUSED(ferry_text_render(text_.get(), "[]", 2, nullptr, &bytes), FERRY_INVALID_ARGUMENT,
+                 "small_language_model");
+  const GeneratorPtr generator = make();
+  ASSERT_OK(ferry_generator_set_text(generator.get(), "the", 3));
+  EXPECT_EQ(length(generator.get()), 2u) << "without the beginning of a text";
 }
 
 TEST_F(GeneratorTest, AFullTextIsAStatus) {
@@ -158,15 +277,14 @@ TEST_F(GeneratorTest, WhatIsWrongIsSaid) {
   EXPECT_REFUSED(ferry_generator_next(generator.get(), &token), FERRY_INVALID_ARGUMENT, "no text to go on with");
   for (const int32_t id : {-1, kSmallVocabulary, INT32_MIN})
     EXPECT_REFUSED(ferry_generator_append(generator.get(), &id, 1), FERRY_INVALID_ARGUMENT, "vocabulary of 262");
-  EXPECT_EQ(ferry_generator_length(generator.get()), 0u);
+  EXPECT_EQ(length(generator.get()), 0u);
 
   size_t count = 2;
   int32_t ids[2];
-  EXPECT_REFUSED(ferry_model_tokenize(opened_.model, "abc", 3, ids, &count), FERRY_INVALID_ARGUMENT, "4 are needed");
+  EXPECT_REFUSED(ferry_text_encode(text_.get(), "abc", 3, true, ids, &count), FERRY_INVALID_ARGUMENT, "4 are needed");
   EXPECT_EQ(count, 4u);
   const int32_t outside = 262;
-  EXPECT_REFUSED(ferry_model_detokenize(opened_.model, &outside, 1, nullptr, &count), FERRY_INVALID_ARGUMENT,
-                 "token 262");
+  EXPECT_REFUSED(ferry_text_decode(text_.get(), &outside, 1, nullptr, &count), FERRY_INVALID_ARGUMENT, "token 262");
   EXPECT_EQ(ferry_generator_create(nullptr, nullptr, nullptr), FERRY_INVALID_ARGUMENT);
   EXPECT_FALSE(ferry_generator_ended(nullptr));
   EXPECT_STREQ(ferry_generator_text(nullptr, nullptr), "");
@@ -175,12 +293,14 @@ TEST_F(GeneratorTest, WhatIsWrongIsSaid) {
   ferry_generator* none = nullptr;
   EXPECT_REFUSED(ferry_generator_create(classifier.model, nullptr, &none), FERRY_UNSUPPORTED, "no language model");
   EXPECT_EQ(none, nullptr);
-  EXPECT_REFUSED(ferry_model_tokenize(classifier.model, "abc", 3, nullptr, &count), FERRY_NOT_FOUND, "no tokenizer");
+  ferry_text* no_text = nullptr;
+  EXPECT_REFUSED(ferry_text_open(classifier.model, &no_text), FERRY_NOT_FOUND, "no tokenizer");
+  EXPECT_EQ(no_text, nullptr);
 }
 
 TEST(GeneratorWithoutTokenizer, TakesTokens) {
   const auto graph = small_language_model();
-  graph->table.tokenizer = nullptr;
+  graph->table.text.clear();
   const Opened opened(*graph);
   ferry_generator* made = nullptr;
   ASSERT_OK(ferry_generator_create(opened.model, nullptr, &made));
@@ -218,11 +338,14 @@ TEST(HostileLanguageModel, DamageGivesAStatus) {
     ++opened;
     size_t count = 0;
     const std::string text = "the \xE2\x82\xAC end";
-    if (ferry_model_tokenize(model, text.data(), text.size(), nullptr, &count) == FERRY_OK) {
+    ferry_text* said = nullptr;
+    if (ferry_text_open(model, &said) == FERRY_OK &&
+        ferry_text_encode(said, text.data(), text.size(), true, nullptr, &count) == FERRY_OK) {
       Ids ids(count);
-      EXPECT_OK(ferry_model_tokenize(model, text.data(), text.size(), ids.data(), &count));
-      EXPECT_OK(ferry_model_detokenize(model, ids.data(), ids.size(), nullptr, &count));
+      EXPECT_OK(ferry_text_encode(said, text.data(), text.size(), true, ids.data(), &count));
+      EXPECT_OK(ferry_text_decode(said, ids.data(), ids.size(), nullptr, &count));
     }
+    ferry_text_close(said);
     ferry_session_options options = default_options();
     options.num_threads = 1;
     options.memory_limit = uint64_t{64} << 20;

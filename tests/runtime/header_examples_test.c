@@ -53,5 +53,9 @@ int text_h_example(struct ferry_model* model) {
 #include "examples/classify.c"
 #undef main
 
+#define main chat_main
+#include "examples/chat.c"
+#undef main
+
 #define main segment_main
 #include "examples/segment.c"

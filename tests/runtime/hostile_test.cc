@@ -113,7 +113,8 @@ void use_states(ferry_session* session) {
     volatile uint8_t sink = sum;  // reads all that is promised
     (void)sink;
   }
-  EXPECT_EQ(ferry_states_truncate(states, 1), FERRY_OK);
+  const ferry_status truncated = ferry_states_truncate(states, 1);
+  EXPECT_TRUE(truncated == FERRY_OK || truncated == FERRY_UNSUPPORTED) << "states of fixed size go back to 0 alone";
   if (ran()) {
     EXPECT_EQ(ferry_states_reset(states), FERRY_OK);
   }

@@ -1,7 +1,8 @@
-// The example of ferry.hpp and examples/upscale.cc, compiled without exceptions and RTTI, as apps may. examples_test.cc
-// runs them. No internal header may be included here: they have names of their own in namespace ferry.
+// The examples of ferry.hpp and text.hpp, and examples/upscale.cc, compiled without exceptions and RTTI, as apps may.
+// examples_test.cc runs them. No internal header may be included here: they have names of their own in namespace ferry.
 #include <cstdio>
 #include <ferry/ferry.hpp>
+#include <ferry/text.hpp>
 
 #include "tests/runtime/examples.h"
 
@@ -20,6 +21,12 @@ void use(float value) { used += value == value ? 1 : 0; }
 int ferry_hpp_example() {
 #include "ferry.hpp.inc"
   return used == 5 + 5 ? 0 : 2;  // logits and classes
+}
+
+int text_hpp_example() {
+  const auto show = [](const std::string& text) { used += static_cast<int>(text.size()); };
+#include "text.hpp.inc"
+  return 0;
 }
 
 #define main upscale_main

@@ -3,6 +3,7 @@
 // namespace ferry.
 #include <gtest/gtest.h>
 #include <ferry/ferry.hpp>
+#include <ferry/text.hpp>
 
 #include <unistd.h>
 #include <cstdio>
@@ -133,9 +134,11 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_TRUE(session.profile().empty());
   EXPECT_EQ(session.report().message, nullptr);
   session.cancel();
-  EXPECT_EQ(model.generator().code(), FERRY_INVALID_ARGUMENT);
-  EXPECT_EQ(model.tokenize("a").code(), FERRY_INVALID_ARGUMENT);
-  EXPECT_EQ(model.detokenize({1}).code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry::Generator::create(model).code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(ferry::Text::open(model).code(), FERRY_INVALID_ARGUMENT);
+  const ferry::Text text;
+  EXPECT_EQ(text.encode("a").code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(text.decode({1}).code(), FERRY_INVALID_ARGUMENT);
   ferry::Generator generator;
   EXPECT_EQ(generator.append("a").code(), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(generator.next().code(), FERRY_INVALID_ARGUMENT);

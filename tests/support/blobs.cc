@@ -335,6 +335,34 @@ std::unique_ptr<Graph> small_transformer() {
   return graph;
 }
 
+std::unique_ptr<Graph> small_recurrent() {
+  constexpr int32_t kWords = 11, kWidth = 16, kHeads = 4, kKeys = 2 * 5, kValues = kHeads * 6,
+                    kAll = 2 * kKeys + kValues;
+  auto graph = std::make_unique<Graph>();
+  Graph& g = *graph;
+  g.table.name = "small_recurrent";
+  const Tensor ids = g.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
+  g.table.inputs[0]->bound = {1, 100};
+  const auto project = [&](Tensor x, const char* name, int32_t out, int32_t in) {
+    return g.add_op(name, fbs::LinearT(), {x, constant(g, name, {out, in})});
+  };
+  const Tensor x = g.add_op("words", fbs::GatherT(), {constant(g, "words", {kWords, kWidth}), ids});
+  fbs::CausalConv1dT conv;
+  conv.state = g.add_state("inputs", {1, 3, kAll}, Graph::kFixed).index;
+  const Tensor qkv = g.add_op(
+      "conv", conv,
+      {project(x, "qkv", kAll, kWidth), constant(g, "conv.weight", {4, kAll}), constant(g, "conv.bias", {kAll})});
+  const State memory = g.add_state("memory", {1, kHeads, 5, 6}, Graph::kFixed);
+  const Tensor beta = sigmoid(project(x, "beta", kHeads, kWidth));
+  const Tensor decay = softplus(project(x, "decay", kHeads, kWidth)) * -1.0;
+  const Tensor y = gated_delta_rule(slice(qkv, -1, 0, kKeys), slice(qkv, -1, kKeys, kKeys),
+                                    slice(qkv, -1, 2 * kKeys, kValues), decay, beta, memory);
+  const Tensor mixed = x + project(y, "out", kWidth, kValues);
+  g.add_output("logits", project(mixed, "head", kWords, kWidth), fbs::Layout::Same);
+  g.add_output("places", g.add_op("places", fbs::CastT(), {positions(ids, memory)}), fbs::Layout::Same);
+  return graph;
+}
+
 std::unique_ptr<Graph> small_integers() {
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
@@ -357,7 +385,7 @@ std::vector<Named> small_blobs() {
   return {{"small_classifier", pack(*small_classifier())},   {"small_upscaler", pack(*small_upscaler())},
           {"small_mixture", pack(*small_mixture())},         {"small_decoder", pack(*small_decoder())},
           {"small_transformer", pack(*small_transformer())}, {"small_integers", pack(*small_integers())},
-          {"small_products", pack(*small_products())}};
+          {"small_products", pack(*small_products())},       {"small_recurrent", pack(*small_recurrent())}};
 }
 
 Parts::Parts(std::span<const std::byte> blob) {

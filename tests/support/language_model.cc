@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "converter/graph/ops.h"
+#include "converter/text/pieces.h"
+#include "converter/text/text_files.h"
 #include "tests/support/blobs.h"
 
 namespace ferry::testing {
@@ -21,21 +23,30 @@ Tensor gather(Tensor x, Tensor indices) { return x.graph->add_op("", fbs::Gather
 
 Tensor linear(Tensor x, Tensor weight) { return x.graph->add_op("", fbs::LinearT{}, {x, weight}); }
 
-void add_tokenizer(fbs::GraphT& table) {
-  table.tokenizer = std::make_unique<fbs::TokenizerT>();
-  fbs::TokenizerT& t = *table.tokenizer;
+void add_text(fbs::GraphT& table) {
+  fbs::TextT text;
+  text.tokenizer = std::make_unique<fbs::TokenizerT>();
+  fbs::TokenizerT& t = *text.tokenizer;
   const auto add = [&t](const std::string& piece, fbs::PieceKind kind) {
-    t.pieces.push_back(piece);
-    t.kinds.push_back(kind);
-    t.scores.push_back(-static_cast<float>(t.scores.size()));
+    add_piece(&t, piece, -static_cast<double>(t.scores.size()), kind);
   };
   add("<unk>", fbs::PieceKind::Unknown);
   add("<s>", fbs::PieceKind::Control);
   add("</s>", fbs::PieceKind::Control);
-  for (int octet = 0; octet < 256; ++octet) add(std::string(1, static_cast<char>(octet)), fbs::PieceKind::Byte);
+  for (int octet = 0; octet < 256; ++octet) {
+    char piece[8];
+    std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
+    add(piece, fbs::PieceKind::Byte);
+  }
   for (const char* piece : {"th", "he", " "}) add(piece, fbs::PieceKind::Normal);
+  index_pieces(&t);
   t.bos = 1;
+  t.before = {1};
   t.eos = {2};
+  text.chat_template =
+      "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+      "{% if add_generation_prompt %}the {% endif %}";
+  table.text = packed(text);
 }
 
 }  // namespace
@@ -80,7 +91,7 @@ std::unique_ptr<Graph> small_language_model() {
   g.add_output("logits", linear(x, embedding), fbs::Layout::Same);
   g.table.postprocess = std::make_unique<fbs::PostprocessT>();
   g.table.postprocess->task = fbs::Task::Text;
-  add_tokenizer(g.table);
+  add_text(g.table);
   return graph;
 }
 

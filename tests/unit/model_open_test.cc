@@ -549,6 +549,10 @@ const GraphCase kTransformerCases[] = {
      "state 0 '0.keys': has 0 dimensions, expected 1 to 6"},
     {"state_axis", [](Parts& p) { p.model.states[0]->axis = 3; }, FERRY_CORRUPT,
      "state 0 '0.keys': grows along dimension 3 of 3"},
+    {"state_axis_below", [](Parts& p) { p.model.states[0]->axis = -2; }, FERRY_CORRUPT,
+     "state 0 '0.keys': grows along dimension -2 of 3"},
+    {"append_to_one_of_fixed_size", [](Parts& p) { p.model.states[0]->axis = -1; }, FERRY_CORRUPT,
+     "append: state 0 is of fixed size, expected one that grows"},
     {"state_of_nothing", [](Parts& p) { p.model.states[0]->shape[1] = 0; }, FERRY_CORRUPT,
      "state 0 '0.keys': dimension 1 is 0, expected 1 or more"},
     {"state_too_large",
@@ -567,7 +571,7 @@ const GraphCase kTransformerCases[] = {
     {"append_of_another_shape", [](Parts& p) { p.model.states[0]->shape[2] = 9; }, FERRY_CORRUPT,
      "append: input [1,3,8] does not fit state 0, which grows to [1,24,9] along dimension 1"},
     {"append_twice", [](Parts& p) { first_of<fbs::AppendT>(p.model).state = 1; }, FERRY_CORRUPT,
-     "appends to state 1, which another operator has appended to"},
+     "changes state 1, which another operator has changed"},
     {"positions_of_no_state", [](Parts& p) { first_of<fbs::PositionsT>(p.model).state = 9; }, FERRY_CORRUPT,
      "positions: state 9 of 4 does not exist"},
     {"positions_axis", [](Parts& p) { first_of<fbs::PositionsT>(p.model).axis = -1; }, FERRY_CORRUPT,
@@ -617,6 +621,40 @@ const GraphCase kTransformerCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedTransformer, ::testing::ValuesIn(kTransformerCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+// Of small_recurrent(), whose states are of fixed size.
+class DamagedRecurrent : public ::testing::TestWithParam<GraphCase> {};
+
+TEST_P(DamagedRecurrent, IsRefusedWithASentence) {
+  Parts parts(pack(*small_recurrent()));
+  GetParam().damage(parts);
+  EXPECT_STATUS(open_bytes(parts.assemble()), GetParam().code, GetParam().message);
+}
+
+const GraphCase kRecurrentCases[] = {
+    {"state_that_grows", [](Parts& p) { p.model.states[0]->axis = 1; }, FERRY_CORRUPT,
+     "causal_conv1d: state 0 grows along dimension 1, expected one of fixed size"},
+    {"state_of_another_shape", [](Parts& p) { p.model.states[0]->shape[1] = 4; }, FERRY_CORRUPT,
+     "causal_conv1d: state 0 is [1,4,44], the inputs need [1,3,44]"},
+    {"matrices_of_another_shape", [](Parts& p) { p.model.states[1]->shape[3] = 7; }, FERRY_CORRUPT,
+     "gated_delta_rule: state 1 is [1,4,5,7], the inputs need [1,4,5,6]"},
+    {"heads_of_another_size", [](Parts& p) { p.model.states[1]->shape[2] = 4; }, FERRY_CORRUPT,
+     "do not fit heads of 4 channels"},
+    {"matrices_without_heads",
+     [](Parts& p) {
+       p.model.states[1]->shape = {4, 5, 6};
+     },
+     FERRY_CORRUPT, "gated_delta_rule: state [4,5,6] has rank 3, expected 4"},
+    {"no_such_state", [](Parts& p) { first_of<fbs::GatedDeltaRuleT>(p.model).state = 2; }, FERRY_CORRUPT,
+     "gated_delta_rule: state 2 of 2 does not exist"},
+    {"state_of_integers", [](Parts& p) { p.model.states[1]->dtype = fbs::DType::Int32; }, FERRY_CORRUPT,
+     "gated_delta_rule: the input is of type Float32, state 1 of Int32"},
+    {"positions_of_no_state", [](Parts& p) { first_of<fbs::PositionsT>(p.model).state = 2; }, FERRY_CORRUPT,
+     "positions: state 2 of 2 does not exist"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Blob, DamagedRecurrent, ::testing::ValuesIn(kRecurrentCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(ModelOpen, RefusesAnotherFlatbuffer) {

@@ -7,10 +7,11 @@
 #include <limits>
 
 #include "converter/text/llama2c_tokenizer.h"
+#include "converter/text/pieces.h"
 #include "sdk/model/model.h"
-#include "sdk/model/verify_meaning.h"
 #include "sdk/text/tokenizer.h"
 #include "sdk/text/utf8.h"
+#include "sdk/text/verify_text.h"
 #include "tests/shared.h"
 
 namespace ferry::testing {
@@ -31,9 +32,9 @@ class Made {
   const fbs::Tokenizer& table() const { return *flatbuffers::GetRoot<fbs::Tokenizer>(builder_.GetBufferPointer()); }
   const Tokenizer& operator*() const { return *tokenizer_; }
 
-  Ids encode(std::string_view text, Tokenizer::Beginning beginning = {}) const {
+  Ids encode(std::string_view text, Tokenizer::Options options = {}) const {
     Ids ids;
-    const Status status = tokenizer_->encode(text, beginning, &ids);
+    const Status status = tokenizer_->encode(text, options, &ids);
     EXPECT_TRUE(status.ok()) << status.message();
     return ids;
   }
@@ -50,10 +51,14 @@ class Made {
   std::unique_ptr<Tokenizer> tokenizer_;
 };
 
-void add(fbs::TokenizerT& table, const std::string& piece, float score = 0, Kind kind = Kind::Normal) {
-  table.pieces.push_back(piece);
-  table.scores.push_back(score);
-  table.kinds.push_back(kind);
+void add(fbs::TokenizerT& table, const std::string& piece, double score = 0, Kind kind = Kind::Normal) {
+  add_piece(&table, piece, score, kind);
+}
+
+std::string octet_piece(int octet) {
+  char piece[8];
+  std::snprintf(piece, sizeof piece, "<0x%02X>", octet);
+  return piece;
 }
 
 // Ids 0 to 2 as in llama2.c, 3 to 258 octets, then the pieces, the earlier ones with the higher scores.
@@ -62,14 +67,16 @@ fbs::TokenizerT table_of(const std::vector<std::string>& pieces) {
   add(table, "<unk>", 0, Kind::Unknown);
   add(table, "<s>", 0, Kind::Control);
   add(table, "</s>", 0, Kind::Control);
-  for (int octet = 0; octet < 256; ++octet) add(table, std::string(1, static_cast<char>(octet)), 0, Kind::Byte);
-  for (const std::string& piece : pieces) add(table, piece, -static_cast<float>(table.pieces.size()));
+  for (int octet = 0; octet < 256; ++octet) add(table, octet_piece(octet), 0, Kind::Byte);
+  for (const std::string& piece : pieces) add(table, piece, -static_cast<double>(table.pieces.size()));
+  index_pieces(&table);
   table.bos = 1;
+  table.before = {1};
   table.eos = {2};
   return table;
 }
 
-constexpr Tokenizer::Beginning kNothing = {.bos = false, .space = false};
+constexpr Tokenizer::Options kNothing = {.special = false, .beginning = false};
 
 TEST(TokenizerTest, JoinsThePairWithTheHighestScoreFirst) {
   const Made t(table_of({"bc", "ab", "a", "b", "c", "abc"}));
@@ -93,7 +100,7 @@ TEST(TokenizerTest, APairMayJoinWhatNoPieceStandsFor) {
 TEST(TokenizerTest, BeginsWithBosAndASpaceWhereTheTableSaysSo) {
   fbs::TokenizerT table = table_of({"a", " a", " "});
   EXPECT_EQ(Made(table).encode("a"), (Ids{1, 259}));
-  table.space_before = true;
+  begin_with_space(&table);
   const Made t(table);
   EXPECT_EQ(t.encode("a"), (Ids{1, 260}));
   EXPECT_EQ(t.encode("a", kNothing), (Ids{259}));
@@ -124,6 +131,7 @@ TEST(TokenizerTest, WhatHasNoPieceIsUnknownOnceACharacter) {
   fbs::TokenizerT table;
   add(table, "a");
   add(table, "?", 0, Kind::Unknown);
+  index_pieces(&table);
   const Made t(table);
   EXPECT_EQ(t.encode("a\xE2\x82\xAC"
                      "a"),
@@ -133,6 +141,7 @@ TEST(TokenizerTest, WhatHasNoPieceIsUnknownOnceACharacter) {
             "a");
 
   table.kinds[1] = Kind::Control;
+  table.unknown = -1;
   const Made without(table);
   Ids ids;
   const Status status = (*without).encode("b", {}, &ids);
@@ -229,17 +238,68 @@ struct Fault {
   const char* words;
 };
 
+// The program of the one step that these tables have.
+fbs::PatternT& step(fbs::TokenizerT& table) { return *table.normalizer[0]->kind.AsReplace()->pattern; }
+
 TEST(VerifyTokenizerTest, NamesWhatIsWrong) {
   const Fault faults[] = {
       {"no pieces", [](auto& t) { t.pieces.clear(), t.scores.clear(), t.kinds.clear(); }, FERRY_CORRUPT, "0 pieces"},
-      {"scores", [](auto& t) { t.scores.pop_back(); }, FERRY_CORRUPT, "260 scores and 261 kinds for 261 pieces"},
-      {"kinds", [](auto& t) { t.kinds.pop_back(); }, FERRY_CORRUPT, "261 scores and 260 kinds"},
+      {"scores", [](auto& t) { t.scores.pop_back(); }, FERRY_CORRUPT, "260 scores for 261 pieces"},
+      {"kinds", [](auto& t) { t.kinds.pop_back(); }, FERRY_CORRUPT, "260 kinds for 261 pieces"},
       {"kind", [](auto& t) { t.kinds[5] = static_cast<Kind>(9); }, FERRY_UNSUPPORTED, "the kind 9 of piece 5"},
       {"tokenizer", [](auto& t) { t.kind = static_cast<fbs::TokenizerKind>(7); }, FERRY_UNSUPPORTED, "its kind 7"},
-      {"long piece", [](auto& t) { t.pieces[260].assign(513, 'a'); }, FERRY_CORRUPT, "piece 260 has 513 bytes"},
+      {"long piece", [](auto& t) { t.pieces[260].assign(4097, 'a'); }, FERRY_CORRUPT, "piece 260 has 4097 bytes"},
       {"octet of two", [](auto& t) { t.pieces[3] = "ab"; }, FERRY_CORRUPT, "piece 3 stands for an octet"},
-      {"octet of none", [](auto& t) { t.pieces[3] = ""; }, FERRY_CORRUPT, "has 0 bytes, expected 1"},
-      {"octet twice", [](auto& t) { t.pieces[4] = t.pieces[3]; }, FERRY_CORRUPT, "the octet 0x00, as an earlier one"},
+      {"octet of none", [](auto& t) { t.pieces[3] = ""; }, FERRY_CORRUPT, "has 0 bytes, expected 6"},
+      {"octets", [](auto& t) { t.octets.pop_back(); }, FERRY_CORRUPT, "the pieces of 255 octets, expected 256"},
+      {"octet", [](auto& t) { t.octets[7] = 261; }, FERRY_CORRUPT, "the piece of an octet is 261"},
+      {"order", [](auto& t) { t.order[0] = 261; }, FERRY_CORRUPT, "order is 261"},
+      {"unknown", [](auto& t) { t.unknown = 261; }, FERRY_CORRUPT, "unknown is 261"},
+      {"before", [](auto& t) { t.before = {-1}; }, FERRY_CORRUPT, "before 0 is -1"},
+      {"after", [](auto& t) { t.after = {261}; }, FERRY_CORRUPT, "after 0 is 261"},
+      {"jump",
+       [](auto& t) {
+         step(t).program[0] = {fbs::PatternOp::Jump, false, 2, 0};
+       },
+       FERRY_CORRUPT, "goes on behind its 2"},
+      {"split",
+       [](auto& t) {
+         step(t).program[0] = {fbs::PatternOp::Split, false, 0, 9};
+       },
+       FERRY_CORRUPT, "goes on behind its 2"},
+      {"no end",
+       [](auto& t) {
+         step(t).program[1] = {fbs::PatternOp::Class, false, 0, 0};
+       },
+       FERRY_CORRUPT, "goes on behind its 2"},
+      {"class",
+       [](auto& t) {
+         step(t).program[0] = {fbs::PatternOp::Class, false, 1, 0};
+       },
+       FERRY_CORRUPT, "names class 1 of 1"},
+      {"operation",
+       [](auto& t) {
+         step(t).program[0] = {static_cast<fbs::PatternOp>(99), false, 0, 0};
+       },
+       FERRY_UNSUPPORTED, "operation 99"},
+      {"no program", [](auto& t) { step(t).program.clear(); }, FERRY_CORRUPT, "has 0 instructions"},
+      {"set", [](auto& t) { step(t).classes[0]->ascii.pop_back(); }, FERRY_CORRUPT, "class 0 of the normalizer"},
+      {"strip", [](auto& t) { t.decoder->strip.clear(); }, FERRY_CORRUPT, "loses 1 times nothing"},
+      {"merges",
+       [](auto& t) {
+         t.merges = {{1, 0}};
+       },
+       FERRY_CORRUPT, "1 merges and ends of 0 pieces"},
+      {"merge ends",
+       [](auto& t) {
+         t.merges = {{1, 0}}, t.merge_ends.assign(261, 2);
+       },
+       FERRY_CORRUPT, "end at 2"},
+      {"rank",
+       [](auto& t) {
+         t.merges = {{1, 5}}, t.merge_ends.assign(261, 1);
+       },
+       FERRY_CORRUPT, "has rank 5 of 0"},
       {"score", [](auto& t) { t.scores[7] = std::numeric_limits<float>::quiet_NaN(); }, FERRY_CORRUPT,
        "the score of piece 7"},
       {"bos", [](auto& t) { t.bos = 261; }, FERRY_CORRUPT, "bos is 261"},
@@ -253,6 +313,7 @@ TEST(VerifyTokenizerTest, NamesWhatIsWrong) {
   };
   for (const Fault& fault : faults) {
     fbs::TokenizerT table = table_of({"a", "b"});
+    begin_with_space(&table);
     fault.plant(table);
     flatbuffers::FlatBufferBuilder builder;
     builder.Finish(fbs::CreateTokenizer(builder, &table));

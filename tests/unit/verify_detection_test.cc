@@ -30,7 +30,7 @@ Status open_detector(const std::vector<std::byte>& blob) {
   return Model::open_memory(bytes.data(), bytes.size(), &model);
 }
 
-fbs::DetectionT& params(Parts& p) { return *p.model.postprocess->params.AsDetection(); }
+fbs::DetectionT& detection(Parts& p) { return *p.model.postprocess->params.AsDetection(); }
 
 class DamagedDetector : public ::testing::TestWithParam<DetectorDamage> {};
 
@@ -62,10 +62,10 @@ const DetectorDamage kDetectorDamages[] = {
      "output 0 of a detector is Float32 [1,4,2], expected Float32 [1,4,4]"},
     {"gives_no_rows", [](Parts& p) { p.model.outputs[1]->tensor = p.model.inputs[0]->tensor; },
      "output 1 of a detector is Float32 [1,8,8,3], expected Float32 [1,4,0]"},
-    {"threshold_that_is_none", [](Parts& p) { params(p).threshold = NAN; }, "the threshold is nan, expected 0 to 1"},
-    {"overlap_above_1", [](Parts& p) { params(p).overlap = 1.5f; }, "the overlap is 1.5, expected 0 to 1"},
-    {"no_boxes_at_all", [](Parts& p) { params(p).maximum = 0; }, "maximum is 0, expected 1 to 4096"},
-    {"too_many_boxes", [](Parts& p) { params(p).maximum = 5000; }, "maximum is 5000, expected 1 to 4096"},
+    {"threshold_that_is_none", [](Parts& p) { detection(p).threshold = NAN; }, "the threshold is nan, expected 0 to 1"},
+    {"overlap_above_1", [](Parts& p) { detection(p).overlap = 1.5f; }, "the overlap is 1.5, expected 0 to 1"},
+    {"no_boxes_at_all", [](Parts& p) { detection(p).maximum = 0; }, "maximum is 0, expected 1 to 4096"},
+    {"too_many_boxes", [](Parts& p) { detection(p).maximum = 5000; }, "maximum is 5000, expected 1 to 4096"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Blob, DamagedDetector, ::testing::ValuesIn(kDetectorDamages),

@@ -18,7 +18,7 @@ struct BadReader {
 };
 
 Parts reader_parts() { return Parts(pack(*colour_reader(32, 32, fbs::PreprocessT()))); }
-fbs::ReadingT& params(Parts& p) { return *p.model.postprocess->params.AsReading(); }
+fbs::ReadingT& reading(Parts& p) { return *p.model.postprocess->params.AsReading(); }
 fbs::GraphT& line(Parts& p) { return *p.model.graphs[0]; }
 
 Status open_parts(const Parts& parts) {
@@ -43,7 +43,7 @@ TEST_P(DamagedReader, IsRefusedWithASentence) {
 }
 
 const BadReader kBadReaders[] = {
-    {"names_no_graph", [](Parts& p) { params(p).graph.clear(); },
+    {"names_no_graph", [](Parts& p) { reading(p).graph.clear(); },
      "postprocess: Reading needs another graph and names none"},
     {"names_another_graph", [](Parts& p) { line(p).name = "lines"; },
      "postprocess: Reading by graph 'line', which is not there"},
@@ -52,11 +52,11 @@ const BadReader kBadReaders[] = {
     {"sees_no_picture", [](Parts& p) { p.model.preprocess = nullptr; }, "expected a picture with a recipe"},
     {"gives_several_maps", [](Parts& p) { p.model.outputs[0]->tensor = p.model.inputs[0]->tensor; },
      "at most 1 channels"},
-    {"threshold", [](Parts& p) { params(p).threshold = 1.5f; }, "the threshold is 1.5, expected 0 to 1"},
-    {"box_threshold", [](Parts& p) { params(p).box_threshold = NAN; }, "the box threshold is nan, expected 0 to 1"},
-    {"text_threshold", [](Parts& p) { params(p).text_threshold = -1; }, "the text threshold is -1, expected 0 to 1"},
-    {"unclip", [](Parts& p) { params(p).unclip = INFINITY; }, "unclip is inf, expected 0 to 16"},
-    {"shrinks", [](Parts& p) { params(p).unclip = -1; }, "unclip is -1, expected 0 to 16"},
+    {"threshold", [](Parts& p) { reading(p).threshold = 1.5f; }, "the threshold is 1.5, expected 0 to 1"},
+    {"box_threshold", [](Parts& p) { reading(p).box_threshold = NAN; }, "the box threshold is nan, expected 0 to 1"},
+    {"text_threshold", [](Parts& p) { reading(p).text_threshold = -1; }, "the text threshold is -1, expected 0 to 1"},
+    {"unclip", [](Parts& p) { reading(p).unclip = INFINITY; }, "unclip is inf, expected 0 to 16"},
+    {"shrinks", [](Parts& p) { reading(p).unclip = -1; }, "unclip is -1, expected 0 to 16"},
     {"line_without_a_recipe", [](Parts& p) { line(p).preprocess = nullptr; },
      "graph 'line': 1 inputs, the first [1,4,8,3]: expected a line in colour with a recipe that fits it in"},
     {"line_of_another_height", [](Parts& p) { line(p).preprocess->resize_h = 5; }, "a recipe that fits it in"},

@@ -73,11 +73,7 @@ Tensor swish(Tensor x, double alpha) {
 
 }  // namespace
 
-// max(x, 0) + ln(1 + e^-|x|).
-void softplus(Op& op) {
-  const Tensor x = op.tensor(0), small = unary(unary(unary(x, Unary::Abs), Unary::Neg), Unary::Exp);
-  op.set(positive_side(x) + unary(small + 1.0, Unary::Log));
-}
+void softplus(Op& op) { op.set(ferry::softplus(op.tensor(0))); }
 
 void thresholded_relu(Op& op) {
   const Tensor x = op.tensor(0);

@@ -22,7 +22,7 @@ language::Network network(const nlohmann::json& json) {
   language::Decoder c = language::decoder_of(s, {.epsilon = 1e-5});
   c.fused = true;
   check_rope(s);
-  c.ropes = {language::rope_of(s, c.head, {.partial = true})};
+  c.ropes = {language::rope_of(s, c.head, {.partial = 1})};
   for (language::DecoderLayer& layer : c.layers) layer.window = language::sliding_window(s, 0);
   return language::network_of(c);
 }

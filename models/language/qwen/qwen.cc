@@ -19,6 +19,64 @@ Decoder configured(const Configuration& s, const language::DecoderDefaults& defa
   return c;
 }
 
+// What Qwen3 adds.
+void set_attention(const Configuration& s, Decoder* c) {
+  c->qkv_bias = c->output_bias = s.flag("attention_bias", false);
+  c->head_norms = Decoder::HeadNorms::TokensFirst;
+}
+
+struct ExpertDefaults {
+  int count, chosen, hidden;
+  bool normalized;
+};
+
+language::Experts experts(const Configuration& s, const ExpertDefaults& defaults) {
+  const bool local = s.has("num_local_experts");  // as transformers 5 spells it
+  language::Experts e =
+      language::experts_of(s, local ? "num_local_experts" : "num_experts", defaults.count, defaults.chosen);
+  e.hidden = s.count("moe_intermediate_size", defaults.hidden);
+  e.router.normalized = s.flag("norm_topk_prob", defaults.normalized);
+  e.options.activation = language::experts_activation(s, s.text("hidden_act", "silu"));
+  return e;
+}
+
+// Beside them one for all tokens.
+language::Experts experts_and_shared(const Configuration& s, const ExpertDefaults& defaults) {
+  language::Experts e = experts(s, defaults);
+  e.shared = {
+      .name = "shared_expert", .hidden = s.count("shared_expert_intermediate_size", 512), .gate = "shared_expert_gate"};
+  return e;
+}
+
+// All layers have experts but those that decoder_sparse_step passes over, or mlp_only_layers names.
+void set_sparse_layers(const Configuration& s, Decoder* c) {
+  const auto step = static_cast<size_t>(s.count("decoder_sparse_step", 1));
+  for (size_t i = 0; i < c->layers.size(); ++i) c->layers[i].experts = (i + 1) % step == 0;
+  for (const int dense : s.whole_numbers("mlp_only_layers"))
+    if (static_cast<size_t>(dense) < c->layers.size()) c->layers[static_cast<size_t>(dense)].experts = false;
+}
+
+// What hybrids say alike. Where layer_types does not tell, every full_attention_interval-th layer attends.
+Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defaults) {
+  defaults.head = 256;
+  Decoder c = language::decoder_of(s, defaults);
+  c.ropes = {language::rope_of(s, c.head, {.partial = 0.25})};
+  set_attention(s, &c);
+  c.norm.zero_centered = c.gated = true;
+  c.delta = language::delta_net_of(s, c.activation, c.norm.epsilon);
+
+  std::vector<std::string> types;
+  if (s.has("layer_types")) types = s.texts("layer_types", c.layers.size());
+  const auto interval = static_cast<size_t>(s.count("full_attention_interval", 4));
+  for (size_t i = 0; i < c.layers.size(); ++i) {
+    c.layers[i].delta = types.empty() ? (i + 1) % interval != 0 : types[i] == "linear_attention";
+    if (!types.empty() && !c.layers[i].delta && types[i] != "full_attention")
+      fail("%s: layer_types holds '%s', where full_attention and linear_attention are known", s.where(),
+           types[i].c_str());
+  }
+  return c;
+}
+
 }  // namespace
 
 language::Network network_2(const nlohmann::json& json) {
@@ -30,8 +88,40 @@ language::Network network_2(const nlohmann::json& json) {
 language::Network network_3(const nlohmann::json& json) {
   const Configuration s(json, "config.json");
   Decoder c = configured(s, {.head = 128});
-  c.qkv_bias = c.output_bias = s.flag("attention_bias", false);
-  c.head_norms = Decoder::HeadNorms::TokensFirst;
+  set_attention(s, &c);
+  return language::network_of(c);
+}
+
+language::Network network_3_moe(const nlohmann::json& json) {
+  const Configuration s(json, "config.json");
+  Decoder c = language::decoder_of(s);
+  c.ropes = {language::rope_of(s, c.head)};
+  set_attention(s, &c);
+  c.experts = experts(s, {.count = 128, .chosen = 8, .hidden = 768, .normalized = false});
+  set_sparse_layers(s, &c);
+  const int window = s.flag("use_sliding_window", false) ? language::sliding_window(s, 4096) : 0;
+  for (language::DecoderLayer& layer : c.layers) layer.window = window;
+  return language::network_of(c);
+}
+
+language::Network network_next(const nlohmann::json& json) {
+  const Configuration s(json, "config.json");
+  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 5632});
+  c.delta->fused = true;
+  c.experts = experts_and_shared(s, {.count = 512, .chosen = 10, .hidden = 512, .normalized = true});
+  set_sparse_layers(s, &c);
+  return language::network_of(c);
+}
+
+language::Network network_3_5(const nlohmann::json& json) {
+  return language::network_of(configured_hybrid(Configuration(json, "config.json"), {.kv_heads = 4}));
+}
+
+language::Network network_3_5_moe(const nlohmann::json& json) {
+  const Configuration s(json, "config.json");
+  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // of no layer: all have experts
+  c.experts = experts_and_shared(s, {.count = 256, .chosen = 8, .hidden = 512, .normalized = true});
+  for (language::DecoderLayer& layer : c.layers) layer.experts = true;
   return language::network_of(c);
 }
 

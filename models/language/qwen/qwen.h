@@ -1,4 +1,5 @@
-// Qwen2 and 2.5 (Yang et al., arXiv:2407.10671) and Qwen3 (arXiv:2505.09388) from the sizes in config.json.
+// Qwen2 and 2.5 (Yang et al., arXiv:2407.10671), Qwen3 (arXiv:2505.09388), Qwen3-Next and Qwen3.5, dense or with
+// experts, from the sizes in config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,8 +8,14 @@
 
 namespace ferry::qwen {
 
-// Of model_type qwen2 and qwen3. Throw Error where the configuration is not one that is built here.
+// Of model_type qwen2, qwen3 and qwen3_moe. Throw Error where the configuration is not one that is built here.
 language::Network network_2(const nlohmann::json& config);
 language::Network network_3(const nlohmann::json& config);
+language::Network network_3_moe(const nlohmann::json& config);
+// Hybrids, in which three layers of four have a gated delta rule in the place of attention: of model_type qwen3_next,
+// qwen3_5_text and qwen3_5_moe_text.
+language::Network network_next(const nlohmann::json& config);
+language::Network network_3_5(const nlohmann::json& config);
+language::Network network_3_5_moe(const nlohmann::json& config);
 
 }  // namespace ferry::qwen

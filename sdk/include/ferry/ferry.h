@@ -132,6 +132,8 @@ FERRY_API const char* ferry_status_name(ferry_status status);
 /* What went wrong in the last failing call of this thread: one sentence, never NULL, valid until its next failing
  * call. */
 FERRY_API const char* ferry_last_error(void);
+/* Makes `message` this thread's last error, and returns `status`: for libraries that stand on this one. */
+FERRY_API ferry_status ferry_set_last_error(ferry_status status, const char* message);
 
 /* ---- model: a mapped, verified blob -------------------------------------------------------------------------------*/
 
@@ -165,6 +167,12 @@ FERRY_API size_t ferry_model_tap_count(const ferry_model* model);
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_input(const ferry_model* model, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_output(const ferry_model* model, size_t index, ferry_tensor* out);
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_tap(const ferry_model* model, size_t index, ferry_tensor* out);
+/* The largest shape of input `index` that sessions plan for; its default shape where the blob names none. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_input_bound(const ferry_model* model, size_t index,
+                                                               ferry_tensor* out);
+/* What a language model's blob says of text, for libferry_text (text.h), which verifies it; NULL, and *bytes 0, where
+ * it says nothing. */
+FERRY_API const void* ferry_model_text(const ferry_model* model, size_t* bytes);
 /* Class names; 0 and NULL where the blob has none or `index` is out of range. */
 FERRY_API size_t ferry_model_label_count(const ferry_model* model);
 FERRY_API const char* ferry_model_label(const ferry_model* model, size_t index);
@@ -299,8 +307,10 @@ FERRY_API const char* ferry_session_report_note(const ferry_session* session, si
 
 /* A state is a named tensor with one dimension that grows: a run appends to it what it computed, the keys and values of
  * a token, and reads all that it holds. At most the blob's bound is held; memory is taken as it is needed, at least
- * twice as much each time. A session has states of its own, which ferry_session_states() gives; or several sessions, of
- * one graph or of several, share states that were made here:
+ * twice as much each time. Or it is of fixed size (what a recurrent layer makes of all tokens so far): zeros at first,
+ * made anew by each run, in two copies, and its length is the number of tokens behind it. A session has states of its
+ * own, which ferry_session_states() gives; or several sessions, of one graph or of several, share states that were made
+ * here:
  *
  *     ferry_states* states;                                    // a conversation
  *     ferry_states_create(model, &states);
@@ -328,13 +338,17 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_states_describe(const ferry_states*
                                                              ferry_tensor* out);
 /* The length of the longest: the place that the next token gets. */
 FERRY_API int32_t ferry_states_length(const ferry_states* states);
+/* The length that all of them can have. */
+FERRY_API int32_t ferry_states_bound(const ferry_states* states);
 /* Bytes of memory that they have. */
 FERRY_API uint64_t ferry_states_bytes(const ferry_states* states);
-/* Memory for a length, or for the bound where that is less, so that runs up to it allocate nothing. */
+/* Memory for a length, or for the bound where that is less, so that runs up to it allocate nothing. Those of fixed size
+ * take all that they need. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reserve(ferry_states* states, int32_t length);
 /* Forgets everything. Memory is kept. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reset(ferry_states* states);
-/* Every state that is longer keeps its first `length`. */
+/* Every state that is longer keeps its first `length`. FERRY_UNSUPPORTED, and nothing changes, where one of fixed size
+ * is longer: it goes back to 0 alone. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_truncate(ferry_states* states, int32_t length);
 /* Contents as a file, written beside `path` and renamed; it fits the blob that it was made with, and this version of
  * the blob only. */

@@ -1,4 +1,5 @@
-// ferry.hpp - ferry.h, image.h, task.h and text.h for C++17 and later: handles that close themselves, errors as values.
+// ferry.hpp - ferry.h, image.h and task.h for C++17 and later: handles that close themselves, errors as values. text.h
+// has a twin of its own, text.hpp.
 //
 //   ferry::Result<ferry::Model> model = ferry::Model::open("squeezenet.ferry");
 //   if (!model) return fail(model.error());
@@ -17,9 +18,8 @@
 // of ferry_last_error(). The value of a failed Result is empty: calls on an empty Model or Session fail as well, they
 // do not crash.
 //
-// Ownership. Model, Session, Task, Generator and Image are handles that can be moved, not copied, and close themselves.
-// A Session keeps its model alive, and so do a Task and a Generator. A Tensor is a view: it stays valid until its
-// session is resized or closed.
+// Ownership. Model, Session, Task and Image are handles that can be moved, not copied, and close themselves. A Session
+// keeps its model alive, and so does a Task. A Tensor is a view: it stays valid until its session is resized or closed.
 //
 // Threads. As in ferry.h: a Model may be used by many threads, a Session by one at a time but for cancel().
 #ifndef FERRY_FERRY_HPP_
@@ -28,7 +28,6 @@
 #include <ferry/ferry.h>
 #include <ferry/image.h>
 #include <ferry/task.h>
-#include <ferry/text.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -374,48 +373,6 @@ class Task {
   ferry_task* task_ = nullptr;
 };
 
-// A text that a language model goes on with: ferry/text.h.
-class Generator {
- public:
-  Generator() = default;
-  // Takes over a handle of the C API.
-  explicit Generator(ferry_generator* generator) : generator_(generator) {}
-  ~Generator() { ferry_generator_close(generator_); }
-  Generator(Generator&& other) noexcept : generator_(std::exchange(other.generator_, nullptr)) {}
-  Generator& operator=(Generator&& other) noexcept {
-    std::swap(generator_, other.generator_);
-    return *this;
-  }
-
-  Status append(const std::vector<int32_t>& tokens) {
-    return ferry_generator_append(generator_, tokens.data(), tokens.size());
-  }
-  Status append(const std::string& text) { return ferry_generator_append_text(generator_, text.data(), text.size()); }
-  // The most probable token, which becomes the text's last one.
-  Result<int32_t> next() {
-    int32_t token = 0;
-    Status status = ferry_generator_next(generator_, &token);
-    if (!status) return status;
-    return token;
-  }
-  // The whole characters that the last next() completed.
-  std::string text() const {
-    size_t bytes = 0;
-    const char* text = ferry_generator_text(generator_, &bytes);
-    return std::string(text, bytes);
-  }
-  bool ended() const { return ferry_generator_ended(generator_); }
-  size_t length() const { return ferry_generator_length(generator_); }
-  size_t max_length() const { return ferry_generator_max_length(generator_); }
-  Status reset() { return ferry_generator_reset(generator_); }
-  // Makes a next() that another thread is in fail with FERRY_CANCELLED.
-  void cancel() { ferry_session_cancel(ferry_generator_session(generator_)); }
-  ferry_generator* get() const { return generator_; }
-
- private:
-  ferry_generator* generator_ = nullptr;
-};
-
 class Model {
  public:
   Model() = default;
@@ -467,32 +424,6 @@ class Model {
     Status status = ferry_task_open(model_, &options, &task);
     if (!status) return status;
     return Task(task);
-  }
-
-  Result<Generator> generator(const SessionOptions& options = SessionOptions()) const {
-    ferry_generator* generator;
-    Status status = ferry_generator_create(model_, &options, &generator);
-    if (!status) return status;
-    return Generator(generator);
-  }
-  // Token ids of a whole text, and the text of a whole sequence of them.
-  Result<std::vector<int32_t>> tokenize(const std::string& text) const {
-    size_t count = 0;
-    Status status = ferry_model_tokenize(model_, text.data(), text.size(), nullptr, &count);
-    if (!status) return status;
-    std::vector<int32_t> tokens(count);
-    status = ferry_model_tokenize(model_, text.data(), text.size(), tokens.data(), &count);
-    if (!status) return status;
-    return tokens;
-  }
-  Result<std::string> detokenize(const std::vector<int32_t>& tokens) const {
-    size_t bytes = 0;
-    Status status = ferry_model_detokenize(model_, tokens.data(), tokens.size(), nullptr, &bytes);
-    if (!status) return status;
-    std::string text(bytes, '\0');
-    status = ferry_model_detokenize(model_, tokens.data(), tokens.size(), &text[0], &bytes);
-    if (!status) return status;
-    return text;
   }
 
   // Measures the model against its certificate, on the backend of `options`.

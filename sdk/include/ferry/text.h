@@ -12,6 +12,8 @@
  *   ferry_generator_close(story);
  *   if (status != FERRY_OK) return fail(ferry_last_error());
  *
+ * This is a library of its own, libferry_text, on top of libferry: apps that show pictures only do not carry it.
+ *
  * Text is UTF-8, and its size is given in bytes. Any bytes may be put in; what comes out is always whole characters,
  * and bytes that form none are U+FFFD. Token ids are indices into the model's vocabulary.
  *
@@ -19,7 +21,8 @@
  * that token, however long the text is. The text, prompt and answer together, has at most as many tokens as the model
  * was converted for; beyond, calls return FERRY_STATE_FULL.
  *
- * Errors, ownership and threads: as in ferry.h. A generator keeps its model alive and is used by one thread at a time.
+ * Errors, ownership and threads: as in ferry.h. Text and generators keep their model's blob open. Any number of threads
+ * may use a text, one at a time a generator.
  */
 #ifndef FERRY_TEXT_H_
 #define FERRY_TEXT_H_
@@ -30,16 +33,39 @@
 extern "C" {
 #endif
 
-/* ---- tokens. FERRY_NOT_FOUND where the model has no tokenizer. ----------------------------------------------------*/
+/* ---- text: tokenizer and chat template of a model's blob ----------------------------------------------------------*/
 
-/* The ids of a whole text, with the one that stands before every text where the model has it. *count: room on entry,
- * how many there are on return; too little room is FERRY_INVALID_ARGUMENT. `tokens` NULL: only *count is written. */
-FERRY_NODISCARD FERRY_API ferry_status ferry_model_tokenize(ferry_model* model, const char* text, size_t bytes,
-                                                            int32_t* tokens, size_t* count);
+typedef struct ferry_text ferry_text;
+
+/* Verifies what the blob says of text, which opening the model does not. FERRY_NOT_FOUND: it says nothing. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_text_open(const ferry_model* model, ferry_text** text);
+/* NULL is allowed. */
+FERRY_API void ferry_text_close(ferry_text* text);
+/* The ids of a whole text; `special`: with those that stand before and behind every text, where the model has them.
+ * Special tokens that are written in the text are recognised either way. *count: room on entry, how many there are on
+ * return; too little room is FERRY_INVALID_ARGUMENT. `tokens` NULL: only *count is written. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_text_encode(const ferry_text* text, const char* words, size_t bytes,
+                                                         bool special, int32_t* tokens, size_t* count);
 /* The text of a whole sequence of ids. *bytes: room on entry, the text's size on return, without a NUL at its end; too
- * little room is FERRY_INVALID_ARGUMENT. `text` NULL: only *bytes is written. */
-FERRY_NODISCARD FERRY_API ferry_status ferry_model_detokenize(ferry_model* model, const int32_t* tokens, size_t count,
-                                                              char* text, size_t* bytes);
+ * little room is FERRY_INVALID_ARGUMENT. `words` NULL: only *bytes is written. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_text_decode(const ferry_text* text, const int32_t* tokens, size_t count,
+                                                         char* words, size_t* bytes);
+
+/* A conversation as the model reads it, written by the chat template of its blob. `chat` is a JSON object: "messages";
+ * "tools" and "documents"; "add_generation_prompt"; and whatever else the template has variables for, as of
+ * transformers' apply_chat_template(). Sizes as above; encode the result without `special`. FERRY_NOT_FOUND: the blob
+ * has no template. FERRY_INVALID_ARGUMENT: `chat` is no such thing, or the template refuses it, with its own words. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_text_render(const ferry_text* text, const char* chat, size_t chat_bytes,
+                                                         char* words, size_t* bytes);
+
+typedef struct ferry_message {
+  const char* role;    /* "system", "user", "assistant" */
+  const char* content; /* UTF-8 */
+} ferry_message;
+
+/* The same of a plain conversation, up to where the model's answer begins. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_text_chat(const ferry_text* text, const ferry_message* messages,
+                                                       size_t count, char* words, size_t* bytes);
 
 /* ---- generator: a text, and how the model goes on with it ---------------------------------------------------------*/
 
@@ -52,26 +78,62 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_generator_create(ferry_model* model
 /* NULL is allowed. */
 FERRY_API void ferry_generator_close(ferry_generator* generator);
 
+/* How the next token is chosen. In this order: biases are added to the network's logits; those of tokens that the text
+ * has are divided by the penalty (multiplied where they are below 0); all are divided by the temperature; of their
+ * softmax those stay that are among the top_k largest, within the fewest that reach top_p together, and at least min_p
+ * times the largest. */
+typedef struct ferry_sampling {
+  size_t struct_size;       /* set by ferry_sampling_init(), which makes the choice greedy */
+  float temperature;        /* 0: the most probable token, of equal ones the first */
+  int32_t top_k;            /* 0: all */
+  float top_p;              /* above 0; 1: all */
+  float min_p;              /* 0 to 1; 0: all */
+  float repetition_penalty; /* above 0; 1: none */
+  uint64_t seed;            /* the same seed gives the same text, with any number of threads */
+  const int32_t* bias_tokens;
+  const float* bias_values; /* infinity below 0: never */
+  size_t bias_count;
+  const char* const*
+      stop; /* UTF-8: the text ends where one of these would begin; ferry_generator_text() leaves it out */
+  size_t stop_count;
+} ferry_sampling;
+
+FERRY_API void ferry_sampling_init(ferry_sampling* sampling);
+/* From the next token on; copied. FERRY_INVALID_ARGUMENT: a number is out of range. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_set_sampling(ferry_generator* generator,
+                                                                    const ferry_sampling* sampling);
+
 /* Puts tokens, or text, behind what there is. They are run with the next ferry_generator_next(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append(ferry_generator* generator, const int32_t* tokens,
                                                               size_t count);
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_text(ferry_generator* generator, const char* text,
                                                                    size_t bytes);
-/* The most probable token, which becomes the text's last one. After FERRY_CANCELLED, or another failure of a run,
- * another call goes on from there. */
+/* Replaces the text: what has been computed of a common beginning is kept, where the network can go back. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_set(ferry_generator* generator, const int32_t* tokens,
+                                                           size_t count);
+/* The same with a text that ferry_text_render() or ferry_text_chat() wrote. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_set_text(ferry_generator* generator, const char* text,
+                                                                size_t bytes);
+/* The next token, which becomes the text's last one. After FERRY_CANCELLED, or another failure of a run, another call
+ * goes on from there. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_next(ferry_generator* generator, int32_t* token);
 /* The characters that the last ferry_generator_next() completed: none, one or several. Ends with a NUL; *bytes, where
  * not NULL, is the size without it. Valid until the next call that takes the generator. */
 FERRY_API const char* ferry_generator_text(const ferry_generator* generator, size_t* bytes);
-/* Did the last ferry_generator_next() give a token with which a text ends? */
+/* Natural logarithm of the probability that the network gave the last token, whatever the sampling. */
+FERRY_API float ferry_generator_log_probability(const ferry_generator* generator);
+/* Did the last ferry_generator_next() give a token with which a text ends, or complete a stop string? */
 FERRY_API bool ferry_generator_ended(const ferry_generator* generator);
-/* Tokens of the text now, and at most. */
-FERRY_API size_t ferry_generator_length(const ferry_generator* generator);
+/* The text's tokens, valid until the next call that takes the generator; and how many it may have. */
+FERRY_API const int32_t* ferry_generator_tokens(const ferry_generator* generator, size_t* count);
 FERRY_API size_t ferry_generator_max_length(const ferry_generator* generator);
 /* Forgets the text. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_reset(ferry_generator* generator);
-/* The session that it runs, for ferry_session_cancel(), ferry_session_report() and what is measured; NULL of NULL. To
- * run or to resize it is the generator's affair. */
+/* Makes a ferry_generator_next() that another thread is in fail with FERRY_CANCELLED; without one it does nothing. Any
+ * thread may call it. */
+FERRY_API void ferry_generator_cancel(ferry_generator* generator);
+/* The session that it runs, for ferry_session_report() and what is measured; NULL of NULL. To run or to resize it is
+ * the generator's affair. */
 FERRY_API ferry_session* ferry_generator_session(ferry_generator* generator);
 
 #if defined(__cplusplus)

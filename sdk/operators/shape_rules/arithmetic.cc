@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace ferry::shape_rules {
 
@@ -39,6 +40,41 @@ Status rule(const char* op, const fbs::MatMul& p, Shapes inputs, Shape* output) 
   FERRY_TRY(broadcast(op, a, b, output));
   FERRY_TRY(append(op, rows, output));
   return append(op, columns, output);
+}
+
+Status rule(const char* op, const fbs::Experts& p, Shapes inputs, Shape* output) {
+  if (inputs.size() != 7) FERRY_TRY(check_count(op, inputs, 5, 5));  // with biases, or without
+  if (p.activation() > fbs::ExpertsActivation::MAX)
+    return error(FERRY_UNSUPPORTED, "%s: unknown activation %d", op, static_cast<int>(p.activation()));
+  if (!std::isfinite(p.alpha()) || !(p.limit() > 0))
+    return error(FERRY_CORRUPT, "%s: limit is %g and alpha %g, expected one above 0 and a finite number", op,
+                 static_cast<double>(p.limit()), static_cast<double>(p.alpha()));
+  const Shape &x = inputs[0], &chosen = inputs[1], &gate_up = inputs[3], &down = inputs[4];
+  FERRY_TRY(check_rank(op, "gate_up", gate_up, 3));
+  FERRY_TRY(check_rank(op, "down", down, 3));
+  if (x.rank < 1) return error(FERRY_SHAPE_MISMATCH, "%s: the input is a scalar, expected at least one dimension", op);
+  if (gate_up[0] != down[0] || gate_up[1] % 2 != 0 || gate_up[1] / 2 != down[2] || gate_up[2] != down[1] ||
+      down[1] != x[x.rank - 1])
+    return error(FERRY_SHAPE_MISMATCH,
+                 "%s: gate_up %s and down %s do not fit %d channels, expected [E,2*H,C] and [E,C,H]", op,
+                 in_words(gate_up).c_str(), in_words(down).c_str(), x[x.rank - 1]);
+  Shape places = x;
+  if (chosen.rank > 0) places[x.rank - 1] = chosen[chosen.rank - 1];
+  if (chosen != places || inputs[2] != places)
+    return error(FERRY_SHAPE_MISMATCH, "%s: chosen %s and shares %s do not fit input %s", op, in_words(chosen).c_str(),
+                 in_words(inputs[2]).c_str(), in_words(x).c_str());
+  const int64_t rows = chosen.elements();
+  if (rows > std::numeric_limits<int32_t>::max() || rows > kMaxElements / down[2])
+    return error(FERRY_SHAPE_MISMATCH,
+                 "%s: %lld rows of %d hidden channels, expected at most 2^31 rows and 2^40 numbers", op,
+                 static_cast<long long>(rows), down[2]);
+  *output = x;
+  if (inputs.size() == 5) return {};
+  const Shape up{gate_up[0], gate_up[1]}, back{down[0], down[1]};
+  if (inputs[5] != up || inputs[6] != back)
+    return error(FERRY_SHAPE_MISMATCH, "%s: biases %s and %s, expected %s and %s", op, in_words(inputs[5]).c_str(),
+                 in_words(inputs[6]).c_str(), in_words(up).c_str(), in_words(back).c_str());
+  return {};
 }
 
 Status rule(const char* op, const fbs::Unary& p, Shapes inputs, Shape* output) {

@@ -5,7 +5,8 @@
 namespace ferry::shape_rules {
 
 Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* output) {
-  FERRY_TRY(check_count(op, inputs, 3, 5));
+  const size_t sinks = p.sinks() ? 1 : 0;
+  FERRY_TRY(check_count(op, inputs, 3 + sinks, 5 + sinks));
   FERRY_TRY(check_parameter(op, "heads", p.heads(), 1));
   FERRY_TRY(check_parameter(op, "kv_heads", p.kv_heads(), 1));
   if (p.heads() % p.kv_heads() != 0)
@@ -26,7 +27,10 @@ Status rule(const char* op, const fbs::Attention& p, Shapes inputs, Shape* outpu
   if (p.causal() && q[1] > k[1])
     return error(FERRY_SHAPE_MISMATCH, "%s: causal with %d queries and %d keys, expected no more queries than keys", op,
                  q[1], k[1]);
-  for (const Shape& bias : inputs.subspan(3)) {
+  if (p.sinks() && inputs.back() != Shape{p.heads()})
+    return error(FERRY_SHAPE_MISMATCH, "%s: sinks %s, expected one of each head, [%d]", op,
+                 in_words(inputs.back()).c_str(), p.heads());
+  for (const Shape& bias : inputs.subspan(3, inputs.size() - 3 - sinks)) {
     FERRY_TRY(check_rank(op, "bias", bias, 4));
     if (q[0] % bias[0] != 0 || (bias[1] != 1 && bias[1] != p.heads()) || (bias[2] != 1 && bias[2] != q[1]) ||
         bias[3] != k[1])

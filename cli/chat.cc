@@ -1,0 +1,146 @@
+// ferry chat
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.h"
+#include "cli/generation.h"
+
+namespace ferry::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string model, system;
+  BackendOptions backend;
+  SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
+  int threads = 0, max_tokens = 0;
+};
+
+// What both have said so far, in the words of the model's template.
+class Conversation {
+ public:
+  explicit Conversation(const std::string& system) : system_(system) { reset(); }
+
+  void reset() {
+    messages_ = ordered_json::array();
+    if (!system_.empty()) say("system", system_);
+  }
+  void say(const char* role, const std::string& content) {
+    messages_.push_back({{"role", role}, {"content", content}});
+  }
+  void take_back() { messages_.erase(messages_.size() - 1); }
+  // As the template writes it, up to where the answer begins.
+  std::string rendered(const TextHandle& text) const {
+    const ordered_json chat = {{"messages", messages_}, {"add_generation_prompt", true}};
+    return render(text, chat.dump(-1, ' ', false, ordered_json::error_handler_t::replace));
+  }
+
+ private:
+  std::string system_;
+  ordered_json messages_;
+};
+
+// Of the tokens behind each answer's first.
+struct Speed {
+  size_t tokens = 0;
+  double seconds = 0;
+};
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Puts the conversation before the model and prints what it answers.
+std::string answer(const Options& o, const Conversation& conversation, const TextHandle& text,
+                   const GeneratorHandle& generator, Speed* speed) {
+  const Ids prompt = encode(text, conversation.rendered(text), false);
+  const size_t room = ferry_generator_max_length(generator.get());
+  if (prompt.size() >= room)
+    fail("the conversation has %zu tokens, and the model holds %zu: /reset begins anew", prompt.size(), room);
+  check(ferry_generator_set(generator.get(), prompt.data(), prompt.size()));
+  size_t left = room - prompt.size();
+  if (o.max_tokens > 0) left = std::min(left, static_cast<size_t>(o.max_tokens));
+  std::string said;
+  Clock::time_point first = Clock::now();
+  for (size_t count = 0; count < left && !ferry_generator_ended(generator.get()); ++count) {
+    int32_t token = 0;
+    check(ferry_generator_next(generator.get(), &token));
+    if (count == 0) first = Clock::now();
+    if (count > 0) ++speed->tokens;
+    const std::string piece = text_of(generator);
+    print(piece);
+    said += piece;
+  }
+  speed->seconds += seconds_since(first);
+  print("\n");
+  return said;
+}
+
+int chat(const Options& o) {
+  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
+  const ModelHandle model = open_model(o.model);
+  ferry_session_options options = session_options(o.threads);
+  set_backend(o.backend, &options);
+  const TextHandle text = open_text(model);
+  if (!text) fail("%s has no tokenizer: it takes token ids only, by `ferry run --tokens`", o.model.c_str());
+  const GeneratorHandle generator = create_generator(model, options);
+  set_sampling(o.sampling, generator);
+  Conversation conversation(o.system);
+  const bool person = isatty(STDIN_FILENO) != 0;
+  if (person) std::fprintf(stderr, "/reset begins anew, /exit or the end of input ends\n");
+  Speed speed;
+  std::string line;
+  while ((person ? print("> ") : void()), std::getline(std::cin, line)) {
+    if (line == "/exit") break;
+    if (line.empty()) continue;
+    if (line == "/reset") {
+      conversation.reset();
+      continue;
+    }
+    if (line.starts_with('/')) {
+      std::fprintf(stderr, "ferry chat: no command is called '%s': /reset, /exit\n", line.c_str());
+      continue;
+    }
+    conversation.say("user", line);
+    try {
+      conversation.say("assistant", answer(o, conversation, text, generator, &speed));
+    } catch (const Error& error) {
+      if (!person) throw;
+      conversation.take_back();
+      std::fprintf(stderr, "ferry chat: %s\n", error.what());
+    }
+  }
+  if (speed.tokens > 0)
+    std::fprintf(stderr, "%.1f tokens a second\n", static_cast<double>(speed.tokens) / speed.seconds);
+  return kDone;
+}
+
+}  // namespace
+
+void add_chat(CLI::App& ferry, int* exit_code) {
+  const Command app(ferry, "chat", "Talk with a language model");
+  app.footer(
+      "\nReads what you say line by line and prints what the model answers, as it is made. The conversation is\n"
+      "written as the model's own chat template says, and only what is new of it is computed. /reset begins anew,\n"
+      "/exit or the end of input ends; tokens a second are told then.\n"
+      "\nExamples:\n"
+      "  ferry chat qwen.ferry\n"
+      "  ferry chat qwen.ferry --system 'Answer in one sentence.' --temperature 0\n"
+      "  echo 'What is a ferry?' | ferry chat qwen.ferry --seed 1 --max-tokens 100");
+  auto o = std::make_shared<Options>();
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+  app.add_option("--system", o->system, "What the model is told before the conversation").type_name("TEXT");
+  app.add_option("--max-tokens", o->max_tokens, "Tokens of an answer at most. Without it: as many as the model holds")
+      .range(1, INT32_MAX)
+      .type_name("N");
+  add_sampling_options(app, &o->sampling);
+  add_backend_options(app, &o->backend, Tuning::Yes);
+  app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
+  app.callback([o, exit_code] { *exit_code = chat(*o); });
+}
+
+}  // namespace ferry::cli

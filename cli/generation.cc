@@ -1,0 +1,119 @@
+#include "cli/generation.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace ferry::cli {
+namespace {
+
+// ID:VALUE, the value may be "-inf".
+std::pair<int32_t, float> read_bias(const std::string& word) {
+  char* end = nullptr;
+  const long id = std::strtol(word.c_str(), &end, 10);
+  const bool colon = end != word.c_str() && *end == ':';
+  const char* number = colon ? end + 1 : end;
+  const float value = colon ? std::strtof(number, &end) : 0;
+  if (!colon || end == number || *end != '\0' || id < 0 || id > INT32_MAX || std::isnan(value))
+    fail("--bias %s: expected ID:VALUE, as in 403:-2.5 or 403:-inf", word.c_str());
+  return {static_cast<int32_t>(id), value};
+}
+
+}  // namespace
+
+TextHandle open_text(const ModelHandle& model) {
+  ferry_text* text = nullptr;
+  if (const ferry_status status = ferry_text_open(model.get(), &text); status != FERRY_NOT_FOUND) check(status);
+  return TextHandle(text);
+}
+
+Ids encode(const TextHandle& text, const std::string& words, bool special) {
+  size_t count = 0;
+  check(ferry_text_encode(text.get(), words.data(), words.size(), special, nullptr, &count));
+  Ids ids(count);
+  check(ferry_text_encode(text.get(), words.data(), words.size(), special, ids.data(), &count));
+  return ids;
+}
+
+std::string decode(const TextHandle& text, const Ids& ids) {
+  size_t bytes = 0;
+  check(ferry_text_decode(text.get(), ids.data(), ids.size(), nullptr, &bytes));
+  std::string words(bytes, '\0');
+  check(ferry_text_decode(text.get(), ids.data(), ids.size(), words.data(), &bytes));
+  return words;
+}
+
+std::string render(const TextHandle& text, const std::string& chat) {
+  size_t bytes = 0;
+  check(ferry_text_render(text.get(), chat.data(), chat.size(), nullptr, &bytes));
+  std::string words(bytes, '\0');
+  check(ferry_text_render(text.get(), chat.data(), chat.size(), words.data(), &bytes));
+  return words;
+}
+
+GeneratorHandle create_generator(const ModelHandle& model, const ferry_session_options& options) {
+  ferry_generator* generator = nullptr;
+  check(ferry_generator_create(model.get(), &options, &generator));
+  return GeneratorHandle(generator);
+}
+
+std::string text_of(const GeneratorHandle& generator) {
+  size_t bytes = 0;
+  const char* text = ferry_generator_text(generator.get(), &bytes);
+  return std::string(text, bytes);
+}
+
+void add_sampling_options(const Command& command, SamplingOptions* o) {
+  command.add_option("--temperature", o->temperature, "0: the most probable token; above, by chance")
+      .type_name("T")
+      .capture_default_str();
+  command.add_option("--top-k", o->top_k, "Among the K most probable; 0: all").type_name("K").capture_default_str();
+  command.add_option("--top-p", o->top_p, "Among the fewest that have probability P together")
+      .type_name("P")
+      .capture_default_str();
+  command.add_option("--min-p", o->min_p, "Among those with at least P times the largest probability")
+      .type_name("P")
+      .capture_default_str();
+  command.add_option("--repetition-penalty", o->repetition_penalty, "Divides the logits of tokens that were there")
+      .type_name("X")
+      .capture_default_str();
+  command.add_option("--bias", o->bias, "Added to a token's logit: ID:VALUE, -inf for never; may be given again")
+      .type_name("ID:VALUE");
+  command.add_option("--seed", o->seed, "Of the chance: the same seed, the same text")
+      .type_name("N")
+      .capture_default_str();
+  command.add_option("--stop", o->stop, "The text ends where this would begin; may be given again").type_name("TEXT");
+}
+
+void set_sampling(const SamplingOptions& given, const GeneratorHandle& generator) {
+  ferry_sampling sampling;
+  ferry_sampling_init(&sampling);
+  sampling.temperature = given.temperature;
+  sampling.top_k = given.top_k;
+  sampling.top_p = given.top_p;
+  sampling.min_p = given.min_p;
+  sampling.repetition_penalty = given.repetition_penalty;
+  sampling.seed = static_cast<uint64_t>(given.seed);
+  Ids tokens;
+  std::vector<float> values;
+  for (const std::string& word : given.bias) {
+    const auto [token, value] = read_bias(word);
+    tokens.push_back(token);
+    values.push_back(value);
+  }
+  sampling.bias_tokens = tokens.data();
+  sampling.bias_values = values.data();
+  sampling.bias_count = tokens.size();
+  std::vector<const char*> stop;
+  for (const std::string& word : given.stop) stop.push_back(word.c_str());
+  sampling.stop = stop.data();
+  sampling.stop_count = stop.size();
+  check(ferry_generator_set_sampling(generator.get(), &sampling));
+}
+
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace ferry::cli

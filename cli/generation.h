@@ -1,0 +1,46 @@
+// What commands that go on with a text share: a model's tokenizer, a generator, and how tokens are chosen.
+#pragma once
+
+#include <ferry/text.h>
+
+#include "cli/sdk.h"
+
+namespace ferry::cli {
+
+struct CloseText {
+  void operator()(ferry_text* text) const { ferry_text_close(text); }
+  void operator()(ferry_generator* generator) const { ferry_generator_close(generator); }
+};
+using TextHandle = std::unique_ptr<ferry_text, CloseText>;
+using GeneratorHandle = std::unique_ptr<ferry_generator, CloseText>;
+using Ids = std::vector<int32_t>;
+
+// Null: the blob says nothing of text.
+TextHandle open_text(const ModelHandle& model);
+// `special`: with the ids that stand before and behind every text.
+Ids encode(const TextHandle& text, const std::string& words, bool special);
+std::string decode(const TextHandle& text, const Ids& ids);
+// `chat`: JSON, as ferry_text_render() takes it.
+std::string render(const TextHandle& text, const std::string& chat);
+
+GeneratorHandle create_generator(const ModelHandle& model, const ferry_session_options& options);
+// What the last ferry_generator_next() completed.
+std::string text_of(const GeneratorHandle& generator);
+
+// --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --seed, --bias, --stop
+struct SamplingOptions {
+  float temperature = 0, top_p = 1, min_p = 0, repetition_penalty = 1;
+  int top_k = 0;
+  int seed = 0;
+  std::vector<std::string> bias, stop;
+
+  bool operator==(const SamplingOptions&) const = default;
+};
+void add_sampling_options(const Command& command, SamplingOptions* options);
+// Throws Error with the library's sentence on numbers out of range.
+void set_sampling(const SamplingOptions& given, const GeneratorHandle& generator);
+
+// To standard output, at once.
+void print(const std::string& text);
+
+}  // namespace ferry::cli

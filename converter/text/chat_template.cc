@@ -1,0 +1,90 @@
+#include "converter/text/chat_template.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "converter/checkpoint/json.h"
+#include "converter/error.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kTokenNames[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                       "pad_token", "cls_token", "mask_token"};
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (file.bad()) fail("%s cannot be read", path.c_str());
+  return bytes;
+}
+
+// An empty object where there is no such file.
+json read_object(const fs::path& path) {
+  if (!fs::exists(path)) return json::object();
+  json read = parse_json(read_file(path), path.string());
+  if (!read.is_object()) fail("%s is no JSON object", path.c_str());
+  return read;
+}
+
+// A template as a text, or as a list of {"name", "template"}.
+void read_template(const json& value, const fs::path& path, ChatTemplate* out) {
+  if (value.is_string()) {
+    out->text = value.get<std::string>();
+    return;
+  }
+  if (!value.is_array()) fail("%s: chat_template is neither a text nor a list", path.c_str());
+  for (const json& named : value) {
+    const json name = named.is_object() ? named.value("name", json()) : json();
+    const json text = named.is_object() ? named.value("template", json()) : json();
+    if (!name.is_string() || !text.is_string())
+      fail("%s: chat_template has an element without \"name\" and \"template\"", path.c_str());
+    if (name == "default") out->text = text.get<std::string>();
+    if (name == "tool_use") out->text_with_tools = text.get<std::string>();
+  }
+}
+
+// A token stands by itself, or as an object with its content.
+void add_token(const std::string& name, const json& value, ChatTemplate* out) {
+  const json& text = value.is_object() && value.contains("content") ? value["content"] : value;
+  if (text.is_string()) out->special_tokens.emplace_back(name, text.get<std::string>());
+}
+
+}  // namespace
+
+ChatTemplate chat_template_in(const fs::path& folder) {
+  ChatTemplate out;
+  const fs::path config_path = folder / "tokenizer_config.json", processor = folder / "chat_template.json";
+  const json config = read_object(config_path);
+  if (fs::exists(folder / "chat_template.jinja")) {
+    out.text = read_file(folder / "chat_template.jinja");
+    const fs::path with_tools = folder / "additional_chat_templates" / "tool_use.jinja";
+    if (fs::exists(with_tools)) out.text_with_tools = read_file(with_tools);
+  } else if (const json read = read_object(processor); read.contains("chat_template")) {
+    read_template(read["chat_template"], processor, &out);
+  } else if (config.contains("chat_template") && !config["chat_template"].is_null()) {
+    read_template(config["chat_template"], config_path, &out);
+  }
+  const json map = read_object(folder / "special_tokens_map.json");
+  for (const char* name : kTokenNames) {
+    const json& from = config.contains(name) ? config : map;
+    if (from.contains(name)) add_token(name, from[name], &out);
+  }
+  if (config.contains("extra_special_tokens") && config["extra_special_tokens"].is_object())
+    for (const auto& [name, value] : config["extra_special_tokens"].items()) add_token(name, value, &out);
+  return out;
+}
+
+void add_chat_template(const ChatTemplate& from, fbs::TextT* text) {
+  text->chat_template = from.text;
+  text->chat_template_with_tools = from.text_with_tools;
+  for (const auto& [name, value] : from.special_tokens) {
+    text->special_token_names.push_back(name);
+    text->special_tokens.push_back(value);
+  }
+}
+
+}  // namespace ferry

@@ -1,0 +1,75 @@
+#include "converter/text/huggingface/charsmap.h"
+
+#include <cstdint>
+#include <cstring>
+
+#include "converter/error.h"
+
+namespace ferry {
+namespace {
+
+// A sound array has a way to each key; a hostile one may have any number.
+constexpr size_t kMaxVisits = size_t{1} << 24, kMaxKeys = size_t{1} << 18, kMaxKeyBytes = 256;
+
+class Array {
+ public:
+  Array(std::string_view bytes, const std::string& where) : where_(where) {
+    uint32_t size = 0;
+    if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
+    if (size == 0 || size % 4 != 0 || size > bytes.size() - sizeof size)
+      fail("%s: its charsmap of %zu bytes has no array", where.c_str(), bytes.size());
+    units_.resize(size / 4);
+    std::memcpy(units_.data(), bytes.data() + sizeof size, size);
+    texts_ = bytes.substr(sizeof size + size);
+  }
+
+  Mapping all() {
+    visit(offset(units_[0]));
+    return std::move(found_);
+  }
+
+ private:
+  static size_t offset(uint32_t unit) { return size_t{unit >> 10} << ((unit & 1u << 9) >> 6); }
+  static uint32_t label(uint32_t unit) { return unit & (1u << 31 | 0xFF); }
+  static bool has_leaf(uint32_t unit) { return unit >> 8 & 1; }
+
+  // The children of the node whose place is `node`.
+  void visit(size_t node) {
+    if (key_.size() == kMaxKeyBytes)
+      fail("%s: its charsmap has a key of more than %zu bytes", where_.c_str(), kMaxKeyBytes);
+    for (uint32_t octet = 1; octet < 256; ++octet) {
+      if (++visits_ > kMaxVisits || found_.size() > kMaxKeys) fail("%s: its charsmap has no end", where_.c_str());
+      const size_t at = node ^ octet;
+      if (at >= units_.size() || label(units_[at]) != octet) continue;
+      const size_t child = at ^ offset(units_[at]);
+      key_ += static_cast<char>(octet);
+      if (has_leaf(units_[at])) {
+        if (child >= units_.size())
+          fail("%s: its charsmap names unit %zu of %zu", where_.c_str(), child, units_.size());
+        add(units_[child] & ~(1u << 31));
+      }
+      visit(child);
+      key_.pop_back();
+    }
+  }
+
+  void add(size_t text) {
+    const size_t end = texts_.find('\0', text);
+    if (text > texts_.size() || end == std::string_view::npos)
+      fail("%s: its charsmap names text %zu of %zu bytes", where_.c_str(), text, texts_.size());
+    found_.emplace_back(key_, texts_.substr(text, end - text));
+  }
+
+  const std::string& where_;
+  std::vector<uint32_t> units_;
+  std::string_view texts_;
+  std::string key_;
+  Mapping found_;
+  size_t visits_ = 0;
+};
+
+}  // namespace
+
+Mapping read_charsmap(std::string_view bytes, const std::string& where) { return Array(bytes, where).all(); }
+
+}  // namespace ferry

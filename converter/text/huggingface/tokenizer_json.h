@@ -1,0 +1,25 @@
+// The file tokenizer.json of the `tokenizers` library. Its vocabulary and merges, which are most of it, are read as
+// they come; everything else is kept as JSON.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ferry::huggingface {
+
+struct TokenizerJson {
+  nlohmann::json rest;  // without model.vocab and model.merges
+  bool has_vocabulary = false, has_merges = false;
+  bool scored = false;                                 // the vocabulary is a list of pieces with their scores
+  std::vector<std::pair<std::string, double>> pieces;  // with their ids or scores, in the file's order
+  std::vector<std::pair<std::string, std::string>> merges;
+};
+
+// Throws Error for what is no such file.
+TokenizerJson read_tokenizer_json(const std::filesystem::path& file);
+
+}  // namespace ferry::huggingface

@@ -1,0 +1,181 @@
+#include "models/language/experts.h"
+
+#include "converter/error.h"
+
+namespace ferry::language {
+namespace {
+
+// Of the last dimension: the places of the k largest numbers, and these.
+struct Best {
+  Tensor places, values;
+};
+
+Best top_k(Tensor x, int k) {
+  fbs::TopKT params;
+  params.k = k;
+  const std::vector<Tensor> both = x.graph->add_op_with_outputs("", params, {x}, 2);
+  return {both[0], both[1]};
+}
+
+Tensor gather_elements(Tensor x, Tensor places) {
+  fbs::GatherT params;
+  params.kind = fbs::GatherKind::Elements;
+  params.axis = x.shape().rank - 1;
+  return x.graph->add_op("", params, {x, places});
+}
+
+// Over the last dimension, which stays as 1.
+Tensor sum(Tensor x) {
+  fbs::ReduceT params;
+  params.kind = fbs::ReduceKind::Sum;
+  params.axes = {x.shape().rank - 1};
+  params.keep_dims = true;
+  return x.graph->add_op("", params, {x});
+}
+
+Tensor divide(Tensor a, Tensor b) {
+  fbs::BinaryT params;
+  params.kind = fbs::BinaryKind::Div;
+  return a.graph->add_op("", params, {a, b});
+}
+
+// `scores` [L,E], where those of experts that may not be chosen are so low that they are not.
+Tensor within_best_groups(Tensor scores, const Router& r) {
+  constexpr double kNever = -1e30;
+  const int experts = channels(scores), size = experts / r.groups;
+  const Tensor grouped = reshape(scores, {-1, r.groups, size});
+  const Tensor groups = reshape(sum(top_k(grouped, 2).values), {-1, r.groups});
+  const Best best = top_k(groups, r.chosen_groups);
+  fbs::ScatterT params;
+  params.axis = 1;
+  const Tensor penalty = scores.graph->add_op("", params, {groups * 0.0 + kNever, best.places, best.values * 0.0});
+  return reshape(grouped + reshape(penalty, {-1, r.groups, 1}), {-1, experts});
+}
+
+struct Choice {
+  Tensor chosen, shares;  // [L,k] each
+};
+
+Choice route(Tensor x, const Weights& w, const Experts& e) {
+  const Router& r = e.router;
+  const Weights gate = w[r.name];
+  // A product of two tensors, not a linear layer: --weights leaves it alone, since a wrong choice costs more than these
+  // few bytes.
+  Tensor scores = matmul(x, gate("weight", {e.count, channels(x)}), false, /*transpose_b=*/true);
+  if (r.bias) scores = scores + gate("bias", {e.count});
+  tap(scores, gate);
+  if (r.scores == Router::Scores::Softmax) scores = softmax(scores);
+  if (r.scores == Router::Scores::Sigmoid) scores = sigmoid(scores);
+  Tensor ranked = scores;
+  if (r.corrected) ranked = ranked + gate("e_score_correction_bias", {e.count});
+  if (r.groups > 1) ranked = within_best_groups(ranked, r);
+  const Best best = top_k(ranked, e.chosen);
+  Tensor shares = ranked.id == scores.id ? best.values : gather_elements(scores, best.places);
+  if (r.scores == Router::Scores::SoftmaxOfChosen) shares = softmax(shares);
+  if (r.normalized) shares = divide(shares, sum(shares) + 1e-20);  // transformers' guard where all are 0
+  if (r.scale != 1) shares = shares * r.scale;
+  return {best.places, shares};
+}
+
+// Constants one after the other, as one of that shape.
+Tensor stacked(const std::string& name, const std::vector<Tensor>& parts, const Shape& shape) {
+  Graph& graph = *parts.front().graph;
+  const fbs::DType type = graph.at(parts.front().id).dtype;
+  Constant all;
+  std::vector<Constant> sources;
+  for (const Tensor& part : parts) {
+    if (graph.at(part.id).dtype != type) fail("'%s': experts are stored in different types", name.c_str());
+    sources.push_back(graph.source(part.id));
+    all.size += sources.back().byte_count();
+  }
+  all.compute = [sources, size = all.size] {
+    std::vector<std::byte> bytes;
+    bytes.reserve(size);
+    for (const Constant& source : sources) {
+      const Constant part = source.read();
+      bytes.insert(bytes.end(), part.bytes.begin(), part.bytes.end());
+      if (part.done) part.done();
+    }
+    return hold(std::move(bytes));
+  };
+  return graph.add_constant(name, type, shape, std::move(all));
+}
+
+struct Stacks {
+  Tensor gate_up, down;  // [E,2*H,C], [E,C,H]
+  std::vector<Tensor> biases;
+};
+
+Stacks one_by_one(const Weights& w, const Experts& e, int width) {
+  std::vector<Tensor> gate_up, down;
+  for (int i = 0; i < e.count; ++i) {
+    gate_up.push_back(w[i]["gate_proj"].matrix({e.hidden, width}));
+    gate_up.push_back(w[i]["up_proj"].matrix({e.hidden, width}));
+    down.push_back(w[i]["down_proj"].matrix({width, e.hidden}));
+  }
+  return {stacked(w.name() + ".gate_up_proj", gate_up, {e.count, 2 * e.hidden, width}),
+          stacked(w.name() + ".down_proj", down, {e.count, width, e.hidden}),
+          {}};
+}
+
+// A row for each output, as transformers 5 saves them, or a column, as Qwen3-VL's were published.
+Stacks all_in_one(const Weights& w, const Experts& e, int width) {
+  const Shape up{e.count, 2 * e.hidden, width}, down{e.count, width, e.hidden};
+  const Shape up_columns{up[0], up[2], up[1]}, down_columns{down[0], down[2], down[1]};
+  // Where one of the two is square, the other is not.
+  const bool columns = w.stored_shape("gate_up_proj") == up_columns && w.stored_shape("down_proj") == down_columns;
+  const auto read = [&](const char* leaf, const Shape& shape, const Shape& turned) {
+    return columns ? w.reordered(leaf, {turned, turned, {0, 2, 1}, shape}) : w(leaf, shape);
+  };
+  return {read("gate_up_proj", up, up_columns), read("down_proj", down, down_columns), {}};
+}
+
+// GPT-OSS's: a column for each output, and in turn one of a gate and one of its up; as MXFP4 rows in their place.
+Stacks interleaved(const Weights& w, const Experts& e, int width) {
+  const int count = e.count, hidden = e.hidden;
+  const Shape up{count, 2 * hidden, width}, down{count, width, hidden};
+  const Shape up_columns{count, width, 2 * hidden}, down_columns{count, hidden, width};
+  Stacks out;
+  if (w.has("gate_up_proj_blocks")) {
+    out.gate_up = w.reordered_mxfp4("gate_up_proj", {up, {count, hidden, 2, width}, {0, 2, 1, 3}, up});
+    out.down = w.reordered_mxfp4("down_proj", {down, down, {0, 1, 2}, down});
+  } else {
+    out.gate_up = w.reordered("gate_up_proj", {up_columns, {count, width, hidden, 2}, {0, 3, 2, 1}, up});
+    out.down = w.reordered("down_proj", {down_columns, down_columns, {0, 2, 1}, down});
+  }
+  const Shape biases{count, 2 * hidden};
+  if (e.bias)
+    out.biases = {w.reordered("gate_up_proj_bias", {biases, {count, hidden, 2}, {0, 2, 1}, biases}),
+                  w("down_proj_bias", {count, width})};
+  return out;
+}
+
+}  // namespace
+
+Tensor mixture(Tensor x, const Weights& w, const Experts& e) {
+  const int width = channels(x);
+  const Weights inner = w["experts"];
+  const Tensor rows = reshape(x, {-1, width});
+  const Choice choice = route(rows, w, e);
+  const Stacks stacks = e.interleaved               ? interleaved(inner, e, width)
+                        : inner.has("gate_up_proj") ? all_in_one(inner, e, width)
+                                                    : one_by_one(inner, e, width);
+  const Tensor y = experts(rows, choice.chosen, choice.shares, stacks.gate_up, stacks.down, e.options, stacks.biases);
+  return reshape(y, {1, -1, width});
+}
+
+Experts experts_of(const Configuration& s, const char* count_name, int count, int chosen) {
+  Experts e{};
+  e.count = s.count(count_name, count);
+  e.chosen = s.count("num_experts_per_tok", chosen);
+  if (e.chosen > e.count) fail("%s: num_experts_per_tok is %d, and there are %d experts", s.where(), e.chosen, e.count);
+  return e;
+}
+
+fbs::ExpertsActivation experts_activation(const Configuration& s, const std::string& name) {
+  if (name == "silu" || name == "swish") return fbs::ExpertsActivation::Silu;
+  if (name == "gelu_pytorch_tanh") return fbs::ExpertsActivation::GeluTanh;
+  fail("%s: the experts' activation is '%s', where silu and gelu_pytorch_tanh are known", s.where(), name.c_str());
+}
+
+}  // namespace ferry::language

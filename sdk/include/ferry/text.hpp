@@ -1,0 +1,148 @@
+// text.hpp - text.h for C++17 and later: tokens, and a text that a language model goes on with.
+//
+//   ferry::Result<ferry::Model> model = ferry::Model::open("stories.ferry");
+//   if (!model) return fail(model.error());
+//   ferry::Result<ferry::Generator> story = ferry::Generator::create(*model);
+//   if (!story) return fail(story.error());
+//   if (ferry::Status put = story->append("Once upon a time"); !put) return fail(put.error());
+//   while (!story->ended()) {
+//     if (ferry::Result<int32_t> token = story->next(); !token) return fail(token.error());
+//     show(story->text());
+//   }
+//
+// Errors, ownership and exceptions: as in ferry.hpp. It stands on libferry_text.
+#ifndef FERRY_TEXT_HPP_
+#define FERRY_TEXT_HPP_
+
+#include <ferry/text.h>
+#include <ferry/ferry.hpp>
+
+namespace ferry {
+inline namespace app {
+
+// What a model's blob says of text.
+class Text {
+ public:
+  Text() = default;
+  // Takes over a handle of the C API.
+  explicit Text(ferry_text* text) : text_(text) {}
+  ~Text() { ferry_text_close(text_); }
+  Text(Text&& other) noexcept : text_(std::exchange(other.text_, nullptr)) {}
+  Text& operator=(Text&& other) noexcept {
+    std::swap(text_, other.text_);
+    return *this;
+  }
+
+  static Result<Text> open(const Model& model) {
+    ferry_text* text;
+    Status status = ferry_text_open(model.get(), &text);
+    if (!status) return status;
+    return Text(text);
+  }
+
+  // Token ids of a whole text, with those before and behind every text unless told otherwise.
+  Result<std::vector<int32_t>> encode(const std::string& words, bool special = true) const {
+    size_t count = 0;
+    Status status = ferry_text_encode(text_, words.data(), words.size(), special, nullptr, &count);
+    if (!status) return status;
+    std::vector<int32_t> tokens(count);
+    status = ferry_text_encode(text_, words.data(), words.size(), special, tokens.data(), &count);
+    if (!status) return status;
+    return tokens;
+  }
+  // The text of a whole sequence of ids.
+  Result<std::string> decode(const std::vector<int32_t>& tokens) const {
+    size_t bytes = 0;
+    Status status = ferry_text_decode(text_, tokens.data(), tokens.size(), nullptr, &bytes);
+    if (!status) return status;
+    std::string words(bytes, '\0');
+    status = ferry_text_decode(text_, tokens.data(), tokens.size(), &words[0], &bytes);
+    if (!status) return status;
+    return words;
+  }
+  // A conversation as the model reads it, of JSON as ferry_text_render() takes it.
+  Result<std::string> render(const std::string& chat) const {
+    size_t bytes = 0;
+    Status status = ferry_text_render(text_, chat.data(), chat.size(), nullptr, &bytes);
+    if (!status) return status;
+    std::string words(bytes, '\0');
+    status = ferry_text_render(text_, chat.data(), chat.size(), &words[0], &bytes);
+    if (!status) return status;
+    return words;
+  }
+  ferry_text* get() const { return text_; }
+
+ private:
+  ferry_text* text_ = nullptr;
+};
+
+// Initialised: greedy.
+struct Sampling : ferry_sampling {
+  Sampling() { ferry_sampling_init(this); }
+};
+
+class Generator {
+ public:
+  Generator() = default;
+  // Takes over a handle of the C API.
+  explicit Generator(ferry_generator* generator) : generator_(generator) {}
+  ~Generator() { ferry_generator_close(generator_); }
+  Generator(Generator&& other) noexcept : generator_(std::exchange(other.generator_, nullptr)) {}
+  Generator& operator=(Generator&& other) noexcept {
+    std::swap(generator_, other.generator_);
+    return *this;
+  }
+
+  static Result<Generator> create(const Model& model, const SessionOptions& options = SessionOptions()) {
+    ferry_generator* generator;
+    Status status = ferry_generator_create(model.get(), &options, &generator);
+    if (!status) return status;
+    return Generator(generator);
+  }
+
+  Status set_sampling(const Sampling& sampling) { return ferry_generator_set_sampling(generator_, &sampling); }
+  Status append(const std::vector<int32_t>& tokens) {
+    return ferry_generator_append(generator_, tokens.data(), tokens.size());
+  }
+  Status append(const std::string& text) { return ferry_generator_append_text(generator_, text.data(), text.size()); }
+  // Replaces the text; what has been computed of a common beginning is kept.
+  Status set(const std::vector<int32_t>& tokens) {
+    return ferry_generator_set(generator_, tokens.data(), tokens.size());
+  }
+  // The same with a text that Text::render() wrote.
+  Status set(const std::string& text) { return ferry_generator_set_text(generator_, text.data(), text.size()); }
+  // The next token, which becomes the text's last one.
+  Result<int32_t> next() {
+    int32_t token = 0;
+    Status status = ferry_generator_next(generator_, &token);
+    if (!status) return status;
+    return token;
+  }
+  // The whole characters that the last next() completed.
+  std::string text() const {
+    size_t bytes = 0;
+    const char* text = ferry_generator_text(generator_, &bytes);
+    return std::string(text, bytes);
+  }
+  // Natural, of the last token, whatever the sampling.
+  float log_probability() const { return ferry_generator_log_probability(generator_); }
+  bool ended() const { return ferry_generator_ended(generator_); }
+  std::vector<int32_t> tokens() const {
+    size_t count = 0;
+    const int32_t* tokens = ferry_generator_tokens(generator_, &count);
+    return std::vector<int32_t>(tokens, tokens + count);
+  }
+  size_t max_length() const { return ferry_generator_max_length(generator_); }
+  Status reset() { return ferry_generator_reset(generator_); }
+  // Makes a next() that another thread is in fail with FERRY_CANCELLED.
+  void cancel() { ferry_generator_cancel(generator_); }
+  ferry_generator* get() const { return generator_; }
+
+ private:
+  ferry_generator* generator_ = nullptr;
+};
+
+}  // namespace app
+}  // namespace ferry
+
+#endif  // FERRY_TEXT_HPP_

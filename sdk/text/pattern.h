@@ -1,0 +1,68 @@
+// Regular expressions as the converter compiled them (fbs::Pattern): all branches advance together, character by
+// character, so that no pattern needs more than (instructions x bytes) steps for a search.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "sdk/text/utf8.h"
+#include "text_generated.h"
+
+namespace ferry {
+
+bool contains(const fbs::CharacterClass& set, Character character);
+
+// What all the searches of one call may take together: one search is linear, a thousand that each read on to the end
+// are not.
+struct Budget {
+  int64_t steps;
+};
+
+class Matcher {
+ public:
+  // Both outlive it; `pattern` has been verified.
+  Matcher(const fbs::Pattern& pattern, Budget& budget) : Matcher(pattern, budget, 0) {}
+
+  struct Match {
+    size_t begin, end;
+  };
+  // The leftmost match in `text` at or behind `from`; false: there is none, or the budget is spent.
+  bool find(std::string_view text, size_t from, Match* match);
+
+ private:
+  Matcher(const fbs::Pattern& pattern, Budget& budget, int depth);
+
+  struct Thread {
+    uint16_t pc;
+    size_t begin;
+  };
+  bool run(std::string_view text, size_t from, unsigned entry, bool anywhere, Match* match);
+  void add(unsigned pc, size_t begin, std::string_view text, size_t at);
+  bool holds(const fbs::Instruction& instruction, std::string_view text, size_t at);
+
+  const fbs::Pattern& pattern_;
+  Budget& budget_;
+  int depth_;
+  std::vector<Thread> threads_, next_;  // in order of preference
+  std::vector<uint32_t> seen_;          // of each instruction: the round in which it was added last
+  uint32_t round_ = 0;
+  std::vector<uint16_t> pending_;
+  Character before_ = kNoCharacter, after_ = kNoCharacter;  // beside the place where threads are added
+};
+
+// All matches in a text, one after another, as Oniguruma's users count them: an empty one right behind another is none.
+class Matches {
+ public:
+  Matches(Matcher& matcher, std::string_view text) : matcher_(matcher), text_(text) {}
+  bool next(Matcher::Match* match);
+
+ private:
+  Matcher& matcher_;
+  std::string_view text_;
+  size_t from_ = 0;
+  bool any_ = false;
+  size_t last_end_ = 0;
+};
+
+}  // namespace ferry

@@ -1,0 +1,46 @@
+// What a tokenizer does to a text before its pieces are looked for: the steps of its normalizer and its pre-tokenizer.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sdk/text/pattern.h"
+
+namespace ferry {
+
+// Bytes, cut into stretches in order; what lies between them is no longer part of the text.
+struct Stretches {
+  struct Stretch {
+    size_t begin, end;
+  };
+  explicit Stretches(std::string text) : bytes(std::move(text)) {
+    if (!bytes.empty()) list.push_back({0, bytes.size()});
+  }
+  std::string_view operator[](size_t i) const {
+    return std::string_view(bytes).substr(list[i].begin, list[i].end - list[i].begin);
+  }
+
+  std::string bytes;
+  std::vector<Stretch> list;  // none is empty
+};
+
+class Steps {
+ public:
+  using List = flatbuffers::Vector<flatbuffers::Offset<fbs::Step>>;
+  // Both outlive it; `list`, which may be null, has been verified.
+  Steps(const List* list, Budget& budget);
+
+  // `at_beginning`: the first stretch begins the text; `goes_on`: which itself goes on with another text.
+  void apply(Stretches* text, bool at_beginning, bool goes_on);
+
+ private:
+  void cut(const fbs::Cut& step, Matcher& matcher, Stretches* text);
+  void order(const fbs::Order& step, std::string_view text, std::string* out);
+
+  const List* list_;
+  std::vector<std::unique_ptr<Matcher>> matchers_;  // of each step; null: it has no pattern
+  std::vector<Character> characters_;
+};
+
+}  // namespace ferry

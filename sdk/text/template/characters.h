@@ -1,0 +1,33 @@
+// Characters of texts that are well-formed UTF-8: code points, as Python counts them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ferry::jinja {
+
+bool well_formed(std::string_view text);
+// How many bytes the character has that begins, or ends, the text, which is not empty.
+size_t first_bytes(std::string_view text);
+size_t last_bytes(std::string_view text);
+uint32_t code_point(std::string_view character);
+size_t count_characters(std::string_view text);
+// The bytes that so many characters take; all where there are fewer.
+size_t bytes_of(std::string_view text, size_t characters);
+
+// Writes 1 to 4 bytes. 0 for what is no character: surrogates, beyond U+10FFFF.
+size_t encode(uint32_t code, char* bytes);
+
+bool is_space(uint32_t code);   // str.isspace()
+bool ends_line(uint32_t code);  // str.splitlines(); a carriage return and a line feed end one together
+// The simple mappings of Latin, Greek, Cyrillic and Armenian; other characters stay.
+uint32_t upper(uint32_t code);
+uint32_t lower(uint32_t code);
+bool is_upper(uint32_t code);
+bool is_lower(uint32_t code);
+
+// str.strip() without its argument, of either end.
+std::string_view strip(std::string_view text, bool left, bool right);
+
+}  // namespace ferry::jinja

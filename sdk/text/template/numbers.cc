@@ -1,0 +1,96 @@
+#include "sdk/text/template/numbers.h"
+
+#include <algorithm>
+#include <clocale>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace ferry::jinja {
+namespace {
+
+// C's functions write and read the point of the locale that the app has set.
+char locale_point() { return std::localeconv()->decimal_point[0]; }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+std::string_view write_integer(int64_t value, NumberText& text) {
+  return {text, static_cast<size_t>(std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value)))};
+}
+
+std::string_view write_float(double value, NumberText& text) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char scientific[40];  // -d.ddde-XX
+  int digits = 0;
+  do std::snprintf(scientific, sizeof scientific, "%.*e", digits, value);
+  while (std::strtod(scientific, nullptr) != value && ++digits < 17);
+  const int exponent = std::atoi(std::strchr(scientific, 'e') + 1);
+  if (exponent < -4 || exponent >= 16) {
+    std::snprintf(text, sizeof text, "%.*e", digits, value);
+  } else {
+    std::snprintf(text, sizeof text, "%.*f", std::max(digits - exponent, 1), value);
+  }
+  const char point = locale_point();
+  std::replace(text, text + std::strlen(text), point, '.');
+  return text;
+}
+
+bool read_integer(std::string_view digits, uint32_t base, int64_t* value) {
+  uint64_t sum = 0;
+  if (digits.empty()) return false;
+  for (const char c : digits) {
+    const char small = static_cast<char>(c | 0x20);
+    const uint32_t digit = is_digit(c)                    ? static_cast<uint32_t>(c - '0')
+                           : small >= 'a' && small <= 'z' ? static_cast<uint32_t>(small - 'a' + 10)
+                                                          : base;
+    if (digit >= base || sum > (uint64_t{INT64_MAX} - digit) / base) return false;
+    sum = sum * base + digit;
+  }
+  *value = static_cast<int64_t>(sum);
+  return true;
+}
+
+bool read_float(std::string_view text, double* value) {
+  size_t at = 0, digits = 0;
+  const auto skip_digits = [&] {
+    const size_t from = at;
+    while (at < text.size() && is_digit(text[at])) ++at;
+    return at - from;
+  };
+  digits = skip_digits();
+  const size_t point = at;
+  if (at < text.size() && text[at] == '.') {
+    ++at;
+    digits += skip_digits();
+  }
+  if (digits == 0) return false;
+  if (at < text.size() && (text[at] | 0x20) == 'e') {
+    ++at;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+    if (skip_digits() == 0) return false;
+  }
+  char copy[512];  // a double's digits end before: more of them decide nothing that a template could see
+  if (at != text.size() || text.size() >= sizeof copy) return false;
+  std::memcpy(copy, text.data(), text.size());
+  copy[text.size()] = '\0';
+  if (point < text.size() && copy[point] == '.') copy[point] = locale_point();
+  *value = std::strtod(copy, nullptr);
+  return true;
+}
+
+double round_to(double value, int64_t places) {
+  if (!std::isfinite(value) || places > 330) return value;
+  if (places < 0) {
+    const double unit = std::pow(10.0, static_cast<double>(-std::max<int64_t>(places, -400)));
+    return std::isinf(unit) ? 0 : std::nearbyint(value / unit) * unit;
+  }
+  char text[700];
+  std::snprintf(text, sizeof text, "%.*f", static_cast<int>(places), value);
+  return std::strtod(text, nullptr);
+}
+
+}  // namespace ferry::jinja

@@ -1,0 +1,105 @@
+// Jinja's grammar, as its own parser has it, but for what templates of chats never use: inheritance, includes,
+// recursive loops, calls with * and **.
+#pragma once
+
+#include "sdk/text/template/lexer.h"
+#include "sdk/text/template/tree.h"
+
+namespace ferry::jinja {
+
+class Parser {
+ public:
+  Parser(Work& work, std::string_view source) : work_(&work), lexer_(work, source) {}
+
+  // The template's statements. What is wrong with it is the work's failure.
+  const Node* parse();
+
+ private:
+  // Nodes that become a list.
+  struct Listing {
+    const Node* first = nullptr;
+    Node* last = nullptr;
+
+    Node* add(Node* node) {
+      (last != nullptr ? last->next : first) = node;
+      return last = node;
+    }
+  };
+  class Deeper;  // while one lives, what is parsed lies one deeper
+
+  // Never null: where there is no memory, one that is used again and again.
+  Node* make(Kind kind);
+  Node* make(Kind kind, const Node* first) {
+    Node* node = make(kind);
+    node->first = first;
+    return node;
+  }
+  Node* unexpected(const char* expected);
+
+  void advance() { token_ = lexer_.next(); }
+  bool skip(std::string_view word);
+  void expect(std::string_view word);
+  Value expect_name();
+  Token following() const { return Lexer(lexer_).next(); }
+
+  // parse_statements.cc
+  Node* parse_statements(std::string_view end, std::string_view other_end = {}, std::string_view third_end = {});
+  Node* parse_statement();
+  Node* parse_if();
+  Node* parse_for();
+  Node* parse_set();
+  Node* parse_macro(Node* macro);
+  Node* parse_call();
+  Node* parse_filter_block();
+  Node* parse_with();
+  Node* parse_target(bool several);
+  Node* parse_parameters(Node* macro);
+  void end_block() {
+    if (token_.kind != Token::BlockEnd) unexpected("the tag's end");
+    advance();
+  }
+
+  // parse_expressions.cc
+  Node* parse_tuple(bool conditional = true);
+  Node* parse_expression();
+  Node* parse_or();
+  Node* parse_and();
+  Node* parse_not();
+  Node* parse_comparison();
+  Node* parse_sum();
+  Node* parse_join();
+  Node* parse_product();
+  Node* parse_power();
+  Node* parse_unary(bool filters);
+  Node* parse_primary();
+  Node* parse_dict();
+  Node* parse_items(std::string_view end);
+  void parse_postfixes(Listing* list, bool filters);
+  Node* parse_subscript();
+  Node* parse_filter();
+  Node* parse_test();
+  const Node* parse_arguments();
+  Node* chained(Kind kind, Node* first, Listing* steps, Operation operation, Node* other);
+
+  Work* work_;
+  Lexer lexer_;
+  Token token_;
+  int depth_ = 0;
+  int loops_ = 0;  // around what is parsed, in the same macro
+  Node spare_{};
+};
+
+class Parser::Deeper {
+ public:
+  explicit Deeper(Parser& parser) : parser_(parser) {
+    if (++parser_.depth_ <= kMaxGrammarNesting) return;
+    parser_.work_->line = parser_.lexer_.line();
+    parser_.work_->fail("the template is nested more than %d deep", kMaxGrammarNesting);
+  }
+  ~Deeper() { --parser_.depth_; }
+
+ private:
+  Parser& parser_;
+};
+
+}  // namespace ferry::jinja

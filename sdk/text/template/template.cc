@@ -1,0 +1,52 @@
+#include "sdk/text/template/template.h"
+
+#include <new>
+
+#include "sdk/text/template/characters.h"
+#include "sdk/text/template/evaluator.h"
+#include "sdk/text/template/parser.h"
+
+namespace ferry::jinja {
+namespace {
+
+constexpr size_t kMaxTreeBytes = size_t{1} << 26;
+
+// As Jinja reads a file: every newline is "\n", and the last one is not the template's.
+std::string_view normalized(Work& work, std::string_view source) {
+  auto* text = work.make<char>(source.size() + 1);
+  if (text == nullptr) return {};
+  size_t size = 0;
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (source[i] == '\r' && i + 1 < source.size() && source[i + 1] == '\n') continue;
+    text[size++] = source[i] == '\r' ? '\n' : source[i];
+  }
+  if (size > 0 && text[size - 1] == '\n') --size;
+  return {text, size};
+}
+
+}  // namespace
+
+Template::Template() : arena_(kMaxTreeBytes) {}
+
+Status Template::parse(std::string_view source, std::unique_ptr<Template>* out) {
+  if (source.size() > kMaxSourceBytes)
+    return error(FERRY_INVALID_ARGUMENT, "the template has %zu bytes, more than %zu", source.size(), kMaxSourceBytes);
+  if (!well_formed(source)) return error(FERRY_INVALID_ARGUMENT, "the template is not UTF-8");
+  std::unique_ptr<Template> made(new (std::nothrow) Template);
+  if (!made) return Status::out_of_memory();
+  Work work(made->arena_);
+  made->statements_ = Parser(work, normalized(work, source)).parse();
+  if (work.failed()) return work.status();
+  *out = std::move(made);
+  return {};
+}
+
+Status Template::render(const Value& context, const std::tm* now, Arena& arena, std::string_view* text) const {
+  Evaluator run(arena, context, now);
+  run.render(statements_);
+  const Value written = run.take(0);
+  if (!run.failed()) *text = written.string();
+  return run.status();
+}
+
+}  // namespace ferry::jinja

@@ -1,0 +1,39 @@
+#include "sdk/text/verify_text.h"
+
+#include "sdk/text/template/characters.h"
+
+namespace ferry {
+namespace {
+
+// The template itself is read when it is used, and takes nothing for granted.
+Status verify_chat_template(const fbs::Text& text) {
+  const auto *names = text.special_token_names(), *tokens = text.special_tokens();
+  const uint32_t count = names != nullptr ? names->size() : 0;
+  if (count != (tokens != nullptr ? tokens->size() : 0) || count > kMaxSpecialTokens)
+    return error(FERRY_CORRUPT, "the blob's text names %u special tokens and has %u; at most %u are taken", count,
+                 tokens != nullptr ? tokens->size() : 0, kMaxSpecialTokens);
+  for (uint32_t i = 0; i < count; ++i)
+    if (!jinja::well_formed(names->Get(i)->string_view()) || !jinja::well_formed(tokens->Get(i)->string_view()))
+      return error(FERRY_CORRUPT, "the blob's special token %u is not UTF-8", i);
+  return {};
+}
+
+}  // namespace
+
+Status read_text(std::span<const std::byte> bytes, const fbs::Text** text) {
+  const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
+  flatbuffers::Verifier::Options options;
+  options.max_depth = 8;
+  options.max_tables = 1 << 20;
+  flatbuffers::Verifier verifier(begin, bytes.size(), options);
+  if (!fbs::VerifyTextBuffer(verifier))
+    return error(FERRY_CORRUPT, "the blob's text is damaged: an offset or a length leads outside its %zu bytes",
+                 bytes.size());
+  const fbs::Text& read = *fbs::GetText(begin);
+  if (read.tokenizer() != nullptr) FERRY_TRY(verify_tokenizer(*read.tokenizer()));
+  FERRY_TRY(verify_chat_template(read));
+  *text = &read;
+  return {};
+}
+
+}  // namespace ferry

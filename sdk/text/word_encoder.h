@@ -1,0 +1,84 @@
+// The models of a tokenizer: from a word, which is a stretch of prepared text, to the ids of its pieces.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sdk/status.h"
+#include "sdk/text/prefix_walk.h"
+#include "sdk/text/tokenizer.h"
+
+namespace ferry {
+
+// The pieces that text can become, in order.
+struct PieceAt {
+  const Tokenizer* tokenizer;
+  std::string_view operator()(uint32_t i) const {
+    return tokenizer->piece(static_cast<int32_t>(tokenizer->table().order()->Get(i)));
+  }
+};
+
+class WordEncoder {
+ public:
+  explicit WordEncoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer), table_(tokenizer.table()) {
+    characters_.fill({kNoCharacter, -1});
+  }
+
+  // Appends the ids of `word`, which is not empty. FERRY_UNSUPPORTED where no piece stands for a character.
+  Status encode(std::string_view word, std::vector<int32_t>* ids);
+
+ private:
+  // A stretch of the word; they form a list.
+  struct Symbol {
+    int32_t id = 0;
+    int32_t begin = 0, bytes = 0;  // ScoredBpe; 0 bytes: joined to the one before
+    int32_t previous = -1, next = -1;
+  };
+  // Two neighbours whose union is a piece.
+  struct Pair {
+    double score;
+    int32_t left, right;
+    int32_t bytes;  // of both when they were found: a pair of symbols that grew since is no longer this one
+    // A heap's top is the largest: the highest score, of equal ones the leftmost.
+    bool operator<(const Pair& other) const { return score != other.score ? score < other.score : left > other.left; }
+  };
+  // The best way from the word's beginning to a place.
+  struct Way {
+    double score = 0;
+    int32_t from = -1, id = -1;
+  };
+
+  // The piece that is `text`; -1: there is none.
+  int32_t find(std::string_view text) const;
+  int32_t find_character(Character character, std::string_view text);
+  PrefixWalk<PieceAt> walk() const { return {table_.order() ? table_.order()->size() : 0, PieceAt{&tokenizer_}}; }
+  bool append_octets(std::string_view text, std::vector<int32_t>* ids) const;
+  Status no_piece(std::string_view text) const;
+
+  Status scored_bpe(std::string_view word, std::vector<int32_t>* ids);
+  Status merged_bpe(std::string_view word, std::vector<int32_t>* ids);
+  Status unigram(std::string_view word, std::vector<int32_t>* ids);
+  Status word_piece(std::string_view word, std::vector<int32_t>* ids);
+
+  void split(std::string_view word, std::vector<int32_t>* ids);
+  // The rank of their merge; kNoRank: there is none.
+  static constexpr uint32_t kNoRank = UINT32_MAX;
+  uint32_t rank(int32_t left, int32_t right) const;
+
+  const Tokenizer& tokenizer_;
+  const fbs::Tokenizer& table_;
+  struct Found {
+    Character character;
+    int32_t id;
+  };
+  std::array<Found, 1024> characters_;  // pieces of characters that were looked for
+  std::vector<Symbol> symbols_;
+  std::vector<Pair> pairs_;
+  std::vector<uint64_t> merges_;  // a heap: rank << 32 | symbol, the lowest first
+  std::vector<int32_t> parts_;
+  std::vector<Way> ways_;
+  std::string spelt_;
+};
+
+}  // namespace ferry

