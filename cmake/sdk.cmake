@@ -82,12 +82,13 @@ set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exc
 # for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
 # compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
-set(kernels attention channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d rotary_embedding softmax
-    unary winograd)
+set(kernels attention attention_in_place channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d
+    rotary_embedding softmax unary winograd)
 set(kernels_of_short_loops binary causal_conv1d experts gated_delta_rule reduce) # many, which -O3 writes out in versions
 set(kernels_for_size)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # what the limit of the library's size has no room for: docs/performance.md, "Size"
-  set(kernels_of_short_loops attention binary causal_conv1d channel_norm experts gated_delta_rule layer_norm unary)
+  set(kernels_of_short_loops attention attention_in_place binary causal_conv1d channel_norm experts gated_delta_rule layer_norm
+      unary)
   set(kernels_for_size pool2d reduce resize2d softmax winograd)
   list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_for_size})
 endif()

@@ -124,6 +124,9 @@ function(ferry_provide_xnnpack)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND options "-DFERRY_FMA3_GEMM_FLAGS=-fschedule-insns -fsched-pressure") # xnnpack_kernels.cmake says why
   endif()
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND options "-DFERRY_NO_PREFETCH=-D__builtin_prefetch(address,...)=(void)(address)") # likewise
+  endif()
 
   execute_process(
     COMMAND "${PROJECT_SOURCE_DIR}/scripts/fetch-sources" OUTPUT_VARIABLE sources RESULT_VARIABLE result

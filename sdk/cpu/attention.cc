@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "sdk/cpu/attention_in_place.h"
 #include "sdk/cpu/exponential.h"
 #include "sdk/cpu/features.h"
 #include "sdk/cpu/lowerings.h"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr size_t kQueries = 8 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
-constexpr size_t kFewQueries = 8;           // of all heads that share keys
 constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
 
 FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
@@ -91,12 +91,18 @@ class Attention : public Op {
       biases_[i - 3] = {nullptr, static_cast<size_t>(b[0]), static_cast<size_t>(b[1]), static_cast<size_t>(b[2])};
     }
     const size_t threads = pool->threads(), products = samples_ * kv_heads_;
+    in_place_ = causal_ && biases_end(inputs.size()) == 3 && queries_ * (heads_ / kv_heads_) <= kFewQueries;
+    if (in_place_) {
+      part_ = threads == 1 ? kv_heads_ : std::max<size_t>(kv_heads_ / (kTasksPerThread * threads), 1);
+      scratch_ = few_queries(0).scratch(part_);
+      *workspace = threads * scratch_ * sizeof(float);
+      return {};
+    }
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
-    // Few queries, a token that is generated, read keys and values where they lie: to pack them would take longer.
-    in_place_ = causal_ && queries_ * (heads_ / kv_heads_) <= kFewQueries;
-    *workspace = in_place_ ? 0 : threads * packed_size() * sizeof(float);
+    scratch_ = packed_size();
+    *workspace = threads * scratch_ * sizeof(float);
     return {};
   }
 
@@ -105,11 +111,18 @@ class Attention : public Op {
     for (size_t i = 3; i < biases_end(inputs.size()); ++i) biases_[i - 3].data = floats(inputs[i]);
     if (has_sinks_) sinks_ = floats(inputs.back());
     output_ = floats(output);
-    packed_ = floats(workspace);
+    workspace_ = floats(workspace);
     return {};
   }
 
   Status run(Pool* pool) override {
+    if (in_place_) {
+      const Grid<2, 1> grid{{samples_, kv_heads_}, {part_}};
+      parallel(pool, grid, [&](Pool::Share& share, size_t n, size_t head, size_t heads) {
+        attend_in_place(few_queries(n), head, heads, workspace_ + share.thread() * scratch_);
+      });
+      return {};
+    }
     const Grid<2, 0> grid{{samples_ * kv_heads_, (queries_ + part_ - 1) / part_}};
     parallel(pool, grid,
              [&](Pool::Share& share, size_t head, size_t part) { attend(*pool, share.thread(), head, part); });
@@ -121,6 +134,22 @@ class Attention : public Op {
   size_t padded_keys() const { return (keys_ + kPanel - 1) / kPanel * kPanel; }
   size_t packed_size() const {
     return padded_keys() * key_size_ + (keys_ * value_size_ + kParts - 1) / kParts * kParts;
+  }
+
+  FewQueries few_queries(size_t n) const {
+    return {.q = inputs_[0] + n * queries_ * heads_ * key_size_,
+            .k = keys_of(n, 0),
+            .v = values_of(n, 0),
+            .sinks = sinks_,
+            .y = output_ + n * queries_ * heads_ * value_size_,
+            .queries = queries_,
+            .keys = keys_,
+            .kv_heads = kv_heads_,
+            .group = heads_ / kv_heads_,
+            .key_size = key_size_,
+            .value_size = value_size_,
+            .window = window_,
+            .scale = scale_};
   }
 
   const float* keys_of(size_t n, size_t kv_head) const {
@@ -141,16 +170,11 @@ class Attention : public Op {
   void attend(const Pool& pool, size_t thread, size_t index, size_t part) const {
     const size_t n = index / kv_heads_, kv_head = index % kv_heads_, group = heads_ / kv_heads_;
     const size_t begin = part * part_, end = std::min(begin + part_, queries_);
-    const float *keys = keys_of(n, kv_head), *values = values_of(n, kv_head);
-    if (!in_place_) {
-      float* packed = packed_ + thread * packed_size();
-      const Keys seen = seen_by(begin, end);
-      pack_keys(keys, seen, packed);
-      keys = packed;
-      packed += padded_keys() * key_size_;
-      pack_values(values, seen, packed);
-      values = packed;
-    }
+    float* keys = workspace_ + thread * scratch_;
+    float* values = keys + padded_keys() * key_size_;
+    const Keys seen = seen_by(begin, end);
+    pack_keys(keys_of(n, kv_head), seen, keys);
+    pack_values(values_of(n, kv_head), seen, values);
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
       for (size_t first = begin; first < end && !pool.cancelled(); first += kQueries)
         attend_block(n, head, first, keys, values);
@@ -194,17 +218,11 @@ class Attention : public Op {
     const float* weights[kQueries];
     for (size_t i = 0; i < kQueries; ++i) weights[i] = scores[i];
     const Keys seen = seen_by(first, first + rows);
-    const size_t value_stride = in_place_ ? kv_heads_ * value_size_ : value_size_;
     const size_t start = seen.begin / kPanel * kPanel;
     for (size_t begin = start; begin < seen.end; begin += kKeys) {
       const size_t count = std::min(kKeys, seen.end - begin);
       std::fill_n(keep, rows, 0.0f);
-      if (in_place_) {
-        const size_t stride = kv_heads_ * key_size_;
-        for (size_t i = 0; i < rows; ++i)
-          multiply_rows(q[i], keys + begin * stride, stride, key_size_, count, scale_, scores[i]);
-      }
-      for (size_t s = 0; !in_place_ && s < count; s += kPanel) {
+      for (size_t s = 0; s < count; s += kPanel) {
         const size_t width = std::min(kPanel, (count - s + kParts - 1) / kParts * kParts);
         multiply_({q, keys + (begin + s) * key_size_, kPanel, key_size_, keep, scale, scores[0] + s, kKeys + kParts,
                    width, tile_rows});
@@ -224,7 +242,7 @@ class Attention : public Op {
         factor[i] = 1.0f / sums[i];
         keep[i] = begin == start ? 0.0f : before * factor[i];
       }
-      multiply_({weights, values + begin * value_stride, value_stride, count, keep, factor, y, heads_ * value_size_,
+      multiply_({weights, values + begin * value_size_, value_size_, count, keep, factor, y, heads_ * value_size_,
                  value_size_, rows});
     }
   }
@@ -248,7 +266,8 @@ class Attention : public Op {
   const float* sinks_ = nullptr;
   float* output_ = nullptr;
   size_t part_ = 0;
-  float* packed_ = nullptr;
+  size_t scratch_ = 0;  // numbers for each thread
+  float* workspace_ = nullptr;
 };
 
 }  // namespace
