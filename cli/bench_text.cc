@@ -33,7 +33,7 @@ Ids some_ids(size_t count, int32_t vocabulary) {
 struct Figures {
   double session_ms = 0, first_token_ms = 0;            // of the first round, where weights are packed and read
   double prompt_per_second = 0, tokens_per_second = 0;  // of the fastest rounds
-  uint64_t peak_bytes = 0, arena_bytes = 0, packed_bytes = 0;
+  uint64_t peak_bytes = 0, private_bytes = 0, arena_bytes = 0, packed_bytes = 0;
 };
 
 }  // namespace
@@ -73,6 +73,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   }
   const ferry_session* session = ferry_generator_session(generator.get());
   f.peak_bytes = peak_resident_bytes();
+  f.private_bytes = private_bytes();
   f.arena_bytes = ferry_session_arena_bytes(session);
   f.packed_bytes = ferry_session_packed_bytes(session);
   if (o.json) {
@@ -86,6 +87,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
                                       {"prompt_tokens_per_second", f.prompt_per_second},
                                       {"tokens_per_second", f.tokens_per_second},
                                       {"peak_rss_bytes", f.peak_bytes},
+                                      {"private_bytes", f.private_bytes},
                                       {"arena_bytes", f.arena_bytes},
                                       {"packed_bytes", f.packed_bytes}};
     print(j.dump(2) + "\n");
@@ -98,6 +100,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   std::printf("%-18s %9.1f tokens a second (%d, the fastest of %d rounds)\n", "then", f.tokens_per_second, new_tokens,
               o.rounds);
   std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
+  std::printf("%-18s %9s (no file backs it)\n", "private", bytes_text(f.private_bytes).c_str());
   std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
   return kDone;

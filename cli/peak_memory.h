@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <fstream>
+#include <string>
 
 namespace ferry::cli {
 
@@ -11,6 +13,16 @@ inline uint64_t peak_resident_bytes() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// What no file backs of this process's memory; 0 where the system does not tell.
+inline uint64_t private_bytes() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  uint64_t kilobytes = 0;
+  while (status >> word)
+    if (word == "RssAnon:") status >> kilobytes;
+  return kilobytes * 1024;
 }
 
 }  // namespace ferry::cli
