@@ -1,5 +1,6 @@
 // Token by token, as the rule is written.
 #include <cmath>
+#include <utility>
 
 #include "converter/reference/ops.h"
 
@@ -14,11 +15,13 @@ struct Run {
 Run run(Inputs inputs) {
   const Array &q = *inputs[0], &k = *inputs[1], &v = *inputs[2], &g = *inputs[3], &beta = *inputs[4];
   const Shape& state = inputs[5]->shape;
-  const auto heads = static_cast<size_t>(state[1]), keys = static_cast<size_t>(state[2]),
-             width = static_cast<size_t>(state[3]), length = static_cast<size_t>(q.shape[1]);
+  const auto heads = static_cast<size_t>(state[2]), keys = static_cast<size_t>(state[3]),
+             width = static_cast<size_t>(state[4]), length = static_cast<size_t>(q.shape[1]);
   const size_t key_heads = static_cast<size_t>(q.shape[2]) / keys;
   Run out{std::vector<double>(v.values.size()), inputs[5]->values};
-  for (size_t n = 0; n < static_cast<size_t>(state[0]); ++n) {
+  const size_t half = out.state.size() / 2;  // what rounding left, of which there is none in double
+  for (size_t i = 0; i < half; ++i) out.state[i] += std::exchange(out.state[half + i], 0);
+  for (size_t n = 0; n < static_cast<size_t>(state[1]); ++n) {
     for (size_t head = 0; head < heads; ++head) {
       double* matrix = &out.state[(n * heads + head) * keys * width];
       for (size_t t = n * length; t < (n + 1) * length; ++t) {

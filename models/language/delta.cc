@@ -61,7 +61,7 @@ DeltaNet delta_net_of(const Configuration& s, Tensor (*activation)(Tensor), doub
 
 Recurrence recurrence_of(const DeltaNet& c, const Text& text, size_t layer) {
   return text.recurrence(layer, {1, c.kernel - 1, 2 * c.keys() + c.values()},
-                         {1, c.value_heads, c.key_size, c.value_size});
+                         {2, 1, c.value_heads, c.key_size, c.value_size});
 }
 
 Tensor delta_net(Tensor x, const Weights& w, const DeltaNet& c, const Recurrence& past) {

@@ -5,106 +5,122 @@
 //     y_i = e^G_i q_i S + sum over j <= i of e^(G_i - G_j) (q_i k_j) D_j
 //     S'  = e^G_last S + sum over j of e^(G_last - G_j) k_j^T D_j
 //
-// which is products of matrices but for the sum over j < i. A chunk of one token is the rule as it is written.
+// A chunk of one token is the rule as it is written. All is added up in double: D_i is what is left of v_i when what
+// the state knows of it is taken away, and what one token is wrong by, all that follow take over.
 #include <algorithm>
 #include <cmath>
 
-#include "sdk/cpu/exponential.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
-#include "sdk/cpu/products.h"
 #include "sdk/cpu/xnn.h"
 #include "sdk/graph/states.h"
 
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kChunk = 10 * kTileRows;  // of tokens
-static_assert(kChunk % (2 * kTileRows) == 0);
+constexpr size_t kChunk = 64;  // of tokens
+constexpr size_t kBlock = 64;  // of a value, whose sums are held at once
 
-// row[j] *= e^(sum - sums[j]). Sums are in double: of two large ones a small difference counts.
-FERRY_KERNEL void decay(double sum, const double* sums, size_t count, float* row) {
-  for (size_t j = 0; j < count; ++j) {
-    const float x = static_cast<float>(sum - sums[j]);
-    const float above = x < -87.0f ? -87.0f : x;
-    row[j] *= exponential(above > 88.0f ? 88.0f : above);
-  }
+// sums[e] += sum over j of factors[j] * rows[j * stride + e].
+[[gnu::always_inline]] inline void add_rows(const double* factors, const float* rows, size_t stride, size_t count,
+                                            size_t width, double* sums) {
+  for (size_t j = 0; j < count; ++j)
+    for (size_t e = 0; e < width; ++e) sums[e] += factors[j] * static_cast<double>(rows[j * stride + e]);
 }
 
-// rows[i] += sum over j < i of factors[i][j] * rows[j], from the first row to the last. In double: what one row is
-// wrong by, all that follow take over.
-FERRY_KERNEL void substitute(const float* factors, size_t count, size_t width, float* rows) {
-  constexpr size_t kBlock = 32;
-  double sums[kBlock];
-  for (size_t i = 1; i < count; ++i) {
-    for (size_t begin = 0; begin < width; begin += kBlock) {
-      const size_t size = std::min(kBlock, width - begin);
-      float* row = rows + i * width + begin;
-      for (size_t e = 0; e < size; ++e) sums[e] = static_cast<double>(row[e]);
-      for (size_t j = 0; j < i; ++j) {
-        const double factor = static_cast<double>(factors[i * count + j]);
-        const float* before = rows + j * width + begin;
-        for (size_t e = 0; e < size; ++e) sums[e] += factor * static_cast<double>(before[e]);
-      }
-      for (size_t e = 0; e < size; ++e) row[e] = static_cast<float>(sums[e]);
-    }
-  }
+[[gnu::always_inline]] inline double product(const float* a, const float* b, size_t size) {
+  double parts[8] = {};
+  for (size_t d = 0; d + 8 <= size; d += 8)
+    for (size_t k = 0; k < 8; ++k) parts[k] += static_cast<double>(a[d + k]) * static_cast<double>(b[d + k]);
+  double sum = 0;
+  for (size_t d = size / 8 * 8; d < size; ++d) sum += static_cast<double>(a[d]) * static_cast<double>(b[d]);
+  for (const double part : parts) sum += part;
+  return sum;
 }
 
-// The rule as it is written, for one token: what is added up from token to token is added up in double. `sums` has room
-// for 2 * width numbers.
-FERRY_KERNEL void step(const float* q, const float* k, const float* v, double decay, double beta, size_t keys,
-                       size_t width, float* state, double* sums, float* y) {
-  double *missed = sums, *seen = sums + width;
-  std::fill_n(sums, 2 * width, 0.0);
-  for (size_t d = 0; d < keys; ++d) {
-    const double key = static_cast<double>(k[d]);
-    for (size_t e = 0; e < width; ++e) missed[e] += key * static_cast<double>(state[d * width + e]);
-  }
-  for (size_t e = 0; e < width; ++e) missed[e] = beta * (static_cast<double>(v[e]) - decay * missed[e]);
-  for (size_t d = 0; d < keys; ++d) {
-    const double key = static_cast<double>(k[d]), query = static_cast<double>(q[d]);
-    float* row = state + d * width;
-    for (size_t e = 0; e < width; ++e) {
-      const double next = decay * static_cast<double>(row[e]) + key * missed[e];
-      seen[e] += query * next;
-      row[e] = static_cast<float>(next);
-    }
-  }
-  for (size_t e = 0; e < width; ++e) y[e] = static_cast<float>(seen[e]);
-}
-
-// Of a chunk, as a product takes them: those behind the last are the last.
-struct Rows {
-  Rows(const float* first, size_t stride, size_t count) {
-    for (size_t i = 0; i < kChunk; ++i) at[i] = first + std::min(i, count - 1) * stride;
-  }
-  const float* at[kChunk];
+// One head's tokens of a chunk. Rows of q and k are `key_stride` apart, those of v and y `value_stride`, numbers of g
+// and beta `heads`.
+struct Chunk {
+  const float *q, *k, *v, *g, *beta;
+  float *state, *left;     // S, rounded, and what rounding left of it: [key_size, value_size]
+  float *corrections, *y;  // D [count, value_size]
+  size_t count, heads, key_stride, value_stride, key_size, value_size;
 };
 
-// One a token, or a row of the state.
-using Numbers = std::array<float, kChunk>;
-
-constexpr Numbers all(float value) {
-  Numbers out{};
-  out.fill(value);
-  return out;
+// Token `i` of the chunk, whose decays since each token j up to it are decays[j], since the chunk's begin `decay`.
+FERRY_KERNEL void take_token(const Chunk& c, size_t i, double decay, const double* decays) {
+  const float *q = c.q + i * c.key_stride, *k = c.k + i * c.key_stride;
+  const double beta = static_cast<double>(c.beta[i * c.heads]);
+  double known[kChunk], seen[kChunk];
+  for (size_t j = 0; j <= i; ++j) {
+    known[j] = -decays[j] * product(k, c.k + j * c.key_stride, c.key_size);
+    seen[j] = decays[j] * product(q, c.k + j * c.key_stride, c.key_size);
+  }
+  for (size_t begin = 0; begin < c.value_size; begin += kBlock) {
+    const size_t width = std::min(kBlock, c.value_size - begin);
+    double missed[kBlock] = {}, found[kBlock] = {};
+    for (size_t d = 0; d < c.key_size; ++d) {
+      const double key = static_cast<double>(k[d]), query = static_cast<double>(q[d]);
+      const float *row = c.state + d * c.value_size + begin, *left = c.left + d * c.value_size + begin;
+      for (size_t e = 0; e < width; ++e) {
+        const double state = static_cast<double>(row[e]) + static_cast<double>(left[e]);
+        missed[e] += key * state;
+        found[e] += query * state;
+      }
+    }
+    const float* v = c.v + i * c.value_stride + begin;
+    float *corrections = c.corrections + begin, *y = c.y + i * c.value_stride + begin;
+    for (size_t e = 0; e < width; ++e) missed[e] = static_cast<double>(v[e]) - decay * missed[e];
+    add_rows(known, corrections, c.value_size, i, width, missed);
+    for (size_t e = 0; e < width; ++e) {
+      corrections[i * c.value_size + e] = static_cast<float>(beta * missed[e]);
+      found[e] *= decay;
+    }
+    add_rows(seen, corrections, c.value_size, i + 1, width, found);
+    for (size_t e = 0; e < width; ++e) y[e] = static_cast<float>(found[e]);
+  }
 }
-constexpr Numbers kNone = all(0), kOne = all(1);
-constexpr double kBegin = 0;  // the sum before the chunk
+
+// What the tokens leave: row `d` of the state, where the chunk decays what was before it by `decay`, and what token j
+// left by decays[j].
+FERRY_KERNEL void leave_row(const Chunk& c, size_t d, double decay, const double* decays) {
+  double keys[kChunk];
+  for (size_t j = 0; j < c.count; ++j) keys[j] = decays[j] * static_cast<double>(c.k[j * c.key_stride + d]);
+  for (size_t begin = 0; begin < c.value_size; begin += kBlock) {
+    const size_t width = std::min(kBlock, c.value_size - begin);
+    float *row = c.state + d * c.value_size + begin, *left = c.left + d * c.value_size + begin;
+    double sums[kBlock];
+    for (size_t e = 0; e < width; ++e) sums[e] = decay * (static_cast<double>(row[e]) + static_cast<double>(left[e]));
+    add_rows(keys, c.corrections + begin, c.value_size, c.count, width, sums);
+    for (size_t e = 0; e < width; ++e) {
+      row[e] = static_cast<float>(sums[e]);
+      left[e] = static_cast<float>(sums[e] - static_cast<double>(row[e]));
+    }
+  }
+}
+
+void take(const Chunk& c) {
+  double sums[kChunk], decays[kChunk], sum = 0;
+  for (size_t i = 0; i < c.count; ++i) {
+    sums[i] = sum += static_cast<double>(c.g[i * c.heads]);
+    for (size_t j = 0; j <= i; ++j) decays[j] = std::exp(sum - sums[j]);
+    take_token(c, i, std::exp(sum), decays);
+  }
+  for (size_t d = 0; d < c.key_size; ++d) leave_row(c, d, std::exp(sum), decays);
+}
 
 class GatedDeltaRule : public Op {
  public:
-  GatedDeltaRule(const CpuFeatures& cpu, uint32_t state) : multiply_(widest_multiply(cpu)), state_(state) {}
+  explicit GatedDeltaRule(uint32_t state) : state_(state) {}
 
   void set_states(const States& states) override { states_ = &states; }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
     const Shape& state = states_->shapes()[state_].bound;
-    samples_ = static_cast<size_t>(state[0]);
-    heads_ = static_cast<size_t>(state[1]);
-    key_size_ = static_cast<size_t>(state[2]);
-    value_size_ = static_cast<size_t>(state[3]);
+    samples_ = static_cast<size_t>(state[1]);
+    heads_ = static_cast<size_t>(state[2]);
+    key_size_ = static_cast<size_t>(state[3]);
+    value_size_ = static_cast<size_t>(state[4]);
     tokens_ = static_cast<size_t>(inputs[0][1]);
     key_heads_ = static_cast<size_t>(inputs[0][2]) / key_size_;
     *workspace = pool->threads() * scratch_size() * sizeof(float);
@@ -122,86 +138,45 @@ class GatedDeltaRule : public Op {
     const size_t size = key_size_ * value_size_;
     const float* before = floats(states_->data(state_));
     float* after = floats(states_->next(state_));
-    parallel(pool, Grid<1, 0>{{samples_ * heads_}}, [&](Pool::Share& share, size_t head) {
-      float* state = after + head * size;
-      std::copy_n(before + head * size, size, state);
-      for (size_t first = 0; first < tokens_ && !pool->cancelled(); first += kChunk)
-        take(head, first, std::min(kChunk, tokens_ - first), state, scratch_ + share.thread() * scratch_size());
+    parallel(pool, Grid<1, 0>{{samples_ * heads_}}, [&](Pool::Share& share, size_t index) {
+      const size_t token = index / heads_ * tokens_, head = index % heads_;
+      const size_t key = token * key_heads_ * key_size_ + head / (heads_ / key_heads_) * key_size_;
+      const size_t value = token * heads_ * value_size_ + head * value_size_, place = token * heads_ + head;
+      float *state = after + index * size, *left = state + samples_ * heads_ * size;
+      std::copy_n(before + index * size, size, state);
+      std::copy_n(before + (samples_ * heads_ + index) * size, size, left);
+      Chunk c = {.q = inputs_[0] + key,
+                 .k = inputs_[1] + key,
+                 .v = inputs_[2] + value,
+                 .g = inputs_[3] + place,
+                 .beta = inputs_[4] + place,
+                 .state = state,
+                 .left = left,
+                 .corrections = scratch_ + share.thread() * scratch_size(),
+                 .y = output_ + value,
+                 .count = 0,
+                 .heads = heads_,
+                 .key_stride = key_heads_ * key_size_,
+                 .value_stride = heads_ * value_size_,
+                 .key_size = key_size_,
+                 .value_size = value_size_};
+      for (size_t first = 0; first < tokens_ && !pool->cancelled(); first += kChunk) {
+        c.count = std::min(kChunk, tokens_ - first);
+        take(c);
+        c.q += c.count * c.key_stride;
+        c.k += c.count * c.key_stride;
+        c.v += c.count * c.value_stride;
+        c.y += c.count * c.value_stride;
+        c.g += c.count * heads_;
+        c.beta += c.count * heads_;
+      }
     });
     return {};
   }
 
  private:
-  size_t scratch_size() const {
-    const size_t chunk = std::min(kChunk, tokens_);
-    const size_t size = std::max((key_size_ + value_size_ + 2 * chunk) * chunk, 4 * value_size_);
-    return (size + 1) / 2 * 2;  // each thread's begins where a double may
-  }
+  size_t scratch_size() const { return std::min(kChunk, tokens_) * value_size_; }
 
-  // `count` tokens from `first` on, for head `index` of all samples' heads.
-  void take(size_t index, size_t first, size_t count, float* state, float* scratch) const {
-    const size_t token = index / heads_ * tokens_ + first, head = index % heads_;
-    const size_t key_stride = key_heads_ * key_size_, value_stride = heads_ * value_size_;
-    const size_t key = token * key_stride + head / (heads_ / key_heads_) * key_size_;
-    const size_t value = token * value_stride + head * value_size_;
-    const Rows q(inputs_[0] + key, key_stride, count), k(inputs_[1] + key, key_stride, count);
-    float* keys = scratch;                             // k transposed
-    float* corrections = keys + key_size_ * count;     // D
-    float* known = corrections + value_size_ * count;  // of each token: -beta_i e^(G_i - G_j) (k_i k_j)
-    float* seen = known + count * count;               // e^(G_i - G_j) (q_i k_j)
-    float* y = output_ + value;
-    if (count == 1) {
-      const size_t place = token * heads_ + head;
-      step(q.at[0], k.at[0], inputs_[2] + value, std::exp(static_cast<double>(inputs_[3][place])),
-           static_cast<double>(inputs_[4][place]), key_size_, value_size_, state, reinterpret_cast<double*>(scratch),
-           y);
-      return;
-    }
-
-    // How tokens decay what is before the chunk, and what they take of it.
-    double sums[kChunk], sum = 0;
-    Numbers decays = all(1), betas = all(0), less = all(0);
-    for (size_t i = 0; i < count; ++i) {
-      const size_t place = (token + i) * heads_ + head;
-      sums[i] = sum += static_cast<double>(inputs_[3][place]);
-      decay(sum, &kBegin, 1, &decays[i]);
-      betas[i] = inputs_[4][place];
-      less[i] = -betas[i] * decays[i];
-      const float* v = inputs_[2] + value + i * value_stride;
-      for (size_t e = 0; e < value_size_; ++e) corrections[i * value_size_ + e] = betas[i] * v[e];
-    }
-    multiply_(
-        {k.at, state, value_size_, key_size_, kOne.data(), less.data(), corrections, value_size_, value_size_, count});
-    multiply_({q.at, state, value_size_, key_size_, kNone.data(), decays.data(), y, value_stride, value_size_, count});
-
-    // And what they take of each other.
-    for (size_t d = 0; d < key_size_; ++d)
-      for (size_t i = 0; i < count; ++i) keys[d * count + i] = k.at[i][d];
-    for (float& beta : betas) beta = -beta;
-    multiply_({k.at, keys, count, key_size_, kNone.data(), betas.data(), known, count, count, count});
-    multiply_({q.at, keys, count, key_size_, kNone.data(), kOne.data(), seen, count, count, count});
-    for (size_t i = 0; i < count; ++i) {
-      decay(sums[i], sums, i, known + i * count);
-      decay(sums[i], sums, i + 1, seen + i * count);
-      std::fill(seen + i * count + i + 1, seen + (i + 1) * count, 0.0f);
-    }
-    substitute(known, count, value_size_, corrections);
-    const Rows weights(seen, count, count);
-    multiply_(
-        {weights.at, corrections, value_size_, count, kOne.data(), kOne.data(), y, value_stride, value_size_, count});
-
-    // What they leave.
-    const Numbers last = all(decays[count - 1]);
-    for (size_t d = 0; d < key_size_; ++d) decay(sum, sums, count, keys + d * count);
-    for (size_t d = 0; d < key_size_; d += kChunk) {
-      const size_t rows = std::min(kChunk, key_size_ - d);
-      const Rows of(keys + d * count, count, rows);
-      multiply_({of.at, corrections, value_size_, count, last.data(), kOne.data(), state + d * value_size_, value_size_,
-                 value_size_, rows});
-    }
-  }
-
-  Multiply multiply_;
   uint32_t state_;
   const States* states_ = nullptr;
   size_t samples_ = 0, tokens_ = 0, heads_ = 0, key_heads_ = 0, key_size_ = 0, value_size_ = 0;
@@ -211,9 +186,8 @@ class GatedDeltaRule : public Op {
 
 }  // namespace
 
-Status create_gated_delta_rule(const CpuFeatures& cpu, const Model&, const fbs::Operator& op,
-                               std::unique_ptr<Op>* out) {
-  *out = std::make_unique<GatedDeltaRule>(cpu, op.params_as_GatedDeltaRule()->state());
+Status create_gated_delta_rule(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<GatedDeltaRule>(op.params_as_GatedDeltaRule()->state());
   return {};
 }
 

@@ -615,7 +615,7 @@ TEST(ShapeRules, States) {
 
 TEST(ShapeRules, StatesOfFixedSize) {
   const std::vector<StateShape> states = {{.bound = {2, 3, 6}, .axis = -1},
-                                          {.bound = {2, 4, 5, 7}, .axis = -1, .length = INT32_MAX - 8},
+                                          {.bound = {2, 2, 4, 5, 7}, .axis = -1, .length = INT32_MAX - 8},
                                           {.bound = {1, 10, 4}, .axis = 1}};
   Shape output;
   const auto infer = [&](auto params, const std::vector<Shape>& inputs) {
@@ -642,7 +642,7 @@ TEST(ShapeRules, StatesOfFixedSize) {
   EXPECT_EQ(infer(delta(1), {q, q, v, g, g}), "");
   EXPECT_EQ(to_string(output), "[2,8,28]");
   EXPECT_EQ(infer(delta(1), {q, q, v, g}), "gated_delta_rule: takes 5 inputs, got 4");
-  EXPECT_EQ(infer(delta(0), {q, q, v, g, g}), "gated_delta_rule: state [2,3,6] has rank 3, expected 4");
+  EXPECT_EQ(infer(delta(0), {q, q, v, g, g}), "gated_delta_rule: state [2,3,6] has rank 3, expected 5");
   const auto misfit = [&](const std::vector<Shape>& inputs) {
     return infer(delta(1), inputs).find("do not fit heads of 5 channels") != std::string::npos;
   };
@@ -653,7 +653,7 @@ TEST(ShapeRules, StatesOfFixedSize) {
   EXPECT_TRUE(misfit({q, q, {2, 7, 28}, g, g}));
   EXPECT_TRUE(misfit({q, q, v, g, {2, 8, 2}}));
   EXPECT_EQ(infer(delta(1), {q, q, {2, 8, 24}, g, g}),
-            "gated_delta_rule: state 1 is [2,4,5,7], the inputs need [2,4,5,6]");
+            "gated_delta_rule: state 1 is [2,2,4,5,7], the inputs need [2,2,4,5,6]");
   const Shape long_q{2, 9, 10}, long_v{2, 9, 28}, long_g{2, 9, 4};
   EXPECT_EQ(infer(delta(1), {long_q, long_q, long_v, long_g, long_g}),
             "gated_delta_rule: state 1 holds 2147483639 of at most 2147483647, there is no room for 9 more");

@@ -72,12 +72,12 @@ TEST(GatedDeltaRuleOracle, CountsByHand) {
   const Array q{{1, 2, 2}, {1, 2, 1, 0}}, k{{1, 2, 2}, {3, 1, 1, 1}}, v{{1, 2, 1}, {8, 2}};
   const Array g{{1, 2, 1}, {half, 0}}, beta{{1, 2, 1}, {0.5, 1}};
   const std::vector<const Array*> inputs = {&q, &k, &v, &g, &beta};
-  const std::vector<reference::State> states = {held({1, 1, 2, 1}, {2, 4})};
+  const std::vector<reference::State> states = {held({2, 1, 1, 2, 1}, {1.5, 4, 0.5, 0})};
   const Array y = reference::compute(*SerializedOp(op), inputs, states);
   // S = (1, 2); k S = 5, corrected by 1.5: S = (5.5, 3.5), q S = 12.5; then k S = 9, by -7: S = (-1.5, -3.5).
   EXPECT_EQ(y.values, (std::vector<double>{12.5, -1.5}));
   EXPECT_EQ(reference::changed_state(*SerializedOp(op), inputs, y, states[0]).values,
-            (std::vector<double>{-1.5, -3.5}));
+            (std::vector<double>{-1.5, -3.5, 0, 0}));
 }
 
 TEST(States, OneTypeInAState) {

@@ -102,8 +102,8 @@ TEST_F(FixedStates, KnowHowManyTokensTheyHold) {
   ferry_tensor tensor;
   ASSERT_OK(ferry_states_describe(states.get(), 1, &tensor));
   EXPECT_STREQ(tensor.name, "memory");
-  EXPECT_EQ(std::vector<int32_t>(tensor.shape, tensor.shape + tensor.rank), (std::vector<int32_t>{1, 4, 5, 6}));
-  EXPECT_EQ(tensor.bytes, 4 * 5 * 6 * sizeof(float));
+  EXPECT_EQ(std::vector<int32_t>(tensor.shape, tensor.shape + tensor.rank), (std::vector<int32_t>{2, 1, 4, 5, 6}));
+  EXPECT_EQ(tensor.bytes, 2 * 4 * 5 * 6 * sizeof(float));
 }
 
 TEST_F(FixedStates, TakeTheirMemoryAtOnce) {
@@ -113,7 +113,7 @@ TEST_F(FixedStates, TakeTheirMemoryAtOnce) {
   EXPECT_EQ(ferry_states_bytes(made), 0u);
   EXPECT_OK(ferry_states_reserve(made, 1));
   const uint64_t bytes = ferry_states_bytes(made);
-  EXPECT_EQ(bytes, 2 * sizeof(float) * (3 * 44 + 4 * 5 * 6));  // in two copies
+  EXPECT_EQ(bytes, 2 * sizeof(float) * (3 * 44 + 2 * 4 * 5 * 6));  // in two copies
   run_in_pieces(session(1, made).get(), 100, 50);
   EXPECT_EQ(ferry_states_bytes(made), bytes);
 }

@@ -352,7 +352,7 @@ std::unique_ptr<Graph> small_recurrent() {
   const Tensor qkv = g.add_op(
       "conv", conv,
       {project(x, "qkv", kAll, kWidth), constant(g, "conv.weight", {4, kAll}), constant(g, "conv.bias", {kAll})});
-  const State memory = g.add_state("memory", {1, kHeads, 5, 6}, Graph::kFixed);
+  const State memory = g.add_state("memory", {2, 1, kHeads, 5, 6}, Graph::kFixed);
   const Tensor beta = sigmoid(project(x, "beta", kHeads, kWidth));
   const Tensor decay = softplus(project(x, "decay", kHeads, kWidth)) * -1.0;
   const Tensor y = gated_delta_rule(slice(qkv, -1, 0, kKeys), slice(qkv, -1, kKeys, kKeys),

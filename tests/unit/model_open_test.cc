@@ -637,15 +637,15 @@ const GraphCase kRecurrentCases[] = {
      "causal_conv1d: state 0 grows along dimension 1, expected one of fixed size"},
     {"state_of_another_shape", [](Parts& p) { p.model.states[0]->shape[1] = 4; }, FERRY_CORRUPT,
      "causal_conv1d: state 0 is [1,4,44], the inputs need [1,3,44]"},
-    {"matrices_of_another_shape", [](Parts& p) { p.model.states[1]->shape[3] = 7; }, FERRY_CORRUPT,
-     "gated_delta_rule: state 1 is [1,4,5,7], the inputs need [1,4,5,6]"},
-    {"heads_of_another_size", [](Parts& p) { p.model.states[1]->shape[2] = 4; }, FERRY_CORRUPT,
+    {"matrices_of_another_shape", [](Parts& p) { p.model.states[1]->shape[4] = 7; }, FERRY_CORRUPT,
+     "gated_delta_rule: state 1 is [2,1,4,5,7], the inputs need [2,1,4,5,6]"},
+    {"heads_of_another_size", [](Parts& p) { p.model.states[1]->shape[3] = 4; }, FERRY_CORRUPT,
      "do not fit heads of 4 channels"},
     {"matrices_without_heads",
      [](Parts& p) {
-       p.model.states[1]->shape = {4, 5, 6};
+       p.model.states[1]->shape = {2, 4, 5, 6};
      },
-     FERRY_CORRUPT, "gated_delta_rule: state [4,5,6] has rank 3, expected 4"},
+     FERRY_CORRUPT, "gated_delta_rule: state [2,4,5,6] has rank 4, expected 5"},
     {"no_such_state", [](Parts& p) { first_of<fbs::GatedDeltaRuleT>(p.model).state = 2; }, FERRY_CORRUPT,
      "gated_delta_rule: state 2 of 2 does not exist"},
     {"state_of_integers", [](Parts& p) { p.model.states[1]->dtype = fbs::DType::Int32; }, FERRY_CORRUPT,

@@ -82,15 +82,15 @@ Status rule(const char* op, const fbs::GatedDeltaRule& p, Shapes inputs, States 
   FERRY_TRY(find_state(op, p.state(), states, &state));
   const Shape &q = inputs[0], &v = inputs[2], &g = inputs[3];
   for (const Shape& input : inputs) FERRY_TRY(check_rank(op, "input", input, 3));
-  FERRY_TRY(check_rank(op, "state", state->bound, 4));
-  const int32_t heads = g[2], size = state->bound[2], key_heads = q[2] / size;
+  FERRY_TRY(check_rank(op, "state", state->bound, 5));
+  const int32_t heads = g[2], size = state->bound[3], key_heads = q[2] / size;
   const auto fits = [&](const Shape& input) { return input[0] == q[0] && input[1] == q[1]; };
   if (q[2] % size != 0 || heads % key_heads != 0 || v[2] % heads != 0 || inputs[1] != q || inputs[4] != g || !fits(v) ||
       !fits(g))
     return error(FERRY_SHAPE_MISMATCH, "%s: q %s, k %s, v %s, g %s and beta %s do not fit heads of %d channels", op,
                  in_words(q).c_str(), in_words(inputs[1]).c_str(), in_words(v).c_str(), in_words(g).c_str(),
                  in_words(inputs[4]).c_str(), size);
-  FERRY_TRY(check_fixed(op, p.state(), *state, {q[0], heads, size, v[2] / heads}, q));
+  FERRY_TRY(check_fixed(op, p.state(), *state, {2, q[0], heads, size, v[2] / heads}, q));
   *output = v;
   return {};
 }
