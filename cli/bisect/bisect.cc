@@ -1,7 +1,6 @@
 #include "cli/bisect/bisect.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <optional>
@@ -10,6 +9,7 @@
 #include "cli/bisect/causes.h"
 #include "cli/bisect/graphs.h"
 #include "cli/bisect/matching.h"
+#include "cli/bisect/trial.h"
 #include "cli/parity/compare.h"
 #include "cli/parity/prompts.h"
 #include "converter/checkpoint/checkpoint.h"
@@ -27,10 +27,6 @@ using parity::Dims;
 // An operator that differs by more from the oracle, of the absolute maximum, is wrong: float32's rounding within one
 // operator stays below, and what puts a tensor out of parity's bounds does not.
 constexpr double kTolerance = 3e-5;
-// A cause is believed where it leaves at most this much of the departure.
-constexpr double kExplained = 0.25;
-// Trying causes ends after so many seconds.
-constexpr double kPatience = 40;
 
 std::string probe_name(TensorId tensor) { return "#" + std::to_string(index_of(tensor)); }
 
@@ -39,14 +35,15 @@ class Bisector {
  public:
   // `table`: a blob of that graph alone, over `data`; `index`: its number in the blob that was converted.
   Bisector(fbs::GraphT table, std::span<const std::byte> data, size_t index, const ConvertOptions& convert,
-           const parity::Fixture& fixture, const RunNetwork& run)
+           const parity::Fixture& fixture, const RunNetwork& run, Families from)
       : data_(data), fixture_(fixture), run_(run) {
     model_ = std::move(table);
     checkpoint_ = open_checkpoint(convert.checkpoint);
     if (model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256())
       fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s", model_.provenance->source_sha256.c_str(),
            convert.checkpoint.c_str(), checkpoint_->sha256().c_str());
-    matching_ = match(model_, index, convert);
+    matching_ = match(model_, index, convert, from);
+    list_constants();
   }
 
   // As the search found it, until this object ends.
@@ -200,17 +197,7 @@ class Bisector {
 
   void describe(const Departure& found) {
     finding_.op = op_name(found.op->params.type);
-    finding_.name = found.op->name;
-    // What has no module is known by its result, or by the table that it reads.
-    std::vector<TensorId> named = {found.op->outputs.front()};
-    named.insert(named.end(), found.op->inputs.begin(), found.op->inputs.end());
-    for (TensorId tensor : named)
-      if (finding_.name.empty()) finding_.name = graph_.at(tensor).name;
-    // Else by the next one that has.
-    const auto same = [&](const auto& op) { return op->outputs.front() == found.op->outputs.front(); };
-    for (auto op = std::find_if(model_.operators.begin(), model_.operators.end(), same);
-         finding_.name.empty() && op != model_.operators.end(); ++op)
-      if (!(*op)->name.empty()) finding_.name = "before " + (*op)->name;
+    finding_.name = name_of(*found.op, model_);
     finding_.parameters = parameters_text(*found.op);
     finding_.error = found.difference.relative;
     finding_.pattern = pattern_of(found.ours, found.right);
@@ -228,30 +215,30 @@ class Bisector {
   void report(Fault fault, const Piece& right, const Departure& found) {
     finding_.fault = fault;
     describe(found);
-    try_causes(right, found.difference.relative,
-               [&](const Array& tried) { return difference(tried, found.ours).relative; });
+    explain(right, Trial::MakesWrong, found.difference.relative,
+            [&](const Array& tried) { return difference(tried, found.ours).relative; });
   }
 
-  // Plants every known cause in a right piece; the one that comes nearest to what is to be explained stays.
-  void try_causes(const Piece& right, double departure, const std::function<double(const Array&)>& distance) {
-    const auto start = std::chrono::steady_clock::now();
-    const Values base = compute(right);
-    double best = departure * kExplained;
-    for (const Cause& cause : known_causes(right, *checkpoint_)) {
-      if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > kPatience) break;
-      Piece wrong = right;
-      ++finding_.causes;
-      try {
-        cause.plant(wrong);
-        const double left = distance(compute(wrong, &base, cause.from).at(wrong.target));
-        if (!(left < best)) continue;
-        best = left;
-        finding_.cause = cause.text;
-        finding_.cause_error = left;
-        planted_at_ = cause.from;
-      } catch (const Error&) {  // it does not fit this place: another shape follows
+  // What of the checkpoint the family's graph reads.
+  void list_constants() {
+    const Graph& graph = *matching_.graph;
+    for (const auto& op : graph.table.operators)
+      for (size_t i = 0; i < op->inputs.size(); ++i) {
+        if (!graph.is_constant(op->inputs[i])) continue;
+        const std::string& name = graph.at(op->inputs[i]).name;
+        read_.insert(name);
+        if (i == 0 && op->params.type == fbs::OpParams::Gather) embeddings_.insert(name);
       }
-    }
+  }
+
+  // What explains the departure of a piece, by `distance` of what it computes then from what is to be explained.
+  void explain(const Piece& piece, Trial trial, double departure, const Distance& distance) {
+    const Values computed = compute(piece);
+    const Tried tried = try_causes({piece, computed, *checkpoint_, read_, embeddings_}, trial, departure, distance);
+    finding_.causes += tried.count;
+    finding_.cause = tried.text;
+    finding_.cause_error = tried.left;
+    planted_at_ = tried.at.value_or(planted_at_);
   }
 
   // No operator departs from the checkpoint's graph: the graph itself is not the reference's network.
@@ -274,10 +261,11 @@ class Bisector {
     finding_.error = error(base.at(piece.target));
     finding_.worst = "[" + parity_place(row) + "]: " + two_numbers(row.worst_ours, row.worst_reference);
     planted_at_ = piece.operators.size() - 1;
-    try_causes(piece, finding_.error, error);
+    explain(piece, Trial::Repairs, finding_.error, error);
     const fbs::OperatorT& op = piece.operators[planted_at_];
     finding_.op = op_name(op.params.type);
-    finding_.name = op.name.empty() ? row.module : op.name;
+    finding_.name = name_of(op, matching_.graph->table);
+    if (finding_.name.empty()) finding_.name = row.module;
     finding_.parameters = parameters_text(op);
   }
 
@@ -329,9 +317,10 @@ class Bisector {
   fbs::GraphT& model_ = graph_.table;
   std::shared_ptr<const Checkpoint> checkpoint_;
   Matching matching_;
-  std::set<TensorId> on_gpu_;        // what operators there read, which round no rows
-  Values values_;                    // of the blob's tensors, as the backend computed them
-  std::optional<Departure> passes_;  // the first value that the passes changed
+  std::set<std::string> read_, embeddings_;  // names of constants that the family's graph reads; those it takes rows of
+  std::set<TensorId> on_gpu_;                // what operators there read, which round no rows
+  Values values_;                            // of the blob's tensors, as the backend computed them
+  std::optional<Departure> passes_;          // the first value that the passes changed
   size_t planted_at_ = 0;
   std::unique_ptr<parity::Network> network_;
   Finding finding_;
@@ -340,7 +329,7 @@ class Bisector {
 }  // namespace
 
 Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
-               const RunNetwork& run) {
+               const RunNetwork& run, Families from) {
   const fbs::Graph* root = nullptr;
   std::span<const std::byte> data;
   if (const Status status = verify(blob, &root, &data); !status.ok()) fail("%s", status.message().data());
@@ -348,19 +337,19 @@ Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, c
   if (prompted == 0) {
     fbs::GraphT table;
     root->UnPackTo(&table);
-    return Bisector(std::move(table), data, 0, convert, fixture, run).find();
+    return Bisector(std::move(table), data, 0, convert, fixture, run, from).find();
   }
   parity::Fixture second_fixture;
   Finding first;
   {
-    Bisector bisector(alone(*root, 0), data, 0, convert, parity::without_prompts(fixture), run);
+    Bisector bisector(alone(*root, 0), data, 0, convert, parity::without_prompts(fixture), run, from);
     first = bisector.find();
     first.graph = text(root->name());
     if (first.fault != Fault::None) return first;
     second_fixture = parity::with_prompts(*root->graphs()->Get(static_cast<unsigned>(prompted - 1)), fixture,
                                           with_reference(*root, fixture, bisector.network().tensors()));
   }
-  Bisector bisector(alone(*root, prompted), data, prompted, convert, second_fixture, run);
+  Bisector bisector(alone(*root, prompted), data, prompted, convert, second_fixture, run, from);
   Finding second = bisector.find();
   second.graph = root->graphs()->Get(static_cast<unsigned>(prompted - 1))->name()->str();
   second.runs += first.runs;

@@ -45,14 +45,18 @@ using RunNetwork =
 // `convert` says how the graph is built from the checkpoint: as the blob was. Throws Error where the two do not belong
 // together. Of a blob whose task has prompts (cli/parity/prompts.h) both graphs are searched, each run by itself: the
 // second one on what the reference gave in the place of the first, or where the fixture has only samples of that, on
-// what the first one gave, which is in bounds by then.
+// what the first one gave, which is in bounds by then. `from`: whose code builds the graph.
 Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, const parity::Fixture& fixture,
-               const RunNetwork& run);
+               const RunNetwork& run, Families from = families());
 
 // How the blob was converted, by its provenance, for the checkpoint at `checkpoint`.
 ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path& checkpoint);
 
 // The operator's parameters in words: "stride 2x2, padding 1 1 1 1".
 std::string parameters_text(const fbs::OperatorT& op);
+
+// What an operator of the graph is told by: its module, what it gives or the table that it reads, else "before" the next
+// module. May be empty.
+std::string name_of(const fbs::OperatorT& op, const fbs::GraphT& graph);
 
 }  // namespace ferry::bisect

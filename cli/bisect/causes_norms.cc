@@ -131,6 +131,22 @@ void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   }
 }
 
+// A weight may be stored as what it differs from 1 by.
+void zero_centered_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
+  const TensorId weight = piece.operators[k].inputs[1];
+  if (!piece.is_constant(weight)) return;
+  constexpr const char* kPlain =
+      "the norm's weight is taken as it is stored, which is what it differs from 1 by "
+      "(zero-centred: 1 is to be added)";
+  constexpr const char* kCentered = "1 is added to the norm's weight, which is to be taken as it is stored";
+  for (const auto& [by, text, repaired] : {std::tuple{-1.0, kPlain, kCentered}, {1.0, kCentered, kPlain}})
+    out.push_back({text, k,
+                   [weight, by = by](Piece& p) {
+                     for (double& v : p.known.at(weight).values) v += by;
+                   },
+                   repaired});
+}
+
 float* epsilon_of(fbs::OperatorT& op) {
   if (auto* p = op.params.AsLayerNorm()) return &p->epsilon;
   if (auto* p = op.params.AsGroupNorm()) return &p->epsilon;
@@ -140,16 +156,20 @@ float* epsilon_of(fbs::OperatorT& op) {
 
 }  // namespace
 
-void norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoint, std::vector<Cause>& out) {
-  batch_norm_causes(piece, k, checkpoint, out);
+void norm_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
+  const Piece& piece = suspect.piece;
+  batch_norm_causes(piece, k, suspect.checkpoint, out);
   constant_causes(piece, k, out);
   fbs::OperatorT op = piece.operators[k];
   const float* epsilon = epsilon_of(op);
   if (epsilon == nullptr) return;
+  const auto now = static_cast<double>(*epsilon);
   for (double e : kEpsilons)
     if (static_cast<float>(e) != *epsilon)
-      out.push_back({"the norm's " + epsilon_text(e, static_cast<double>(*epsilon)), k,
-                     [=](Piece& p) { *epsilon_of(p.operators[k]) = static_cast<float>(e); }});
+      out.push_back({"the norm's " + epsilon_text(e, now), k,
+                     [=](Piece& p) { *epsilon_of(p.operators[k]) = static_cast<float>(e); },
+                     "the norm's " + epsilon_text(now, e)});
+  zero_centered_causes(piece, k, out);
   for (const auto& [place, value, text] :
        {std::tuple{size_t{1}, 1.0, "the norm's weight is missing"}, {size_t{2}, 0.0, "the norm's bias is missing"}})
     if (const TensorId tensor = op.inputs[place]; piece.is_constant(tensor))

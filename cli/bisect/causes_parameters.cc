@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "cli/bisect/causes.h"
+#include "cli/bisect/edit.h"
 
 namespace ferry::bisect {
 namespace {
@@ -22,18 +23,6 @@ class Parameters {
   size_t k_;
   std::vector<Cause>& out_;
 };
-
-fbs::UnaryT clamp(float low, float high) {
-  fbs::UnaryT params;
-  params.alpha = low;
-  params.beta = high;
-  return params;
-}
-
-void become(fbs::OperatorT& op, fbs::UnaryT params, size_t input = 0) {
-  op.params.Set(std::move(params));
-  op.inputs = {op.inputs[input]};
-}
 
 // Padding moved to one side, for a convolution or a pool; its sum stays, and with it the output's shape.
 template <typename Params>
@@ -122,6 +111,17 @@ void fused_clamp_causes(Parameters& add, const Params& p, Params* (fbs::OpParams
   }
 }
 
+// The last module before that value, where the piece has one.
+std::string origin_text(const Piece& piece, TensorId tensor) {
+  for (auto op = piece.operators.rbegin(); op != piece.operators.rend(); ++op) {
+    if (op->outputs.front() != tensor) continue;
+    if (!op->name.empty()) return ": what '" + op->name + "' gives";
+    if (op->inputs.empty()) break;
+    tensor = op->inputs.front();
+  }
+  return {};
+}
+
 void binary_causes(Parameters& add, const Piece& piece, const fbs::OperatorT& right) {
   const fbs::BinaryT& b = *right.params.AsBinary();
   fused_clamp_causes(add, b, static_cast<fbs::BinaryT* (fbs::OpParamsUnion::*)()>(&fbs::OpParamsUnion::AsBinary));
@@ -132,36 +132,9 @@ void binary_causes(Parameters& add, const Piece& piece, const fbs::OperatorT& ri
               [kind](fbs::OperatorT& op) { op.params.AsBinary()->kind = kind; });
   if (piece.is_constant(right.inputs[0]) || piece.is_constant(right.inputs[1])) return;
   for (size_t kept : {0u, 1u})
-    add.add("one side of the sum or product is dropped (the shortcut, or the branch)",
-            [kept](fbs::OperatorT& op) { become(op, clamp(-kInfinity, kInfinity), kept); });
-}
-
-void attention_causes(Parameters& add, const Piece& piece, const fbs::OperatorT& right) {
-  const fbs::AttentionT& a = *right.params.AsAttention();
-  const auto known = piece.known.find(right.inputs[0]);
-  std::vector<std::pair<float, std::string>> scales{{1.0f, "1 (none)"}};
-  if (known != piece.known.end()) {
-    const Shape& shape = known->second.shape;
-    const auto width = static_cast<float>(shape[shape.rank - 1]), head = width / static_cast<float>(a.heads);
-    scales.insert(scales.end(), {{1 / std::sqrt(head), "1/sqrt of a head's width"},
-                                 {1 / std::sqrt(width), "1/sqrt of the whole width"},
-                                 {1 / head, "1/a head's width"}});
-  }
-  for (const auto& [scale, text] : scales)
-    add.add("attention's scale is " + text, [s = scale](fbs::OperatorT& op) { op.params.AsAttention()->scale = s; });
-  if (a.sinks)
-    add.add("attention's sinks are dropped", [](fbs::OperatorT& op) {
-      op.inputs.pop_back();
-      op.params.AsAttention()->sinks = false;
-    });
-  for (size_t bias = 3; bias < right.inputs.size() - (a.sinks ? 1 : 0); ++bias)
-    add.add("attention's bias or mask is dropped",
-            [bias](fbs::OperatorT& op) { op.inputs.erase(op.inputs.begin() + static_cast<std::ptrdiff_t>(bias)); });
-  if (a.causal)
-    add.add("attention sees the tokens that follow (the causal mask is dropped)",
-            [](fbs::OperatorT& op) { op.params.AsAttention()->causal = false; });
-  add.add("query and key are exchanged", [](fbs::OperatorT& op) { std::swap(op.inputs[0], op.inputs[1]); });
-  add.add("key and value are exchanged", [](fbs::OperatorT& op) { std::swap(op.inputs[1], op.inputs[2]); });
+    add.add("one side of the sum or product is dropped (the shortcut, or the branch)" +
+                origin_text(piece, right.inputs[1 - kept]),
+            [kept](fbs::OperatorT& op) { bypass(op, kept); });
 }
 
 template <typename Params>
@@ -220,6 +193,11 @@ void order_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
       cause("the activation is applied before the addition or scale, not after it", side);
 }
 
+std::string left_out_text(const fbs::OperatorT& op) {
+  const bool norm = op.params.type == fbs::OpParams::LayerNorm;
+  return (norm ? "the norm" : "the operator") + (op.name.empty() ? "" : " '" + op.name + "'") + " is left out";
+}
+
 }  // namespace
 
 void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
@@ -267,8 +245,6 @@ void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     });
   } else if (const auto* resize = params.AsResize2d()) {
     resize_causes(add, *resize);
-  } else if (params.AsAttention() != nullptr) {
-    attention_causes(add, piece, right);
   } else if (params.AsRotaryEmbedding() != nullptr) {
     add.add("the rotary embedding turns halves in place of pairs, or the other way round",
             [](fbs::OperatorT& op) { op.params.AsRotaryEmbedding()->interleaved ^= true; });
@@ -286,19 +262,8 @@ void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     });
     add.add("padding is with 0", [](fbs::OperatorT& op) { op.params.AsPad()->value = 0; });
   }
-  if (params.type != fbs::OpParams::Unary)
-    add.add("the operator is left out", [](fbs::OperatorT& op) { become(op, clamp(-kInfinity, kInfinity)); });
+  if (params.type != fbs::OpParams::Unary) add.add(left_out_text(right), [](fbs::OperatorT& op) { bypass(op); });
   order_causes(piece, k, out);
-}
-
-std::vector<Cause> known_causes(const Piece& piece, const Checkpoint& checkpoint) {
-  std::vector<Cause> out;
-  for (size_t k = 0; k < piece.operators.size(); ++k) {
-    norm_causes(piece, k, checkpoint, out);
-    weight_causes(piece, k, out);
-    parameter_causes(piece, k, out);
-  }
-  return out;
 }
 
 }  // namespace ferry::bisect

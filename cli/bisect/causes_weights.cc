@@ -157,7 +157,8 @@ void channel_causes(WeightCauses& w, bool linear) {
 
 }  // namespace
 
-void weight_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
+void weight_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
+  const Piece& piece = suspect.piece;
   const fbs::OperatorT& op = piece.operators[k];
   const bool linear = op.params.type == fbs::OpParams::Linear;
   if (!linear && op.params.type != fbs::OpParams::Conv2d && op.params.type != fbs::OpParams::ConvTranspose2d) return;

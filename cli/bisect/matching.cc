@@ -34,11 +34,11 @@ std::map<TensorId, TensorId> common(const fbs::GraphT& a, const fbs::GraphT& b) 
 
 }  // namespace
 
-Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert) {
+Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert, Families families) {
   ConvertOptions options = convert;
   options.passes = false;
   const auto build = [&] {
-    std::vector<std::unique_ptr<Graph>> graphs = convert_to_graphs(options);
+    std::vector<std::unique_ptr<Graph>> graphs = convert_to_graphs(families, options);
     if (index >= graphs.size())
       fail("the blob has a graph '%s', the checkpoint gives %zu graphs", blob.name.c_str(), graphs.size());
     return std::move(graphs[index]);

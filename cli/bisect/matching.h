@@ -16,6 +16,6 @@ struct Matching {
 
 // Of the blob's graph number `index`. Operators are matched by module, kind and shape, in order; what only one side has
 // is left out.
-Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert);
+Matching match(const fbs::GraphT& blob, size_t index, const ConvertOptions& convert, Families families);
 
 }  // namespace ferry::bisect

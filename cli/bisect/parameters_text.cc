@@ -77,4 +77,19 @@ std::string parameters_text(const fbs::OperatorT& op) {
   return "no parameters";
 }
 
+std::string name_of(const fbs::OperatorT& op, const fbs::GraphT& graph) {
+  if (!op.name.empty()) return op.name;
+  // What has no module is known by its result, or by the table that it reads.
+  std::vector<TensorId> named = {op.outputs.front()};
+  named.insert(named.end(), op.inputs.begin(), op.inputs.end());
+  for (TensorId tensor : named)
+    if (const std::string& name = graph.tensors[index_of(tensor)]->name; !name.empty()) return name;
+  // Else by the next one that has.
+  const auto same = [&](const auto& other) { return other->outputs.front() == op.outputs.front(); };
+  for (auto next = std::find_if(graph.operators.begin(), graph.operators.end(), same); next != graph.operators.end();
+       ++next)
+    if (!(*next)->name.empty()) return "before " + (*next)->name;
+  return {};
+}
+
 }  // namespace ferry::bisect

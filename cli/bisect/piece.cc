@@ -65,7 +65,6 @@ Piece cut(const Source& source, TensorId target, const Values& given) {
     const fbs::OperatorT& op = *source.model->operators[static_cast<size_t>(place)];
     if (fold(op, &piece)) continue;
     piece.operators.push_back(op);
-    piece.places.push_back(place);
   }
   return piece;
 }

@@ -28,7 +28,6 @@ struct Source {
 
 struct Piece {
   std::vector<fbs::OperatorT> operators;      // in order
-  std::vector<int> places;                    // their indices in the graph
   Values known;                               // what they read from outside, and constants
   std::map<TensorId, std::string> constants;  // their names
   std::vector<reference::State> states;       // of the graph, before the run

@@ -111,7 +111,7 @@ class BisectedNetwork : public ::testing::Test {
 
   Finding find(const RunNetwork& run = run_on_cpu) {
     const auto start = std::chrono::steady_clock::now();
-    const Finding finding = bisect(pack(*graph_), options_, fixture_, run);
+    const Finding finding = bisect(pack(*graph_), options_, fixture_, run, families_);
     EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 60);
     size_t operators = 0;
     for (const fbs::GraphT* table : tables_of(graph_->table)) operators += table->operators.size();
@@ -134,6 +134,7 @@ class BisectedNetwork : public ::testing::Test {
   ScratchFolder folder_;
   parity::Fixture fixture_;
   ConvertOptions options_;
+  Families families_ = families();  // that the search builds the graph by
   std::shared_ptr<const Checkpoint> right_;
   std::unique_ptr<Graph> graph_;
 };

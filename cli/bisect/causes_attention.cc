@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "cli/bisect/causes.h"
+
+namespace ferry::bisect {
+namespace {
+
+// "0.176777 (1/sqrt(32))"
+std::string scale_text(double scale) {
+  char text[64];
+  const double width = std::nearbyint(1 / (scale * scale));
+  if (width > 1 && std::fabs(scale * std::sqrt(width) - 1) < 1e-4)
+    std::snprintf(text, sizeof text, "%.6g (1/sqrt(%.0f))", scale, width);
+  else
+    std::snprintf(text, sizeof text, "%.6g", scale);
+  return text;
+}
+
+Cause scale_cause(size_t k, float now, float other) {
+  const auto text = [](float wrong, float right) {
+    return "attention's scale is " + scale_text(static_cast<double>(wrong)) + " in place of " +
+           scale_text(static_cast<double>(right));
+  };
+  return {.text = text(other, now),
+          .from = k,
+          .plant = [k, other](Piece& p) { p.operators[k].params.AsAttention()->scale = other; },
+          .repaired = text(now, other)};
+}
+
+void scale_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, Causes& out) {
+  std::set<float> scales{1};
+  if (const Array* q = suspect.value(suspect.piece.operators[k].inputs[0])) {
+    const auto width = static_cast<float>(q->shape[q->shape.rank - 1]), head = width / static_cast<float>(a.heads);
+    scales.insert({1 / std::sqrt(head), 1 / std::sqrt(width), 1 / head});
+  }
+  for (const float scale : scales)
+    if (std::fabs(scale / a.scale - 1) > 1e-6f) out.known.push_back(scale_cause(k, a.scale, scale));
+  const auto now = static_cast<double>(a.scale);
+  if (now > 0)
+    out.fits.push_back({.low = now / 64, .high = now * 64, .cause = [k, now = a.scale](double scale) {
+                          return scale_cause(k, now, static_cast<float>(scale));
+                        }});
+}
+
+std::string seen_text(int window) {
+  return window == 0 ? "all tokens before it" : "the last " + std::to_string(window);
+}
+
+// The number of tokens that attention sees, one less and more first: all of them where texts are short.
+void extent_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, std::vector<Cause>& out) {
+  const Array* keys = suspect.value(suspect.piece.operators[k].inputs[1]);
+  if (!a.causal || keys == nullptr || keys->shape.rank != 3) return;
+  constexpr int kEach = 128;
+  const int length = keys->shape[1], now = a.window < length ? a.window : 0;
+  std::set<int> windows{0, now - 1, now + 1, now / 2, now * 2};
+  for (int i = 1; i < std::min(length, kEach); ++i) windows.insert(i);
+  for (int i = kEach; i < length; i *= 2) windows.insert({i - 1, i, i + 1});
+  for (const int window : windows) {
+    if (window == now || window < 0 || window >= length) continue;
+    const auto text = [](int wrong, int right) {
+      return "a token sees " + seen_text(wrong) + " in attention's window, where " + seen_text(right) + " are right";
+    };
+    out.push_back({.text = text(window, now),
+                   .from = k,
+                   .plant = [k, window](Piece& p) { p.operators[k].params.AsAttention()->window = window; },
+                   .repaired = text(now, window)});
+  }
+}
+
+}  // namespace
+
+void attention_causes(const Suspect& suspect, size_t k, Causes& out) {
+  const fbs::OperatorT& op = suspect.piece.operators[k];
+  fbs::OpParamsUnion params = op.params;
+  if (params.AsAttention() == nullptr) return;
+  const fbs::AttentionT& a = *params.AsAttention();
+  const auto add = [&](std::string text, const auto& change, std::string repaired = {}) {
+    out.known.push_back({.text = std::move(text),
+                         .from = k,
+                         .plant = [k, change](Piece& p) { change(p.operators[k]); },
+                         .repaired = std::move(repaired)});
+  };
+  scale_causes(suspect, k, a, out);
+  extent_causes(suspect, k, a, out.known);
+  if (a.sinks)
+    add(
+        "attention's sinks are left out",
+        [](fbs::OperatorT& o) {
+          o.inputs.pop_back();
+          o.params.AsAttention()->sinks = false;
+        },
+        "attention has sinks, which are not wanted");
+  for (size_t bias = 3; bias < op.inputs.size() - (a.sinks ? 1 : 0); ++bias)
+    add("attention's bias or mask is dropped",
+        [bias](fbs::OperatorT& o) { o.inputs.erase(o.inputs.begin() + static_cast<std::ptrdiff_t>(bias)); });
+  const auto see_all = [](fbs::OperatorT& o) { o.params.AsAttention()->causal = false; };
+  const auto see_past = [](fbs::OperatorT& o) { o.params.AsAttention()->causal = true; };
+  const std::string sees_all = "attention sees the tokens that follow (the causal mask is dropped)",
+                    sees_past = "attention does not see the tokens that follow (it is causal, and should not be)";
+  if (a.causal)
+    add(sees_all, see_all, sees_past);
+  else
+    add(sees_past, see_past, sees_all);
+  add("query and key are exchanged", [](fbs::OperatorT& o) { std::swap(o.inputs[0], o.inputs[1]); });
+  add("key and value are exchanged", [](fbs::OperatorT& o) { std::swap(o.inputs[1], o.inputs[2]); });
+}
+
+}  // namespace ferry::bisect
