@@ -65,6 +65,7 @@ class Bisector {
     const TensorId bad = tensor_of(*first);
     good.erase(bad);
     look_into(bad, good);
+    if (!departs()) judge_name(*first, bad);
     if (departs()) return finding_;
     graph_fault(*first, bad, good);
     return finding_;
@@ -95,10 +96,16 @@ class Bisector {
   }
 
   TensorId tensor_of(const parity::Row& row) const {
-    for (const auto* ports : {&model_.outputs, &model_.taps})
+    const auto tensor = tensor_of(row, model_);
+    if (!tensor) fail("the blob has no tensor '%s'", row.name.c_str());
+    return *tensor;
+  }
+
+  static std::optional<TensorId> tensor_of(const parity::Row& row, const fbs::GraphT& graph) {
+    for (const auto* ports : {&graph.outputs, &graph.taps})
       for (const auto& port : *ports)
         if (port->name == row.name || port->name == row.module) return port->tensor;
-    fail("the blob has no tensor '%s'", row.name.c_str());
+    return {};
   }
 
   // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and
@@ -176,6 +183,21 @@ class Bisector {
     if (!passes_) passes_ = std::move(found);
   }
 
+  // Each operator that both have gives the same: does what is called like the tensor, too? Where the blob lacks an
+  // operator at a module's end, the value before that bears the module's name.
+  void judge_name(const parity::Row& row, TensorId bad) {
+    const auto tensor = tensor_of(row, matching_.graph->table);
+    const auto matched = matching_.raw.find(bad);
+    if (!tensor || (matched != matching_.raw.end() && matched->second == *tensor)) return;
+    const auto gives = [bad](const auto& op) { return op->outputs.front() == bad; };
+    const auto op = std::find_if(model_.operators.begin(), model_.operators.end(), gives);
+    if (op == model_.operators.end()) return;
+    const Piece piece = cut(source_of(*matching_.graph), *tensor, translated(matching_.raw));
+    Departure found{op->get(), values_.at(bad), compute(piece).at(*tensor)};
+    found.difference = difference(found.ours, found.right);
+    if (found.difference.relative > parity::kRelativeBound) report(Fault::Conversion, piece, found);
+  }
+
   static Source source_of(const Graph& graph) {
     return {&graph.table, [&graph](TensorId tensor) { return reference::constant(graph, tensor); },
             reference::empty_states(graph)};
@@ -217,18 +239,36 @@ class Bisector {
     describe(found);
     explain(right, Trial::MakesWrong, found.difference.relative,
             [&](const Array& tried) { return difference(tried, found.ours).relative; });
+    // What computes nothing shows that something before it is not there.
+    const auto type = found.op->params.type;
+    if (finding_.cause.empty() || (type != fbs::OpParams::Reshape && type != fbs::OpParams::Transpose)) return;
+    name_planted(right);
   }
 
-  // What of the checkpoint the family's graph reads.
+  // The operator that the cause is about.
+  void name_planted(const Piece& piece) {
+    const fbs::OperatorT& op = piece.operators[planted_at_];
+    finding_.op = op_name(op.params.type);
+    finding_.name = name_of(op, matching_.graph->table);
+    finding_.parameters = parameters_text(op);
+  }
+
+  // What of the checkpoint the family's graph reads for what it gives.
   void list_constants() {
     const Graph& graph = *matching_.graph;
-    for (const auto& op : graph.table.operators)
-      for (size_t i = 0; i < op->inputs.size(); ++i) {
-        if (!graph.is_constant(op->inputs[i])) continue;
-        const std::string& name = graph.at(op->inputs[i]).name;
-        read_.insert(name);
-        if (i == 0 && op->params.type == fbs::OpParams::Gather) embeddings_.insert(name);
-      }
+    std::set<TensorId> wanted;
+    for (const auto* ports : {&graph.table.outputs, &graph.table.taps})
+      for (const auto& port : *ports) wanted.insert(port->tensor);
+    for (auto op = graph.table.operators.rbegin(); op != graph.table.operators.rend(); ++op) {
+      const std::vector<TensorId>& inputs = (*op)->inputs;
+      const auto is_wanted = [&](TensorId tensor) { return wanted.contains(tensor); };
+      if (std::none_of((*op)->outputs.begin(), (*op)->outputs.end(), is_wanted)) continue;
+      wanted.insert(inputs.begin(), inputs.end());
+      for (const TensorId input : inputs)
+        if (graph.is_constant(input)) read_.insert(graph.at(input).name);
+      if ((*op)->params.type == fbs::OpParams::Gather && graph.is_constant(inputs.front()))
+        embeddings_.insert(graph.at(inputs.front()).name);
+    }
   }
 
   // What explains the departure of a piece, by `distance` of what it computes then from what is to be explained.
@@ -262,11 +302,8 @@ class Bisector {
     finding_.worst = "[" + parity_place(row) + "]: " + two_numbers(row.worst_ours, row.worst_reference);
     planted_at_ = piece.operators.size() - 1;
     explain(piece, Trial::Repairs, finding_.error, error);
-    const fbs::OperatorT& op = piece.operators[planted_at_];
-    finding_.op = op_name(op.params.type);
-    finding_.name = name_of(op, matching_.graph->table);
+    name_planted(piece);
     if (finding_.name.empty()) finding_.name = row.module;
-    finding_.parameters = parameters_text(op);
   }
 
   bool is_input(TensorId tensor) const {

@@ -45,9 +45,7 @@ void scale_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, Ca
                         }});
 }
 
-std::string seen_text(int window) {
-  return window == 0 ? "all tokens before it" : "the last " + std::to_string(window);
-}
+std::string seen_text(int window) { return window == 0 ? "all before it" : "the last " + std::to_string(window); }
 
 // The number of tokens that attention sees, one less and more first: all of them where texts are short.
 void extent_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, std::vector<Cause>& out) {
@@ -61,7 +59,7 @@ void extent_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, s
   for (const int window : windows) {
     if (window == now || window < 0 || window >= length) continue;
     const auto text = [](int wrong, int right) {
-      return "a token sees " + seen_text(wrong) + " in attention's window, where " + seen_text(right) + " are right";
+      return "attention's window: a token sees " + seen_text(wrong) + ", where " + seen_text(right) + " are right";
     };
     out.push_back({.text = text(window, now),
                    .from = k,

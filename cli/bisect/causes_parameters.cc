@@ -262,7 +262,8 @@ void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     });
     add.add("padding is with 0", [](fbs::OperatorT& op) { op.params.AsPad()->value = 0; });
   }
-  if (params.type != fbs::OpParams::Unary) add.add(left_out_text(right), [](fbs::OperatorT& op) { bypass(op); });
+  if (params.type != fbs::OpParams::Unary && right.outputs.size() == 1)
+    add.add(left_out_text(right), [](fbs::OperatorT& op) { bypass(op); });
   order_causes(piece, k, out);
 }
 

@@ -55,7 +55,7 @@ std::optional<Table> table_of(TensorId tensor, const Array& array) {
     const auto place = static_cast<size_t>(std::min<double>(array.shape[0] - 1, far));
     if (!(far > 2)) continue;
     const double part = at(place, i) / out.scale;
-    if (out.sine && std::fabs(part) <= 1) each[i] = std::asin(part) / static_cast<double>(place);
+    if (std::fabs(part) <= 1) each[i] = (out.sine ? std::asin(part) : std::acos(part)) / static_cast<double>(place);
   }
   const auto same = [&](size_t a, size_t b) { return std::fabs(each[a] - each[b]) <= kSame * each[a]; };
   out.neighbours = columns > 2 && same(0, 1);
