@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <tuple>
 
 #include "cli/bisect/causes.h"
 #include "cli/bisect/edit.h"
@@ -271,11 +272,81 @@ void place_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   }
 }
 
+// ---- sections: places of several axes (a picture's time, height and width), each of which turns some of the channels.
+
+// A constant [axes,...,channels] of zeros, and a one for each channel's own axis: the axis by channel.
+std::optional<std::vector<int>> axes_of(const Array& mask) {
+  if (mask.shape.rank < 2 || mask.shape[0] < 2 || mask.shape[0] > 4) return {};
+  const auto channels = static_cast<size_t>(mask.shape[mask.shape.rank - 1]);
+  if (mask.values.size() != channels * static_cast<size_t>(mask.shape[0])) return {};
+  std::vector<int> out(channels, -1);
+  for (size_t i = 0; i < mask.values.size(); ++i) {
+    if (mask.values[i] != 0 && (mask.values[i] != 1 || out[i % channels] >= 0)) return {};
+    if (mask.values[i] == 1) out[i % channels] = static_cast<int>(i / channels);
+  }
+  const auto half = static_cast<std::ptrdiff_t>(channels / 2);
+  if (channels % 2 != 0 || !std::equal(out.begin(), out.begin() + half, out.begin() + half)) return {};
+  if (std::count(out.begin(), out.end(), -1) > 0) return {};
+  return out;
+}
+
+struct Sections {
+  size_t k;
+  TensorId mask;
+  std::vector<int> axes;  // by channel, each half of them alike
+};
+
+Cause section_cause(const Sections& s, std::string text, std::string repaired, std::vector<int> axes) {
+  return {.text = std::move(text),
+          .from = s.k,
+          .plant =
+              [mask = s.mask, axes = std::move(axes)](Piece& p) {
+                std::vector<double>& values = p.known.at(mask).values;
+                for (size_t i = 0; i < values.size(); ++i)
+                  values[i] = axes[i % axes.size()] == static_cast<int>(i / axes.size()) ? 1 : 0;
+              },
+          .repaired = std::move(repaired)};
+}
+
+void section_causes(const Sections& s, std::vector<Cause>& out) {
+  const size_t pairs = s.axes.size() / 2;
+  const int count = *std::max_element(s.axes.begin(), s.axes.end()) + 1;
+  const std::string sections = "the sections of the rotary embedding ";
+  for (int a = 0; a < count; ++a)
+    for (int b = a + 1; b < count; ++b) {
+      std::vector<int> axes = s.axes;
+      for (int& axis : axes) axis = axis == a ? b : axis == b ? a : axis;
+      const std::string text = sections + "are exchanged: those of axes " + std::to_string(a) + " and " +
+                               std::to_string(b) + " (of time, height, width)";
+      out.push_back(section_cause(s, text, text, std::move(axes)));
+    }
+  std::vector<size_t> sizes(static_cast<size_t>(count));
+  for (size_t i = 0; i < pairs; ++i) ++sizes[static_cast<size_t>(s.axes[i])];
+  std::vector<int> beside, in_turns;
+  for (size_t axis = 0; axis < sizes.size(); ++axis) beside.insert(beside.end(), sizes[axis], static_cast<int>(axis));
+  for (size_t i = 0; i < pairs; ++i) {  // the first axis takes the turns of those that are used up
+    const size_t axis = i % sizes.size();
+    in_turns.push_back(i / sizes.size() < sizes[axis] ? static_cast<int>(axis) : 0);
+  }
+  const std::string are_beside = sections + "lie side by side, and should take turns",
+                    take_turns = sections + "take turns, and should lie side by side";
+  for (const auto& [axes, text, repaired] :
+       {std::tuple{&beside, &are_beside, &take_turns}, {&in_turns, &take_turns, &are_beside}}) {
+    std::vector<int> both = *axes;
+    both.insert(both.end(), axes->begin(), axes->end());
+    if (both != s.axes) out.push_back(section_cause(s, *text, *repaired, both));
+  }
+}
+
 }  // namespace
 
 void rotary_causes(const Suspect& suspect, Causes& out) {
   for (size_t k = 0; k < suspect.piece.operators.size(); ++k)
     if (suspect.piece.operators[k].params.type == fbs::OpParams::RotaryEmbedding) place_causes(suspect, k, out.known);
+  for (size_t k = 0; k < suspect.piece.operators.size(); ++k)
+    for (const TensorId input : suspect.piece.operators[k].inputs)
+      if (suspect.piece.is_constant(input))
+        if (const auto axes = axes_of(suspect.piece.known.at(input))) section_causes({k, input, *axes}, out.known);
   const Tables tables = tables_in(suspect.piece);
   if (tables.all.empty()) return;
   const TableCauses make(suspect, tables);

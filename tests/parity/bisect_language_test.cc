@@ -268,10 +268,15 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
   void SetUp() override {
     set_up(GetParam().fixture, "");
     if (IsSkipped()) return;
-    options_.keep_taps = true;
     if (GetParam().with_head) add_head();
     planted_ = std::make_unique<PlantedFamilies>(GetParam().plant);
+  }
+
+  Finding found(bool keep_taps, Families families) {
+    options_.keep_taps = keep_taps;
     graph_ = convert_to_graph(planted_->all(), options_);
+    families_ = families;
+    return find();
   }
 
   // The embedding is the head, and yet there is a matrix that is called so.
@@ -297,13 +302,17 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
 };
 
 TEST_P(PlantedInText, IsFoundInAFamily) {
-  families_ = planted_->all();
-  const Finding finding = find();
-  EXPECT_EQ(finding.first, GetParam().first);
-  expect_told(finding, Fault::Graph, GetParam().by_reference);
+  for (const bool keep_taps : {false, true}) {
+    const Finding finding = found(keep_taps, planted_->all());
+    EXPECT_EQ(finding.first, GetParam().first);
+    expect_told(finding, Fault::Graph, GetParam().by_reference);
+  }
 }
 
-TEST_P(PlantedInText, IsFoundInABlob) { expect_told(find(), Fault::Conversion, GetParam().by_graph); }
+TEST_P(PlantedInText, IsFoundInABlob) {
+  for (const bool keep_taps : {false, true})
+    expect_told(found(keep_taps, families()), Fault::Conversion, GetParam().by_graph);
+}
 
 INSTANTIATE_TEST_SUITE_P(Planted, PlantedInText, ::testing::ValuesIn(kCases),
                          [](const auto& of) { return of.param.name; });
