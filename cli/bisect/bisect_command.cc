@@ -39,7 +39,9 @@ const char* kFaults[] = {
     "the backend: it departs from the oracle on the blob's own operator, fed with the same inputs",
     "the conversion: the blob's operator is not what the checkpoint's graph has there, fed with the same inputs",
     "the passes: they change what the graph computes there, in this or the next operators",
-    "the family's graph: blob and graph agree operator by operator, and the reference has something else",
+    "the family's graph, or the configuration that it is built from: blob and graph agree operator by operator, and "
+    "the "
+    "reference has something else",
 };
 
 std::string told(const Finding& f, double seconds) {
@@ -99,12 +101,14 @@ void add_command(CLI::App& app, int* exit_code) {
       "\nRuns the blob on the fixture's input, and once more keeping every operator's result before the first tensor\n"
       "out of bounds. Each operator is compared with the oracle (in double, fed with the same inputs), by the blob's\n"
       "parameters and by those of the graph built anew from the checkpoint. Known causes (a flipped kernel, an\n"
-      "epsilon, the padding's side, an activation's form...) are then tried on the first operator that departs.\n"
+      "epsilon, the padding's side, a rotary base, a norm that is left out...) are then tried on the first operator\n"
+      "that departs; where blob and graph agree, what makes them give the reference's values is the cause.\n"
       "Where a task has prompts, the graph that takes them is searched after the first one, by the reference's values\n"
       "in the place of what that gave.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
-      "\nExample:\n"
-      "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k");
+      "\nExamples:\n"
+      "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k\n"
+      "  ferry bisect llama.ferry Llama-3.2-1B/ --fixture fixtures/llama");
   auto o = std::make_shared<Options>();
   command.add_option("BLOB", o->blob, "The blob").required().type_name("");
   command.add_option("CKPT", o->checkpoint, "The checkpoint that it was converted from").required().type_name("");

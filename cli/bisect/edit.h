@@ -25,8 +25,8 @@ class Edit {
     return insert(std::move(op));
   }
 
-  // What computed `tensor`, or gave it from outside, gives another one from now on, which is returned: `tensor` is to be
-  // what attach() says.
+  // What computed `tensor`, or gave it from outside, gives another one from now on, which is returned: `tensor` is to
+  // be what attach() says.
   TensorId detach(TensorId tensor);
   // `tensor` is what the operator added last computes.
   void attach(TensorId tensor);

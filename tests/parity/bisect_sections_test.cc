@@ -1,5 +1,5 @@
-// The sections of a rotary embedding whose places have several axes, as Qwen3-VL's do: which channels turn by which is a
-// choice among the angles of all.
+// The sections of a rotary embedding whose places have several axes, as Qwen3-VL's do: which channels turn by which is
+// a choice among the angles of all.
 #ifdef FERRY_HAS_CONVERTER
 
 #include <gtest/gtest.h>
