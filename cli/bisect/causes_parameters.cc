@@ -193,6 +193,31 @@ void order_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
       cause("the activation is applied before the addition or scale, not after it", side);
 }
 
+// Rows of a table, learned positions for one, that are counted from another number.
+void index_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
+  const fbs::OperatorT& right = piece.operators[k];
+  const fbs::GatherT& g = *right.params.AsGather();
+  if (g.kind != fbs::GatherKind::Slices || !piece.is_constant(right.inputs[0]) || piece.is_constant(right.inputs[1]))
+    return;
+  for (const int by : {1, -1, 2, -2}) {
+    const auto text = [&](int off) {
+      return "the rows of '" + piece.constants.at(right.inputs[0]) + "' are taken at indices that are " +
+             std::to_string(std::abs(off)) + " too " + (off > 0 ? "high" : "low");
+    };
+    out.push_back({.text = text(by),
+                   .from = k,
+                   .plant =
+                       [k, by](Piece& p) {
+                         Edit edit(p, k);
+                         const Array off{.shape = {1}, .values = {double(by)}, .dtype = fbs::DType::Int32};
+                         const TensorId indices = p.operators[k].inputs[1];
+                         const TensorId other = edit.add(fbs::BinaryT(), {indices, edit.add_constant("off", off)});
+                         p.operators[edit.at()].inputs[1] = other;
+                       },
+                   .repaired = text(-by)});
+  }
+}
+
 std::string left_out_text(const fbs::OperatorT& op) {
   const bool norm = op.params.type == fbs::OpParams::LayerNorm;
   return (norm ? "the norm" : "the operator") + (op.name.empty() ? "" : " '" + op.name + "'") + " is left out";
@@ -238,6 +263,8 @@ void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
     activation_causes(add, *unary);
   } else if (params.AsBinary() != nullptr) {
     binary_causes(add, piece, right);
+  } else if (params.AsGather() != nullptr) {
+    index_causes(piece, k, out);
   } else if (params.AsReduce() != nullptr) {
     add.add("the sum is taken in place of the mean, or the other way round", [](fbs::OperatorT& op) {
       fbs::ReduceT& q = *op.params.AsReduce();
