@@ -63,6 +63,7 @@ void print_json(const InspectOptions& o, const Summary& s, const ModelHandle& mo
     j["states"].push_back({{"name", text_of(state.name())},
                            {"shape", std::vector<int32_t>(state.shape()->begin(), state.shape()->end())},
                            {"axis", state.axis()}});
+    if (state.window() > 0) j["states"].back()["window"] = state.window();
   }
   if (const fbs::Provenance* from = s.model->root().provenance()) {
     nlohmann::json options = nlohmann::json::array();

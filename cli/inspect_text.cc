@@ -155,7 +155,8 @@ void print_gpu(const InspectOptions& o, const InspectPlan& plan) {
 std::string bound_of(const fbs::State& state) {
   const std::string shape = shape_text(std::vector<int64_t>(state.shape()->begin(), state.shape()->end()));
   if (state.axis() < 0) return shape + ", of fixed size";
-  return "up to " + shape + " along dimension " + std::to_string(state.axis());
+  const std::string window = state.window() > 0 ? ", a window of " + std::to_string(state.window()) : "";
+  return "up to " + shape + " along dimension " + std::to_string(state.axis()) + window;
 }
 
 void print_states(const Model& model) {

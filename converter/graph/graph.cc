@@ -74,12 +74,13 @@ void Graph::add_tap(const std::string& name, Tensor value, fbs::Layout source_la
   table.taps.push_back(std::move(port));
 }
 
-State Graph::add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype) {
+State Graph::add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype, int window) {
   auto state = std::make_unique<fbs::StateT>();
   state->name = name;
   state->dtype = dtype;
   state->shape.assign(shape.dims.begin(), shape.dims.begin() + shape.rank);
   state->axis = axis;
+  state->window = window;
   table.states.push_back(std::move(state));
   return {this, static_cast<uint32_t>(table.states.size() - 1)};
 }
@@ -91,6 +92,7 @@ std::vector<StateShape> Graph::state_shapes() const {
     for (int32_t d : state->shape) s.bound[s.bound.rank++] = d;
     s.axis = state->axis;
     s.dtype = state->dtype;
+    s.window = state->window;
   }
   return shapes;
 }
@@ -157,8 +159,9 @@ void Graph::add_graph(Graph&& other) {
     states.push_back(static_cast<uint32_t>(same - table.states.begin()));
     if (same == table.states.end()) {
       table.states.push_back(std::move(state));
-    } else if ((*same)->shape != state->shape || (*same)->axis != state->axis || (*same)->dtype != state->dtype) {
-      fail("graph '%s' has a state '%s' of another shape or type than graph '%s'", other.table.name.c_str(),
+    } else if ((*same)->shape != state->shape || (*same)->axis != state->axis || (*same)->dtype != state->dtype ||
+               (*same)->window != state->window) {
+      fail("graph '%s' has a state '%s' of another shape, type or window than graph '%s'", other.table.name.c_str(),
            state->name.c_str(), table.name.c_str());
     }
   }

@@ -79,10 +79,12 @@ class Graph {
   void add_tap(const std::string& name, Tensor value, fbs::Layout source_layout, bool block);
 
   // Memory of this shape at its largest, which append() fills along dimension `axis`; the dimensions before it are 1.
-  // Of fixed size with kFixed: operators that say so give all of it anew. Graphs of one blob share the states that have
-  // one name (pack.h).
+  // Of fixed size with kFixed: operators that say so give all of it anew. With a window attention() alone reads it, by
+  // no larger one, and what lies before need not be kept. Graphs of one blob share the states that have one name
+  // (pack.h).
   static constexpr int kFixed = -1;
-  State add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype = fbs::DType::Float32);
+  State add_state(const std::string& name, const Shape& shape, int axis, fbs::DType dtype = fbs::DType::Float32,
+                  int window = 0);
 
   Tensor add_constant(const std::string& name, fbs::DType dtype, const Shape& shape, Constant data);
   Tensor add_constant(const std::string& name, const Shape& shape, std::vector<double> values);

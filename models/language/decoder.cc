@@ -118,7 +118,9 @@ void leave_out_predictors(const Decoder& c, const Weights& weights) {
 Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
   const Weights w = weights["model"];
   const int width = c.latent ? c.latent->rank + c.latent->turned : c.kv_heads * c.head;
-  const auto cache = [&](size_t layer) { return c.latent ? text.latent(layer, width) : text.cache(layer, width); };
+  const auto cache = [&](size_t layer) {
+    return c.latent ? text.latent(layer, width) : text.cache(layer, width, c.layers[layer].window);
+  };
   std::vector<Past> past;
   for (const DecoderLayer& l : c.layers)
     past.push_back(l.delta ? Past{.delta = recurrence_of(*c.delta, text, past.size())}

@@ -7,9 +7,12 @@ std::string name_of(size_t layer, const char* state) { return "layers." + std::t
 
 }  // namespace
 
-Cache Text::cache(size_t layer, int width) const {
-  return {.keys = graph.add_state(name_of(layer, "keys"), {1, max_length, width}, 1),
-          .values = graph.add_state(name_of(layer, "values"), {1, max_length, width}, 1)};
+Cache Text::cache(size_t layer, int width, int window) const {
+  const auto state = [&](const char* name) {
+    return graph.add_state(name_of(layer, name), {1, max_length, width}, 1, fbs::DType::Float32, window);
+  };
+  const State keys = state("keys");
+  return {.keys = keys, .values = state("values")};
 }
 
 Cache Text::latent(size_t layer, int width) const {

@@ -30,8 +30,8 @@ struct Text {
   Graph& graph;
   int max_length;  // in tokens, prompt and answer together
 
-  // Of layer `layer`, of that many channels.
-  Cache cache(size_t layer, int width) const;
+  // Of layer `layer`, of that many channels; `window`: of how many tokens attention sees them, 0: of all.
+  Cache cache(size_t layer, int width, int window) const;
   // The same where keys and values are one.
   Cache latent(size_t layer, int width) const;
   Recurrence recurrence(size_t layer, const Shape& inputs, const Shape& memory) const;

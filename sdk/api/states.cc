@@ -81,7 +81,7 @@ uint64_t ferry_states_bytes(const ferry_states* states) { return states != nullp
 ferry_status ferry_states_reserve(ferry_states* states, int32_t length) {
   FERRY_REQUIRE(states);
   return alone(states, [&](ferry::States& s) {
-    for (size_t i = 0; i < s.count(); ++i) FERRY_TRY(s.reserve(i, length));
+    for (size_t i = 0; i < s.count(); ++i) FERRY_TRY(s.reserve(i, std::min(length, s.shapes()[i].most_held() + 1)));
     return Status();
   });
 }
@@ -100,11 +100,11 @@ ferry_status ferry_states_truncate(ferry_states* states, int32_t length) {
 ferry_status ferry_states_save(const ferry_states* states, const char* path) {
   FERRY_REQUIRE(states);
   FERRY_REQUIRE(path);
-  return alone(states, [&](const ferry::States& s) { return s.save(path); });
+  return alone(states, [&](const ferry::States& s) { return s.save(path, {}); });
 }
 
 ferry_status ferry_states_load(ferry_states* states, const char* path) {
   FERRY_REQUIRE(states);
   FERRY_REQUIRE(path);
-  return alone(states, [&](ferry::States& s) { return s.load(path); });
+  return alone(states, [&](ferry::States& s) { return s.load(path, nullptr); });
 }

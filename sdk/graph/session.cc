@@ -158,7 +158,7 @@ Status Session::open_states() {
   if (given == nullptr) FERRY_TRY(States::create(model_, &options_.states));
   // Shapes are at first for empty states, as they are declared.
   followed_.assign(states()->shapes().begin(), states()->shapes().end());
-  for (StateShape& state : followed_) state.length = 0;
+  for (StateShape& state : followed_) state.length = state.first = 0;
   return {};
 }
 

@@ -53,7 +53,7 @@ Status Session::infer_bounds(std::span<const Shape> inputs, Shapes* out) {
       shape[d] = bound->Get(static_cast<unsigned>(d));
   }
   std::vector<StateShape> empty = followed_;
-  for (StateShape& state : empty) state.length = 0;
+  for (StateShape& state : empty) state.length = state.first = 0;
   FERRY_TRY(infer(*model_, infer_largest_shapes, empty, &operands_, &bounds));
   *out = std::move(bounds);
   return {};
@@ -69,10 +69,11 @@ Status Session::reserve_states(const Shapes& shapes) {
   for (const fbs::Operator* op : *model_->graph().operators()) {
     if (!changes_state(op->params_type())) continue;
     const uint32_t state = state_of(*op);
-    const int32_t length = states()->shapes()[state].length_after(shapes[op->inputs()->Get(0)]);
-    bytes += states()->bytes_for(state, length);
+    const StateShape& held = states()->shapes()[state];
+    const int32_t rows = held.length_after(shapes[op->inputs()->Get(0)]) - held.first;
+    bytes += states()->bytes_for(state, rows);
     FERRY_TRY(budget_->check(MemoryBudget::Part::States, bytes));
-    FERRY_TRY(states()->reserve(state, length));
+    FERRY_TRY(states()->reserve(state, rows));
   }
   budget_->set(MemoryBudget::Part::States, bytes);
   return {};
@@ -89,8 +90,9 @@ Status Session::adopt_next() {
 
 Status Session::follow_states() {
   if (states() == nullptr) return {};
+  states()->drop_unseen();
   const std::span<const StateShape> held = states()->shapes();
-  const auto same = [](const StateShape& a, const StateShape& b) { return a.length == b.length; };
+  const auto same = [](const StateShape& a, const StateShape& b) { return a.length == b.length && a.first == b.first; };
   if (followed_moves_ == states()->moves() && std::equal(held.begin(), held.end(), followed_.begin(), same)) return {};
   next_ = shapes_;
   FERRY_TRY(infer_next(held));
@@ -160,10 +162,11 @@ Status Session::resize(std::span<const Shape> wanted) {
 Status Session::follow_inputs() {
   const StatesLock lock(states().get());
   FERRY_TRY(lock.status());
+  if (states() != nullptr) states()->drop_unseen();
   Status status = infer_next(states() != nullptr ? states()->shapes() : std::span<const StateShape>());
   const bool full = status.code() == FERRY_STATE_FULL;
   if (full) {  // the next run says so, unless the states are shortened before
-    for (StateShape& state : followed_) state.length = 0;
+    for (StateShape& state : followed_) state.length = state.first = 0;
     status = infer_next(followed_);
   }
   FERRY_TRY(status);

@@ -31,8 +31,8 @@ uint64_t States::row_bytes(size_t state) const {
   return bytes_of(s.dtype, s.bound.elements() / (s.fixed() ? 1 : s.bound[s.axis]));
 }
 
-uint64_t States::bytes_for(size_t state, int32_t length) const {
-  return static_cast<uint64_t>(rows(state, length)) * row_bytes(state) * (shapes_[state].fixed() ? 2 : 1);
+uint64_t States::bytes_for(size_t state, int32_t rows) const {
+  return (shapes_[state].fixed() ? 2 : static_cast<uint64_t>(rows)) * row_bytes(state);
 }
 
 uint64_t States::bytes() const {
@@ -69,21 +69,31 @@ void States::clear(size_t state, const Memory& memory) const {
   if (shapes_[state].fixed() && memory.bytes != nullptr) std::memset(memory.bytes.get(), 0, row_bytes(state));
 }
 
-Status States::reserve(size_t state, int32_t length) {
+Status States::reserve(size_t state, int32_t rows) {
   const StateShape& shape = shapes_[state];
   Memory& memory = memory_[state];
-  const int32_t bound = shape.fixed() ? 1 : shape.bound[shape.axis];
-  const int32_t wanted = std::min(rows(state, length), bound);
+  const int32_t wanted = shape.fixed() ? 1 : std::min(rows, shape.bound[shape.axis]);
   if (wanted <= memory.capacity) return {};
-  Memory grown;
+  // Of one with a window runs of a token never need more.
+  const int64_t enough = shape.fixed() ? 1 : std::min(int64_t{shape.most_held()} + 1, int64_t{shape.bound[shape.axis]});
   const int64_t twice = int64_t{2} * memory.capacity;
-  FERRY_TRY(allocate(state, static_cast<int32_t>(std::clamp<int64_t>(twice, wanted, bound)), &grown));
+  Memory grown;
+  FERRY_TRY(allocate(state, static_cast<int32_t>(std::max<int64_t>(wanted, std::min(twice, enough))), &grown));
   clear(state, grown);
-  if (!shape.fixed() && shape.length > 0)
-    std::memcpy(grown.bytes.get(), memory.bytes.get(), static_cast<uint64_t>(shape.length) * row_bytes(state));
+  if (!shape.fixed() && shape.held() > 0) std::memcpy(grown.bytes.get(), memory.bytes.get(), held_bytes(state, shape));
   memory = std::move(grown);
   ++moves_;
   return {};
+}
+
+void States::drop_unseen() {
+  for (size_t i = 0; i < count_; ++i) {
+    StateShape& state = shapes_[i];
+    const int32_t dropped = state.oldest_needed() - state.first;
+    if (dropped == 0) continue;
+    state.first += dropped;
+    std::memmove(data(i), data(i) + static_cast<uint64_t>(dropped) * row_bytes(i), held_bytes(i, state));
+  }
 }
 
 void States::commit(size_t state, int32_t length) {
@@ -98,10 +108,18 @@ Status States::truncate(int32_t length) {
       return error(FERRY_UNSUPPORTED,
                    "state '%.64s' is of fixed size and holds what %d tokens came to: it goes back to 0, not to %d",
                    name(i), state.length, length);
+    StateShape shorter = state;
+    shorter.length = std::min(state.length, length);
+    if (length > 0 && state.first > shorter.newest_first())
+      return error(FERRY_UNSUPPORTED,
+                   "state '%.64s' keeps a window of %d and holds tokens from %d on: it goes back to %d or to 0, not to "
+                   "%d",
+                   name(i), state.window, state.first, state.first + state.window - 1, length);
   }
   for (size_t i = 0; i < count_; ++i) {
     if (length == 0 && shapes_[i].length > 0) clear(i, memory_[i]);
     shapes_[i].length = std::min(shapes_[i].length, length);
+    if (length == 0) shapes_[i].first = 0;
   }
   return {};
 }

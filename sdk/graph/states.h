@@ -2,12 +2,15 @@
 // them with other sessions of the blob's graphs; one thread uses them at a time.
 //
 // What a run gives becomes what they hold when it has ended well: to a state that grows it writes behind what is there,
-// one of fixed size has a second copy for it.
+// one of fixed size has a second copy for it. Of one with a window a run begins by dropping what is no longer seen: the
+// rest moves to the front.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <new>
 #include <span>
@@ -39,22 +42,30 @@ class States {
   // The most that any of them holds.
   int32_t length() const;
 
-  // Bytes that reserve() of this length takes at least.
-  uint64_t bytes_for(size_t state, int32_t length) const;
-  // Room for `length` along the axis, at most the bound, or for one of fixed size. Contents stay. May allocate: at
-  // least as much again as there is. On failure everything stays as it was. FERRY_OUT_OF_MEMORY.
-  Status reserve(size_t state, int32_t length);
+  // Bytes that reserve() of these rows takes at least.
+  uint64_t bytes_for(size_t state, int32_t rows) const;
+  // Room for `rows` along the axis, at most the bound, or for one of fixed size. Contents stay. May allocate: at
+  // least as much again as there is, but of one with a window no more than it comes to. On failure everything stays as
+  // it was. FERRY_OUT_OF_MEMORY.
+  Status reserve(size_t state, int32_t rows);
+  // Before a run's shapes are inferred: what lies before the windows goes.
+  void drop_unseen();
   // What a run wrote counts as held now, `length` in all.
   void commit(size_t state, int32_t length);
-  // Every state that holds more keeps the first `length`. FERRY_UNSUPPORTED: one of fixed size is longer, and has
-  // forgotten the way back to any length but 0; then nothing changes.
+  // Every state that is longer keeps the first `length`. FERRY_UNSUPPORTED: one of fixed size is longer, and has
+  // forgotten the way back to any length but 0, or one with a window has dropped what would be seen there; then nothing
+  // changes.
   Status truncate(int32_t length);
 
-  // The contents of all states as a file (docs/format.md, "Saved states"), written beside and renamed. FERRY_IO_ERROR.
-  Status save(const char* path) const;
-  // Replaces the contents of all states; on failure they stay as they were. FERRY_IO_ERROR, FERRY_CORRUPT: not such a
-  // file, of another model, or damaged; FERRY_UNSUPPORTED_VERSION, FERRY_OUT_OF_MEMORY.
-  Status load(const char* path);
+  // The contents of all states and the caller's note as a file (docs/format.md, "Saved states"), written beside and
+  // renamed. FERRY_IO_ERROR.
+  Status save(const char* path, std::span<const std::byte> note) const;
+  // Is told of a file's note and the length of its longest state when all of it was read; where it fails, so does
+  // load().
+  using ReadNote = std::function<Status(std::span<const std::byte> note, int32_t length)>;
+  // Replaces the contents of all states; on failure they stay as they were. `read_note` may be empty. FERRY_IO_ERROR,
+  // FERRY_CORRUPT: not such a file, of another model, or damaged; FERRY_UNSUPPORTED_VERSION, FERRY_OUT_OF_MEMORY.
+  Status load(const char* path, const ReadNote& read_note);
 
   // Takes the states for one run or change; false where another has them. release() gives them back.
   bool acquire() { return !in_use_.exchange(true, std::memory_order_acquire); }
@@ -72,11 +83,10 @@ class States {
 
   explicit States(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   uint64_t row_bytes(size_t state) const;  // of one index of the axis; of fixed size: of all
-  // How many of these there are at that length.
-  int32_t rows(size_t state, int32_t length) const { return shapes_[state].fixed() ? 1 : length; }
-  // Of what it holds then, where one that was never computed holds nothing.
-  uint64_t held_bytes(size_t state, int32_t length) const {
-    return length == 0 ? 0 : static_cast<uint64_t>(rows(state, length)) * row_bytes(state);
+  // How many of these a state holds of that shape, where one that was never computed holds nothing.
+  static int32_t rows(const StateShape& shape) { return shape.fixed() ? std::min(shape.length, 1) : shape.held(); }
+  uint64_t held_bytes(size_t state, const StateShape& shape) const {
+    return static_cast<uint64_t>(rows(shape)) * row_bytes(state);
   }
   Status allocate(size_t state, int32_t capacity, Memory* out) const;
   Status allocate(size_t state, uint64_t bytes, Bytes* out) const;

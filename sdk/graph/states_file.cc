@@ -1,4 +1,4 @@
-// States as a file: a header, an entry a state, then what each holds (docs/format.md, "Saved states").
+// States as a file: a header, an entry a state, the app's note, then what each holds (docs/format.md, "Saved states").
 #include <unistd.h>
 
 #include <cerrno>
@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "sdk/graph/states.h"
 #include "sdk/operators/type.h"
@@ -15,24 +16,30 @@ namespace {
 
 struct Header {
   static constexpr char kMagic[8] = {'F', 'E', 'R', 'R', 'Y', 'S', 'T', '\x1a'};
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   char magic[8];
   uint32_t version;
   uint32_t count;     // of states
   uint64_t identity;  // of the model
+  uint64_t note;      // bytes of it; from version 2 on
 };
-static_assert(sizeof(Header) == 24);
+static_assert(sizeof(Header) == 32);
 
 struct Entry {
   uint32_t dtype;
   int32_t axis, length, rank;
   int32_t bound[FERRY_MAX_RANK];
+  int32_t first;  // from version 2 on
 };
-static_assert(sizeof(Entry) == 40);
+static_assert(sizeof(Entry) == 44);
+
+// What version 1 lacks stands at the end of both.
+size_t header_bytes(uint32_t version) { return version == 1 ? 24 : sizeof(Header); }
+size_t entry_bytes(uint32_t version) { return version == 1 ? 40 : sizeof(Entry); }
 
 Entry entry_of(const StateShape& state) {
-  Entry entry{static_cast<uint32_t>(state.dtype), state.axis, state.length, state.bound.rank, {}};
+  Entry entry{static_cast<uint32_t>(state.dtype), state.axis, state.length, state.bound.rank, {}, state.first};
   for (int i = 0; i < state.bound.rank; ++i) entry.bound[i] = state.bound[i];
   return entry;
 }
@@ -81,24 +88,32 @@ Status check_header(const char* path, const Header& h, uint64_t identity, size_t
 Status check_entry(const char* path, const char* name, const Entry& entry, const StateShape& state) {
   Entry expected = entry_of(state);
   expected.length = entry.length;
+  expected.first = entry.first;
   if (std::memcmp(&expected, &entry, sizeof entry) != 0)
     return error(FERRY_CORRUPT, "'%s': state '%.64s' is of another shape or type than the model's %s", path, name,
                  in_words(state.bound).c_str());
   if (entry.length < 0 || entry.length > state.max_length())
     return error(FERRY_CORRUPT, "'%s': state '%.64s' holds %d, expected 0 to %d", path, name, entry.length,
                  state.max_length());
+  StateShape held = state;
+  held.length = entry.length;
+  const int32_t newest = held.newest_first();
+  if (entry.first < 0 || entry.first > newest)
+    return error(FERRY_CORRUPT, "'%s': state '%.64s' of length %d begins with token %d, expected 0 to %d", path, name,
+                 entry.length, entry.first, newest);
   return {};
 }
 
 }  // namespace
 
-Status States::save(const char* path) const {
+Status States::save(const char* path, std::span<const std::byte> note) const {
   const std::string beside = std::string(path) + ".part" + std::to_string(getpid());
   Header header{};
   std::memcpy(header.magic, Header::kMagic, sizeof header.magic);
   header.version = Header::kVersion;
   header.count = static_cast<uint32_t>(count_);
   header.identity = model_->identity();
+  header.note = note.size();
   errno = 0;
   bool written = false;
   if (StatesFile file(beside.c_str(), "wb"); file.open()) {
@@ -107,7 +122,8 @@ Status States::save(const char* path) const {
       const Entry entry = entry_of(shapes_[i]);
       written = file.write(&entry, sizeof entry);
     }
-    for (size_t i = 0; written && i < count_; ++i) written = file.write(data(i), held_bytes(i, shapes_[i].length));
+    written = written && file.write(note.data(), note.size());
+    for (size_t i = 0; written && i < count_; ++i) written = file.write(data(i), held_bytes(i, shapes_[i]));
     written = file.close() && written && std::rename(beside.c_str(), path) == 0;
   }
   if (written) return {};
@@ -116,33 +132,44 @@ Status States::save(const char* path) const {
   return error(FERRY_IO_ERROR, "'%s': cannot be written: %s", path, std::strerror(failure));
 }
 
-Status States::load(const char* path) {
+Status States::load(const char* path, const ReadNote& read_note) {
   StatesFile file(path, "rb");
   if (!file.open()) return error(FERRY_IO_ERROR, "'%s': cannot be opened: %s", path, std::strerror(errno));
   const uint64_t size = file.size();
   Header header{};
-  FERRY_TRY(file.read(&header, sizeof header));
+  FERRY_TRY(file.read(&header, header_bytes(1)));
   FERRY_TRY(check_header(path, header, model_->identity(), count_));
+  FERRY_TRY(file.read(&header.note, header_bytes(header.version) - header_bytes(1)));
   std::unique_ptr<Memory[]> memory(new (std::nothrow) Memory[count_]);
-  std::unique_ptr<int32_t[]> lengths(new (std::nothrow) int32_t[count_]);
-  if (memory == nullptr || lengths == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", count_);
-  uint64_t bytes = sizeof(Header) + count_ * sizeof(Entry);
+  std::unique_ptr<StateShape[]> loaded(new (std::nothrow) StateShape[count_]);
+  if (memory == nullptr || loaded == nullptr) return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", count_);
+  uint64_t bytes = header_bytes(header.version) + count_ * entry_bytes(header.version);
+  int32_t length = 0;
   for (size_t i = 0; i < count_; ++i) {
     Entry entry{};
-    FERRY_TRY(file.read(&entry, sizeof entry));
+    FERRY_TRY(file.read(&entry, entry_bytes(header.version)));
     FERRY_TRY(check_entry(path, name(i), entry, shapes_[i]));
-    lengths[i] = entry.length;
-    bytes += held_bytes(i, entry.length);
+    loaded[i] = shapes_[i];
+    loaded[i].length = entry.length;
+    loaded[i].first = entry.first;
+    length = std::max(length, entry.length);
+    bytes += held_bytes(i, loaded[i]);
   }
-  if (bytes != size)  // before memory is taken for them
-    return error(FERRY_CORRUPT, "'%s': has %llu bytes, its states take %llu: it is truncated or damaged", path,
-                 static_cast<unsigned long long>(size), static_cast<unsigned long long>(bytes));
+  if (bytes > size || header.note != size - bytes)  // before memory is taken for them
+    return error(FERRY_CORRUPT,
+                 "'%s': has %llu bytes, its states take %llu and its note %llu: it is truncated or "
+                 "damaged",
+                 path, static_cast<unsigned long long>(size), static_cast<unsigned long long>(bytes),
+                 static_cast<unsigned long long>(header.note));
+  std::vector<std::byte> note(static_cast<size_t>(header.note));
+  FERRY_TRY(file.read(note.data(), note.size()));
   for (size_t i = 0; i < count_; ++i) {
-    if (lengths[i] == 0) continue;
-    FERRY_TRY(allocate(i, rows(i, lengths[i]), &memory[i]));
-    FERRY_TRY(file.read(memory[i].bytes.get(), held_bytes(i, lengths[i])));
+    if (loaded[i].length == 0) continue;
+    FERRY_TRY(allocate(i, rows(loaded[i]), &memory[i]));
+    FERRY_TRY(file.read(memory[i].bytes.get(), held_bytes(i, loaded[i])));
   }
-  for (size_t i = 0; i < count_; ++i) shapes_[i].length = lengths[i];
+  if (read_note != nullptr) FERRY_TRY(read_note(note, length));
+  shapes_ = std::move(loaded);
   memory_ = std::move(memory);
   ++moves_;
   return {};

@@ -42,7 +42,8 @@ class Meaning {
     changed_.reset(new (std::nothrow) bool[states_.size()]());
     largest_.reset(new (std::nothrow) Shape[count(graph_.tensors())]);
     largest_inputs_.reset(new (std::nothrow) Shape[kMaxOperatorInputs]);
-    if (!state_ || !shapes_ || !types_ || !changed_ || !largest_ || !largest_inputs_)
+    windows_.reset(new (std::nothrow) int32_t[count(graph_.tensors())]());
+    if (!state_ || !shapes_ || !types_ || !changed_ || !largest_ || !largest_inputs_ || !windows_)
       return error(FERRY_OUT_OF_MEMORY, "no memory to verify %u tensors", count(graph_.tensors()));
     FERRY_TRY(check_inputs());
     FERRY_TRY(check_bounds());
@@ -61,6 +62,7 @@ class Meaning {
   Status check_inputs();
   Status check_operator(uint32_t index);
   Status check_operand(uint32_t op, uint32_t place);
+  Status check_window(uint32_t op, uint32_t place) const;
   Status check_outputs(uint32_t index);
   Status check_largest(uint32_t index);
   Status check_change(uint32_t index);
@@ -82,6 +84,7 @@ class Meaning {
   std::unique_ptr<bool[]> changed_;          // of every state: by an operator so far
   std::unique_ptr<Shape[]> largest_;         // of every tensor: at the inputs' bounds
   std::unique_ptr<Shape[]> largest_inputs_;  // of the operator at hand
+  std::unique_ptr<int32_t[]> windows_;       // of every tensor: of the state that it is all of, else 0
 };
 
 Status Meaning::check_presence() const {
@@ -251,7 +254,23 @@ Status Meaning::check_change(uint32_t index) {
     return error(FERRY_CORRUPT, "operator %u '%.64s': changes state %u, which another operator has changed", index,
                  text(op.name()), state);
   changed_[state] = true;
+  windows_[index_of(output_of(op))] = states_[state].window;
   return {};
+}
+
+// Of a state with a window attention alone reads, no further back than that.
+Status Meaning::check_window(uint32_t index, uint32_t place) const {
+  const fbs::Operator& op = *graph_.operators()->Get(index);
+  const int32_t window = windows_[index_of(op.inputs()->Get(place))];
+  if (window == 0) return {};
+  const fbs::Attention* attention = op.params_as_Attention();
+  if (attention != nullptr && (place == 1 || place == 2) && attention->causal() && attention->window() > 0 &&
+      attention->window() <= window)
+    return {};
+  return error(FERRY_CORRUPT,
+               "operator %u '%.64s': input %u is a state with a window of %d, expected keys or values of causal "
+               "attention that sees no more",
+               index, text(op.name()), place, window);
 }
 
 // Input `place` of operator `op`: there, computed before, of a kind that the operator reads. Notes its type.
@@ -270,7 +289,7 @@ Status Meaning::check_operand(uint32_t index, uint32_t place) {
     return error(FERRY_UNSUPPORTED, "operator %u '%.64s': input %u of a %s must be a constant", index, text(op.name()),
                  place, op_name(op.params_type()));
   types_[place] = type_of(t);
-  return {};
+  return check_window(index, place);
 }
 
 Status Meaning::check_ports(const char* kind, const Ports* ports) const {

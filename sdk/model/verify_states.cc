@@ -33,7 +33,11 @@ Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
   if (state.dtype() != fbs::DType::Float32 && state.dtype() != fbs::DType::Int32)
     return error(FERRY_UNSUPPORTED, "state %u '%.64s': of type %u, expected Float32 or Int32", index, name,
                  static_cast<unsigned>(state.dtype()));
+  if (state.window() < 0 || (state.window() > 0 && state.axis() < 0))
+    return error(FERRY_CORRUPT, "state %u '%.64s': the window is %d, expected 0 or more, and 0 of one of fixed size",
+                 index, name, state.window());
   shape->axis = state.axis();
+  shape->window = state.window();
   shape->dtype = state.dtype();
   return {};
 }

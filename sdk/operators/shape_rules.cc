@@ -55,7 +55,7 @@ Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std:
 Status infer_largest_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,
                             std::span<Shape> outputs) {
   FERRY_TRY(infer_shapes(op, inputs, states, outputs));
-  if (const fbs::Append* p = op.params_as_Append()) outputs[0] = states[p->state()].bound;
+  if (const fbs::Append* p = op.params_as_Append()) outputs[0] = states[p->state()].largest(inputs[0]);
   return {};
 }
 

@@ -86,6 +86,11 @@ std::vector<int> windows(Family family, const json& change, const Parts& has) {
   std::vector<int> out;
   for (const auto& op : graph.table.operators)
     if (const auto* attention = op->params.AsAttention()) out.push_back(attention->window);
+  std::vector<int> kept;  // by the states, of which a layer has two
+  for (const auto& state : graph.table.states) kept.push_back(state->window);
+  std::vector<int> expected;
+  for (const int window : out) expected.insert(expected.end(), 2, window);
+  EXPECT_EQ(kept, expected);
   return out;
 }
 

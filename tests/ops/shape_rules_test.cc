@@ -613,6 +613,32 @@ TEST(ShapeRules, States) {
   EXPECT_EQ(infer(positions(0, 2), {1, 4}), "positions: axis is 2, the input [1,4]");
 }
 
+TEST(ShapeRules, StatesWithAWindow) {
+  StateShape state{.bound = {1, 1000, 4}, .axis = 1, .length = 700, .window = 10};
+  EXPECT_EQ(state.newest_first(), 691);
+  EXPECT_EQ(state.oldest_needed(), 576) << "the last multiple of 64 that leaves 9 tokens and 64 to go back";
+  EXPECT_EQ(state.most_held(), 9 + 64 + 63);
+  state.first = 576;
+  EXPECT_EQ(to_string(state.shape()), "[1,124,4]");
+  EXPECT_EQ(to_string(state.largest({1, 3, 4})), "[1,139,4]");
+  EXPECT_EQ(to_string(state.largest({1, 900, 4})), "[1,1000,4]");
+  Shape output;
+  fbs::OperatorT op;
+  op.params.Set(with<fbs::AppendT>([](auto& p) { p.state = 0; }));
+  const Shape x{1, 300, 4}, too_long{1, 301, 4};
+  EXPECT_EQ(infer_shape(*SerializedOp(op), std::span(&x, 1), &output, std::span(&state, 1)).message(), "");
+  EXPECT_EQ(to_string(output), "[1,424,4]");
+  EXPECT_EQ(infer_shape(*SerializedOp(op), std::span(&too_long, 1), &output, std::span(&state, 1)).message(),
+            "append: state 0 holds 700 of at most 1000, there is no room for 301 more");
+  state.length = 80;
+  state.first = 0;
+  EXPECT_EQ(state.oldest_needed(), 0);
+  state.window = INT32_MAX;
+  state.length = 1000;
+  EXPECT_EQ(state.oldest_needed(), 0);
+  EXPECT_EQ(state.most_held(), 1000);
+}
+
 TEST(ShapeRules, StatesOfFixedSize) {
   const std::vector<StateShape> states = {{.bound = {2, 3, 6}, .axis = -1},
                                           {.bound = {2, 2, 4, 5, 7}, .axis = -1, .length = INT32_MAX - 8},

@@ -12,50 +12,14 @@
 #include <thread>
 
 #include "converter/reference/interpreter.h"
-#include "tests/runtime/networks.h"
+#include "tests/runtime/sequences.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
 namespace {
 
-struct CloseStates {
-  void operator()(ferry_states* states) const { ferry_states_close(states); }
-};
-using StatesPtr = std::unique_ptr<ferry_states, CloseStates>;
-
-constexpr int kBound = 24, kWords = 11, kWidth = 16;
-
-std::vector<int32_t> tokens(int count) {
-  std::vector<int32_t> ids(static_cast<size_t>(count));
-  for (int i = 0; i < count; ++i) ids[static_cast<size_t>(i)] = (i * 7 + 3) % kWords;
-  return ids;
-}
-
-// A run over ids [begin, end): its status, and the output behind `out`.
-ferry_status run(ferry_session* session, const std::vector<int32_t>& ids, int begin, int end, std::vector<float>* out) {
-  const int32_t shape[] = {1, end - begin};
-  if (const ferry_status status = ferry_session_resize(session, 0, shape, 2); status != FERRY_OK) return status;
-  ferry_tensor tensor;
-  EXPECT_OK(ferry_session_input(session, 0, &tensor));
-  std::copy(ids.begin() + begin, ids.begin() + end, static_cast<int32_t*>(tensor.data));
-  if (const ferry_status status = ferry_session_run(session); status != FERRY_OK) return status;
-  EXPECT_OK(ferry_session_output(session, 0, &tensor));
-  const std::vector<float> values = elements(tensor);
-  out->insert(out->end(), values.begin(), values.end());
-  return FERRY_OK;
-}
-
-std::vector<float> in_pieces(ferry_session* session, int count, int piece) {
-  std::vector<float> all;
-  for (int i = 0; i < count; i += piece) EXPECT_OK(run(session, tokens(count), i, std::min(i + piece, count), &all));
-  return all;
-}
-
-StatesPtr states_of(ferry_session* session) {
-  ferry_states* states = nullptr;
-  EXPECT_OK(ferry_session_states(session, &states));
-  return StatesPtr(states);
-}
+constexpr int kBound = 24, kWidth = 16;
 
 class States : public ::testing::Test {
  protected:
@@ -248,6 +212,21 @@ TEST_F(States, AreSavedAndLoaded) {
   EXPECT_EQ(ferry_states_load(states_of(one.get()).get(), "/nowhere/states"), FERRY_IO_ERROR);
 }
 
+// tests/golden/README.md
+TEST_F(States, AFileOfAFormerVersionIsLoaded) {
+  const SessionPtr one = session(), other = session();
+  std::vector<float> here, there;
+  const std::vector<int32_t> ids = {0, 0, 0, 5};
+  EXPECT_OK(run(one.get(), ids, 0, 3, &here));
+  const std::string path = source_folder() / "tests/golden/v1_small_transformer.states";
+  ASSERT_OK(ferry_states_load(states_of(other.get()).get(), path.c_str()));
+  EXPECT_EQ(ferry_states_length(states_of(other.get()).get()), 3);
+  here.clear();
+  EXPECT_OK(run(one.get(), ids, 3, 4, &here));
+  EXPECT_OK(run(other.get(), ids, 3, 4, &there));
+  EXPECT_LE(relative_error(there, {here.begin(), here.end()}), 1e-5);
+}
+
 TEST_F(States, AHostileFileChangesNothing) {
   const ScratchFolder scratch;
   const std::string path = scratch.path() / "states", damaged = scratch.path() / "damaged";
@@ -279,14 +258,17 @@ TEST_F(States, AHostileFileChangesNothing) {
   } kCases[] = {
       {0, 0, FERRY_CORRUPT, "these are no saved states"},
       {8, 0, FERRY_CORRUPT, "states of version 0"},
-      {8, 2, FERRY_UNSUPPORTED_VERSION, "states of version 2, this library reads versions up to 1"},
+      {8, 3, FERRY_UNSUPPORTED_VERSION, "states of version 3, this library reads versions up to 2"},
       {12, 3, FERRY_CORRUPT, "holds 3 states, the model has 4"},
       {16, 1, FERRY_CORRUPT, "another model's states"},
-      {24, 5, FERRY_CORRUPT, "state '0.keys' is of another shape or type than the model's [1,24,8]"},
-      {32, -1, FERRY_CORRUPT, "state '0.keys' holds -1, expected 0 to 24"},
-      {32, 25, FERRY_CORRUPT, "state '0.keys' holds 25, expected 0 to 24"},
-      {32, 24, FERRY_CORRUPT, "it is truncated or damaged"},
-      {44, 1 << 30, FERRY_CORRUPT, "state '0.keys' is of another shape or type"},
+      {24, 1, FERRY_CORRUPT, "it is truncated or damaged"},
+      {28, -1, FERRY_CORRUPT, "it is truncated or damaged"},
+      {32, 5, FERRY_CORRUPT, "state '0.keys' is of another shape or type than the model's [1,24,8]"},
+      {40, -1, FERRY_CORRUPT, "state '0.keys' holds -1, expected 0 to 24"},
+      {40, 25, FERRY_CORRUPT, "state '0.keys' holds 25, expected 0 to 24"},
+      {40, 24, FERRY_CORRUPT, "it is truncated or damaged"},
+      {52, 1 << 30, FERRY_CORRUPT, "state '0.keys' is of another shape or type"},
+      {72, 1, FERRY_CORRUPT, "state '0.keys' of length 8 begins with token 1, expected 0 to 0"},
   };
   for (const auto& c : kCases) {
     EXPECT_EQ(load(with(c.at, c.value)), c.status) << c.part;

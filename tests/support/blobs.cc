@@ -265,12 +265,20 @@ namespace {
 // The graphs of small_transformer(), which share these weights.
 class Transformer {
  public:
+  struct Options {
+    int32_t tokens = 24, run = 16;
+    int32_t window = 0;   // that attention sees
+    bool forgets = true;  // states have it, too
+  };
+  Transformer() = default;
+  explicit Transformer(const Options& options) : options_(options) {}
+
   std::unique_ptr<Graph> graph(const std::string& name, bool logits) {
     auto graph = std::make_unique<Graph>();
     Graph& g = *graph;
     g.table.name = name;
     const Tensor ids = g.add_input("ids", {1, 3}, fbs::Layout::Same, fbs::DType::Int64);
-    g.table.inputs[0]->bound = {1, 16};
+    g.table.inputs[0]->bound = {1, options_.run};
     Tensor x = gather(weight(g, "embedding", {kWords, kWidth}), ids);
     for (const char* layer : {"0", "1"}) x = block(x, layer);
     if (logits) x = g.add_op("head", fbs::LinearT(), {x, weight(g, "head.weight", {kWords, kWidth})});
@@ -279,7 +287,7 @@ class Transformer {
   }
 
  private:
-  static constexpr int32_t kWords = 11, kWidth = 16, kHeads = 4, kKeyHeads = 2, kHead = kWidth / kHeads, kTokens = 24;
+  static constexpr int32_t kWords = 11, kWidth = 16, kHeads = 4, kKeyHeads = 2, kHead = kWidth / kHeads;
 
   static Tensor gather(Tensor table, Tensor indices) {
     return table.graph->add_op("gather", fbs::GatherT(), {table, indices});
@@ -308,25 +316,36 @@ class Transformer {
     const Tensor y =
         g.add_op(name + ".norm", norm,
                  {x, weight(g, name + ".norm.weight", {kWidth}), weight(g, name + ".norm.bias", {kWidth})});
-    const State keys = g.add_state(name + ".keys", {1, kTokens, kKeyHeads * kHead}, 1);
-    const State values = g.add_state(name + ".values", {1, kTokens, kKeyHeads * kHead}, 1);
+    const Shape kept{1, options_.tokens, kKeyHeads * kHead};
+    const int32_t window = options_.forgets ? options_.window : 0;
+    const State keys = g.add_state(name + ".keys", kept, 1, fbs::DType::Float32, window);
+    const State values = g.add_state(name + ".values", kept, 1, fbs::DType::Float32, window);
     const Tensor places = positions(y, keys);
-    const Tensor cos = gather(weight(g, "cos", {kTokens, kHead}), places);
-    const Tensor sin = gather(weight(g, "sin", {kTokens, kHead}), places);
+    const Tensor cos = gather(weight(g, "cos", {options_.tokens, kHead}), places);
+    const Tensor sin = gather(weight(g, "sin", {options_.tokens, kHead}), places);
     const Tensor q = rotary_embedding(project(y, ".q", kWidth), cos, sin, kHeads, false);
     const Tensor k = rotary_embedding(project(y, ".k", kKeyHeads * kHead), cos, sin, kKeyHeads, false);
     const Tensor v = project(y, ".v", kKeyHeads * kHead);
     const Tensor all_keys = append(k, keys), all_values = append(v, values);
     const Tensor mixed =
-        attention(q, all_keys, all_values, {.heads = kHeads, .kv_heads = kKeyHeads, .scale = 3, .causal = true});
+        attention(q, all_keys, all_values,
+                  {.heads = kHeads, .kv_heads = kKeyHeads, .scale = 3, .causal = true, .window = options_.window});
     const Tensor joined = x + project(mixed, ".o", kWidth);
     return joined + project(silu(project(joined, ".up", kWidth)), ".down", kWidth);
   }
 
+  Options options_;
   std::map<std::string, Constant> weights_;
 };
 
 }  // namespace
+
+std::unique_ptr<Graph> small_window(bool forgets) {
+  Transformer transformer({.tokens = 400, .run = 200, .window = 5, .forgets = forgets});
+  std::unique_ptr<Graph> graph = transformer.graph("small_window", true);
+  graph->add_graph(std::move(*transformer.graph("states", false)));
+  return graph;
+}
 
 std::unique_ptr<Graph> small_transformer() {
   Transformer transformer;

@@ -52,6 +52,10 @@ std::unique_ptr<Graph> small_products();
 // tokens; and in the graph "states" of the same blob the last layer's output [1,L,16] instead.
 std::unique_ptr<Graph> small_transformer();
 
+// The same with L up to 200, states of up to 400 tokens, and attention that sees a window of 5; `forgets`: so do the
+// states.
+std::unique_ptr<Graph> small_window(bool forgets = true);
+
 // ids [1,L], L up to 100 -> logits [1,L,11] and places [L]: a convolution over time and a gated delta rule of 4 heads
 // on 2 of keys, whose states "inputs" and "memory" are of fixed size.
 std::unique_ptr<Graph> small_recurrent();

@@ -551,6 +551,25 @@ const GraphCase kTransformerCases[] = {
      "state 0 '0.keys': grows along dimension 3 of 3"},
     {"state_axis_below", [](Parts& p) { p.model.states[0]->axis = -2; }, FERRY_CORRUPT,
      "state 0 '0.keys': grows along dimension -2 of 3"},
+    {"state_window_below", [](Parts& p) { p.model.states[0]->window = -1; }, FERRY_CORRUPT,
+     "state 0 '0.keys': the window is -1, expected 0 or more, and 0 of one of fixed size"},
+    {"attention_without_a_window", [](Parts& p) { p.model.states[1]->window = 4; }, FERRY_CORRUPT,
+     "input 2 is a state with a window of 4, expected keys or values of causal attention that sees no more"},
+    {"attention_beyond_the_window",
+     [](Parts& p) {
+       p.model.states[0]->window = 4;
+       first_of<fbs::AttentionT>(p.model).window = 5;
+     },
+     FERRY_CORRUPT, "input 1 is a state with a window of 4"},
+    {"window_read_by_another_operator",
+     [](Parts& p) {
+       p.model.states[0]->window = 4;
+       first_of<fbs::AttentionT>(p.model).window = 4;
+       auto& operators = p.model.operators;  // keys become queries, too
+       for (auto& op : operators)
+         if (op->params.AsAttention()) return void(op->inputs[0] = op->inputs[1]);
+     },
+     FERRY_CORRUPT, "input 0 is a state with a window of 4"},
     {"append_to_one_of_fixed_size", [](Parts& p) { p.model.states[0]->axis = -1; }, FERRY_CORRUPT,
      "append: state 0 is of fixed size, expected one that grows"},
     {"state_of_nothing", [](Parts& p) { p.model.states[0]->shape[1] = 0; }, FERRY_CORRUPT,
@@ -633,6 +652,8 @@ TEST_P(DamagedRecurrent, IsRefusedWithASentence) {
 }
 
 const GraphCase kRecurrentCases[] = {
+    {"fixed_state_with_a_window", [](Parts& p) { p.model.states[1]->window = 4; }, FERRY_CORRUPT,
+     "state 1 'memory': the window is 4, expected 0 or more, and 0 of one of fixed size"},
     {"state_that_grows", [](Parts& p) { p.model.states[0]->axis = 1; }, FERRY_CORRUPT,
      "causal_conv1d: state 0 grows along dimension 1, expected one of fixed size"},
     {"state_of_another_shape", [](Parts& p) { p.model.states[0]->shape[1] = 4; }, FERRY_CORRUPT,

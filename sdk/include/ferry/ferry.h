@@ -308,9 +308,10 @@ FERRY_API const char* ferry_session_report_note(const ferry_session* session, si
 /* A state is a named tensor with one dimension that grows: a run appends to it what it computed, the keys and values of
  * a token, and reads all that it holds. At most the blob's bound is held; memory is taken as it is needed, at least
  * twice as much each time. Or it is of fixed size (what a recurrent layer makes of all tokens so far): zeros at first,
- * made anew by each run, in two copies, and its length is the number of tokens behind it. A session has states of its
- * own, which ferry_session_states() gives; or several sessions, of one graph or of several, share states that were made
- * here:
+ * made anew by each run, in two copies, and its length is the number of tokens behind it. Or it has a window: its
+ * length goes on, but of what it holds only the last tokens are kept, those that are still seen and between 64 and 127
+ * more. A session has states of its own, which ferry_session_states() gives; or several sessions, of one graph or of
+ * several, share states that were made here:
  *
  *     ferry_states* states;                                    // a conversation
  *     ferry_states_create(model, &states);
@@ -343,12 +344,12 @@ FERRY_API int32_t ferry_states_bound(const ferry_states* states);
 /* Bytes of memory that they have. */
 FERRY_API uint64_t ferry_states_bytes(const ferry_states* states);
 /* Memory for a length, or for the bound where that is less, so that runs up to it allocate nothing. Those of fixed size
- * take all that they need. */
+ * take all that they need, those with a window what runs of one token need. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reserve(ferry_states* states, int32_t length);
 /* Forgets everything. Memory is kept. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_reset(ferry_states* states);
 /* Every state that is longer keeps its first `length`. FERRY_UNSUPPORTED, and nothing changes, where one of fixed size
- * is longer: it goes back to 0 alone. */
+ * is longer: it goes back to 0 alone; or where one with a window has dropped what would be seen from there. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_truncate(ferry_states* states, int32_t length);
 /* Contents as a file, written beside `path` and renamed; it fits the blob that it was made with, and this version of
  * the blob only. */

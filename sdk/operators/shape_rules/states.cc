@@ -45,7 +45,7 @@ Status rule(const char* op, const fbs::Append& p, Shapes inputs, States states, 
                  in_words(x).c_str(), p.state(), in_words(state->bound).c_str(), state->axis);
   FERRY_TRY(check_room(op, p.state(), *state, x[state->axis]));
   *output = x;
-  (*output)[state->axis] += state->length;
+  (*output)[state->axis] += state->held();
   return {};
 }
 
