@@ -28,7 +28,8 @@ struct Options {
   std::vector<std::string> shapes, dynamic, without;
   std::vector<int> features;
   int num_classes = 0, in_chans = 3, max_length = 0;
-  bool has_classes = false, has_chans = false, has_max_length = false, keep_taps = false, unit_length = false;
+  bool has_classes = false, has_chans = false, has_max_length = false, keep_taps = false, unit_length = false,
+       exportable = false;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
@@ -128,6 +129,7 @@ int convert_checkpoint(const Options& o) {
   options.settings = settings_of(o);
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
+  options.exportable = o.exportable;
   options.labels = o.labels;
   options.read = o.read;
   options.characters = o.characters;
@@ -298,6 +300,8 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.add_option("--certify", o->certify,
                  "Parity fixture to compare with; what it holds goes into the blob, for `ferry verify`")
       .type_name("FIXTURE");
+  app.add_flag("--exportable", o->exportable,
+               "Keep whatever `ferry export` needs to give the checkpoint back; without it: where that is little");
   app.add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
   app.callback([o, classes, chans, max_length, exit_code] {
     o->has_classes = classes.given();

@@ -76,6 +76,7 @@ int run_command_line(int argc, char** argv) {
   int exit_code = kDone;
   add_models(app, &exit_code);
   add_convert(app, &exit_code);
+  add_export(app, &exit_code);
   add_inspect(app, &exit_code);
   add_run(app, &exit_code);
   add_chat(app, &exit_code);

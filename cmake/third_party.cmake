@@ -1,7 +1,7 @@
 # Header-only libraries and GoogleTest, all from Debian packages (docs/dependencies.md). Cross-builds use the very same
 # headers, so they are linked into a folder of their own: -I/usr/include would hand the host's libc to the target.
 #
-# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema (ferry_generated.h, text_generated.h), ferry_gtest.
+# Defines: targets ferry_headers (flatbuffers, stb, Vulkan, volk, nlohmann/json, CLI11), ferry_schema (ferry_generated.h, text_generated.h, checkpoint_generated.h), ferry_gtest.
 
 # Where the headers lie. Elsewhere than on Debian, name another root: -DFERRY_HEADER_ROOT=/opt/include
 set(FERRY_HEADER_ROOT /usr/include CACHE PATH "Folder with flatbuffers/, stb/, vulkan/, volk.h, nlohmann/ and CLI/")
@@ -31,7 +31,7 @@ function(ferry_provide_headers)
   target_include_directories(ferry_headers SYSTEM INTERFACE "${folder}" "${folder}/stb")
 endfunction()
 
-# The schemas' C++: "ferry_generated.h", "text_generated.h".
+# The schemas' C++: "ferry_generated.h", "text_generated.h", "checkpoint_generated.h".
 find_program(FERRY_FLATC flatc)
 if(NOT FERRY_FLATC)
   message(FATAL_ERROR "flatc is missing: install flatbuffers-compiler (or run scripts/setup)")
@@ -39,13 +39,14 @@ endif()
 set(generated "${PROJECT_BINARY_DIR}/generated")
 file(MAKE_DIRECTORY "${generated}")
 set(schemas)
-foreach(name ferry text)
+foreach(schema sdk/schema/ferry sdk/schema/text converter/export/checkpoint)
+  get_filename_component(name "${schema}" NAME)
   add_custom_command(
     OUTPUT "${generated}/${name}_generated.h"
     COMMAND "${FERRY_FLATC}" --cpp --cpp-std c++17 --scoped-enums --gen-object-api -o "${generated}"
-            "${PROJECT_SOURCE_DIR}/sdk/schema/${name}.fbs"
-    DEPENDS "${PROJECT_SOURCE_DIR}/sdk/schema/${name}.fbs"
-    COMMENT "flatc sdk/schema/${name}.fbs")
+            "${PROJECT_SOURCE_DIR}/${schema}.fbs"
+    DEPENDS "${PROJECT_SOURCE_DIR}/${schema}.fbs"
+    COMMENT "flatc ${schema}.fbs")
   list(APPEND schemas "${generated}/${name}_generated.h")
 endforeach()
 add_custom_target(ferry_generate DEPENDS ${schemas})

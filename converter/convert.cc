@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/json.h"
+#include "converter/export/record.h"
 #include "converter/identify.h"
 #include "converter/onnx/convert_onnx.h"
 #include "converter/passes/passes.h"
@@ -25,9 +26,15 @@ void step(const ConvertOptions& options, const char* what, double fraction) {
   if (options.progress) options.progress(what, fraction);
 }
 
+// Of quantised weights no checkpoint is put together again.
+bool gives_back(const ConvertOptions& o) { return o.weights != "i8" && o.weights != "i4"; }
+
 void check(const ConvertOptions& o) {
   if (o.weights != "f32" && o.weights != "f16" && o.weights != "i8" && o.weights != "i4")
     fail("--weights %s: expected f32, f16, i8 or i4", o.weights.c_str());
+  if (o.exportable && !gives_back(o))
+    fail("--exportable: not with --weights %s, whose numbers are not the checkpoint's", o.weights.c_str());
+  if (o.exportable && onnx::is_onnx_file(o.checkpoint)) fail("--exportable: is for checkpoints, not for an ONNX file");
   if (o.read.empty() != o.characters.empty())
     fail("--read and --characters: a network that reads lines, and the characters that it knows, come together");
   if (!o.read.empty() && (!onnx::is_onnx_file(o.checkpoint) || !onnx::is_onnx_file(o.read)))
@@ -121,6 +128,7 @@ namespace {
 
 // What is known of them that they do not hold.
 struct Findings {
+  Converted converted;  // of a checkpoint
   std::optional<detect::Detector> detector;
   std::vector<std::string> notes;
 };
@@ -153,6 +161,7 @@ std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const Convert
     Ledger ledger(checkpoint, *network.naming);
     graphs = build_graphs(configured, ledger);
     found->notes = std::move(ledger.notes);
+    found->converted = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());
   }
@@ -213,7 +222,12 @@ Conversion convert(Families families, const ConvertOptions& options) {
       step(options, "certifying", 0.8);
       return options.certify(blob);
     };
-  const uint64_t bytes = pack_file(*graph, packing, options.output, certify);
+  Attach checkpoint;
+  if (found.converted.checkpoint && gives_back(options))
+    checkpoint = [&](const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink) {
+      record_checkpoint(found.converted, options.exportable, table, data, sink);
+    };
+  const uint64_t bytes = pack_file(*graph, packing, options.output, certify, checkpoint);
   step(options, "done", 1.0);
   const auto& model = graph->table;
   size_t operators = 0, taps = 0;

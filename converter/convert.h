@@ -35,7 +35,10 @@ struct ConvertOptions {
   //   "input:0"; "no-recognise": a recogniser to leave out, "gelu" or "all"; "detect": how its outputs become boxes, a
   //   detector's name, a file.json or "none"; and how pictures are prepared (converter/recipes/picture_settings.h).
   Settings settings;
-  std::string weights = "f32";   // storage of weights: "f32", "f16", "i8", "i4"
+  std::string weights = "f32";  // storage of weights: "f32", "f16", "i8", "i4"
+  // What of the checkpoint follows from no constant of the blob is kept in it, however large, so that
+  // export_checkpoint() (converter/export/export.h) gives the checkpoint back; without it, if it is little.
+  bool exportable = false;
   bool keep_taps = false;        // every tap survives, at the price of fusion
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own

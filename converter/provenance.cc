@@ -7,8 +7,9 @@
 namespace ferry {
 namespace {
 
-constexpr std::string_view kKeepTaps = "keep-taps", kLabels = "labels", kStorage = "weights", kStateDict = "state-dict",
-                           kDetect = "detect", kRead = "read", kCharacters = "characters";
+constexpr std::string_view kExportable = "exportable", kKeepTaps = "keep-taps", kLabels = "labels",
+                           kStorage = "weights", kStateDict = "state-dict", kDetect = "detect", kRead = "read",
+                           kCharacters = "characters";
 
 // "--name value", or "--name" alone.
 std::string to_text(const Setting& setting) {
@@ -26,6 +27,7 @@ Setting from_text(const std::string& text) {
 void write_options(const ConvertOptions& options, fbs::ProvenanceT* provenance) {
   Settings given = options.settings;
   if (options.keep_taps) given.set(kKeepTaps);
+  if (options.exportable) given.set(kExportable);
   if (!options.labels.empty()) given.set(kLabels);
   if (options.weights != "f32") given.set(kStorage, options.weights);
   if (!options.read.empty()) {
@@ -54,8 +56,8 @@ ConvertOptions read_options(const fbs::ProvenanceT& provenance) {
       out.keep_taps = true;
     } else if (setting.name == kStateDict) {
       out.state_dict = setting.value;  // as blobs of 0.1 have it
-    } else if (setting.name != kLabels && setting.name != kStorage && setting.name != kRead &&
-               setting.name != kCharacters) {
+    } else if (setting.name != kExportable && setting.name != kLabels && setting.name != kStorage &&
+               setting.name != kRead && setting.name != kCharacters) {
       out.settings.add(setting.name, setting.value);
     }
   }

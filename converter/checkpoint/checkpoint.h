@@ -44,6 +44,13 @@ class Checkpoint {
   virtual std::string sha256() const = 0;
   // The file that was opened.
   virtual const std::filesystem::path& path() const = 0;
+  // All files that it is made of, whole, in no order; the bytes of their tensors lie in them. Empty where it is made of
+  // none.
+  struct File {
+    std::filesystem::path path;
+    std::span<const std::byte> bytes;
+  };
+  virtual std::vector<File> files() const { return {}; }
   // These bytes of a tensor will not be read again soon: what is mapped may leave memory. They stay as they are.
   virtual void forget(std::span<const std::byte>) const {}
 };

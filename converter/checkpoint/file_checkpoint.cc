@@ -29,6 +29,12 @@ std::string FileCheckpoint::sha256() const {
   return hash.hex();
 }
 
+std::vector<Checkpoint::File> FileCheckpoint::files() const {
+  std::vector<File> all;
+  for (const auto& file : files_) all.push_back({file->path(), file->bytes()});
+  return all;
+}
+
 void FileCheckpoint::forget(std::span<const std::byte> bytes) const {
   for (const auto& file : files_) file->forget(bytes);
 }

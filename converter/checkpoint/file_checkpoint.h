@@ -24,6 +24,7 @@ class FileCheckpoint : public Checkpoint {
   const char* format() const override { return format_; }
   std::string sha256() const override;
   const std::filesystem::path& path() const override { return files_.front()->path(); }
+  std::vector<File> files() const override;
   void forget(std::span<const std::byte> bytes) const override;
 
   // Buffers for tensors that cannot point into a map (dequantised, with strides of their own, or spread over two

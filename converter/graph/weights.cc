@@ -188,6 +188,7 @@ Tensor Weights::read(const std::string& key, const Shape& stored, const std::vec
   if (!is_float(tensor.type))
     fail("'%s' is %s: weights of module '%s' must be floating-point", key.c_str(), element_name(tensor.type),
          path_.c_str());
+  ledger_->readings.insert_or_assign(key, Reading{stored, perm});
   Shape shape;
   for (int p : perm) shape[shape.rank++] = stored[p];
   // Dimensions of 1 may stand anywhere: only the order of the others decides whether elements move.
@@ -285,6 +286,7 @@ Tensor Weights::reordered_mxfp4(std::string_view leaf, const Order& order) const
   Shape stored = to_shape(scales, k + "_scales");
   stored[stored.rank - 1] *= kMxfp4Block;
   check_shape(stored, order.stored, k, path_);
+  ledger_->readings.insert_or_assign(k + "_blocks", Reading{order.seen, order.perm, k + "_scales"});
   if (trying())
     return graph_->add_constant(k, fbs::DType::Float32, order.shape,
                                 zeros(static_cast<size_t>(order.shape.elements()) * sizeof(float)));

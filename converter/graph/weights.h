@@ -25,6 +25,14 @@
 
 namespace ferry {
 
+// How a parameter was read: as an array of the shape `seen`, of as many elements as are stored, with its dimensions
+// permuted. `scales`: the key of the scales, where it is the blocks of MXFP4 numbers.
+struct Reading {
+  Shape seen;
+  std::vector<int> perm;
+  std::string scales = {};
+};
+
 // Which keys of a checkpoint were used. Lives as long as the building of one graph.
 class Ledger {
  public:
@@ -45,6 +53,8 @@ class Ledger {
   const CheckpointTensor& use(const std::string& key, const std::string& module);
   // Marks every key that begins with `prefix` as seen and left aside on purpose. How many there are.
   size_t discard(const std::string& prefix);
+  // Of the keys that became constants; those that only arithmetic read have none.
+  std::map<std::string, Reading> readings;
   // Sentences about what is left aside that whoever converts should know.
   std::vector<std::string> notes;
   // Constants of modules that run several times, by what they were made of.

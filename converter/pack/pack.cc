@@ -33,9 +33,6 @@ void store(std::byte* to, size_t i, T value) {
   std::memcpy(to + i * sizeof value, &value, sizeof value);
 }
 
-// Takes the bytes of a blob in their order.
-using Sink = std::function<void(std::span<const std::byte>)>;
-
 // Gives a constant's elements as `dtype`. What that cannot say is an error, not an infinity.
 void write_constant(const fbs::TensorT& tensor, std::span<const std::byte> from, fbs::DType dtype, const Sink& sink) {
   if (dtype == tensor.dtype) return sink(from);
@@ -137,20 +134,14 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
   return out;
 }
 
-// The data section. Gives its SHA-256.
-std::string write_segments(const Graph& graph, const BlobLayout& layout, const Sink& sink) {
-  Sha256 hash;
-  const Sink hashed = [&](std::span<const std::byte> bytes) {
-    hash.update(bytes);
-    sink(bytes);
-  };
+// The data section.
+void write_segments(const Graph& graph, const BlobLayout& layout, const Sink& sink) {
   for (const Segment& segment : layout.segments) {
     const Constant constant = graph.buffer(segment.buffer).read();
-    write_constant(*segment.tensor, constant.bytes, segment.dtype, hashed);
-    hashed(std::vector<std::byte>(padded_size(segment.size) - segment.size));
+    write_constant(*segment.tensor, constant.bytes, segment.dtype, sink);
+    sink(std::vector<std::byte>(padded_size(segment.size) - segment.size));
     if (constant.done) constant.done();
   }
-  return hash.hex();
 }
 
 // All that stands before the data section.
@@ -173,6 +164,8 @@ std::vector<std::byte> head_of(const fbs::GraphT& table, size_t data_bytes) {
 
 // The digest stands before what it is of: as many letters hold its place until it is known.
 const std::string kUnknownContent(64, '0');
+// Of a buffer's size, too: a 0 would take no room.
+constexpr uint64_t kUnknownSize = 1;
 
 struct Parts {
   const fbs::Graph* graph = nullptr;
@@ -193,16 +186,42 @@ std::unique_ptr<Mapping> mapped(const NewFile& file) {
   return mapping;
 }
 
+// Behind the constants in `file`, which has room for the buffer's entry in its head.
+void attach_to(const Attach& attach, const NewFile& file, BlobLayout* layout, const Sink& sink) {
+  fbs::BufferT& buffer = *layout->table.buffers[layout->table.checkpoint];
+  const std::unique_ptr<Mapping> so_far = mapped(file);
+  buffer.size = 0;
+  attach(layout->table, so_far->bytes().last(layout->data_bytes), [&](std::span<const std::byte> bytes) {
+    buffer.size += bytes.size();
+    sink(bytes);
+  });
+  sink(std::vector<std::byte>(padded_size(buffer.size) - buffer.size));
+  layout->data_bytes += padded_size(buffer.size);
+}
+
 }  // namespace
 
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
-                   const Certify& certify) {
+                   const Certify& certify, const Attach& checkpoint) {
   BlobLayout layout = layout_of(graph, options);
   NewFile file(path);
   layout.table.content = kUnknownContent;
+  if (checkpoint) {
+    layout.table.checkpoint = static_cast<uint32_t>(layout.table.buffers.size());
+    auto place = std::make_unique<fbs::BufferT>();
+    place->offset = layout.data_bytes;
+    place->size = kUnknownSize;
+    layout.table.buffers.push_back(std::move(place));
+  }
   file.write(head_of(layout.table, layout.data_bytes));
-  layout.table.content =
-      write_segments(graph, layout, [&file](std::span<const std::byte> bytes) { file.write(bytes); });
+  Sha256 hash;
+  const Sink sink = [&](std::span<const std::byte> bytes) {
+    hash.update(bytes);
+    file.write(bytes);
+  };
+  write_segments(graph, layout, sink);
+  if (checkpoint) attach_to(checkpoint, file, &layout, sink);
+  layout.table.content = hash.hex();
   file.write_again(head_of(layout.table, layout.data_bytes));
   const std::unique_ptr<Mapping> blob = mapped(file);
   const Parts parts = verified(blob->bytes());
@@ -227,9 +246,12 @@ std::vector<std::byte> pack(const Graph& graph, const PackOptions& options) {
   BlobLayout layout = layout_of(graph, options);
   layout.table.content = kUnknownContent;
   std::vector<std::byte> blob = head_of(layout.table, layout.data_bytes);
-  layout.table.content = write_segments(graph, layout, [&blob](std::span<const std::byte> bytes) {
+  Sha256 hash;
+  write_segments(graph, layout, [&](std::span<const std::byte> bytes) {
+    hash.update(bytes);
     blob.insert(blob.end(), bytes.begin(), bytes.end());
   });
+  layout.table.content = hash.hex();
   const std::vector<std::byte> head = head_of(layout.table, layout.data_bytes);
   std::copy(head.begin(), head.end(), blob.begin());
   verified(blob);

@@ -24,6 +24,12 @@ struct PackOptions {
   bool half_tables = false;
 };
 
+// Takes bytes in their order.
+using Sink = std::function<void(std::span<const std::byte>)>;
+// Gives the bytes of a buffer that no tensor uses to `sink`, one at least: what follows from a blob's table and its data
+// section, which is written up to there.
+using Attach = std::function<void(const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink)>;
+
 // Writes header, flatbuffer and segments (docs/format.md), one constant after the other: memory holds the one that is
 // being written. Float64 constants become Float32; unused constants and tensors must be gone already
 // (passes/remove_dead_code.cc). The blob passes ferry::verify(): throws Error where it does not, where a finite number
@@ -31,11 +37,12 @@ struct PackOptions {
 // the blob's size.
 //
 // `certify` makes the certificates that the blob is to have, of the blob without any that lies at `blob`: by graph, the
-// first one's first; a graph that is null there, or behind the last, gets none.
+// first one's first; a graph that is null there, or behind the last, gets none. `checkpoint` gives the buffer that
+// Graph.checkpoint names.
 using Certificates = std::vector<std::unique_ptr<fbs::CertificateT>>;
 using Certify = std::function<Certificates(const std::filesystem::path& blob)>;
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
-                   const Certify& certify = {});
+                   const Certify& certify = {}, const Attach& checkpoint = {});
 
 // The same in memory.
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {});

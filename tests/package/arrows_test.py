@@ -28,6 +28,7 @@ RULES = [
     (r"(sdk|converter|models|cli)/", r"pthreadpool\.h", r"sdk/threads/.*|sdk/graph/session_options\.h"),
     (r"(sdk|converter|models|cli)/", r"curl/", r"converter/hub/.*"),
     (r"(sdk|converter|models|cli)/", r"google/protobuf", r"converter/onnx/.*"),
+    (r"(sdk|converter|models|cli)/", r"zlib\.h", r"converter/export/deflate\.cc"),
     (r"sdk/", r"nlohmann/", ""),
 ]
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)

@@ -13,7 +13,9 @@
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
 #include "cli/parity/report.h"
+#include "converter/checkpoint/mapped_file.h"
 #include "converter/checkpoint/safetensors.h"
+#include "converter/export/export.h"
 #include "converter/pack/pack.h"
 #include "models/families.h"
 #include "sdk/model/model.h"
@@ -106,6 +108,20 @@ TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
       EXPECT_TRUE(compared.contains(entry.module)) << entry.name;
     }
   }
+}
+
+TEST_P(Family, ReleaseBlobGivesTheCheckpointBack) {
+  const fs::path from = checkpoint(), to = folder() / "exported";
+  export_checkpoint(convert_fixture(false), to);
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(to))
+    if (entry.is_regular_file()) files.push_back(entry.path().lexically_relative(to));
+  EXPECT_NE(std::find(files.begin(), files.end(), from.filename()), files.end());
+  for (const fs::path& file : files) {
+    const auto was = MappedFile::open(from.parent_path() / file), is = MappedFile::open(to / file);
+    EXPECT_TRUE(std::equal(was->bytes().begin(), was->bytes().end(), is->bytes().begin(), is->bytes().end())) << file;
+  }
+  fs::remove_all(to);
 }
 
 class FamilyOnGpus : public Family {};

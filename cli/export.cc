@@ -1,0 +1,58 @@
+// ferry export
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#if defined(FERRY_HAS_CONVERTER)
+#include "converter/export/export.h"
+#endif
+
+namespace ferry::cli {
+namespace {
+
+struct Options {
+  std::string model, output;
+};
+
+#if defined(FERRY_HAS_CONVERTER)
+
+int export_blob(const Options& o) {
+  Exported done;
+  {
+    ProgressLine line("exporting");
+    done = export_checkpoint(o.model, o.output, [&line](std::string_view file, double fraction) {
+      line.update(std::string(file), fraction);
+    });
+  }
+  std::printf("%s  %zu file%s, %s, each as it was: its SHA-256 agrees\n", o.output.c_str(), done.files,
+              done.files == 1 ? "" : "s", bytes_text(done.bytes).c_str());
+  return kDone;
+}
+
+#else
+
+int export_blob(const Options&) { fail("this build has no converter: export with a desktop build"); }
+
+#endif
+
+}  // namespace
+
+void add_export(CLI::App& ferry, int* exit_code) {
+  const Command app(ferry, "export", "Give the checkpoint back that a blob was made from, byte for byte");
+  app.footer(
+      "\nWrites the checkpoint's files (safetensors, PyTorch's or TensorFlow.js's, with their index), and of those\n"
+      "beside them config.json, the tokenizer's and what prepares pictures: the proof that the converter lost and\n"
+      "changed nothing. Each must have the SHA-256 that it had; else nothing is left.\n"
+      "A blob holds what is needed unless its weights are integers (--weights i8, i4) or it was made from an ONNX\n"
+      "file; where folding has changed weights beyond that, it says so, and `ferry convert --exportable` keeps them.\n"
+      "\nExamples:\n"
+      "  ferry convert Qwen3-0.6B/ -o qwen.ferry\n"
+      "  ferry export qwen.ferry -o folder/");
+  auto o = std::make_shared<Options>();
+  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+  app.add_option("-o,--output", o->output, "The folder to write, new or empty").required().type_name("FOLDER");
+  app.callback([o, exit_code] { *exit_code = export_blob(*o); });
+}
+
+}  // namespace ferry::cli

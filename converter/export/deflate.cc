@@ -1,0 +1,73 @@
+#include "converter/export/deflate.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+namespace ferry {
+namespace {
+
+constexpr size_t kAtOnce = 1 << 16;
+
+// zlib counts in 32 bits: the next bytes of `input`, at most 1 GiB of them.
+void feed(std::span<const std::byte>* input, z_stream* stream) {
+  const size_t next = std::min<size_t>(input->size(), size_t{1} << 30);
+  stream->next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(input->data()));
+  stream->avail_in = static_cast<uInt>(next);
+  *input = input->subspan(next);
+}
+
+struct Inflation {
+  z_stream stream{};
+  Inflation() {
+    if (inflateInit(&stream) != Z_OK) throw std::bad_alloc();
+  }
+  ~Inflation() { inflateEnd(&stream); }
+  Inflation(const Inflation&) = delete;
+  Inflation& operator=(const Inflation&) = delete;
+};
+
+}  // namespace
+
+std::vector<std::byte> deflated(std::span<const std::byte> bytes) {
+  z_stream stream{};
+  // The level is fixed, so that the same bytes give the same stream.
+  if (deflateInit(&stream, 6) != Z_OK) throw std::bad_alloc();
+  std::vector<std::byte> out;
+  std::array<std::byte, kAtOnce> part;
+  int result = Z_OK;
+  while (result == Z_OK) {
+    if (stream.avail_in == 0) feed(&bytes, &stream);
+    stream.next_out = reinterpret_cast<Bytef*>(part.data());
+    stream.avail_out = kAtOnce;
+    result = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
+    out.insert(out.end(), part.begin(), part.end() - stream.avail_out);
+  }
+  deflateEnd(&stream);
+  return out;
+}
+
+void inflate_to(std::span<const std::byte> stream, uint64_t size, const char* where, const Sink& sink) {
+  Inflation inflation;
+  z_stream& z = inflation.stream;
+  std::array<std::byte, kAtOnce> part;
+  uint64_t given = 0;
+  int result = Z_OK;
+  while (result == Z_OK) {
+    if (z.avail_in == 0) feed(&stream, &z);
+    z.next_out = reinterpret_cast<Bytef*>(part.data());
+    z.avail_out = kAtOnce;
+    result = inflate(&z, Z_NO_FLUSH);
+    const size_t got = kAtOnce - z.avail_out;
+    given += got;
+    if (given > size) break;
+    sink(std::span(part).first(got));
+  }
+  if (result == Z_MEM_ERROR) throw std::bad_alloc();
+  if (result != Z_STREAM_END || given != size || z.avail_in != 0 || !stream.empty())
+    fail("%s: a deflated part is damaged", where);
+}
+
+}  // namespace ferry

@@ -1,0 +1,18 @@
+// zlib streams (RFC 1950): what little of a checkpoint follows from no constant is kept as one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "converter/pack/pack.h"
+
+namespace ferry {
+
+std::vector<std::byte> deflated(std::span<const std::byte> bytes);
+
+// Gives the `size` bytes of a stream, part by part. Throws Error, beginning with `where`, where it is none of so many.
+void inflate_to(std::span<const std::byte> stream, uint64_t size, const char* where, const Sink& sink);
+
+}  // namespace ferry

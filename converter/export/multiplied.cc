@@ -1,0 +1,128 @@
+#include "converter/export/multiplied.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ferry {
+namespace {
+
+constexpr double kNear = 1e-6;  // of a product: factors and products are rounded to float32
+
+std::span<const float> floats(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};  // at a multiple of 64
+}
+
+// A product here and the weight there, as matrices of rows by columns and what is between.
+struct Pair {
+  std::span<const float> products, weights;
+  size_t rows, columns;
+
+  size_t row() const { return weights.size() / rows; }
+  float factor(double above, double below) const {
+    const auto factor = static_cast<float>(above / below);
+    return below > 0 && std::isnormal(factor) ? factor : 1;
+  }
+};
+
+// The factors of rows, given those of columns, that fit best.
+std::vector<float> fit_rows(const Pair& p, const std::vector<float>& columns) {
+  std::vector<float> out(p.rows);
+  for (size_t r = 0; r < p.rows; ++r) {
+    double above = 0, below = 0;
+    for (size_t i = r * p.row(); i < (r + 1) * p.row(); ++i) {
+      const double weight = columns.empty() ? p.weights[i] : p.weights[i] * double{columns[i % p.columns]};
+      above += p.products[i] * weight;
+      below += weight * weight;
+    }
+    out[r] = p.factor(above, below);
+  }
+  return out;
+}
+
+std::vector<float> fit_columns(const Pair& p, const std::vector<float>& rows) {
+  std::vector<double> above(p.columns), below(p.columns);
+  for (size_t i = 0; i < p.weights.size(); ++i) {
+    const double weight = rows.empty() ? p.weights[i] : p.weights[i] * double{rows[i / p.row()]};
+    above[i % p.columns] += p.products[i] * weight;
+    below[i % p.columns] += weight * weight;
+  }
+  std::vector<float> out(p.columns);
+  for (size_t c = 0; c < p.columns; ++c) out[c] = p.factor(above[c], below[c]);
+  return out;
+}
+
+// Most of the products follow: those that do not (where a factor is 0, the weight is gone) are only longer to tell.
+bool fits(const Pair& p, const std::vector<float>& rows, const std::vector<float>& columns) {
+  size_t misses = 0;
+  for (size_t i = 0; i < p.weights.size(); ++i) {
+    double product = p.weights[i];
+    if (!rows.empty()) product *= rows[i / p.row()];
+    if (!columns.empty()) product *= columns[i % p.columns];
+    misses += !(std::fabs(p.products[i] - product) <= kNear * std::fabs(product));
+  }
+  return misses <= p.weights.size() / 8;
+}
+
+std::optional<Multiplied> fit(const Pair& p) {
+  Multiplied out;
+  out.rows = fit_rows(p, {});
+  if (fits(p, out.rows, {})) return out;
+  out.rows.clear();
+  out.columns = fit_columns(p, {});
+  if (fits(p, {}, out.columns)) return out;
+  // By both: the factors of columns are those of the row with the largest products, which has the factor 1.
+  size_t largest = 0;
+  double most = -1;
+  for (size_t r = 0; r < p.rows; ++r) {
+    double sum = 0;
+    for (const float product : p.products.subspan(r * p.row(), p.row())) sum += std::fabs(product);
+    if (sum > most) most = sum, largest = r;
+  }
+  const Pair one{p.products.subspan(largest * p.row(), p.row()), p.weights.subspan(largest * p.row(), p.row()), 1,
+                 p.columns};
+  out.columns = fit_columns(one, {});
+  out.rows = fit_rows(p, out.columns);
+  out.columns = fit_columns(p, out.rows);
+  out.rows = fit_rows(p, out.columns);
+  if (fits(p, out.rows, out.columns)) return out;
+  return {};
+}
+
+// Whether the first row may be one of `products`: a quick look.
+bool begins_alike(std::span<const float> products, std::span<const float> weights) {
+  constexpr size_t kLooked = 8;
+  double factor = 0;
+  for (size_t i = 0; i < std::min(kLooked, weights.size()); ++i) {
+    if (weights[i] == 0) continue;
+    const double ratio = double{products[i]} / weights[i];
+    if (factor == 0) factor = ratio;
+    if (!(std::fabs(ratio - factor) <= kNear * std::fabs(factor))) return false;
+  }
+  return factor != 0;
+}
+
+}  // namespace
+
+std::optional<Multiplied> find_multiplied(const Constants& constants, const std::string& name,
+                                          std::span<const float> weights, size_t rows, size_t columns) {
+  const auto at = [&](const Constants::Place& place, size_t offset) -> std::optional<Multiplied> {
+    auto found = fit({floats(place.bytes).subspan(offset, weights.size()), weights, rows, columns});
+    if (found) found->runs = {{place.buffer, offset * sizeof(float), weights.size_bytes()}};
+    return found;
+  };
+  for (const Constants::Place& place : constants.places())
+    if (!place.half && place.name == name && floats(place.bytes).size() == weights.size())
+      if (auto found = at(place, 0)) return found;
+  const size_t row = weights.size() / rows;
+  for (const Constants::Place& place : constants.places()) {
+    if (place.half) continue;
+    const std::span<const float> products = floats(place.bytes);
+    for (size_t offset = 0; offset + weights.size() <= products.size(); offset += row)
+      if (begins_alike(products.subspan(offset, row), weights.first(row)))
+        if (auto found = at(place, offset)) return found;
+  }
+  return {};
+}
+
+}  // namespace ferry

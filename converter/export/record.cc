@@ -1,0 +1,390 @@
+#include "converter/export/record.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "converter/checkpoint/mapped_file.h"
+#include "converter/checkpoint/mxfp4.h"
+#include "converter/checkpoint/sha256.h"
+#include "converter/export/constants.h"
+#include "converter/export/deflate.h"
+#include "converter/export/multiplied.h"
+#include "converter/export/restore.h"
+
+namespace ferry {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kSmall = 4096;               // bytes of a tensor that is kept without a search
+constexpr size_t kFreely = size_t{1} << 16;   // bytes of large tensors that are kept beside any blob
+constexpr size_t kShare = 8;                  // of a blob: the part that they may add
+constexpr size_t kBetween = size_t{4} << 20;  // bytes of a file that are of no tensor: headers, names
+
+// Files beside a checkpoint that belong to it, as Hugging Face's libraries and llama2.c name them.
+constexpr std::array kBeside = {
+    "config.json",
+    "generation_config.json",
+    "preprocessor_config.json",
+    "processor_config.json",
+    "video_preprocessor_config.json",
+    "model_index.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "tokenizer.model",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "chat_template.jinja",
+    "chat_template.json",
+    "tokenizer.bin",
+};
+
+std::optional<fbs::Element> element_of(ElementType type) {
+  switch (type) {
+    case ElementType::F64: return fbs::Element::F64;
+    case ElementType::F32: return fbs::Element::F32;
+    case ElementType::F16: return fbs::Element::F16;
+    case ElementType::BF16: return fbs::Element::BF16;
+    default: return {};
+  }
+}
+
+// Elements of an array in the order of its permuted dimensions.
+template <typename T>
+std::vector<T> permuted(std::vector<T> stored, const fbs::NumbersT& numbers) {
+  if (std::is_sorted(numbers.perm.begin(), numbers.perm.end())) return stored;
+  std::vector<T> out;
+  out.reserve(stored.size());
+  walk(to_permuted(numbers.seen, numbers.perm), [&](size_t i) { out.push_back(stored[i]); });
+  return out;
+}
+
+// A tensor of a file.
+struct Planned {
+  const std::string* key;
+  std::span<const std::byte> bytes;
+  std::unique_ptr<fbs::NumbersT> numbers;  // null: it is kept
+  std::vector<std::byte> kept;             // of `numbers`: its Kept say where in here
+};
+
+class Recorder {
+ public:
+  Recorder(const Converted& converted, const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink)
+      : converted_(converted), table_(table), data_(data), sink_(sink), constants_(table, data) {}
+
+  void record(bool all);
+
+ private:
+  using Tensor = std::pair<const std::string, CheckpointTensor>;
+  std::vector<Planned> plan(const Checkpoint::File& file, size_t* between) const;
+  Planned plan(const Tensor& tensor) const;
+  Constant as_read(const CheckpointTensor& tensor, const std::string& scales, bool half,
+                   const fbs::NumbersT& numbers) const;
+  void multiply(const CheckpointTensor& tensor, std::span<const std::byte> wanted, Planned* planned) const;
+  bool gives_back(const Planned& planned) const;
+  Stored stored(std::span<const std::byte> kept) const;
+
+  std::unique_ptr<fbs::KeptT> keep(std::span<const std::byte> bytes, bool deflate);
+  void write(std::span<const std::byte> bytes);
+  std::unique_ptr<fbs::PartT> part_of(std::span<const std::byte> bytes, bool deflate);
+  std::unique_ptr<fbs::FileT> file_of(const Checkpoint::File& file, const fs::path& folder,
+                                      std::vector<Planned> tensors);
+  void finish(const fbs::CheckpointT& checkpoint);
+
+  const Converted& converted_;
+  const fbs::GraphT& table_;
+  std::span<const std::byte> data_;
+  const Sink& sink_;
+  Constants constants_;
+  uint64_t written_ = 0;
+};
+
+// A tensor in the order and the type of constants.
+Constant Recorder::as_read(const CheckpointTensor& tensor, const std::string& scales, bool half,
+                           const fbs::NumbersT& numbers) const {
+  if (!scales.empty()) return hold(permuted(read_mxfp4(tensor, converted_.checkpoint->tensors().at(scales)), numbers));
+  const bool in_order = std::is_sorted(numbers.perm.begin(), numbers.perm.end());
+  if (in_order && tensor.type == (half ? ElementType::F16 : ElementType::F32)) return {nullptr, tensor.bytes};
+  if (!half) return hold(permuted(tensor.to_floats(), numbers));
+  std::vector<uint16_t> halves(tensor.bytes.size() / sizeof(uint16_t));
+  std::memcpy(halves.data(), tensor.bytes.data(), tensor.bytes.size());
+  return hold(permuted(std::move(halves), numbers));
+}
+
+// What a table of the blob's buffers, and of these kept bytes, is read from.
+Stored Recorder::stored(std::span<const std::byte> kept) const {
+  return {.kept = kept,
+          .segment =
+              [this](uint32_t buffer) {
+                return data_.subspan(table_.buffers[buffer]->offset, table_.buffers[buffer]->size);
+              },
+          .buffers = static_cast<uint32_t>(table_.buffers.size()),
+          .bytes = data_.size(),
+          .where = "the blob"};
+}
+
+// Whether `planned` gives its tensor's bytes.
+bool Recorder::gives_back(const Planned& planned) const {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fbs::CreateNumbers(builder, planned.numbers.get()));
+  const auto& numbers = *flatbuffers::GetRoot<fbs::Numbers>(builder.GetBufferPointer());
+  const Stored from = stored(planned.kept);
+  bool same = true;
+  size_t at = 0;
+  try {
+    if (restored_size(numbers, from) != planned.bytes.size()) return false;
+    restore(numbers, from, [&](std::span<const std::byte> part) {
+      same = same && std::equal(part.begin(), part.end(), planned.bytes.begin() + static_cast<std::ptrdiff_t>(at));
+      at += part.size();
+    });
+  } catch (const Error&) {
+    return false;  // larger than the blob
+  }
+  return same;
+}
+
+std::unique_ptr<fbs::KeptT> append(std::span<const std::byte> bytes, uint64_t size, bool deflated,
+                                   std::vector<std::byte>* to) {
+  auto kept = std::make_unique<fbs::KeptT>();
+  kept->offset = to->size();
+  kept->stored = bytes.size();
+  kept->size = size;
+  kept->deflated = deflated;
+  to->insert(to->end(), bytes.begin(), bytes.end());
+  return kept;
+}
+
+// What is between the nearest numbers to the tensor's and it, if the constants hold it multiplied.
+void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byte> wanted, Planned* planned) const {
+  fbs::NumbersT& numbers = *planned->numbers;
+  std::vector<float> weights(wanted.size() / sizeof(float));
+  std::memcpy(weights.data(), wanted.data(), wanted.size());
+  if (numbers.perm.size() < 2) return;
+  size_t rows = 1;
+  for (size_t i = 0; i < 2 && rows == 1; ++i) rows *= static_cast<size_t>(numbers.seen[numbers.perm[i]]);
+  const auto columns = static_cast<size_t>(numbers.seen[numbers.perm.back()]);
+  auto found = find_multiplied(constants_, *planned->key, weights, rows, columns);
+  if (!found) return;
+  numbers.runs = std::move(found->runs);
+  for (auto [factors, kept] : {std::pair(&found->rows, &numbers.rows), std::pair(&found->columns, &numbers.columns)})
+    if (!factors->empty()) {
+      const auto bytes = std::as_bytes(std::span(*factors));
+      *kept = append(bytes, bytes.size(), /*deflated=*/false, &planned->kept);
+    }
+  // Without differences first: what they are added to.
+  flatbuffers::FlatBufferBuilder builder;
+  fbs::NumbersT nearest = numbers;
+  for (size_t i = 0; i < nearest.seen.size(); ++i) {  // in the order of the constants
+    nearest.seen[i] = numbers.seen[numbers.perm[i]];
+    nearest.perm[i] = static_cast<uint8_t>(i);
+  }
+  builder.Finish(fbs::CreateNumbers(builder, &nearest));
+  std::vector<std::byte> near;
+  restore(*flatbuffers::GetRoot<fbs::Numbers>(builder.GetBufferPointer()), stored(planned->kept),
+          [&near](std::span<const std::byte> part) { near.insert(near.end(), part.begin(), part.end()); });
+  const size_t size = size_of(numbers.element), count = near.size() / size;
+  std::vector<std::byte> planes(near.size());
+  size_t i = 0;
+  walk(to_permuted(numbers.seen, numbers.perm), [&](size_t from) {
+    uint64_t a = 0, b = 0;
+    std::memcpy(&a, &tensor.bytes[from * size], size);
+    std::memcpy(&b, &near[i * size], size);
+    const uint64_t difference = a - b;
+    for (size_t plane = 0; plane < size; ++plane)
+      planes[plane * count + i] = static_cast<std::byte>(difference >> (8 * plane) & 0xff);
+    ++i;
+  });
+  numbers.differences = append(deflated(planes), planes.size(), /*deflated=*/true, &planned->kept);
+  if (planned->kept.size() > planned->bytes.size() / 2) numbers.runs.clear();
+}
+
+Planned Recorder::plan(const Tensor& tensor) const {
+  const auto& [key, stored] = tensor;
+  Planned out{.key = &key, .bytes = stored.bytes, .numbers = nullptr, .kept = {}};
+  fbs::NumbersT numbers;
+  numbers.name = key;
+  const auto reading = converted_.readings.find(key);
+  std::string scales;
+  if (reading != converted_.readings.end()) {
+    for (int i = 0; i < reading->second.seen.rank; ++i) numbers.seen.push_back(reading->second.seen[i]);
+    numbers.perm.assign(reading->second.perm.begin(), reading->second.perm.end());
+    scales = reading->second.scales;
+  } else {
+    numbers.seen = {static_cast<int32_t>(std::min<int64_t>(stored.elements(), INT32_MAX))};
+    numbers.perm = {0};
+    if (numbers.seen[0] != stored.elements()) return out;
+  }
+  const std::optional<fbs::Element> element = scales.empty() ? element_of(stored.type) : fbs::Element::U8;
+  if (!element) return out;
+  numbers.element = *element;
+  std::vector<int32_t> dims;
+  for (const uint8_t p : numbers.perm) dims.push_back(numbers.seen[p]);
+  const Constant wanted = as_read(stored, scales, /*half=*/false, numbers);
+  numbers.runs = constants_.find(wanted.bytes, /*half=*/false, row_bytes(dims, sizeof(float)));
+  if (numbers.runs.empty() && stored.type == ElementType::F16) {
+    numbers.half = true;
+    numbers.runs = constants_.find(as_read(stored, scales, /*half=*/true, numbers).bytes, /*half=*/true,
+                                   row_bytes(dims, sizeof(uint16_t)));
+  }
+  out.numbers = std::make_unique<fbs::NumbersT>(numbers);
+  if (!scales.empty()) {
+    const std::span<const std::byte> exponents = converted_.checkpoint->tensors().at(scales).bytes;
+    out.numbers->scales = append(exponents, exponents.size(), /*deflated=*/false, &out.kept);
+  } else if (numbers.runs.empty()) {
+    out.numbers->half = false;
+    multiply(stored, wanted.bytes, &out);
+  }
+  if (out.numbers->runs.empty() || !gives_back(out)) {
+    out.numbers.reset();
+    out.kept.clear();
+  }
+  return out;
+}
+
+// The large tensors of a file, in its order, and how many bytes of it are of no tensor at all.
+std::vector<Planned> Recorder::plan(const Checkpoint::File& file, size_t* between) const {
+  std::vector<const Tensor*> inside;
+  for (const Tensor& tensor : converted_.checkpoint->tensors()) {
+    const std::span<const std::byte> bytes = tensor.second.bytes;
+    const std::less_equal<const std::byte*> before;
+    if (!bytes.empty() && before(file.bytes.data(), bytes.data()) &&
+        before(bytes.data() + bytes.size(), file.bytes.data() + file.bytes.size()))
+      inside.push_back(&tensor);
+  }
+  std::sort(inside.begin(), inside.end(),
+            [](const Tensor* a, const Tensor* b) { return a->second.bytes.data() < b->second.bytes.data(); });
+  std::vector<Planned> out;
+  const std::byte* end = file.bytes.data();
+  *between = file.bytes.size();
+  for (const Tensor* tensor : inside) {
+    const std::span<const std::byte> bytes = tensor->second.bytes;
+    if (bytes.data() < end) continue;  // PyTorch's may share memory
+    end = bytes.data() + bytes.size();
+    *between -= bytes.size();
+    if (bytes.size() <= kSmall) continue;
+    out.push_back(plan(*tensor));
+    converted_.checkpoint->forget(bytes);
+  }
+  return out;
+}
+
+void Recorder::write(std::span<const std::byte> bytes) {
+  sink_(bytes);
+  written_ += bytes.size();
+}
+
+std::unique_ptr<fbs::KeptT> Recorder::keep(std::span<const std::byte> bytes, bool deflate) {
+  auto kept = std::make_unique<fbs::KeptT>();
+  kept->offset = written_;
+  kept->size = bytes.size();
+  kept->deflated = deflate;
+  write(deflate ? std::span<const std::byte>(deflated(bytes)) : bytes);
+  kept->stored = written_ - kept->offset;
+  return kept;
+}
+
+std::unique_ptr<fbs::PartT> Recorder::part_of(std::span<const std::byte> bytes, bool deflate) {
+  auto part = std::make_unique<fbs::PartT>();
+  part->kept = keep(bytes, deflate);
+  return part;
+}
+
+std::unique_ptr<fbs::FileT> Recorder::file_of(const Checkpoint::File& file, const fs::path& folder,
+                                              std::vector<Planned> tensors) {
+  auto out = std::make_unique<fbs::FileT>();
+  out->name = file.path.lexically_relative(folder).generic_string();
+  out->size = file.bytes.size();
+  out->sha256 = sha256_hex(file.bytes);
+  size_t at = 0;
+  const auto until = [&](size_t end) {
+    if (end > at) out->parts.push_back(part_of(file.bytes.subspan(at, end - at), /*deflate=*/true));
+    at = end;
+  };
+  for (Planned& planned : tensors) {
+    until(static_cast<size_t>(planned.bytes.data() - file.bytes.data()));
+    at += planned.bytes.size();
+    if (!planned.numbers) {
+      out->parts.push_back(part_of(planned.bytes, /*deflate=*/false));
+      continue;
+    }
+    for (fbs::KeptT* kept : {planned.numbers->rows.get(), planned.numbers->columns.get(),
+                             planned.numbers->differences.get(), planned.numbers->scales.get()})
+      if (kept != nullptr) kept->offset += written_;
+    write(planned.kept);
+    auto part = std::make_unique<fbs::PartT>();
+    part->numbers = std::move(planned.numbers);
+    out->parts.push_back(std::move(part));
+  }
+  until(file.bytes.size());
+  return out;
+}
+
+void Recorder::finish(const fbs::CheckpointT& checkpoint) {
+  flatbuffers::FlatBufferBuilder builder;
+  fbs::FinishCheckpointBuffer(builder, fbs::CreateCheckpoint(builder, &checkpoint));
+  constexpr size_t kAligned = sizeof(uint64_t);
+  write(std::vector<std::byte>((kAligned - written_ % kAligned) % kAligned));
+  const uint64_t size = builder.GetSize();
+  write(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())));
+  write(std::as_bytes(std::span(&size, 1)));
+}
+
+void Recorder::record(bool all) {
+  const std::vector<Checkpoint::File> files = converted_.checkpoint->files();
+  std::vector<std::vector<Planned>> tensors;
+  fbs::CheckpointT out;
+  size_t largest = 0, added = 0;
+  const auto lose = [&](const std::string& what, size_t bytes) {
+    out.lost_bytes += bytes;
+    if (bytes > largest) out.lost = what;
+    largest = std::max(largest, bytes);
+  };
+  for (const Checkpoint::File& file : files) {
+    size_t between = 0;
+    tensors.push_back(plan(file, &between));
+    if (between > kBetween) lose(file.path.filename(), between);  // what else training saves
+    for (const Planned& planned : tensors.back()) {
+      if (!planned.numbers)
+        lose(*planned.key, planned.bytes.size());
+      else if (!planned.numbers->scales)
+        added += planned.kept.size();
+    }
+  }
+  if (!all && out.lost_bytes > 0 && out.lost_bytes + added > std::max(kFreely, data_.size() / kShare))
+    return finish(out);
+  out.lost.clear();
+  out.lost_bytes = 0;
+  const fs::path folder = converted_.checkpoint->path().parent_path();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < files.size(); ++i) {
+    out.files.push_back(file_of(files[i], folder, std::move(tensors[i])));
+    names.push_back(out.files.back()->name);
+  }
+  std::vector<fs::path> beside(kBeside.begin(), kBeside.end());
+  for (const auto& [key, tensor] : converted_.checkpoint->tensors())  // a vocabulary: llama2.c's tokenizers name it
+    if (tensor.shape.size() == 2) beside.push_back("tok" + std::to_string(tensor.shape[0]) + ".bin");
+  for (const fs::path& name : beside) {
+    std::error_code none;
+    if (std::find(names.begin(), names.end(), name) != names.end() || !fs::is_regular_file(folder / name, none))
+      continue;
+    const auto file = MappedFile::open(folder / name);
+    out.files.push_back(file_of({file->path(), file->bytes()}, folder, {}));
+    names.push_back(name);
+  }
+  finish(out);
+}
+
+}  // namespace
+
+void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, std::span<const std::byte> data,
+                       const Sink& sink) {
+  Recorder(converted, table, data, sink).record(all);
+}
+
+}  // namespace ferry

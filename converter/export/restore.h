@@ -1,0 +1,62 @@
+// A tensor of a checkpoint, from the blob's constants: what converter/export/checkpoint.fbs calls Numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "checkpoint_generated.h"
+#include "converter/pack/pack.h"
+
+namespace ferry {
+
+// Where the parts of a checkpoint lie.
+struct Stored {
+  std::span<const std::byte> kept;  // the checkpoint's own buffer
+  std::function<std::span<const std::byte>(uint32_t buffer)> segment;
+  uint32_t buffers = 0;    // of the blob
+  uint64_t bytes = 0;      // of the blob's data section: no tensor is said to be of more
+  const char* where = "";  // for messages
+};
+
+// Bytes of `kept`, as they are stored. Throws Error where it has none such.
+std::span<const std::byte> kept_bytes(const fbs::Kept& kept, const Stored& stored);
+// What they stand for: `size` bytes, to be held in memory.
+std::vector<std::byte> read_kept(const fbs::Kept* kept, uint64_t size, const Stored& stored);
+
+// Bytes of the tensor in its file. Throws Error where `numbers` is none that this blob can have.
+uint64_t restored_size(const fbs::Numbers& numbers, const Stored& stored);
+// These bytes. Takes memory in proportion to the tensor. Throws Error likewise.
+void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink);
+
+size_t size_of(fbs::Element element);
+
+// What moves between an array of `dims` and the same with its dimensions permuted: in the order of one of them, how far
+// apart its neighbours along each dimension are in the other one.
+struct Steps {
+  std::vector<int64_t> dims, steps;
+};
+Steps to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
+Steps from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
+
+// Calls `visit` with the place in the other array of each element, in order.
+template <typename Visit>
+void walk(const Steps& way, const Visit& visit) {
+  const size_t rank = way.dims.size();
+  int64_t count = 1, at = 0;
+  for (int64_t d : way.dims) count *= d;
+  std::vector<int64_t> index(rank, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    visit(static_cast<size_t>(at));
+    for (size_t d = rank; d-- > 0;) {
+      at += way.steps[d];
+      if (++index[d] < way.dims[d]) break;
+      at -= way.steps[d] * index[d];
+      index[d] = 0;
+    }
+  }
+}
+
+}  // namespace ferry
