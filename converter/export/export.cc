@@ -97,8 +97,8 @@ Export::Export(const fs::path& blob) : where_(blob.string()) {
   read_table(own);
   if (table_->lost())
     fail(
-        "%s: does not hold '%.200s' as its checkpoint has it, and %llu bytes of it in all: `ferry convert --exportable` "
-        "keeps what folding changes",
+        "%s: does not hold '%.200s' as its checkpoint has it (%llu bytes are lost in all): `ferry convert "
+        "--exportable` keeps what folding changes",
         where_.c_str(), table_->lost()->c_str(), static_cast<unsigned long long>(table_->lost_bytes()));
   check_files();
 }

@@ -19,9 +19,10 @@ struct Pair {
   size_t rows, columns;
 
   size_t row() const { return weights.size() / rows; }
-  float factor(double above, double below) const {
-    const auto factor = static_cast<float>(above / below);
-    return below > 0 && std::isnormal(factor) ? factor : 1;
+  // 0: nothing is known of it (its weights or products are 0), and nothing follows from it.
+  static float factor(double above, double below) {
+    const float factor = below > 0 ? static_cast<float>(above / below) : 0;
+    return std::isnormal(factor) ? factor : 0;
   }
 };
 
@@ -35,7 +36,7 @@ std::vector<float> fit_rows(const Pair& p, const std::vector<float>& columns) {
       above += p.products[i] * weight;
       below += weight * weight;
     }
-    out[r] = p.factor(above, below);
+    out[r] = Pair::factor(above, below);
   }
   return out;
 }
@@ -48,7 +49,7 @@ std::vector<float> fit_columns(const Pair& p, const std::vector<float>& rows) {
     below[i % p.columns] += weight * weight;
   }
   std::vector<float> out(p.columns);
-  for (size_t c = 0; c < p.columns; ++c) out[c] = p.factor(above[c], below[c]);
+  for (size_t c = 0; c < p.columns; ++c) out[c] = Pair::factor(above[c], below[c]);
   return out;
 }
 
@@ -81,8 +82,7 @@ std::optional<Multiplied> fit(const Pair& p) {
   }
   const Pair one{p.products.subspan(largest * p.row(), p.row()), p.weights.subspan(largest * p.row(), p.row()), 1,
                  p.columns};
-  out.columns = fit_columns(one, {});
-  out.rows = fit_rows(p, out.columns);
+  out.rows = fit_rows(p, fit_columns(one, {}));
   out.columns = fit_columns(p, out.rows);
   out.rows = fit_rows(p, out.columns);
   if (fits(p, out.rows, out.columns)) return out;
@@ -108,7 +108,9 @@ std::optional<Multiplied> find_multiplied(const Constants& constants, const std:
                                           std::span<const float> weights, size_t rows, size_t columns) {
   const auto at = [&](const Constants::Place& place, size_t offset) -> std::optional<Multiplied> {
     auto found = fit({floats(place.bytes).subspan(offset, weights.size()), weights, rows, columns});
-    if (found) found->runs = {{place.buffer, offset * sizeof(float), weights.size_bytes()}};
+    if (!found) return found;
+    found->runs = {{place.buffer, offset * sizeof(float), weights.size_bytes()}};
+    for (auto* factors : {&found->rows, &found->columns}) std::replace(factors->begin(), factors->end(), 0.0f, 1.0f);
     return found;
   };
   for (const Constants::Place& place : constants.places())

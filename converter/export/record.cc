@@ -216,9 +216,11 @@ Planned Recorder::plan(const Tensor& tensor) const {
     numbers.perm.assign(reading->second.perm.begin(), reading->second.perm.end());
     scales = reading->second.scales;
   } else {
-    numbers.seen = {static_cast<int32_t>(std::min<int64_t>(stored.elements(), INT32_MAX))};
-    numbers.perm = {0};
-    if (numbers.seen[0] != stored.elements()) return out;
+    for (const int64_t d : stored.shape) {
+      numbers.perm.push_back(static_cast<uint8_t>(numbers.perm.size()));
+      numbers.seen.push_back(static_cast<int32_t>(d));
+      if (d > INT32_MAX || numbers.perm.size() > FERRY_MAX_RANK) return out;
+    }
   }
   const std::optional<fbs::Element> element = scales.empty() ? element_of(stored.type) : fbs::Element::U8;
   if (!element) return out;

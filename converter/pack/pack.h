@@ -26,8 +26,8 @@ struct PackOptions {
 
 // Takes bytes in their order.
 using Sink = std::function<void(std::span<const std::byte>)>;
-// Gives the bytes of a buffer that no tensor uses to `sink`, one at least: what follows from a blob's table and its data
-// section, which is written up to there.
+// Gives the bytes of a buffer that no tensor uses to `sink`, one at least: what follows from a blob's table and its
+// data section, which is written up to there.
 using Attach = std::function<void(const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink)>;
 
 // Writes header, flatbuffer and segments (docs/format.md), one constant after the other: memory holds the one that is

@@ -18,7 +18,7 @@
 
 namespace ferry::export_test {
 
-inline constexpr int kRows = 48, kColumns = 40;  // of every weight here: more bytes than are kept without a search
+inline constexpr int kRows = 64, kColumns = 40;  // of every weight here: more bytes than are kept without a search
 
 inline std::string complaint(const std::function<void()>& what) {
   try {

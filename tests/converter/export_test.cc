@@ -17,7 +17,7 @@ TEST_F(Export, FindsWeightsWhereTheyLie) {
   add("small", ElementType::I64, {1}, std::string(8, '\7'));
   folder_.write("source/config.json", "{\"model_type\": \"none\"}\n");
   folder_.write("source/tokenizer.json", std::string(100000, ' ') + "{}");
-  folder_.write("source/tok48.bin", "llama2.c");
+  folder_.write("source/tok64.bin", "llama2.c");
   pack(*graph_of({numbers(1)}), write_and_open());
   EXPECT_EQ(round_trip(), "");
   EXPECT_LT(recorded(), 2000u) << "the blob holds the weight twice";
@@ -124,8 +124,8 @@ TEST_F(Export, WhatIsInNoConstantIsKeptWhenAsked) {
   const Converted converted = write_and_open();
   pack(*graph_of({numbers(1)}), converted);
   EXPECT_EQ(round_trip(), blob().string() +
-                              ": does not hold 'gone' as its checkpoint has it, and 80000 bytes of it in "
-                              "all: `ferry convert --exportable` keeps what folding changes");
+                              ": does not hold 'gone' as its checkpoint has it (80000 bytes are lost in all): `ferry "
+                              "convert --exportable` keeps what folding changes");
   EXPECT_LT(recorded(), 200u) << "it is kept for nothing";
   pack(*graph_of({numbers(1)}), converted, /*all=*/true);
   EXPECT_EQ(round_trip(), "");
