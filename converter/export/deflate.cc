@@ -31,10 +31,12 @@ struct Inflation {
 
 }  // namespace
 
-std::vector<std::byte> deflated(std::span<const std::byte> bytes) {
+std::vector<std::byte> deflated(std::span<const std::byte> bytes, Content content) {
   z_stream stream{};
-  // The level is fixed, so that the same bytes give the same stream.
-  if (deflateInit(&stream, 6) != Z_OK) throw std::bad_alloc();
+  // All of them are fixed, so that the same bytes give the same stream.
+  constexpr int kLevel = 6, kWindowBits = 15, kMemory = 8;
+  const int strategy = content == Content::Noise ? Z_RLE : Z_DEFAULT_STRATEGY;
+  if (deflateInit2(&stream, kLevel, Z_DEFLATED, kWindowBits, kMemory, strategy) != Z_OK) throw std::bad_alloc();
   std::vector<std::byte> out;
   std::array<std::byte, kAtOnce> part;
   int result = Z_OK;

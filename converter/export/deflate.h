@@ -10,7 +10,9 @@
 
 namespace ferry {
 
-std::vector<std::byte> deflated(std::span<const std::byte> bytes);
+// `Noise`: small numbers that nothing foretells, and runs of one of them; these come out shorter, and sooner.
+enum class Content { Text, Noise };
+std::vector<std::byte> deflated(std::span<const std::byte> bytes, Content content);
 
 // Gives the `size` bytes of a stream, part by part. Throws Error, beginning with `where`, where it is none of so many.
 void inflate_to(std::span<const std::byte> stream, uint64_t size, const char* where, const Sink& sink);

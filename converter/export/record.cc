@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kSmall = 4096;               // bytes of a tensor that is kept without a search
 constexpr size_t kFreely = size_t{1} << 16;   // bytes of large tensors that are kept beside any blob
-constexpr size_t kShare = 8;                  // of a blob: the part that they may add
+constexpr size_t kShare = 4;                  // of a blob: the part that they may add
 constexpr size_t kBetween = size_t{4} << 20;  // bytes of a file that are of no tensor: headers, names
 
 // Files beside a checkpoint that belong to it, as Hugging Face's libraries and llama2.c name them.
@@ -195,12 +195,14 @@ void Recorder::multiply(const CheckpointTensor& tensor, std::span<const std::byt
     uint64_t a = 0, b = 0;
     std::memcpy(&a, &tensor.bytes[from * size], size);
     std::memcpy(&b, &near[i * size], size);
-    const uint64_t difference = a - b;
+    const int unused = static_cast<int>(64 - 8 * size);
+    const auto difference = static_cast<int64_t>((a - b) << unused) >> unused;  // with its sign
+    const uint64_t folded = static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63);
     for (size_t plane = 0; plane < size; ++plane)
-      planes[plane * count + i] = static_cast<std::byte>(difference >> (8 * plane) & 0xff);
+      planes[plane * count + i] = static_cast<std::byte>(folded >> (8 * plane) & 0xff);
     ++i;
   });
-  numbers.differences = append(deflated(planes), planes.size(), /*deflated=*/true, &planned->kept);
+  numbers.differences = append(deflated(planes, Content::Noise), planes.size(), /*deflated=*/true, &planned->kept);
   if (planned->kept.size() > planned->bytes.size() / 2) numbers.runs.clear();
 }
 
@@ -286,7 +288,7 @@ std::unique_ptr<fbs::KeptT> Recorder::keep(std::span<const std::byte> bytes, boo
   kept->offset = written_;
   kept->size = bytes.size();
   kept->deflated = deflate;
-  write(deflate ? std::span<const std::byte>(deflated(bytes)) : bytes);
+  write(deflate ? std::span<const std::byte>(deflated(bytes, Content::Text)) : bytes);
   kept->stored = written_ - kept->offset;
   return kept;
 }

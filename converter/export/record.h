@@ -22,7 +22,7 @@ struct Converted {
 // Gives the checkpoint's buffer of a blob of this table and data to `sink`. It tells how each tensor of the
 // checkpoint's files follows from the constants; what is between tensors, small tensors, and the files beside the
 // checkpoint that say what it is (config.json, a tokenizer's) are kept in it. So are tensors that follow from no
-// constant, with `all`; without it, where they would make the blob more than an eighth longer, no file can be given
+// constant, with `all`; without it, where they would make the blob more than a quarter longer, no file can be given
 // back, and the buffer says for which tensor's sake. Every tensor's bytes are put together and compared before it is
 // written. Throws Error where a file cannot be read.
 void record_checkpoint(const Converted& converted, bool all, const fbs::GraphT& table, std::span<const std::byte> data,

@@ -226,7 +226,7 @@ void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink
       uint64_t difference = 0;
       for (size_t plane = 0; plane < size; ++plane)
         difference |= std::to_integer<uint64_t>(differences[plane * checked.count + i]) << (8 * plane);
-      bits += difference;
+      bits += difference >> 1 ^ (~(difference & 1) + 1);
     }
     output.put(bits, size);
   });
