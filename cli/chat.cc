@@ -17,6 +17,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string model, system;
+  std::vector<std::string> pictures;
   BackendOptions backend;
   SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
   int threads = 0, max_tokens = 0;
@@ -33,6 +34,14 @@ class Conversation {
   }
   void say(const char* role, const std::string& content) {
     messages_.push_back({{"role", role}, {"content", content}});
+  }
+  // With so many pictures before it.
+  void ask(const std::string& content, size_t pictures) {
+    if (pictures == 0) return say("user", content);
+    ordered_json parts = ordered_json::array();
+    for (size_t i = 0; i < pictures; ++i) parts.push_back({{"type", "image"}});
+    parts.push_back({{"type", "text"}, {"text", content}});
+    messages_.push_back({{"role", "user"}, {"content", parts}});
   }
   void take_back() { messages_.erase(messages_.size() - 1); }
   // As the template writes it, up to where the answer begins.
@@ -57,12 +66,16 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 // Puts the conversation before the model and prints what it answers.
 std::string answer(const Options& o, const Conversation& conversation, const TextHandle& text,
                    const GeneratorHandle& generator, Speed* speed) {
-  const Ids prompt = encode(text, conversation.rendered(text), false);
+  const std::string prompt = conversation.rendered(text);
   const size_t room = ferry_generator_max_length(generator.get());
-  if (prompt.size() >= room)
-    fail("the conversation has %zu tokens, and the model holds %zu: /reset begins anew", prompt.size(), room);
-  check(ferry_generator_set(generator.get(), prompt.data(), prompt.size()));
-  size_t left = room - prompt.size();
+  const ferry_status status = ferry_generator_set_text(generator.get(), prompt.data(), prompt.size());
+  if (status == FERRY_STATE_FULL)
+    fail("the conversation is longer than the %zu tokens that the model holds: /reset begins anew", room);
+  check(status);
+  const size_t tokens = tokens_of(generator).size();
+  if (tokens == room)
+    fail("the conversation has %zu tokens, which is all that the model holds: /reset begins anew", tokens);
+  size_t left = room - tokens;
   if (o.max_tokens > 0) left = std::min(left, static_cast<size_t>(o.max_tokens));
   std::string said;
   Clock::time_point first = Clock::now();
@@ -89,6 +102,13 @@ int chat(const Options& o) {
   if (!text) fail("%s has no tokenizer: it takes token ids only, by `ferry run --tokens`", o.model.c_str());
   const GeneratorHandle generator = create_generator(model, options);
   set_sampling(o.sampling, generator);
+  size_t pictures = 0;  // that the next line is about
+  const auto begin = [&] {
+    check(ferry_generator_reset(generator.get()));
+    for (const std::string& path : o.pictures) add_picture(path, generator);
+    pictures = o.pictures.size();
+  };
+  begin();
   Conversation conversation(o.system);
   const bool person = isatty(STDIN_FILENO) != 0;
   if (person) std::fprintf(stderr, "/reset begins anew, /exit or the end of input ends\n");
@@ -99,15 +119,17 @@ int chat(const Options& o) {
     if (line.empty()) continue;
     if (line == "/reset") {
       conversation.reset();
+      begin();
       continue;
     }
     if (line.starts_with('/')) {
       std::fprintf(stderr, "ferry chat: no command is called '%s': /reset, /exit\n", line.c_str());
       continue;
     }
-    conversation.say("user", line);
+    conversation.ask(line, pictures);
     try {
       conversation.say("assistant", answer(o, conversation, text, generator, &speed));
+      pictures = 0;
     } catch (const Error& error) {
       if (!person) throw;
       conversation.take_back();
@@ -126,14 +148,18 @@ void add_chat(CLI::App& ferry, int* exit_code) {
   app.footer(
       "\nReads what you say line by line and prints what the model answers, as it is made. The conversation is\n"
       "written as the model's own chat template says, and only what is new of it is computed. /reset begins anew,\n"
-      "/exit or the end of input ends; tokens a second are told then.\n"
+      "/exit or the end of input ends; tokens a second are told then. What you say first is about the pictures of\n"
+      "--image, if the model sees.\n"
       "\nExamples:\n"
       "  ferry chat qwen.ferry\n"
       "  ferry chat qwen.ferry --system 'Answer in one sentence.' --temperature 0\n"
+      "  ferry chat qwen-vl.ferry --image photo.jpg\n"
       "  echo 'What is a ferry?' | ferry chat qwen.ferry --seed 1 --max-tokens 100");
   auto o = std::make_shared<Options>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   app.add_option("--system", o->system, "What the model is told before the conversation").type_name("TEXT");
+  app.add_option("--image", o->pictures, "A picture to talk about: JPEG, PNG or BMP; may be given again")
+      .type_name("FILE");
   app.add_option("--max-tokens", o->max_tokens, "Tokens of an answer at most. Without it: as many as the model holds")
       .range(1, INT32_MAX)
       .type_name("N");

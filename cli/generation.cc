@@ -57,10 +57,37 @@ GeneratorHandle create_generator(const ModelHandle& model, const ferry_session_o
   return GeneratorHandle(generator);
 }
 
+Ids tokens_of(const GeneratorHandle& generator) {
+  size_t count = 0;
+  const int32_t* tokens = ferry_generator_tokens(generator.get(), &count);
+  return {tokens, tokens + count};
+}
+
 std::string text_of(const GeneratorHandle& generator) {
   size_t bytes = 0;
   const char* text = ferry_generator_text(generator.get(), &bytes);
   return std::string(text, bytes);
+}
+
+namespace {
+
+void with_picture(const std::string& path, const GeneratorHandle& generator,
+                  ferry_status (*use)(ferry_generator*, const ferry_image*)) {
+  ferry_image picture;
+  check(ferry_image_load(path.c_str(), &picture));
+  const ferry_status status = use(generator.get(), &picture);
+  ferry_image_free(&picture);
+  if (status != FERRY_OK) fail("%s: %s", path.c_str(), ferry_last_error());
+}
+
+}  // namespace
+
+void add_picture(const std::string& path, const GeneratorHandle& generator) {
+  with_picture(path, generator, ferry_generator_add_picture);
+}
+
+void append_picture(const std::string& path, const GeneratorHandle& generator) {
+  with_picture(path, generator, ferry_generator_append_picture);
 }
 
 void add_sampling_options(const Command& command, SamplingOptions* o) {

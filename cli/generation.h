@@ -24,8 +24,14 @@ std::string decode(const TextHandle& text, const Ids& ids);
 std::string render(const TextHandle& text, const std::string& chat);
 
 GeneratorHandle create_generator(const ModelHandle& model, const ferry_session_options& options);
+Ids tokens_of(const GeneratorHandle& generator);
 // What the last ferry_generator_next() completed.
 std::string text_of(const GeneratorHandle& generator);
+
+// Throws Error with the file's name where it holds no picture, or the model sees none.
+void add_picture(const std::string& path, const GeneratorHandle& generator);
+// The same, and puts it behind the text.
+void append_picture(const std::string& path, const GeneratorHandle& generator);
 
 // --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --seed, --bias, --stop
 struct SamplingOptions {

@@ -22,8 +22,9 @@ void check_text(const RunOptions& o) {
   if (o.log_probabilities && !o.json) fail("--log-probabilities goes with --json");
   if (o.has_prompt && o.has_tokens) fail("--prompt and --tokens are two inputs: give one of them");
   if (!o.pictures.empty() || !o.tensors.empty() || !o.output.empty() || !o.save.empty() || o.taps)
-    fail("--%s gives text: it goes with --max-tokens and --json, not with pictures or tensors",
+    fail("--%s gives text: it goes with --image, --max-tokens and --json, not with pictures or tensors",
          o.has_prompt ? "prompt" : "tokens");
+  if (!o.shown.empty() && o.has_tokens) fail("--image goes with --prompt, whose text comes behind it");
 }
 
 void check_pictures_or_tensors(const RunOptions& o) {
@@ -37,6 +38,7 @@ void check_pictures_or_tensors(const RunOptions& o) {
     fail("--save keeps the tensors of one picture, %zu are given", o.pictures.size());
   if (o.taps && o.save.empty()) fail("--taps gives tensors: say where with --save FILE");
   if (!o.tensors.empty() && o.save.empty()) fail("--tensors gives tensors: say where with --save FILE");
+  if (!o.shown.empty()) fail("--image goes with --prompt; without one a picture needs no option");
   if (o.max_tokens != 0) fail("--max-tokens goes with --prompt or --tokens");
   if (!(o.sampling == SamplingOptions())) fail("how tokens are chosen goes with --prompt or --tokens");
   if (!o.tensors.empty() && o.json) fail("--json goes with pictures, --prompt or --tokens");
@@ -87,6 +89,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run resnet50.ferry cat.jpg\n"
       "  ferry run stories.ferry --prompt 'Once upon a time' --max-tokens 100\n"
       "  ferry run stories.ferry --prompt 'Once upon a time' --temperature 0.8 --top-p 0.95 --seed 7\n"
+      "  ferry run qwen-vl.ferry --image photo.jpg --prompt 'This picture shows'\n"
       "  ferry run esrgan.ferry photo.jpg -o large.png\n"
       "  ferry run depth.ferry room.jpg -o depth.png --colours\n"
       "  ferry run migan.ferry street.jpg --mask people.png -o empty.png\n"
@@ -129,6 +132,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
       .capture_default_str();
   const Argument prompt =
       app.add_option("--prompt", o->prompt, "Text that a language model goes on with").type_name("TEXT");
+  app.add_option("--image", o->shown, "A picture before the text of --prompt; may be given again").type_name("FILE");
   const Argument tokens =
       app.add_option("--tokens", o->tokens, "The same as token ids: 1,403,407").delimiter(',').type_name("IDS");
   app.add_option("--max-tokens", o->max_tokens,

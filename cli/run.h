@@ -10,7 +10,7 @@ namespace ferry::cli {
 
 struct RunOptions {
   std::string model, graph, output, tensors, save;
-  std::vector<std::string> pictures;
+  std::vector<std::string> pictures, shown;  // shown: to a language model
   BackendOptions backend;
   std::string prompt;
   std::vector<int> tokens;

@@ -41,10 +41,13 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
   warn_of_cpu(ferry_generator_session(generator.get()));
   set_sampling(o.sampling, generator);
   const TextHandle words = open_text(model);
-  const Ids prompt = prompt_of(o, words);
+  for (const std::string& path : o.shown) append_picture(path, generator);
+  const Ids given = prompt_of(o, words);
+  Ids prompt = tokens_of(generator);
+  prompt.insert(prompt.end(), given.begin(), given.end());
   const size_t count = tokens_to_add(o, prompt.size(), ferry_generator_max_length(generator.get()));
-  check(ferry_generator_append(generator.get(), prompt.data(), prompt.size()));
-  if (!o.json && words) print(o.has_prompt ? o.prompt : decode(words, prompt));
+  check(ferry_generator_append(generator.get(), given.data(), given.size()));
+  if (!o.json && words) print(o.has_prompt ? o.prompt : decode(words, given));
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();

@@ -125,10 +125,10 @@ Certificates certificates_of(const std::filesystem::path& blob, const Fixture& f
 
   Certificates out;
   const std::vector<GraphFixture> graphs = by_graph(open_blob(blob), fixture, computed);
-  out.resize(graphs.back().index + 1);
+  for (const GraphFixture& graph : graphs) out.resize(std::max(out.size(), graph.index + 1));
   size_t spent = 0;
   for (const GraphFixture& graph : graphs) {
-    out[graph.index] = without_stages(graph, graphs.front().model->graph(), fixture);
+    out[graph.index] = without_stages(graph, graphs.front().model->root(), fixture);
     spent += kOwnBytes + packed_bytes(*out[graph.index]);
   }
 

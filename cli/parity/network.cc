@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "cli/parity/pictures.h"
 #include "cli/parity/prompts.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -162,20 +163,37 @@ void Network::run(cli::ModelHandle model, const std::string& blob, const Fixture
   model_name_ = ferry_model_name(model.get());
   if (const fbs::Provenance* p = model->model->root().provenance(); p != nullptr)
     provenance_ = std::string(text(p->framework())) + " " + text(p->variant()) + ", " + text(p->converter());
-  const size_t prompted = prompted_graph(model->model->root());
-  const auto add = [&](cli::ModelHandle graph, const std::string& where, const Fixture& of) {
-    int first_depth = 0;
-    for (const auto& before : graphs_) first_depth += static_cast<int>(before->model().graph().operators()->size());
+  const fbs::Graph& root = model->model->root();
+  const size_t prompted = prompted_graph(root);
+  const auto open = [&](size_t index) {
+    ferry_model* opened = nullptr;
+    check(ferry_model_open_graph(model.get(), ferry_model_graph_name(model.get(), index), &opened), blob);
+    return cli::ModelHandle(opened);
+  };
+  const auto add = [&](cli::ModelHandle graph, const Fixture& of, int first_depth) {
+    const std::string name = text(graph->model->graph().name());
+    const std::string where = &graph->model->graph() == &root ? blob : blob + ", graph '" + name + "'";
     graphs_.push_back(std::make_unique<GraphRun>(std::move(graph), where, of, options, first_depth));
   };
-  if (prompted == 0) return add(std::move(model), blob, fixture);
-  const std::string name = ferry_model_graph_name(model.get(), prompted);
-  ferry_model* opened = nullptr;
-  check(ferry_model_open_graph(model.get(), name.c_str(), &opened), blob);
-  cli::ModelHandle graph(opened);
-  add(std::move(model), blob, without_prompts(fixture));
-  const Fixture of = with_prompts(graph->model->graph(), fixture, tensors());
-  add(std::move(graph), blob + ", graph '" + name + "'", of);
+  const auto depth = [&] { return static_cast<int>(graphs_.back()->model().graph().operators()->size()); };
+  if (prompted > 0) {
+    cli::ModelHandle graph = open(prompted);
+    add(std::move(model), without_prompts(fixture), 0);
+    const Fixture of = with_prompts(graph->model->graph(), fixture, tensors());
+    return add(std::move(graph), of, depth());
+  }
+  const fbs::Pictures* pictures = pictures_of(root);
+  if (pictures == nullptr) return add(std::move(model), fixture, 0);
+  std::vector<Computed> features;
+  for (const Fixture& picture : of_each_picture(*pictures, fixture)) {
+    add(open(vision_graph(root, *pictures)), picture, 0);
+    ++pictures_;
+    ComputedTensors computed;
+    graphs_.back()->add_tensors(&computed);
+    features.push_back(computed.at("image_features"));
+  }
+  const Fixture of = with_pictures(*pictures, fixture, features);
+  add(std::move(model), of, depth());
 }
 
 uint64_t Network::arena_bytes() const {
@@ -192,7 +210,7 @@ ferry_report Network::report() const {
 }
 
 bool Network::on_gpu(size_t op) const {
-  auto graph = graphs_.begin();
+  auto graph = graphs_.begin() + (pictures_ > 0 ? static_cast<std::ptrdiff_t>(pictures_) - 1 : 0);
   for (; op >= (*graph)->model().graph().operators()->size(); ++graph)
     op -= (*graph)->model().graph().operators()->size();
   return std::strcmp((*graph)->session()->idle().computing().backend_of(op), "gpu") == 0;
@@ -200,7 +218,14 @@ bool Network::on_gpu(size_t op) const {
 
 ComputedTensors Network::tensors() const {
   ComputedTensors out;
-  for (const auto& graph : graphs_) graph->add_tensors(&out);
+  for (size_t i = 0; i < graphs_.size(); ++i) {
+    ComputedTensors of;
+    graphs_[i]->add_tensors(&of);
+    for (const auto& [name, computed] : of) {
+      const auto [at, is_new] = out.emplace(name, computed);
+      if (!is_new) at->second = i < pictures_ ? joined(at->second, computed) : computed;
+    }
+  }
   return out;
 }
 

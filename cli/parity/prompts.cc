@@ -4,6 +4,7 @@
 #include <array>
 #include <initializer_list>
 
+#include "cli/parity/pictures.h"
 #include "cli/sdk.h"
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -86,6 +87,12 @@ size_t prompted_graph(const fbs::Graph& root) {
   return i + 1;
 }
 
+std::vector<size_t> graphs_of_fixtures(const fbs::Graph& root) {
+  if (const size_t prompted = prompted_graph(root); prompted > 0) return {0, prompted};
+  const fbs::Pictures* pictures = pictures_of(root);
+  return pictures != nullptr ? std::vector<size_t>{vision_graph(root, *pictures), 0} : std::vector<size_t>{0};
+}
+
 Fixture without_prompts(const Fixture& fixture) {
   Fixture out = fixture;
   std::erase_if(out.inputs, is_prompt);
@@ -130,11 +137,24 @@ Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const Comp
 
 std::vector<GraphFixture> by_graph(const std::shared_ptr<const Model>& model, const Fixture& fixture,
                                    const ComputedTensors& computed) {
-  const size_t index = prompted_graph(model->root());
-  if (index == 0) return {{0, model, fixture}};
-  std::shared_ptr<const Model> prompted;
-  if (const Status status = model->open_graph(index, &prompted); !status.ok()) fail("%s", status.message().data());
-  return {{0, model, without_prompts(fixture)}, {index, prompted, with_prompts(prompted->graph(), fixture, computed)}};
+  const auto open = [&](size_t index) {
+    std::shared_ptr<const Model> graph;
+    if (const Status status = model->open_graph(index, &graph); !status.ok()) fail("%s", status.message().data());
+    return graph;
+  };
+  if (const size_t index = prompted_graph(model->root()); index > 0) {
+    const std::shared_ptr<const Model> prompted = open(index);
+    return {{0, model, without_prompts(fixture)},
+            {index, prompted, with_prompts(prompted->graph(), fixture, computed)}};
+  }
+  const fbs::Pictures* pictures = pictures_of(model->root());
+  if (pictures == nullptr) return {{0, model, fixture}};
+  const std::vector<Fixture> each = of_each_picture(*pictures, fixture);
+  if (each.size() != 1)
+    fail("fixture %s is about %zu pictures, where one is expected", fixture.name.c_str(), each.size());
+  const size_t vision = vision_graph(model->root(), *pictures);
+  return {{vision, open(vision), each.front()},
+          {0, model, with_pictures(*pictures, fixture, {computed.at("image_features")})}};
 }
 
 }  // namespace ferry::parity

@@ -23,7 +23,11 @@ Fixture without_prompts(const Fixture& fixture);
 // transformers do it. Throws Error for prompts of several groups, and for those that do not agree.
 Fixture with_prompts(const fbs::Graph& graph, const Fixture& fixture, const ComputedTensors& computed);
 
-// The graphs of the blob that the fixture is about, each with the fixture as it sees it.
+// The numbers of the blob's graphs that a fixture is about, in the order in which they run.
+std::vector<size_t> graphs_of_fixtures(const fbs::Graph& root);
+
+// These graphs, each with the fixture as it sees it. Throws Error where the fixture has several pictures in a text, and
+// so one graph several times.
 struct GraphFixture {
   size_t index;  // in the blob
   std::shared_ptr<const Model> model;

@@ -59,7 +59,7 @@ std::vector<float> with_noise(const Model& model, TensorId tensor, uint64_t seed
 std::vector<std::byte> moved(const Model& model, uint64_t seed) {
   fbs::GraphT copy;
   model.graph().UnPackTo(&copy);
-  if (prompted_graph(model.root()) == 0) copy.graphs.clear();  // what runs is the first graph
+  if (graphs_of_fixtures(model.root()).size() == 1) copy.graphs.clear();  // what runs is the first graph
   copy.certificate = nullptr;
   copy.packed.clear();
   copy.buffers.resize(1);
@@ -91,9 +91,10 @@ bool has_rounded_constants(const Model& model) {
     const auto& tensors = *graph.tensors();
     return std::any_of(tensors.begin(), tensors.end(), [](const fbs::Tensor* tensor) { return is_rounded(*tensor); });
   };
-  const size_t prompted = prompted_graph(model.root());
-  return rounded(model.graph()) ||
-         (prompted > 0 && rounded(*model.root().graphs()->Get(static_cast<unsigned>(prompted - 1))));
+  const std::vector<size_t> graphs = graphs_of_fixtures(model.root());
+  return std::any_of(graphs.begin(), graphs.end(), [&](size_t i) {
+    return rounded(i == 0 ? model.root() : *model.root().graphs()->Get(static_cast<unsigned>(i - 1)));
+  });
 }
 
 struct Sums {

@@ -112,11 +112,33 @@ void leave_out_predictors(const Decoder& c, const Weights& weights) {
   constexpr const char* kWhat = "prediction of several tokens at once";
   weights["mtp"].leave_out(kWhat);
   const int count = static_cast<int>(c.layers.size());
-  for (int i = 0; i < c.predictors; ++i) weights["model"]["layers"][count + i].leave_out(kWhat);
+  for (int i = 0; i < c.predictors; ++i) weights[c.module]["layers"][count + i].leave_out(kWhat);
+}
+
+// What pictures give to the tokens of a run: [1,L,width], of the vision tower's output `plane`; elsewhere zeros.
+class PictureRows {
+ public:
+  explicit PictureRows(const Pictures& pictures) {
+    fbs::GatherT params;
+    params.axis = 1;
+    rows_ = pictures.rows.graph->add_op("", params, {pictures.features, pictures.rows});  // [planes,1,L,width]
+  }
+
+  int planes() const { return rows_.shape()[0]; }
+  Tensor plane(int index) const { return reshape(slice(rows_, 0, index, 1), {1, -1, channels(rows_)}); }
+
+ private:
+  Tensor rows_;
+};
+
+// The embeddings of tokens, with pictures in the place of those that stand for them.
+Tensor with_pictures(Tensor x, const Pictures& pictures, const PictureRows& rows) {
+  const Tensor is_picture = reshape(pictures.rows, {1, -1, 1});
+  return x.graph->add_op("", fbs::SelectT{}, {is_picture, rows.plane(0), x});
 }
 
 Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Text& text) {
-  const Weights w = weights["model"];
+  const Weights w = weights[c.module];
   const int width = c.latent ? c.latent->rank + c.latent->turned : c.kv_heads * c.head;
   const auto cache = [&](size_t layer) {
     return c.latent ? text.latent(layer, width) : text.cache(layer, width, c.layers[layer].window);
@@ -128,7 +150,8 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   std::vector<Rotation> rotations;
   const auto attends = std::find_if(c.layers.begin(), c.layers.end(), [](const auto& l) { return !l.delta; });
   if (attends != c.layers.end()) {
-    const Tensor places = positions(ids, past[static_cast<size_t>(attends - c.layers.begin())].attention.keys);
+    const State& keys = past[static_cast<size_t>(attends - c.layers.begin())].attention.keys;
+    const Tensor places = text.pictures ? text.pictures->places : positions(ids, keys);
     for (const Rope& rope : c.ropes) rotations.push_back(rotation(rope, places, text.max_length));
   }
 
@@ -136,8 +159,14 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
   Tensor x = rows(embedding, ids);
   if (c.embedding_scale != 1) x = x * c.embedding_scale;
   x = tap(x, w["embed_tokens"], kBlock);
-  for (size_t i = 0; i < c.layers.size(); ++i)
-    x = layer(x, w["layers"][static_cast<int>(i)], c, c.layers[i], past[i], rotations);
+  std::optional<PictureRows> pictures;
+  if (text.pictures) pictures.emplace(*text.pictures);
+  if (pictures) x = with_pictures(x, *text.pictures, *pictures);
+  for (int i = 0; i < static_cast<int>(c.layers.size()); ++i) {
+    const auto index = static_cast<size_t>(i);
+    x = layer(x, w["layers"][i], c, c.layers[index], past[index], rotations);
+    if (pictures && i + 1 < pictures->planes()) x = x + pictures->plane(i + 1);
+  }
   x = tap(rms_norm(x, w["norm"], c.norm), w["norm"], kBlock);
   leave_out_predictors(c, weights);
   const Weights head = weights["lm_head"];
@@ -149,11 +178,6 @@ Tensor logits_of(const Decoder& c, Tensor ids, const Weights& weights, const Tex
 }  // namespace
 
 Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
-  static constexpr struct {
-    const char* name;
-    Tensor (*function)(Tensor);
-  } kActivations[] = {{"silu", silu}, {"swish", silu}, {"gelu", gelu}, {"gelu_pytorch_tanh", gelu_tanh}};
-
   Decoder c{};
   c.vocabulary = s.count("vocab_size");
   c.width = s.count("hidden_size");
@@ -172,12 +196,7 @@ Decoder decoder_of(const Configuration& s, const DecoderDefaults& defaults) {
   c.norm.epsilon = s.number("rms_norm_eps", defaults.epsilon);
   c.tied = s.flag("tie_word_embeddings", defaults.tied);
   c.layers.resize(static_cast<size_t>(s.count("num_hidden_layers")));
-  const std::string activation = s.text(defaults.activation_name, defaults.activation);
-  for (const auto& known : kActivations)
-    if (activation == known.name) c.activation = known.function;
-  if (!c.activation)
-    fail("%s: %s is '%s', where silu, gelu and gelu_pytorch_tanh are known", s.where(), defaults.activation_name,
-         activation.c_str());
+  c.activation = activation_of(s, defaults.activation_name, defaults.activation);
   return c;
 }
 

@@ -33,6 +33,7 @@ struct DecoderLayer {
 };
 
 struct Decoder {
+  const char* module = "model";  // all of it but the head
   int vocabulary, width;
   int heads, kv_heads, head;  // `head`: channels of one
   int hidden;                 // of the MLP

@@ -6,6 +6,7 @@
 #include "converter/text/text_files.h"
 #include "models/language/config.h"
 #include "models/language/last_token.h"
+#include "models/language/vision_graph.h"
 
 namespace ferry::language {
 namespace {
@@ -27,12 +28,33 @@ void add_ends(const nlohmann::json& config, fbs::TokenizerT* tokenizer) {
   }
 }
 
+// What of config.json is about the language model: in composite ones an object.
+const nlohmann::json& about_language(const nlohmann::json& config) {
+  return config.contains("text_config") && config["text_config"].is_object() ? config["text_config"] : config;
+}
+
 fbs::TextT read_text_of(const Request& request, const Network& network) {
   const auto found = text_in(request.checkpoint->path().parent_path(), network.vocabulary);
   fbs::TextT text = found ? *found : fbs::TextT();
-  if (text.tokenizer) add_ends(request.config, text.tokenizer.get());
+  if (text.tokenizer) {
+    add_ends(request.config, text.tokenizer.get());
+    add_ends(about_language(request.config), text.tokenizer.get());
+  }
   text.graph = kLastToken;
   return text;
+}
+
+// Inputs of a network that sees pictures, for runs of `tokens` at most.
+Pictures add_pictures(const VisionTower& tower, int tokens, Graph& graph) {
+  const auto input = [&](const char* name, const Shape& shape, std::vector<int> bound, fbs::DType type) {
+    const Tensor tensor = graph.add_input(name, shape, fbs::Layout::Same, type);
+    graph.table.inputs.back()->bound = std::move(bound);
+    return tensor;
+  };
+  return {.places = input(kPlaces, {3, 1}, {3, tokens}, fbs::DType::Int64),
+          .rows = input(kRows, {1, 1}, {1, tokens}, fbs::DType::Int64),
+          .features = input(kFeatures, {tower.planes(), 1, tower.out}, {tower.planes(), 1 + tokens, tower.out},
+                            fbs::DType::Float32)};
 }
 
 }  // namespace
@@ -41,9 +63,12 @@ LanguageFamily::LanguageFamily(const Networks& networks)
     : networks_(networks), variant_{.architecture = networks.model_type, .framework = "transformers"} {}
 
 std::span<const Naming> LanguageFamily::namings() const {
-  static const Naming kNamings[] = {{.framework = "transformers",
-                                     .probes = {"model.embed_tokens.weight", "model.norm.weight"},
-                                     .input = "input_ids"}};
+  static const Naming kNamings[] = {
+      {.framework = "transformers", .probes = {"model.embed_tokens.weight", "model.norm.weight"}, .input = "input_ids"},
+      {.framework = "transformers",
+       .probes = {"model.language_model.embed_tokens.weight", "model.language_model.norm.weight",
+                  "model.visual.pos_embed.weight"},
+       .input = "input_ids"}};
   return kNamings;
 }
 
@@ -69,24 +94,35 @@ Configured LanguageFamily::configure(const Request& request) const {
     fail("config.json: quantization_config: quantised checkpoints are not read, only floating-point ones and MXFP4");
   if (!request.labels.empty()) fail("--labels: a language model has no classes");
   const Network network = networks_.network(request.config);
-  const int trained = config.count("max_position_embeddings", 2048);
+  const int trained =
+      Configuration(about_language(request.config), "config.json").count("max_position_embeddings", 2048);
   const int usual = std::min(trained, network.short_length > 0 ? network.short_length : kDefaultMaxLength);
   const int max_length =
       request.settings.integer("max-length", 1, trained).value_or(std::min(usual, kDefaultMaxLength));
-  const fbs::TextT text = read_text_of(request, network);
+  fbs::TextT text = read_text_of(request, network);
+  std::vector<Configured::Named> more;
+  if (network.tower) {
+    const VisionGraph vision = vision_graph_of(*network.tower, *request.checkpoint, max_length);
+    text.pictures = std::make_unique<fbs::PicturesT>(vision.text());
+    more.push_back({kVision, [vision](Graph& graph, const Weights& weights) { vision.build(graph, weights); }});
+  }
   const std::vector<uint8_t> packed_text = packed(text);
   const std::string input = request.naming.input;
+  const int max_run = std::min(max_length, kMaxRun);
   return {.variant = variant_,
           .build =
               [=](Graph& graph, const Weights& weights) {
                 const Tensor ids = graph.add_input(input, {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
-                graph.table.inputs.back()->bound = {1, std::min(max_length, kMaxRun)};
-                const Tensor logits = network.logits(ids, weights, {graph, max_length});
+                graph.table.inputs.back()->bound = {1, max_run};
+                Text built_for = {graph, max_length};
+                if (network.tower) built_for.pictures = add_pictures(*network.tower, max_run, graph);
+                const Tensor logits = network.logits(ids, weights, built_for);
                 graph.add_output("logits", logits, fbs::Layout::Same);
                 graph.table.postprocess = std::make_unique<fbs::PostprocessT>();
                 graph.table.postprocess->task = fbs::Task::Text;
                 graph.table.text = packed_text;
               },
+          .graphs = std::move(more),
           .derived = {{kLastToken, keep_last_token}}};
 }
 

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "converter/error.h"
+
 namespace ferry::language {
 namespace {
 
@@ -52,5 +54,23 @@ Tensor l2_norm_heads(Tensor x, int heads, double scale) {
 Tensor rows(Tensor x, Tensor indices) { return x.graph->add_op("", fbs::GatherT{}, {x, indices}); }
 
 Tensor linear(Tensor x, Tensor weight) { return x.graph->add_op("", fbs::LinearT{}, {x, weight}); }
+
+Tensor sum_first(Tensor x) {
+  fbs::ReduceT params;
+  params.kind = fbs::ReduceKind::Sum;
+  params.axes = {0};
+  return x.graph->add_op("", std::move(params), {x});
+}
+
+Tensor (*activation_of(const Configuration& s, const char* setting, const char* absent))(Tensor) {
+  static constexpr struct {
+    const char* name;
+    Tensor (*function)(Tensor);
+  } kKnown[] = {{"silu", silu}, {"swish", silu}, {"gelu", gelu}, {"gelu_pytorch_tanh", gelu_tanh}};
+  const std::string activation = s.text(setting, absent);
+  for (const auto& known : kKnown)
+    if (activation == known.name) return known.function;
+  fail("%s: %s is '%s', where silu, gelu and gelu_pytorch_tanh are known", s.where(), setting, activation.c_str());
+}
 
 }  // namespace ferry::language

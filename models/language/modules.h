@@ -2,6 +2,7 @@
 #pragma once
 
 #include "converter/graph/ops.h"
+#include "models/language/config.h"
 
 namespace ferry::language {
 
@@ -28,5 +29,11 @@ Tensor rows(Tensor x, Tensor indices);
 
 // Over the last dimension, with a weight O,I that something else uses, too: a head tied to the embedding.
 Tensor linear(Tensor x, Tensor weight);
+
+// Over the first dimension, which goes.
+Tensor sum_first(Tensor x);
+
+// The activation that the setting names. Throws Error where it is none that is built here.
+Tensor (*activation_of(const Configuration& config, const char* setting, const char* absent))(Tensor);
 
 }  // namespace ferry::language

@@ -155,6 +155,24 @@ Rope rope_of(const Configuration& all, int head, const RopeSpelling& spelling) {
   fail("%s: rope of type '%s', where these are known: %s", rope.where(), kind.c_str(), names.c_str());
 }
 
+std::vector<int> interleaved_axes(const Configuration& all, size_t pairs, const std::array<int, 3>& absent) {
+  const Configuration rope = about_rope(all, {});
+  if (!rope.flag("mrope_interleaved", true))
+    fail("%s: mrope_interleaved is false, where sections are known that take turns", rope.where());
+  std::array<double, 3> sections{};
+  std::copy(absent.begin(), absent.end(), sections.begin());
+  if (rope.has("mrope_section")) {
+    const std::vector<double> said = rope.numbers("mrope_section", sections.size());
+    std::copy(said.begin(), said.end(), sections.begin());
+  }
+  std::vector<int> axes;
+  for (size_t i = 0; i < pairs; ++i) {
+    const size_t axis = i % sections.size();
+    axes.push_back(static_cast<double>(i / sections.size()) < sections[axis] ? static_cast<int>(axis) : 0);
+  }
+  return axes;
+}
+
 double yarn_score_scale(const Configuration& all) {
   const Configuration rope = about_rope(all, {});
   if (rope.text("rope_type", rope.text("type", "default")) == "default" || !rope.has("mscale_all_dim")) return 1;
@@ -171,6 +189,25 @@ Tensor Rotation::operator()(Tensor x, int heads) const {
   return reshape(concat({turns, slice(each, -1, turned, head - turned)}), {0, 0, width});
 }
 
+namespace {
+
+// The rows of a table [count,turned] that the places name. Of places of several axes [axes,L], each channel is of the
+// row that its own axis names.
+Tensor rows_of_axes(Tensor table, Tensor places, const Rope& rope) {
+  const Tensor all = rows(table, places);
+  if (rope.axes.empty()) return all;
+  const int count = places.shape()[0], turned = channels(table);
+  std::vector<double> own;
+  for (int axis = 0; axis < count; ++axis)
+    for (int i = 0; i < turned; ++i) {
+      const auto pair = static_cast<size_t>(rope.interleaved ? i / 2 : i) % rope.axes.size();
+      own.push_back(rope.axes[pair] == axis ? 1 : 0);
+    }
+  return sum_first(all * table.graph->add_constant("rope.axes", Shape{count, 1, turned}, std::move(own)));
+}
+
+}  // namespace
+
 Rotation rotation(const Rope& rope, Tensor places, int count) {
   const bool is_long = rope.in_long_texts && count > rope.in_long_texts->short_length;
   const std::vector<double>& frequencies = is_long ? rope.in_long_texts->frequencies : rope.frequencies;
@@ -185,8 +222,8 @@ Rotation rotation(const Rope& rope, Tensor places, int count) {
   }
   Graph& graph = *places.graph;
   const Shape shape{count, static_cast<int32_t>(turned)};
-  return {.cos = rows(graph.add_constant("rope.cos", shape, std::move(cos)), places),
-          .sin = rows(graph.add_constant("rope.sin", shape, std::move(sin)), places),
+  return {.cos = rows_of_axes(graph.add_constant("rope.cos", shape, std::move(cos)), places, rope),
+          .sin = rows_of_axes(graph.add_constant("rope.sin", shape, std::move(sin)), places, rope),
           .interleaved = rope.interleaved};
 }
 

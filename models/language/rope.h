@@ -5,6 +5,7 @@
 // types each have such an object under their type's name. One parser reads all.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Rope {
   std::vector<double> frequencies;  // in radians a place, one for each pair of channels that turn
   double scale = 1;                 // of cos and sin
   bool interleaved = false;         // neighbours are a pair, not channels that are half a head apart
+  // Where a place is several numbers (row and column in a picture; time, height and width): by which of them each pair
+  // turns. Empty: a place is one number.
+  std::vector<int> axes = {};
   // Of texts longer than `short_length`, at every place (longrope).
   struct Long {
     std::vector<double> frequencies;
@@ -39,6 +43,11 @@ struct RopeSpelling {
 // Of heads of `head` channels. Throws Error for a kind of rope that is not known here.
 Rope rope_of(const Configuration& config, int head, const RopeSpelling& spelling = {});
 
+// Of a model that sees pictures: by which of time, height and width each of `pairs` pairs turns (multimodal rope, Wang
+// et al., arXiv:2409.12191), in turns of three as Qwen3-VL has it: height and width as often as mrope_section says, time
+// everywhere else. `absent`: where the file has none. Throws Error for sections that lie side by side.
+std::vector<int> interleaved_axes(const Configuration& config, size_t pairs, const std::array<int, 3>& absent);
+
 // What DeepSeek multiplies attention's scores with where rope is of a kind with mscale_all_dim; else 1.
 double yarn_score_scale(const Configuration& config);
 
@@ -50,7 +59,8 @@ struct Rotation {
   // x [1,L,heads*D]. Of each head the first channels turn, as many as cos has.
   Tensor operator()(Tensor x, int heads) const;
 };
-// `places` Int32 [L], each below `count`, the length of the longest text, for which the graph holds a table.
+// `places` Int32 [L], or of several axes [axes,L], each below `count`, the length of the longest text (the longest side
+// of a picture), for which the graph holds a table.
 Rotation rotation(const Rope& rope, Tensor places, int count);
 
 }  // namespace ferry::language

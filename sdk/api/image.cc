@@ -81,6 +81,15 @@ ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* 
   });
 }
 
+ferry_status ferry_model_image_patches(const ferry_model* model, int32_t width, int32_t height, int32_t* rows,
+                                       int32_t* columns) {
+  FERRY_REQUIRE(rows);
+  FERRY_REQUIRE(columns);
+  *rows = *columns = 0;
+  FERRY_REQUIRE(model);
+  return guarded([&] { return ferry::task::patches_of(*model->model, width, height, rows, columns); });
+}
+
 ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(classes);

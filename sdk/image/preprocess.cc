@@ -176,6 +176,18 @@ Status patches(const fbs::Preprocess& recipe, const Scaling& scaling, const Seen
 
 }  // namespace
 
+Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height) {
+  const Size size = resized_size(recipe, width, height);
+  if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide)) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "a picture of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d", width,
+                 height, size.width, size.height, kMaxSide);
+  }
+  *new_width = static_cast<int>(size.width);
+  *new_height = static_cast<int>(size.height);
+  return {};
+}
+
 Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out) {
   out->view = picture;
   const auto keep = [out](Pixels made) {
@@ -187,14 +199,7 @@ Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out
     FERRY_TRY(to_gray(picture, &gray));
     keep(static_cast<Pixels&&>(gray));
   }
-  const Size size = resized_size(recipe, picture.width, picture.height);
-  if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide)) {
-    return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d",
-                 picture.width, picture.height, size.width, size.height, kMaxSide);
-  }
-  out->width = static_cast<int>(size.width);
-  out->height = static_cast<int>(size.height);
+  FERRY_TRY(resized(recipe, picture.width, picture.height, &out->width, &out->height));
   if (out->width != picture.width || out->height != picture.height) {
     Pixels resized;
     FERRY_TRY(resize(out->view, out->width, out->height, recipe.filter(), &resized));

@@ -30,6 +30,21 @@ Status set_picture(Session& session, const image::View& picture, image::Geometry
   return image::normalize(*recipe, prepared, static_cast<float*>(session.data(input)));
 }
 
+Status patches_of(const Model& model, int32_t width, int32_t height, int32_t* rows, int32_t* columns) {
+  const fbs::Preprocess* recipe = model.graph().preprocess();
+  if (!recipe || recipe->patch() == 0)
+    return error(FERRY_INVALID_ARGUMENT, "this model's recipe cuts no picture into patches");
+  if (width < 1 || height < 1 || width > image::kMaxSide || height > image::kMaxSide)
+    return error(FERRY_INVALID_ARGUMENT, "a picture of %dx%d pixels: sides must be 1 to %d", width, height,
+                 image::kMaxSide);
+  int to_width = 0, to_height = 0;
+  FERRY_TRY(image::resized(*recipe, width, height, &to_width, &to_height));
+  if (recipe->crop_h() > 0 && recipe->crop_w() > 0) to_width = recipe->crop_w(), to_height = recipe->crop_h();
+  *rows = to_height / recipe->patch();
+  *columns = to_width / recipe->patch();
+  return {};
+}
+
 Status answer_row(const Session& session, const char* what, std::span<const float>* row) {
   const fbs::Port& port = *session.model().graph().outputs()->Get(0);
   const TensorId output = port.tensor();

@@ -12,6 +12,10 @@ inline constexpr int kChannels = 3;
 // for: where the network sees the picture's places. FERRY_INVALID_ARGUMENT: the model has no recipe, or another input.
 Status set_picture(Session& session, const image::View& picture, image::Geometry* geometry);
 
+// How many rows and columns of patches the recipe cuts a picture of that size into. FERRY_INVALID_ARGUMENT: it cuts
+// none, or the picture's sides or proportions are beyond it.
+Status patches_of(const Model& model, int32_t width, int32_t height, int32_t* rows, int32_t* columns);
+
 // Output 0 as one picture's row of numbers: logits or an embedding. `what`: for messages.
 Status answer_row(const Session& session, const char* what, std::span<const float>* row);
 

@@ -226,6 +226,18 @@ ferry_status ferry_generator_append_text(ferry_generator* generator, const char*
   return guarded([&] { return generator->generator->append_text({text, bytes}); });
 }
 
+ferry_status ferry_generator_add_picture(ferry_generator* generator, const ferry_image* picture) {
+  FERRY_REQUIRE(generator);
+  FERRY_REQUIRE(picture);
+  return guarded([&] { return generator->generator->add_picture(*picture); });
+}
+
+ferry_status ferry_generator_append_picture(ferry_generator* generator, const ferry_image* picture) {
+  FERRY_REQUIRE(generator);
+  FERRY_REQUIRE(picture);
+  return guarded([&] { return generator->generator->append_picture(*picture); });
+}
+
 ferry_status ferry_generator_set(ferry_generator* generator, const int32_t* tokens, size_t count) {
   FERRY_REQUIRE(generator);
   if (count > 0) FERRY_REQUIRE(tokens);

@@ -36,6 +36,12 @@ Status Generator::create(ferry_model* model, ferry_session_options options, std:
   if (g.tokenizer() && g.tokenizer()->size() > g.vocabulary_)
     return error(FERRY_CORRUPT, "'%.64s': a tokenizer of %d pieces for a vocabulary of %d", g.name_.c_str(),
                  g.tokenizer()->size(), g.vocabulary_);
+  if (const fbs::Pictures* pictures = g.model_text_->pictures()) {
+    if (ferry_model_input_count(model) != 4)
+      return error(FERRY_CORRUPT, "'%.64s': %zu inputs of a model that sees pictures, expected 4", g.name_.c_str(),
+                   ferry_model_input_count(model));
+    FERRY_TRY(PictureReader::open(model, *pictures, options, session, &g.pictures_));
+  }
   FERRY_TRY(g.reset());
   *out = std::move(made);
   return {};
@@ -72,13 +78,59 @@ Status Generator::append_text(std::string_view text) {
   std::vector<int32_t> tokens;
   const bool begins = tokens_.empty();
   FERRY_TRY(tokenizer()->encode(text, {.special = begins, .beginning = begins}, &tokens));
+  FERRY_TRY(expand(places_.pictures(), &tokens));
   return append(tokens);
+}
+
+Status Generator::require_pictures() const {
+  if (pictures_ != nullptr) return {};
+  return error(FERRY_UNSUPPORTED, "'%.64s' reads text alone: it sees no pictures", name_.c_str());
+}
+
+Status Generator::add_picture(const ferry_image& picture) {
+  FERRY_TRY(require_pictures());
+  return pictures_->see(picture);
+}
+
+Status Generator::add_patches(std::span<const float> patches, PictureGrid grid) {
+  FERRY_TRY(require_pictures());
+  return pictures_->see_patches(patches, grid);
+}
+
+Status Generator::append_picture(const ferry_image& picture) {
+  FERRY_TRY(require_pictures());
+  if (places_.pictures() != pictures_->pictures().size())
+    return error(FERRY_INVALID_ARGUMENT, "of %zu pictures %zu are in the text: the others come first",
+                 pictures_->pictures().size(), places_.pictures());
+  FERRY_TRY(pictures_->see(picture));
+  const Status status = append(pictures_->tokens_of_last());
+  if (!status.ok()) pictures_->forget_last();
+  return status;
+}
+
+Status Generator::expand(size_t before, std::vector<int32_t>* tokens) const {
+  if (pictures_ == nullptr) return {};
+  std::vector<int32_t> all;
+  for (const int32_t token : *tokens) {
+    const bool known = token == pictures_->token() && before < pictures_->pictures().size();
+    all.insert(all.end(), known ? static_cast<size_t>(pictures_->pictures()[before].size()) : 1, token);
+    before += known ? 1 : 0;
+  }
+  *tokens = std::move(all);
+  return {};
+}
+
+Status Generator::reset() {
+  FERRY_TRY(set({}));
+  if (pictures_ != nullptr) pictures_->forget();
+  return {};
 }
 
 Status Generator::set_text(std::string_view text) {
   FERRY_TRY(model_text_->require_tokenizer());
   std::vector<int32_t> tokens;
   FERRY_TRY(tokenizer()->encode(text, {.special = false}, &tokens));
+  FERRY_TRY(expand(0, &tokens));
   return set(tokens);
 }
 
@@ -88,6 +140,8 @@ Status Generator::set(std::span<const int32_t> tokens) {
   std::vector<int32_t> kept(tokens.begin(), tokens.end());
   std::optional<TextDecoder> decoder = decoder_behind(tokens);
   StopWords stop_words(sampler_.sampling().stop);
+  TokenPlaces places(pictures_ != nullptr ? pictures_->token() : -1);
+  if (pictures_ != nullptr) FERRY_TRY(places.append(tokens, pictures_->pictures()));
   const auto common = static_cast<size_t>(
       std::mismatch(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(done_), kept.begin(), kept.end())
           .first -
@@ -107,8 +161,20 @@ Status Generator::set(std::span<const int32_t> tokens) {
   tokens_ = std::move(kept);
   decoder_ = std::move(decoder);
   stop_words_ = std::move(stop_words);
+  places_ = std::move(places);
   text_.clear();
   ended_ = false;
+  return {};
+}
+
+Status Generator::write_inputs(size_t count) {
+  const std::span<const int32_t> tokens = std::span(tokens_).subspan(done_, count);
+  if (pictures_ != nullptr) return pictures_->write(session(), tokens, places_, done_);
+  const int32_t shape[] = {1, static_cast<int32_t>(count)};
+  FERRY_TRY(said(ferry_session_resize(session(), 0, shape, 2)));
+  ferry_tensor ids;
+  FERRY_TRY(said(ferry_session_input(session(), 0, &ids)));
+  std::memcpy(ids.data, tokens.data(), tokens.size_bytes());
   return {};
 }
 
@@ -116,11 +182,7 @@ Status Generator::run_pending() {
   while (done_ < tokens_.size()) {
     if (cancelled_) return error(FERRY_CANCELLED, "the run was cancelled");
     const size_t count = std::min(tokens_.size() - done_, static_cast<size_t>(max_run_));
-    const int32_t shape[] = {1, static_cast<int32_t>(count)};
-    FERRY_TRY(said(ferry_session_resize(session(), 0, shape, 2)));
-    ferry_tensor ids;
-    FERRY_TRY(said(ferry_session_input(session(), 0, &ids)));
-    std::memcpy(ids.data, tokens_.data() + done_, count * sizeof(int32_t));
+    FERRY_TRY(write_inputs(count));
     FERRY_TRY(said(ferry_session_run(session())));
     done_ += count;
   }
@@ -145,6 +207,8 @@ Status Generator::next(int32_t* token) {
     return error(FERRY_INVALID_ARGUMENT, "there is no text to go on with: append tokens or text first");
   if (tokens_.size() == static_cast<size_t>(max_length_))
     return error(FERRY_STATE_FULL, "the text has %d tokens, which is all that the model holds", max_length_);
+  if (places_.within_picture())
+    return error(FERRY_INVALID_ARGUMENT, "the text ends within a picture: the rest of its tokens come first");
   cancelled_ = false;
   FERRY_TRY(run_pending());
   std::span<const float> logits;
@@ -165,6 +229,7 @@ Status Generator::next(int32_t* token) {
     stop_words.finish(&text);
   }
   tokens_.push_back(choice.token);
+  if (pictures_ != nullptr) places_.append_plain();
   random_ = random;
   decoder_ = std::move(decoder);
   stop_words_ = std::move(stop_words);

@@ -13,6 +13,7 @@
 
 #include "sdk/text/handle.h"
 #include "sdk/text/model_text.h"
+#include "sdk/text/picture_reader.h"
 #include "sdk/text/sampling.h"
 #include "sdk/text/stop_words.h"
 
@@ -29,14 +30,21 @@ class Generator {
   Status append(std::span<const int32_t> tokens);
   // The same with text; at the beginning as the tokenizer begins one. FERRY_NOT_FOUND: the model has no tokenizer.
   Status append_text(std::string_view text);
+  // Sees another picture: the next token in the text that stands for pictures, with as many behind it as it has squares,
+  // stands for it; in texts one such token does. FERRY_UNSUPPORTED: the model reads text alone.
+  Status add_picture(const ferry_image& picture);
+  // The same of patches, as PictureReader takes them.
+  Status add_patches(std::span<const float> patches, PictureGrid grid);
+  // The same, and puts its tokens behind the text, with those that stand around a picture.
+  Status append_picture(const ferry_image& picture);
   // Replaces the text. What has been run of a common beginning is kept.
   Status set(std::span<const int32_t> tokens);
   // The same with a text that stands for itself: nothing comes before it or behind it.
   Status set_text(std::string_view text);
   // The next token, which becomes the text's last. Where a run fails, the next call goes on where this one stopped.
   Status next(int32_t* token);
-  // Forgets the text.
-  Status reset() { return set({}); }
+  // Forgets the text and its pictures.
+  Status reset();
   // How tokens are chosen from now on.
   Status set_sampling(Sampling sampling, uint64_t seed);
   // From any thread: a next() at work fails with FERRY_CANCELLED.
@@ -56,6 +64,11 @@ class Generator {
 
  private:
   Status check(std::span<const int32_t> tokens, size_t before) const;
+  Status require_pictures() const;
+  // Tokens of a text in which one stands for each picture, of which `before` have their tokens already.
+  Status expand(size_t before, std::vector<int32_t>* tokens) const;
+  // Shapes and writes the inputs of a run over so many of the tokens that have not been run.
+  Status write_inputs(size_t count);
   Status run_pending();
   Status last_logits(std::span<const float>* logits) const;
   // The decoder behind `tokens`: it knows where a character began.
@@ -65,6 +78,8 @@ class Generator {
   std::unique_ptr<ModelText> model_text_;
   SessionHandle session_;  // keeps the model open
   StatesHandle states_;
+  std::unique_ptr<PictureReader> pictures_;  // null: the model reads text alone
+  TokenPlaces places_{-1};                   // of tokens_, where there may be pictures
   int32_t max_run_ = 0, max_length_ = 0, vocabulary_ = 0;
   std::vector<int32_t> tokens_;
   size_t done_ = 0;  // of them have been run

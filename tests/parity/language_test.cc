@@ -13,9 +13,12 @@
 #include "cli/parity/certify.h"
 #include "cli/parity/fixture.h"
 #include "cli/parity/network.h"
+#include "cli/parity/pictures.h"
 #include "cli/sdk.h"
 #include "converter/pack/pack.h"
 #include "models/families.h"
+#include "sdk/api/handles.h"
+#include "sdk/text/generator.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/shared.h"
 #include "tests/support/scratch_folder.h"
@@ -41,38 +44,57 @@ fs::path converted(const fs::path& checkpoint, const fs::path& output, const cha
   return output;
 }
 
+void require(const Status& status) {
+  if (!status.ok()) fail("%s", status.message().data());
+}
+
+// A text's pictures, as patches.
+struct Picture {
+  std::vector<float> patches;
+  PictureGrid grid;
+};
+using Seen = std::vector<Picture>;
+
 // The prompt is given in pieces of `piece` tokens.
-Ids greedy(const fs::path& blob, const Ids& prompt, size_t piece, size_t count, int threads = 1) {
-  struct Close {
-    void operator()(ferry_generator* generator) const { ferry_generator_close(generator); }
-  };
+Ids greedy(const fs::path& blob, const Ids& prompt, const Seen& pictures, size_t piece, size_t count, int threads = 1) {
   const cli::ModelHandle model = cli::open_model(blob);
-  const ferry_session_options options = cli::session_options(threads);
-  ferry_generator* made = nullptr;
-  check(ferry_generator_create(model.get(), &options, &made));
-  const std::unique_ptr<ferry_generator, Close> generator(made);
+  std::unique_ptr<Generator> generator;
+  require(Generator::create(model.get(), cli::session_options(threads), &generator));
+  for (const Picture& picture : pictures) require(generator->add_patches(picture.patches, picture.grid));
   for (size_t at = 0; at < prompt.size(); at += piece)
-    check(ferry_generator_append(made, &prompt[at], std::min(piece, prompt.size() - at)));
+    require(generator->append(std::span(prompt).subspan(at, std::min(piece, prompt.size() - at))));
   Ids tokens(count);
-  for (int32_t& token : tokens) check(ferry_generator_next(made, &token));
+  for (int32_t& token : tokens) require(generator->next(&token));
   return tokens;
 }
 
 // The logits of every token, given in pieces of that many; of graph "last" one row a piece.
-std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, size_t piece,
+std::vector<std::vector<float>> logits(const fs::path& blob, const Ids& tokens, const Seen& pictures, size_t piece,
                                        const char* graph = nullptr) {
   const cli::ModelHandle model = cli::open_model(blob);
   ferry_session_options options = cli::session_options(1);
   options.graph = graph;
   const cli::SessionHandle session = cli::create_session(model, options);
+  std::unique_ptr<PictureReader> reader;
+  TokenPlaces places(-1);
+  if (const fbs::Pictures* table = pictures_of(model->model->root())) {
+    require(PictureReader::open(model.get(), *table, options, session.get(), &reader));
+    for (const Picture& picture : pictures) require(reader->see_patches(picture.patches, picture.grid));
+    places = TokenPlaces(reader->token());
+    require(places.append(tokens, reader->pictures()));
+  }
   std::vector<std::vector<float>> rows;
   for (size_t at = 0; at < tokens.size(); at += piece) {
-    const size_t count = std::min(piece, tokens.size() - at);
-    const int32_t shape[] = {1, static_cast<int32_t>(count)};
-    check(ferry_session_resize(session.get(), 0, shape, 2));
+    const auto run = std::span(tokens).subspan(at, std::min(piece, tokens.size() - at));
     ferry_tensor tensor;
-    check(ferry_session_input(session.get(), 0, &tensor));
-    std::memcpy(tensor.data, &tokens[at], tensor.bytes);
+    if (reader) {
+      require(reader->write(session.get(), run, places, at));
+    } else {
+      const int32_t shape[] = {1, static_cast<int32_t>(run.size())};
+      check(ferry_session_resize(session.get(), 0, shape, 2));
+      check(ferry_session_input(session.get(), 0, &tensor));
+      std::memcpy(tensor.data, run.data(), tensor.bytes);
+    }
     check(ferry_session_run(session.get()));
     check(ferry_session_output(session.get(), 0, &tensor));
     const float* values = static_cast<const float*>(tensor.data);
@@ -95,14 +117,14 @@ double difference(const std::vector<std::vector<float>>& a, const std::vector<st
   return error / largest;
 }
 
-void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens) {
-  const auto whole = logits(blob, tokens, tokens.size());
+void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens, const Seen& pictures = {}) {
+  const auto whole = logits(blob, tokens, pictures, tokens.size());
   for (const size_t piece : {1, 7, 16}) {
-    const double error = difference(whole, logits(blob, tokens, piece));
+    const double error = difference(whole, logits(blob, tokens, pictures, piece));
     EXPECT_LE(error, 1e-5) << "pieces of " << piece;
     std::printf("pieces of %zu: %.1e\n", piece, error);
   }
-  const double error = difference({whole.back()}, logits(blob, tokens, tokens.size(), "last"));
+  const double error = difference({whole.back()}, logits(blob, tokens, pictures, tokens.size(), "last"));
   EXPECT_LE(error, 1e-5) << "of the last token alone";
 }
 
@@ -152,6 +174,27 @@ class LanguageFixture : public ::testing::TestWithParam<Case> {
     return pack(*convert_to_graph(options));
   }
 
+  // Those that generate.json names the fixture's inputs for.
+  Seen pictures() const {
+    const Fixture fixture = read_fixture(fixture_);
+    Seen out;
+    const auto input = [&](const char* name) -> const FixtureInput* {
+      for (const FixtureInput& of : fixture.inputs)
+        if (of.name == name) return &of;
+      return nullptr;
+    };
+    const FixtureInput *pixels = input("pixel_values"), *grids = input("image_grid_thw");
+    if (pixels == nullptr) return out;
+    auto begin = pixels->values.begin();
+    for (size_t i = 0; i < grids->values.size(); i += 3) {
+      const PictureGrid grid{static_cast<int32_t>(grids->values[i + 1]), static_cast<int32_t>(grids->values[i + 2])};
+      const auto end = begin + grid.size() * pixels->shape.back();
+      out.push_back({{begin, end}, grid});
+      begin = end;
+    }
+    return out;
+  }
+
   ScratchFolder folder_;
   fs::path fixture_;
 };
@@ -160,14 +203,16 @@ TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
   const nlohmann::json expected = read_json(fixture_ / "generate.json");
   const Ids prompt = expected["prompt"], tokens = expected["greedy"];
   const fs::path blob = converted_with("config.json");
+  const Seen seen = pictures();
   for (const size_t piece : {prompt.size(), size_t{1}, size_t{7}, size_t{16}})
-    EXPECT_EQ(greedy(blob, prompt, piece, tokens.size()), tokens) << "a prompt in pieces of " << piece;
+    EXPECT_EQ(greedy(blob, prompt, seen, piece, tokens.size()), tokens) << "a prompt in pieces of " << piece;
+  EXPECT_EQ(greedy(blob, prompt, seen, prompt.size(), tokens.size(), 3), tokens) << "three threads";
 
   Ids all = prompt;
   all.insert(all.end(), tokens.begin(), tokens.end() - 1);
-  expect_the_same_in_pieces(blob, all);
+  expect_the_same_in_pieces(blob, all, seen);
   if (!expected.contains("logits_first16")) return;
-  const auto steps = logits(blob, all, 1);
+  const auto steps = logits(blob, all, seen, 1);
   const auto first16 = expected["logits_first16"].get<std::vector<std::vector<float>>>();
   ASSERT_EQ(first16.size(), tokens.size());
   for (size_t step = 0; step < first16.size(); ++step)
@@ -229,14 +274,34 @@ TEST_P(LanguageFixture, CertifiesItself) {
   EXPECT_GT(verification.stage_count, 5u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Language, LanguageFixture,
-                         ::testing::Values(Case{"hf_llama_tiny"}, Case{"hf_mistral_tiny"}, Case{"hf_qwen2_tiny"},
-                                           Case{"hf_qwen3_tiny"}, Case{"hf_smollm3_tiny"}, Case{"hf_phi3_tiny"},
-                                           Case{"hf_phi3_tiny_long", "512"}, Case{"hf_gemma3_text_tiny"},
-                                           Case{"hf_qwen3_moe_tiny"}, Case{"hf_gpt_oss_tiny"},
-                                           Case{"hf_deepseek_v3_tiny"}, Case{"hf_qwen3_5_text_tiny"},
-                                           Case{"hf_qwen3_5_text_tiny_long"}, Case{"hf_qwen3_5_text_tiny_seed1"},
-                                           Case{"hf_qwen3_5_moe_text_tiny"}, Case{"hf_qwen3_next_tiny"}));
+INSTANTIATE_TEST_SUITE_P(
+    Language, LanguageFixture,
+    ::testing::Values(Case{"hf_llama_tiny"}, Case{"hf_mistral_tiny"}, Case{"hf_qwen2_tiny"}, Case{"hf_qwen3_tiny"},
+                      Case{"hf_smollm3_tiny"}, Case{"hf_phi3_tiny"}, Case{"hf_phi3_tiny_long", "512"},
+                      Case{"hf_gemma3_text_tiny"}, Case{"hf_qwen3_moe_tiny"}, Case{"hf_gpt_oss_tiny"},
+                      Case{"hf_deepseek_v3_tiny"}, Case{"hf_qwen3_5_text_tiny"}, Case{"hf_qwen3_5_text_tiny_long"},
+                      Case{"hf_qwen3_5_text_tiny_seed1"}, Case{"hf_qwen3_5_moe_text_tiny"}, Case{"hf_qwen3_next_tiny"},
+                      Case{"hf_qwen3_vl_tiny"}, Case{"hf_qwen3_vl_moe_tiny"}, Case{"hf_qwen3_5_vl_tiny"}));
+
+class PicturePlaces : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(PicturePlaces, AreTransformers) {
+  if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+  const nlohmann::json expected = read_json(shared_dir() / "fixtures" / GetParam() / "generate.json");
+  const Ids prompt = expected["prompt"];
+  const PictureGrid squares{3, 2};
+  TokenPlaces places(250);
+  require(places.append(prompt, std::span(&squares, 1)));
+  places.append_plain();
+  for (size_t axis = 0; axis < 3; ++axis) {
+    for (size_t i = 0; i < prompt.size(); ++i)
+      EXPECT_EQ(places.axis(axis, i), expected["position_ids"][axis][i]) << "token " << i << ", axis " << axis;
+    EXPECT_EQ(places.axis(axis, prompt.size()), static_cast<int>(prompt.size()) + expected["rope_delta"].get<int>());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Language, PicturePlaces,
+                         ::testing::Values("hf_qwen3_vl_tiny", "hf_qwen3_vl_moe_tiny", "hf_qwen3_5_vl_tiny"));
 
 TEST(Stories260k, TellsItsStory) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
@@ -246,8 +311,8 @@ TEST(Stories260k, TellsItsStory) {
   const nlohmann::json golden = read_json(folder / "golden_greedy.json");
   const Ids prompt = golden["prompt_ids"], all = golden["greedy_ids"];
   const Ids expected(all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end());
-  EXPECT_EQ(greedy(blob, prompt, prompt.size(), expected.size()), expected);
-  EXPECT_EQ(greedy(blob, prompt, prompt.size(), expected.size(), 2), expected) << "two threads";
+  EXPECT_EQ(greedy(blob, prompt, {}, prompt.size(), expected.size()), expected);
+  EXPECT_EQ(greedy(blob, prompt, {}, prompt.size(), expected.size(), 2), expected) << "two threads";
   expect_the_same_in_pieces(blob, all);
 }
 

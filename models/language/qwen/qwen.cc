@@ -1,5 +1,7 @@
 #include "models/language/qwen/qwen.h"
 
+#include <array>
+
 #include "models/language/decoder.h"
 
 namespace ferry::qwen {
@@ -77,6 +79,56 @@ Decoder configured_hybrid(const Configuration& s, language::DecoderDefaults defa
   return c;
 }
 
+Decoder decoder_3_5(const Configuration& s) { return configured_hybrid(s, {.kv_heads = 4}); }
+
+Decoder decoder_3_5_moe(const Configuration& s) {
+  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // of no layer: all have experts
+  c.experts = experts_and_shared(s, {.count = 256, .chosen = 8, .hidden = 512, .normalized = true});
+  for (language::DecoderLayer& layer : c.layers) layer.experts = true;
+  return c;
+}
+
+// Of the text in Qwen3-VL: no window.
+Decoder decoder_3_vl(const Configuration& s, const language::DecoderDefaults& defaults) {
+  Decoder c = language::decoder_of(s, defaults);
+  c.ropes = {language::rope_of(s, c.head, {.theta = 500000})};
+  set_attention(s, &c);
+  return c;
+}
+
+// What a generation of models that see has where their files say nothing.
+struct Sight {
+  std::array<int, 3> sections;  // of multimodal rope
+  std::vector<int> deep;        // blocks of the vision tower
+  int token, start, end;
+};
+
+const Sight kSight3 = {{24, 20, 20}, {8, 16, 24}, 151655, 151652, 151653};
+const Sight kSight35 = {{11, 11, 10}, {}, 248056, 248053, 248054};
+
+// A decoder of text_config that sees pictures. What is said of tied weights beside text_config holds.
+language::Network seeing(const nlohmann::json& json, Decoder (*decoder)(const Configuration& text),
+                         const Sight& usual) {
+  const Configuration s(json, "config.json"), text = s.inner("text_config");
+  Decoder c = decoder(text);
+  c.module = "model.language_model";
+  c.tied = s.flag("tie_word_embeddings", false);
+  for (language::Rope& rope : c.ropes)
+    rope.axes = language::interleaved_axes(text, rope.frequencies.size(), usual.sections);
+  language::VisionTower tower = language::vision_tower_of(s.inner("vision_config"), usual.deep);
+  if (tower.out != c.width)
+    fail("%s: vision_config: out_hidden_size is %d, where embeddings have %d channels", s.where(), tower.out, c.width);
+  tower.token = s.count("image_token_id", usual.token, 0);
+  tower.start = s.count("vision_start_token_id", usual.start, 0);
+  tower.end = s.count("vision_end_token_id", usual.end, 0);
+  for (const int id : {tower.token, tower.start, tower.end})
+    if (id >= c.vocabulary)
+      fail("%s: token %d is to stand for or beside pictures, and the vocabulary has %d", s.where(), id, c.vocabulary);
+  language::Network network = language::network_of(c);
+  network.tower = std::move(tower);
+  return network;
+}
+
 }  // namespace
 
 language::Network network_2(const nlohmann::json& json) {
@@ -114,15 +166,31 @@ language::Network network_next(const nlohmann::json& json) {
 }
 
 language::Network network_3_5(const nlohmann::json& json) {
-  return language::network_of(configured_hybrid(Configuration(json, "config.json"), {.kv_heads = 4}));
+  return language::network_of(decoder_3_5(Configuration(json, "config.json")));
 }
 
 language::Network network_3_5_moe(const nlohmann::json& json) {
-  const Configuration s(json, "config.json");
-  Decoder c = configured_hybrid(s, {.kv_heads = 2, .hidden = 512});  // of no layer: all have experts
-  c.experts = experts_and_shared(s, {.count = 256, .chosen = 8, .hidden = 512, .normalized = true});
-  for (language::DecoderLayer& layer : c.layers) layer.experts = true;
-  return language::network_of(c);
+  return language::network_of(decoder_3_5_moe(Configuration(json, "config.json")));
 }
+
+language::Network network_3_vl(const nlohmann::json& json) {
+  return seeing(
+      json, [](const Configuration& s) { return decoder_3_vl(s, {.head = 128, .kv_heads = 32}); }, kSight3);
+}
+
+language::Network network_3_vl_moe(const nlohmann::json& json) {
+  const auto decoder = [](const Configuration& s) {
+    Decoder c = decoder_3_vl(s, {.kv_heads = 16});
+    c.experts = experts(s, {.count = 60, .chosen = 4, .hidden = 1408, .normalized = true});
+    c.experts->router.normalized = true;  // whatever the file says
+    set_sparse_layers(s, &c);
+    return c;
+  };
+  return seeing(json, decoder, kSight3);
+}
+
+language::Network network_3_5_vl(const nlohmann::json& json) { return seeing(json, decoder_3_5, kSight35); }
+
+language::Network network_3_5_vl_moe(const nlohmann::json& json) { return seeing(json, decoder_3_5_moe, kSight35); }
 
 }  // namespace ferry::qwen

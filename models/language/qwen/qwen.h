@@ -1,5 +1,5 @@
 // Qwen2 and 2.5 (Yang et al., arXiv:2407.10671), Qwen3 (arXiv:2505.09388), Qwen3-Next and Qwen3.5, dense or with
-// experts, from the sizes in config.json.
+// experts, Qwen3-VL and Qwen3.5 with pictures, from the sizes in config.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,5 +17,11 @@ language::Network network_3_moe(const nlohmann::json& config);
 language::Network network_next(const nlohmann::json& config);
 language::Network network_3_5(const nlohmann::json& config);
 language::Network network_3_5_moe(const nlohmann::json& config);
+// With a vision tower, and rope by time, height and width: of model_type qwen3_vl, qwen3_vl_moe, qwen3_5 and
+// qwen3_5_moe, whose config.json holds one of the above as text_config.
+language::Network network_3_vl(const nlohmann::json& config);
+language::Network network_3_vl_moe(const nlohmann::json& config);
+language::Network network_3_5_vl(const nlohmann::json& config);
+language::Network network_3_5_vl_moe(const nlohmann::json& config);
 
 }  // namespace ferry::qwen

@@ -43,6 +43,12 @@ FERRY_API void ferry_image_free(ferry_image* image);
  * (image to image) is resized to the picture's size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image);
 
+/* Rows and columns of patches that the recipe cuts a picture of that size into, where input 0 is a list of them
+ * [patches, numbers]: further inputs may have to be of as many. FERRY_INVALID_ARGUMENT: the recipe cuts none, or the
+ * picture is too small, large or long for it. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_image_patches(const ferry_model* model, int32_t width,
+                                                                 int32_t height, int32_t* rows, int32_t* columns);
+
 typedef struct ferry_class {
   int32_t index;
   float probability; /* softmax of the logits; their sigmoid where the model allows several classes at once */

@@ -28,6 +28,7 @@
 #define FERRY_TEXT_H_
 
 #include <ferry/ferry.h>
+#include <ferry/image.h>
 
 #if defined(__cplusplus)
 extern "C" {
@@ -108,6 +109,16 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append(ferry_generator* g
                                                               size_t count);
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_text(ferry_generator* generator, const char* text,
                                                                    size_t bytes);
+/* Puts a picture behind the text, for models that see (ferry/image.h): it is prepared by the blob's recipe and seen now,
+ * and becomes tokens, more the larger it is, between those that begin and end a picture. FERRY_UNSUPPORTED: the model
+ * reads text alone. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_picture(ferry_generator* generator,
+                                                                      const ferry_image* picture);
+/* Sees a picture whose tokens come with a text: in what ferry_generator_append_text() and ferry_generator_set_text() put
+ * in, the n-th token that stands for a picture, which a chat template writes once, becomes the tokens of the n-th that
+ * was added since the generator was made or reset. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_add_picture(ferry_generator* generator,
+                                                                   const ferry_image* picture);
 /* Replaces the text: what has been computed of a common beginning is kept, where the network can go back. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_set(ferry_generator* generator, const int32_t* tokens,
                                                            size_t count);
@@ -127,7 +138,7 @@ FERRY_API bool ferry_generator_ended(const ferry_generator* generator);
 /* The text's tokens, valid until the next call that takes the generator; and how many it may have. */
 FERRY_API const int32_t* ferry_generator_tokens(const ferry_generator* generator, size_t* count);
 FERRY_API size_t ferry_generator_max_length(const ferry_generator* generator);
-/* Forgets the text. */
+/* Forgets the text and its pictures. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_reset(ferry_generator* generator);
 /* Makes a ferry_generator_next() that another thread is in fail with FERRY_CANCELLED; without one it does nothing. Any
  * thread may call it. */
