@@ -28,9 +28,10 @@ std::vector<std::byte> tapped(const Model& model, Fixture* fixture) {
   const fbs::Graph& graph = model.graph();
   fbs::GraphT copy;
   graph.UnPackTo(&copy);
-  // A blob of this graph alone, which has no task.
+  // A blob of this graph alone, which has no task and no text.
   copy.graphs.clear();
   copy.postprocess = nullptr;
+  copy.text.clear();
   copy.packed.clear();
   copy.certificate = nullptr;
   copy.taps.clear();

@@ -160,7 +160,8 @@ Tensor mixture(Tensor x, const Weights& w, const Experts& e) {
   const Stacks stacks = e.interleaved               ? interleaved(inner, e, width)
                         : inner.has("gate_up_proj") ? all_in_one(inner, e, width)
                                                     : one_by_one(inner, e, width);
-  const Tensor y = experts(rows, choice.chosen, choice.shares, stacks.gate_up, stacks.down, e.options, stacks.biases);
+  const Tensor y =
+      tap(experts(rows, choice.chosen, choice.shares, stacks.gate_up, stacks.down, e.options, stacks.biases), inner);
   return reshape(y, {1, -1, width});
 }
 

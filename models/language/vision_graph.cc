@@ -61,8 +61,8 @@ void VisionGraph::build(Graph& graph, const Weights& weights) const {
                            .places = input("patch_places", 2, 0, fbs::DType::Int64),
                            .table_places = input("table_places", 4, 0, fbs::DType::Int64),
                            .table_weights = input("table_weights", 4, 0, fbs::DType::Float32)};
-  // A picture of one row of squares is the longest.
-  graph.add_output(kFeatures, see(patches, weights["model.visual"], tower, rows * tower.merge), fbs::Layout::Same);
+  // However few rows the largest has, one of another shape may be as long as this.
+  graph.add_output(kFeatures, see(patches, weights["model.visual"], tower, kMaxRows * tower.merge), fbs::Layout::Same);
   graph.table.preprocess = std::make_unique<fbs::PreprocessT>(prepare);
 }
 

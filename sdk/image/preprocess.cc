@@ -177,6 +177,14 @@ Status patches(const fbs::Preprocess& recipe, const Scaling& scaling, const Seen
 }  // namespace
 
 Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height) {
+  // transformers' limit, too: beyond it a budget of pixels says little.
+  constexpr int kMaxRatio = 200;
+  if (recipe.resize_mode() == fbs::ResizeMode::PixelBudget &&
+      std::max(width, height) > int64_t{kMaxRatio} * std::min(width, height)) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "a picture of %dx%d pixels: for this model one side is at most %d times as long as the other", width,
+                 height, kMaxRatio);
+  }
   const Size size = resized_size(recipe, width, height);
   if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide)) {
     return error(FERRY_INVALID_ARGUMENT,

@@ -1,0 +1,53 @@
+// A language model's blob, and how it goes on with a text.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cli/sdk.h"
+#include "models/families.h"
+#include "sdk/text/generator.h"
+
+namespace ferry::parity {
+
+using Ids = std::vector<int32_t>;
+
+inline std::filesystem::path converted(const std::filesystem::path& checkpoint, const std::filesystem::path& output,
+                                       const char* max_length = nullptr) {
+  ConvertOptions options;
+  options.checkpoint = checkpoint;
+  options.output = output;
+  if (max_length) options.settings.set("max-length", max_length);
+  convert(options);
+  return output;
+}
+
+inline void require(const Status& status) {
+  if (!status.ok()) fail("%s", status.message().data());
+}
+
+// A text's pictures, as patches.
+struct Picture {
+  std::vector<float> patches;
+  PictureGrid grid;
+};
+using Seen = std::vector<Picture>;
+
+// What the model adds to the prompt, which is given in pieces of `piece` tokens.
+inline Ids greedy(const std::filesystem::path& blob, const Ids& prompt, const Seen& pictures, size_t piece,
+                  size_t count, int threads = 1) {
+  const cli::ModelHandle model = cli::open_model(blob);
+  std::unique_ptr<Generator> generator;
+  require(Generator::create(model.get(), cli::session_options(threads), &generator));
+  for (const Picture& picture : pictures) require(generator->add_patches(picture.patches, picture.grid));
+  for (size_t at = 0; at < prompt.size(); at += piece)
+    require(generator->append(std::span(prompt).subspan(at, std::min(piece, prompt.size() - at))));
+  Ids tokens(count);
+  for (int32_t& token : tokens) require(generator->next(&token));
+  return tokens;
+}
+
+}  // namespace ferry::parity
