@@ -49,8 +49,8 @@ class GraphRun {
 class Network {
  public:
   // Opens the blob, plans it for the shapes of the fixture's inputs with every tap that the fixture names, and runs it;
-  // where its task has prompts (prompts.h), the graph that takes them as well; where it sees pictures (pictures.h), first
-  // the graph that does, for each. `options` without taps. Throws Error
+  // where its task has prompts (prompts.h), the graph that takes them as well; where it sees pictures (pictures.h),
+  // first the graph that does, for each. `options` without taps. Throws Error
   // where the two do not fit, the run fails, or does not end on the backend that `options` ask for.
   Network(const std::filesystem::path& blob, const Fixture& fixture, ferry_session_options options);
   // The same for a blob's bytes.

@@ -44,8 +44,8 @@ struct RopeSpelling {
 Rope rope_of(const Configuration& config, int head, const RopeSpelling& spelling = {});
 
 // Of a model that sees pictures: by which of time, height and width each of `pairs` pairs turns (multimodal rope, Wang
-// et al., arXiv:2409.12191), in turns of three as Qwen3-VL has it: height and width as often as mrope_section says, time
-// everywhere else. `absent`: where the file has none. Throws Error for sections that lie side by side.
+// et al., arXiv:2409.12191), in turns of three as Qwen3-VL has it: height and width as often as mrope_section says,
+// time everywhere else. `absent`: where the file has none. Throws Error for sections that lie side by side.
 std::vector<int> interleaved_axes(const Configuration& config, size_t pairs, const std::array<int, 3>& absent);
 
 // What DeepSeek multiplies attention's scores with where rope is of a kind with mscale_all_dim; else 1.

@@ -43,7 +43,8 @@ VisionGraph vision_graph_of(const VisionTower& t, const Checkpoint& checkpoint, 
         "preprocessor_config.json: patches of %d pixels in %d frames, merged by %d, where config.json has %d, %d and "
         "%d",
         p.patch, p.patch_frames, p.patch_block, t.patch, t.frames, t.merge);
-  p.max_pixels = std::min(p.max_pixels, out.rows * p.multiple_of * p.multiple_of);
+  const int64_t most = int64_t{out.rows} * p.multiple_of * p.multiple_of;
+  p.max_pixels = static_cast<int>(std::min<int64_t>(p.max_pixels, most));
   p.min_pixels = std::min(p.min_pixels, p.max_pixels);
   return out;
 }

@@ -39,8 +39,8 @@ struct Patches {
   Tensor table_weights;  // [4,P]: and how much it has of each
 };
 
-// [planes,1+P/merge^2,out]: row 0 holds zeros, the others what takes the place of the picture's tokens; then the same of
-// each deep block. `w`: "model.visual".
+// [planes,1+P/merge^2,out]: row 0 holds zeros, the others what takes the place of the picture's tokens; then the same
+// of each deep block. `w`: "model.visual".
 Tensor see(const Patches& patches, const Weights& w, const VisionTower& tower, int longest);
 
 }  // namespace ferry::language

@@ -179,7 +179,7 @@ Status patches(const fbs::Preprocess& recipe, const Scaling& scaling, const Seen
 Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height) {
   // transformers' limit, too: beyond it a budget of pixels says little.
   constexpr int kMaxRatio = 200;
-  if (recipe.resize_mode() == fbs::ResizeMode::PixelBudget &&
+  if (recipe.resize_mode() == fbs::ResizeMode::PixelBudget && recipe.patch() > 0 &&
       std::max(width, height) > int64_t{kMaxRatio} * std::min(width, height)) {
     return error(FERRY_INVALID_ARGUMENT,
                  "a picture of %dx%d pixels: for this model one side is at most %d times as long as the other", width,

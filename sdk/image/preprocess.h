@@ -27,8 +27,8 @@ struct Prepared : Seen {
   Geometry geometry;
 };
 
-// What a picture of width x height pixels is resized to, before crop or padding. FERRY_INVALID_ARGUMENT: its proportions
-// give a side of less than 1 or more than kMaxSide.
+// What a picture of width x height pixels is resized to, before crop or padding. FERRY_INVALID_ARGUMENT: its
+// proportions give a side of less than 1 or more than kMaxSide.
 Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height);
 
 // The 8-bit half of the recipe, as torchvision, timm and transformers do it (ferry.fbs says how sides are rounded). A

@@ -78,7 +78,7 @@ Status Generator::append_text(std::string_view text) {
   std::vector<int32_t> tokens;
   const bool begins = tokens_.empty();
   FERRY_TRY(tokenizer()->encode(text, {.special = begins, .beginning = begins}, &tokens));
-  FERRY_TRY(expand(places_.pictures(), &tokens));
+  expand(places_.pictures(), &tokens);
   return append(tokens);
 }
 
@@ -108,8 +108,8 @@ Status Generator::append_picture(const ferry_image& picture) {
   return status;
 }
 
-Status Generator::expand(size_t before, std::vector<int32_t>* tokens) const {
-  if (pictures_ == nullptr) return {};
+size_t Generator::expand(size_t before, std::vector<int32_t>* tokens) const {
+  if (pictures_ == nullptr) return 0;
   std::vector<int32_t> all;
   for (const int32_t token : *tokens) {
     const bool known = token == pictures_->token() && before < pictures_->pictures().size();
@@ -117,7 +117,7 @@ Status Generator::expand(size_t before, std::vector<int32_t>* tokens) const {
     before += known ? 1 : 0;
   }
   *tokens = std::move(all);
-  return {};
+  return before;
 }
 
 Status Generator::reset() {
@@ -130,7 +130,10 @@ Status Generator::set_text(std::string_view text) {
   FERRY_TRY(model_text_->require_tokenizer());
   std::vector<int32_t> tokens;
   FERRY_TRY(tokenizer()->encode(text, {.special = false}, &tokens));
-  FERRY_TRY(expand(0, &tokens));
+  const size_t seen = pictures_ != nullptr ? pictures_->pictures().size() : 0;
+  if (const size_t named = expand(0, &tokens); named < seen)
+    return error(FERRY_INVALID_ARGUMENT, "the text has tokens for %zu of the %zu pictures that were added", named,
+                 seen);
   return set(tokens);
 }
 

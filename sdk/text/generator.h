@@ -30,8 +30,8 @@ class Generator {
   Status append(std::span<const int32_t> tokens);
   // The same with text; at the beginning as the tokenizer begins one. FERRY_NOT_FOUND: the model has no tokenizer.
   Status append_text(std::string_view text);
-  // Sees another picture: the next token in the text that stands for pictures, with as many behind it as it has squares,
-  // stands for it; in texts one such token does. FERRY_UNSUPPORTED: the model reads text alone.
+  // Sees another picture: the next token in the text that stands for pictures, with as many behind it as it has
+  // squares, stands for it; in texts one such token does. FERRY_UNSUPPORTED: the model reads text alone.
   Status add_picture(const ferry_image& picture);
   // The same of patches, as PictureReader takes them.
   Status add_patches(std::span<const float> patches, PictureGrid grid);
@@ -65,8 +65,9 @@ class Generator {
  private:
   Status check(std::span<const int32_t> tokens, size_t before) const;
   Status require_pictures() const;
-  // Tokens of a text in which one stands for each picture, of which `before` have their tokens already.
-  Status expand(size_t before, std::vector<int32_t>* tokens) const;
+  // Tokens of a text in which one stands for each picture, of which `before` have their tokens already. How many have
+  // them then.
+  size_t expand(size_t before, std::vector<int32_t>* tokens) const;
   // Shapes and writes the inputs of a run over so many of the tokens that have not been run.
   Status write_inputs(size_t count);
   Status run_pending();

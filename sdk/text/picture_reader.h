@@ -16,8 +16,8 @@ namespace ferry {
 
 class PictureReader {
  public:
-  // `table` is the blob's and outlives it; `options` as of the session that reads. FERRY_CORRUPT: the graphs do not take
-  // what they are given. Inputs of a reading graph, and of the vision graph: docs/format.md, "Pictures in a text".
+  // `table` is the blob's and outlives it; `options` as of the session that reads. FERRY_CORRUPT: the graphs do not
+  // take what they are given. Inputs of a reading graph, and of the vision graph: docs/format.md, "Pictures in a text".
   static Status open(const ferry_model* model, const fbs::Pictures& table, const ferry_session_options& options,
                      ferry_session* reading, std::unique_ptr<PictureReader>* out);
 

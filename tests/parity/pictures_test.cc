@@ -54,7 +54,8 @@ class PicturesInText : public ::testing::Test {
         {"id": 250, "content": "<picture>", "special": true}, {"id": 252, "content": "<begin>", "special": true},
         {"id": 253, "content": "<end>", "special": true}],
         "normalizer": null, "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
-        "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "?": 2}, "unk_token": "?"}})");
+        "model": {"type": "WordLevel", "unk_token": "?",
+                  "vocab": {"a": 0, "b": 1, "?": 2, "<picture>": 250, "<begin>": 252, "<end>": 253}}})");
     folder_.write("preprocessor_config.json", R"({"image_processor_type": "Qwen2VLImageProcessorFast",
         "size": {"shortest_edge": 256, "longest_edge": 4096}, "patch_size": 8, "merge_size": 2,
         "temporal_patch_size": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]})");
@@ -149,6 +150,8 @@ TEST_F(PicturesInText, OfSeveralSizesStandWhereTheTextNamesThem) {
   for (const size_t piece : {expected.size(), size_t{1}, size_t{5}})
     EXPECT_EQ(answer, greedy(blob_, expected, {patches(first), patches(second)}, piece, 8)) << piece;
 
+  EXPECT_REFUSED(ferry_generator_set_text(made.get(), "a <picture> b", 13), FERRY_INVALID_ARGUMENT,
+                 "the text has tokens for 1 of the 2 pictures that were added");
   // What has been run of a common beginning is kept, pictures and all.
   check(ferry_generator_set_text(made.get(), text.data(), text.size()));
   EXPECT_EQ(next(made, 8), answer);
@@ -170,7 +173,7 @@ TEST_F(PicturesInText, RefusesWhatIsNoPicture) {
                  "at most 200 times as long");
   Pixels pixels = picture(32, 32, 1);
   pixels.image.stride = 5;
-  EXPECT_REFUSED(ferry_generator_append_picture(made.get(), &pixels.image), FERRY_INVALID_ARGUMENT, "stride");
+  EXPECT_REFUSED(ferry_generator_append_picture(made.get(), &pixels.image), FERRY_INVALID_ARGUMENT, "rows of 5 bytes");
   EXPECT_EQ(tokens(made), Ids());
   pixels.image.stride = 96;
   check(ferry_generator_append_picture(made.get(), &pixels.image));

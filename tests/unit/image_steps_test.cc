@@ -151,6 +151,15 @@ TEST(Preprocess, APixelBudgetRoundsToMultiplesAndHoldsTheArea) {
   EXPECT_EQ(resized(recipe, 8, 4), (Sides{12, 8}));      // up: 11.3 x 5.7
 }
 
+TEST(Preprocess, PatchesAreCutFromNoPictureThatIs200TimesAsLongAsItIsHigh) {
+  auto recipe = resizing(fbs::ResizeMode::PixelBudget, 0);
+  recipe.multiple_of = recipe.patch = 1;
+  recipe.max_pixels = 1 << 20;
+  EXPECT_EQ(resized(recipe, 400, 2), (Sides{400, 2}));
+  int width = 0, height = 0;
+  EXPECT_EQ(image::resized(*Recipe(recipe), 2, 401, &width, &height).code(), FERRY_INVALID_ARGUMENT);
+}
+
 TEST(Preprocess, PatchesComeInBlocksChannelsFirstAndTheFramesRepeated) {
   Bytes picture;  // 4 wide, 2 high; red counts, green is 100, blue 200
   for (uint8_t i = 0; i < 8; ++i) picture.insert(picture.end(), {i, 100, 200});

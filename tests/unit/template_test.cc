@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "converter/error.h"
 #include "converter/text/chat_template.h"
 #include "sdk/text/template/chat.h"
 #include "sdk/text/template/work.h"

@@ -109,14 +109,14 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append(ferry_generator* g
                                                               size_t count);
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_text(ferry_generator* generator, const char* text,
                                                                    size_t bytes);
-/* Puts a picture behind the text, for models that see (ferry/image.h): it is prepared by the blob's recipe and seen now,
- * and becomes tokens, more the larger it is, between those that begin and end a picture. FERRY_UNSUPPORTED: the model
- * reads text alone. */
+/* Puts a picture behind the text, for models that see (ferry/image.h): it is prepared by the blob's recipe and seen
+ * now, and becomes tokens, more the larger it is, between those that begin and end a picture. FERRY_UNSUPPORTED: the
+ * model reads text alone. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_append_picture(ferry_generator* generator,
                                                                       const ferry_image* picture);
-/* Sees a picture whose tokens come with a text: in what ferry_generator_append_text() and ferry_generator_set_text() put
- * in, the n-th token that stands for a picture, which a chat template writes once, becomes the tokens of the n-th that
- * was added since the generator was made or reset. */
+/* Sees a picture whose tokens come with a text: in what ferry_generator_append_text() and ferry_generator_set_text()
+ * put in, the n-th token that stands for a picture, which a chat template writes once, becomes the tokens of the n-th
+ * that was added since the generator was made or reset. A text that is set has tokens for all of them. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_add_picture(ferry_generator* generator,
                                                                    const ferry_image* picture);
 /* Replaces the text: what has been computed of a common beginning is kept, where the network can go back. */
