@@ -12,8 +12,11 @@
 
 #include "cli/parity/certify.h"
 #include "cli/parity/fixture.h"
+#include "cli/parity/network.h"
 #include "cli/parity/pictures.h"
 #include "cli/sdk.h"
+#include "converter/pack/pack.h"
+#include "models/families.h"
 #include "sdk/api/handles.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/parity/continuation.h"
@@ -91,6 +94,18 @@ void expect_the_same_in_pieces(const fs::path& blob, const Ids& tokens, const Se
   EXPECT_LE(error, 1e-5) << "of the last token alone";
 }
 
+// Of each state; empty where none has one.
+std::vector<int32_t> state_windows(const fs::path& blob) {
+  const std::shared_ptr<const Model> model = open_blob(blob);
+  std::vector<int32_t> windows;
+  bool any = false;
+  for (const fbs::State* state : *model->root().states()) {
+    windows.push_back(state->window());
+    any = any || state->window() > 0;
+  }
+  return any ? windows : std::vector<int32_t>();
+}
+
 struct Case {
   const char* fixture;
   const char* max_length = nullptr;  // null: as the converter chooses
@@ -107,9 +122,22 @@ class LanguageFixture : public ::testing::TestWithParam<Case> {
     make_checkpoint(fixture_ / "manifest.json", folder_.path() / "model.safetensors");
   }
 
-  fs::path converted_with(const char* config) {
+  void set_config(const char* config) {
     fs::copy_file(fixture_ / config, folder_.path() / "config.json", fs::copy_options::overwrite_existing);
+  }
+
+  fs::path converted_with(const char* config) {
+    set_config(config);
     return converted(folder_.path(), folder_.path() / (std::string(config) + ".ferry"), GetParam().max_length);
+  }
+
+  // Without the folder's files, which a blob has beside its graph.
+  std::vector<std::byte> packed_with(const char* config) {
+    set_config(config);
+    ConvertOptions options;
+    options.checkpoint = folder_.path();
+    if (GetParam().max_length) options.settings.set("max-length", GetParam().max_length);
+    return pack(*convert_to_graph(options));
   }
 
   // Those that generate.json names the fixture's inputs for.
@@ -158,16 +186,42 @@ TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
       EXPECT_NEAR(steps[prompt.size() - 1 + step][i], first16[step][i], 1e-3) << "step " << step;
 }
 
-std::string bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+// Of layers that see a window states keep little more than that, and a long text goes on as if they kept all.
+TEST_P(LanguageFixture, KeepsNoMoreThanItsWindows) {
+  const nlohmann::json expected = read_json(fixture_ / "generate.json");
+  const Ids prompt = expected["prompt"], greedy = expected["greedy"];
+  const fs::path blob = converted_with("config.json");
+  const std::vector<int32_t> windows = state_windows(blob);
+  if (windows.empty()) GTEST_SKIP() << "no layer sees a window";
+  Ids text;
+  for (size_t i = 0; text.size() < 400; ++i)
+    text.push_back(i % 3 == 0 ? prompt[i % prompt.size()] : greedy[i % greedy.size()]);
+  expect_the_same_in_pieces(blob, text);
+
+  const cli::ModelHandle model = cli::open_model(blob);
+  const cli::SessionHandle session = cli::create_session(model, cli::session_options(1));
+  ferry_states* made = nullptr;
+  check(ferry_session_states(session.get(), &made));
+  const std::unique_ptr<ferry_states, void (*)(ferry_states*)> states(made, ferry_states_close);
+  for (const int32_t token : text) {
+    ferry_tensor tensor;
+    check(ferry_session_input(session.get(), 0, &tensor));
+    std::memcpy(tensor.data, &token, sizeof token);
+    check(ferry_session_run(session.get()));
+    for (size_t i = 0; i < windows.size(); ++i) {
+      check(ferry_states_describe(made, i, &tensor));
+      const int32_t length = ferry_states_length(made);
+      EXPECT_LE(tensor.shape[1], windows[i] > 0 ? windows[i] + 127 : length) << tensor.name;
+      EXPECT_GE(tensor.shape[1], windows[i] > 0 ? std::min(windows[i], length) : length) << tensor.name;
+    }
+  }
+  EXPECT_EQ(ferry_states_length(made), static_cast<int32_t>(text.size()));
 }
 
 TEST_P(LanguageFixture, IsTheSameBlobFromTheSpellingBeforeTransformers5) {
   if (!fs::exists(fixture_ / "config_v4.json")) GTEST_SKIP() << "of a family that is younger than transformers 5";
-  const std::string blob = bytes_of(converted_with("config.json"));
-  ASSERT_FALSE(blob.empty());
-  EXPECT_TRUE(bytes_of(converted_with("config_v4.json")) == blob);
+  const std::vector<std::byte> blob = packed_with("config.json");
+  EXPECT_TRUE(packed_with("config_v4.json") == blob);
 }
 
 TEST_P(LanguageFixture, CertifiesItself) {
