@@ -337,7 +337,7 @@ class UnknownInText : public BisectedNetwork, public ::testing::WithParamInterfa
 TEST_P(UnknownInText, HasNoCause) {
   set_up("hf_qwen3_5_moe_text_tiny", "");
   if (IsSkipped()) return;
-  const PlantedFamilies planted({.graph = [this](Graph& graph) {
+  const PlantedFamilies planted({.graph = [](Graph& graph) {
     for_each_op(graph, named(GetParam()), [&](size_t at) {
       const auto unlike = [](const std::vector<double>& values, size_t i) {
         return values[i] * (1 + 0.3 * std::sin(12.9898 * static_cast<double>(i)));
