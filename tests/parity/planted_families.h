@@ -1,6 +1,7 @@
 // Families with something planted in them: what a person who ports one might have got wrong.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
