@@ -1,10 +1,12 @@
 // ferry chat
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/command.h"
 #include "cli/generation.h"
@@ -16,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
 struct Options {
-  std::string model, system;
+  std::string model, system, load;
   std::vector<std::string> pictures;
   BackendOptions backend;
   SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
@@ -43,7 +45,25 @@ class Conversation {
     parts.push_back({{"type", "text"}, {"text", content}});
     messages_.push_back({{"role", "user"}, {"content", parts}});
   }
-  void take_back() { messages_.erase(messages_.size() - 1); }
+  size_t size() const { return messages_.size(); }
+  // What was said since there were so many.
+  void take_back(size_t size) {
+    while (messages_.size() > size) messages_.erase(messages_.size() - 1);
+  }
+  // As a file keeps it, and the other way round; throws Error where `json` is no conversation.
+  std::string saved() const { return messages_.dump(-1, ' ', false, ordered_json::error_handler_t::replace); }
+  void restore(const std::string& json) {
+    const ordered_json saved = ordered_json::parse(json, nullptr, false);
+    const auto is_message = [](const ordered_json& m) {
+      return m.is_object() && m.value("role", ordered_json()).is_string() &&
+             m.value("content", ordered_json()).is_string();
+    };
+    if (!saved.is_array() || !std::all_of(saved.begin(), saved.end(), is_message))
+      fail("this is no conversation that ferry chat saved");
+    messages_ = ordered_json::array();
+    for (const ordered_json& message : saved)
+      say(message["role"].get_ref<const std::string&>().c_str(), message["content"]);
+  }
   // As the template writes it, up to where the answer begins.
   std::string rendered(const TextHandle& text) const {
     const ordered_json chat = {{"messages", messages_}, {"add_generation_prompt", true}};
@@ -93,6 +113,29 @@ std::string answer(const Options& o, const Conversation& conversation, const Tex
   return said;
 }
 
+// "/save FILE" and the like: the part behind `name`, nothing where the line is another one.
+std::optional<std::string> argument(const std::string& line, const std::string& name) {
+  if (!line.starts_with(name + " ")) return std::nullopt;
+  const size_t begin = line.find_first_not_of(' ', name.size());
+  return begin == std::string::npos ? std::nullopt : std::optional(line.substr(begin));
+}
+
+void save(const std::string& path, const Conversation& conversation, const GeneratorHandle& generator) {
+  const std::string note = conversation.saved();
+  check(ferry_generator_save(generator.get(), path.c_str(), note.data(), note.size()));
+}
+
+void load(const std::string& path, Conversation* conversation, const GeneratorHandle& generator) {
+  check(ferry_generator_load(generator.get(), path.c_str()));
+  size_t bytes = 0;
+  const void* note = ferry_generator_note(generator.get(), &bytes);
+  try {
+    conversation->restore({static_cast<const char*>(note), bytes});
+  } catch (const Error& error) {
+    fail("%s: %s", path.c_str(), error.what());
+  }
+}
+
 int chat(const Options& o) {
   if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
   const ModelHandle model = open_model(o.model);
@@ -110,8 +153,13 @@ int chat(const Options& o) {
   };
   begin();
   Conversation conversation(o.system);
+  if (!o.load.empty()) {
+    load(o.load, &conversation, generator);
+    pictures = 0;
+  }
   const bool person = isatty(STDIN_FILENO) != 0;
-  if (person) std::fprintf(stderr, "/reset begins anew, /exit or the end of input ends\n");
+  if (person)
+    std::fprintf(stderr, "/reset begins anew, /save FILE and /load FILE keep it, /exit or the end of input ends\n");
   Speed speed;
   std::string line;
   while ((person ? print("> ") : void()), std::getline(std::cin, line)) {
@@ -122,17 +170,24 @@ int chat(const Options& o) {
       begin();
       continue;
     }
-    if (line.starts_with('/')) {
-      std::fprintf(stderr, "ferry chat: no command is called '%s': /reset, /exit\n", line.c_str());
-      continue;
-    }
-    conversation.ask(line, pictures);
+    const size_t before = conversation.size();
     try {
-      conversation.say("assistant", answer(o, conversation, text, generator, &speed));
-      pictures = 0;
+      if (const auto file = argument(line, "/save")) {
+        save(*file, conversation, generator);
+      } else if (const auto from = argument(line, "/load")) {
+        load(*from, &conversation, generator);
+        pictures = 0;
+      } else if (line.starts_with('/')) {
+        std::fprintf(stderr, "ferry chat: no command is called '%s': /reset, /save FILE, /load FILE, /exit\n",
+                     line.c_str());
+      } else {
+        conversation.ask(line, pictures);
+        conversation.say("assistant", answer(o, conversation, text, generator, &speed));
+        pictures = 0;
+      }
     } catch (const Error& error) {
       if (!person) throw;
-      conversation.take_back();
+      conversation.take_back(before);
       std::fprintf(stderr, "ferry chat: %s\n", error.what());
     }
   }
@@ -148,8 +203,8 @@ void add_chat(CLI::App& ferry, int* exit_code) {
   app.footer(
       "\nReads what you say line by line and prints what the model answers, as it is made. The conversation is\n"
       "written as the model's own chat template says, and only what is new of it is computed. /reset begins anew,\n"
-      "/exit or the end of input ends; tokens a second are told then. What you say first is about the pictures of\n"
-      "--image, if the model sees.\n"
+      "/save FILE and /load FILE keep a conversation with all that was computed of it, /exit or the end of input\n"
+      "ends; tokens a second are told then. What you say first is about the pictures of --image, if the model sees.\n"
       "\nExamples:\n"
       "  ferry chat qwen.ferry\n"
       "  ferry chat qwen.ferry --system 'Answer in one sentence.' --temperature 0\n"
@@ -160,6 +215,7 @@ void add_chat(CLI::App& ferry, int* exit_code) {
   app.add_option("--system", o->system, "What the model is told before the conversation").type_name("TEXT");
   app.add_option("--image", o->pictures, "A picture to talk about: JPEG, PNG or BMP; may be given again")
       .type_name("FILE");
+  app.add_option("--load", o->load, "Goes on with a conversation that /save kept").type_name("FILE");
   app.add_option("--max-tokens", o->max_tokens, "Tokens of an answer at most. Without it: as many as the model holds")
       .range(1, INT32_MAX)
       .type_name("N");

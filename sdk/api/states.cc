@@ -98,13 +98,30 @@ ferry_status ferry_states_truncate(ferry_states* states, int32_t length) {
 }
 
 ferry_status ferry_states_save(const ferry_states* states, const char* path) {
+  return ferry_states_save_with(states, path, nullptr, 0);
+}
+
+ferry_status ferry_states_save_with(const ferry_states* states, const char* path, const void* note, size_t note_bytes) {
   FERRY_REQUIRE(states);
   FERRY_REQUIRE(path);
-  return alone(states, [&](const ferry::States& s) { return s.save(path, {}); });
+  if (note_bytes > 0) FERRY_REQUIRE(note);
+  return alone(states, [&](const ferry::States& s) {
+    return s.save(path, {static_cast<const std::byte*>(note), note_bytes});
+  });
 }
 
 ferry_status ferry_states_load(ferry_states* states, const char* path) {
+  return ferry_states_load_with(states, path, nullptr, nullptr);
+}
+
+ferry_status ferry_states_load_with(ferry_states* states, const char* path, ferry_states_reader read, void* user) {
   FERRY_REQUIRE(states);
   FERRY_REQUIRE(path);
-  return alone(states, [&](ferry::States& s) { return s.load(path, nullptr); });
+  return alone(states, [&](ferry::States& s) {
+    if (read == nullptr) return s.load(path, nullptr);
+    return s.load(path, [&](std::span<const std::byte> note, int32_t length) -> Status {
+      const ferry_status status = read(user, note.data(), note.size(), length);
+      return status == FERRY_OK ? Status() : error(status, "%s", ferry_last_error());
+    });
+  });
 }

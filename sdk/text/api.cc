@@ -282,6 +282,26 @@ size_t ferry_generator_max_length(const ferry_generator* generator) {
   return generator != nullptr ? static_cast<size_t>(generator->generator->max_length()) : 0;
 }
 
+ferry_status ferry_generator_save(const ferry_generator* generator, const char* path, const void* note,
+                                  size_t note_bytes) {
+  FERRY_REQUIRE(generator);
+  FERRY_REQUIRE(path);
+  if (note_bytes > 0) FERRY_REQUIRE(note);
+  return guarded([&] { return generator->generator->save(path, {static_cast<const char*>(note), note_bytes}); });
+}
+
+ferry_status ferry_generator_load(ferry_generator* generator, const char* path) {
+  FERRY_REQUIRE(generator);
+  FERRY_REQUIRE(path);
+  return guarded([&] { return generator->generator->load(path); });
+}
+
+const void* ferry_generator_note(const ferry_generator* generator, size_t* note_bytes) {
+  const std::string_view note = generator != nullptr ? generator->generator->note() : std::string_view("");
+  if (note_bytes != nullptr) *note_bytes = note.size();
+  return note.data();
+}
+
 ferry_status ferry_generator_reset(ferry_generator* generator) {
   FERRY_REQUIRE(generator);
   return guarded([&] { return generator->generator->reset(); });

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sdk/attempt.h"
+
 namespace ferry {
 
 Status Generator::create(ferry_model* model, ferry_session_options options, std::unique_ptr<Generator>* out) {
@@ -150,17 +152,7 @@ Status Generator::set(std::span<const int32_t> tokens) {
           .first -
       tokens_.begin());
   // The last token is run again where it has been: it is its logits that are asked for.
-  const size_t keep = common == kept.size() && common > 0 ? common - 1 : common;
-  if (keep < done_) {
-    const ferry_status status = ferry_states_truncate(states_.get(), static_cast<int32_t>(keep));
-    done_ = keep;
-    if (status == FERRY_UNSUPPORTED) {  // some networks cannot go back
-      FERRY_TRY(said(ferry_states_reset(states_.get())));
-      done_ = 0;
-    } else {
-      FERRY_TRY(said(status));
-    }
-  }
+  FERRY_TRY(keep_run(common == kept.size() && common > 0 ? common - 1 : common));
   tokens_ = std::move(kept);
   decoder_ = std::move(decoder);
   stop_words_ = std::move(stop_words);
@@ -179,6 +171,72 @@ Status Generator::write_inputs(size_t count) {
   FERRY_TRY(said(ferry_session_input(session(), 0, &ids)));
   std::memcpy(ids.data, tokens.data(), tokens.size_bytes());
   return {};
+}
+
+Status Generator::keep_run(size_t keep) {
+  if (keep >= done_) return {};
+  const ferry_status status = ferry_states_truncate(states_.get(), static_cast<int32_t>(keep));
+  done_ = keep;
+  if (status != FERRY_UNSUPPORTED) return said(status);
+  done_ = 0;
+  return said(ferry_states_reset(states_.get()));
+}
+
+Status Generator::save(const char* path, std::string_view note) const {
+  if (places_.pictures() > 0)
+    return error(FERRY_UNSUPPORTED, "'%.64s': a text with pictures cannot be saved", name_.c_str());
+  const std::string text = written({.tokens = tokens_,
+                                    .done = static_cast<uint32_t>(done_),
+                                    .ended = ended_,
+                                    .random = random_.state(),
+                                    .held = stop_words_.held(),
+                                    .note = std::string(note)});
+  return said(ferry_states_save_with(states_.get(), path, text.data(), text.size()));
+}
+
+Status Generator::check_saved(const SavedText& saved, int32_t length) const {
+  FERRY_TRY(check(saved.tokens, 0));
+  if (saved.done == static_cast<uint32_t>(length)) return {};
+  return error(FERRY_CORRUPT, "a text of which %u tokens were run, with states of %d", saved.done, length);
+}
+
+Status Generator::load(const char* path) {
+  SavedText saved;
+  std::optional<TextDecoder> decoder;
+  StopWords stop_words(sampler_.sampling().stop);
+  TokenPlaces places(pictures_ != nullptr ? pictures_->token() : -1);
+  auto take = [&](std::span<const std::byte> note, int32_t length) -> Status {
+    Status status = read_saved_text(note, &saved);
+    if (status.ok()) status = check_saved(saved, length);
+    if (status.ok() && pictures_ != nullptr) status = places.append(saved.tokens, {});
+    if (!status.ok()) return error(status.code(), "'%s': %s", path, status.message().data());
+    decoder = decoder_behind(saved.tokens);
+    std::string ignored;
+    if (decoder && saved.ended && !saved.tokens.empty() && tokenizer()->ends_text(saved.tokens.back()))
+      decoder->finish(&ignored);
+    stop_words.hold(std::move(saved.held));
+    return {};
+  };
+  const auto read = [](void* user, const void* note, size_t bytes, int32_t length) {
+    const Status status = attempt([&] {
+      return (*static_cast<decltype(take)*>(user))({static_cast<const std::byte*>(note), bytes}, length);
+    });
+    return status.ok() ? FERRY_OK : ferry_set_last_error(status.code(), status.message().data());
+  };
+  FERRY_TRY(said(ferry_states_load_with(states_.get(), path, read, &take)));
+  tokens_ = std::move(saved.tokens);
+  done_ = saved.done;
+  places_ = std::move(places);
+  if (pictures_ != nullptr) pictures_->forget();
+  random_ = Random(saved.random);
+  decoder_ = std::move(decoder);
+  stop_words_ = std::move(stop_words);
+  note_ = std::move(saved.note);
+  text_.clear();
+  log_probability_ = 0;
+  ended_ = saved.ended;
+  // The logits of the last token are not in the file.
+  return keep_run(tokens_.empty() ? 0 : tokens_.size() - 1);
 }
 
 Status Generator::run_pending() {

@@ -15,6 +15,7 @@
 #include "sdk/text/model_text.h"
 #include "sdk/text/picture_reader.h"
 #include "sdk/text/sampling.h"
+#include "sdk/text/saved_text.h"
 #include "sdk/text/stop_words.h"
 
 namespace ferry {
@@ -45,6 +46,13 @@ class Generator {
   Status next(int32_t* token);
   // Forgets the text and its pictures.
   Status reset();
+  // The text, where the random numbers are, what the network remembers and `note` as one file. FERRY_IO_ERROR, FERRY_UNSUPPORTED:
+  // there are pictures in it.
+  Status save(const char* path, std::string_view note) const;
+  // Replaces all of these; on failure they stay as they were. As States::load().
+  Status load(const char* path);
+  // Of the last load().
+  std::string_view note() const { return note_; }
   // How tokens are chosen from now on.
   Status set_sampling(Sampling sampling, uint64_t seed);
   // From any thread: a next() at work fails with FERRY_CANCELLED.
@@ -70,6 +78,9 @@ class Generator {
   size_t expand(size_t before, std::vector<int32_t>* tokens) const;
   // Shapes and writes the inputs of a run over so many of the tokens that have not been run.
   Status write_inputs(size_t count);
+  Status check_saved(const SavedText& saved, int32_t length) const;
+  // Only the first `keep` tokens count as run, or none where the network cannot go back there.
+  Status keep_run(size_t keep);
   Status run_pending();
   Status last_logits(std::span<const float>* logits) const;
   // The decoder behind `tokens`: it knows where a character began.
@@ -88,7 +99,7 @@ class Generator {
   Random random_{0};
   std::optional<TextDecoder> decoder_;
   StopWords stop_words_;
-  std::string text_;
+  std::string text_, note_;
   float log_probability_ = 0;
   bool ended_ = false;
   std::atomic<bool> cancelled_{false};

@@ -28,6 +28,8 @@ class Random {
   explicit Random(uint64_t seed) : state_(seed) {}
   // Uniform on [0, 1), a multiple of 2^-53.
   double next();
+  // The seed that gives the numbers that are still to come.
+  uint64_t state() const { return state_; }
 
  private:
   uint64_t state_;

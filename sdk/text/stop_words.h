@@ -16,6 +16,9 @@ class StopWords {
   // Takes what follows of the text and adds to `out` what certainly stands before every word. True where a word is
   // complete: nothing of it or behind it is in `out`.
   bool append(std::string_view text, std::string* out);
+  // What is held back now, and the same in another one's place.
+  const std::string& held() const { return held_; }
+  void hold(std::string held) { held_ = std::move(held); }
   // The text ends, or goes on with what is not watched: gives what was held back.
   void finish(std::string* out);
 

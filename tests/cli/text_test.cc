@@ -114,6 +114,27 @@ TEST_F(RunText, ChatKeepsTheConversation) {
   EXPECT_REFUSED(ferry(folder_.path(), {"chat", "model.ferry", "--top-p", "7"}), "top_p is 7");
 }
 
+TEST_F(RunText, ChatSavesAndLoadsAConversation) {
+  const auto chat = [&](const std::string& lines, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"chat", "model.ferry", "--max-tokens", "3", "--threads", "1", "--seed", "3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return ferry(folder_.path(), arguments, lines);
+  };
+  const Result whole = chat("hi\nmore\n"), first = chat("hi\n/save kept\n");
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  ASSERT_TRUE(whole.out.starts_with(first.out));
+  const std::string rest = whole.out.substr(first.out.size());
+  EXPECT_EQ(chat("more\n", {"--load", "kept"}).out, rest) << "the seed's numbers go on, too";
+  const Result begun = chat("something\n/load kept\nmore\n");
+  EXPECT_TRUE(begun.out.ends_with("\n" + rest)) << begun.out;
+  EXPECT_REFUSED(chat("", {"--load", "nothing"}), "'nothing': cannot be opened");
+  EXPECT_REFUSED(chat("/load model.ferry\n"), "these are no saved states");
+  const Result usage = chat("/save\n/load \n");
+  EXPECT_EQ(usage.exit_code, 0);
+  EXPECT_NE(usage.err.find("/save FILE, /load FILE"), std::string::npos) << usage.err;
+  EXPECT_EQ(chat("hi\n/save no/such/folder\n").exit_code, 2);
+}
+
 TEST_F(RunText, WrongUsageGetsASentence) {
   EXPECT_REFUSED(run({"model.ferry"}), "what shall it run on?");
   EXPECT_REFUSED(run({"model.ferry", "--prompt", "a", "--tokens", "1"}), "two inputs");

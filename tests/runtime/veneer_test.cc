@@ -143,6 +143,9 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_EQ(generator.append("a").code(), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(generator.next().code(), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(generator.reset().code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(generator.save("x").code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(generator.load("x").code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(generator.note(), "");
   EXPECT_EQ(generator.text(), "");
   EXPECT_EQ(generator.max_length(), 0u);
   generator.cancel();

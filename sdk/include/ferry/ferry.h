@@ -357,6 +357,17 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_states_save(const ferry_states* sta
 /* Replaces all contents by a file's. On failure they stay as they were. FERRY_IO_ERROR; FERRY_CORRUPT: damaged, no such
  * file, or of another model; FERRY_UNSUPPORTED_VERSION. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_states_load(ferry_states* states, const char* path);
+/* The same with bytes of the app's own in the file, what belongs to the states: NULL and 0 for none. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_save_with(const ferry_states* states, const char* path,
+                                                              const void* note, size_t note_bytes);
+/* Is given them when the file has been read and before anything is replaced, with the length of its longest state;
+ * `note` lives as long as the call. They are what a stranger may have written. Where it returns another status than
+ * FERRY_OK, the load fails with that and with the sentence of ferry_last_error(), and the states stay as they were. It
+ * makes no call that takes the states. */
+typedef ferry_status (*ferry_states_reader)(void* user, const void* note, size_t note_bytes, int32_t length);
+/* As ferry_states_load(); `read` NULL: nobody is given the bytes. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_states_load_with(ferry_states* states, const char* path,
+                                                              ferry_states_reader read, void* user);
 
 /* ---- certificates -------------------------------------------------------------------------------------------------*/
 

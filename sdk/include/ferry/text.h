@@ -138,6 +138,18 @@ FERRY_API bool ferry_generator_ended(const ferry_generator* generator);
 /* The text's tokens, valid until the next call that takes the generator; and how many it may have. */
 FERRY_API const int32_t* ferry_generator_tokens(const ferry_generator* generator, size_t* count);
 FERRY_API size_t ferry_generator_max_length(const ferry_generator* generator);
+/* The text, where the random numbers are and what the model remembers as one file, and `note` with it, bytes of the
+ * app's own (NULL and 0: none). It is written beside `path` and renamed, and fits the blob that it was made with, and
+ * this version of the blob only. How tokens are chosen is not in it. FERRY_UNSUPPORTED: the text has pictures. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_save(const ferry_generator* generator, const char* path,
+                                                            const void* note, size_t note_bytes);
+/* Replaces all of these by a file's: under the same sampling, set before, the next tokens are those that would have
+ * come behind ferry_generator_save(), and none is computed again. On failure everything stays as it was.
+ * FERRY_IO_ERROR; FERRY_CORRUPT: damaged, no such file, or of another model; FERRY_UNSUPPORTED_VERSION. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_generator_load(ferry_generator* generator, const char* path);
+/* The note of the file that the last ferry_generator_load() read, which a stranger may have written; valid until the
+ * next one. *note_bytes, where not NULL, is its size, 0 before the first. */
+FERRY_API const void* ferry_generator_note(const ferry_generator* generator, size_t* note_bytes);
 /* Forgets the text and its pictures. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_generator_reset(ferry_generator* generator);
 /* Makes a ferry_generator_next() that another thread is in fail with FERRY_CANCELLED; without one it does nothing. Any

@@ -136,6 +136,17 @@ class Generator {
     return std::vector<int32_t>(tokens, tokens + count);
   }
   size_t max_length() const { return ferry_generator_max_length(generator_); }
+  // Text, random numbers, what the model remembers, and a note of the app's, as one file.
+  Status save(const char* path, const std::string& note = std::string()) const {
+    return ferry_generator_save(generator_, path, note.data(), note.size());
+  }
+  Status load(const char* path) { return ferry_generator_load(generator_, path); }
+  // Of the file that the last load() read.
+  std::string note() const {
+    size_t bytes = 0;
+    const void* note = ferry_generator_note(generator_, &bytes);
+    return std::string(static_cast<const char*>(note), bytes);
+  }
   Status reset() { return ferry_generator_reset(generator_); }
   // Makes a next() that another thread is in fail with FERRY_CANCELLED.
   void cancel() { ferry_generator_cancel(generator_); }
