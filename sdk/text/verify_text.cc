@@ -1,5 +1,7 @@
 #include "sdk/text/verify_text.h"
 
+#include <cstdint>
+
 #include "sdk/text/template/characters.h"
 
 namespace ferry {
@@ -36,6 +38,9 @@ Status verify_pictures(const fbs::Pictures& p) {
 
 Status read_text(std::span<const std::byte> bytes, const fbs::Text** text) {
   const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
+  // A blob's table may say otherwise of its list: flatbuffers does not look.
+  if (reinterpret_cast<uintptr_t>(begin) % alignof(double) != 0)
+    return error(FERRY_CORRUPT, "the blob's text does not lie at a multiple of %zu bytes", alignof(double));
   flatbuffers::Verifier::Options options;
   options.max_depth = 8;
   options.max_tables = 1 << 20;

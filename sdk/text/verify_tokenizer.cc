@@ -1,6 +1,7 @@
 #include "sdk/text/verify_text.h"
 
 #include <cmath>
+#include <cstdint>
 
 namespace ferry {
 namespace {
@@ -143,6 +144,9 @@ class Verifier {
     if (scored) {
       if (count(table_.scores()) != pieces_)
         return error(FERRY_CORRUPT, "tokenizer: %u scores for %u pieces", count(table_.scores()), pieces_);
+      // Of a list flatbuffers verifies where its length lies, not its numbers.
+      if (reinterpret_cast<uintptr_t>(table_.scores()->Data()) % alignof(double) != 0)
+        return error(FERRY_CORRUPT, "tokenizer: its scores do not lie at a multiple of %zu bytes", alignof(double));
       for (uint32_t id = 0; id < pieces_; ++id)
         if (!std::isfinite(table_.scores()->Get(id)))
           return error(FERRY_CORRUPT, "tokenizer: the score of piece %u is not a finite number", id);

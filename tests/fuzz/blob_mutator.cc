@@ -7,6 +7,7 @@
 #include "converter/graph/graph.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
+#include "tests/fuzz/text_mutator.h"
 
 namespace ferry::fuzz {
 namespace {
@@ -65,7 +66,7 @@ void follow_shapes(fbs::GraphT& graph) {
   std::vector<StateShape> states;
   for (const auto& state : graph.states) {
     if (state->shape.size() > FERRY_MAX_RANK) return;
-    StateShape shape{.axis = state->axis, .dtype = state->dtype};
+    StateShape shape{.axis = state->axis, .dtype = state->dtype, .window = state->window};
     for (const int32_t d : state->shape) shape.bound[shape.bound.rank++] = d;
     if (shape.axis < -1 || shape.axis >= shape.bound.rank) return;
     states.push_back(shape);
@@ -108,7 +109,7 @@ std::vector<std::byte> put_together(const fbs::GraphT& graph, BlobHeader header,
 void mutate_graph(fbs::GraphT& graph, Random& random) {
   if (!graph.graphs.empty() && random.below(3) == 0) return mutate_graph(*pick(graph.graphs, random), random);
   if (graph.operators.empty() || graph.tensors.empty()) return;
-  switch (random.below(12)) {
+  switch (random.below(13)) {
     case 0:
     case 1:
     case 2: return mutate_operators(graph, random);
@@ -129,6 +130,9 @@ void mutate_graph(fbs::GraphT& graph, Random& random) {
     case 10:
       if (graph.postprocess == nullptr) graph.postprocess = std::make_unique<fbs::PostprocessT>();
       return mutate_table<fbs::Postprocess>(*graph.postprocess, random);
+    case 11:
+      if (!graph.text.empty()) mutate_text(&graph.text, random);
+      return;
     default:
       if (!graph.states.empty() && random.below(2) == 0)
         return mutate_table<fbs::State>(*pick(graph.states, random), random);

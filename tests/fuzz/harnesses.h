@@ -22,6 +22,7 @@
   X(reference)             \
   X(safetensors)           \
   X(states)                \
+  X(tables)                \
   X(tensorflowjs)          \
   X(text)                  \
   X(tokenizer)             \

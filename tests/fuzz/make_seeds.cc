@@ -11,6 +11,7 @@
 #include "tests/support/blobs.h"
 #include "tests/support/language_model.h"
 #include "tests/support/task_networks.h"
+#include "text_generated.h"
 
 namespace {
 
@@ -131,6 +132,100 @@ void tokenizer() {
   write("tokenizer", "octets", file);
 }
 
+// One or more characters of a class, or not of it, behind which such a one stands or does not.
+std::unique_ptr<fbs::PatternT> pattern_of(char first, char last) {
+  auto pattern = std::make_unique<fbs::PatternT>();
+  auto set = std::make_unique<fbs::CharacterClassT>();
+  set->ascii.assign(4, 0);
+  for (int c = first; c <= last; ++c) set->ascii[static_cast<size_t>(c) / 32] |= 1u << c % 32;
+  set->ranges = {0xE9, 0xE9, 0x3B1, 0x3C9};
+  pattern->classes.push_back(std::move(set));
+  using Op = fbs::PatternOp;
+  pattern->program = {{Op::Before, true, 0, 0}, {Op::Class, false, 0, 0}, {Op::Split, false, 1, 3},
+                      {Op::Look, true, 6, 1},   {Op::Next, true, 0, 0},   {Op::Match, false, 0, 0},
+                      {Op::Class, false, 0, 0}, {Op::Match, false, 0, 0}};
+  return pattern;
+}
+
+template <typename Kind>
+std::unique_ptr<fbs::StepT> step_of(Kind kind) {
+  auto step = std::make_unique<fbs::StepT>();
+  step->kind.Set(std::move(kind));
+  return step;
+}
+
+// A tokenizer of each kind with every kind of step, for tests/fuzz/text_mutator.h to change.
+void tables() {
+  for (const fbs::TokenizerKind kind : fbs::EnumValuesTokenizerKind()) {
+    fbs::TextT text;
+    text.tokenizer = std::make_unique<fbs::TokenizerT>();
+    fbs::TokenizerT& t = *text.tokenizer;
+    t.kind = kind;
+    t.pieces = {"<unk>", "<s>", "</s>", "<0x41>", " ", "##e", "\xC3\xA9", "e", "h", "he", "t", "th", "the"};
+    t.kinds.assign(t.pieces.size(), fbs::PieceKind::Normal);
+    t.kinds[0] = fbs::PieceKind::Unknown;
+    t.kinds[1] = t.kinds[2] = fbs::PieceKind::Control;
+    t.kinds[3] = fbs::PieceKind::Byte;
+    t.order = {4, 5, 7, 8, 9, 10, 11, 12, 6};
+    for (size_t i = 0; i < t.pieces.size(); ++i) t.scores.push_back(-static_cast<double>(i));
+    t.merges = {{7, 1}, {8, 0}, {7, 2}};  // h e, t h, th e
+    t.merge_ends = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 3, 3};
+    t.merged = {11, 9, 12};
+    t.unknown = 0;
+    t.continuing = kind == fbs::TokenizerKind::WordPiece ? "##" : "";
+    t.max_word = 20;
+    t.before = {1};
+    t.after = {2};
+    t.bos = 1;
+    t.eos = {2};
+    fbs::CutT cut;
+    cut.pattern = pattern_of('a', 'z');
+    fbs::ReplaceT replace;
+    replace.pattern = pattern_of('A', 'Z');
+    replace.content = "the";
+    fbs::MapT map;
+    map.keys = {"A", "T", "\xC3\xA9"};
+    map.values = {"a", "th", "e\xCC\x81"};
+    fbs::OrderT order;
+    order.classes = {{0x300, 0x314, 230}, {0x323, 0x326, 220}};
+    order.compositions = {{'e', 0x301, 0xE9}};
+    order.hangul = fbs::Hangul::Compose;
+    t.normalizer.push_back(step_of(std::move(replace)));
+    t.normalizer.push_back(step_of(std::move(map)));
+    t.normalizer.push_back(step_of(std::move(order)));
+    t.pre_tokenizer.push_back(step_of(std::move(cut)));
+    for (auto* list : {&t.added, &t.added_normalized}) {
+      *list = std::make_unique<fbs::AddedTokensT>();
+      auto token = std::make_unique<fbs::AddedTokenT>();
+      token->content = "<s>";
+      token->id = 1;
+      token->single_word = token->strip_left = token->strip_right = list == &t.added;
+      (*list)->tokens.push_back(std::move(token));
+      (*list)->first_octets.assign(8, 0);
+      (*list)->first_octets['<' / 32] = 1u << '<' % 32;
+    }
+    for (auto* set : {&t.word_characters, &t.space_characters}) {
+      *set = std::make_unique<fbs::CharacterClassT>();
+      (*set)->ascii = set == &t.space_characters ? std::vector<uint32_t>{0, 1, 0, 0}
+                                                 : std::vector<uint32_t>{0, 0x3FF0000, 0x7FFFFFE, 0x7FFFFFE};
+    }
+    t.decoder = std::make_unique<fbs::DecoderT>();
+    t.decoder->octets = fbs::OctetDecoding::Runs;
+    t.decoder->separator = " ";
+    t.decoder->continuing = "##";
+    t.decoder->strip = " ";
+    t.decoder->strip_count = 1;
+    t.decoder->differs_at_end = true;
+    t.decoder->replacements.push_back(std::make_unique<fbs::TokenReplaceT>());
+    t.decoder->replacements[0]->pattern = pattern_of('h', 'h');
+    t.decoder->replacements[0]->content = "H";
+    flatbuffers::FlatBufferBuilder builder;
+    fbs::FinishTextBuffer(builder, fbs::CreateText(builder, &text));
+    write("tables", fbs::EnumNameTokenizerKind(kind),
+          std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()));
+  }
+}
+
 void hub() {
   const std::string sha(40, 'a'), end = "\x1e";
   const auto list = [&](const std::string& files) {
@@ -197,6 +292,7 @@ int main(int argc, char** argv) {
   packed_weights();
   states();
   tokenizer();
+  tables();
   hub();
   checkpoints();
   fixture();

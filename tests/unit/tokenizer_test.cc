@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -327,6 +328,31 @@ TEST(VerifyTokenizerTest, ListsThatAreAbsentAreEmpty) {
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fbs::CreateTokenizer(builder));
   EXPECT_EQ(verify_tokenizer(*flatbuffers::GetRoot<fbs::Tokenizer>(builder.GetBufferPointer())).code(), FERRY_CORRUPT);
+}
+
+// The same table with its scores moved by four bytes, as no builder writes it.
+TEST(TokenizerTest, ScoresThatDoNotLieWhereNumbersDoAreRefused) {
+  const fbs::TokenizerT table = table_of({"a"});
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fbs::CreateTokenizer(builder, &table));
+  std::vector<double> memory((builder.GetSize() + 8 * table.scores.size()) / 8 + 4);
+  auto* bytes = reinterpret_cast<uint8_t*>(memory.data());
+  std::memcpy(bytes, builder.GetBufferPointer(), builder.GetSize());
+  const auto& moved = *flatbuffers::GetRoot<fbs::Tokenizer>(bytes);
+  const auto* list = reinterpret_cast<const uint8_t*>(moved.scores());
+  ASSERT_EQ(reinterpret_cast<uintptr_t>(moved.scores()->Data()) % 8, 0u);
+  const size_t place = (builder.GetSize() + 7) / 8 * 8;  // of the length: the numbers lie at 4 beyond a multiple of 8
+  std::memcpy(bytes + place, list, 4 + 8 * table.scores.size());
+  const auto& fields = reinterpret_cast<const flatbuffers::Table&>(moved);
+  const auto field =
+      reinterpret_cast<const uint8_t*>(&moved) - bytes + fields.GetOptionalFieldOffset(fbs::Tokenizer::VT_SCORES);
+  const auto offset = static_cast<uint32_t>(place - static_cast<size_t>(field));
+  std::memcpy(bytes + field, &offset, sizeof offset);
+  flatbuffers::Verifier verifier(bytes, 8 * memory.size());
+  ASSERT_TRUE(verifier.VerifyBuffer<fbs::Tokenizer>(nullptr)) << "flatbuffers sees nothing wrong";
+  const Status status = verify_tokenizer(moved);
+  EXPECT_EQ(status.code(), FERRY_CORRUPT);
+  EXPECT_EQ(status.message(), "tokenizer: its scores do not lie at a multiple of 8 bytes");
 }
 
 }  // namespace
