@@ -1,6 +1,7 @@
 // Byte pair encoding (Sennrich et al. 2016): a word's symbols, of which again and again two neighbours are joined.
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "sdk/text/strings.h"
 #include "sdk/text/utf8.h"
@@ -51,13 +52,16 @@ Status WordEncoder::scored_bpe(std::string_view word, std::vector<int32_t>* ids)
     consider(left.previous, best.left);
     consider(best.left, left.next);
   }
+  bool unknown = false;  // what stands before
   for (int32_t i = 0; i >= 0; i = symbols_[static_cast<size_t>(i)].next) {
     const std::string_view stretch = span(symbols_[static_cast<size_t>(i)], symbols_[static_cast<size_t>(i)].bytes);
+    const bool follows_unknown = std::exchange(unknown, false);
     if (const int32_t id = find(stretch); id >= 0) {
       ids->push_back(id);
     } else if (!append_octets(stretch, ids)) {
       if (table_.unknown() < 0) return no_piece(stretch);
-      ids->push_back(table_.unknown());
+      unknown = true;
+      if (!follows_unknown || !table_.fuse_unknown()) ids->push_back(table_.unknown());
     }
   }
   return {};

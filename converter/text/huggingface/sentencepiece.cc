@@ -94,12 +94,13 @@ void read_piece(Message message, fbs::TokenizerT* table, const std::string& wher
     fail("%s: piece %zu, %s, is none of SentencePiece's", where.c_str(), id, in_quotes(text).c_str());
   fbs::PieceKind kind = kinds[type];
   if (type == 3 || type == 4) {
-    // Looked for wherever they are written.
-    if (!table->added) table->added = std::make_unique<fbs::AddedTokensT>();
+    // Control symbols are looked for in what is written, user-defined ones in what the normalizer gives.
+    auto& list = type == 3 ? table->added : table->added_normalized;
+    if (!list) list = std::make_unique<fbs::AddedTokensT>();
     auto token = std::make_unique<fbs::AddedTokenT>();
     token->content = text;
     token->id = static_cast<int>(id);
-    if (!text.empty()) table->added->tokens.push_back(std::move(token));
+    if (!text.empty()) list->tokens.push_back(std::move(token));
   }
   add_piece(table, text, score, kind);
   if (type == 4) table->kinds.back() = fbs::PieceKind::Absent;  // until pieces are indexed: no normal one
@@ -110,16 +111,17 @@ void add_steps(const Options& options, const std::string& where, fbs::TokenizerT
   if (!options.charsmap.empty()) steps.map(read_charsmap(options.charsmap, where));
   if (options.remove_spaces) {
     steps.replace("\\A +", "");
-    steps.replace(" +\\z", "");
     steps.replace(" +", " ");
   }
+  const std::string space = options.escape ? kSpace : " ";
+  if (options.escape) steps.replace(" ", kSpace);
+  if (options.remove_spaces) steps.replace(space + "+\\z", "");  // also what was written so
   if (options.space) {
     if (options.space_behind)
-      steps.replace("(?<=(?m:.))\\z", " ");
+      steps.replace("(?<=(?m:.))\\z", space);
     else
-      steps.replace("\\A(?=(?m:.))", " ", fbs::Where::Beginning);
+      steps.replace("\\A(?=(?m:.))", space, fbs::Where::Beginning);
   }
-  if (options.escape) steps.replace(" ", kSpace);
   table->decoder = std::make_unique<fbs::DecoderT>();
   if (options.escape) {
     auto replace = std::make_unique<fbs::TokenReplaceT>();
@@ -166,11 +168,12 @@ std::unique_ptr<fbs::TokenizerT> read_sentencepiece(const std::filesystem::path&
   double worst = 0;
   for (const uint32_t id : table->order) worst = std::min(worst, table->scores[id]);
   table->unknown_score = worst - kUnknownPenalty;
-  if (table->added) {
-    for (const auto& token : table->added->tokens)
-      if (auto& kind = table->kinds[static_cast<size_t>(token->id)]; kind == fbs::PieceKind::Absent)
-        kind = fbs::PieceKind::Normal;
-    huggingface::index_added(table->added.get());
+  table->fuse_unknown = true;
+  if (table->added) huggingface::index_added(table->added.get());
+  if (table->added_normalized) {
+    for (const auto& token : table->added_normalized->tokens)
+      table->kinds[static_cast<size_t>(token->id)] = fbs::PieceKind::Normal;
+    huggingface::index_added(table->added_normalized.get());
   }
   add_steps(options, where, table.get());
   const auto exists = [&](int64_t id) { return id >= 0 && static_cast<size_t>(id) < table->pieces.size(); };
