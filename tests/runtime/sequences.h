@@ -21,8 +21,8 @@ inline std::vector<int32_t> tokens(int count) {
 }
 
 // A run over ids [begin, end): its status, and the output behind `out`.
-inline ferry_status run(ferry_session* session, const std::vector<int32_t>& ids, int begin, int end,
-                        std::vector<float>* out) {
+inline ferry_status run_piece(ferry_session* session, const std::vector<int32_t>& ids, int begin, int end,
+                              std::vector<float>* out) {
   const int32_t shape[] = {1, end - begin};
   if (const ferry_status status = ferry_session_resize(session, 0, shape, 2); status != FERRY_OK) return status;
   ferry_tensor tensor;
@@ -37,7 +37,8 @@ inline ferry_status run(ferry_session* session, const std::vector<int32_t>& ids,
 
 inline std::vector<float> in_pieces(ferry_session* session, int count, int piece) {
   std::vector<float> all;
-  for (int i = 0; i < count; i += piece) EXPECT_OK(run(session, tokens(count), i, std::min(i + piece, count), &all));
+  for (int i = 0; i < count; i += piece)
+    EXPECT_OK(run_piece(session, tokens(count), i, std::min(i + piece, count), &all));
   return all;
 }
 

@@ -59,12 +59,12 @@ TEST_F(States, SessionsOfSeveralGraphsShareThem) {
   StatesPtr states(made);
   const SessionPtr first = session(nullptr, made), second = session("states", made);
   std::vector<float> out;
-  EXPECT_OK(run(first.get(), tokens(9), 0, 5, &out));
+  EXPECT_OK(run_piece(first.get(), tokens(9), 0, 5, &out));
   EXPECT_EQ(ferry_states_length(made), 5);
   states.reset();  // the sessions go on holding them
   out.clear();
-  EXPECT_OK(run(second.get(), tokens(9), 5, 6, &out));
-  EXPECT_OK(run(second.get(), tokens(9), 6, 9, &out));
+  EXPECT_OK(run_piece(second.get(), tokens(9), 5, 6, &out));
+  EXPECT_OK(run_piece(second.get(), tokens(9), 6, 9, &out));
   EXPECT_EQ(ferry_states_length(states_of(first.get()).get()), 9);
   const std::vector<double> expected(whole.end() - 4 * kWidth, whole.end());
   EXPECT_LE(relative_error(out, expected), 1e-5);
@@ -89,7 +89,7 @@ TEST_F(States, AreShortenedAndForgotten) {
   const StatesPtr states = states_of(one.get());
   EXPECT_OK(ferry_states_truncate(states.get(), 6));
   std::vector<float> again;
-  EXPECT_OK(run(one.get(), tokens(9), 6, 9, &again));
+  EXPECT_OK(run_piece(one.get(), tokens(9), 6, 9, &again));
   EXPECT_EQ(again, std::vector<float>(all.begin() + 6 * kWords, all.end()));
   EXPECT_OK(ferry_states_reset(states.get()));
   EXPECT_EQ(ferry_states_length(states.get()), 0);
@@ -101,13 +101,13 @@ TEST_F(States, FullOnesRefuseARunAndStayAsTheyAre) {
   const SessionPtr one = session();
   const StatesPtr states = states_of(one.get());
   std::vector<float> all = in_pieces(one.get(), kBound - 2, 11), more;
-  EXPECT_EQ(run(one.get(), tokens(kBound + 1), 0, 3, &more), FERRY_STATE_FULL);
+  EXPECT_EQ(run_piece(one.get(), tokens(kBound + 1), 0, 3, &more), FERRY_STATE_FULL);
   EXPECT_STREQ(ferry_last_error(),
                "operator '': positions: state 0 holds 22 of at most 24, there is no room for 3 more");
   EXPECT_EQ(ferry_states_length(states.get()), kBound - 2);
-  EXPECT_OK(run(one.get(), tokens(kBound), kBound - 2, kBound, &more));
+  EXPECT_OK(run_piece(one.get(), tokens(kBound), kBound - 2, kBound, &more));
   EXPECT_EQ(ferry_states_length(states.get()), kBound);
-  EXPECT_EQ(run(one.get(), tokens(1), 0, 1, &more), FERRY_STATE_FULL);
+  EXPECT_EQ(run_piece(one.get(), tokens(1), 0, 1, &more), FERRY_STATE_FULL);
   EXPECT_OK(ferry_states_reset(states.get()));
   EXPECT_EQ(in_pieces(one.get(), kBound - 2, 11), all);
 }
@@ -118,9 +118,9 @@ TEST_F(States, ARunThatFailsAppendsNothing) {
   const std::vector<float> all = in_pieces(one.get(), 6, 3);
   std::vector<float> more;
   EXPECT_OK(ferry_states_truncate(states.get(), 3));
-  EXPECT_EQ(run(one.get(), {4, kWords, 1}, 0, 3, &more), FERRY_INVALID_ARGUMENT);  // no such word
+  EXPECT_EQ(run_piece(one.get(), {4, kWords, 1}, 0, 3, &more), FERRY_INVALID_ARGUMENT);  // no such word
   EXPECT_EQ(ferry_states_length(states.get()), 3);
-  EXPECT_OK(run(one.get(), tokens(6), 3, 6, &more));
+  EXPECT_OK(run_piece(one.get(), tokens(6), 3, 6, &more));
   EXPECT_EQ(more, std::vector<float>(all.begin() + 3 * kWords, all.end()));
 }
 
@@ -150,14 +150,14 @@ TEST_F(States, ARunThatIsCancelledAppendsNothing) {
   for (bool halfway = false; !halfway && !HasFailure();) {
     EXPECT_OK(ferry_states_reset(states.get()));
     out.clear();
-    while (run(one.get(), ids, 0, 7, &out) == FERRY_CANCELLED) EXPECT_EQ(ferry_states_length(states.get()), 0);
-    if (run(one.get(), ids, 7, 14, &out) == FERRY_OK) continue;
+    while (run_piece(one.get(), ids, 0, 7, &out) == FERRY_CANCELLED) EXPECT_EQ(ferry_states_length(states.get()), 0);
+    if (run_piece(one.get(), ids, 7, 14, &out) == FERRY_OK) continue;
     EXPECT_EQ(ferry_states_length(states.get()), 7);
     halfway = ran(append) && !ran(operators - 1);
   }
   done = true;
   canceller.join();
-  EXPECT_OK(run(one.get(), ids, 7, 14, &out));
+  EXPECT_OK(run_piece(one.get(), ids, 7, 14, &out));
   EXPECT_EQ(out, all);
 }
 
@@ -168,7 +168,7 @@ TEST_F(States, TakeMemoryAsTheyGrow) {
   const std::vector<int32_t> ids = tokens(kBound);
   std::vector<float> out;
   for (int i = 0; i < kBound; ++i) {
-    ASSERT_OK(run(one.get(), ids, i, i + 1, &out));
+    ASSERT_OK(run_piece(one.get(), ids, i, i + 1, &out));
     if (ferry_states_bytes(states.get()) != sizes.back()) sizes.push_back(ferry_states_bytes(states.get()));
   }
   EXPECT_EQ(sizes.back(), uint64_t{4} * kBound * 8 * sizeof(float));  // the bound, to the byte
@@ -205,8 +205,8 @@ TEST_F(States, AreSavedAndLoaded) {
   in_pieces(other.get(), 3, 3);  // to be replaced
   ASSERT_OK(ferry_states_load(states_of(other.get()).get(), path.c_str()));
   EXPECT_EQ(ferry_states_length(states_of(other.get()).get()), 8);
-  EXPECT_OK(run(one.get(), tokens(12), 8, 12, &here));
-  EXPECT_OK(run(other.get(), tokens(12), 8, 12, &there));
+  EXPECT_OK(run_piece(one.get(), tokens(12), 8, 12, &here));
+  EXPECT_OK(run_piece(other.get(), tokens(12), 8, 12, &there));
   EXPECT_EQ(here, there);
   EXPECT_EQ(ferry_states_save(states_of(one.get()).get(), "/nowhere/states"), FERRY_IO_ERROR);
   EXPECT_EQ(ferry_states_load(states_of(one.get()).get(), "/nowhere/states"), FERRY_IO_ERROR);
@@ -217,13 +217,13 @@ TEST_F(States, AFileOfAFormerVersionIsLoaded) {
   const SessionPtr one = session(), other = session();
   std::vector<float> here, there;
   const std::vector<int32_t> ids = {0, 0, 0, 5};
-  EXPECT_OK(run(one.get(), ids, 0, 3, &here));
+  EXPECT_OK(run_piece(one.get(), ids, 0, 3, &here));
   const std::string path = source_folder() / "tests/golden/v1_small_transformer.states";
   ASSERT_OK(ferry_states_load(states_of(other.get()).get(), path.c_str()));
   EXPECT_EQ(ferry_states_length(states_of(other.get()).get()), 3);
   here.clear();
-  EXPECT_OK(run(one.get(), ids, 3, 4, &here));
-  EXPECT_OK(run(other.get(), ids, 3, 4, &there));
+  EXPECT_OK(run_piece(one.get(), ids, 3, 4, &here));
+  EXPECT_OK(run_piece(other.get(), ids, 3, 4, &there));
   EXPECT_LE(relative_error(there, {here.begin(), here.end()}), 1e-5);
 }
 

@@ -12,7 +12,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr int kCount = 390, kWindow = 5;
+constexpr int kText = 390, kWindow = 5;
 constexpr int kMostHeld = kWindow - 1 + StateShape::kWindowReturn + StateShape::kWindowStep - 1;
 
 class WindowStates : public ::testing::Test {
@@ -39,19 +39,19 @@ class WindowStates : public ::testing::Test {
 TEST_F(WindowStates, GiveTheBitsOfStatesThatKeepAll) {
   for (const int piece : {1, 7, 16, 64, 65, 200}) {
     SCOPED_TRACE(piece);
-    const std::vector<float> all = in_pieces(session(keeps_all_).get(), kCount, piece);
-    for (const int threads : {1, 3}) EXPECT_EQ(in_pieces(session(opened_, threads).get(), kCount, piece), all);
+    const std::vector<float> all = in_pieces(session(keeps_all_).get(), kText, piece);
+    for (const int threads : {1, 3}) EXPECT_EQ(in_pieces(session(opened_, threads).get(), kText, piece), all);
   }
 }
 
 TEST_F(WindowStates, GiveWhatTheOracleGives) {
-  const std::vector<int32_t> ids = tokens(kCount);
+  const std::vector<int32_t> ids = tokens(kText);
   std::vector<reference::State> states = reference::empty_states(*graph_);
-  const reference::Array input{{1, kCount}, {ids.begin(), ids.end()}, fbs::DType::Int32};
+  const reference::Array input{{1, kText}, {ids.begin(), ids.end()}, fbs::DType::Int32};
   const auto computed = reference::interpret(*graph_, {input}, &states);
   const std::vector<double>& expected = computed.at(graph_->table.outputs[0]->tensor).values;
   for (const int piece : {1, 130}) {
-    const std::vector<float> all = in_pieces(session(opened_).get(), kCount, piece);
+    const std::vector<float> all = in_pieces(session(opened_).get(), kText, piece);
     ASSERT_EQ(all.size(), expected.size());
     EXPECT_LE(relative_error(all, expected), 1e-5) << "pieces of " << piece;
   }
@@ -63,19 +63,19 @@ TEST_F(WindowStates, StopToGrow) {
     SCOPED_TRACE(piece);
     const SessionPtr one = session(opened_);
     const StatesPtr states = states_of(one.get());
-    const std::vector<int32_t> ids = tokens(kCount);
+    const std::vector<int32_t> ids = tokens(kText);
     std::vector<float> out;
-    for (int i = 0; i < kCount; i += piece) {
-      EXPECT_OK(run(one.get(), ids, i, std::min(i + piece, kCount), &out));
+    for (int i = 0; i < kText; i += piece) {
+      EXPECT_OK(run_piece(one.get(), ids, i, std::min(i + piece, kText), &out));
       EXPECT_LE(held(states.get()), kMostHeld + piece);
       EXPECT_GE(held(states.get()), std::min(i + piece, kWindow));
       EXPECT_LE(ferry_states_bytes(states.get()), static_cast<uint64_t>(kMostHeld + piece) * kRow);
     }
-    EXPECT_EQ(ferry_states_length(states.get()), kCount);
+    EXPECT_EQ(ferry_states_length(states.get()), kText);
     EXPECT_EQ(ferry_states_bound(states.get()), 400);
   }
   const SessionPtr all = session(keeps_all_);
-  in_pieces(all.get(), kCount, 1);
+  in_pieces(all.get(), kText, 1);
   EXPECT_EQ(ferry_states_bytes(states_of(all.get()).get()), 400 * kRow);
 }
 
@@ -83,22 +83,22 @@ TEST_F(WindowStates, ReserveWhatRunsOfATokenTake) {
   ferry_states* made = nullptr;
   ASSERT_OK(ferry_states_create(opened_.model, &made));
   const StatesPtr states(made);
-  ASSERT_OK(ferry_states_reserve(made, kCount));
+  ASSERT_OK(ferry_states_reserve(made, kText));
   const uint64_t bytes = ferry_states_bytes(made);
   EXPECT_EQ(bytes, uint64_t{kMostHeld + 1} * 4 * 8 * sizeof(float));
-  in_pieces(session(opened_, 1, made).get(), kCount, 1);
+  in_pieces(session(opened_, 1, made).get(), kText, 1);
   EXPECT_EQ(ferry_states_bytes(made), bytes);
 }
 
 TEST_F(WindowStates, GoBackALittle) {
   const SessionPtr one = session(opened_);
   const StatesPtr states = states_of(one.get());
-  const std::vector<float> all = in_pieces(one.get(), kCount, 130);
-  const int back = kCount - StateShape::kWindowReturn;
+  const std::vector<float> all = in_pieces(one.get(), kText, 130);
+  const int back = kText - StateShape::kWindowReturn;
   ASSERT_OK(ferry_states_truncate(states.get(), back));
   EXPECT_EQ(ferry_states_length(states.get()), back);
   std::vector<float> again;
-  EXPECT_OK(run(one.get(), tokens(kCount), back, kCount, &again));
+  EXPECT_OK(run_piece(one.get(), tokens(kText), back, kText, &again));
   const std::vector<double> expected(all.begin() + back * kWords, all.end());
   EXPECT_LE(relative_error(again, expected), 1e-5);
 
@@ -106,24 +106,24 @@ TEST_F(WindowStates, GoBackALittle) {
   EXPECT_STREQ(ferry_last_error(),
                "state '0.keys' keeps a window of 5 and holds tokens from 256 on: it goes back to 260 or to 0, not to "
                "100");
-  EXPECT_EQ(ferry_states_length(states.get()), kCount);
+  EXPECT_EQ(ferry_states_length(states.get()), kText);
   EXPECT_OK(ferry_states_truncate(states.get(), 260));
   EXPECT_OK(ferry_states_reset(states.get()));
-  EXPECT_EQ(in_pieces(one.get(), kCount, 130), all);
+  EXPECT_EQ(in_pieces(one.get(), kText, 130), all);
 }
 
 TEST_F(WindowStates, AreSharedBySessions) {
-  const std::vector<float> whole = in_pieces(session(opened_).get(), kCount, 1);
+  const std::vector<float> whole = in_pieces(session(opened_).get(), kText, 1);
   ferry_states* made = nullptr;
   ASSERT_OK(ferry_states_create(opened_.model, &made));
   const StatesPtr states(made);
   const SessionPtr first = session(opened_, 1, made), second = session(opened_, 1, made, "states");
-  const std::vector<int32_t> ids = tokens(kCount);
+  const std::vector<int32_t> ids = tokens(kText);
   std::vector<float> out, ignored;
-  for (int i = 0; i < kCount; ++i)
-    EXPECT_OK(run((i % 70 < 35 ? first : second).get(), ids, i, i + 1, i % 70 < 35 ? &out : &ignored));
+  for (int i = 0; i < kText; ++i)
+    EXPECT_OK(run_piece((i % 70 < 35 ? first : second).get(), ids, i, i + 1, i % 70 < 35 ? &out : &ignored));
   std::vector<float> expected;
-  for (int i = 0; i < kCount; ++i)
+  for (int i = 0; i < kText; ++i)
     if (i % 70 < 35) expected.insert(expected.end(), whole.begin() + i * kWords, whole.begin() + (i + 1) * kWords);
   EXPECT_EQ(out, expected);
 }
@@ -132,15 +132,15 @@ TEST_F(WindowStates, ARunThatFailsChangesNothing) {
   const SessionPtr one = session(opened_);
   const std::vector<float> all = in_pieces(session(opened_).get(), 300, 100);
   std::vector<float> out, ignored;
-  EXPECT_OK(run(one.get(), tokens(300), 0, 100, &out));
-  EXPECT_OK(run(one.get(), tokens(300), 100, 200, &out));
+  EXPECT_OK(run_piece(one.get(), tokens(300), 0, 100, &out));
+  EXPECT_OK(run_piece(one.get(), tokens(300), 100, 200, &out));
   std::vector<int32_t> wrong = tokens(300);
   wrong.back() = kWords;  // no such word
-  EXPECT_EQ(run(one.get(), wrong, 200, 300, &ignored), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(run_piece(one.get(), wrong, 200, 300, &ignored), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(ferry_states_length(states_of(one.get()).get()), 200);
-  EXPECT_OK(run(one.get(), tokens(300), 200, 300, &out));
+  EXPECT_OK(run_piece(one.get(), tokens(300), 200, 300, &out));
   EXPECT_EQ(out, all);
-  EXPECT_EQ(run(one.get(), tokens(401), 300, 401, &ignored), FERRY_STATE_FULL);
+  EXPECT_EQ(run_piece(one.get(), tokens(401), 300, 401, &ignored), FERRY_STATE_FULL);
   EXPECT_OK(ferry_states_reset(states_of(one.get()).get()));
   EXPECT_EQ(in_pieces(one.get(), 300, 100), all);
 }
@@ -149,7 +149,7 @@ TEST_F(WindowStates, AreSavedAndLoaded) {
   const ScratchFolder scratch;
   const std::string path = scratch.path() / "states", damaged = scratch.path() / "damaged";
   const SessionPtr one = session(opened_), other = session(opened_);
-  const std::vector<int32_t> ids = tokens(kCount);
+  const std::vector<int32_t> ids = tokens(kText);
   in_pieces(one.get(), 300, 30);
   const StatesPtr states = states_of(other.get());
   ASSERT_OK(ferry_states_save(states_of(one.get()).get(), path.c_str()));
@@ -158,9 +158,9 @@ TEST_F(WindowStates, AreSavedAndLoaded) {
   EXPECT_EQ(ferry_states_length(states.get()), 300);
   EXPECT_LE(held(states.get()), kMostHeld + 30);
   std::vector<float> here, there;
-  for (int i = 300; i < kCount; i += 10) {
-    EXPECT_OK(run(one.get(), ids, i, i + 10, &here));
-    EXPECT_OK(run(other.get(), ids, i, i + 10, &there));
+  for (int i = 300; i < kText; i += 10) {
+    EXPECT_OK(run_piece(one.get(), ids, i, i + 10, &here));
+    EXPECT_OK(run_piece(other.get(), ids, i, i + 10, &there));
   }
   EXPECT_EQ(here, there);
 
@@ -171,7 +171,7 @@ TEST_F(WindowStates, AreSavedAndLoaded) {
     std::memcpy(bytes.data() + 72, &first, sizeof first);
     std::ofstream(damaged, std::ios::binary) << bytes;
     const ferry_status status = ferry_states_load(states.get(), damaged.c_str());
-    EXPECT_EQ(ferry_states_length(states.get()), kCount);
+    EXPECT_EQ(ferry_states_length(states.get()), kText);
     return status;
   };
   EXPECT_EQ(load(-1), FERRY_CORRUPT);
