@@ -1,5 +1,5 @@
-// Mutations of what a blob says of text (sdk/schema/text.fbs) that know its tables: programs of patterns, steps, merges,
-// pieces, added tokens, the decoder.
+// Mutations of what a blob says of text (sdk/schema/text.fbs) that know its tables: programs of patterns, steps,
+// merges, pieces, added tokens, the decoder.
 #pragma once
 
 #include <vector>
