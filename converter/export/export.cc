@@ -98,7 +98,7 @@ Export::Export(const fs::path& blob) : where_(blob.string()) {
   if (table_->lost())
     fail(
         "%s: does not hold '%.200s' as its checkpoint has it (%llu bytes are lost in all): `ferry convert "
-        "--exportable` keeps what folding changes",
+        "--exportable` keeps what is stored otherwise",
         where_.c_str(), table_->lost()->c_str(), static_cast<unsigned long long>(table_->lost_bytes()));
   check_files();
 }

@@ -44,13 +44,14 @@ Steps from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>
 // Calls `visit` with the place in the other array of each element, in order.
 template <typename Visit>
 void walk(const Steps& way, const Visit& visit) {
-  const size_t rank = way.dims.size();
-  int64_t count = 1, at = 0;
-  for (int64_t d : way.dims) count *= d;
-  std::vector<int64_t> index(rank, 0);
-  for (int64_t i = 0; i < count; ++i) {
-    visit(static_cast<size_t>(at));
-    for (size_t d = rank; d-- > 0;) {
+  if (way.dims.empty()) return visit(0);
+  const size_t last = way.dims.size() - 1;
+  int64_t rows = 1, at = 0;
+  for (size_t d = 0; d < last; ++d) rows *= way.dims[d];
+  std::vector<int64_t> index(last, 0);
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t i = 0; i < way.dims[last]; ++i) visit(static_cast<size_t>(at + i * way.steps[last]));
+    for (size_t d = last; d-- > 0;) {
       at += way.steps[d];
       if (++index[d] < way.dims[d]) break;
       at -= way.steps[d] * index[d];

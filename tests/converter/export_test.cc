@@ -125,7 +125,7 @@ TEST_F(Export, WhatIsInNoConstantIsKeptWhenAsked) {
   pack(*graph_of({numbers(1)}), converted);
   EXPECT_EQ(round_trip(), blob().string() +
                               ": does not hold 'gone' as its checkpoint has it (80000 bytes are lost in all): `ferry "
-                              "convert --exportable` keeps what folding changes");
+                              "convert --exportable` keeps what is stored otherwise");
   EXPECT_LT(recorded(), 200u) << "it is kept for nothing";
   pack(*graph_of({numbers(1)}), converted, /*all=*/true);
   EXPECT_EQ(round_trip(), "");
