@@ -1,5 +1,7 @@
 // ferry export
 #include <cstdio>
+#include <memory>
+#include <string>
 
 #include "cli/command.h"
 #include "cli/progress.h"

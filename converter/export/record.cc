@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <optional>
 
 #include "converter/checkpoint/mapped_file.h"
 #include "converter/checkpoint/mxfp4.h"

@@ -4,6 +4,7 @@
 #include "converter/checkpoint/mxfp4.h"
 #include "sdk/model/numbers.h"
 #include "tests/converter/export_fixture.h"
+#include "tests/support/paths.h"
 
 namespace ferry::export_test {
 namespace {
@@ -145,6 +146,23 @@ TEST_F(Export, ShardsAndFoldersComeBack) {
   pack(*graph_of({numbers(2), numbers(1)}), {open_checkpoint(source()), {}});
   EXPECT_EQ(round_trip(), "");
   EXPECT_LT(recorded(), 2500u);
+}
+
+// Whatever the format: what is no tensor's is kept.
+TEST_F(Export, PyTorchFilesComeBack) {
+  int opened = 0;
+  for (const auto& entry : fs::directory_iterator(source_folder() / "tests" / "data" / "pytorch")) {
+    std::shared_ptr<const Checkpoint> checkpoint;
+    fs::remove_all(source());
+    fs::create_directories(source());
+    fs::copy(entry.path(), source() / entry.path().filename());
+    if (complaint([&] { checkpoint = open_checkpoint(source() / entry.path().filename()); }) != "") continue;
+    SCOPED_TRACE(entry.path().filename());
+    pack(*graph_of({numbers(1)}), {checkpoint, {}});
+    EXPECT_EQ(round_trip(), "");
+    ++opened;
+  }
+  EXPECT_GT(opened, 3);
 }
 
 TEST_F(Export, WritesOnlyToNewFolders) {
