@@ -4,12 +4,15 @@
 #include <ferry/text.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "sdk/model/model.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/parity/continuation.h"
 #include "tests/shared.h"
+#include "tests/support/blobs.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -191,6 +194,47 @@ TEST_F(PicturesInText, RefusesWhatIsNoPicture) {
   const cli::ModelHandle text_alone = cli::open_model(convert_fixture("hf_qwen3_tiny"));
   EXPECT_REFUSED(ferry_generator_append_picture(generator(text_alone).get(), &pixels.image), FERRY_UNSUPPORTED,
                  "sees no pictures");
+}
+
+// A damaged blob that is shown a picture.
+TEST_F(PicturesInText, DamageGivesAStatus) {
+  std::ifstream file(blob_, std::ios::binary);
+  const std::string read{std::istreambuf_iterator<char>(file), {}};
+  const auto whole = std::as_bytes(std::span(read));
+  const std::vector<std::byte> blob(whole.begin(), whole.end());
+  BlobHeader header;
+  std::memcpy(&header, blob.data(), sizeof header);
+  testing::AlignedBytes bytes(blob);
+  const Pixels pixels = picture(32, 32, 1);
+  uint64_t state = 1;
+  const auto below = [&state](size_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<size_t>(state >> 33) % n;
+  };
+  constexpr int kAttacks = 1500;
+  int opened = 0, gone_on = 0;
+  for (int i = 0; i < kAttacks; ++i) {
+    std::memcpy(bytes.data() + header.graph_offset, blob.data() + header.graph_offset, header.graph_bytes);
+    for (size_t changes = 1 + below(3); changes > 0; --changes)
+      bytes.data()[header.graph_offset + below(header.graph_bytes)] ^= std::byte(1u << below(8));
+    ferry_model* model = nullptr;
+    if (ferry_model_open_memory(bytes.data(), bytes.size(), &model) != FERRY_OK) continue;
+    const cli::ModelHandle closed(model);
+    ++opened;
+    ferry_session_options options = cli::session_options(1);
+    options.memory_limit = uint64_t{64} << 20;
+    ferry_generator* made = nullptr;
+    if (ferry_generator_create(model, &options, &made) != FERRY_OK) continue;
+    const Handle reads(made);
+    int32_t token = 0;
+    if (ferry_generator_append_picture(made, &pixels.image) == FERRY_OK &&
+        ferry_generator_next(made, &token) == FERRY_OK && ferry_generator_next(made, &token) == FERRY_OK)
+      ++gone_on;
+  }
+  std::printf("%d of %d opened, %d went on\n", opened, kAttacks, gone_on);
+  EXPECT_GT(opened, kAttacks / 20);
+  EXPECT_GT(gone_on, kAttacks / 50);
+  EXPECT_LT(gone_on, opened);
 }
 
 }  // namespace
