@@ -46,8 +46,8 @@ class Generator {
   Status next(int32_t* token);
   // Forgets the text and its pictures.
   Status reset();
-  // The text, where the random numbers are, what the network remembers and `note` as one file. FERRY_IO_ERROR, FERRY_UNSUPPORTED:
-  // there are pictures in it.
+  // The text, where the random numbers are, what the network remembers and `note` as one file. FERRY_IO_ERROR,
+  // FERRY_UNSUPPORTED: there are pictures in it.
   Status save(const char* path, std::string_view note) const;
   // Replaces all of these; on failure they stay as they were. As States::load().
   Status load(const char* path);
