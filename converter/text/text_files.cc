@@ -1,5 +1,7 @@
 #include "converter/text/text_files.h"
 
+#include <span>
+
 #include "converter/error.h"
 #include "sdk/text/verify_text.h"
 
@@ -8,11 +10,12 @@ namespace ferry {
 std::vector<uint8_t> packed(const fbs::TextT& text) {
   flatbuffers::FlatBufferBuilder builder(1 << 20);
   fbs::FinishTextBuffer(builder, fbs::CreateText(builder, &text));
-  const std::span<const uint8_t> bytes(builder.GetBufferPointer(), builder.GetSize());
+  // A copy: the builder's bytes lie where its end does.
+  std::vector<uint8_t> bytes(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
   const fbs::Text* read = nullptr;
-  if (const Status status = read_text(std::as_bytes(bytes), &read); !status.ok())
+  if (const Status status = read_text(std::as_bytes(std::span(bytes)), &read); !status.ok())
     fail("the compiled text is inconsistent: %s", status.message().data());
-  return {bytes.begin(), bytes.end()};
+  return bytes;
 }
 
 }  // namespace ferry

@@ -233,7 +233,7 @@ Status Generator::load(const char* path) {
   stop_words_ = std::move(stop_words);
   note_ = std::move(saved.note);
   text_.clear();
-  log_probability_ = 0;
+  chosen_ = -1;
   ended_ = saved.ended;
   // The logits of the last token are not in the file.
   return keep_run(tokens_.empty() ? 0 : tokens_.size() - 1);
@@ -243,6 +243,7 @@ Status Generator::run_pending() {
   while (done_ < tokens_.size()) {
     if (cancelled_) return error(FERRY_CANCELLED, "the run was cancelled");
     const size_t count = std::min(tokens_.size() - done_, static_cast<size_t>(max_run_));
+    chosen_ = -1;
     FERRY_TRY(write_inputs(count));
     FERRY_TRY(said(ferry_session_run(session())));
     done_ += count;
@@ -276,28 +277,28 @@ Status Generator::next(int32_t* token) {
   FERRY_TRY(last_logits(&logits));
   // Nothing has changed where there is no memory for what follows.
   Random random = random_;
-  Choice choice;
-  FERRY_TRY(sampler_.choose(logits, tokens_, &random, &choice));
+  int32_t chosen = 0;
+  FERRY_TRY(sampler_.choose(logits, tokens_, &random, &chosen));
   std::optional<TextDecoder> decoder = decoder_;
   StopWords stop_words = stop_words_;
   std::string piece, text;
-  bool ended = tokenizer() && tokenizer()->ends_text(choice.token);
-  if (decoder && choice.token < tokenizer()->size()) decoder->append(choice.token, &piece);
+  bool ended = tokenizer() && tokenizer()->ends_text(chosen);
+  if (decoder && chosen < tokenizer()->size()) decoder->append(chosen, &piece);
   if (decoder && ended) decoder->finish(&piece);
   if (stop_words.append(piece, &text)) {
     ended = true;
   } else if (ended) {
     stop_words.finish(&text);
   }
-  tokens_.push_back(choice.token);
+  tokens_.push_back(chosen);
   if (pictures_ != nullptr) places_.append_plain();
   random_ = random;
   decoder_ = std::move(decoder);
   stop_words_ = std::move(stop_words);
   text_ = std::move(text);
-  log_probability_ = choice.log_probability;
+  chosen_ = chosen;
   ended_ = ended;
-  *token = choice.token;
+  *token = chosen;
   return {};
 }
 
@@ -308,6 +309,11 @@ Status Generator::set_sampling(Sampling sampling, uint64_t seed) {
   random_ = Random(seed);
   stop_words_ = std::move(stop_words);
   return {};
+}
+
+float Generator::log_probability() const {
+  std::span<const float> logits;
+  return chosen_ >= 0 && last_logits(&logits).ok() ? ferry::log_probability(logits, chosen_) : 0;
 }
 
 void Generator::cancel() {

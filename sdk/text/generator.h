@@ -63,7 +63,7 @@ class Generator {
   // Did the last next() give a token that ends the text, or complete a stop string?
   bool ended() const { return ended_; }
   // Natural logarithm of the probability of the token that the last next() gave.
-  float log_probability() const { return log_probability_; }
+  float log_probability() const;
   std::span<const int32_t> tokens() const { return tokens_; }
   int32_t max_length() const { return max_length_; }
   // Null: the model has none.
@@ -100,7 +100,7 @@ class Generator {
   std::optional<TextDecoder> decoder_;
   StopWords stop_words_;
   std::string text_, note_;
-  float log_probability_ = 0;
+  int32_t chosen_ = -1;  // by the logits that the session holds; -1: none
   bool ended_ = false;
   std::atomic<bool> cancelled_{false};
 };

@@ -5,17 +5,13 @@
 #include <limits>
 
 namespace ferry {
-namespace {
 
-// The natural logarithm of the softmax of `logits` at `token`.
 float log_probability(std::span<const float> logits, int32_t token) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit - largest));
   return static_cast<float>(static_cast<double>(logits[static_cast<size_t>(token)] - largest) - std::log(sum));
 }
-
-}  // namespace
 
 double Random::next() {
   uint64_t z = state_ += 0x9E3779B97F4A7C15u;
@@ -42,6 +38,10 @@ Status Sampler::check(const Sampling& s, int32_t vocabulary) {
     if (std::isnan(bias)) return error(FERRY_INVALID_ARGUMENT, "the bias for token %d is not a number", token);
   }
   return {};
+}
+
+bool Sampler::adjusts() const {
+  return sampling_.temperature > 0 || sampling_.repetition_penalty != 1 || !sampling_.bias.empty();
 }
 
 void Sampler::adjust(std::span<const float> logits, std::span<const int32_t> past) {
@@ -96,13 +96,15 @@ int32_t Sampler::draw(Random* random) {
   return chosen->token;
 }
 
-Status Sampler::choose(std::span<const float> logits, std::span<const int32_t> past, Random* random, Choice* out) {
-  adjust(logits, past);
-  const auto best = std::max_element(logits_.begin(), logits_.end());
+Status Sampler::choose(std::span<const float> logits, std::span<const int32_t> past, Random* random, int32_t* token) {
+  if (adjusts()) {
+    adjust(logits, past);
+    logits = logits_;
+  }
+  const auto best = std::max_element(logits.begin(), logits.end());
   if (!std::isfinite(*best))
     return error(FERRY_CORRUPT, "the network's largest logit is %g", static_cast<double>(*best));
-  out->token = sampling_.temperature > 0 ? draw(random) : static_cast<int32_t>(best - logits_.begin());
-  out->log_probability = log_probability(logits, out->token);
+  *token = sampling_.temperature > 0 ? draw(random) : static_cast<int32_t>(best - logits.begin());
   return {};
 }
 

@@ -35,10 +35,8 @@ class Random {
   uint64_t state_;
 };
 
-struct Choice {
-  int32_t token = 0;
-  float log_probability = 0;  // natural, under the network's own logits
-};
+// The natural logarithm of the softmax of `logits` at `token`.
+float log_probability(std::span<const float> logits, int32_t token);
 
 class Sampler {
  public:
@@ -52,7 +50,7 @@ class Sampler {
   // the temperature; of the probabilities those stay that are among the top_k largest, within the fewest that reach
   // top_p together, and at least min_p times the largest. Temperature 0: the most probable token, of equal ones the
   // first. FERRY_CORRUPT where no logit is a number.
-  Status choose(std::span<const float> logits, std::span<const int32_t> past, Random* random, Choice* out);
+  Status choose(std::span<const float> logits, std::span<const int32_t> past, Random* random, int32_t* token);
 
  private:
   struct Candidate {
@@ -63,6 +61,8 @@ class Sampler {
       return logit != other.logit ? logit < other.logit : token > other.token;
     }
   };
+  // Does the choice depend on more than the logits?
+  bool adjusts() const;
   void adjust(std::span<const float> logits, std::span<const int32_t> past);
   int32_t draw(Random* random);
 

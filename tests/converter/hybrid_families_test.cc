@@ -109,7 +109,7 @@ TEST(HybridFamilies, KeepWhatTheirLayersNeed) {
   EXPECT_EQ(states[0]->shape, (std::vector<int32_t>{1, 2, 38}));
   EXPECT_EQ(states[0]->axis, Graph::kFixed);
   EXPECT_EQ(states[1]->name, "layers.0.memory");
-  EXPECT_EQ(states[1]->shape, (std::vector<int32_t>{1, 6, 5, 3}));
+  EXPECT_EQ(states[1]->shape, (std::vector<int32_t>{2, 1, 6, 5, 3}));
   EXPECT_EQ(states[6]->name, "layers.3.keys");
   EXPECT_EQ(states[6]->shape, (std::vector<int32_t>{1, 64, 16}));
 }

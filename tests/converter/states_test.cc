@@ -85,7 +85,7 @@ TEST(SeveralGraphs, ShareConstantsAndStates) {
     first.add_graph(std::move(third));
     FAIL();
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "graph 'third' has a state 'held' of another shape or type than graph 'first'");
+    EXPECT_STREQ(e.what(), "graph 'third' has a state 'held' of another shape, type or window than graph 'first'");
   }
 }
 

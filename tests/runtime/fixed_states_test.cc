@@ -214,7 +214,7 @@ TEST_F(FixedStates, AHostileFileChangesNothing) {
   };
   const auto with_length = [&](int32_t length) {
     std::string bytes = good;
-    std::memcpy(bytes.data() + 32, &length, sizeof length);
+    std::memcpy(bytes.data() + 40, &length, sizeof length);
     return bytes;
   };
   for (size_t size = 0; size < good.size(); size += 13) EXPECT_EQ(load(good.substr(0, size)), FERRY_CORRUPT);
@@ -234,7 +234,7 @@ TEST_F(FixedStates, FullOnesRefuseARun) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   for (const int state : {0, 1}) {
     const int32_t length = INT32_MAX - 1;
-    file.seekp(24 + state * 40 + 8);
+    file.seekp(32 + state * 44 + 8);
     file.write(reinterpret_cast<const char*>(&length), sizeof length);
   }
   file.close();

@@ -94,8 +94,9 @@ Status read_with(const fbs::PicturesT& pictures) {
   text.pictures = std::make_unique<fbs::PicturesT>(pictures);
   flatbuffers::FlatBufferBuilder builder;
   fbs::FinishTextBuffer(builder, fbs::Text::Pack(builder, &text));
+  const std::vector<uint8_t> bytes(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
   const fbs::Text* read = nullptr;
-  return read_text(std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize())), &read);
+  return read_text(std::as_bytes(std::span(bytes)), &read);
 }
 
 TEST(PicturesOfABlob, AreRefusedBeyondTheirBounds) {
