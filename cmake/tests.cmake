@@ -30,7 +30,7 @@ include(cmake/test_gpus.cmake)
 # Folders whose tests share an expensive set-up run as one ctest test; so does everything on an emulator, where each
 # start of a process is dear. Others start a program a suite: a GPU's pipelines take longer to make than most cases to run.
 # What is left, each case on its own, are networks and drivers that fail.
-set(whole_programs cli runtime threads)
+set(whole_programs cli threads)
 set(by_suite unit ops converter memory)
 
 # Networks take minutes, on software GPUs even more: tests of their own, in parts that run side by side.
@@ -138,6 +138,8 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
     if(FERRY_TEST_GPUS)
       ferry_add_parts(parity_gpu 1 "${gpu_networks}")
     endif()
+  elseif(folder STREQUAL "runtime" AND NOT CMAKE_CROSSCOMPILING)
+    ferry_add_parts(runtime 2 "${whole_program}") # hostile blobs take minutes with a sanitizer
   elseif(CMAKE_CROSSCOMPILING OR folder IN_LIST whole_programs)
     ferry_add_parts(${folder} 1 "${whole_program}")
   elseif(folder IN_LIST by_suite)
