@@ -81,7 +81,10 @@ uint64_t ferry_states_bytes(const ferry_states* states) { return states != nullp
 ferry_status ferry_states_reserve(ferry_states* states, int32_t length) {
   FERRY_REQUIRE(states);
   return alone(states, [&](ferry::States& s) {
-    for (size_t i = 0; i < s.count(); ++i) FERRY_TRY(s.reserve(i, std::min(length, s.shapes()[i].most_held() + 1)));
+    for (size_t i = 0; i < s.count(); ++i) {
+      const int64_t most = int64_t{s.shapes()[i].most_held()} + 1;
+      FERRY_TRY(s.reserve(i, static_cast<int32_t>(std::min<int64_t>(length, most))));
+    }
     return Status();
   });
 }
