@@ -110,11 +110,7 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%-18s %9s\n", "peak resident", bytes_text(f.peak_bytes).c_str());
   std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
-  if (o.backend.gpu()) {
-    std::printf("%-18s %9s (%.2f times the minimum, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
-                bytes_text(plan.minimum_bytes).c_str());
-    std::printf("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
-  }
+  if (o.backend.gpu()) print_traffic(plan);
   if (!o.ops) return;
   double total = 0;
   for (const OpTime& op : ops) total += op.microseconds;

@@ -7,8 +7,10 @@
 
 #include "cli/command.h"
 #include "cli/generation.h"
+#include "cli/gpu_plan.h"
 #include "cli/peak_memory.h"
 #include "cli/text.h"
+#include "sdk/api/handles.h"
 
 namespace ferry::cli {
 namespace {
@@ -33,6 +35,7 @@ Ids some_ids(size_t count, int32_t vocabulary) {
 struct Figures {
   double session_ms = 0, first_token_ms = 0;            // of the first round, where weights are packed and read
   double prompt_per_second = 0, tokens_per_second = 0;  // of the fastest rounds
+  GpuPlan plan;                                         // of the last token, on a GPU
   uint64_t peak_bytes = 0, private_bytes = 0, arena_bytes = 0, packed_bytes = 0;
 };
 
@@ -76,20 +79,30 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   f.private_bytes = private_bytes();
   f.arena_bytes = ferry_session_arena_bytes(session);
   f.packed_bytes = ferry_session_packed_bytes(session);
+  const bool gpu = options.backend == FERRY_BACKEND_GPU;
+  if (gpu) {
+    const Session& last = *session->session;
+    Shapes shapes;
+    for (const TensorId t : last.model().tensors()) shapes.push_back(last.shape(t));
+    f.plan = gpu_plan(last.model(), options, std::move(shapes));
+  }
   if (o.json) {
-    const nlohmann::ordered_json j = {{"model", o.model},
-                                      {"prompt_tokens", prompt_tokens},
-                                      {"new_tokens", new_tokens},
-                                      {"rounds", o.rounds},
-                                      {"load_ms", load_ms},
-                                      {"session_ms", f.session_ms},
-                                      {"first_token_ms", f.first_token_ms},
-                                      {"prompt_tokens_per_second", f.prompt_per_second},
-                                      {"tokens_per_second", f.tokens_per_second},
-                                      {"peak_rss_bytes", f.peak_bytes},
-                                      {"private_bytes", f.private_bytes},
-                                      {"arena_bytes", f.arena_bytes},
-                                      {"packed_bytes", f.packed_bytes}};
+    nlohmann::ordered_json j = {{"model", o.model},
+                                {"prompt_tokens", prompt_tokens},
+                                {"new_tokens", new_tokens},
+                                {"rounds", o.rounds},
+                                {"load_ms", load_ms},
+                                {"session_ms", f.session_ms},
+                                {"first_token_ms", f.first_token_ms},
+                                {"prompt_tokens_per_second", f.prompt_per_second},
+                                {"tokens_per_second", f.tokens_per_second},
+                                {"peak_rss_bytes", f.peak_bytes},
+                                {"private_bytes", f.private_bytes},
+                                {"arena_bytes", f.arena_bytes},
+                                {"packed_bytes", f.packed_bytes}};
+    if (gpu) j["bytes_moved"] = f.plan.bytes;
+    if (gpu) j["minimum_bytes"] = f.plan.minimum_bytes;
+    if (gpu) j["operations"] = f.plan.operations;
     print(j.dump(2) + "\n");
     return kDone;
   }
@@ -103,6 +116,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
   std::printf("%-18s %9s (no file backs it)\n", "private", bytes_text(f.private_bytes).c_str());
   std::printf("%-18s %9s\n", "arena", bytes_text(f.arena_bytes).c_str());
   std::printf("%-18s %9s\n", "packed weights", bytes_text(f.packed_bytes).c_str());
+  if (gpu) print_traffic(f.plan);
   return kDone;
 }
 

@@ -1,5 +1,7 @@
 #include "cli/gpu_plan.h"
 
+#include <cstdio>
+
 #include "cli/text.h"
 #include "sdk/operators/shape_rules.h"
 #if FERRY_GPU
@@ -34,11 +36,11 @@ GpuStep describe(const Model& model, const gpu::Program& program, const gpu::Ste
 
 }  // namespace
 
-GpuPlan gpu_plan(const Model& model, const ferry_session_options& options) {
+GpuPlan gpu_plan(const Model& model, const ferry_session_options& options, Shapes shapes) {
   std::shared_ptr<gpu::Device> device;
   check(gpu::Device::open(options.gpu_device, options.gpu_cache_dir, options.gpu_retry, &device));
-  Shapes shapes;
-  for (const TensorId t : model.tensors()) shapes.push_back(model.shape(t));
+  if (shapes.size() == 0)
+    for (const TensorId t : model.tensors()) shapes.push_back(model.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
   for (const fbs::Port* port : *model.graph().outputs()) kept[port->tensor()] = true;
   const gpu::Storage storage =
@@ -61,8 +63,16 @@ GpuPlan gpu_plan(const Model& model, const ferry_session_options& options) {
 
 #else
 
-GpuPlan gpu_plan(const Model&, const ferry_session_options&) { fail("this build has no GPU backend (FERRY_GPU=OFF)"); }
+GpuPlan gpu_plan(const Model&, const ferry_session_options&, Shapes) {
+  fail("this build has no GPU backend (FERRY_GPU=OFF)");
+}
 
 #endif
+
+void print_traffic(const GpuPlan& plan) {
+  std::printf("%-18s %9s (%.2f times the minimum, %s)\n", "bytes moved", bytes_text(plan.bytes).c_str(), plan.ratio(),
+              bytes_text(plan.minimum_bytes).c_str());
+  std::printf("%-18s %9s\n", "operations", scaled(static_cast<double>(plan.operations)).c_str());
+}
 
 }  // namespace ferry::cli

@@ -1,4 +1,4 @@
-// A blob as the GPU backend runs it at the blob's own input size.
+// A blob as the GPU backend runs it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "cli/sdk.h"
 #include "sdk/model/model.h"
+#include "sdk/model/per_tensor.h"
 
 namespace ferry::cli {
 
@@ -34,7 +35,11 @@ struct GpuPlan {
   }
 };
 
-// The plan of a session that is open with these options: same device, same tuned choices. Throws Error.
-GpuPlan gpu_plan(const Model& model, const ferry_session_options& options);
+// The plan of a session that is open with these options: same device, same tuned choices. `shapes`: of every tensor;
+// empty: at the blob's own input size. Throws Error.
+GpuPlan gpu_plan(const Model& model, const ferry_session_options& options, Shapes shapes = {});
+
+// Two lines: bytes that its dispatches move beside the minimum, and operations.
+void print_traffic(const GpuPlan& plan);
 
 }  // namespace ferry::cli

@@ -7,6 +7,11 @@
 layout(constant_id = 3) const uint kQuads = 1;   // X
 layout(constant_id = 4) const uint kGroups = 1;  // Y: of four queries each
 layout(constant_id = 5) const uint kBiases = 0;  // 0 to 2
+// Keys and values lie as they were computed, a token's heads side by side, keys in the operand and values in the
+// weights. Else head after head in the operand.
+layout(constant_id = 6) const bool kInPlace = false;
+layout(constant_id = 7) const bool kSinks = false;  // only where they lie so: behind the queries, a number for each
+                                                    // head
 
 layout(push_constant) uniform Push {
   uvec4 bias[2];  // first quad in the weights, samples, heads, rows; each 1, or repeated as often as needed
@@ -14,7 +19,7 @@ layout(push_constant) uniform Push {
   uint shared_heads;   // heads of the queries that share one of the keys
   uint key_quads;      // of one head's row: of a query and a key
   uint value_quads;    // and of a value
-  uint values;         // first quad of the values, behind the keys
+  uint behind;         // first quad of the values, behind the keys; in place, of the sinks
   uint tiles, chunks;  // workgroups along a head's queries and a row's quads
   float scale;
   uint first_seen;  // keys that query 0 sees; each further query sees `seen_step` more
@@ -37,7 +42,9 @@ void main() {
   const uint first_query = (tile * kGroups + gl_LocalInvocationID.y) * 4;
   const uvec4 query = min(uvec4(first_query) + uvec4(0, 1, 2, 3), uvec4(push.queries - 1));
   const uvec4 query_at = ((n * push.queries + query) * push.heads + head) * push.key_quads;
-  const uint first_key = (n * (push.heads / push.shared_heads) + head / push.shared_heads) * push.keys;
+  const uint kv_heads = push.heads / push.shared_heads, kv_head = head / push.shared_heads;
+  const uint step = kInPlace ? kv_heads : 1;  // rows from one key to the next
+  const uint first_key = kInPlace ? n * push.keys * kv_heads + kv_head : (n * kv_heads + kv_head) * push.keys;
 
   // Each query sees the keys from `begin` to `end`, and all queries of the workgroup those from `first` to `last`.
   const uvec4 end = push.first_seen + query * push.seen_step, begin = end - min(end, uvec4(push.window));
@@ -46,11 +53,15 @@ void main() {
   const uint last = push.first_seen + min(tile * kGroups * 4 + kGroups * 4 - 1, push.queries - 1) * push.seen_step;
 
   vec4 largest = vec4(kLowest), total = vec4(0);
+  if (kSinks) {
+    largest = vec4(LOAD_INPUT(push.behind + head / 4)[head % 4]);
+    total = vec4(1);
+  }
   mat4 sums = mat4(0);  // a column a query
   for (uint block = first; block < last; block += kKeys) {
     // Keys behind the last are taken for that one, and not added up.
     const uvec2 key = uvec2(block + slot) + uvec2(0, kQuads);
-    const uvec2 key_at = (first_key + min(key, uvec2(push.keys - 1))) * push.key_quads;
+    const uvec2 key_at = (first_key + min(key, uvec2(push.keys - 1)) * step) * push.key_quads;
     vec4 score[2] = {vec4(0), vec4(0)};
     for (uint i = 0; i < push.key_quads; ++i) {
       const mat4 q = mat4(LOAD_INPUT(query_at.x + i), LOAD_INPUT(query_at.y + i), LOAD_INPUT(query_at.z + i),
@@ -79,11 +90,13 @@ void main() {
     total *= correction;
     for (uint r = 0; r < 4; ++r) sums[r] *= correction[r];
     barrier();
-    const uint value_at = push.values + (first_key + block) * push.value_quads + min(quad, push.value_quads - 1);
+    const uint value_at = (kInPlace ? 0 : push.behind) + (first_key + block * step) * push.value_quads +
+                          min(quad, push.value_quads - 1);
     for (uint i = 0; i < min(kKeys, last - block); ++i) {
       const vec4 e = exponentials[mine + i];
       total += e;
-      sums += outerProduct(LOAD_OPERAND(value_at + i * push.value_quads), e);
+      const uint at = value_at + i * step * push.value_quads;
+      sums += outerProduct(kInPlace ? LOAD_WEIGHT(at) : LOAD_OPERAND(at), e);
     }
   }
   if (quad >= push.value_quads) return;

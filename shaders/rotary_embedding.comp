@@ -1,6 +1,6 @@
 #version 450
-// Turns pairs of a head's channels by angles of their own, one output quad an invocation. Weights: the cosines, then
-// the sines, a row a token.
+// Turns pairs of a head's channels by angles of their own, one output quad an invocation. Weights: the cosines,
+// operand: the sines, a row a token.
 #include "common.glsl"
 
 layout(constant_id = 3) const uint kInterleaved = 0;  // 1: neighbours are a pair; 0: channels half a head apart
@@ -26,7 +26,7 @@ void main() {
     const uint angle = row % push.tokens * push.table_quads + at / 4;
     const float turned = LOAD_INPUT(row * push.row_quads + other / 4)[other % 4];
     value[lane] = x[lane] * LOAD_WEIGHT(angle)[at % 4] +
-                  (negative ? -turned : turned) * LOAD_WEIGHT(push.tokens * push.table_quads + angle)[at % 4];
+                  (negative ? -turned : turned) * LOAD_OPERAND(angle)[at % 4];
   }
   STORE_OUTPUT(i, value);
 }

@@ -11,6 +11,7 @@
 #include "sdk/api/handles.h"
 #include "sdk/model/model.h"
 #include "sdk/model/per_tensor.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry::parity {
 
@@ -214,6 +215,21 @@ bool Network::on_gpu(size_t op) const {
   for (; op >= (*graph)->model().graph().operators()->size(); ++graph)
     op -= (*graph)->model().graph().operators()->size();
   return std::strcmp((*graph)->session()->idle().computing().backend_of(op), "gpu") == 0;
+}
+
+std::set<std::string> Network::kinds_on_cpu() const {
+  std::set<std::string> kinds;
+  for (const auto& run : graphs_) {
+    const auto& operators = *run->model().graph().operators();
+    const Engine& engine = run->session()->idle().computing();
+    for (unsigned i = 0; i < operators.size(); ++i) {
+      const auto is_integer = [&](TensorId t) { return run->model().tensor(t).dtype() == fbs::DType::Int32; };
+      const auto& inputs = *operators[i]->inputs();
+      if (std::strcmp(engine.backend_of(i), "cpu") == 0 && std::none_of(inputs.begin(), inputs.end(), is_integer))
+        kinds.insert(op_name(operators[i]->params_type()));
+    }
+  }
+  return kinds;
 }
 
 ComputedTensors Network::tensors() const {

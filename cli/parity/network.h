@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,6 +64,8 @@ class Network {
   ferry_report report() const;
   // Ran operator `op` there? Counted through all graphs.
   bool on_gpu(size_t op) const;
+  // The kinds of operators that ran on the CPU ("top_k"...), but for those that take an integer: no kernel does.
+  std::set<std::string> kinds_on_cpu() const;
   // Outputs and taps; their readers work while the network lives.
   ComputedTensors tensors() const;
 

@@ -14,6 +14,7 @@
 #include "sdk/model/model.h"
 #include "sdk/model/numbers.h"
 #include "sdk/model/per_tensor.h"
+#include "sdk/model/verify_states.h"
 #include "sdk/operators/shape_rules.h"
 
 namespace ferry::parity {
@@ -25,6 +26,8 @@ class Slicer {
   Slicer(std::shared_ptr<const Model> model, const Fixture& fixture, const ComputedTensors& computed, int threads)
       : computed_(computed), threads_(threads), model_(std::move(model)) {
     const fbs::Graph& graph = model_->graph();
+    if (const Status status = verify_states(model_->root(), &states_); !status.ok())
+      fail("%s", status.message().data());
     infer_shapes(fixture);
     writer_.assign(graph.tensors()->size(), -1);
     for (unsigned i = 0; i < graph.operators()->size(); ++i)
@@ -84,7 +87,7 @@ class Slicer {
       std::vector<Shape> inputs;
       for (TensorId tensor : *op->inputs()) inputs.push_back(shapes_[tensor]);
       std::vector<Shape> outputs(op->outputs()->size());
-      const Status status = ferry::infer_shapes(*op, inputs, {}, outputs);
+      const Status status = ferry::infer_shapes(*op, inputs, {states_.list.get(), states_.count}, outputs);
       if (!status.ok()) fail("operator '%s': %s", text(op->name()), status.message().data());
       for (unsigned i = 0; i < outputs.size(); ++i) shapes_[op->outputs()->Get(i)] = outputs[i];
     }
@@ -126,6 +129,8 @@ class Slicer {
       port->bound.clear();  // what else is an input now has none
       return port;
     };
+    if (const auto* states = model_->root().states())
+      for (const fbs::State* state : *states) cut.states.emplace_back(state->UnPack());
     for (const TensorId source : sources) cut.inputs.push_back(port_of(*ports_.at(source)));
     for (int index : operators) {
       std::unique_ptr<fbs::OperatorT> op(graph.operators()->Get(static_cast<unsigned>(index))->UnPack());
@@ -153,7 +158,12 @@ class Slicer {
       const std::string name = text(ports_.at(source)->name());
       const auto computed = computed_.find(name);
       const std::vector<float> values = computed != computed_.end() ? computed->second.read() : input_values(name);
-      cli::check(ferry_tensor_write_source(&tensor, values.data(), values.size()));
+      if (tensor.dtype == FERRY_INT32) {
+        const std::vector<int32_t> ids(values.begin(), values.end());
+        cli::check(ferry_tensor_write_source_int32(&tensor, ids.data(), ids.size()));
+      } else {
+        cli::check(ferry_tensor_write_source(&tensor, values.data(), values.size()));
+      }
     }
     cli::check(ferry_session_run(session.get()));
     cli::check(ferry_session_output(session.get(), 0, &tensor));
@@ -170,6 +180,7 @@ class Slicer {
   const ComputedTensors& computed_;
   int threads_;
   std::shared_ptr<const Model> model_;
+  StateShapes states_;  // empty, as before the fixture's run
   Shapes shapes_;
   PerTensor<int> writer_;
   std::map<TensorId, const fbs::Port*> ports_;  // of the network's inputs and of what was computed: one of a tensor's

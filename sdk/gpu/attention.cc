@@ -37,14 +37,13 @@ Status split_heads(unsigned i, uint32_t heads, Lowering* out, Operand* split) {
 }
 
 // The biases one behind the other: constants packed so, others copied. `push`: see attention.comp.
-Status gather_biases(Lowering* out, std::vector<uint32_t>* push, Operand* biases) {
+Status gather_biases(size_t count, Lowering* out, std::vector<uint32_t>* push, Operand* biases) {
   const Problem& problem = out->problem();
-  const size_t count = problem.inputs.size();
   Region region;
   std::vector<Operand> copies;
   const bool constant =
       std::find(problem.is_constant.begin() + 3, problem.is_constant.end(), false) == problem.is_constant.end();
-  for (unsigned i = 3; i < count; ++i) {
+  for (unsigned i = 3; i < 3 + count; ++i) {
     const Shape& shape = problem.inputs[i];
     const Rows rows = rows_of(shape);
     uint64_t first = region.quads();
@@ -64,16 +63,38 @@ Status gather_biases(Lowering* out, std::vector<uint32_t>* push, Operand* biases
   return {};
 }
 
+// The queries, and behind them the sinks, copied into one binding. *sinks: their first quad.
+Status copy_queries(Lowering* out, Operand* queries, uint64_t* sinks) {
+  const Problem& problem = out->problem();
+  const Rows rows = rows_of(problem.inputs[0]);
+  const auto size = [](uint32_t n) { return static_cast<int32_t>(n); };
+  const unsigned last = static_cast<unsigned>(problem.inputs.size()) - 1;
+  Operand copied, behind;
+  FERRY_TRY(
+      copy(0, {{.size = size(rows.rows), .stride = size(rows.quads() * 4)}, {.size = size(rows.channels), .stride = 1}},
+           out, &copied));
+  FERRY_TRY(copy(last, {{.size = problem.inputs[last][0], .stride = 1}}, out, &behind));
+  *queries = both(copied, behind);
+  *sinks = (behind.offset - copied.offset) / quad_bytes(problem.storage);
+  return {};
+}
+
 }  // namespace
 
-// The keys and values are copied, head after head, into one binding. A head's channels that are not whole quads get
-// padding on the way in and lose it on the way out.
-Status lower_attention(const Problem& problem, int, Lowering* out) {
+// Alternative 0: keys and values where they lie, each in a binding; biases have none then, sinks that of the queries.
+// Alternative 1: copied, head after head, into one binding. A head's channels that are not whole quads get padding on
+// the way in and lose it on the way out.
+Status lower_attention(const Problem& problem, int alternative, Lowering* out) {
   const fbs::Attention& p = *problem.op.params_as_Attention();
   const Shape &query = problem.inputs[0], &key = problem.inputs[1], &value = problem.inputs[2];
   const uint32_t heads = word(p.heads()), kv_heads = word(p.kv_heads());
   const uint32_t depth = word(query[2]) / heads, width = word(value[2]) / kv_heads;
   const uint32_t depth_quads = ceil_div(depth, 4), width_quads = ceil_div(width, 4);
+  const bool in_place = alternative == 0;
+  const uint32_t biases = static_cast<uint32_t>(problem.inputs.size()) - (p.sinks() ? 4 : 3);
+  if (in_place && biases > 0) return unsupported("biases beside keys and values where they lie");
+  if (!in_place && p.sinks()) return unsupported("sinks beside keys and values that are copied");
+  if (in_place && (depth % 4 != 0 || width % 4 != 0)) return unsupported("heads that begin within a quad");
 
   // A thread of a workgroup computes a quad of the output of four queries.
   const uint32_t slots = width_quads <= 8 ? 8 : width_quads <= 16 ? 16 : 32, groups = 64 / slots;
@@ -82,23 +103,30 @@ Status lower_attention(const Problem& problem, int, Lowering* out) {
   const uint32_t tiles = ceil_div(word(query[1]), 4 * groups), chunks = ceil_div(width_quads, slots);
 
   Call call{.kernel = Kernel::Attention, .workgroup = {slots, groups, 1}};
-  FERRY_TRY(gather_biases(out, &call.push, &call.weights));
-  Operand keys, values;
-  FERRY_TRY(split_heads(1, kv_heads, out, &keys));
-  FERRY_TRY(split_heads(2, kv_heads, out, &values));
-  call.operand = both(keys, values);
-  const Rows rows = rows_of(query), queries{rows.rows * heads, depth}, split{rows.rows * heads, width};
+  FERRY_TRY(gather_biases(biases, out, &call.push, &call.weights));
   const uint64_t quad = quad_bytes(problem.storage);
+  uint64_t behind = 0;
+  if (in_place) {
+    call.operand = out->input(1);
+    call.weights = out->input(2);
+    if (p.sinks()) FERRY_TRY(copy_queries(out, &call.input, &behind));
+  } else {
+    Operand keys, values;
+    FERRY_TRY(split_heads(1, kv_heads, out, &keys));
+    FERRY_TRY(split_heads(2, kv_heads, out, &values));
+    call.operand = both(keys, values);
+    behind = (values.offset - keys.offset) / quad;
+  }
+  const Rows rows = rows_of(query), queries{rows.rows * heads, depth}, split{rows.rows * heads, width};
   if (depth % 4 != 0) {
     call.input = out->workspace(queries.total() * quad);
     add_reshape(rows, queries, out->input(0), call.input, out);
   }
   if (width % 4 != 0) call.output = out->workspace(split.total() * quad);
-  const uint64_t values_at = (values.offset - keys.offset) / quad;
-  call.constants = {slots, groups, static_cast<uint32_t>(problem.inputs.size()) - 3};
+  call.constants = {slots, groups, biases, in_place ? 1u : 0u, p.sinks() ? 1u : 0u};
   call.push.insert(call.push.end(),
                    {word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
-                    static_cast<uint32_t>(values_at), tiles, chunks, std::bit_cast<uint32_t>(p.scale()),
+                    static_cast<uint32_t>(behind), tiles, chunks, std::bit_cast<uint32_t>(p.scale()),
                     p.causal() ? word(key[1] - query[1]) + 1 : word(key[1]), p.causal() ? 1u : 0u,
                     p.window() > 0 ? word(p.window()) : word(key[1])});
   call.groups = spread(uint64_t{word(query[0])} * heads * tiles * chunks, 1, problem.limits);

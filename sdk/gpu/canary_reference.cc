@@ -286,7 +286,7 @@ void attention(const fbs::Attention& p, Inputs inputs, Array* out) {
           double score =
               static_cast<double>(p.scale()) * dot(&q.values[index_of(q.shape, {n, query, head * depth})],
                                                    &k.values[index_of(k.shape, {n, key, kv_head * depth})], depth);
-          for (const Array* bias : inputs.subspan(3)) {
+          for (const Array* bias : inputs.subspan(3, inputs.size() - (p.sinks() ? 4 : 3))) {
             const Shape& b = bias->shape;
             score += static_cast<double>(bias->values[index_of(b, {n % b[0], head % b[1], query % b[2], key})]);
           }
@@ -294,8 +294,9 @@ void attention(const fbs::Attention& p, Inputs inputs, Array* out) {
           const bool hidden = p.causal() && (key > last || (p.window() > 0 && key <= last - p.window()));
           scores.push_back(hidden ? -std::numeric_limits<double>::infinity() : score);
         }
+        if (p.sinks()) scores.push_back(static_cast<double>(inputs.back()->values[static_cast<size_t>(head)]));
         const double largest = *std::max_element(scores.begin(), scores.end());
-        double total = 0;
+        double total = p.sinks() ? std::exp(scores.back() - largest) : 0;
         for (int32_t key = 0; key < keys; ++key) {
           const double e = std::exp(scores[static_cast<size_t>(key)] - largest);
           const float* value = &v.values[index_of(v.shape, {n, key, kv_head * width})];
@@ -459,6 +460,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
     case fbs::OpParams::PixelShuffle: pixel_shuffle(*op.params_as_PixelShuffle(), x, &out); break;
     case fbs::OpParams::Resize2d: resize2d(*op.params_as_Resize2d(), x, &out); break;
     case fbs::OpParams::Pad: pad(*op.params_as_Pad(), x, &out); break;
+    case fbs::OpParams::Append:  // to an empty state
     case fbs::OpParams::Reshape: out.values = x.values; break;
     case fbs::OpParams::Transpose: transpose(*op.params_as_Transpose(), x, &out); break;
     case fbs::OpParams::Slice: slice(*op.params_as_Slice(), x, &out); break;
@@ -490,7 +492,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
     case fbs::OpParams::DeformConv2d: deform_conv2d(*op.params_as_DeformConv2d(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
-      FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)
+      FERRY_OPERATORS_WITH_STATE_ON_CPU(FERRY_ON_CPU)
 #undef FERRY_ON_CPU
     case fbs::OpParams::NONE: break;
   }

@@ -113,7 +113,8 @@ void shrink_group_norm(const fbs::GroupNorm& p, Size size, std::vector<Shape>* i
   shrink_vectors(inputs);
 }
 
-void shrink_attention(const fbs::Attention& p, std::vector<Shape>* inputs) {
+// `same`: keys and values are one tensor.
+void shrink_attention(const fbs::Attention& p, bool same, std::vector<Shape>* inputs) {
   Shape &q = (*inputs)[0], &k = (*inputs)[1], &v = (*inputs)[2];
   const int32_t width = v[2] / p.kv_heads(), depth = fewer(q[2] / p.heads(), 12), samples = q[0];
   const int32_t slots = width <= 32 ? 8 : width <= 64 ? 16 : 32;  // as in attention.cc
@@ -121,7 +122,9 @@ void shrink_attention(const fbs::Attention& p, std::vector<Shape>* inputs) {
   k = {q[0], std::min(k[1], 4 * slots + 3), p.kv_heads() * depth};
   if (p.causal()) q[1] = std::min(q[1], k[1]);
   v = {q[0], k[1], p.kv_heads() * fewer(width, width <= 32 ? 12 : width <= 64 ? 40 : width <= 128 ? 72 : 132)};
-  for (size_t i = 3; i < inputs->size(); ++i) {
+  if (same) q[2] = p.heads() * (v[2] / p.kv_heads());
+  if (same) k = v;
+  for (size_t i = 3; i < inputs->size() - (p.sinks() ? 1 : 0); ++i) {
     Shape& bias = (*inputs)[i];
     if (bias[0] != 1) bias[0] = bias[0] == samples ? q[0] : 2;
     if (bias[2] != 1) bias[2] = q[1];
@@ -182,7 +185,11 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       shrink_vectors(inputs);
       break;
     case fbs::OpParams::GroupNorm: shrink_group_norm(*op.params_as_GroupNorm(), size, inputs); break;
-    case fbs::OpParams::Attention: shrink_attention(*op.params_as_Attention(), inputs); break;
+    case fbs::OpParams::Attention: {
+      const bool same = op.inputs()->Get(1) == op.inputs()->Get(2);
+      shrink_attention(*op.params_as_Attention(), same, inputs);
+      break;
+    }
     case fbs::OpParams::RotaryEmbedding: {
       const int32_t heads = op.params_as_RotaryEmbedding()->heads();
       x = {std::min(x[0], 2), std::min(x[1], 7), heads * fewer(x[2] / heads, 12)};
@@ -226,11 +233,14 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       *output = {from, to};
       return shrink_sizes();
     }
+    case fbs::OpParams::Append:  // to an empty state
+      *output = x = kMoved(x);
+      return true;
     case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
     case fbs::OpParams::DeformConv2d: shrink_deform_conv2d(*op.params_as_DeformConv2d(), size, inputs); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
-      FERRY_OPERATORS_WITH_STATE(FERRY_ON_CPU)
+      FERRY_OPERATORS_WITH_STATE_ON_CPU(FERRY_ON_CPU)
 #undef FERRY_ON_CPU
     case fbs::OpParams::NONE: return false;
   }

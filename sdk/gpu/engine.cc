@@ -12,6 +12,7 @@
 #include "sdk/gpu/layout.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/pipelines.h"
+#include "sdk/gpu/states.h"
 #include "sdk/gpu/tune.h"
 #include "sdk/gpu/weights.h"
 #include "sdk/model/packed_files.h"
@@ -27,7 +28,9 @@ class GpuEngine : public Engine, public Interop {
   Status create(const std::vector<bool>& kept_taps);
 
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
+  Status reshape(const Shapes& shapes, bool* fits) override;
   Status run(const std::atomic<Progress>& progress, Lasting) override;
+  void states_advanced() override;
   bool submitted() const override { return submitted_; }
   Status finish() override;
   bool bound() const override;
@@ -43,6 +46,12 @@ class GpuEngine : public Engine, public Interop {
  private:
   Status choose_program(const Shapes& shapes, Program* program);
   Status pack(Layout* layout);
+  Status reserve_states(const Layout& layout);
+  uint64_t memory(const Layout& layout) const;
+  bool lower_changed(const Shapes& shapes);
+  Status reshape_cpu_ops(const Shapes& shapes, bool* fits);
+  Status bring_up_states();
+  void keep_appended() const;
   void add_note(const std::string& note);
   Status record(Layout* layout);
   Status check_place(TensorId tensor, const Place& place) const;
@@ -60,12 +69,14 @@ class GpuEngine : public Engine, public Interop {
   const SessionOptions options_;  // names in it are read by create() only
   Pool* pool_;
   std::shared_ptr<Device> device_;
+  std::optional<DeviceStates> device_states_;
   std::shared_ptr<Weights> weights_;
   std::optional<PackedFiles> files_;
   PackedFiles cpu_files_;  // of operators that run there
   Storage storage_ = Storage::Float32;
   PerTensor<bool> kept_;  // by tensor: outputs and kept taps
   Layout layout_;
+  bool recorded_ = false;  // layout_ is as a whole
   bool submitted_ = false;
   std::vector<double> microseconds_;
   EngineReport report_;
@@ -79,6 +90,7 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
     if (device_->lost()) return error(FERRY_GPU_LOST, "the app's own GPU was lost");
   }
   storage_ = options_.precision == FERRY_PRECISION_FLOAT16 ? Storage::Half : Storage::Float32;
+  if (options_.states != nullptr) device_states_.emplace(options_.states, device_, storage_);
   weights_ = Weights::of(model_, *device_, storage_);
   files_.emplace(model_, weights_->store(), options_.cache_dir);
   PackedTarget target;
@@ -95,6 +107,8 @@ Status GpuEngine::create(const std::vector<bool>& kept_taps) {
 void* GpuEngine::data(TensorId tensor) const {
   if (model_.is_constant(tensor)) return const_cast<std::byte*>(model_.constant(tensor).data());
   if (layout_.port_memory == nullptr) return nullptr;
+  if (const int state = layout_.program.state_of[tensor]; state >= 0)
+    return options_.states->data(static_cast<size_t>(state));
   const uint64_t offset = layout_.ports[tensor];
   return offset == kNoOffset ? nullptr : layout_.port_memory.get() + offset;
 }
@@ -147,18 +161,31 @@ Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
   FERRY_TRY(choose_program(shapes, &layout.program));
   layout.bound.resize(shapes.size());
   FERRY_TRY(pack(&layout));
-  FERRY_TRY(plan_layout(model_, kept_, device_->limits().offset_alignment, options_.budget, pool_, &layout));
+  const States* states = options_.states.get();
+  FERRY_TRY(plan_layout(model_, kept_, device_->limits().offset_alignment, options_.budget, states, pool_, &layout));
+  FERRY_TRY(reserve_states(layout));
   cpu_files_.save();
   const auto atom = [](uint64_t bytes) { return std::max<uint64_t>(bytes, kAlignment); };
   FERRY_TRY(device_->allocate(atom(layout.device.arena_bytes), MemoryUse::Device, &layout.arena));
   FERRY_TRY(device_->allocate(atom(layout.host.arena_bytes), MemoryUse::Readback, &layout.transfer));
-  layout.port_memory.reset(new (std::nothrow) std::byte[layout.port_bytes]());
-  if (layout.port_memory == nullptr)
-    return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for inputs and outputs", layout.port_bytes);
+  // The app's addresses hold while its inputs and outputs have their shapes: states grow in runs.
+  const bool same_ports = layout.ports == layout_.ports && layout.port_bytes == layout_.port_bytes;
+  if (!same_ports) {
+    layout.port_memory.reset(new (std::nothrow) std::byte[layout.port_bytes]());
+    if (layout.port_memory == nullptr)
+      return error(FERRY_OUT_OF_MEMORY, "cannot allocate %" PRIu64 " bytes for inputs and outputs", layout.port_bytes);
+  }
   FERRY_TRY(record(&layout));
-  FERRY_TRY(setup_cpu_ops(model_, layout));
+  FERRY_TRY(setup_cpu_ops(model_, states, layout));
 
-  if (layout_.port_memory != nullptr) {
+  if (same_ports) {
+    layout.port_memory = std::move(layout_.port_memory);
+    for (const fbs::Port* port : *model_.graph().inputs()) {
+      const TensorId t = port->tensor();
+      if (layout_.program.shapes[t] != shapes[t])
+        std::memset(layout.port_memory.get() + layout.ports[t], 0, host_bytes(shapes[t]));
+    }
+  } else if (layout_.port_memory != nullptr) {
     for (const fbs::Port* port : *model_.graph().inputs()) {
       const TensorId t = port->tensor();
       if (layout_.program.shapes[t] == shapes[t])
@@ -167,11 +194,113 @@ Status GpuEngine::prepare(const Shapes& shapes, const Shapes&) {
     }
   }
   layout_ = std::move(layout);
-  if (options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory_of(layout_));
+  recorded_ = true;
+  if (options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory(layout_));
   for (const PackedFiles* files : {&*files_, &cpu_files_})
     for (const std::string& note : files->notes()) add_note(note);
   describe();
   return {};
+}
+
+uint64_t GpuEngine::memory(const Layout& layout) const {
+  const uint64_t bytes = memory_of(layout);
+  return device_states_ ? bytes + std::min(device_states_->bytes(), UINT64_MAX - bytes) : bytes;
+}
+
+// Room on the device for what its states will hold. Where one moves, layout_ is no longer right.
+Status GpuEngine::reserve_states(const Layout& layout) {
+  const Program& program = layout.program;
+  for (const TensorId t : program.state_of.ids()) {
+    if (!is_device_state(program, t)) continue;
+    bool moved = false;
+    FERRY_TRY(device_states_->reserve(static_cast<size_t>(program.state_of[t]), program.shapes[t], &moved));
+    if (moved) recorded_ = false;
+  }
+  return options_.budget != nullptr ? options_.budget->check(MemoryBudget::Part::Activations, memory(layout))
+                                    : Status();
+}
+
+// Lowers the steps whose shapes have changed. They fit where they want no more memory, no other weights and no kernel
+// of which nothing is known; whether they do or not, layout_ is no longer what was recorded.
+bool GpuEngine::lower_changed(const Shapes& shapes) {
+  Program& program = layout_.program;
+  const size_t regions = program.weights.size();
+  for (Step& step : program.steps) {
+    const bool same = std::all_of(step.inputs.begin(), step.inputs.end(),
+                                  [&](TensorId tensor) { return shapes[tensor] == program.shapes[tensor]; });
+    if (!step.on_gpu || (same && shapes[step.output] == program.shapes[step.output])) continue;
+    recorded_ = false;
+    Step next;
+    if (!lower_again(model_, step, shapes, *device_, &program, &next).ok() || next.view != step.view ||
+        next.workspace > step.workspace || program.weights.size() > regions)
+      return false;
+    for (const Dispatch& d : next.dispatches)
+      if (device_->pipelines().verdict(d.variant) != Pipelines::Verdict::Right) return false;
+    next.workspace = step.workspace;
+    step = std::move(next);
+  }
+  return true;
+}
+
+Status GpuEngine::reshape_cpu_ops(const Shapes& shapes, bool* fits) {
+  for (size_t s = 0; s < layout_.program.steps.size(); ++s) {
+    const Step& step = layout_.program.steps[s];
+    if (step.on_gpu) continue;
+    uint64_t workspace = 0;
+    cpu::Op& op = *layout_.cpu_ops[static_cast<size_t>(step.operators[0])];
+    FERRY_TRY(reshape_cpu_op(model_, step, shapes, options_.states.get(), pool_, &op, &workspace));
+    if (workspace > layout_.host_workspaces[s]) *fits = false;
+  }
+  return {};
+}
+
+// For states of another length: only what depends on it is lowered again, then all is recorded again, at the same
+// addresses. Whatever does not fit is prepared anew.
+Status GpuEngine::reshape(const Shapes& shapes, bool* fits) {
+  *fits = recorded_ && options_.states != nullptr;
+  const Program& program = layout_.program;
+  for (const TensorId t : shapes.ids())
+    if (shapes[t] != program.shapes[t] && program.state_of[t] < 0) *fits = false;
+  if (!*fits || !(*fits = lower_changed(shapes))) return {};
+  const bool changed = !recorded_;
+  recorded_ = false;
+  layout_.program.shapes = shapes;
+  Status status = reserve_states(layout_);
+  if (status.ok() && changed) {
+    layout_.segments.clear();
+    status = record(&layout_);
+  }
+  if (status.ok()) status = reshape_cpu_ops(shapes, fits);
+  if (status.ok()) status = setup_cpu_ops(model_, options_.states.get(), layout_);
+  *fits = recorded_ = status.ok() && *fits;  // a device that fails fails again when all is prepared
+  if (recorded_ && options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory(layout_));
+  return {};
+}
+
+// The device's copies hold what the states hold.
+Status GpuEngine::bring_up_states() {
+  const std::vector<uint8_t>& there = layout_.program.device_states;
+  for (size_t state = 0; state < there.size(); ++state)
+    if (there[state]) FERRY_TRY(device_states_->bring_up(state));
+  return {};
+}
+
+// What was appended on the device goes behind what the states hold on the host.
+void GpuEngine::keep_appended() const {
+  const Program& program = layout_.program;
+  for (const Step& step : program.steps) {
+    if (!appends_on_device(model_, program, step)) continue;
+    const TensorId input = step.inputs[0];
+    const uint64_t bytes = host_bytes(program.shapes[input]), all = host_bytes(program.shapes[step.output]);
+    std::memcpy(options_.states->data(static_cast<size_t>(program.state_of[step.output])) + (all - bytes),
+                layout_.transfer.mapped() + layout_.host.offsets[input], bytes);
+  }
+}
+
+void GpuEngine::states_advanced() {
+  const std::vector<uint8_t>& there = layout_.program.device_states;
+  for (size_t state = 0; state < there.size(); ++state)
+    if (there[state]) device_states_->advanced(state);
 }
 
 void GpuEngine::describe() {
@@ -192,6 +321,9 @@ Place GpuEngine::host_place(const Layout& layout, TensorId tensor) const {
 }
 
 Place GpuEngine::place(const Layout& layout, const Step& step, const Operand& operand) const {
+  if (operand.kind == Operand::Kind::Value && is_device_state(layout.program, operand.tensor))
+    return device_states_->place(static_cast<size_t>(layout.program.state_of[operand.tensor]),
+                                 layout.program.shapes[operand.tensor]);
   switch (operand.kind) {
     case Operand::Kind::None: return {};
     case Operand::Kind::Weights: return layout.weights[operand.region];
@@ -283,12 +415,15 @@ void GpuEngine::copy_results() const {
 }
 
 Status GpuEngine::run(const std::atomic<Progress>& progress, Lasting) {
+  if (!recorded_) FERRY_TRY(prepare(Shapes(layout_.program.shapes), {}));
+  FERRY_TRY(bring_up_states());
   copy_inputs();
   for (const Segment& segment : layout_.segments) {
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     FERRY_TRY(run_segment(segment));
   }
   copy_results();
+  keep_appended();
   return {};
 }
 
@@ -328,6 +463,7 @@ bool GpuEngine::bound() const {
 }
 
 Status GpuEngine::check_place(TensorId tensor, const Place& place) const {
+  if (options_.states != nullptr) return error(FERRY_UNSUPPORTED, "the graph has states: it is run from host memory");
   const uint64_t bytes = host_bytes(layout_.program.shapes[tensor]);
   const uint64_t alignment = device_->info().properties.limits.minStorageBufferOffsetAlignment;
   if (options_.gpu == nullptr)
@@ -374,6 +510,7 @@ Status GpuEngine::submit(const VkSubmitInfo& batch, VkFence fence) {
     if (!step.on_gpu)
       return error(FERRY_UNSUPPORTED, "operator '%s' runs on the CPU: such a run cannot be submitted whole",
                    operator_at(model_, step.operators.back()).name()->c_str());
+  if (options_.states != nullptr) return error(FERRY_UNSUPPORTED, "the graph has states: it is run from host memory");
   if (layout_.segments.size() != 1) return error(FERRY_UNSUPPORTED, "the network has no operator to submit");
   copy_inputs();
   FERRY_TRY(layout_.transfer.flush());

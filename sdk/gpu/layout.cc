@@ -8,19 +8,20 @@
 namespace ferry::gpu {
 namespace {
 
-// Inputs, outputs and kept taps.
-std::vector<TensorId> ports_of(const Model& model, const PerTensor<bool>& kept) {
+// Inputs, outputs and kept taps, but for states, whose host memory holds what a run gave.
+std::vector<TensorId> ports_of(const Model& model, const Program& program, const PerTensor<bool>& kept) {
   std::vector<TensorId> out;
   for (const fbs::Port* port : *model.graph().inputs()) out.push_back(port->tensor());
   for (const TensorId t : kept.ids())
-    if (kept[t] && std::find(out.begin(), out.end(), t) == out.end() && !model.is_constant(t)) out.push_back(t);
+    if (kept[t] && program.state_of[t] < 0 && std::find(out.begin(), out.end(), t) == out.end() &&
+        !model.is_constant(t))
+      out.push_back(t);
   return out;
 }
 
-// workspaces: bytes of scratch memory, by step.
-Status lower_cpu_ops(const Model& model, Pool* pool, Layout* layout, std::vector<uint64_t>* workspaces) {
+Status lower_cpu_ops(const Model& model, const States* states, Pool* pool, Layout* layout) {
   layout->cpu_ops.resize(model.graph().operators()->size());
-  workspaces->assign(layout->program.steps.size(), 0);
+  layout->host_workspaces.assign(layout->program.steps.size(), 0);
   for (size_t s = 0; s < layout->program.steps.size(); ++s) {
     const Step& step = layout->program.steps[s];
     if (step.on_gpu) continue;
@@ -28,16 +29,24 @@ Status lower_cpu_ops(const Model& model, Pool* pool, Layout* layout, std::vector
     std::unique_ptr<cpu::Op>& lowered = layout->cpu_ops[static_cast<size_t>(step.operators[0])];
     FERRY_TRY(cpu::initialize());
     FERRY_TRY(cpu::create_op(cpu::cpu_features(), model, op, &lowered));
-    std::vector<Shape> inputs;
-    for (TensorId tensor : *op.inputs()) inputs.push_back(layout->program.shapes[tensor]);
-    size_t workspace = 0;
-    FERRY_TRY(lowered->reshape(inputs, layout->program.shapes[step.output], pool, &workspace));
-    (*workspaces)[s] = workspace;
+    FERRY_TRY(
+        reshape_cpu_op(model, step, layout->program.shapes, states, pool, lowered.get(), &layout->host_workspaces[s]));
   }
   return {};
 }
 
 }  // namespace
+
+Status reshape_cpu_op(const Model& model, const Step& step, const Shapes& shapes, const States* states, Pool* pool,
+                      cpu::Op* op, uint64_t* workspace) {
+  std::vector<Shape> inputs;
+  for (TensorId tensor : *operator_at(model, step.operators[0]).inputs()) inputs.push_back(shapes[tensor]);
+  if (states != nullptr) op->set_states(*states);
+  size_t bytes = 0;
+  FERRY_TRY(op->reshape(inputs, shapes[step.output], pool, &bytes));
+  *workspace = bytes;
+  return {};
+}
 
 uint64_t memory_of(const Layout& layout) {
   uint64_t sum = 0;
@@ -47,7 +56,7 @@ uint64_t memory_of(const Layout& layout) {
 }
 
 Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment,
-                   const MemoryBudget* budget, Pool* pool, Layout* layout) {
+                   const MemoryBudget* budget, const States* states, Pool* pool, Layout* layout) {
   const Program& program = layout->program;
   const size_t tensors = program.shapes.size();
   PerTensor<bool> on_device(tensors, false), on_host(tensors, false);
@@ -57,17 +66,20 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
     side[step.output] = true;
     for (TensorId tensor : step.further_outputs) side[tensor] = true;
   }
-  const std::vector<TensorId> ports = ports_of(model, kept);
+  const std::vector<TensorId> ports = ports_of(model, program, kept);
   for (TensorId tensor : ports) on_host[tensor] = true;
+  std::vector<TensorId> appended;
+  for (const Step& step : program.steps)
+    if (appends_on_device(model, program, step)) appended.push_back(step.inputs[0]);
+  for (TensorId tensor : appended) on_host[tensor] = true;
 
-  std::vector<uint64_t> workspaces;
-  FERRY_TRY(lower_cpu_ops(model, pool, layout, &workspaces));
+  FERRY_TRY(lower_cpu_ops(model, states, pool, layout));
   PlanRequest device{.alignment = offset_alignment};
   PlanRequest host{.alignment = std::max<uint64_t>(kAlignment, offset_alignment)};
   for (const TensorId t : program.shapes.ids()) {
-    const bool constant = model.is_constant(t);
-    device.bytes.push_back(on_device[t] && !constant ? stored_bytes(program.shapes[t], program.storage) : 0);
-    host.bytes.push_back(on_host[t] && !constant ? host_bytes(program.shapes[t]) : 0);
+    const bool planned = !model.is_constant(t) && program.state_of[t] < 0;
+    device.bytes.push_back(on_device[t] && planned ? stored_bytes(program.shapes[t], program.storage) : 0);
+    host.bytes.push_back(on_host[t] && planned ? host_bytes(program.shapes[t]) : 0);
   }
   // A value that comes from the host has its place in the arena from its first reader on.
   PerTensor<bool> there(tensors, false);
@@ -88,11 +100,12 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
     device.steps.push_back(planned);
     planned.reusable.clear();
     planned.view = false;
-    planned.workspace = step.on_gpu ? 0 : workspaces[s];
+    planned.workspace = step.on_gpu ? 0 : layout->host_workspaces[s];
     host.steps.push_back(std::move(planned));
   }
   for (const fbs::Port* port : *model.graph().inputs()) host.inputs.push_back(port->tensor());
-  for (TensorId tensor : ports) host.kept.push_back(tensor);
+  host.kept = ports;
+  host.kept.insert(host.kept.end(), appended.begin(), appended.end());
   layout->device = make_plan(device);
   for (size_t s : device_step) layout->device_workspaces.push_back(layout->device.workspaces[s]);
   layout->host = make_plan(host);
@@ -104,9 +117,10 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
   return budget != nullptr ? budget->check(MemoryBudget::Part::Activations, memory_of(*layout)) : Status();
 }
 
-Status setup_cpu_ops(const Model& model, const Layout& layout) {
+Status setup_cpu_ops(const Model& model, const States* states, const Layout& layout) {
   const auto address = [&](TensorId tensor) -> void* {
     if (model.is_constant(tensor)) return const_cast<std::byte*>(model.constant(tensor).data());
+    if (const int state = layout.program.state_of[tensor]; state >= 0) return states->data(static_cast<size_t>(state));
     return layout.transfer.mapped() + layout.host.offsets[tensor];
   };
   for (size_t s = 0; s < layout.program.steps.size(); ++s) {

@@ -8,6 +8,7 @@
 #include "sdk/gpu/commands.h"
 #include "sdk/gpu/program.h"
 #include "sdk/graph/plan.h"
+#include "sdk/graph/states.h"
 #include "sdk/model/memory_budget.h"
 #include "sdk/model/model.h"
 #include "sdk/model/per_tensor.h"
@@ -27,6 +28,7 @@ struct Layout {
   Program program;
   Plan device, host;                        // the arena; values that the host sees, and scratch memory of CPU operators
   std::vector<uint64_t> device_workspaces;  // of each step, in the arena
+  std::vector<uint64_t> host_workspaces;    // and of those on the CPU, bytes
   Buffer arena, transfer;
   std::vector<Place> weights;  // of Program.weights
   PerTensor<Place> bound;      // by tensor: buffers of the app's, null where the session's own memory serves
@@ -43,13 +45,31 @@ inline uint64_t host_bytes(const Shape& shape) { return static_cast<uint64_t>(sh
 // Bytes of all values, on both sides.
 uint64_t memory_of(const Layout& layout);
 
+// Whether the tensor is a state's memory on the device.
+inline bool is_device_state(const Program& program, TensorId tensor) {
+  const int state = program.state_of[tensor];
+  return state >= 0 && program.device_states[static_cast<size_t>(state)];
+}
+
+// Is `step` one that appends to a state on the device? What it appends goes to the host, too.
+inline bool appends_on_device(const Model& model, const Program& program, const Step& step) {
+  return step.on_gpu &&
+         model.graph().operators()->Get(static_cast<unsigned>(step.operators[0]))->params_type() ==
+             fbs::OpParams::Append &&
+         is_device_state(program, step.output);
+}
+
 // Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
 // values that kernels touch, in quads, one of those that the host touches, in floats. `kept` is by tensor, as for
 // make_program(). FERRY_MEMORY_LIMIT: both together exceed the budget, which may be null.
 Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t offset_alignment,
-                   const MemoryBudget* budget, Pool* pool, Layout* layout);
+                   const MemoryBudget* budget, const States* states, Pool* pool, Layout* layout);
 
 // Tells the CPU's operators their addresses, once `transfer` is allocated.
-Status setup_cpu_ops(const Model& model, const Layout& layout);
+Status setup_cpu_ops(const Model& model, const States* states, const Layout& layout);
+
+// Sizes of the operator on the CPU that `step` is. *workspace: bytes of scratch memory.
+Status reshape_cpu_op(const Model& model, const Step& step, const Shapes& shapes, const States* states, Pool* pool,
+                      cpu::Op* op, uint64_t* workspace);
 
 }  // namespace ferry::gpu

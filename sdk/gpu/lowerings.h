@@ -8,9 +8,10 @@ namespace ferry::gpu {
 
 #define FERRY_LOWERING(Type, name, ...) Status lower_##name(const Problem& problem, int alternative, Lowering* out);
 FERRY_OPERATORS_ON_GPU(FERRY_LOWERING)
+FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
 inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6,
-                     kMatMulAlternatives = 4, kDeformConv2dAlternatives = 3;
+                     kAttentionAlternatives = 2, kMatMulAlternatives = 4, kDeformConv2dAlternatives = 3;
 
 }  // namespace ferry::gpu

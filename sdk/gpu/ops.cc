@@ -37,20 +37,21 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::LayerNorm, kFloats, 1, true, lower_layer_norm},
     {fbs::OpParams::GroupNorm, kFloats, 1, true, lower_group_norm},
     {fbs::OpParams::Grn, kFloats, 1, true, lower_grn},
-    {fbs::OpParams::Attention, kFloats, 1, false, lower_attention},
+    {fbs::OpParams::Attention, kFloats, kAttentionAlternatives, false, lower_attention},
     {fbs::OpParams::RotaryEmbedding, kFloats, 1, false, lower_rotary_embedding},
     {fbs::OpParams::WindowPartition, kFloats, 1, true, lower_window_partition},
     {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
     {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
     {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
+    {fbs::OpParams::Append, kFloats, 1, false, lower_append},
 };
 
 #define FERRY_TYPE(Type, ...) fbs::OpParams::Type,
-constexpr fbs::OpParams kListed[] = {FERRY_OPERATORS_ON_GPU(FERRY_TYPE)};
+constexpr fbs::OpParams kListed[] = {FERRY_OPERATORS_ON_GPU(FERRY_TYPE) FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_TYPE)};
 #undef FERRY_TYPE
 static_assert(std::equal(std::begin(kEntries), std::end(kEntries), std::begin(kListed), std::end(kListed),
                          [](const Entry& entry, fbs::OpParams type) { return entry.type == type; }),
-              "the operators are not those of FERRY_OPERATORS_ON_GPU, in its order");
+              "the operators are not those of the lists ..._ON_GPU, in their order");
 
 constexpr const Entry* find(fbs::OpParams type) {
   for (const Entry& entry : kEntries)
@@ -67,7 +68,6 @@ bool has_kind(const fbs::Operator& op) {
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
   const fbs::Reduce* reduce = op.params_as_Reduce();
-  if (const fbs::Attention* attention = op.params_as_Attention()) return !attention->sinks();
   return unary != nullptr    ? has_kind(unary->kind())
          : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
                              : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;

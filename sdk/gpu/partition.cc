@@ -128,9 +128,12 @@ std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const P
     chains.push_back(std::move(chain));
   }
   // A chain runs where its last operator stands: what the riders read is computed by then.
-  std::stable_sort(chains.begin(), chains.end(),
-                   [](const Chain& a, const Chain& b) { return a.operators.back() < b.operators.back(); });
-  return chains;
+  std::vector<Chain> ordered;
+  for (int i = 0; i < count; ++i) {
+    Chain& chain = chains[static_cast<size_t>(chain_of[static_cast<size_t>(i)])];
+    if (chain.operators.back() == i) ordered.push_back(std::move(chain));
+  }
+  return ordered;
 }
 
 Problem problem_of(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage,
@@ -160,7 +163,7 @@ Status lower_by(const Problem& problem, int alternative, Program* program, Step*
   if (!status.ok()) {
     step->dispatches.clear();
     step->workspace = 0;
-    program->weights.resize(weights);
+    program->weights.erase(program->weights.begin() + static_cast<std::ptrdiff_t>(weights), program->weights.end());
     return status;
   }
   step->alternative = alternative;
@@ -211,28 +214,113 @@ std::string signature(const Model& model, const Chain& chain, const Shapes& shap
   return text;
 }
 
-Status make_program(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, const Device& device,
-                    Storage storage, Program* out) {
-  Program program{.storage = storage, .shapes = shapes};
-  const auto lower_alone = [&](int index) {
-    Step step;
-    if (Status status = lower_chain(model, {{index}, {}}, shapes, device, &program, &step); !status.ok()) {
-      step.on_gpu = false;
-      step.reason = status.message();
-      step.reusable.clear();
-    }
-    program.steps.push_back(std::move(step));
+Status lower_again(const Model& model, const Step& step, const Shapes& shapes, const Device& device, Program* program,
+                   Step* out) {
+  Chain chain{{step.operators[0]}, {}};
+  for (size_t i = 1; i < step.operators.size(); ++i)
+    if (!ride(model, shapes, step.operators[i], &chain)) return unsupported("an operator that no longer rides");
+  return lower_chain(model, chain, shapes, device, program, out);
+}
+
+namespace {
+
+// Which experts a row goes through follows from scores that may be close, and halves would choose others: what leads
+// from the router's product to the choice is the CPU's, which has the experts, too.
+void route_in_float32(const Model& model, std::vector<uint8_t>* on_cpu) {
+  PerTensor<uint8_t> leads(model.graph().tensors()->size(), false);
+  for (size_t i = on_cpu->size(); i-- > 0;) {
+    const fbs::Operator& op = operator_at(model, static_cast<int>(i));
+    const auto& inputs = *op.inputs();
+    if (op.params_type() == fbs::OpParams::Experts) leads[inputs.Get(1)] = leads[inputs.Get(2)] = true;
+    bool leading = false;
+    for (TensorId output : *op.outputs()) leading |= leads[output] != 0;
+    if (!leading) continue;
+    (*on_cpu)[i] = true;
+    for (TensorId input : inputs)
+      if (!has_weight(op.params_type())) leads[input] = true;
+  }
+}
+
+// The states that a step appends to or reads.
+std::vector<size_t> states_of(const Model& model, const Program& program, const Step& step) {
+  std::vector<size_t> states;
+  const auto add = [&](TensorId tensor) {
+    if (program.state_of[tensor] >= 0) states.push_back(static_cast<size_t>(program.state_of[tensor]));
   };
-  for (const Chain& chain : make_chains(model, shapes, kept)) {
-    Step step;
-    if (chain.operators.size() > 1 && lower_chain(model, chain, shapes, device, &program, &step).ok()) {
-      program.steps.push_back(std::move(step));
-    } else {
-      for (int index : chain.operators) lower_alone(index);
+  add(step.output);
+  for (int index : step.operators)
+    for (TensorId tensor : *operator_at(model, index).inputs()) add(tensor);
+  return states;
+}
+
+// The operators whose state the device cannot keep, since one of those on it is the CPU's, join `on_cpu`. False: there
+// are no more of them.
+bool leave_states(const Model& model, Program* program, std::vector<uint8_t>* on_cpu) {
+  for (const fbs::Operator* op : *model.graph().operators()) {
+    const fbs::Append* append = op->params_as_Append();
+    if (append == nullptr) continue;
+    program->state_of[output_of(*op)] = static_cast<int>(append->state());
+    program->device_states[append->state()] = true;
+  }
+  for (const Step& step : program->steps)
+    for (size_t state : states_of(model, *program, step))
+      if (!step.on_gpu) program->device_states[state] = false;
+  bool more = false;
+  for (const Step& step : program->steps)
+    for (size_t state : states_of(model, *program, step)) {
+      if (!step.on_gpu || program->device_states[state]) continue;
+      for (int index : step.operators) (*on_cpu)[static_cast<size_t>(index)] = true;
+      more = true;
+    }
+  return more;
+}
+
+void lower_all(const Model& model, const std::vector<Chain>& chains, const std::vector<uint8_t>& on_cpu,
+               const Device& device, Program* program) {
+  for (const Chain& chain : chains) {
+    if (chain.operators.size() > 1 && !on_cpu[static_cast<size_t>(chain.operators[0])]) {
+      Step step;
+      if (lower_chain(model, chain, program->shapes, device, program, &step).ok()) {
+        program->steps.push_back(std::move(step));
+        continue;
+      }
+    }
+    for (int index : chain.operators) {
+      Step step;
+      const size_t weights = program->weights.size();
+      Status status = lower_chain(model, {{index}, {}}, program->shapes, device, program, &step);
+      if (status.ok() && on_cpu[static_cast<size_t>(index)])
+        status = unsupported("the CPU has its state or its choice");
+      if (!status.ok()) {
+        program->weights.erase(program->weights.begin() + static_cast<std::ptrdiff_t>(weights), program->weights.end());
+        step.on_gpu = step.view = false;
+        step.reason = status.message();
+        step.reusable.clear();
+        step.dispatches.clear();
+        step.workspace = 0;
+      }
+      program->steps.push_back(std::move(step));
     }
   }
-  *out = std::move(program);
-  return {};
+}
+
+}  // namespace
+
+Status make_program(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, const Device& device,
+                    Storage storage, Program* out) {
+  const auto* states = model.root().states();
+  const std::vector<Chain> chains = make_chains(model, shapes, kept);
+  std::vector<uint8_t> on_cpu(model.graph().operators()->size(), false);
+  if (storage == Storage::Half) route_in_float32(model, &on_cpu);
+  for (;;) {
+    Program program{.storage = storage, .shapes = shapes};
+    program.state_of.assign(shapes.size(), -1);
+    program.device_states.assign(states != nullptr ? states->size() : 0, false);
+    lower_all(model, chains, on_cpu, device, &program);
+    if (leave_states(model, &program, &on_cpu)) continue;
+    *out = std::move(program);
+    return {};
+  }
 }
 
 Traffic traffic(const Model& model, const Program& program) {
@@ -241,7 +329,9 @@ Traffic traffic(const Model& model, const Program& program) {
   for (const fbs::Port* input : *model.graph().inputs()) sum.minimum += bytes(input->tensor());
   std::vector<bool> used(program.weights.size(), false);
   for (const Step& step : program.steps) {
-    if (!step.view) sum.minimum += 2 * bytes(step.output);
+    // Of a state's memory only what is new is written.
+    const TensorId written = program.state_of[step.output] < 0 ? step.output : step.inputs[0];
+    if (!step.view) sum.minimum += bytes(step.output) + bytes(written);
     for (const Dispatch& dispatch : step.dispatches) {
       sum.moved += dispatch.work.read + dispatch.work.written;
       sum.flops += dispatch.work.flops;

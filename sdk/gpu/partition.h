@@ -43,7 +43,12 @@ Status lower_by(const Problem& problem, int alternative, Program* program, Step*
 // What names an operator, its parameters, its shapes and what rides on it, for tuned choices: "conv2d f16 ...".
 std::string signature(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage);
 
-// The whole graph. Never fails for want of a kernel: steps then say why they are on the CPU.
+// The same chain as `step`'s, lowered at other shapes, which may be another alternative.
+Status lower_again(const Model& model, const Step& step, const Shapes& shapes, const Device& device, Program* program,
+                   Step* out);
+
+// The whole graph. A state is on the device where all that append to it and read it have kernels; else the CPU computes
+// these. Never fails for want of a kernel: steps then say why they are on the CPU.
 Status make_program(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept, const Device& device,
                     Storage storage, Program* out);
 

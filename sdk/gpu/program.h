@@ -112,6 +112,8 @@ struct Program {
   Shapes shapes;  // of every tensor of the model
   std::vector<Step> steps;
   std::vector<Region> weights;
+  PerTensor<int> state_of;             // by tensor: the state whose memory it is, or -1
+  std::vector<uint8_t> device_states;  // by state: kernels append to it and read it; else the CPU does
 };
 
 }  // namespace ferry::gpu

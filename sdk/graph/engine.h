@@ -52,6 +52,9 @@ class Engine {
   // they are unchanged. Allocates nothing. FERRY_CANCELLED: `progress` became Cancelled.
   virtual Status run(const std::atomic<Progress>& progress, Lasting lasting) = 0;
 
+  // The states hold now what the last run gave them.
+  virtual void states_advanced() {}
+
   // Whether a run was begun without waiting for it, and the wait for its end: after it, results are there.
   virtual bool submitted() const { return false; }
   virtual Status finish() { return {}; }

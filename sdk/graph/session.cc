@@ -97,9 +97,7 @@ Status Session::create(std::shared_ptr<const Model> model, const SessionOptions&
     FERRY_TRY(session->reserve_states(session->shapes_));
   }
   if (options.backend == FERRY_BACKEND_GPU) {
-    session->gpu_status_ = session->states() != nullptr
-                               ? error(FERRY_UNSUPPORTED, "the GPU backend keeps no states: the CPU runs this graph")
-                               : session->make_engine(FERRY_BACKEND_GPU, &session->engine_);
+    session->gpu_status_ = session->make_engine(FERRY_BACKEND_GPU, &session->engine_);
     if (options.gpu_required) FERRY_TRY(session->gpu_status_);
   }
   if (session->engine_ == nullptr) FERRY_TRY(session->make_engine(FERRY_BACKEND_CPU, &session->engine_));
@@ -209,7 +207,7 @@ Status Session::make_stand_in(std::unique_ptr<Engine>* out) const {
 void Session::copy(TensorId tensor, const Engine& from, const Engine& to) const {
   if (model_->is_constant(tensor)) return;
   const uint64_t bytes = bytes_of(model_->tensor(tensor).dtype(), shape(tensor).elements());
-  std::memcpy(to.data(tensor), from.data(tensor), bytes);
+  if (to.data(tensor) != from.data(tensor)) std::memcpy(to.data(tensor), from.data(tensor), bytes);  // a state's
 }
 
 void Session::copy_inputs(const Engine& from, const Engine& to) const {

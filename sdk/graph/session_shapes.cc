@@ -109,6 +109,7 @@ void Session::advance_states() {
     const uint32_t state = state_of(*op);
     states()->commit(state, states()->shapes()[state].length_after(shape(op->inputs()->Get(0))));
   }
+  computing().states_advanced();
 }
 
 Status Session::resize(size_t input, const Shape& shape) {

@@ -18,6 +18,7 @@ Status States::create(std::shared_ptr<const Model> model, std::shared_ptr<States
     return error(FERRY_OUT_OF_MEMORY, "no memory for %zu states", shapes.count);
   states->count_ = shapes.count;
   states->shapes_ = std::move(shapes.list);
+  for (size_t i = 0; i < states->count_; ++i) states->mark_changed(i);
   *out = std::move(states);
   return {};
 }
@@ -81,6 +82,7 @@ Status States::reserve(size_t state, int32_t rows) {
   FERRY_TRY(allocate(state, static_cast<int32_t>(std::max<int64_t>(wanted, std::min(twice, enough))), &grown));
   clear(state, grown);
   if (!shape.fixed() && shape.held() > 0) std::memcpy(grown.bytes.get(), memory.bytes.get(), held_bytes(state, shape));
+  grown.version = memory.version;
   memory = std::move(grown);
   ++moves_;
   return {};
@@ -93,11 +95,13 @@ void States::drop_unseen() {
     if (dropped == 0) continue;
     state.first += dropped;
     std::memmove(data(i), data(i) + static_cast<uint64_t>(dropped) * row_bytes(i), held_bytes(i, state));
+    mark_changed(i);
   }
 }
 
 void States::commit(size_t state, int32_t length) {
   shapes_[state].length = length;
+  mark_changed(state);
   if (shapes_[state].fixed()) std::swap(memory_[state].bytes, memory_[state].next);
 }
 
@@ -117,6 +121,7 @@ Status States::truncate(int32_t length) {
                    name(i), state.window, state.first, state.first + state.window - 1, length);
   }
   for (size_t i = 0; i < count_; ++i) {
+    if (shapes_[i].length > length) mark_changed(i);
     if (length == 0 && shapes_[i].length > 0) clear(i, memory_[i]);
     shapes_[i].length = std::min(shapes_[i].length, length);
     if (length == 0) shapes_[i].first = 0;

@@ -37,6 +37,8 @@ class States {
   std::byte* next(size_t state) const { return memory_[state].next.get(); }
   // Rises whenever an address changes, but for those two.
   uint64_t moves() const { return moves_; }
+  // Another number whenever the state holds something else, for who keeps a copy of it; never 0.
+  uint64_t version(size_t state) const { return memory_[state].version; }
   // Of all states: what is allocated.
   uint64_t bytes() const;
   // The most that any of them holds.
@@ -79,6 +81,7 @@ class States {
   struct Memory {
     Bytes bytes, next;
     int32_t capacity = 0;  // along the axis; of fixed size: 1 once there is memory
+    uint64_t version = 0;
   };
 
   explicit States(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
@@ -91,12 +94,13 @@ class States {
   Status allocate(size_t state, int32_t capacity, Memory* out) const;
   Status allocate(size_t state, uint64_t bytes, Bytes* out) const;
   void clear(size_t state, const Memory& memory) const;
+  void mark_changed(size_t state) { memory_[state].version = ++versions_; }
 
   std::shared_ptr<const Model> model_;
   size_t count_ = 0;
   std::unique_ptr<StateShape[]> shapes_;
   std::unique_ptr<Memory[]> memory_;
-  uint64_t moves_ = 0;
+  uint64_t moves_ = 0, versions_ = 0;
   std::atomic<bool> in_use_{false};
 };
 

@@ -171,6 +171,7 @@ Status States::load(const char* path, const ReadNote& read_note) {
   if (read_note != nullptr) FERRY_TRY(read_note(note, length));
   shapes_ = std::move(loaded);
   memory_ = std::move(memory);
+  for (size_t i = 0; i < count_; ++i) mark_changed(i);
   ++moves_;
   return {};
 }

@@ -48,13 +48,15 @@
   X(NonMaxSuppression, non_max_suppression, )                                                             \
   X(Experts,           experts,             .constants = Constants::AfterThird)
 
-// These read or change a state, on which their shapes may depend; the CPU computes them, as the GPU keeps no states.
-#define FERRY_OPERATORS_WITH_STATE(X)                                                                     \
-  X(Append,            append,              .changes_state = true)                                        \
+// These read or change a state, on which their shapes may depend; the last three are the CPU's.
+#define FERRY_OPERATORS_WITH_STATE_ON_GPU(X)                                                              \
+  X(Append,            append,              .changes_state = true)
+#define FERRY_OPERATORS_WITH_STATE_ON_CPU(X)                                                              \
   X(Positions,         positions,           )                                                             \
   X(CausalConv1d,      causal_conv1d,       .changes_state = true)                                        \
   X(GatedDeltaRule,    gated_delta_rule,    .changes_state = true)
 
+#define FERRY_OPERATORS_WITH_STATE(X) FERRY_OPERATORS_WITH_STATE_ON_GPU(X) FERRY_OPERATORS_WITH_STATE_ON_CPU(X)
 #define FERRY_OPERATORS(X) FERRY_OPERATORS_ON_GPU(X) FERRY_OPERATORS_ON_CPU(X) FERRY_OPERATORS_WITH_STATE(X)
 // clang-format on
 

@@ -256,6 +256,19 @@ inline Tensor attention(Graph& graph) {
                        constant(graph, "bias", {1, 4, 70, 50}), constant(graph, "mask", {3, 1, 70, 50})});
 }
 
+// Keys and values where they lie.
+inline Tensor attention_to_all(Graph& graph) {
+  fbs::AttentionT p;
+  p.heads = 4;
+  p.kv_heads = 2;
+  p.causal = true;
+  p.window = 30;
+  p.sinks = true;
+  return graph.add_op("op", p,
+                      {input(graph, "q", {2, 40, 48}), input(graph, "k", {2, 70, 24}), input(graph, "v", {2, 70, 24}),
+                       constant(graph, "sinks", {4})});
+}
+
 template <bool transpose_a, bool transpose_b>
 Tensor product(Graph& graph) {
   fbs::MatMulT p;

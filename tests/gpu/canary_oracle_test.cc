@@ -86,6 +86,7 @@ TEST(CanaryReference, IsTheOracle) {
                               grn,
                               group_norm,
                               attention,
+                              attention_to_all,
                               product<false, false>,
                               product<true, true>,
                               deformed<false>,

@@ -21,6 +21,7 @@ TEST(RotaryEmbedding, MatchesTheOracle) {
                            {input({3, 5, heads * depth}), constant({5, depth}), constant({5, depth})}, kBound);
     }
   expect_like_oracle(rotary(2, false), {input({1, 1, 12}), constant({1, 6}), constant({1, 6})}, kBound);
+  expect_like_oracle(rotary(2, true), {input({2, 7, 12}), input({7, 6}), input({7, 6})}, kBound);
 }
 
 TEST(RotaryEmbeddingOracle, CountsByHand) {

@@ -38,10 +38,10 @@ using Seen = std::vector<Picture>;
 
 // What the model adds to the prompt, which is given in pieces of `piece` tokens.
 inline Ids greedy(const std::filesystem::path& blob, const Ids& prompt, const Seen& pictures, size_t piece,
-                  size_t count, int threads = 1) {
+                  size_t count, const ferry_session_options& options = cli::session_options(1)) {
   const cli::ModelHandle model = cli::open_model(blob);
   std::unique_ptr<Generator> generator;
-  require(Generator::create(model.get(), cli::session_options(threads), &generator));
+  require(Generator::create(model.get(), options, &generator));
   for (const Picture& picture : pictures) require(generator->add_patches(picture.patches, picture.grid));
   for (size_t at = 0; at < prompt.size(); at += piece)
     require(generator->append(std::span(prompt).subspan(at, std::min(piece, prompt.size() - at))));

@@ -21,6 +21,7 @@
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
 #include "tests/parity/continuation.h"
 #include "tests/shared.h"
+#include "tests/support/gpus.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::parity {
@@ -172,7 +173,8 @@ TEST_P(LanguageFixture, GoesOnAsTransformersDoes) {
   const Seen seen = pictures();
   for (const size_t piece : {prompt.size(), size_t{1}, size_t{7}, size_t{16}})
     EXPECT_EQ(greedy(blob, prompt, seen, piece, tokens.size()), tokens) << "a prompt in pieces of " << piece;
-  EXPECT_EQ(greedy(blob, prompt, seen, prompt.size(), tokens.size(), 3), tokens) << "three threads";
+  EXPECT_EQ(greedy(blob, prompt, seen, prompt.size(), tokens.size(), cli::session_options(3)), tokens)
+      << "three threads";
 
   Ids all = prompt;
   all.insert(all.end(), tokens.begin(), tokens.end() - 1);
@@ -249,6 +251,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"hf_qwen3_5_text_tiny_seed1"}, Case{"hf_qwen3_5_moe_text_tiny"}, Case{"hf_qwen3_next_tiny"},
                       Case{"hf_qwen3_vl_tiny"}, Case{"hf_qwen3_vl_moe_tiny"}, Case{"hf_qwen3_5_vl_tiny"}));
 
+// Keys and values on the device, token by token, in float32.
+TEST_P(LanguageFixture, EveryGpuGoesOnAsTransformersDoes) {
+  const std::vector<std::string> gpus = ferry::testing::test_gpus();
+  if (gpus.empty()) GTEST_SKIP() << "no Vulkan driver";
+  const nlohmann::json expected = read_json(fixture_ / "generate.json");
+  const Ids prompt = expected["prompt"], tokens = expected["greedy"];
+  const fs::path blob = converted_with("config.json");
+  ferry_session_options options = cli::session_options(1);
+  options.backend = FERRY_BACKEND_GPU;
+  options.gpu_device = gpus.front().c_str();
+  options.gpu_required = true;
+  EXPECT_EQ(greedy(blob, prompt, pictures(), 7, tokens.size(), options), tokens);
+}
+
 TEST(Stories260k, TellsItsStory) {
   if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with real weights (set FERRY_SHARED)";
   const fs::path folder = shared_dir() / "weights/stories260k";
@@ -258,7 +274,8 @@ TEST(Stories260k, TellsItsStory) {
   const Ids prompt = golden["prompt_ids"], all = golden["greedy_ids"];
   const Ids expected(all.begin() + static_cast<std::ptrdiff_t>(prompt.size()), all.end());
   EXPECT_EQ(greedy(blob, prompt, {}, prompt.size(), expected.size()), expected);
-  EXPECT_EQ(greedy(blob, prompt, {}, prompt.size(), expected.size(), 2), expected) << "two threads";
+  EXPECT_EQ(greedy(blob, prompt, {}, prompt.size(), expected.size(), cli::session_options(2)), expected)
+      << "two threads";
   expect_the_same_in_pieces(blob, all);
 }
 

@@ -303,16 +303,5 @@ TEST_F(States, GraphsShareTheirConstants) {
   EXPECT_LT(parts.model.buffers.size(), constants * 3 / 5);
 }
 
-TEST_F(States, AGpuLeavesThemToTheCpu) {
-  ferry_session_options options = default_options();
-  options.backend = FERRY_BACKEND_GPU;
-  const SessionPtr one = make_session(model_, options);
-  ferry_report report{};
-  report.struct_size = sizeof report;
-  ASSERT_OK(ferry_session_report(one.get(), &report));
-  EXPECT_EQ(report.gpu_status, FERRY_UNSUPPORTED);
-  EXPECT_STREQ(report.message, "the GPU backend keeps no states: the CPU runs this graph");
-}
-
 }  // namespace
 }  // namespace ferry::testing

@@ -1,0 +1,46 @@
+// A session's states on the device, where kernels read them. They are copies: what runs append goes to the host, too
+// (some KB a token), so that States holds all of it for other sessions, for files, and for the CPU when a device is
+// lost.
+#pragma once
+
+#include <vector>
+
+#include "sdk/gpu/commands.h"
+#include "sdk/gpu/device.h"
+#include "sdk/gpu/program.h"
+#include "sdk/graph/states.h"
+
+namespace ferry::gpu {
+
+class DeviceStates {
+ public:
+  DeviceStates(std::shared_ptr<States> states, std::shared_ptr<Device> device, Storage storage)
+      : states_(std::move(states)), device_(std::move(device)), storage_(storage), copies_(states_->count()) {}
+
+  // Room for state `state` of that shape, at least as much again as there was. What it held comes up anew. *moved: its
+  // place is another.
+  Status reserve(size_t state, const Shape& shape, bool* moved);
+  // Of the state with that shape.
+  Place place(size_t state, const Shape& shape) const {
+    return {copies_[state].buffer.handle(), 0, stored_bytes(shape, storage_)};
+  }
+  uint64_t bytes() const;
+
+  // Brings up what the state holds, unless it is there.
+  Status bring_up(size_t state);
+  // What a run appended on the device is what the state holds now.
+  void advanced(size_t state) { copies_[state].version = states_->version(state); }
+
+ private:
+  struct Copy {
+    Buffer buffer;
+    uint64_t version = 0;  // of what it holds
+  };
+
+  std::shared_ptr<States> states_;
+  std::shared_ptr<Device> device_;
+  Storage storage_;
+  std::vector<Copy> copies_;
+};
+
+}  // namespace ferry::gpu

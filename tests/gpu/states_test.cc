@@ -1,0 +1,197 @@
+// Networks that remember, on GPUs: states that kernels append to and read, and of which the host has all.
+#include <ferry/ferry.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "converter/graph/ops.h"
+#include "tests/gpu/faults.h"
+#include "tests/runtime/sequences.h"
+#include "tests/support/gpus.h"
+#include "tests/support/scratch_folder.h"
+
+namespace ferry::testing {
+namespace {
+
+constexpr double kBound = 1e-5;      // of float32 on either backend, for networks as shallow as these
+constexpr double kHalfBound = 2e-2;  // whose scores are multiplied by 3
+
+std::vector<double> widened(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+class GpuStates : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver to test on";
+  }
+
+  static SessionPtr on_cpu(ferry_model* model, ferry_states* states = nullptr, const char* graph = nullptr) {
+    ferry_session_options options = default_options();
+    options.num_threads = 1;
+    options.states = states;
+    options.graph = graph;
+    return make_session(model, options);
+  }
+  static SessionPtr on_gpu(ferry_model* model, const std::string& name, ferry_states* states = nullptr,
+                           const char* graph = nullptr, ferry_precision precision = FERRY_PRECISION_FLOAT32) {
+    ferry_session_options options = default_options();
+    options.num_threads = 1;
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_device = name.c_str();
+    options.gpu_required = true;
+    options.gpu_retry = true;
+    options.precision = precision;
+    options.states = states;
+    options.graph = graph;
+    return make_session(model, options);
+  }
+  static ferry_report report_of(const SessionPtr& session) {
+    ferry_report report{};
+    report.struct_size = sizeof report;
+    EXPECT_OK(ferry_session_report(session.get(), &report));
+    return report;
+  }
+
+  const std::unique_ptr<Graph> graph_ = small_transformer();
+  Opened opened_{*graph_};
+};
+
+TEST_F(GpuStates, PiecesOfASequenceGiveWhatTheCpuGives) {
+  const std::vector<double> expected = widened(in_pieces(on_cpu(opened_.model).get(), 20, 20));
+  for (const std::string& gpu : test_gpus()) {
+    for (int piece : {1, 7, 16, 20}) {
+      SCOPED_TRACE(gpu + ", pieces of " + std::to_string(piece));
+      EXPECT_LE(relative_error(in_pieces(on_gpu(opened_.model, gpu).get(), 20, piece), expected), kBound);
+    }
+    const SessionPtr half = on_gpu(opened_.model, gpu, nullptr, nullptr, FERRY_PRECISION_FLOAT16);
+    EXPECT_LE(relative_error(in_pieces(half.get(), 20, 3), expected), kHalfBound) << gpu;
+  }
+}
+
+// Only what reads token ids and places is left to the CPU.
+TEST_F(GpuStates, AreOnTheDevice) {
+  const auto left = [](const std::unique_ptr<fbs::OperatorT>& op) {
+    return op->params.type == fbs::OpParams::Gather || op->params.type == fbs::OpParams::Positions;
+  };
+  const auto& operators = graph_->table.operators;
+  const SessionPtr session = on_gpu(opened_.model, test_gpus().front());
+  EXPECT_EQ(report_of(session).cpu_operators,
+            static_cast<size_t>(std::count_if(operators.begin(), operators.end(), left)));
+  in_pieces(session.get(), 9, 1);  // runs over longer states go on so
+  EXPECT_EQ(report_of(session).gpu_operators + report_of(session).cpu_operators, operators.size());
+  EXPECT_EQ(report_of(session).backend, FERRY_BACKEND_GPU);
+}
+
+// What a run leaves in a state may be read as any output.
+TEST_F(GpuStates, MayBeOutputs) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 2, 8}, fbs::Layout::Same);
+  graph.add_output("all", append(x * 2.0, graph.add_state("all", {1, 9, 8}, 1)), fbs::Layout::Same);
+  const Opened opened(graph);
+  const SessionPtr session = on_gpu(opened.model, test_gpus().front());
+  for (int run = 1; run <= 3; ++run) {
+    ferry_tensor tensor;
+    ASSERT_OK(ferry_session_input(session.get(), 0, &tensor));
+    std::fill_n(static_cast<float*>(tensor.data), 16, static_cast<float>(run));
+    ASSERT_OK(ferry_session_run(session.get()));
+    ASSERT_OK(ferry_session_output(session.get(), 0, &tensor));
+    EXPECT_EQ(tensor.shape[1], 2 * run);
+    EXPECT_EQ(elements(tensor).front(), 2);
+    EXPECT_EQ(elements(tensor).back(), 2 * run);
+  }
+}
+
+TEST_F(GpuStates, AreSharedWithSessionsOnTheCpu) {
+  const std::vector<float> whole = in_pieces(on_cpu(opened_.model).get(), 9, 9);
+  const SessionPtr first = on_cpu(opened_.model);
+  const StatesPtr states = states_of(first.get());
+  const SessionPtr second = on_gpu(opened_.model, test_gpus().front(), states.get());
+  const SessionPtr third = on_gpu(opened_.model, test_gpus().front(), states.get(), "states");
+  std::vector<float> out, hidden;
+  for (int i = 0; i < 9; ++i) {  // in turn
+    if (i == 4) {
+      EXPECT_OK(run_piece(third.get(), tokens(9), i, i + 1, &hidden));
+      EXPECT_OK(ferry_states_truncate(states.get(), 4));
+    }
+    EXPECT_OK(run_piece((i % 3 == 0 ? first : second).get(), tokens(9), i, i + 1, &out));
+  }
+  EXPECT_LE(relative_error(out, widened(whole)), kBound);
+  EXPECT_EQ(hidden.size(), 16u);
+}
+
+TEST_F(GpuStates, AreShortenedForgottenAndFull) {
+  const SessionPtr one = on_gpu(opened_.model, test_gpus().front());
+  const std::vector<float> all = in_pieces(one.get(), 24, 3);
+  const StatesPtr states = states_of(one.get());
+  std::vector<float> again;
+  EXPECT_EQ(run_piece(one.get(), tokens(1), 0, 1, &again), FERRY_STATE_FULL);
+  EXPECT_OK(ferry_states_truncate(states.get(), 21));
+  EXPECT_OK(run_piece(one.get(), tokens(24), 21, 24, &again));
+  EXPECT_EQ(again, std::vector<float>(all.begin() + 21 * kWords, all.end()));
+  EXPECT_OK(ferry_states_reset(states.get()));
+  EXPECT_EQ(in_pieces(one.get(), 24, 3), all);
+}
+
+TEST_F(GpuStates, OfAWindowDropWhatIsNoLongerSeen) {
+  const Opened window(*small_window());
+  const std::vector<float> expected = in_pieces(on_cpu(window.model).get(), 150, 1);
+  const SessionPtr one = on_gpu(window.model, test_gpus().front());
+  EXPECT_LE(relative_error(in_pieces(one.get(), 150, 1), widened(expected)), kBound);
+}
+
+// Of fixed size they are the CPU's, in the middle of what the device computes.
+TEST_F(GpuStates, OfFixedSizeAreTheCpus) {
+  const Opened recurrent(*small_recurrent());
+  const std::vector<float> expected = in_pieces(on_cpu(recurrent.model).get(), 12, 12);
+  for (const std::string& gpu : test_gpus())
+    for (int piece : {1, 5})
+      EXPECT_LE(relative_error(in_pieces(on_gpu(recurrent.model, gpu).get(), 12, piece), widened(expected)), kBound);
+}
+
+TEST_F(GpuStates, AreSavedAndLoaded) {
+  const ScratchFolder folder;
+  const std::string file = (folder.path() / "states").string();
+  const std::vector<float> all = in_pieces(on_cpu(opened_.model).get(), 9, 9);
+  const SessionPtr one = on_gpu(opened_.model, test_gpus().front());
+  std::vector<float> out;
+  EXPECT_OK(run_piece(one.get(), tokens(9), 0, 6, &out));
+  const StatesPtr states = states_of(one.get());
+  EXPECT_OK(ferry_states_save(states.get(), file.c_str()));
+  EXPECT_OK(run_piece(one.get(), tokens(9), 2, 5, &out));  // something else
+  EXPECT_OK(ferry_states_load(states.get(), file.c_str()));
+  out.clear();
+  EXPECT_OK(run_piece(one.get(), tokens(9), 6, 9, &out));
+  EXPECT_LE(relative_error(out, widened({all.end() - 3 * kWords, all.end()})), kBound);
+}
+
+// Every call to Vulkan of a text's life fails once, as if the device were lost: no token is.
+TEST_F(GpuStates, ALostDeviceLosesNoToken) {
+  const std::vector<double> expected = widened(in_pieces(on_cpu(opened_.model).get(), 6, 1));
+  const std::string gpu = test_gpus().front();
+  Faults faults;
+  const auto life = [&] {
+    ferry_session_options options = default_options();
+    options.num_threads = 1;
+    options.backend = FERRY_BACKEND_GPU;
+    options.gpu_device = gpu.c_str();
+    options.gpu_retry = true;
+    const SessionPtr session = make_session(opened_.model, options);
+    EXPECT_LE(relative_error(in_pieces(session.get(), 6, 1), expected), kBound);
+    return report_of(session).backend;
+  };
+  const uint32_t before = faults.calls();
+  EXPECT_EQ(life(), FERRY_BACKEND_GPU);
+  const uint32_t calls = faults.calls() - before;
+  ASSERT_GT(calls, 100u);
+  for (uint32_t i = calls / 3; i < calls; i += std::max(calls / 60, 1u)) {
+    SCOPED_TRACE("call " + std::to_string(i));
+    faults.arm(i, VK_ERROR_DEVICE_LOST);
+    EXPECT_EQ(life(), FERRY_BACKEND_CPU);
+    faults.disarm();
+    faults.expect_nothing_alive();
+  }
+}
+
+}  // namespace
+}  // namespace ferry::testing
