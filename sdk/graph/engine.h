@@ -40,9 +40,9 @@ class Engine {
   // shape is as before keep their contents, the others are zero. `bounds`: shapes that there shall be room for, too, so
   // that reshape() may follow; empty: none. On failure everything stays as it was.
   virtual Status prepare(const Shapes& shapes, const Shapes& bounds) = 0;
-  // The same within the room that there is, at the same addresses: allocates nothing, but tables of convolutions. Also
-  // where a state has another length than before, or other memory. *fits: there is room; otherwise nothing has changed,
-  // and prepare() is what remains.
+  // The same within the room that there is, at the same addresses: allocates nothing, but tables of convolutions, and
+  // on a GPU what it records. Also where a state has another length than before, or other memory. *fits: there is room;
+  // otherwise prepare() is what remains, for these shapes or again for the former ones.
   virtual Status reshape(const Shapes&, bool* fits) {
     *fits = false;
     return {};

@@ -42,7 +42,8 @@ class Session {
   Status reserve(std::span<const Shape> shapes);
 
   // Runs every operator in order. Allocates nothing, but in the one run that loses the GPU: that one is done again by
-  // an engine of the CPU, made there and then, which serves all later runs; and where a state outgrows its memory.
+  // an engine of the CPU, made there and then, which serves all later runs; where a state outgrows its memory, and on a
+  // GPU where one has another length.
   // States hold what the run gave them only if it ends well. FERRY_CANCELLED: cancel() was called meanwhile.
   // FERRY_STATE_FULL. `lasting`: Unchanged where the caller wrote to no lasting input since the last run.
   Status run(Lasting lasting = Lasting::Changed);

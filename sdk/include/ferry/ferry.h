@@ -32,9 +32,9 @@
  * one is that it began, every other call that takes the session waits for its end.
  *
  * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the exceptions are the run that
- * loses its GPU and ends on the CPU, and the first run after a resize that found no memory. The first
- * ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of threads, bit
- * for bit.
+ * loses its GPU and ends on the CPU, runs on a GPU over states, and the first run after a resize that found no memory.
+ * The first ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of
+ * threads, bit for bit.
  */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
@@ -240,9 +240,9 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_session_tap(ferry_session* session,
 /* Computes outputs (and taps) from inputs. FERRY_CANCELLED: outputs hold no result. FERRY_INVALID_ARGUMENT: an input
  * holds an index that lies outside what it points into, or another run uses the states; outputs hold no result.
  * FERRY_STATE_FULL: a state has no room for what the run would append. After any failure the states hold what they held
- * before. A run allocates nothing, but where a state outgrows its memory (see ferry_states_reserve). Where the GPU is
- * lost or fails meanwhile, the run is completed on the CPU, gpu_required or not, and so are all later ones of this
- * session. */
+ * before. A run allocates nothing, but where a state outgrows its memory (see ferry_states_reserve), and on a GPU where
+ * one has another length. Where the GPU is lost or fails meanwhile, the run is completed on the CPU, gpu_required or
+ * not, and so are all later ones of this session. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_run(ferry_session* session);
 
 /* How a run ended, in the session's own thread: results may be read there, ferry_last_error() has the sentence to
