@@ -289,7 +289,7 @@ Status GpuEngine::bring_up_states() {
 void GpuEngine::keep_appended() const {
   const Program& program = layout_.program;
   for (const Step& step : program.steps) {
-    if (!appends_on_device(model_, program, step)) continue;
+    if (!appends_on_device(program, step)) continue;
     const TensorId input = step.inputs[0];
     const uint64_t bytes = host_bytes(program.shapes[input]), all = host_bytes(program.shapes[step.output]);
     std::memcpy(options_.states->data(static_cast<size_t>(program.state_of[step.output])) + (all - bytes),

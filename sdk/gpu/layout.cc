@@ -70,7 +70,7 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
   for (TensorId tensor : ports) on_host[tensor] = true;
   std::vector<TensorId> appended;
   for (const Step& step : program.steps)
-    if (appends_on_device(model, program, step)) appended.push_back(step.inputs[0]);
+    if (appends_on_device(program, step)) appended.push_back(step.inputs[0]);
   for (TensorId tensor : appended) on_host[tensor] = true;
 
   FERRY_TRY(lower_cpu_ops(model, states, pool, layout));

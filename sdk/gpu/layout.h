@@ -51,12 +51,9 @@ inline bool is_device_state(const Program& program, TensorId tensor) {
   return state >= 0 && program.device_states[static_cast<size_t>(state)];
 }
 
-// Is `step` one that appends to a state on the device? What it appends goes to the host, too.
-inline bool appends_on_device(const Model& model, const Program& program, const Step& step) {
-  return step.on_gpu &&
-         model.graph().operators()->Get(static_cast<unsigned>(step.operators[0]))->params_type() ==
-             fbs::OpParams::Append &&
-         is_device_state(program, step.output);
+// Does `step` append to a state on the device? What it appends goes to the host, too.
+inline bool appends_on_device(const Program& program, const Step& step) {
+  return step.on_gpu && is_device_state(program, step.output);
 }
 
 // Lowers the program's operators on the CPU and gives every value its place: two plans over the same steps, one of the
