@@ -1,7 +1,7 @@
 #include "cli/parity/pictures.h"
 
 #include <algorithm>
-#include <cstring>
+#include <string_view>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -53,7 +53,7 @@ const fbs::Pictures* pictures_of(const fbs::Graph& root) {
 
 size_t vision_graph(const fbs::Graph& root, const fbs::Pictures& pictures) {
   for (unsigned i = 0; root.graphs() != nullptr && i < root.graphs()->size(); ++i)
-    if (std::strcmp(text(root.graphs()->Get(i)->name()), pictures.graph()->c_str()) == 0) return i + 1;
+    if (text(root.graphs()->Get(i)->name()) == pictures.graph()->string_view()) return i + 1;
   fail("the blob has no graph '%s', by which it is to see pictures", pictures.graph()->c_str());
 }
 
