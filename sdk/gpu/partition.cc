@@ -278,6 +278,7 @@ bool leave_states(const Model& model, Program* program, std::vector<uint8_t>* on
 void lower_all(const Model& model, const std::vector<Chain>& chains, const std::vector<uint8_t>& on_cpu,
                const Device& device, Program* program) {
   for (const Chain& chain : chains) {
+    // Whatever rides is the CPU's only with what it rides on.
     if (chain.operators.size() > 1 && !on_cpu[static_cast<size_t>(chain.operators[0])]) {
       Step step;
       if (lower_chain(model, chain, program->shapes, device, program, &step).ok()) {
