@@ -83,6 +83,9 @@ class Session {
 
   uint64_t arena_bytes() const;
 
+  // The session's threads, between its runs.
+  Pool* pool() const { return pool_.get(); }
+
   // What did the last run, or will do the first: its times and its report.
   const Engine& computing() const { return stand_in_ != nullptr ? *stand_in_ : *engine_; }
   Engine& computing() { return stand_in_ != nullptr ? *stand_in_ : *engine_; }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "sdk/task/sampler.h"
 
@@ -11,16 +12,23 @@ Status depth(Networks& networks, const Request& request, Answer* answer) {
   const int width = request.picture.width, height = request.picture.height;
   answer->values.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
   Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
-  float minimum = INFINITY, maximum = -INFINITY;
-  float* to = answer->values.data();
-  for (int y = 0; y < height; ++y) {
-    const float* row = sampler.row(y);
+  Pool& pool = *networks.session.pool();
+  std::vector<std::pair<float, float>> ranges(pool.threads(), {INFINITY, -INFINITY});
+  sampler.for_each_row(pool, 0, height, [&](int y, const float* row, size_t thread) {
+    auto [minimum, maximum] = ranges[thread];
+    float* to = answer->values.data() + int64_t{y} * width;
     for (int x = 0; x < width; ++x, ++to) {
       *to = sampler.at(row, x);
       if (!std::isfinite(*to)) continue;
       minimum = std::fmin(minimum, *to);
       maximum = std::fmax(maximum, *to);
     }
+    ranges[thread] = {minimum, maximum};
+  });
+  auto [minimum, maximum] = ranges[0];
+  for (const auto& range : ranges) {
+    minimum = std::fmin(minimum, range.first);
+    maximum = std::fmax(maximum, range.second);
   }
   answer->width = width;
   answer->height = height;

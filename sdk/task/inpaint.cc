@@ -90,8 +90,9 @@ class Painter {
     }
     const image::Levels levels(*graph_.postprocess());
     Sampler sampler(grid, {seen.height, seen.width}, seen.geometry, area.width(), area.height());
-    for (int y = hole.top; y < hole.bottom; ++y) {
-      const float* row = sampler.row(y - area.top);
+    const int top = hole.top - area.top, bottom = hole.bottom - area.top;
+    sampler.for_each_row(*session_.pool(), top, bottom, [&](int from, const float* row, size_t) {
+      const int y = area.top + from;
       uint8_t* unknown = unknown_.row(y);
       for (int x = hole.left; x < hole.right; ++x) {
         if (unknown[x] == 0) continue;
@@ -101,7 +102,7 @@ class Painter {
           picture_.row(y)[int64_t{x} * kChannels + c] = levels.of(value, c);
         }
       }
-    }
+    });
     return {};
   }
 

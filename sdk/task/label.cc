@@ -56,10 +56,11 @@ Status label(Networks& networks, const Request& request, Answer* answer) {
   const int width = request.picture.width, height = request.picture.height;
   answer->labels.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
   Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
-  Candidates candidates(grid.channels);
-  uint16_t* to = answer->labels.data();
-  for (int y = 0; y < height; ++y) {
-    const float* row = sampler.row(y);
+  Pool& pool = *networks.session.pool();
+  std::vector<Candidates> of_threads(pool.threads(), Candidates(grid.channels));
+  sampler.for_each_row(pool, 0, height, [&](int y, const float* row, size_t thread) {
+    Candidates& candidates = of_threads[thread];
+    uint16_t* to = answer->labels.data() + int64_t{y} * width;
     for (int x = 0; x < width; ++x, ++to) {
       const Sample& column = sampler.column(x);
       if (x == 0 || column.first != sampler.column(x - 1).first) {
@@ -73,7 +74,7 @@ Status label(Networks& networks, const Request& request, Answer* answer) {
       }
       *to = static_cast<uint16_t>(best);
     }
-  }
+  });
   answer->width = width;
   answer->height = height;
   make_legend(networks.graph(), answer->labels, grid.channels, &answer->classes);

@@ -11,14 +11,13 @@ Status matte(Networks& networks, const Request& request, Answer* answer) {
   const int width = request.picture.width, height = request.picture.height;
   FERRY_TRY(answer->pixels.allocate(width, height, 1));
   Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
-  for (int y = 0; y < height; ++y) {
-    const float* row = sampler.row(y);
+  sampler.for_each_row(*networks.session.pool(), 0, height, [&](int y, const float* row, size_t) {
     uint8_t* to = answer->pixels.row(y);
     for (int x = 0; x < width; ++x) {
       const float part = 1 / (1 + std::exp(-sampler.at(row, x)));
       to[x] = part >= 0 ? static_cast<uint8_t>(std::lrintf(part * 255)) : 0;  // NaN too
     }
-  }
+  });
   return {};
 }
 

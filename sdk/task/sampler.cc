@@ -23,20 +23,21 @@ std::vector<Sample> samples(int pixels, double scale, double shift, int extent, 
 Sampler::Sampler(const Grid& grid, const Extent& extent, const image::Geometry& geometry, int width, int height)
     : grid_(grid),
       rows_(samples(height, geometry.scale_y, geometry.shift_y, extent.height, grid.height)),
-      columns_(samples(width, geometry.scale_x, geometry.shift_x, extent.width, grid.width)),
-      row_(static_cast<size_t>(grid.width) * static_cast<size_t>(grid.channels)) {
+      columns_(samples(width, geometry.scale_x, geometry.shift_x, extent.width, grid.width)) {
   for (int x = 1; x < width; ++x)
     if (column(x).first != column(x - 1).first) borders_.push_back(x);
   borders_.push_back(width);
 }
 
-const float* Sampler::row(int y) {
+const float* Sampler::row(int y, size_t thread) {
   const Sample& s = rows_[static_cast<size_t>(y)];
-  const int64_t length = int64_t{grid_.width} * grid_.channels;
-  const float *first = grid_.data + s.first * length, *next = grid_.data + s.next * length;
+  const size_t size = row_size();
+  const float* first = grid_.data + static_cast<size_t>(s.first) * size;
+  const float* next = grid_.data + static_cast<size_t>(s.next) * size;
   if (s.weight == 0) return first;
-  for (size_t i = 0; i < row_.size(); ++i) row_[i] = first[i] + (next[i] - first[i]) * s.weight;
-  return row_.data();
+  float* mixed = mixed_.data() + thread * size;
+  for (size_t i = 0; i < size; ++i) mixed[i] = first[i] + (next[i] - first[i]) * s.weight;
+  return mixed;
 }
 
 }  // namespace ferry::task

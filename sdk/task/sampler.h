@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sdk/task/picture.h"
+#include "sdk/threads/loops.h"
 
 namespace ferry::task {
 
@@ -20,13 +21,23 @@ class Sampler {
   // `geometry` says where they were seen.
   Sampler(const Grid& grid, const Extent& extent, const image::Geometry& geometry, int width, int height);
 
-  // The grid's values at row `y` of the picture, for each column of the grid and channel; valid until the next call.
-  const float* row(int y);
+  // body(y, row, thread) for each of the picture's rows from `begin` up to `end`, on the pool's threads, numbered below
+  // Pool::threads(): `row` has the grid's values there, for each column of the grid and channel. Bodies allocate nothing.
+  template <typename Body>
+  void for_each_row(Pool& pool, int begin, int end, const Body& body) {
+    make_room(pool.threads());
+    const ferry::Grid<1, 1> bands{{static_cast<size_t>(end - begin)}, {kBand}};
+    parallel(&pool, bands, [&](Pool::Share& share, size_t first, size_t count) {
+      for (int y = begin + static_cast<int>(first); count > 0; ++y, --count)
+        body(y, row(y, share.thread()), share.thread());
+    });
+  }
+
   // Where column `x` of the picture lies in such a row.
   const Sample& column(int x) const { return columns_[static_cast<size_t>(x)]; }
   // Where the columns' first cell changes: ascending, the last is the picture's width.
   const std::vector<int>& borders() const { return borders_; }
-  // One channel at pixel `x` of a row that row() gave.
+  // One channel at pixel `x` of a row.
   float at(const float* row, int x, int channel = 0) const {
     const Sample& s = column(x);
     const float a = row[int64_t{s.first} * grid_.channels + channel];
@@ -35,10 +46,16 @@ class Sampler {
   }
 
  private:
+  static constexpr size_t kBand = 16;  // rows that a thread takes at once
+
+  void make_room(size_t threads) { mixed_.resize(threads * row_size()); }
+  size_t row_size() const { return static_cast<size_t>(grid_.width) * static_cast<size_t>(grid_.channels); }
+  const float* row(int y, size_t thread);
+
   Grid grid_;
   std::vector<Sample> rows_, columns_;
   std::vector<int> borders_;
-  std::vector<float> row_;
+  std::vector<float> mixed_;  // of two of the grid's rows, for each thread
 };
 
 }  // namespace ferry::task

@@ -178,19 +178,28 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   }
   const Grid grid = {networks.former.data(), shape[1], shape[2], 1};
   Sampler sampler(grid, input_extent(networks.session), networks.geometry, networks.width, networks.height);
-  for (int y = 0; y < networks.height; ++y) {
-    const float* row = sampler.row(y);
+  sampler.for_each_row(*networks.session.pool(), 0, networks.height, [&](int y, const float* row, size_t) {
     uint8_t* to = answer->pixels.row(y);
-    int x = 0;
-    for (const int border : sampler.borders()) {  // between two cells of one sign all is
-      const bool in = row[sampler.column(x).first] > 0;
-      if (in == (row[sampler.column(x).next] > 0)) {
-        std::memset(to + x, in ? 255 : 0, static_cast<size_t>(border - x));
+    int x = 0, from = 0;
+    bool inside = row[sampler.column(0).first] > 0;  // what the pixels from `from` to `x` are
+    const auto fill = [&] {
+      std::memset(to + from, inside ? 255 : 0, static_cast<size_t>(x - from));
+      from = x;
+    };
+    for (const int border : sampler.borders()) {
+      const bool first = row[sampler.column(x).first] > 0, next = row[sampler.column(x).next] > 0;
+      if (first != inside) fill();
+      inside = first;
+      if (first == next) {  // between two cells of one sign all is
         x = border;
+        continue;
       }
+      fill();
       for (; x < border; ++x) to[x] = sampler.at(row, x) > 0 ? 255 : 0;
+      from = x;
     }
-  }
+    fill();
+  });
   answer->quality = quality[chosen];
   return {};
 }
