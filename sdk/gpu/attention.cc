@@ -37,7 +37,7 @@ Status split_heads(unsigned i, uint32_t heads, Lowering* out, Operand* split) {
 }
 
 // The biases one behind the other: constants packed so, others copied. `push`: see attention.comp.
-Status gather_biases(size_t count, Lowering* out, std::vector<uint32_t>* push, Operand* biases) {
+Status gather_biases(size_t count, Lowering* out, Words* push, Operand* biases) {
   const Problem& problem = out->problem();
   Region region;
   std::vector<Operand> copies;
@@ -55,11 +55,11 @@ Status gather_biases(size_t count, Lowering* out, std::vector<uint32_t>* push, O
       FERRY_TRY(copy(i, std::move(dims), out, &copies.emplace_back()));
       first = (copies.back().offset - copies.front().offset) / quad_bytes(problem.storage);
     }
-    push->insert(push->end(), {word(static_cast<int64_t>(first)), word(shape[0]), word(shape[1]), word(shape[2])});
+    push->append({word(static_cast<int64_t>(first)), word(shape[0]), word(shape[1]), word(shape[2])});
   }
   if (!copies.empty()) *biases = both(copies.front(), copies.back());
   if (!region.pieces.empty()) *biases = out->weights(std::move(region));
-  push->resize(8);
+  for (size_t i = count; i < 2; ++i) push->append({0, 0, 0, 0});
   return {};
 }
 
@@ -124,8 +124,7 @@ Status lower_attention(const Problem& problem, int alternative, Lowering* out) {
   }
   if (width % 4 != 0) call.output = out->workspace(split.total() * quad);
   call.constants = {slots, groups, biases, in_place ? 1u : 0u, p.sinks() ? 1u : 0u};
-  call.push.insert(call.push.end(),
-                   {word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
+  call.push.append({word(query[0]), heads, word(query[1]), word(key[1]), heads / kv_heads, depth_quads, width_quads,
                     static_cast<uint32_t>(behind), tiles, chunks, std::bit_cast<uint32_t>(p.scale()),
                     p.causal() ? word(key[1] - query[1]) + 1 : word(key[1]), p.causal() ? 1u : 0u,
                     p.window() > 0 ? word(p.window()) : word(key[1])});

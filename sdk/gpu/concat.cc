@@ -19,9 +19,9 @@ Status lower_concat(const Problem& problem, int, Lowering* out) {
               .groups = spread(uint64_t{rows.rows} * part_quads, 64, problem.limits),
               .push = {rows.rows, rows.channels, rows.quads(), rows_of(to).quads(), first, part_quads}};
     if (channels) {
-      call.push.insert(call.push.end(), {1, 1, 0});
+      call.push.append({1, 1, 0});
     } else {
-      call.push.insert(call.push.end(), {inner * length, inner * static_cast<uint32_t>(to[axis]), inner * begin});
+      call.push.append({inner * length, inner * static_cast<uint32_t>(to[axis]), inner * begin});
     }
     call.input = out->input(i);
     call.written = uint64_t{rows.rows} * part_quads * quad_bytes(problem.storage);

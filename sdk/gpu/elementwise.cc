@@ -37,10 +37,10 @@ Status lower_broadcast(const Problem& problem, Lowering* out) {
   call.constants = {EpilogueStep::kBinary + static_cast<uint32_t>(binary->kind())};
   call.push = {rows.rows};
   for (int i = 5; i >= 2; --i)
-    call.push.push_back(i <= problem.output.rank ? static_cast<uint32_t>(problem.output[problem.output.rank - i]) : 1);
-  call.push.insert(call.push.end(), a.strides.begin(), a.strides.end());
-  call.push.insert(call.push.end(), b.strides.begin(), b.strides.end());
-  call.push.push_back(a.quads << 16 | b.quads);
+    call.push.append(i <= problem.output.rank ? static_cast<uint32_t>(problem.output[problem.output.rank - i]) : 1);
+  call.push.append(a.strides);
+  call.push.append(b.strides);
+  call.push.append(a.quads << 16 | b.quads);
   call.input = out->input(0);
   call.operand = out->input(1);
   call.flops = static_cast<uint64_t>(problem.output.elements());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "sdk/gpu/op.h"
 
@@ -22,6 +23,11 @@ uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std
 }
 
 }  // namespace
+
+void Words::append(std::span<const uint32_t> words) {
+  std::copy(words.begin(), words.end(), words_.begin() + static_cast<std::ptrdiff_t>(count_));
+  count_ += words.size();
+}
 
 Operand Lowering::input(unsigned i) {
   const Shape& shape = problem_.inputs[i];
@@ -52,10 +58,11 @@ void Lowering::add(const Call& call) {
   Dispatch dispatch;
   dispatch.variant = {.kernel = call.kernel, .storage = problem_.storage};
   std::copy(call.workgroup.begin(), call.workgroup.end(), dispatch.variant.constants.begin());
-  std::copy(call.constants.begin(), call.constants.end(), dispatch.variant.constants.begin() + 3);
-  dispatch.variant.count = static_cast<uint8_t>(3 + call.constants.size());
+  const std::span<const uint32_t> constants = call.constants, push = call.push;
+  std::copy(constants.begin(), constants.end(), dispatch.variant.constants.begin() + 3);
+  dispatch.variant.count = static_cast<uint8_t>(3 + constants.size());
   dispatch.groups = call.groups;
-  std::copy(call.push.begin(), call.push.end(), dispatch.push.begin());
+  std::copy(push.begin(), push.end(), dispatch.push.begin());
   dispatch.bindings = {call.output, call.input, call.weights, call.operand};
   if (dispatch.bindings[0].kind == Operand::Kind::None) {
     dispatch.bindings[0] = Operand::value(problem_.output_tensor);
@@ -77,8 +84,8 @@ Status Lowering::add_with_epilogue(Call call, Region region, float min, float ma
   if (!fits) return unsupported("more than %zu elementwise steps", kMaxEpilogueSteps);
 
   const Rows rows = rows_of(problem_.output);
-  std::vector<uint32_t> push(kEpilogueWords, 0);
-  std::vector<uint32_t> constants(kMaxEpilogueSteps, 0);
+  std::array<uint32_t, kEpilogueWords> push{};
+  std::array<uint32_t, kMaxEpilogueSteps> constants{};
   push[8] = rows.channels;
   push[9] = rows.quads();
   push[10] = static_cast<uint32_t>(region.quads());
@@ -99,10 +106,11 @@ Status Lowering::add_with_epilogue(Call call, Region region, float min, float ma
       push[11] = step.rows;
     }
   }
-  constants.insert(constants.end(), call.constants.begin(), call.constants.end());
-  push.insert(push.end(), call.push.begin(), call.push.end());
-  call.constants = std::move(constants);
-  call.push = std::move(push);
+  const Words own_constants = std::exchange(call.constants, {}), own_push = std::exchange(call.push, {});
+  call.constants.append(constants);
+  call.constants.append(own_constants);
+  call.push.append(push);
+  call.push.append(own_push);
   if (!region.pieces.empty()) call.weights = weights(std::move(region));
   call.flops += uint64_t{rows.rows} * rows.channels * epilogue.steps.size();
   add(call);

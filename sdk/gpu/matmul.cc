@@ -37,14 +37,14 @@ Status lower_tiles(const Problem& problem, const RegisterTile& tile, uint64_t mi
   FERRY_TRY(check_rounds(ceil_div(depth, 4)));
   Call call{.kernel = Kernel::MatmulBatch, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {p.transpose_a() ? 1u : 0u, p.transpose_b() ? 1u : 0u, 0, 0, tile.rows, tile.quads};
-  call.push.assign(kSamples, 1);
-  for (int d = y.rank - 3, i = kSamples - 1; d >= 0; --d, --i) call.push[static_cast<size_t>(i)] = word(y[d]);
-  for (const Shape& shape : {a, b}) {
-    const std::array<uint32_t, kSamples> own = strides(shape);
-    call.push.insert(call.push.end(), own.begin(), own.end());
-  }
-  call.push.insert(call.push.end(), {samples, rows, depth, columns, quads, rows_of(a).quads(), rows_of(b).quads(),
-                                     tile_columns(quad_tiles)});
+  std::array<uint32_t, kSamples> sizes;
+  sizes.fill(1);
+  for (int d = y.rank - 3, i = kSamples - 1; d >= 0; --d, --i) sizes[static_cast<size_t>(i)] = word(y[d]);
+  call.push.append(sizes);
+  call.push.append(strides(a));
+  call.push.append(strides(b));
+  call.push.append(
+      {samples, rows, depth, columns, quads, rows_of(a).quads(), rows_of(b).quads(), tile_columns(quad_tiles)});
   call.groups = tile_groups(quad_tiles, row_tiles, problem.limits);
   call.operand = out->input(1);
   call.flops = 2 * uint64_t{samples} * rows * columns * depth;

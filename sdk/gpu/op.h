@@ -1,7 +1,9 @@
 // How operators become dispatches. One file an op.
 #pragma once
 
+#include <array>
 #include <cmath>
+#include <initializer_list>
 #include <span>
 #include <vector>
 
@@ -30,13 +32,30 @@ struct Problem {
   TensorId input_tensor(unsigned i) const { return op.inputs()->Get(i); }
 };
 
+// Words one after the other, at most as many as are pushed.
+class Words {
+ public:
+  Words() = default;
+  Words(std::initializer_list<uint32_t> words) { append(words); }
+
+  void append(std::span<const uint32_t> words);
+  void append(std::initializer_list<uint32_t> words) { append(std::span(words.begin(), words.size())); }
+  void append(uint32_t word) { append({&word, 1}); }
+
+  operator std::span<const uint32_t>() const { return {words_.data(), count_}; }
+
+ private:
+  std::array<uint32_t, kPushBytes / sizeof(uint32_t)> words_;
+  size_t count_ = 0;
+};
+
 // A dispatch as a lowering writes it down.
 struct Call {
   Kernel kernel{};
   std::array<uint32_t, 3> workgroup{64, 1, 1};
   std::array<uint32_t, 3> groups{1, 1, 1};
-  std::vector<uint32_t> constants;          // from constant_id 3 on; 7 where the kernel has an epilogue
-  std::vector<uint32_t> push;               // from word 0 on; 12 where the kernel has an epilogue
+  Words constants;                          // from constant_id 3 on; 7 where the kernel has an epilogue
+  Words push;                               // from word 0 on; 12 where the kernel has an epilogue
   Operand output, input, weights, operand;  // output None: the chain's; input None: op's input 0
   uint64_t flops = 0;                       // a multiply-add counts 2
   uint64_t written = 0;                     // bytes, where it is not the whole output

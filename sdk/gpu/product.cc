@@ -118,11 +118,11 @@ Status lower_product(const Problem& problem, const Product& product, int alterna
     call.push = {product.rows, input_quads, weight.bias, weight.scales};
     uint32_t block_rows = tile.rows, block_quads = kTileWorkgroup / chosen.split;
     if (chosen.kernel == Kernel::MatmulShared) {
-      call.constants.insert(call.constants.end(), {kThreadsQuads, kThreadsRows});
+      call.constants.append({kThreadsQuads, kThreadsRows});
       block_rows = kThreadsRows * tile.rows;
       block_quads = kThreadsQuads * tile.quads;
     }
-    call.constants.push_back(chosen.split);
+    call.constants.append(chosen.split);
     call.groups =
         spread(uint64_t{ceil_div(product.rows, block_rows)} * ceil_div(quads, block_quads), 1, problem.limits);
   }

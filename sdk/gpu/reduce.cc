@@ -29,13 +29,11 @@ struct Dims {
     return n;
   }
   // Sizes of all but the outermost, then strides of all, filled up to `maximum` dimensions. False: there are more.
-  bool append_to(std::vector<uint32_t>* push, size_t maximum) const {
+  bool append_to(Words* push, size_t maximum) const {
     if (sizes.size() > maximum) return false;
-    std::vector<uint32_t> all_sizes(maximum - sizes.size(), 1), all_strides(maximum - sizes.size(), 0);
-    all_sizes.insert(all_sizes.end(), sizes.begin(), sizes.end());
-    all_strides.insert(all_strides.end(), strides.begin(), strides.end());
-    push->insert(push->end(), all_sizes.begin() + 1, all_sizes.end());
-    push->insert(push->end(), all_strides.begin(), all_strides.end());
+    const size_t missing = maximum - sizes.size();
+    for (size_t i = 1; i < maximum; ++i) push->append(i < missing ? 1 : sizes[i - missing]);
+    for (size_t i = 0; i < maximum; ++i) push->append(i < missing ? 0 : strides[i - missing]);
     return true;
   }
 };

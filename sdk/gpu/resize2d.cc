@@ -27,7 +27,7 @@ Status lower_resize2d(const Problem& problem, int, Lowering* out) {
   for (int d : {1, 2}) {
     const std::array<int64_t, 3> place = places(p, in[d], to[d]);
     if (place[0] * to[d] + place[2] > INT32_MAX) return unsupported("sizes whose product exceeds 2^30");
-    for (int64_t number : place) call.push.push_back(word(number));
+    for (int64_t number : place) call.push.append(word(number));
   }
   return out->add_with_epilogue(std::move(call));
 }

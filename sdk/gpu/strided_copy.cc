@@ -31,11 +31,11 @@ Status add_strided_copy(std::vector<CopiedDim> dims, int64_t base, float fill, L
             .groups = spread(rows * quads, 64, out->problem().limits),
             .constants = {whole ? 1u : 0u}};
   const auto word = [](int64_t value) { return static_cast<uint32_t>(static_cast<int32_t>(value)); };
-  for (const CopiedDim& dim : dims) call.push.push_back(word(dim.size));
-  for (const CopiedDim& dim : dims) call.push.push_back(word(dim.stride));
-  for (const CopiedDim& dim : dims) call.push.push_back(word(dim.before));
-  for (const CopiedDim& dim : dims) call.push.push_back(word(dim.limit));
-  call.push.insert(call.push.end(), {word(base), std::bit_cast<uint32_t>(fill), quads, static_cast<uint32_t>(rows)});
+  for (const CopiedDim& dim : dims) call.push.append(word(dim.size));
+  for (const CopiedDim& dim : dims) call.push.append(word(dim.stride));
+  for (const CopiedDim& dim : dims) call.push.append(word(dim.before));
+  for (const CopiedDim& dim : dims) call.push.append(word(dim.limit));
+  call.push.append({word(base), std::bit_cast<uint32_t>(fill), quads, static_cast<uint32_t>(rows)});
   call.input = input;
   call.output = output;
   out->add(call);
