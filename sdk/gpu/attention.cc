@@ -37,7 +37,7 @@ Status split_heads(unsigned i, uint32_t heads, Lowering* out, Operand* split) {
 }
 
 // The biases one behind the other: constants packed so, others copied. `push`: see attention.comp.
-Status gather_biases(size_t count, Lowering* out, Words* push, Operand* biases) {
+Status gather_biases(size_t count, Lowering* out, WordList* push, Operand* biases) {
   const Problem& problem = out->problem();
   Region region;
   std::vector<Operand> copies;

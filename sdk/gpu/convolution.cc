@@ -21,7 +21,7 @@ Status check_coordinates(const Convolution& c) {
   return {};
 }
 
-Words push_of(const Convolution& c, uint32_t columns, uint32_t tiles_x, uint32_t unit, uint32_t bias) {
+WordList push_of(const Convolution& c, uint32_t columns, uint32_t tiles_x, uint32_t unit, uint32_t bias) {
   return {columns,
           c.batch * c.output_height * tiles_x,
           tiles_x,

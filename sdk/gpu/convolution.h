@@ -58,7 +58,7 @@ Status check_coordinates(const Convolution& convolution);
 
 // Push constants after the epilogue's, for tiles of `tile_rows` pixels along the width, `tiles_x` of them in a row.
 // `columns`: of a workgroup. Groups are counted in units of `unit` channels.
-Words push_of(const Convolution& convolution, uint32_t columns, uint32_t tiles_x, uint32_t unit, uint32_t bias);
+WordList push_of(const Convolution& convolution, uint32_t columns, uint32_t tiles_x, uint32_t unit, uint32_t bias);
 
 // Kernel conv2d, conv_transpose2d: groups that end with quads. `minimum`: fewer invocations than that will not do.
 Status lower_direct(const Problem& problem, const Convolution& convolution, RegisterTile tile, uint64_t minimum,

@@ -24,7 +24,7 @@ uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std
 
 }  // namespace
 
-void Words::append(std::span<const uint32_t> words) {
+void WordList::append(std::span<const uint32_t> words) {
   std::copy(words.begin(), words.end(), words_.begin() + static_cast<std::ptrdiff_t>(count_));
   count_ += words.size();
 }
@@ -106,7 +106,7 @@ Status Lowering::add_with_epilogue(Call call, Region region, float min, float ma
       push[11] = step.rows;
     }
   }
-  const Words own_constants = std::exchange(call.constants, {}), own_push = std::exchange(call.push, {});
+  const WordList own_constants = std::exchange(call.constants, {}), own_push = std::exchange(call.push, {});
   call.constants.append(constants);
   call.constants.append(own_constants);
   call.push.append(push);

@@ -32,11 +32,11 @@ struct Problem {
   TensorId input_tensor(unsigned i) const { return op.inputs()->Get(i); }
 };
 
-// Words one after the other, at most as many as are pushed.
-class Words {
+// WordList one after the other, at most as many as are pushed.
+class WordList {
  public:
-  Words() = default;
-  Words(std::initializer_list<uint32_t> words) { append(words); }
+  WordList() = default;
+  WordList(std::initializer_list<uint32_t> words) { append(words); }
 
   void append(std::span<const uint32_t> words);
   void append(std::initializer_list<uint32_t> words) { append(std::span(words.begin(), words.size())); }
@@ -54,8 +54,8 @@ struct Call {
   Kernel kernel{};
   std::array<uint32_t, 3> workgroup{64, 1, 1};
   std::array<uint32_t, 3> groups{1, 1, 1};
-  Words constants;                          // from constant_id 3 on; 7 where the kernel has an epilogue
-  Words push;                               // from word 0 on; 12 where the kernel has an epilogue
+  WordList constants;                       // from constant_id 3 on; 7 where the kernel has an epilogue
+  WordList push;                            // from word 0 on; 12 where the kernel has an epilogue
   Operand output, input, weights, operand;  // output None: the chain's; input None: op's input 0
   uint64_t flops = 0;                       // a multiply-add counts 2
   uint64_t written = 0;                     // bytes, where it is not the whole output

@@ -29,7 +29,7 @@ struct Dims {
     return n;
   }
   // Sizes of all but the outermost, then strides of all, filled up to `maximum` dimensions. False: there are more.
-  bool append_to(Words* push, size_t maximum) const {
+  bool append_to(WordList* push, size_t maximum) const {
     if (sizes.size() > maximum) return false;
     const size_t missing = maximum - sizes.size();
     for (size_t i = 1; i < maximum; ++i) push->append(i < missing ? 1 : sizes[i - missing]);
