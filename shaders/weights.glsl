@@ -2,6 +2,9 @@
 
 // Of a weight: 32: quads; 8: integers with a scale an output; 4: with one for 32 inputs of an output.
 layout(constant_id = 9) const uint kWeightBits = 32;
+// Of eight: those of a stack of matrices have a scale for 32 inputs, too.
+layout(constant_id = 13) const bool kBytesInBlocks = false;
+const bool kInBlocks = kWeightBits == 4 || kBytesInBlocks;
 
 // The same memory, as words.
 #ifdef HALF
@@ -10,14 +13,14 @@ layout(constant_id = 9) const uint kWeightBits = 32;
 layout(std430, binding = 2) readonly buffer WeightWords { uvec2 weight_words[]; };
 #endif
 
-const uint kScaleQuads = 32 / 4;  // input quads that share a scale of four bits' weights
+const uint kScaleQuads = 32 / 4;  // input quads of a block
 
 // Where the scales of an output quad begin, in weight_words.
-#define FIRST_SCALE(quad) (push.scales + 2 * (quad) * (kWeightBits == 4 ? push.input_quads / kScaleQuads : 1))
+#define FIRST_SCALE(quad) (push.scales + 2 * (quad) * (kInBlocks ? push.input_quads / kScaleQuads : 1))
 
 // Those of input quad `i`.
 vec4 load_scale(uint first, uint i) {
-  const uint at = first + (kWeightBits == 4 ? i / kScaleQuads * 2 : 0);
+  const uint at = first + (kInBlocks ? i / kScaleQuads * 2 : 0);
   return vec4(uintBitsToFloat(weight_words[at]), uintBitsToFloat(weight_words[at + 1]));
 }
 

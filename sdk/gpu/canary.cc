@@ -101,6 +101,8 @@ std::set<Variant> needs(const Model& model, const Step& step, const std::vector<
   std::set<Variant> out;
   for (const Kernel kernel : {Kernel::Upload, Kernel::Download})
     out.insert(transfer(kernel, step.output, {1}, storage, limits).variant);
+  for (TensorId tensor : step.inputs)
+    out.insert(transfer(Kernel::Upload, tensor, {1}, storage, limits, model.tensor(tensor).dtype()).variant);
   for (const Dispatch& dispatch : step.dispatches) {
     out.insert(dispatch.variant);
     for (const Operand& operand : dispatch.bindings) {
@@ -123,8 +125,9 @@ void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
       const Shape& shape = canary->shape(tensor);
       if (!model.is_constant(tensor)) continue;
       // Sums of several, to reach both sides of an activation.
-      const float products = static_cast<float>(shape.elements()) / static_cast<float>(std::max(shape[0], 1));
-      const bool weight = has_weight(op.params_type()) && i == 1;
+      const bool weight = is_weight(op.params_type(), i), stacked = op.params_type() == fbs::OpParams::Experts;
+      const int32_t sums = std::max(shape[0], 1) * (weight && stacked ? shape[1] : 1);
+      const float products = static_cast<float>(shape.elements()) / static_cast<float>(sums);
       const float scale = weight ? std::exp2(std::round(std::log2(6 / std::sqrt(products)))) : 1;
       const Type type = type_of(model.tensor(tensor));
       constants->add(tensor, shape.elements(), scale, positive);
@@ -184,8 +187,8 @@ Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffe
           stored_bytes(canary.shape(operand.tensor), canary.program.storage) + kGuardBytes};
 }
 
-Status record(const Canary& canary, const Buffer& buffer, std::span<const Place> weights, const Limits& limits,
-              Commands* commands) {
+Status record(const Model& model, const Canary& canary, const Buffer& buffer, std::span<const Place> weights,
+              const Limits& limits, Commands* commands) {
   const auto dispatch = [&](const Dispatch& d) {
     std::array<Place, kBindings> places;
     for (size_t i = 0; i < kBindings; ++i) places[i] = place_of(canary, d.bindings[i], buffer, weights);
@@ -193,7 +196,8 @@ Status record(const Canary& canary, const Buffer& buffer, std::span<const Place>
   };
   const Storage storage = canary.program.storage;
   for (TensorId tensor : canary.step().inputs)
-    FERRY_TRY(dispatch(transfer(Kernel::Upload, tensor, canary.shape(tensor), storage, limits)));
+    FERRY_TRY(dispatch(
+        transfer(Kernel::Upload, tensor, canary.shape(tensor), storage, limits, model.tensor(tensor).dtype())));
   for (const Dispatch& d : canary.step().dispatches) FERRY_TRY(dispatch(d));
   const TensorId output = canary.step().output;
   return dispatch(transfer(Kernel::Download, output, canary.shape(output), storage, limits));
@@ -270,9 +274,14 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
   for (const Canary& canary : *canaries) {
     for (TensorId tensor : canary.step().inputs) {
       const std::vector<float>& values = canary.values.at(tensor).values;
-      std::memcpy(buffer.mapped() + canary.slots.at(tensor).floats, values.data(), values.size() * sizeof(float));
+      std::byte* to = buffer.mapped() + canary.slots.at(tensor).floats;
+      if (model.tensor(tensor).dtype() == fbs::DType::Int32) {
+        std::copy(values.begin(), values.end(), reinterpret_cast<int32_t*>(to));
+      } else {
+        std::memcpy(to, values.data(), values.size() * sizeof(float));
+      }
     }
-    FERRY_TRY(record(canary, buffer, places, limits, &commands));
+    FERRY_TRY(record(model, canary, buffer, places, limits, &commands));
   }
   FERRY_TRY(commands.end());
   FERRY_TRY(buffer.flush());

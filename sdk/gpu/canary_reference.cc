@@ -160,6 +160,41 @@ void deform_conv2d(const fbs::DeformConv2d& p, Inputs inputs, Array* out) {
   });
 }
 
+double join(const fbs::Experts& p, double gate, double up) {
+  const double limit = static_cast<double>(p.limit());
+  switch (p.activation()) {
+    case fbs::ExpertsActivation::Silu: return gate / (1 + std::exp(-gate)) * up;
+    case fbs::ExpertsActivation::GeluTanh:
+      return gate / (1 + std::exp(-1.5957691216057308 * (gate + 0.044715 * gate * gate * gate))) * up;
+    case fbs::ExpertsActivation::ClampedSwish: break;
+  }
+  gate = std::min(gate, limit);
+  return gate / (1 + std::exp(-static_cast<double>(p.alpha()) * gate)) * (std::clamp(up, -limit, limit) + 1);
+}
+
+void experts(const fbs::Experts& p, Inputs inputs, Array* out) {
+  const int32_t hidden = inputs[4]->shape[2], channels = inputs[4]->shape[1];
+  const size_t tokens = out->values.size() / static_cast<size_t>(channels);
+  const size_t chosen = inputs[1]->values.size() / tokens;
+  // Number `row` of matrix `expert` of a stack by x.
+  const auto product = [&](size_t stack, float expert, int32_t row, const float* x) {
+    const Shape& shape = inputs[stack]->shape;
+    const size_t at = static_cast<size_t>(static_cast<int32_t>(expert) * shape[1] + row);
+    const double bias = inputs.size() > 5 ? static_cast<double>(inputs[stack + 2]->values[at]) : 0;
+    return bias + dot(x, inputs[stack]->values.data() + at * static_cast<size_t>(shape[2]), shape[2]);
+  };
+  std::vector<float> joined(static_cast<size_t>(hidden));
+  for (size_t i = 0; i < tokens * chosen; ++i) {
+    const float expert = inputs[1]->values[i], share = inputs[2]->values[i];
+    const float* x = inputs[0]->values.data() + i / chosen * static_cast<size_t>(channels);
+    for (int32_t h = 0; h < hidden; ++h)
+      joined[static_cast<size_t>(h)] =
+          static_cast<float>(join(p, product(3, expert, h, x), product(3, expert, hidden + h, x)));
+    float* y = out->values.data() + i / chosen * static_cast<size_t>(channels);
+    for (int32_t c = 0; c < channels; ++c) y[c] += share * static_cast<float>(product(4, expert, c, joined.data()));
+  }
+}
+
 void pool2d(const fbs::Pool2d& p, const Array& x, Array* out) {
   const bool max = p.kind() == fbs::PoolKind::Max;
   for_each(out->shape, [&](size_t index, const Index& at) {
@@ -489,6 +524,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
                           [&](size_t place, size_t cell) { out.values[place] = x.values[cell]; });
       break;
     case fbs::OpParams::MatMul: matmul(*op.params_as_MatMul(), inputs, &out); break;
+    case fbs::OpParams::Experts: experts(*op.params_as_Experts(), inputs, &out); break;
     case fbs::OpParams::DeformConv2d: deform_conv2d(*op.params_as_DeformConv2d(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)

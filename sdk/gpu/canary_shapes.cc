@@ -144,6 +144,19 @@ void shrink_matmul(const fbs::MatMul& p, Size size, std::vector<Shape>* inputs) 
   }
 }
 
+void shrink_experts(Size size, std::vector<Shape>* inputs) {
+  Shape &x = (*inputs)[0], &gate_up = (*inputs)[3], &down = (*inputs)[4];
+  const int32_t maximum = std::max(size.channels, 96);  // more quads than invocations share a sum
+  const int32_t hidden = fewer(down[2], maximum);
+  x = Limit{maximum, 5, 2, 2}(x);
+  const int32_t channels = x[x.rank - 1];
+  for (size_t i = 1; i < 3; ++i)
+    for (int d = 0; d + 1 < x.rank; ++d) (*inputs)[i][d] = x[d];
+  gate_up = {kCanaryExperts, 2 * hidden, channels};
+  down = {kCanaryExperts, channels, hidden};
+  for (size_t i = 5; i < inputs->size(); ++i) (*inputs)[i] = {kCanaryExperts, i == 5 ? 2 * hidden : channels};
+}
+
 // The picture's side of windows.
 template <typename Params>
 Shape fewer_windows(const Params& p, const Shape& picture) {
@@ -237,6 +250,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       *output = x = kMoved(x);
       return true;
     case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
+    case fbs::OpParams::Experts: shrink_experts(size, inputs); break;
     case fbs::OpParams::DeformConv2d: shrink_deform_conv2d(*op.params_as_DeformConv2d(), size, inputs); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)
@@ -255,11 +269,15 @@ bool shrink(const Model& model, const std::vector<int>& operators, int size, Sha
   std::vector<Shape> inputs;
   for (TensorId tensor : *root.inputs()) inputs.push_back(at(tensor));
   Shape output = at(output_of(root));
-  const Type type = inputs.size() > 1 ? type_of(model.tensor(root.inputs()->Get(1))) : Type();
   Size limit = kSizes[size];
-  if (type.block > 0) limit.channels = (limit.channels / type.block + 2) * type.block;  // two blocks at least
+  for (unsigned i = 0; i < inputs.size(); ++i) {
+    const int32_t block = type_of(model.tensor(root.inputs()->Get(i))).block;
+    if (block > 0) limit.channels = (kSizes[size].channels / block + 2) * block;  // two blocks at least
+  }
   if (!shrink_root(root, limit, &inputs, &output)) return false;
-  if (type.quantized) shrink_scales(type, inputs[1], &at(type.scale));
+  for (unsigned i = 0; i < inputs.size(); ++i)
+    if (const Type type = type_of(model.tensor(root.inputs()->Get(i))); type.quantized)
+      shrink_scales(type, inputs[i], &at(type.scale));
   for (unsigned i = 0; i < inputs.size(); ++i) at(root.inputs()->Get(i)) = inputs[i];
   at(output_of(root)) = output;
 

@@ -13,6 +13,9 @@ namespace ferry::gpu {
 // Ascending; an operator may be lowered differently at each.
 inline constexpr int kCanarySizes = 4;
 
+// Of a mixture of experts.
+inline constexpr int32_t kCanaryExperts = 3;
+
 // Replaces the shapes of all tensors that a chain of operators reads or writes, in `shapes` of every tensor of the
 // model, by small ones. False: its parameters do not allow it.
 bool shrink(const Model& model, const std::vector<int>& operators, int size, Shapes* shapes);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "sdk/gpu/canary_shapes.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/model/numbers.h"
 #include "sdk/operators/operators.h"
@@ -82,6 +83,9 @@ Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape
       constexpr float kOffsets[] = {100, -200, 0};
       value = 4 * value + kOffsets[i / length % 3];
     }
+    // Numbers of experts, of which canaries have that many.
+    if (op.params_type() == fbs::OpParams::Experts && op.inputs()->Get(1) == tensor)
+      value = static_cast<float>(i % kCanaryExperts);
     value = rounded(value);
   }
   return out;

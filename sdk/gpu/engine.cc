@@ -380,7 +380,8 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
   FERRY_TRY(commands.begin(count, options_.profile, foreign));
   const auto move = [&](Kernel kernel, const Step& step, TensorId tensor) {
     const Shape& shape = program.shapes[tensor];
-    return dispatch(*layout, step, transfer(kernel, tensor, shape, storage_, device_->limits()), &commands);
+    const fbs::DType dtype = model_.tensor(tensor).dtype();
+    return dispatch(*layout, step, transfer(kernel, tensor, shape, storage_, device_->limits(), dtype), &commands);
   };
   for (size_t s : segment->steps) {
     const Step& step = program.steps[s];

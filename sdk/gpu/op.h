@@ -106,6 +106,9 @@ Status lower(const Problem& problem, int alternative, Lowering* out);
 // FERRY_UNSUPPORTED, with why this alternative does not fit.
 [[gnu::format(printf, 1, 2)]] Status unsupported(const char* format, ...);
 
+// Inputs of an output that share a scale, of weights in blocks (shaders/weights.glsl).
+inline constexpr int32_t kScaleBlock = 32;
+
 // That an invocation may spend in its loops: lavapipe leaves them after 65535 rounds in all, and computes wrongly.
 inline constexpr uint64_t kMaxRounds = 60000;
 

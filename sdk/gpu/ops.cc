@@ -9,7 +9,7 @@
 namespace ferry::gpu {
 namespace {
 
-// An operator, and which types its input 1 may have; all others are of kFloats.
+// An operator, and which types its weights may have, or what else input 1 is; all others are of kFloats.
 struct Entry {
   fbs::OpParams type;
   TypeSet weights;
@@ -43,6 +43,7 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::WindowReverse, kFloats, 1, true, lower_window_reverse},
     {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
     {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
+    {fbs::OpParams::Experts, kFloats | kQuantized, 1, false, lower_experts},
     {fbs::OpParams::Append, kFloats, 1, false, lower_append},
 };
 
@@ -73,9 +74,18 @@ bool has_kind(const fbs::Operator& op) {
                              : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
 }
 
-// How kernels unpack integers: Int8 with a scale an output, Int4 with one for 32 inputs, none with a zero point.
-bool unpacks(const Type& type) {
-  return type.zero_point == 0 && type.axis == 0 && type.block == (type.dtype == fbs::DType::Int4 ? 32 : 0);
+// How kernels unpack integers: Int8 with a scale an output, Int4 with one for 32 inputs, none with a zero point. Stacks
+// of matrices have their scales in blocks, which their lowering looks at.
+bool unpacks(const Type& type, bool stacked) {
+  const bool blocks = type.dtype == fbs::DType::Int4 ? type.block == kScaleBlock : (type.block > 0) == stacked;
+  return type.zero_point == 0 && type.axis == 0 && blocks;
+}
+
+// Which types input `i` may have.
+TypeSet types_of(fbs::OpParams type, const Entry* entry, unsigned i) {
+  const bool experts = type == fbs::OpParams::Experts;
+  if (experts && i == 1) return kInt32;
+  return entry != nullptr && (experts ? is_weight(type, i) : i == 1) ? entry->weights : kFloats;
 }
 
 }  // namespace
@@ -84,11 +94,11 @@ Status serves(const fbs::Operator& op, std::span<const Type> inputs) {
   const char* name = op_name(op.params_type());
   const Entry* entry = find(op.params_type());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const TypeSet set = entry != nullptr && i == 1 ? entry->weights : kFloats;
+    const TypeSet set = types_of(op.params_type(), entry, static_cast<unsigned>(i));
     if ((set_of(inputs[i]) & set) == 0)
       return unsupported("%s: input %zu is of type %s, the GPU backend takes %s", name, i, in_words(inputs[i]).c_str(),
                          in_words(set).c_str());
-    if (inputs[i].quantized && !unpacks(inputs[i]))
+    if (inputs[i].quantized && !unpacks(inputs[i], op.params_type() == fbs::OpParams::Experts))
       return unsupported(
           "%s: input %zu is of type %s, along axis %d, in blocks of %d, with the zero point %d; the GPU "
           "backend takes Int8 with a scale an output and Int4 in blocks of 32, without zero points",

@@ -225,7 +225,7 @@ Status lower_again(const Model& model, const Step& step, const Shapes& shapes, c
 namespace {
 
 // Which experts a row goes through follows from scores that may be close, and halves would choose others: what leads
-// from the router's product to the choice is the CPU's, which has the experts, too.
+// from the router's product to the choice is the CPU's.
 void route_in_float32(const Model& model, std::vector<uint8_t>* on_cpu) {
   PerTensor<uint8_t> leads(model.graph().tensors()->size(), false);
   for (size_t i = on_cpu->size(); i-- > 0;) {

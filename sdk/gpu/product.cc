@@ -64,35 +64,6 @@ Status fits(const Alternative& alternative, const Product& product, uint64_t min
   }
 }
 
-constexpr uint32_t kQuads = 32;  // kWeightBits of weights.glsl: those that are packed as quads
-
-// How kernels find op's input 1 and its bias.
-struct Weight {
-  Region region;
-  uint32_t bits = kQuads;
-  uint32_t scales = 0;  // where they begin, in words of 8 bytes
-  uint32_t bias = 0;    // in quads
-};
-
-Weight weight_of(const Problem& problem, const Product& product) {
-  Weight out;
-  const Type& type = problem.types[1];
-  const TensorId tensor = problem.input_tensor(1);
-  Region& region = out.region;
-  if (type.quantized) {
-    const uint32_t blocks = type.block == 0 ? 1 : product.inputs / static_cast<uint32_t>(type.block);
-    region.pieces.push_back(pack_integers(tensor, product.outputs, product.inputs, type.dtype, problem.storage));
-    out.bits = bits_of(type.dtype);
-    out.scales = static_cast<uint32_t>(region.quads() * quad_bytes(problem.storage) / 8);
-    const bool repeat = problem.scales == Shape{1};
-    region.pieces.push_back(pack_scales(type.scale, product.outputs, blocks, repeat, problem.storage));
-  } else {
-    region.pieces.push_back(pack_outputs(tensor, product.outputs, 1, product.inputs));
-  }
-  region = with_bias(problem, std::move(region), product.outputs, &out.bias);
-  return out;
-}
-
 }  // namespace
 
 Status check_rounds(uint64_t rounds) {
@@ -101,12 +72,32 @@ Status check_rounds(uint64_t rounds) {
   return unsupported("a sum of %llu rounds is longer than drivers allow", static_cast<unsigned long long>(rounds));
 }
 
+ProductWeight product_weight(const Problem& problem, unsigned input, unsigned bias, uint32_t outputs, uint32_t inputs) {
+  ProductWeight out;
+  const Type& type = problem.types[input];
+  const TensorId tensor = problem.input_tensor(input);
+  Region& region = out.region;
+  if (type.quantized) {
+    const uint32_t blocks = type.block == 0 ? 1 : inputs / static_cast<uint32_t>(type.block);
+    region.pieces.push_back(pack_integers(tensor, outputs, inputs, type.dtype, problem.storage));
+    out.bits = bits_of(type.dtype);
+    out.in_blocks = type.block == kScaleBlock;
+    out.scales = static_cast<uint32_t>(region.quads() * quad_bytes(problem.storage) / 8);
+    const bool repeat = problem.scales == Shape{1};
+    region.pieces.push_back(pack_scales(type.scale, outputs, blocks, repeat, problem.storage));
+  } else {
+    region.pieces.push_back(pack_outputs(tensor, outputs, 1, inputs));
+  }
+  region = with_bias(problem, std::move(region), outputs, &out.bias, bias);
+  return out;
+}
+
 Status lower_product(const Problem& problem, const Product& product, int alternative, uint64_t minimum, Lowering* out) {
   const Alternative& chosen = kAlternatives[alternative];
   FERRY_TRY(fits(chosen, product, minimum, problem.limits));
   const RegisterTile& tile = chosen.tile;
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
-  Weight weight = weight_of(problem, product);
+  ProductWeight weight = product_weight(problem, 1, 2, product.outputs, product.inputs);
   Call call{.kernel = chosen.kernel, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {tile.rows, tile.quads, weight.bits};
   call.flops = 2 * uint64_t{product.rows} * product.inputs * product.outputs;
@@ -135,7 +126,7 @@ void add_products(const Problem& problem, uint32_t z, uint32_t rows, uint32_t in
   const RegisterTile tile = rows >= 4 && quads >= 2 ? RegisterTile{4, 2} : RegisterTile{};
   const uint32_t quad_tiles = ceil_div(quads, tile.quads);
   Call call{.kernel = Kernel::Matmul, .workgroup = {kTileWorkgroup, 1, 1}};
-  call.constants = {0, 0, 0, 0, tile.rows, tile.quads, kQuads};
+  call.constants = {0, 0, 0, 0, tile.rows, tile.quads, ProductWeight().bits};
   call.push = {
       0, 0, 0, 0, 0, 0, 0, 0, outputs, quads, 0, 1, tile_columns(quad_tiles), rows, input_quads, z * 4 * input_quads,
       0};
@@ -148,11 +139,11 @@ void add_products(const Problem& problem, uint32_t z, uint32_t rows, uint32_t in
   out->add(call);
 }
 
-Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* bias) {
-  *bias = 0;
-  if (problem.inputs.size() > 2) {
-    *bias = static_cast<uint32_t>(region.quads());
-    region.pieces.push_back(pack_rows(problem.input_tensor(2), 1, outputs));
+Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* quad, unsigned bias) {
+  *quad = 0;
+  if (problem.inputs.size() > bias) {
+    *quad = static_cast<uint32_t>(region.quads());
+    region.pieces.push_back(pack_rows(problem.input_tensor(bias), 1, outputs));
   }
   return region;
 }

@@ -22,7 +22,18 @@ Status lower_product(const Problem& problem, const Product& product, int alterna
 void add_products(const Problem& problem, uint32_t z, uint32_t rows, uint32_t inputs, uint32_t outputs,
                   const Operand& input, const Operand& weights, const Operand& output, Lowering* out);
 
-// Op's weights as packed in `region`, then its bias where it has one: *bias is that one's first quad, or 0.
-Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* bias);
+// How kernels find the weights of products (shaders/weights.glsl).
+struct ProductWeight {
+  Region region;
+  uint32_t bits = 32;
+  bool in_blocks = false;  // of 8 bits: with a scale for kScaleBlock inputs
+  uint32_t scales = 0;     // where they begin, in words of 8 bytes
+  uint32_t bias = 0;       // in quads
+};
+// Of op's input `input`, [outputs][inputs], then its input `bias`, where it has one, a number an output.
+ProductWeight product_weight(const Problem& problem, unsigned input, unsigned bias, uint32_t outputs, uint32_t inputs);
+
+// Op's weights as packed in `region`, then its input `bias` where it has one: *quad is that one's first quad, or 0.
+Region with_bias(const Problem& problem, Region region, uint32_t outputs, uint32_t* quad, unsigned bias = 2);
 
 }  // namespace ferry::gpu

@@ -16,12 +16,14 @@ std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits&
   return {static_cast<uint32_t>(x), static_cast<uint32_t>((groups + x - 1) / x), 1};
 }
 
-Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits) {
+Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits,
+                  fbs::DType dtype) {
   constexpr uint32_t kWorkgroup = 64;
   const Rows rows = rows_of(shape);
   const bool up = kernel == Kernel::Upload;
   Dispatch dispatch;
   dispatch.variant = {.kernel = kernel, .storage = storage, .count = 3, .constants = {kWorkgroup, 1, 1}};
+  if (dtype == fbs::DType::Int32) dispatch.variant.constants[dispatch.variant.count++] = 1;
   dispatch.groups = spread(rows.total(), kWorkgroup, limits);
   dispatch.bindings[0] = up ? Operand::value(tensor) : Operand::host(tensor);
   dispatch.bindings[1] = up ? Operand::host(tensor) : Operand::value(tensor);

@@ -65,8 +65,10 @@ struct Dispatch {
 // Workgroups for `count` invocations of a kernel with linear_index(), folded into two dimensions where one is too long.
 std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits);
 
-// Kernel::Upload or Kernel::Download of activation `tensor`: from the host's floats to quads, or back.
-Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits);
+// Kernel::Upload or Kernel::Download of activation `tensor`: from the host's floats to quads, or back. Int32 goes up as
+// the floats of the same value.
+Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits,
+                  fbs::DType dtype = fbs::DType::Float32);
 
 // A part of a region of weights: one constant, packed by shaders/pack.comp or a kernel of the same push constants.
 struct Piece {

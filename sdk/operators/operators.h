@@ -36,7 +36,8 @@
   X(WindowPartition,   window_partition,    )                                                             \
   X(WindowReverse,     window_reverse,      .sized_by_input = true)                                       \
   X(MatMul,            matmul,              )                                                             \
-  X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)
+  X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)                               \
+  X(Experts,           experts,             .constants = Constants::AfterThird)
 
 // The GPU leaves these to the CPU.
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
@@ -45,8 +46,7 @@
   X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
-  X(NonMaxSuppression, non_max_suppression, )                                                             \
-  X(Experts,           experts,             .constants = Constants::AfterThird)
+  X(NonMaxSuppression, non_max_suppression, )
 
 // These read or change a state, on which their shapes may depend; the last three are the CPU's.
 #define FERRY_OPERATORS_WITH_STATE_ON_GPU(X)                                                              \

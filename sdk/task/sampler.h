@@ -22,7 +22,8 @@ class Sampler {
   Sampler(const Grid& grid, const Extent& extent, const image::Geometry& geometry, int width, int height);
 
   // body(y, row, thread) for each of the picture's rows from `begin` up to `end`, on the pool's threads, numbered below
-  // Pool::threads(): `row` has the grid's values there, for each column of the grid and channel. Bodies allocate nothing.
+  // Pool::threads(): `row` has the grid's values there, for each column of the grid and channel. Bodies allocate
+  // nothing.
   template <typename Body>
   void for_each_row(Pool& pool, int begin, int end, const Body& body) {
     make_room(pool.threads());

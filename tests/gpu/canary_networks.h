@@ -17,13 +17,17 @@ inline std::vector<float> some(const Shape& shape, uint32_t seed) {
   return values;
 }
 
-// What the network is given.
+constexpr int32_t kExperts = 5;
+
+// What the network is given; integers are numbers of experts.
 inline std::vector<reference::Array> inputs_of(const Graph& graph) {
   std::vector<reference::Array> inputs;
   for (const auto& port : graph.table.inputs) {
     const Shape shape = graph.shape(port->tensor);
     const std::vector<float> values = some(shape, 20 + index_of(port->tensor));
-    inputs.push_back({shape, {values.begin(), values.end()}});
+    inputs.push_back({shape, {values.begin(), values.end()}, graph.type(port->tensor).dtype});
+    if (inputs.back().dtype != fbs::DType::Int32) continue;
+    for (size_t i = 0; i < values.size(); ++i) inputs.back().values[i] = static_cast<double>(i * 7 % kExperts);
   }
   return inputs;
 }
@@ -289,6 +293,30 @@ Tensor deformed(Graph& graph) {
                                 constant(graph, "b", {30}), input(graph, "offsets", {2, 17, 24, 36})};
   if (masked) inputs.push_back(input(graph, "mask", {2, 17, 24, 18}));
   return graph.add_op("op", p, inputs);
+}
+
+inline std::vector<Tensor> mixture_inputs(Graph& graph, int32_t channels, int32_t hidden) {
+  return {input(graph, "x", {2, 5, channels}),
+          graph.add_input("chosen", {2, 5, 6}, fbs::Layout::Same, fbs::DType::Int32),
+          input(graph, "shares", {2, 5, 6}),
+          constant(graph, "gate_up", {kExperts, 2 * hidden, channels}),
+          constant(graph, "down", {kExperts, channels, hidden}),
+          constant(graph, "bias", {kExperts, 2 * hidden}),
+          constant(graph, "bias_down", {kExperts, channels})};
+}
+
+template <fbs::ExpertsActivation activation>
+Tensor mixture(Graph& graph) {
+  fbs::ExpertsT p;
+  p.activation = activation;
+  p.limit = 1.5f;
+  return graph.add_op("op", p, mixture_inputs(graph, 76, 92));
+}
+
+inline Tensor mixture_of_bytes(Graph& graph) {
+  const std::vector<Tensor> inputs = mixture_inputs(graph, 64, 96);
+  for (size_t i = 3; i < 5; ++i) quantize_to_int8(graph, graph.at(inputs[i].id), kInt4Block);
+  return graph.add_op("op", fbs::ExpertsT(), inputs);
 }
 
 template <bool interleaved>

@@ -39,6 +39,7 @@ struct Fault {
   bool half = false;
 };
 
+using fbs::ExpertsActivation;
 using fbs::PoolKind;
 using fbs::ResizeKind;
 using fbs::UnaryKind;
@@ -93,6 +94,9 @@ constexpr Fault kNone[] = {
     {"matmul_batch", "", "", "", product<true, true>, true},
     {"deform_conv2d", "", "", "", deformed<true>},
     {"deform_conv2d", "", "", "", deformed<false>, true},
+    {"experts", "", "", "", mixture<ExpertsActivation::Silu>},
+    {"experts", "", "", "", mixture<ExpertsActivation::GeluTanh>, true},
+    {"experts", "", "", "", mixture_of_bytes},
     {"rotary_embedding", "", "", "", rotary_embedding<false>, true},
     {"rotary_embedding", "", "", "", rotary_embedding<true>},
     {"window", "", "", "", window_partition, true},
@@ -109,10 +113,11 @@ constexpr Fault kNone[] = {
 
 constexpr Fault kFaults[] = {
     // Transfers and packing.
-    {"upload", "upload.comp", "row * push.channels + first + lane]", "row * push.channels + first]",
+    {"upload", "upload.comp", "row * push.channels + first + lane;", "row * push.channels + first;",
      activation<UnaryKind::Abs>},
     {"upload", "upload.comp", "first + lane < push.channels", "first + lane <= push.channels",
      activation<UnaryKind::Abs>},
+    {"upload", "upload.comp", "float(integers[at])", "input_data[at]", mixture<ExpertsActivation::Silu>},
     {"download", "download.comp", "first + lane < push.channels", "first + lane < push.channels - 1",
      activation<UnaryKind::Abs>},
     {"pack", "pack.comp", "lane * push.stride_lane", "lane", linear},
@@ -272,6 +277,14 @@ constexpr Fault kFaults[] = {
      deformed<false>},
     {"deform_conv2d", "deform_conv2d.comp", "block * taps + tap", "tap", deformed<true>, true},
     {"deform_conv2d", "deform_conv2d.comp", "y + 1 < push.input_height ? down : 0", "down", deformed<false>},
+    {"experts", "experts.comp", "LOAD_OPERAND(push.shares + at)", "LOAD_OPERAND(at)", mixture<ExpertsActivation::Silu>},
+    {"experts", "experts.comp", "row % push.chosen", "0", mixture<ExpertsActivation::Silu>},
+    {"experts", "experts.comp", "* kMatrices + m", "* kMatrices", mixture<ExpertsActivation::GeluTanh>, true},
+    {"experts", "experts.comp", "token * push.chosen + i : token", "token : token", mixture<ExpertsActivation::Silu>},
+    {"experts", "experts.comp", "n = kSplit / 2", "n = kSplit / 4", mixture<ExpertsActivation::Silu>},
+    {"experts", "experts.comp", "push.limit, push.limit) + 1", "push.limit, push.limit)",
+     mixture<ExpertsActivation::ClampedSwish>},
+    {"experts", "weights.glsl", "|| kBytesInBlocks", "", mixture_of_bytes},
     {"rotary_embedding", "rotary_embedding.comp", "LOAD_OPERAND(angle)", "LOAD_WEIGHT(angle)", rotary_embedding<false>},
     {"rotary_embedding", "rotary_embedding.comp", "row % push.tokens", "0", rotary_embedding<false>},
     {"rotary_embedding", "rotary_embedding.comp", "negative ? -turned", "negative ? turned", rotary_embedding<true>},
@@ -386,9 +399,16 @@ std::vector<float> Case::compute(const SessionOptions& options, EngineReport* re
   std::unique_ptr<Session> session;
   Status status = Session::create(model_, options, &session);
   if (status.ok()) {
-    for (const auto& port : graph_.table.inputs) {
-      const std::vector<float> values = some(graph_.shape(port->tensor), 20 + index_of(port->tensor));
-      std::memcpy(session->data(port->tensor), values.data(), values.size() * sizeof(float));
+    const std::vector<reference::Array> inputs = inputs_of(graph_);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      void* data = session->data(graph_.table.inputs[i]->tensor);
+      const std::vector<double>& values = inputs[i].values;
+      if (inputs[i].dtype == fbs::DType::Int32) {
+        std::copy(values.begin(), values.end(), static_cast<int32_t*>(data));
+      } else {
+        std::transform(values.begin(), values.end(), static_cast<float*>(data),
+                       [](double value) { return static_cast<float>(value); });
+      }
     }
     status = session->run();
   }

@@ -1,0 +1,72 @@
+#version 450
+// A mixture of experts, one of its two products: a row of the output is a token's by one expert (gates and ups, joined)
+// or a token's by all of its experts (downs, by their shares). Invocations share the sums of an output quad.
+#include "common.glsl"
+#include "tile.glsl"
+#include "weights.glsl"
+
+layout(constant_id = 3) const bool kDown = false;
+layout(constant_id = 4) const uint kActivation = 0;  // fbs::ExpertsActivation, of gates
+
+layout(push_constant) uniform Push {
+  uint tokens;
+  uint chosen;        // experts of a token
+  uint chosen_quads;  // of a row of their numbers
+  uint shares;        // first quad of the rows of their shares, behind those
+  uint experts;
+  uint input_quads;
+  uint output_quads;
+  uint bias;    // first quad of the weights; 0: there is none
+  uint scales;  // as for weights.glsl
+  float alpha, limit;
+} push;
+
+const uint kThreads = 64, kSplit = 16;  // the workgroup; invocations that share a quad's sums: a power of 2
+const uint kMatrices = kDown ? 1 : 2;   // gates and ups
+shared vec4 partial[2 * kThreads];
+
+vec4 sigmoid(vec4 x) { return 1 / (1 + exp(-x)); }
+
+vec4 join(vec4 gate, vec4 up) {
+  if (kActivation == 0) return gate * sigmoid(gate) * up;
+  if (kActivation == 1) return gate * sigmoid(1.5957691216057308 * (gate + 0.044715 * gate * gate * gate)) * up;
+  gate = min(gate, push.limit);
+  return gate * sigmoid(push.alpha * gate) * (clamp(up, -push.limit, push.limit) + 1);
+}
+
+void main() {
+  const uint thread = gl_LocalInvocationIndex, part = thread % kSplit, blocks = (push.output_quads + 3) / 4;
+  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  const uint row = group / blocks, quad = group % blocks * (kThreads / kSplit) + thread / kSplit;
+  if (row >= push.tokens * (kDown ? 1 : push.chosen)) return;  // all of the workgroup
+  const uint token = kDown ? row : row / push.chosen;
+  const uint first = kDown ? 0 : row % push.chosen, last = kDown ? push.chosen : first + 1;
+  vec4 sums[2] = {vec4(0), vec4(0)};
+  for (uint i = first; i < last; ++i) {
+    const uint at = token * push.chosen_quads + i / 4;
+    const float number = LOAD_OPERAND(at)[i % 4];
+    // One that there is not gives no number.
+    const bool known = number >= 0 && number < push.experts;
+    const float share = !known ? uintBitsToFloat(0x7fc00000) : kDown ? LOAD_OPERAND(push.shares + at)[i % 4] : 1;
+    const uint inputs = (kDown ? token * push.chosen + i : token) * push.input_quads;
+    for (uint m = 0; m < kMatrices; ++m) {
+      const uint output_quad = ((known ? uint(number) : 0) * kMatrices + m) * push.output_quads +
+                               min(quad, push.output_quads - 1);
+      const uint weights = output_quad * push.input_quads * 4, scales = FIRST_SCALE(output_quad);
+      vec4 sum = part == 0 ? LOAD_BIAS(output_quad) : vec4(0);
+      for (uint k = part; k < push.input_quads; k += kSplit)
+        sum = multiply_add(sum, LOAD_INPUT(inputs + k), load_weights4(weights + k * 4, scales, k));
+      sums[m] += share * sum;
+    }
+  }
+  for (uint m = 0; m < kMatrices; ++m) partial[m * kThreads + thread] = sums[m];
+  barrier();
+  for (uint n = kSplit / 2; n > 0; n /= 2) {
+    if (part < n)
+      for (uint m = 0; m < kMatrices; ++m) partial[m * kThreads + thread] += partial[m * kThreads + thread + n];
+    barrier();
+  }
+  if (part > 0 || quad >= push.output_quads) return;
+  const vec4 sum = partial[thread];
+  STORE_OUTPUT(row * push.output_quads + quad, kDown ? sum : join(sum, partial[kThreads + thread]));
+}
