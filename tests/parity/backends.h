@@ -59,7 +59,7 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   if (model->root().states() == nullptr) {
     EXPECT_EQ(network.report().cpu_operators, 0u);
   }
-  // In float16 routers join the experts.
+  // In float16 routers are the CPU's.
   const auto& operators = *model->graph().operators();
   const bool routes = half && std::any_of(operators.begin(), operators.end(), [](const fbs::Operator* op) {
                         return op->params_type() == fbs::OpParams::Experts;
