@@ -5,6 +5,7 @@
 #include <cinttypes>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/gpu/canary.h"
@@ -19,6 +20,13 @@
 
 namespace ferry::gpu {
 namespace {
+
+// Whether a step's tensors have the same shapes in both.
+bool same_shapes(const Step& step, const Shapes& a, const Shapes& b) {
+  const auto same = [&](TensorId tensor) { return a[tensor] == b[tensor]; };
+  return std::all_of(step.inputs.begin(), step.inputs.end(), same) && same(step.output) &&
+         std::all_of(step.further_outputs.begin(), step.further_outputs.end(), same);
+}
 
 class GpuEngine : public Engine, public Interop {
  public:
@@ -49,7 +57,7 @@ class GpuEngine : public Engine, public Interop {
   Status reserve_states(const Layout& layout);
   uint64_t memory(const Layout& layout) const;
   bool lower_changed(const Shapes& shapes);
-  Status reshape_cpu_ops(const Shapes& shapes, bool* fits);
+  Status reshape_cpu_ops(const Shapes& former, bool* fits);
   Status bring_up_states();
   void keep_appended() const;
   void add_note(const std::string& note);
@@ -226,9 +234,7 @@ bool GpuEngine::lower_changed(const Shapes& shapes) {
   Program& program = layout_.program;
   const size_t regions = program.weights.size();
   for (Step& step : program.steps) {
-    const bool same = std::all_of(step.inputs.begin(), step.inputs.end(),
-                                  [&](TensorId tensor) { return shapes[tensor] == program.shapes[tensor]; });
-    if (!step.on_gpu || (same && shapes[step.output] == program.shapes[step.output])) continue;
+    if (!step.on_gpu || same_shapes(step, shapes, program.shapes)) continue;
     recorded_ = false;
     Step next;
     if (!lower_again(model_, step, shapes, *device_, &program, &next).ok() || next.view != step.view ||
@@ -242,10 +248,14 @@ bool GpuEngine::lower_changed(const Shapes& shapes) {
   return true;
 }
 
-Status GpuEngine::reshape_cpu_ops(const Shapes& shapes, bool* fits) {
+// Those whose shapes were others in `former`, and those that read how much a state holds.
+Status GpuEngine::reshape_cpu_ops(const Shapes& former, bool* fits) {
+  const Shapes& shapes = layout_.program.shapes;
   for (size_t s = 0; s < layout_.program.steps.size(); ++s) {
     const Step& step = layout_.program.steps[s];
     if (step.on_gpu) continue;
+    const bool reads_state = names_state(operator_at(model_, step.operators[0]).params_type());
+    if (!reads_state && same_shapes(step, shapes, former)) continue;
     uint64_t workspace = 0;
     cpu::Op& op = *layout_.cpu_ops[static_cast<size_t>(step.operators[0])];
     FERRY_TRY(reshape_cpu_op(model_, step, shapes, options_.states.get(), pool_, &op, &workspace));
@@ -264,13 +274,13 @@ Status GpuEngine::reshape(const Shapes& shapes, bool* fits) {
   if (!*fits || !(*fits = lower_changed(shapes))) return {};
   const bool changed = !recorded_;
   recorded_ = false;
-  layout_.program.shapes = shapes;
+  const Shapes former = std::exchange(layout_.program.shapes, shapes);
   Status status = reserve_states(layout_);
   if (status.ok() && changed) {
     layout_.segments.clear();
     status = record(&layout_);
   }
-  if (status.ok()) status = reshape_cpu_ops(shapes, fits);
+  if (status.ok()) status = reshape_cpu_ops(former, fits);
   if (status.ok()) status = setup_cpu_ops(model_, options_.states.get(), layout_);
   *fits = recorded_ = status.ok() && *fits;  // a device that fails fails again when all is prepared
   if (recorded_ && options_.budget != nullptr) options_.budget->set(MemoryBudget::Part::Activations, memory(layout_));
