@@ -184,6 +184,10 @@ foreach(folder package parity cli)
   endif()
 endforeach()
 
+if(FERRY_BUILD_CONVERTER AND TARGET ferry_cli)
+  add_subdirectory(bindings/python/tests)
+endif()
+
 # One whole network on the emulated CPU, against the framework that trained it.
 if(CMAKE_CROSSCOMPILING AND TARGET ferry_cli)
   add_test(NAME parity/fixture

@@ -1,0 +1,20 @@
+"""Ferry from Python: models that `ferry convert` made, run on NumPy arrays, and compared with PyTorch.
+
+    import ferry
+
+    with ferry.Model("resnet50.ferry") as model, model.session() as session:
+        session.set_image("cat.jpg")
+        session.run()
+        print(session.top_classes(3))
+
+docs/python.md is the manual. Errors of the library are ferry.Error; what is wrong on Python's side is a TypeError or a
+ValueError, use of what is closed as well.
+"""
+from ._library import Error, version
+from .model import Model, TensorInfo, Verification
+from .session import Classification, ProfileEntry, Report, Session
+from .task import Answer, Detection, Line, Task
+from .text import Generator, Text
+
+__all__ = ["Answer", "Classification", "Detection", "Error", "Generator", "Line", "Model", "ProfileEntry", "Report",
+           "Session", "Task", "TensorInfo", "Text", "Verification", "version"]

@@ -1,0 +1,161 @@
+"""Objects of the library as Python holds them: closed once, and never used after that."""
+import ctypes, os, threading, weakref
+from contextlib import contextmanager
+
+import numpy as np
+
+from . import _structs as c
+from ._library import library
+
+
+class Handle:
+    """A pointer of the library's. One thread at a time uses it, a second one waits; after close() nobody does."""
+
+    def __init__(self, what, pointer, close, cancel=None):
+        self._what, self._pointer, self._close, self._cancel = what, pointer, close, cancel
+        self._lock = threading.RLock()
+        self._end = threading.Lock()  # held where it is closed or cancelled, which waits for no run
+        self._used = False
+        self._views = weakref.WeakSet()
+
+    @contextmanager
+    def use(self):
+        with self._lock:
+            if self._used:  # the lock lets its own thread in
+                raise RuntimeError(f"this {self._what} is at work: its progress callback cannot use it")
+            if self._pointer is None:
+                raise closed(self._what)
+            self._used = True
+            try:
+                yield self._pointer
+            finally:
+                self._used = False
+
+    def cancel(self):
+        with self._end:
+            if self._pointer is not None:
+                self._cancel(self._pointer)
+
+    def close(self):
+        """Waits for the call that is under way. Where arrays look at the memory, it stays until the last of them goes:
+        they hold this object, and the end of it closes."""
+        with self._lock:
+            if self._used:
+                raise RuntimeError(f"this {self._what} is at work: its progress callback cannot close it")
+            if not self._views:
+                self._free()
+
+    def _free(self):
+        with self._end:
+            pointer, self._pointer = self._pointer, None
+        if pointer is not None:
+            self._close(pointer)
+
+    def __del__(self):
+        if getattr(self, "_pointer", None) is not None:
+            self._free()
+
+    def view(self, address, shape, dtype):
+        """A read-only array over the library's memory, which keeps it."""
+        memory = _Memory(self, address, shape, np.dtype(dtype))
+        self._views.add(memory)
+        return np.asarray(memory)
+
+    def check_no_views(self, what):
+        if self._views:
+            raise BufferError(f"{what} moves the memory that arrays of copy=False look at: drop them before, or copy")
+
+
+class _Memory:
+    """What an array of Handle.view() stands on."""
+
+    def __init__(self, owner, address, shape, dtype):
+        self.owner = owner
+        self.__array_interface__ = {"version": 3, "shape": shape, "typestr": dtype.str, "data": (address, True)}
+
+
+class Closing:
+    """`with` and close() for what has a Handle in `_handle`, or None where it is closed."""
+
+    _what = "object"
+
+    def _open_handle(self):
+        handle = self._handle
+        if handle is None:
+            raise closed(self._what)
+        return handle
+
+    def _use(self):
+        return self._open_handle().use()
+
+    def close(self):
+        """Frees what it holds; a second call does nothing. Any other use after it raises ValueError."""
+        handle = self._handle
+        if handle is not None:
+            handle.close()
+            self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def closed(what):
+    return ValueError(f"this {what} is closed")
+
+
+def words(value):
+    return value.decode("utf-8", "replace") if value else ""
+
+
+def opened(function, *arguments):
+    """The pointer that a function of the library gives through its last argument."""
+    out = ctypes.c_void_p()
+    function(*arguments, ctypes.byref(out))
+    return out.value
+
+
+def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=None):
+    """A ferry_session_options, which holds what it points to."""
+    options = c.SessionOptions()
+    library().ferry_session_options_init(ctypes.byref(options))
+    options.backend = _choice("backend", backend, c.BACKEND)
+    options.precision = _choice("precision", precision, c.PRECISION)
+    options.num_threads = _within("threads", threads, 2**31)
+    options.gpu_required = required
+    options.gpu_device = device.encode() if device else None
+    options.cache_dir = path_bytes(cache_dir) if cache_dir else None
+    options.memory_limit = _within("memory_limit", memory_limit, 2**64)
+    options.profile = profile
+    if taps == "all":
+        options.all_taps = True
+    elif taps is not None:
+        names = [taps] if isinstance(taps, str) else list(taps)
+        options.kept = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
+        options.taps = ctypes.cast(options.kept, ctypes.POINTER(ctypes.c_char_p))
+        options.tap_count = len(names)
+    return options
+
+
+def _within(what, value, end):
+    """ctypes would drop what has no room."""
+    if not 0 <= value < end:
+        raise ValueError(f"{what} is {value}: must be 0 or more, and less than {end}")
+    return value
+
+
+def _choice(what, value, values):
+    try:
+        return values[value.upper()]
+    except (KeyError, AttributeError):
+        known = " or ".join(repr(name.lower()) for name in values)
+        raise ValueError(f"{what} is {value!r}: must be {known}") from None
+
+
+def path_bytes(path):
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError(f"{path!r}: a path has no NUL character")
+    return encoded

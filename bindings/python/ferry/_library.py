@@ -1,0 +1,89 @@
+"""Finds and loads libferry and libferry_text, and turns their statuses into exceptions."""
+import ctypes, os, threading
+
+from . import _structs as c
+
+_lock = threading.Lock()
+_loaded = {}
+
+
+class Error(Exception):
+    """What the library reports: `status` is the end of the status's C name ("NOT_FOUND", "CORRUPT", "CANCELLED"), the
+    message is the library's own sentence."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+    def __reduce__(self):
+        return Error, (self.status, str(self))
+
+
+_STATUS_NAMES = {value: name for name, value in c.STATUS.items()}
+
+
+def status_name(code):
+    return _STATUS_NAMES.get(code, f"status {code}")
+
+
+def _places(name):
+    """Where a library may lie: beside FERRY_LIBRARY or in that folder, in this package, wherever the system looks."""
+    chosen = os.environ.get("FERRY_LIBRARY")
+    if chosen:
+        folder = chosen if os.path.isdir(chosen) else os.path.dirname(os.path.abspath(chosen))
+        return [os.path.join(folder, name)]
+    inside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+    return [inside] if os.path.exists(inside) else [name, f"{name}.{c.VERSION[0]}"]
+
+
+def _open(name, functions):
+    failures = []
+    for place in _places(name):
+        try:
+            library = ctypes.CDLL(place)  # releases the GIL in every call
+            break
+        except OSError as error:
+            failures.append(str(error))
+    else:
+        raise ImportError(f"{name} cannot be loaded ({'; '.join(failures)}): set FERRY_LIBRARY to the folder that holds it")
+    for function, result, *arguments in functions:
+        if not hasattr(library, function):
+            raise ImportError(f"{library._name} has no {function}(): it is older than this package")
+        bound = getattr(library, function)
+        bound.argtypes = arguments
+        bound.restype = result
+        if result is c.STATUS_CODE:
+            bound.errcheck = _check
+    return library
+
+
+def _check(code, function, arguments):
+    if code != 0:
+        raise Error(status_name(code), library().ferry_last_error().decode("utf-8", "replace"))
+    return code
+
+
+def library():
+    """libferry, loaded at its first use. ImportError: it is not there, or of another version."""
+    with _lock:
+        if "ferry" not in _loaded:
+            opened = _open("libferry.so", c.FERRY_FUNCTIONS)
+            version = opened.ferry_version().decode()
+            if tuple(map(int, version.split(".")[:2])) != c.VERSION:
+                raise ImportError(f"{opened._name} is ferry {version}, this package is for {c.VERSION[0]}.{c.VERSION[1]}")
+            _loaded["ferry"] = opened
+        return _loaded["ferry"]
+
+
+def text_library():
+    """libferry_text. It names libferry by its soname, which is the one loaded before."""
+    library()
+    with _lock:
+        if "text" not in _loaded:
+            _loaded["text"] = _open("libferry_text.so", c.TEXT_FUNCTIONS)
+        return _loaded["text"]
+
+
+def version():
+    """The library's version, "0.1.0"."""
+    return library().ferry_version().decode()

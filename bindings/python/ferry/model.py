@@ -1,0 +1,199 @@
+"""A blob, mapped and verified."""
+import ctypes
+from dataclasses import dataclass
+from typing import List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _structs as c
+from ._handle import Closing, Handle, opened, path_bytes, session_options, words
+from ._library import library
+
+_DTYPES = {c.DTYPE["FLOAT32"]: "float32", c.DTYPE["FLOAT16"]: "float16", c.DTYPE["INT8"]: "int8",
+           c.DTYPE["UINT8"]: "uint8", c.DTYPE["INT32"]: "int32", c.DTYPE["INT64"]: "int64"}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor's name, shape and type. Shapes are channels last: a picture is [batch, height, width, channels]."""
+
+    name: str
+    shape: Tuple[int, ...]
+    dtype: np.dtype
+    channels_first: bool  # in the framework that trained the model: there it is [batch, channels, ...]
+
+    @property
+    def framework_shape(self) -> Tuple[int, ...]:
+        """The shape in the framework's layout."""
+        if self.channels_first and len(self.shape) >= 3:
+            return (self.shape[0], self.shape[-1], *self.shape[1:-1])
+        return self.shape
+
+
+def info_of(tensor: c.Tensor) -> TensorInfo:
+    return TensorInfo(words(tensor.name), tuple(tensor.shape[: tensor.rank]), np.dtype(_DTYPES[tensor.dtype]),
+                      tensor.source_layout == c.LAYOUT["NCHW"])
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What became of a blob's certificates: Model.verify()."""
+
+    passed: bool
+    stage_count: int  # outputs and taps that were compared, of all graphs
+    stage: str  # the first out of bounds; where passed, the one nearest to its bound
+    error: float  # there: of the samples, over the reference's absolute maximum where the bound is relative
+    bound: float
+    error_at_conversion: float
+    fixture: str  # the reference run's name
+    library: str  # that made it: "timm 1.0.29"
+    graph: str
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+class Model(Closing):
+    """A blob (`ferry convert ... -o m.ferry`), mapped and verified whole; its weights stay mapped and are shared by its
+    sessions. Any number of threads may use it, and it may be closed before what was made of it.
+
+        with ferry.Model("resnet50.ferry") as model, model.session() as session:
+            logits = session.run(pixels)                      # float32 [1, 224, 224, 3] -> float32 [1, 1000]
+
+    ferry.Error: IO_ERROR, NOT_A_BLOB, UNSUPPORTED_VERSION, CORRUPT."""
+
+    _what = "model"
+
+    def __init__(self, path):
+        self._handle = None
+        self._open(opened(library().ferry_model_open, path_bytes(path)))
+
+    def _open(self, pointer):
+        self._handle = Handle(self._what, pointer, library().ferry_model_close)
+
+    @property
+    def name(self) -> str:
+        with self._use() as model:
+            return words(library().ferry_model_name(model))
+
+    def _describe(self, port) -> List[TensorInfo]:
+        out, tensor = [], c.Tensor()
+        with self._use() as model:
+            for i in range(getattr(library(), f"ferry_model_{port}_count")(model)):
+                getattr(library(), f"ferry_model_{port}")(model, i, ctypes.byref(tensor))
+                out.append(info_of(tensor))
+        return out
+
+    @property
+    def inputs(self) -> List[TensorInfo]:
+        """At the blob's default size."""
+        return self._describe("input")
+
+    @property
+    def outputs(self) -> List[TensorInfo]:
+        return self._describe("output")
+
+    @property
+    def taps(self) -> List[TensorInfo]:
+        """Inner tensors that a session can keep, by the framework's module names; all of them in blobs that were converted
+        with --keep-taps."""
+        return self._describe("tap")
+
+    @property
+    def labels(self) -> List[str]:
+        """Names of the classes; none where the blob has none."""
+        with self._use() as model:
+            lib = library()
+            return [words(lib.ferry_model_label(model, i)) for i in range(lib.ferry_model_label_count(model))]
+
+    @property
+    def graphs(self) -> List[str]:
+        """Names of the blob's graphs, its own first."""
+        with self._use() as model:
+            lib = library()
+            return [words(lib.ferry_model_graph_name(model, i)) for i in range(lib.ferry_model_graph_count(model))]
+
+    def graph(self, name: str) -> "Model":
+        """Another graph of the same blob as a model of its own. ferry.Error: NOT_FOUND."""
+        other = Model.__new__(Model)
+        with self._use() as model:
+            other._open(opened(library().ferry_model_open_graph, model, name.encode()))
+        return other
+
+    def _task_info(self) -> c.TaskInfo:
+        info = c.TaskInfo(struct_size=ctypes.sizeof(c.TaskInfo))
+        with self._use() as model:
+            library().ferry_model_task(model, ctypes.byref(info))
+        return info
+
+    @property
+    def task_name(self) -> str:
+        """What the model is for, in words: "depth", "classification"; "tensors": nothing that the blob would say."""
+        return words(self._task_info().name)
+
+    def session(self, *, backend: str = "cpu", threads: int = 0, taps: Union[None, str, Sequence[str]] = None,
+                graph: Optional[str] = None, precision: str = "float32", device: Optional[str] = None,
+                gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False):
+        """The network made ready to run: ferry.Session.
+
+        backend       "cpu", or "gpu" for Vulkan. A GPU that cannot be used gives a session on the CPU, whose report says
+                      why; with gpu_required it is an error.
+        threads       including the caller's; 0: one a core. Results do not depend on it
+        taps          names of the taps to keep, or "all"
+        graph         which graph of the blob
+        precision     "float32"; "float16" for how a GPU stores numbers
+        device        a GPU's index, or part of its name; None: the best
+        cache_dir     folder for packed weights, which later sessions map
+        memory_limit  bytes; 0: the library's choice
+        profile       time every operator: Session.profile
+
+        ferry.Error: NOT_FOUND (tap, graph), MEMORY_LIMIT, UNSUPPORTED, GPU_UNAVAILABLE."""
+        from .session import Session
+
+        if graph is not None:
+            with self.graph(graph) as model:
+                return model.session(backend=backend, threads=threads, taps=taps, precision=precision, device=device,
+                                     gpu_required=gpu_required, cache_dir=cache_dir, memory_limit=memory_limit,
+                                     profile=profile)
+        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit, profile, taps)
+        kept = [tap.name for tap in self.taps] if taps == "all" else [taps] if isinstance(taps, str) else list(taps or ())
+        counts = len(self.inputs), len(self.outputs)
+        with self._use() as model:
+            return Session(opened(library().ferry_session_create, model, ctypes.byref(options)), counts, kept)
+
+    def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
+             gpu_required: bool = False, cache_dir=None, memory_limit: int = 0):
+        """What the model is for, in one call from a picture to the answer in its pixels: ferry.Task. Options as for
+        session(). ferry.Error: UNSUPPORTED for a model without a task."""
+        from .task import Task
+
+        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit)
+        with self._use() as model:
+            return Task(opened(library().ferry_task_open, model, ctypes.byref(options)))
+
+    def text(self):
+        """The tokenizer and chat template of a language model's blob: ferry.Text. ferry.Error: NOT_FOUND."""
+        from .text import Text, text_library
+
+        with self._use() as model:
+            return Text(opened(text_library().ferry_text_open, model))
+
+    def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
+                  device: Optional[str] = None, gpu_required: bool = False, cache_dir=None, memory_limit: int = 0):
+        """A text, and how a language model goes on with it: ferry.Generator. ferry.Error: UNSUPPORTED."""
+        from .text import Generator, text_library
+
+        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit)
+        with self._use() as model:
+            return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
+
+    def verify(self, *, backend: str = "cpu", threads: int = 0, device: Optional[str] = None,
+               gpu_required: bool = False) -> Verification:
+        """Runs the blob's certificates (`ferry convert --certify`) on this machine. With a fixture's folder,
+        ferry.verify() compares every stage. ferry.Error: NOT_FOUND where the blob has no certificate."""
+        options = session_options(backend, threads, "float32", device, gpu_required, None, 0)
+        out = c.Verification(struct_size=ctypes.sizeof(c.Verification))
+        with self._use() as model:
+            library().ferry_model_verify(model, ctypes.byref(options), ctypes.byref(out))
+            return Verification(out.passed, out.stage_count, words(out.stage), out.error, out.bound,
+                                out.error_at_conversion, words(out.fixture), words(out.library), words(out.graph))

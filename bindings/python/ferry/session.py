@@ -1,0 +1,273 @@
+"""A network made ready for one input size."""
+import ctypes
+from dataclasses import dataclass
+from typing import Dict, List, Mapping, Tuple, Union
+
+import numpy as np
+
+from . import _structs as c
+from ._handle import Closing, Handle, words
+from ._library import library, status_name
+from .model import TensorInfo, info_of
+from .pictures import image_of
+
+LAYOUTS = ("ferry", "framework")
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where a session runs, and why not elsewhere."""
+
+    backend: str  # "cpu", "gpu"
+    precision: str
+    gpu_status: str  # "OK", or why a GPU that was asked for is not used
+    message: str  # the sentence to it
+    device: str
+    driver: str
+    gpu_operators: int
+    cpu_operators: int
+    transfers: int
+    canary_count: int
+    canary_failures: int
+    canary_ms: float
+    notes: Tuple[str, ...]  # what went otherwise than planned
+    arena_bytes: int
+    packed_bytes: int
+
+
+@dataclass(frozen=True)
+class ProfileEntry:
+    """One operator's share of the last run."""
+
+    name: str
+    op: str
+    backend: str
+    microseconds: float
+    shape: Tuple[int, ...]  # of its first output
+
+
+@dataclass(frozen=True)
+class Classification:
+    index: int
+    probability: float
+    label: str  # "" where the model has none
+
+
+class Session(Closing):
+    """One network for one input size: Model.session(). It keeps the model's weights. One thread at a time runs it, a
+    second one waits; sessions of their own run side by side."""
+
+    _what = "session"
+
+    def __init__(self, pointer, counts, kept):
+        self._handle = Handle(self._what, pointer, library().ferry_session_close, library().ferry_session_cancel)
+        self._counts = dict(zip(("input", "output"), counts))
+        self._kept = kept
+
+    # ---- tensors
+
+    def _tensors(self, session, port) -> List[c.Tensor]:
+        out = [c.Tensor() for _ in range(self._counts[port])]
+        for i, tensor in enumerate(out):
+            getattr(library(), f"ferry_session_{port}")(session, i, ctypes.byref(tensor))
+        return out
+
+    @property
+    def inputs(self) -> List[TensorInfo]:
+        """At the session's present size."""
+        with self._use() as session:
+            return [info_of(tensor) for tensor in self._tensors(session, "input")]
+
+    @property
+    def outputs(self) -> List[TensorInfo]:
+        with self._use() as session:
+            return [info_of(tensor) for tensor in self._tensors(session, "output")]
+
+    @property
+    def taps(self) -> List[str]:
+        """Names of the taps that are kept."""
+        return list(self._kept)
+
+    def resize(self, *shapes, **named):
+        """Takes other shapes for its inputs (channels last), in their order or by name, all at once; the network is
+        planned anew, and inputs begin as zeros. ferry.Error, and nothing changes: SHAPE_MISMATCH, MEMORY_LIMIT.
+        BufferError: arrays of copy=False look at the present memory."""
+        with self._use() as session:
+            self._handle.check_no_views("resize()")
+            tensors = self._tensors(session, "input")
+            for index, shape in self._by_index(tensors, shapes, named):
+                shape = [int(side) for side in shape]
+                if not 0 <= len(shape) <= c.MAX_RANK or any(not 0 < side < 2**31 for side in shape):
+                    raise ValueError(f"shape {shape}: at most {c.MAX_RANK} dimensions, each of 1 or more")
+                tensors[index].rank = len(shape)
+                tensors[index].shape[: len(shape)] = shape
+            library().ferry_session_resize_inputs(session, (c.Tensor * len(tensors))(*tensors), len(tensors))
+
+    @staticmethod
+    def _by_index(tensors, positional, named):
+        """(index, value) of what was given in the inputs' order, and by name."""
+        names = [words(tensor.name) for tensor in tensors]
+        if len(positional) == 1 and isinstance(positional[0], Mapping):
+            positional, named = (), {**positional[0], **named}
+        if len(positional) > len(names):
+            raise TypeError(f"{len(positional)} inputs were given, the network takes {len(names)}: {', '.join(names)}")
+        given = dict(enumerate(positional))
+        for name, value in named.items():
+            if name not in names:
+                raise TypeError(f"no input is called {name!r}: there is {', '.join(names)}")
+            if names.index(name) in given:
+                raise TypeError(f"input {name!r} was given twice")
+            given[names.index(name)] = value
+        return given.items()
+
+    # ---- runs
+
+    def run(self, *arrays, copy: bool = True, layout: str = "ferry",
+            **named) -> Union[np.ndarray, Dict[str, np.ndarray]]:
+        """Runs the network and gives its output, or where it has several a dict of them by name.
+
+            logits = session.run(pixels)
+            both = session.run({"ids": ids, "mask": mask})    # or run(ids=ids, mask=mask), or run(ids, mask)
+            session.run()                                     # on what the inputs hold: after set_image()
+
+        Arrays have the inputs' types (float32 or int32) and shapes, which resize() changes. Pictures are channels last,
+        [batch, height, width, channels]; with layout="framework" arrays go in and come out as the framework that trained
+        the model has them. What is not given keeps what it held. copy=False gives read-only arrays over the session's own
+        memory, which the next run overwrites.
+
+        TypeError, ValueError: an array does not fit. ferry.Error: CANCELLED; INVALID_ARGUMENT (an index in an input is out
+        of range), STATE_FULL."""
+        _check_layout(layout)
+        with self._use() as session:
+            tensors = self._tensors(session, "input")
+            given = [(tensors[index], _fitting(array, tensors[index], layout))
+                     for index, array in self._by_index(tensors, arrays, named)]
+            for tensor, array in given:  # none is written where one does not fit
+                np.copyto(_memory(tensor), array)
+            library().ferry_session_run(session)
+            out = {words(tensor.name): self._array(tensor, copy, layout) for tensor in self._tensors(session, "output")}
+        return next(iter(out.values())) if len(out) == 1 else out
+
+    def tap(self, name: str, *, copy: bool = True, layout: str = "ferry") -> np.ndarray:
+        """An inner tensor of the last run, by the framework's module name. ferry.Error, NOT_FOUND: there is no such tap,
+        or the session was not asked to keep it."""
+        _check_layout(layout)
+        tensor = c.Tensor()
+        with self._use() as session:
+            library().ferry_session_tap(session, name.encode(), ctypes.byref(tensor))
+            return self._array(tensor, copy, layout)
+
+    def _array(self, tensor, copy, layout):
+        info = info_of(tensor)
+        if copy or not tensor.data:
+            array = _memory(tensor).copy()
+        else:
+            array = self._handle.view(tensor.data, info.shape, info.dtype)
+        return np.moveaxis(array, -1, 1) if layout == "framework" and turned(info) else array
+
+    def cancel(self):
+        """Makes the run in progress end with ferry.Error, CANCELLED; without one it does nothing. Any thread."""
+        self._open_handle().cancel()
+
+    # ---- pictures
+
+    def set_image(self, picture):
+        """Prepares a picture for input 0 by the blob's recipe: resized, cropped, normalised. `picture` is a path (JPEG,
+        PNG, BMP), a PIL image, or an array uint8 [height, width, 3]. A model whose recipe has no resize takes the
+        picture's size."""
+        with image_of(picture) as image, self._use() as session:
+            self._handle.check_no_views("set_image()")
+            library().ferry_session_set_image(session, ctypes.byref(image))
+
+    def top_classes(self, count: int = 5) -> List[Classification]:
+        """The most probable classes of the last run, best first. ferry.Error: the model is no classifier."""
+        if count < 1:
+            raise ValueError(f"count is {count}: must be 1 or more")
+        room = ctypes.c_size_t(count)
+        classes = (c.Class * count)()
+        with self._use() as session:
+            library().ferry_session_top_classes(session, classes, ctypes.byref(room))
+            return classes_of(classes, room.value)
+
+    def embedding(self) -> np.ndarray:
+        """The picture's embedding of the last run, float32 [numbers]."""
+        count = ctypes.c_size_t(0)
+        with self._use() as session:
+            library().ferry_session_embedding(session, None, ctypes.byref(count))
+            out = np.empty(count.value, np.float32)
+            numbers = out.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+            library().ferry_session_embedding(session, numbers, ctypes.byref(count))
+        return out
+
+    # ---- what is said of it
+
+    @property
+    def report(self) -> Report:
+        """Where the last run was done, or the next one will be."""
+        with self._use() as session:
+            return report_of(session)
+
+    @property
+    def profile(self) -> List[ProfileEntry]:
+        """What each operator of the last run took; nothing where the session was made without profile=True."""
+        out, entry = [], c.ProfileEntry()
+        with self._use() as session:
+            for i in range(library().ferry_session_profile_count(session)):
+                library().ferry_session_profile(session, i, ctypes.byref(entry))
+                out.append(ProfileEntry(words(entry.name), words(entry.op), words(entry.backend), entry.microseconds,
+                                        tuple(entry.shape[: entry.rank])))
+        return out
+
+
+def report_of(session) -> Report:
+    lib, out = library(), c.Report(struct_size=ctypes.sizeof(c.Report))
+    lib.ferry_session_report(session, ctypes.byref(out))
+    backends, precisions = ({v: k.lower() for k, v in of.items()} for of in (c.BACKEND, c.PRECISION))
+    notes = tuple(words(lib.ferry_session_report_note(session, i)) for i in range(out.note_count))
+    return Report(backends[out.backend], precisions[out.precision], status_name(out.gpu_status), words(out.message),
+                  words(out.device), words(out.driver), out.gpu_operators, out.cpu_operators, out.transfers,
+                  out.canary_count, out.canary_failures, out.canary_ms, notes, lib.ferry_session_arena_bytes(session),
+                  lib.ferry_session_packed_bytes(session))
+
+
+def classes_of(classes, count) -> List[Classification]:
+    return [Classification(classes[i].index, classes[i].probability, words(classes[i].label)) for i in range(count)]
+
+
+def turned(info: TensorInfo) -> bool:
+    """Is its framework's layout another one than here?"""
+    return info.channels_first and len(info.shape) >= 3
+
+
+def _check_layout(layout):
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout is {layout!r}: must be 'ferry' or 'framework'")
+
+
+def _memory(tensor):
+    """An array over a tensor's memory, for as long as the session is in use."""
+    info = info_of(tensor)
+    if not tensor.data:
+        return np.empty(info.shape, info.dtype)
+    bytes_ = (ctypes.c_uint8 * tensor.bytes).from_address(tensor.data)
+    return np.frombuffer(bytes_, info.dtype).reshape(info.shape)
+
+
+def _fitting(array, tensor, layout):
+    """The array in the library's layout, where it is of the input's type and shape."""
+    info = info_of(tensor)
+    array = np.asarray(array)
+    if array.dtype != info.dtype:
+        raise TypeError(f"input {info.name!r} is {info.dtype}, the array is {array.dtype}: use astype()")
+    framework = layout == "framework" and turned(info)
+    shape = info.framework_shape if framework else info.shape
+    if array.shape != shape:
+        hint = "resize() takes another shape"
+        if turned(info) and array.shape == (info.shape if framework else info.framework_shape):
+            hint = "that is the layout of " + ("ferry" if framework else "the framework") + ": say so with layout="
+        raise ValueError(f"input {info.name!r} is {_sides(shape)}, the array is {_sides(array.shape)}: {hint}")
+    return np.moveaxis(array, 1, -1) if framework else array
+
+
+def _sides(shape):
+    return "x".join(map(str, shape)) or "a scalar"

@@ -1,0 +1,223 @@
+"""What a model is for: a picture in, the answer out, in the pixels of that picture."""
+import ctypes
+from dataclasses import dataclass
+from typing import Callable, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from . import _structs as c
+from ._handle import Closing, Handle, path_bytes, words
+from ._library import library
+from .pictures import array_of, image_of, mask_rgb
+from .session import Classification, Report, classes_of, report_of
+
+_KINDS = {value: name.lower() for name, value in c.ANSWER.items()}
+_STYLES = {"plain": c.SAVE["PLAIN"], "colours": c.SAVE["COLOURS"], "16bit": c.SAVE["16_BIT"]}
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A thing that was found."""
+
+    box: Tuple[float, float, float, float]  # left, top, right, bottom, in the picture's pixels
+    score: float  # 0 to 1
+    index: int  # of its class
+    label: str
+    landmarks: np.ndarray  # float32 [landmarks, 2]: x, y
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text."""
+
+    text: str
+    score: float  # 0 to 1
+    corners: np.ndarray  # float32 [4, 2]: x, y of the top left, top right, bottom right, bottom left
+
+
+@dataclass
+class Answer:
+    """What a task found; `kind` says which of the fields hold it, the others are None. All of it is copied."""
+
+    kind: str  # "classes", "vector", "map", "labels", "mask", "picture", "boxes", "lines"
+    # classes: the most probable, best first; labels: those that occur, largest first, with their share of the picture
+    classes: Optional[List[Classification]] = None
+    vector: Optional[np.ndarray] = None  # float32 [numbers]: an embedding
+    depth: Optional[np.ndarray] = None  # float32 [height, width]: of a map; `metres` says what its numbers are
+    metres: Optional[bool] = None  # False: the larger the nearer, of unknown scale
+    labels: Optional[np.ndarray] = None  # uint16 [height, width]: a class a pixel
+    mask: Optional[np.ndarray] = None  # uint8 [height, width]: 255 within, 0 outside
+    quality: Optional[float] = None  # of a mask by prompts: the network's guess of intersection over union
+    picture: Optional[np.ndarray] = None  # uint8 [height, width, 3]
+    boxes: Optional[List[Detection]] = None  # best first
+    lines: Optional[List[Line]] = None  # from top to bottom
+
+
+def _copied(pointer, *shape):
+    if 0 in shape:
+        return np.empty(shape, np.ctypeslib.as_array(pointer, (1,)).dtype if pointer else np.float32)
+    return np.ctypeslib.as_array(pointer, shape).copy()
+
+
+def _answer(raw: c.Answer) -> Answer:
+    out, size = Answer(_KINDS[raw.kind]), (raw.height, raw.width)
+    if out.kind in ("classes", "labels"):
+        out.classes = classes_of(raw.classes, raw.class_count)
+    if out.kind == "vector":
+        out.vector = _copied(raw.values, raw.value_count)
+    elif out.kind == "map":
+        out.depth, out.metres = _copied(raw.values, *size), raw.sense == c.SENSE["METRES"]
+    elif out.kind == "labels":
+        out.labels = _copied(raw.labels, *size)
+    elif out.kind == "mask":
+        out.mask, out.quality = _copied(raw.mask, *size), raw.quality
+    elif out.kind == "picture":
+        out.picture = array_of(raw.picture)
+    elif out.kind == "boxes":
+        out.boxes = [_detection(raw.detections[i]) for i in range(raw.detection_count)]
+    elif out.kind == "lines":
+        out.lines = [_line(raw.lines[i]) for i in range(raw.line_count)]
+    return out
+
+
+def _detection(found: c.Detection) -> Detection:
+    box = found.box
+    landmarks = np.zeros((0, 2), np.float32)
+    if found.landmark_count:
+        landmarks = _copied(found.landmarks, found.landmark_count, 2)
+    return Detection((box.left, box.top, box.right, box.bottom), found.score, found.index, words(found.label), landmarks)
+
+
+def _line(line: c.Line) -> Line:
+    return Line(words(line.text), line.score, np.array(line.corners, np.float32).reshape(4, 2))
+
+
+class Task(Closing):
+    """Model.task(). One thread at a time uses it, a second one waits.
+
+        with ferry.Model("mobile_sam.ferry") as model, model.task() as task:
+            mask = task.run("dog.jpg", points=[(320, 240)]).mask   # uint8 [height, width]
+            mask = task.run(points=[(320, 240), (20, 20, False)]).mask   # of the same picture"""
+
+    _what = "task"
+
+    def __init__(self, pointer):
+        self._handle = Handle(self._what, pointer, library().ferry_task_close, library().ferry_task_cancel)
+        self._last = None  # the ferry_answer of the last run, whose memory is the task's
+
+    def run(self, picture=None, *, points: Sequence[tuple] = (), box: Optional[Sequence[float]] = None, mask=None,
+            top: int = 0, tile: int = 0, mask_index: int = 0, refine: bool = False,
+            progress: Optional[Callable[[int, int], None]] = None) -> Answer:
+        """Runs the network, or several, on a picture of any size.
+
+        picture     a path (JPEG, PNG, BMP), a PIL image, or an array uint8 [height, width, 3]; None: the last run's,
+                    where the task takes points or a box
+        points      (x, y), or (x, y, False) for what does not belong to the thing that is meant; in the picture's pixels
+        box         (left, top, right, bottom) around the thing
+        mask        what is painted anew: truth values or uint8 [height, width] (above 127), or a picture
+        top         how many classes; 0: as many as the model says
+        tile        side of the tiles that a large picture is cut into; 0: automatic
+        mask_index  0: the best mask; otherwise the network's first, second...
+        refine      the last run's mask is a prompt, too
+        progress    is told (done, total) of each part of the work
+
+        TypeError, ValueError: no picture, no point. ferry.Error: INVALID_ARGUMENT (a prompt that the task needs is
+        missing, or does not fit the picture), CANCELLED. What `progress` raises is raised when the run has ended."""
+        request = c.Request(struct_size=ctypes.sizeof(c.Request), top=_number("top", top), tile=_number("tile", tile),
+                            mask_index=_number("mask_index", mask_index), refine=refine)
+        if len(points) > 0:
+            request.points = (c.Point * len(points))(*(_point(p) for p in points))
+            request.point_count = len(points)
+        if box is not None:
+            if len(box) != 4:
+                raise ValueError(f"a box is (left, top, right, bottom), not {box!r}")
+            request.box = ctypes.pointer(c.Box(*map(float, box)))
+        failures = []
+        if progress is not None:
+            request.progress = c.PROGRESS(_told(progress, failures, self.cancel))
+        answer = c.Answer(struct_size=ctypes.sizeof(c.Answer))
+        with _maybe(picture) as seen, _maybe(mask_rgb(mask)) as covered, self._use() as task:
+            if seen is not None:
+                request.picture = ctypes.pointer(seen)
+            if covered is not None:
+                request.mask = ctypes.pointer(covered)
+            self._last = None
+            try:
+                library().ferry_task_run(task, ctypes.byref(request), ctypes.byref(answer))
+            finally:
+                if failures:
+                    raise failures[0]
+            self._last = answer
+            return _answer(answer)
+
+    def save(self, path, style: str = "plain"):
+        """Writes the last answer as a PNG (a map, labels, a mask, a picture; a map to a name that ends in ".pfm" as its
+        numbers). style: "plain", "colours" for maps and labels, "16bit" for maps."""
+        if style not in _STYLES:
+            raise ValueError(f"style is {style!r}: must be 'plain', 'colours' or '16bit'")
+        with self._use():
+            library().ferry_answer_save(ctypes.byref(self._answered()), path_bytes(path), _STYLES[style])
+
+    def draw(self, picture) -> np.ndarray:
+        """The last answer's boxes or lines on their picture, uint8 [height, width, 3]."""
+        drawn = c.Image()
+        with image_of(picture) as image, self._use():
+            library().ferry_answer_draw(ctypes.byref(self._answered()), ctypes.byref(image), ctypes.byref(drawn))
+        try:
+            return array_of(drawn)
+        finally:
+            library().ferry_image_free(ctypes.byref(drawn))
+
+    def _answered(self) -> c.Answer:
+        if self._last is None:
+            raise ValueError("there is no answer: the task has not been run, or its last run failed")
+        return self._last
+
+    def cancel(self):
+        """Makes the run in progress end with ferry.Error, CANCELLED. Any thread."""
+        self._open_handle().cancel()
+
+    @property
+    def report(self) -> Report:
+        """Where the task's first network runs: as Session.report."""
+        with self._use() as task:
+            return report_of(library().ferry_task_session(task))
+
+
+class _maybe:
+    """image_of(), or None of None."""
+
+    def __init__(self, picture):
+        self._image = None if picture is None else image_of(picture)
+
+    def __enter__(self):
+        return self._image and self._image.__enter__()
+
+    def __exit__(self, *error):
+        return self._image and self._image.__exit__(*error)
+
+
+def _number(what, value):
+    if not 0 <= value < 2**31:
+        raise ValueError(f"{what} is {value}: must be 0 or more")
+    return value
+
+
+def _point(point):
+    if len(point) not in (2, 3):
+        raise ValueError(f"a point is (x, y) or (x, y, belongs), not {point!r}")
+    return c.Point(point[0], point[1], len(point) == 3 and not point[2])
+
+
+def _told(progress, failures, cancel):
+    """The callback, out of which no exception can go into the library: the first one ends the run."""
+
+    def tell(_, done, total):
+        try:
+            if not failures:
+                progress(done, total)
+        except BaseException as error:
+            failures.append(error)
+            cancel()
+
+    return tell

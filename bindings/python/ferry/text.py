@@ -1,0 +1,176 @@
+"""Text in, text out: the tokenizer that travels inside a language model's blob, and token after token."""
+import ctypes, json
+from typing import Iterator, List, Mapping, Optional, Sequence, Union
+
+from . import _structs as c
+from ._handle import Closing, Handle
+from ._library import text_library
+from .pictures import image_of
+from .session import Report, report_of
+
+
+class Text(Closing):
+    """Tokenizer and chat template of a blob: Model.text()."""
+
+    _what = "text"
+
+    def __init__(self, pointer):
+        self._handle = Handle(self._what, pointer, text_library().ferry_text_close)
+
+    def encode(self, words: str, special: bool = True) -> List[int]:
+        """Token ids of a text; `special`: with those that stand before and behind every text, where the model has them."""
+        encoded, count = words.encode(), ctypes.c_size_t(0)
+        with self._use() as text:
+            function = text_library().ferry_text_encode
+            function(text, encoded, len(encoded), special, None, ctypes.byref(count))
+            tokens = (ctypes.c_int32 * count.value)()
+            function(text, encoded, len(encoded), special, tokens, ctypes.byref(count))
+            return list(tokens[: count.value])
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of a whole sequence of ids. ferry.Error, INVALID_ARGUMENT: one is not in the vocabulary."""
+        ids = _ids(tokens)
+        with self._use() as text:
+            return _written(lambda room, size: text_library().ferry_text_decode(text, ids, len(ids), room, size))
+
+    def render(self, chat: Union[Mapping, Sequence[Mapping]], **variables) -> str:
+        """A conversation as the model reads it, by the blob's chat template: a list of messages ({"role": "user",
+        "content": "..."}), up to where the answer begins, or a whole object as of apply_chat_template(). Encode it without
+        `special`. ferry.Error: NOT_FOUND (the blob has no template), INVALID_ARGUMENT (the template's own words)."""
+        whole = dict(chat) if isinstance(chat, Mapping) else {"messages": list(chat), "add_generation_prompt": True}
+        encoded = json.dumps({**whole, **variables}).encode()
+        with self._use() as text:
+            return _written(lambda room, size: text_library().ferry_text_render(text, encoded, len(encoded), room, size))
+
+
+class Generator(Closing):
+    """A text, and how the model goes on with it: Model.generator(). One thread at a time uses it.
+
+        with ferry.Model("stories.ferry") as model, model.generator() as story:
+            story.append("Once upon a time")
+            for piece in story.stream(max_tokens=100):
+                print(piece, end="", flush=True)"""
+
+    _what = "generator"
+
+    def __init__(self, pointer):
+        lib = text_library()
+        self._handle = Handle(self._what, pointer, lib.ferry_generator_close, lib.ferry_generator_cancel)
+
+    def sampling(self, *, temperature: float = 0, top_k: int = 0, top_p: float = 1, min_p: float = 0,
+                 repetition_penalty: float = 1, seed: int = 0, bias: Optional[Mapping[int, float]] = None,
+                 stop: Sequence[str] = ()):
+        """How the next tokens are chosen, from here on; as it begins, always the most probable one (temperature 0).
+        ferry.Error, INVALID_ARGUMENT: a number is out of range."""
+        choice, lib = c.Sampling(), text_library()
+        lib.ferry_sampling_init(ctypes.byref(choice))
+        if not 0 <= top_k < 2**31 or not 0 <= seed < 2**64:
+            raise ValueError(f"top_k is {top_k} and seed {seed}: must be 0 or more, within 31 and 64 bits")
+        choice.temperature, choice.top_k, choice.top_p, choice.min_p = temperature, top_k, top_p, min_p
+        choice.repetition_penalty, choice.seed = repetition_penalty, seed
+        if bias:
+            choice.bias_tokens, choice.bias_values = _ids(list(bias)), (ctypes.c_float * len(bias))(*bias.values())
+            choice.bias_count = len(bias)
+        stops = [stop] if isinstance(stop, str) else list(stop)
+        if stops:
+            choice.stop = (ctypes.c_char_p * len(stops))(*(word.encode() for word in stops))
+            choice.stop_count = len(stops)
+        with self._use() as generator:
+            lib.ferry_generator_set_sampling(generator, ctypes.byref(choice))
+
+    def append(self, words: Union[str, Sequence[int]]):
+        """Puts text, or token ids, behind what there is. ferry.Error: STATE_FULL, INVALID_ARGUMENT."""
+        with self._use() as generator:
+            if isinstance(words, str):
+                encoded = words.encode()
+                text_library().ferry_generator_append_text(generator, encoded, len(encoded))
+            else:
+                ids = _ids(words)
+                text_library().ferry_generator_append(generator, ids, len(ids))
+
+    def append_picture(self, picture):
+        """Puts a picture behind the text, for models that see: a path, a PIL image or an array uint8 [height, width, 3].
+        ferry.Error, UNSUPPORTED: the model reads text alone."""
+        with image_of(picture) as image, self._use() as generator:
+            text_library().ferry_generator_append_picture(generator, ctypes.byref(image))
+
+    def next(self) -> int:
+        """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may be),
+        CANCELLED; another call goes on from there."""
+        token = ctypes.c_int32()
+        with self._use() as generator:
+            text_library().ferry_generator_next(generator, ctypes.byref(token))
+            return token.value
+
+    def stream(self, max_tokens: Optional[int] = None) -> Iterator[str]:
+        """The characters of one token after the other, until the model ends its text, a stop string begins, or there are
+        `max_tokens`."""
+        count = 0
+        while (max_tokens is None or count < max_tokens) and not (count and self.ended):
+            self.next()
+            count += 1
+            yield self.piece
+
+    @property
+    def piece(self) -> str:
+        """The characters that the last next() completed: none, one or several."""
+        size = ctypes.c_size_t()
+        with self._use() as generator:
+            at = text_library().ferry_generator_text(generator, ctypes.byref(size))
+            return ctypes.string_at(at, size.value).decode("utf-8", "replace")
+
+    @property
+    def ended(self) -> bool:
+        """Did the last next() end the text, or complete a stop string?"""
+        with self._use() as generator:
+            return text_library().ferry_generator_ended(generator)
+
+    @property
+    def log_probability(self) -> float:
+        """Of the last token, as the network had it."""
+        with self._use() as generator:
+            return text_library().ferry_generator_log_probability(generator)
+
+    @property
+    def tokens(self) -> List[int]:
+        """The text's tokens, prompt and answer."""
+        count = ctypes.c_size_t()
+        with self._use() as generator:
+            tokens = text_library().ferry_generator_tokens(generator, ctypes.byref(count))
+            return list(tokens[: count.value]) if count.value else []
+
+    @property
+    def max_length(self) -> int:
+        """How many tokens the text may have."""
+        with self._use() as generator:
+            return text_library().ferry_generator_max_length(generator)
+
+    def reset(self):
+        """Forgets the text and its pictures."""
+        with self._use() as generator:
+            text_library().ferry_generator_reset(generator)
+
+    def cancel(self):
+        """Makes a next() that another thread is in end with ferry.Error, CANCELLED."""
+        self._open_handle().cancel()
+
+    @property
+    def report(self) -> Report:
+        with self._use() as generator:
+            return report_of(text_library().ferry_generator_session(generator))
+
+
+def _ids(tokens):
+    tokens = [int(token) for token in tokens]
+    if any(not -(2**31) <= token < 2**31 for token in tokens):
+        raise ValueError("a token id has 32 bits")
+    return (ctypes.c_int32 * len(tokens))(*tokens)
+
+
+def _written(write):
+    """What a function writes that first tells how long it will be."""
+    size = ctypes.c_size_t(0)
+    write(None, ctypes.byref(size))
+    room = ctypes.create_string_buffer(size.value + 1)
+    write(room, ctypes.byref(size))
+    return room.raw[: size.value].decode("utf-8", "replace")

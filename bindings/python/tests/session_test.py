@@ -1,0 +1,305 @@
+"""Models and sessions: what they say of themselves, what they compute, and what they refuse."""
+import gc, os, tempfile, threading, unittest, weakref
+
+import ferry
+import numpy as np
+from support import blob, golden, golden_inputs, golden_numbers
+
+X = golden_inputs("v1_small_classifier")["input"]
+
+
+class Numbers(unittest.TestCase):
+    def test_golden_blobs_give_the_oracles_numbers(self):
+        for name in ("v1_small_classifier", "v1_small_upscaler", "v1_small_mixture", "v2_small_integers",
+                     "v2_small_transformer"):
+            with self.subTest(name), ferry.Model(golden(name)) as model, model.session(threads=2) as session:
+                out = session.run(golden_inputs(name))
+                expected = golden_numbers(name)
+                out = out if isinstance(out, dict) else {model.outputs[0].name: out}
+                self.assertEqual(out.keys(), expected.keys())
+                for key, values in out.items():
+                    self.assertEqual(values.shape, {o.name: o.shape for o in model.outputs}[key])
+                    error = np.abs(values.ravel() - expected[key]).max()
+                    self.assertLessEqual(error, 1e-5 * np.abs(expected[key]).max())
+
+    def test_inputs_are_given_in_order_by_name_or_in_a_dict(self):
+        given = golden_inputs("v1_small_mixture")
+        with ferry.Model(golden("v1_small_mixture")) as model, model.session() as session:
+            in_order = session.run(given["a"], given["b"])
+            session.run(given["b"], given["a"])
+            for out in (session.run(b=given["b"], a=given["a"]), session.run(given)):
+                np.testing.assert_array_equal(out["sums"], in_order["sums"])
+
+    def test_the_frameworks_layout_is_turned_both_ways(self):
+        x = golden_inputs("v1_small_upscaler")["input"]
+        with ferry.Model(golden("v1_small_upscaler")) as model, model.session(taps="all") as session:
+            here = session.run(x)
+            there = session.run(np.ascontiguousarray(x.transpose(0, 3, 1, 2)), layout="framework")
+            np.testing.assert_array_equal(there, here.transpose(0, 3, 1, 2))
+            self.assertEqual(model.inputs[0].framework_shape, (1, 3, 6, 7))
+            tap = session.tap("body.1")
+            np.testing.assert_array_equal(session.tap("body.1", layout="framework"), tap.transpose(0, 3, 1, 2))
+
+    def test_arrays_of_any_strides_are_read(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            np.testing.assert_array_equal(session.run(np.asfortranarray(X)), session.run(X))
+            np.testing.assert_array_equal(session.run(X[:, ::-1, ::-1]), session.run(X[:, ::-1, ::-1].copy()))
+
+    def test_inputs_keep_what_they_held(self):
+        given = golden_inputs("v1_small_mixture")
+        with ferry.Model(golden("v1_small_mixture")) as model, model.session() as session:
+            first = session.run(given)["sums"]
+            np.testing.assert_array_equal(session.run()["sums"], first)
+            self.assertTrue((session.run(a=0 * given["a"])["sums"] != first).any())
+
+    def test_another_size_is_another_batch(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            one = session.run(X)
+            session.resize((3, 8, 8, 3))
+            self.assertEqual(session.inputs[0].shape, (3, 8, 8, 3))
+            self.assertEqual(session.outputs[0].shape, (3, 5))
+            np.testing.assert_allclose(session.run(np.repeat(X, 3, 0)), np.repeat(one, 3, 0), rtol=1e-6)
+            session.resize(input=X.shape)
+            np.testing.assert_array_equal(session.run(X), one)
+
+
+class Description(unittest.TestCase):
+    def test_a_model_says_what_it_is(self):
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            self.assertEqual(model.name, "small_classifier")
+            self.assertEqual(model.task_name, "classification")
+            self.assertEqual(model.labels, ["barge", "ferry", "kayak", "liner", "raft"])
+            self.assertEqual([tap.name for tap in model.taps], ["block", "features", "pooled"])
+            self.assertEqual(model.inputs, [ferry.TensorInfo("input", (1, 8, 8, 3), np.dtype("float32"), True)])
+            self.assertEqual(model.outputs, [ferry.TensorInfo("logits", (1, 5), np.dtype("float32"), False)])
+        with ferry.Model(golden("v2_small_transformer")) as model:
+            self.assertEqual(model.graphs, ["small_transformer", "states"])
+            with model.graph("states") as other, model.session(graph="states") as session:
+                self.assertEqual([o.name for o in other.outputs], [o.name for o in session.outputs])
+            self.assertEqual(ferry.Model(golden("v2_small_integers")).inputs[0].dtype, np.int32)
+
+    def test_a_session_says_where_and_how_long_it_ran(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session(profile=True, taps=["block"]) as session:
+            session.run(X)
+            report = session.report
+            self.assertEqual((report.backend, report.gpu_status, report.cpu_operators), ("cpu", "OK", 8))
+            self.assertGreater(report.arena_bytes, 5000)
+            self.assertEqual(sorted(entry.op for entry in session.profile),
+                             ["binary", "conv2d", "conv2d", "conv2d", "linear", "pool2d", "pool2d", "reduce"])
+            self.assertEqual(session.taps, ["block"])
+
+    def test_a_gpu_that_is_not_there_is_said_or_refused(self):
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            with model.session(backend="gpu", device="no such device") as session:
+                self.assertEqual((session.report.backend, session.report.gpu_status), ("cpu", "GPU_UNAVAILABLE"))
+            with self.assertRaises(ferry.Error) as raised:
+                model.session(backend="gpu", device="no such device", gpu_required=True)
+            self.assertEqual(raised.exception.status, "GPU_UNAVAILABLE")
+
+
+class Pictures(unittest.TestCase):
+    def test_paths_arrays_and_pil_images_are_the_same_picture(self):
+        pixels = np.random.default_rng(0).integers(0, 256, (30, 40, 3), np.uint8)
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            session.set_image(pixels)
+            logits = session.run()
+            session.set_image(pixels[:, ::-1][:, ::-1])  # of other strides
+            np.testing.assert_array_equal(session.run(), logits)
+            best = session.top_classes(2)
+            softmax = np.exp(logits[0]) / np.exp(logits[0]).sum()
+            self.assertEqual([c.index for c in best], list(np.argsort(-softmax)[:2]))
+            self.assertAlmostEqual(best[0].probability, softmax.max(), places=6)
+            self.assertEqual(best[0].label, model.labels[best[0].index])
+            try:
+                from PIL import Image
+            except ImportError:
+                self.skipTest("PIL is not installed (python3-pil)")
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "picture.png")
+                Image.fromarray(pixels).save(path)
+                for picture in (path, Image.fromarray(pixels), Image.fromarray(pixels).convert("RGBA")):
+                    session.set_image(picture)
+                    np.testing.assert_array_equal(session.run(), logits)
+
+    def test_what_is_no_picture_is_refused(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            for picture, error in ((np.zeros((4, 4, 3)), TypeError), (np.zeros((4, 4), np.uint8), ValueError),
+                                   (np.zeros((4, 4, 4), np.uint8), ValueError), (np.zeros((0, 4, 3), np.uint8), ValueError),
+                                   ([[0]], TypeError), ("absent.png", ferry.Error)):
+                with self.assertRaises(error):
+                    session.set_image(picture)
+
+
+class Refused(unittest.TestCase):
+    def setUp(self):
+        self.model = ferry.Model(golden("v1_small_classifier"))
+        self.session = self.model.session()
+        self.addCleanup(self.model.close)
+        self.addCleanup(self.session.close)
+
+    def refused(self, error, words, call, *arguments, **named):
+        with self.assertRaises(error) as raised:
+            call(*arguments, **named)
+        self.assertIn(words, str(raised.exception))
+        return raised.exception
+
+    def test_arrays_that_do_not_fit(self):
+        run = self.session.run
+        self.refused(TypeError, "input 'input' is float32, the array is float64", run, X.astype(float))
+        self.refused(TypeError, "the array is >f4", run, X.astype(">f4"))
+        self.refused(ValueError, "1x8x8x3, the array is 1x4x8x3: resize()", run, X[:, :4])
+        self.refused(ValueError, "the layout of the framework", run, X.transpose(0, 3, 1, 2))
+        self.refused(ValueError, "the layout of ferry", run, X, layout="framework")
+        self.refused(ValueError, "the array is a scalar", run, np.float32(3))
+        self.refused(ValueError, "layout is 'nchw'", run, X, layout="nchw")
+        self.refused(TypeError, "2 inputs were given, the network takes 1: input", run, X, X)
+        self.refused(TypeError, "no input is called 'pixels': there is input", run, pixels=X)
+        self.refused(TypeError, "'input' was given twice", run, X, input=X)
+
+    def test_nothing_is_written_where_one_array_does_not_fit(self):
+        given = golden_inputs("v1_small_mixture")
+        with ferry.Model(golden("v1_small_mixture")) as model, model.session() as session:
+            before = session.run(given)["sums"]
+            self.refused(ValueError, "", session.run, a=0 * given["a"], b=given["b"][:, 1:])
+            np.testing.assert_array_equal(session.run()["sums"], before)
+
+    def test_sizes_that_the_network_or_the_library_does_not_take(self):
+        error = self.refused(ferry.Error, "", self.session.resize, (1, 8, 8, 4))
+        self.assertEqual(error.status, "SHAPE_MISMATCH")
+        for shape in ((1, 8, 0, 3), (1,) * 7, (1, 8, -8, 3), (2**40, 8, 8, 3)):
+            self.refused(ValueError, "at most 6 dimensions", self.session.resize, shape)
+        self.session.run(X)  # as before
+
+    def test_options_that_there_are_not(self):
+        session = self.model.session
+        self.refused(ValueError, "backend is 'cuda': must be 'cpu' or 'gpu'", session, backend="cuda")
+        self.refused(ValueError, "precision is 16: must be 'float32' or 'float16'", session, precision=16)
+        self.refused(ValueError, "threads is 4294967297", session, threads=2**32 + 1)
+        self.refused(ValueError, "memory_limit is -1", session, memory_limit=-1)
+        self.assertEqual(self.refused(ferry.Error, "'nope'", session, taps=["nope"]).status, "NOT_FOUND")
+        self.assertEqual(self.refused(ferry.Error, "", session, graph="nope").status, "NOT_FOUND")
+        self.assertEqual(self.refused(ferry.Error, "", session, memory_limit=100).status, "MEMORY_LIMIT")
+        self.assertEqual(self.refused(ferry.Error, "", self.session.tap, "block").status, "NOT_FOUND")
+
+    def test_files_that_are_no_blobs(self):
+        self.assertEqual(self.refused(ferry.Error, "absent.ferry", ferry.Model, "absent.ferry").status, "IO_ERROR")
+        self.assertEqual(self.refused(ferry.Error, "", ferry.Model, __file__).status, "NOT_A_BLOB")
+        self.refused(ValueError, "NUL", ferry.Model, "a\0b")
+        with tempfile.NamedTemporaryFile() as file, open(golden("v1_small_classifier"), "rb") as whole:
+            file.write(whole.read()[:-100])
+            file.flush()
+            self.assertEqual(self.refused(ferry.Error, "", ferry.Model, file.name).status, "CORRUPT")
+
+    def test_use_after_close(self):
+        session = self.model.session(taps="all")
+        self.model.close()
+        session.run(X)  # which keeps what it needs
+        session.close()
+        session.close()
+        for call in (session.run, session.cancel, lambda: session.tap("block"), lambda: session.report,
+                     lambda: session.inputs, lambda: session.resize(X.shape), session.top_classes):
+            self.refused(ValueError, "this session is closed", call)
+        for call in (self.model.session, self.model.task, self.model.verify, lambda: self.model.inputs,
+                     lambda: self.model.graph("x"), lambda: self.model.name):
+            self.refused(ValueError, "this model is closed", call)
+
+
+class Memory(unittest.TestCase):
+    def test_results_are_copies_unless_asked_otherwise(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            first, view = session.run(X), session.run(X, copy=False)
+            kept = first.copy()
+            self.assertFalse(view.flags.writeable)
+            self.assertFalse(view.flags.owndata)
+            second = session.run(X + 1)
+            np.testing.assert_array_equal(first, kept)
+            np.testing.assert_array_equal(view, second)  # the next run's, as it is said
+
+    def test_views_outlive_their_session(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session(taps="all") as session:
+            expected = session.run(X), session.tap("block")
+            views = session.run(X, copy=False)[:, 1:], session.tap("block", copy=False, layout="framework")
+        del model, session
+        gc.collect()
+        np.testing.assert_array_equal(views[0], expected[0][:, 1:])
+        np.testing.assert_array_equal(views[1], expected[1].transpose(0, 3, 1, 2))
+
+    def test_memory_under_views_is_not_moved(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            view = session.run(X, copy=False)
+            for call in (lambda: session.resize(X.shape), lambda: session.set_image(np.zeros((9, 9, 3), np.uint8))):
+                with self.assertRaises(BufferError):
+                    call()
+            del view
+            session.resize(X.shape)
+
+    def test_what_is_left_open_is_closed_by_the_collector(self):
+        session = ferry.Model(golden("v1_small_classifier")).session()
+        handle = weakref.ref(session._handle)
+        del session
+        self.assertIsNone(handle())
+
+
+class Threads(unittest.TestCase):
+    def test_sessions_run_side_by_side_and_one_session_in_turns(self):
+        inputs = [X * k for k in range(1, 9)]
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            with model.session(threads=1) as session:
+                expected = [session.run(x) for x in inputs]
+            for shared in (None, model.session(threads=1)):
+                failures = []
+
+                def work(k):
+                    try:
+                        own = shared or model.session(threads=1)
+                        for _ in range(200):
+                            np.testing.assert_array_equal(own.run(inputs[k]), expected[k])
+                    except BaseException as error:
+                        failures.append(error)
+
+                threads = [threading.Thread(target=work, args=[k]) for k in range(len(inputs))]
+                [thread.start() for thread in threads]
+                [thread.join() for thread in threads]
+                self.assertEqual(failures, [])
+
+    def test_a_close_waits_for_the_run(self):
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            for _ in range(20):
+                session, ends = model.session(threads=1), []
+
+                def work():
+                    try:
+                        while True:
+                            session.run(X)
+                    except ValueError as error:
+                        ends.append(str(error))
+
+                thread = threading.Thread(target=work)
+                thread.start()
+                session.cancel()
+                session.close()
+                thread.join()
+                self.assertEqual(ends, ["this session is closed"])
+
+    def test_a_run_can_be_cancelled(self):
+        with ferry.Model(blob("upscaler")) as model, model.session(threads=1) as session:
+            session.resize((1, 1500, 1500, 3))  # long enough to be met
+            done = threading.Event()
+
+            def cancel():
+                while not done.wait(0.001):
+                    session.cancel()
+
+            thread = threading.Thread(target=cancel)
+            thread.start()
+            try:
+                with self.assertRaises(ferry.Error) as raised:
+                    session.run()
+            finally:
+                done.set()
+                thread.join()
+            self.assertEqual(raised.exception.status, "CANCELLED")
+
+
+if __name__ == "__main__":
+    unittest.main()
