@@ -11,6 +11,8 @@ class Error(Exception):
     """What the library reports: `status` is the end of the status's C name ("NOT_FOUND", "CORRUPT", "CANCELLED"), the
     message is the library's own sentence."""
 
+    __module__ = "ferry"
+
     def __init__(self, status, message):
         super().__init__(message)
         self.status = status

@@ -37,6 +37,8 @@ class Text(Closing):
         """A conversation as the model reads it, by the blob's chat template: a list of messages ({"role": "user",
         "content": "..."}), up to where the answer begins, or a whole object as of apply_chat_template(). Encode it without
         `special`. ferry.Error: NOT_FOUND (the blob has no template), INVALID_ARGUMENT (the template's own words)."""
+        if isinstance(chat, str):
+            raise TypeError("a chat is a list of messages, not a text: append() takes one")
         whole = dict(chat) if isinstance(chat, Mapping) else {"messages": list(chat), "add_generation_prompt": True}
         encoded = json.dumps({**whole, **variables}).encode()
         with self._use() as text:
