@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Make parity fixtures of a PyTorch network: its inputs, outputs and the output of every module, by forward hooks.
+"""Make parity fixtures of published PyTorch networks, by ferry.fixture() of the Python package.
 
     make_fixture.py OUT --library torchvision --arch resnet18 --seed 0 1
     make_fixture.py OUT --library timm --arch convnext_atto --weights model.safetensors --input photo.jpg
     make_fixture.py OUT --library transformers --arch microsoft/resnet-50 --weights folder_with_config/
 
-Writes a folder OUT/NAME for each seed, in the format parity-fixture/1 (docs/parity.md). Everything is computed twice:
-in float64, whose results are stored rounded to float32, and in float32, whose error is the fixture's floor.
+Writes a folder OUT/NAME for each seed, in the format parity-fixture/1 (docs/parity.md).
 
 Without --weights the checkpoint is synthetic: a rule for each tensor stands in the manifest, and make_checkpoint of the
 build makes the file from it. Without --input the input follows from the seed, as certificates want it. One photograph
@@ -15,7 +14,8 @@ and two seeds are a good start for a new family. Needs torch, and torchvision, t
 import argparse, os, sys
 import numpy as np
 import torch
-from fixture_files import entry, input_entry, rule, seeded_picture, tensor_of, write_fixture
+from fixture_files import rule, seeded_picture, tensor_of
+from ferry import fixture
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
@@ -61,51 +61,22 @@ def load(model, path):
 
 
 def build(args):
-    """The model in eval mode, its library's version, and the name of its input."""
+    """The model and its library's version."""
     if args.library == "torchvision":
         import torchvision
 
-        return getattr(torchvision.models, args.arch)(num_classes=args.num_classes), torchvision.__version__, "input"
+        return getattr(torchvision.models, args.arch)(num_classes=args.num_classes), torchvision.__version__
     if args.library == "timm":
         import timm
 
         model = timm.create_model(args.arch, pretrained=False, in_chans=args.in_chans, num_classes=args.num_classes)
-        return model, timm.__version__, "input"
+        return model, timm.__version__
     import transformers
 
     source = args.weights if args.weights and os.path.isdir(args.weights) else args.arch
     config = transformers.AutoConfig.from_pretrained(source)
     model = getattr(transformers, (config.architectures or ["AutoModel"])[0])(config)
-    return model, transformers.__version__, "pixel_values"
-
-
-# ---- one run --------------------------------------------------------------------------------------------------------
-
-
-def run(model, picture):
-    """Every module's output by name, in the order of their ends; and the network's outputs."""
-    taps, calls, handles = {}, {}, []
-
-    def hook(name):
-        def keep(module, inputs, output):
-            calls[name] = calls.get(name, 0) + 1
-            if torch.is_tensor(output):
-                taps[name] = output.detach().clone()  # what follows may write in its place
-
-        return keep
-
-    for name, module in model.named_modules():
-        if name:
-            handles.append(module.register_forward_hook(hook(name)))
-    with torch.no_grad():
-        result = model(picture)
-    for handle in handles:
-        handle.remove()
-    # One module called twice (torchvision's shared relu) has no one output.
-    taps = {k: v for k, v in taps.items() if calls[k] == 1}
-    if torch.is_tensor(result):
-        return taps, {"logits": result}
-    return taps, {k: v for k, v in result.items() if torch.is_tensor(v)}
+    return model, transformers.__version__
 
 
 # ---- fixtures -------------------------------------------------------------------------------------------------------
@@ -124,46 +95,31 @@ def photograph(path, height, width):
 
 
 def make(args, seed):
-    model, version, input_name = build(args)
-    model.eval()
+    model, version = build(args)
     rules = None
     if not args.weights:
         rules = synthesize(model, seed)
     elif not os.path.isdir(args.weights):
         load(model, args.weights)
     else:
-        model = type(model).from_pretrained(args.weights).eval()
+        model = type(model).from_pretrained(args.weights)
     height, width = args.size
     if args.input:
         picture = photograph(args.input, height, width)
     else:
         picture = seeded_picture((1, args.in_chans, height, width), seed)
-    exact_taps, exact = run(model.double(), torch.from_numpy(picture).double())
-    rough_taps, rough = run(model.float(), torch.from_numpy(picture))
-
-    stored = {}
-
-    def entries(exact, rough, samples, prefix=""):
-        return [entry(prefix + k, v.numpy(), rough[k].numpy(), samples, stored) for k, v in exact.items()]
-
     name = (args.name or args.library + "_" + args.arch.replace("/", "_")) + (f"_seed{seed}" if seed else "")
-    manifest = {
-        "library": {"name": args.library, "version": version, "torch": torch.__version__},
-        "arch": args.arch,
-        "seed": seed,
-        "in_chans": args.in_chans,
-        "inputs": [input_entry(input_name, picture, stored, None if args.input else 1)],
-        "taps": entries(exact_taps, rough_taps, args.samples, "tap/"),
-        "outputs": entries(exact, rough, 8 * args.samples),
-    }
+    extra = {"in_chans": args.in_chans}
     if rules is not None:
-        manifest["tensors"] = rules
+        extra["tensors"] = rules
     if args.library == "transformers":
-        manifest["config_file"] = "config.json"
+        extra["config_file"] = "config.json"
     folder = os.path.join(args.out, name)
-    write_fixture(folder, manifest, stored)
+    library = {"name": args.library, "version": version}
+    fixture(model, picture, folder, seed=seed, samples=args.samples, library=library, arch=args.arch, extra=extra)
     if args.library == "transformers":
         model.config.to_json_file(os.path.join(folder, "config.json"))
+    print(folder)
 
 
 def size(text):

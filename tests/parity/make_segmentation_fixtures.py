@@ -13,7 +13,8 @@ import torchvision
 from torchvision.models import resnet50
 from torchvision.models.segmentation import deeplabv3, deeplabv3_mobilenet_v3_large, fcn, lraspp_mobilenet_v3_large
 from fixture_files import entry, input_entry, seeded_picture, write_fixture
-from make_fixture import run, synthesize
+from ferry.recording import run_module
+from make_fixture import synthesize
 
 CLASSES, SEED, SAMPLES = 5, 0, 64
 # Of the trunks' blocks those whose inner modules are kept: the first of their kind.
@@ -49,12 +50,12 @@ def make(architecture, build, size, folder):
     model = build().eval()
     rules = synthesize(model, SEED)
     x = seeded_picture((1, 3, *size), SEED)
-    single = run(model.float(), torch.from_numpy(x))
-    exact = run(model.double(), torch.from_numpy(x).double())
+    single = run_module(model.float(), {"x": x}, True, torch.float32)
+    exact = run_module(model.double(), {"x": x}, True, torch.float64)
     stored = {}
 
     def entry_of(name, exact, single, samples):
-        return entry(name, exact.contiguous().numpy(), single.contiguous().numpy(), samples, stored, most=samples)
+        return entry(name, exact, single, samples, stored, most=samples)
 
     taps = [entry_of("tap/" + name, t, single[0][name], SAMPLES) for name, t in exact[0].items() if wanted(name)]
     manifest = {

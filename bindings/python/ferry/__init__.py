@@ -12,9 +12,11 @@ ValueError, use of what is closed as well.
 """
 from ._library import Error, version
 from .model import Model, TensorInfo, Verification
+from .parity import Comparison, Stage, verify
+from .recording import fixture
 from .session import Classification, ProfileEntry, Report, Session
 from .task import Answer, Detection, Line, Task
 from .text import Generator, Text
 
-__all__ = ["Answer", "Classification", "Detection", "Error", "Generator", "Line", "Model", "ProfileEntry", "Report",
-           "Session", "Task", "TensorInfo", "Text", "Verification", "version"]
+__all__ = ["Answer", "Classification", "Comparison", "Detection", "Error", "Generator", "Line", "Model", "ProfileEntry",
+           "Report", "Session", "Stage", "Task", "TensorInfo", "Text", "Verification", "fixture", "verify", "version"]

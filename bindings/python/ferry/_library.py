@@ -32,7 +32,7 @@ def _places(name):
     """Where a library may lie: beside FERRY_LIBRARY or in that folder, in this package, wherever the system looks."""
     chosen = os.environ.get("FERRY_LIBRARY")
     if chosen:
-        folder = chosen if os.path.isdir(chosen) else os.path.dirname(os.path.abspath(chosen))
+        folder = os.path.dirname(os.path.abspath(chosen)) if ".so" in os.path.basename(chosen) else chosen
         return [os.path.join(folder, name)]
     inside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     return [inside] if os.path.exists(inside) else [name, f"{name}.{c.VERSION[0]}"]

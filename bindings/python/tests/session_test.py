@@ -268,11 +268,13 @@ class Threads(unittest.TestCase):
                 session, ends = model.session(threads=1), []
 
                 def work():
-                    try:
-                        while True:
+                    while not ends:
+                        try:
                             session.run(X)
-                    except ValueError as error:
-                        ends.append(str(error))
+                        except ferry.Error as error:  # the cancel met a run
+                            self.assertEqual(error.status, "CANCELLED")
+                        except ValueError as error:
+                            ends.append(str(error))
 
                 thread = threading.Thread(target=work)
                 thread.start()

@@ -46,9 +46,9 @@ def blob(name):
     return os.path.join(os.environ["FERRY_TEST_BLOBS"], name + ".ferry")
 
 
-def command(*arguments, status=0):
-    """What the command prints; AssertionError where it ends with another status."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def command(*arguments, status=0, program=COMMAND):
+    """What `ferry` prints; AssertionError where it ends with another status."""
+    done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != status:
-        raise AssertionError(f"ferry {' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stdout}")
+        raise AssertionError(f"{program} {' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stdout}")
     return done.stdout

@@ -1,0 +1,59 @@
+"""The package as a wheel: installed elsewhere it needs neither the source tree nor FERRY_LIBRARY."""
+import glob, importlib.util, os, shutil, subprocess, sys, tempfile, unittest, zipfile
+
+from support import ROOT, blob, golden
+
+PROGRAM = """
+import ferry, numpy, sys
+classifier, language = sys.argv[1:]
+with ferry.Model(classifier) as model, model.session() as session:
+    print(session.run(numpy.zeros((1, 8, 8, 3), numpy.float32)).shape)
+with ferry.Model(language) as model, model.generator() as text:
+    text.append("the end")
+    print(text.next() >= 0)
+print(ferry.__file__)
+"""
+
+
+class Wheel(unittest.TestCase):
+    def test_it_is_built_installed_and_used(self):
+        for module in ("pip", "setuptools", "wheel"):
+            if importlib.util.find_spec(module) is None:
+                self.skipTest(f"{module} is not installed (python3-{module})")
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        offline = ["--no-index", "--no-deps"]
+        self.run_in(folder, [*pip, "wheel", *offline, "--no-build-isolation", "-w", folder,
+                             os.path.join(ROOT, "bindings", "python")], os.environ)
+        path, = glob.glob(os.path.join(folder, "*.whl"))
+        self.assertRegex(os.path.basename(path), r"^ferry-\d+\.\d+\.\d+-py3-none-linux_\w+\.whl$")
+        with zipfile.ZipFile(path) as wheel:
+            files = {os.path.basename(name) for name in wheel.namelist() if name.startswith("ferry/")}
+        sources = {os.path.basename(name) for name in glob.glob(os.path.join(ROOT, "bindings", "python", "ferry", "*.py"))}
+        self.assertEqual(files, sources | {"libferry.so", "libferry_text.so"})
+
+        installed = os.path.join(folder, "installed")
+        self.run_in(folder, [*pip, "install", *offline, "--target", installed, path], os.environ)
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("FERRY_")}
+        printed = self.run_in(folder, [sys.executable, "-c", PROGRAM, golden("v1_small_classifier"), blob("language")],
+                              {**clean, "PYTHONPATH": installed})
+        self.assertEqual(printed.split(), ["(1,", "5)", "True", os.path.join(installed, "ferry", "__init__.py")])
+
+    def run_in(self, folder, command, environment):
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout
+
+
+class Loading(unittest.TestCase):
+    def test_a_library_that_is_not_there_is_said_with_what_to_do(self):
+        program = "import ferry\ntry: ferry.version()\nexcept ImportError as error: print(error)"
+        environment = {**os.environ, "FERRY_LIBRARY": "/absent", "PYTHONPATH": os.path.join(ROOT, "bindings", "python")}
+        printed = subprocess.run([sys.executable, "-B", "-c", program], env=environment, stdout=subprocess.PIPE, text=True).stdout
+        self.assertIn("/absent/libferry.so", printed)
+        self.assertIn("set FERRY_LIBRARY", printed)
+
+
+if __name__ == "__main__":
+    unittest.main()
