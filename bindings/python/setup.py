@@ -1,7 +1,7 @@
 """Builds the wheel: the package, and in it libferry.so, libferry_text.so and the licences of what is in them.
 
-CMake builds them as they ship; or FERRY_LIBRARY names a folder that holds them, the one of an installed prefix, or of a build,
-which has no licences to give to others:
+CMake builds them as they ship; or FERRY_LIBRARY names a folder that holds them, the one of an installed prefix, or of a
+build, which has no licences to give to others:
 
     pip wheel --no-build-isolation --no-deps bindings/python
     FERRY_LIBRARY=/opt/ferry/lib pip wheel --no-build-isolation --no-deps bindings/python
@@ -61,5 +61,6 @@ class BinaryDistribution(Distribution):
 
 
 os.makedirs(BUILD, exist_ok=True)
-setup(version=version(), distclass=BinaryDistribution, options={"build": {"build_base": BUILD}, "egg_info": {"egg_base": BUILD}},
-      cmdclass={"build_py": BuildWithLibraries, "bdist_wheel": PlatformWheel})
+setup(version=version(), distclass=BinaryDistribution,
+      cmdclass={"build_py": BuildWithLibraries, "bdist_wheel": PlatformWheel},
+      options={"build": {"build_base": BUILD}, "egg_info": {"egg_base": BUILD}})

@@ -117,7 +117,7 @@ def opened(function, *arguments):
     return out.value
 
 
-def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=None):
+def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=()):
     """A ferry_session_options, which holds what it points to."""
     options = c.SessionOptions()
     library().ferry_session_options_init(ctypes.byref(options))
@@ -129,13 +129,9 @@ def session_options(backend, threads, precision, device, required, cache_dir, me
     options.cache_dir = path_bytes(cache_dir) if cache_dir else None
     options.memory_limit = _within("memory_limit", memory_limit, 2**64)
     options.profile = profile
-    if taps == "all":
-        options.all_taps = True
-    elif taps is not None:
-        names = [taps] if isinstance(taps, str) else list(taps)
-        options.kept = (ctypes.c_char_p * len(names))(*(name.encode() for name in names))
-        options.taps = ctypes.cast(options.kept, ctypes.POINTER(ctypes.c_char_p))
-        options.tap_count = len(names)
+    if taps:
+        options.taps = (ctypes.c_char_p * len(taps))(*(name.encode() for name in taps))
+        options.tap_count = len(taps)
     return options
 
 

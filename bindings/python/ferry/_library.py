@@ -47,7 +47,8 @@ def _open(name, functions):
         except OSError as error:
             failures.append(str(error))
     else:
-        raise ImportError(f"{name} cannot be loaded ({'; '.join(failures)}): set FERRY_LIBRARY to the folder that holds it")
+        tried = "; ".join(failures)
+        raise ImportError(f"{name} cannot be loaded ({tried}): set FERRY_LIBRARY to the folder that holds it")
     for function, result, *arguments in functions:
         if not hasattr(library, function):
             raise ImportError(f"{library._name} has no {function}(): it is older than this package")
@@ -72,7 +73,8 @@ def library():
             opened = _open("libferry.so", c.FERRY_FUNCTIONS)
             version = opened.ferry_version().decode()
             if tuple(map(int, version.split(".")[:2])) != c.VERSION:
-                raise ImportError(f"{opened._name} is ferry {version}, this package is for {c.VERSION[0]}.{c.VERSION[1]}")
+                wanted = ".".join(map(str, c.VERSION))
+                raise ImportError(f"{opened._name} is ferry {version}, this package is for {wanted}")
             _loaded["ferry"] = opened
         return _loaded["ferry"]
 

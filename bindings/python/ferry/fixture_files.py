@@ -1,5 +1,5 @@
-"""The files of a parity fixture (docs/parity.md), and the generator cbrng-1 that inputs and samples follow from: for this
-package, and for tests/parity/make_*_fixture*.py."""
+"""The files of a parity fixture (docs/parity.md), and the generator cbrng-1 that inputs and samples follow from: for
+this package, and for tests/parity/make_*_fixture*.py."""
 import hashlib, json, os, struct
 
 import numpy as np
@@ -97,7 +97,8 @@ def read_safetensors(path):
         for name, item in json.loads(whole[8:begin]).items():
             if name != "__metadata__":
                 first, last = item["data_offsets"]
-                out[name] = np.frombuffer(whole[begin + first : begin + last], types[item["dtype"]]).reshape(item["shape"])
+                values = np.frombuffer(whole[begin + first : begin + last], types[item["dtype"]])
+                out[name] = values.reshape(item["shape"])
         return out
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: no safetensors file of float32 and integers ({error!r})") from None
@@ -129,7 +130,8 @@ def entry(name, exact, rough, samples, stored, most=None):
 
 def input_entry(name, array, stored, samples=None):
     """An input's, float32 or integers; without `samples` it is stored whole, with them it is remade from the seed."""
-    item = {"name": name, "shape": list(array.shape), "dtype": TYPES[array.dtype], "stored": "full" if samples is None else "sample",
+    item = {"name": name, "shape": list(array.shape), "dtype": TYPES[array.dtype],
+            "stored": "full" if samples is None else "sample",
             "sha256": hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()}
     if samples is not None:
         item["samples"] = samples

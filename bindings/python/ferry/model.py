@@ -95,8 +95,8 @@ class Model(Closing):
 
     @property
     def taps(self) -> List[TensorInfo]:
-        """Inner tensors that a session can keep, by the framework's module names; all of them in blobs that were converted
-        with --keep-taps."""
+        """Inner tensors that a session can keep, by the framework's module names; all of them in blobs that were
+        converted with --keep-taps."""
         return self._describe("tap")
 
     @property
@@ -136,8 +136,8 @@ class Model(Closing):
                 gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False):
         """The network made ready to run: ferry.Session.
 
-        backend       "cpu", or "gpu" for Vulkan. A GPU that cannot be used gives a session on the CPU, whose report says
-                      why; with gpu_required it is an error.
+        backend       "cpu", or "gpu" for Vulkan. A GPU that cannot be used gives a session on the CPU, whose report
+                      says why; with gpu_required it is an error.
         threads       including the caller's; 0: one a core. Results do not depend on it
         taps          names of the taps to keep, or "all"
         graph         which graph of the blob
@@ -155,8 +155,11 @@ class Model(Closing):
                 return model.session(backend=backend, threads=threads, taps=taps, precision=precision, device=device,
                                      gpu_required=gpu_required, cache_dir=cache_dir, memory_limit=memory_limit,
                                      profile=profile)
-        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit, profile, taps)
-        kept = [tap.name for tap in self.taps] if taps == "all" else [taps] if isinstance(taps, str) else list(taps or ())
+        kept = [taps] if isinstance(taps, str) else list(taps or ())
+        if taps == "all":
+            kept = [tap.name for tap in self.taps]
+        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit, profile,
+                                  kept)
         counts = len(self.inputs), len(self.outputs)
         with self._use() as model:
             return Session(opened(library().ferry_session_create, model, ctypes.byref(options)), counts, kept)

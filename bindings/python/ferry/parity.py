@@ -71,16 +71,17 @@ def verify(model, folder=None, *, backend: str = "cpu", threads: int = 0, device
         result = ferry.verify(model, "fixtures/resnet50")
         assert result, result.first_out_of_bounds
 
-    The bounds are float32's: 1e-3 absolute for `logits`, 1e-4 of the reference's maximum for all else. It is what `ferry
-    parity` does, but for what that alone can: blobs with rounded weights, float16, prompts, pictures in texts, and to tell
-    which taps a blob must have.
+    The bounds are float32's: 1e-3 absolute for `logits`, 1e-4 of the reference's maximum for all else. It is what
+    `ferry parity` does, but for what that alone can: blobs with rounded weights, float16, prompts, pictures in texts,
+    and to tell which taps a blob must have.
 
     ValueError: the folder holds no fixture, or one whose inputs do not fit. ferry.Error: as for Model.session()."""
     options = {"backend": backend, "threads": threads, "device": device, "gpu_required": gpu_required}
     if folder is None:
         return model.verify(**options)
     manifest, stored = _read(os.fspath(folder))
-    out = Comparison(manifest["name"], " ".join(str(manifest["library"].get(k, "")) for k in ("name", "version")).strip())
+    library = " ".join(str(manifest["library"].get(key, "")) for key in ("name", "version"))
+    out = Comparison(manifest["name"], library.strip())
     entries = manifest["taps"] + _pyramids(manifest, stored) + manifest["outputs"]
     named = {name for item in entries for name in (item["name"], item["module"])}
     taps = [tap.name for tap in model.taps if tap.name in named]
@@ -156,7 +157,8 @@ def _inputs(session, manifest, stored):
     """(input of the session, array in the framework's layout)."""
     ports, out = session.inputs, []
     if len(ports) != len(manifest["inputs"]):
-        raise ValueError(f"the blob takes {len(ports)} inputs, fixture {manifest['name']} has {len(manifest['inputs'])}")
+        has = f"fixture {manifest['name']} has {len(manifest['inputs'])}"
+        raise ValueError(f"the blob takes {len(ports)} inputs, {has}")
     for item in manifest["inputs"]:
         name = item["name"][6:] if item["name"].startswith("input/") else item["name"]
         found = [port for port in ports if len(ports) == 1 or port.name == name]  # one input fits whatever its name is
@@ -166,8 +168,8 @@ def _inputs(session, manifest, stored):
         if positions is not None:
             values = seeded_picture(tuple(item["shape"]), manifest["seed"])
         if hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest() != item["sha256"]:
-            raise ValueError(f"input {name!r}: its values have another SHA-256 than the manifest says"
-                             + (", or follow from another rule: `ferry parity` knows it" if positions is not None else ""))
+            other = "" if positions is None else ", or follow from another rule: `ferry parity` knows it"
+            raise ValueError(f"input {name!r}: its values have another SHA-256 than the manifest says{other}")
         out.append((found[0], values.astype(found[0].dtype)))
     return out
 

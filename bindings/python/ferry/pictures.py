@@ -10,8 +10,8 @@ from ._library import library
 
 @contextlib.contextmanager
 def image_of(picture):
-    """A ferry_image of a path (JPEG, PNG or BMP, turned upright by its Exif orientation), of a PIL image, or of an array
-    uint8 [height, width, 3]; valid within the block. TypeError, ValueError: it is none of these."""
+    """A ferry_image of a path (JPEG, PNG or BMP, turned upright by its Exif orientation), of a PIL image, or of an
+    array uint8 [height, width, 3]; valid within the block. TypeError, ValueError: it is none of these."""
     image = c.Image()
     if isinstance(picture, (str, os.PathLike)):
         library().ferry_image_load(path_bytes(picture), ctypes.byref(image))

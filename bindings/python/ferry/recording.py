@@ -9,10 +9,11 @@ from .fixture_files import entry, input_entry, seeded_picture, write_files
 
 def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
             outputs: Union[None, str, Sequence[str]] = None, seed: int = 0, samples: int = 2048,
-            library: Optional[Mapping[str, str]] = None, arch: Optional[str] = None, extra: Optional[Mapping] = None) -> str:
-    """Records a parity fixture: runs `module` in float64 and in float32, and writes its inputs, its outputs and the output
-    of every submodule into `folder`, for `ferry parity blob folder`, `ferry convert --certify folder`, `ferry bisect` and
-    ferry.verify(). The module is copied, and run in eval mode on the CPU; gives the folder's path.
+            library: Optional[Mapping[str, str]] = None, arch: Optional[str] = None,
+            extra: Optional[Mapping] = None) -> str:
+    """Records a parity fixture: runs `module` in float64 and in float32, and writes its inputs, its outputs and the
+    output of every submodule into `folder`, for `ferry parity blob folder`, `ferry convert --certify folder`, `ferry
+    bisect` and ferry.verify(). The module is copied, and run in eval mode on the CPU; gives the folder's path.
 
         ferry.fixture(net, (1, 3, 224, 224), "fixtures/net")               # a picture that follows from the seed
         ferry.fixture(net, pixels, "fixtures/net", taps=["layer1", "layer2"])
@@ -31,8 +32,8 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
 
     Values are float64's rounded to float32; the error of the float32 run is the fixture's floor, entry by entry.
 
-    TypeError: `module` is no torch.nn.Module, or does not compute in float64. ValueError: a tap that is not there or has no
-    one output, a shape that is not N,C,H,W, a result that is not a number, outputs without names."""
+    TypeError: `module` is no torch.nn.Module, or does not compute in float64. ValueError: a tap that is not there or
+    has no one output, a shape that is not N,C,H,W, a result that is not a number, outputs without names."""
     import torch
 
     if not isinstance(module, torch.nn.Module):

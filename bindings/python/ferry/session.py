@@ -131,12 +131,12 @@ class Session(Closing):
             session.run()                                     # on what the inputs hold: after set_image()
 
         Arrays have the inputs' types (float32 or int32) and shapes, which resize() changes. Pictures are channels last,
-        [batch, height, width, channels]; with layout="framework" arrays go in and come out as the framework that trained
-        the model has them. What is not given keeps what it held. copy=False gives read-only arrays over the session's own
-        memory, which the next run overwrites.
+        [batch, height, width, channels]; with layout="framework" arrays go in and come out as the framework that
+        trained the model has them. What is not given keeps what it held. copy=False gives read-only arrays over the
+        session's own memory, which the next run overwrites.
 
-        TypeError, ValueError: an array does not fit. ferry.Error: CANCELLED; INVALID_ARGUMENT (an index in an input is out
-        of range), STATE_FULL."""
+        TypeError, ValueError: an array does not fit. ferry.Error: CANCELLED; INVALID_ARGUMENT (an index in an input is
+        out of range), STATE_FULL."""
         _check_layout(layout)
         with self._use() as session:
             tensors = self._tensors(session, "input")
@@ -149,8 +149,8 @@ class Session(Closing):
         return next(iter(out.values())) if len(out) == 1 else out
 
     def tap(self, name: str, *, copy: bool = True, layout: str = "ferry") -> np.ndarray:
-        """An inner tensor of the last run, by the framework's module name. ferry.Error, NOT_FOUND: there is no such tap,
-        or the session was not asked to keep it."""
+        """An inner tensor of the last run, by the framework's module name. ferry.Error, NOT_FOUND: there is no such
+        tap, or the session was not asked to keep it."""
         _check_layout(layout)
         tensor = c.Tensor()
         with self._use() as session:

@@ -85,7 +85,8 @@ def _detection(found: c.Detection) -> Detection:
     landmarks = np.zeros((0, 2), np.float32)
     if found.landmark_count:
         landmarks = _copied(found.landmarks, found.landmark_count, 2)
-    return Detection((box.left, box.top, box.right, box.bottom), found.score, found.index, words(found.label), landmarks)
+    corners = box.left, box.top, box.right, box.bottom
+    return Detection(corners, found.score, found.index, words(found.label), landmarks)
 
 
 def _line(line: c.Line) -> Line:
@@ -112,7 +113,7 @@ class Task(Closing):
 
         picture     a path (JPEG, PNG, BMP), a PIL image, or an array uint8 [height, width, 3]; None: the last run's,
                     where the task takes points or a box
-        points      (x, y), or (x, y, False) for what does not belong to the thing that is meant; in the picture's pixels
+        points      (x, y), or (x, y, False) for what does not belong to the thing; in the picture's pixels
         box         (left, top, right, bottom) around the thing
         mask        what is painted anew: truth values or uint8 [height, width] (above 127), or a picture
         top         how many classes; 0: as many as the model says

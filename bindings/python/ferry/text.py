@@ -18,7 +18,8 @@ class Text(Closing):
         self._handle = Handle(self._what, pointer, text_library().ferry_text_close)
 
     def encode(self, words: str, special: bool = True) -> List[int]:
-        """Token ids of a text; `special`: with those that stand before and behind every text, where the model has them."""
+        """Token ids of a text; `special`: with those that stand before and behind every text, where the model has
+        them."""
         encoded, count = words.encode(), ctypes.c_size_t(0)
         with self._use() as text:
             function = text_library().ferry_text_encode
@@ -30,19 +31,22 @@ class Text(Closing):
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a whole sequence of ids. ferry.Error, INVALID_ARGUMENT: one is not in the vocabulary."""
         ids = _ids(tokens)
+        function = text_library().ferry_text_decode
         with self._use() as text:
-            return _written(lambda room, size: text_library().ferry_text_decode(text, ids, len(ids), room, size))
+            return _written(lambda room, size: function(text, ids, len(ids), room, size))
 
     def render(self, chat: Union[Mapping, Sequence[Mapping]], **variables) -> str:
         """A conversation as the model reads it, by the blob's chat template: a list of messages ({"role": "user",
-        "content": "..."}), up to where the answer begins, or a whole object as of apply_chat_template(). Encode it without
-        `special`. ferry.Error: NOT_FOUND (the blob has no template), INVALID_ARGUMENT (the template's own words)."""
+        "content": "..."}), up to where the answer begins, or a whole object as of apply_chat_template(). Encode it
+        without `special`. ferry.Error: NOT_FOUND (the blob has no template), INVALID_ARGUMENT (the template's own
+        words)."""
         if isinstance(chat, str):
             raise TypeError("a chat is a list of messages, not a text: append() takes one")
         whole = dict(chat) if isinstance(chat, Mapping) else {"messages": list(chat), "add_generation_prompt": True}
         encoded = json.dumps({**whole, **variables}).encode()
+        function = text_library().ferry_text_render
         with self._use() as text:
-            return _written(lambda room, size: text_library().ferry_text_render(text, encoded, len(encoded), room, size))
+            return _written(lambda room, size: function(text, encoded, len(encoded), room, size))
 
 
 class Generator(Closing):
@@ -91,22 +95,22 @@ class Generator(Closing):
                 text_library().ferry_generator_append(generator, ids, len(ids))
 
     def append_picture(self, picture):
-        """Puts a picture behind the text, for models that see: a path, a PIL image or an array uint8 [height, width, 3].
-        ferry.Error, UNSUPPORTED: the model reads text alone."""
+        """Puts a picture behind the text, for models that see: a path, a PIL image or an array uint8 [height, width,
+        3]. ferry.Error, UNSUPPORTED: the model reads text alone."""
         with image_of(picture) as image, self._use() as generator:
             text_library().ferry_generator_append_picture(generator, ctypes.byref(image))
 
     def next(self) -> int:
-        """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may be),
-        CANCELLED; another call goes on from there."""
+        """The next token, which becomes the text's last one. ferry.Error: STATE_FULL (the text is as long as it may
+        be), CANCELLED; another call goes on from there."""
         token = ctypes.c_int32()
         with self._use() as generator:
             text_library().ferry_generator_next(generator, ctypes.byref(token))
             return token.value
 
     def stream(self, max_tokens: Optional[int] = None) -> Iterator[str]:
-        """The characters of one token after the other, until the model ends its text, a stop string begins, or there are
-        `max_tokens`."""
+        """The characters of one token after the other, until the model ends its text, a stop string begins, or there
+        are `max_tokens`."""
         count = 0
         while (max_tokens is None or count < max_tokens) and not (count and self.ended):
             self.next()

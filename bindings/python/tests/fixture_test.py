@@ -123,7 +123,8 @@ class Recorded(Folder):
         for inputs in ((ids, scale), {"scale": scale, "ids": ids}):
             folder = ferry.fixture(seeded(Pair), inputs, self.path("pair"), outputs=["mixed", "rows"])
             manifest, stored = self.read(folder)
-            self.assertEqual({item["name"]: item["dtype"] for item in manifest["inputs"]}, {"ids": "I64", "scale": "F32"})
+            types = {item["name"]: item["dtype"] for item in manifest["inputs"]}
+            self.assertEqual(types, {"ids": "I64", "scale": "F32"})
             np.testing.assert_array_equal(stored["ids"], ids.numpy())
             with torch.no_grad():
                 np.testing.assert_array_equal(stored["rows"], seeded(Pair).table.weight[ids].numpy())
@@ -154,7 +155,8 @@ class Refused(Folder):
             ("'input' is complex64", TypeError, Net(), x * 1j, {}),
             ("'input' is empty", ValueError, Net(), x[:0], {}),
             ("say what its outputs are called", ValueError, Both(), x, {}),
-            ("outputs ['a', 'b']: there are tensors of floats called ['a']", ValueError, Net(), x, {"outputs": ["a", "b"]}),
+            ("outputs ['a', 'b']: there are tensors of floats called ['a']", ValueError, Net(), x,
+             {"outputs": ["a", "b"]}),
             ("does not compute in float64", TypeError, Float32(), torch.ones(4, 4), {}),
             ("'logits' holds what is not a number, computed in float64", ValueError, Infinite(), torch.ones(4, 4), {}),
         ):

@@ -43,7 +43,8 @@ class Layout(unittest.TestCase):
             ours.append(f"{name} {ctypes.sizeof(struct)}")
             for field, *_ in struct._fields_:
                 at = getattr(struct, field)
-                lines.append(f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name}*)0)->{field}));')
+                there = f"offsetof({name}, {field}), sizeof((({name}*)0)->{field})"
+                lines.append(f'printf("{name}.{field} %zu %zu\\n", {there});')
                 ours.append(f"{name}.{field} {at.offset} {at.size}")
         self.assertEqual(run_c(lines), ours)
 
@@ -68,8 +69,9 @@ class Layout(unittest.TestCase):
             self.assertEqual(set(re.findall(r"FERRY_\w+", body)), set(names_of(table)))
 
     def test_functions_take_and_give_the_headers_types(self):
-        simple = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "bool": ctypes.c_bool,
-                  "float": ctypes.c_float, "void": None, "ferry_status": c.STATUS_CODE, "ferry_save_style": ctypes.c_int, "ferry_run_callback": "pointer",
+        simple = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32,
+                  "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "bool": ctypes.c_bool, "float": ctypes.c_float, "void": None,
+                  "ferry_status": c.STATUS_CODE, "ferry_save_style": ctypes.c_int, "ferry_run_callback": "pointer",
                   "ferry_states_reader": "pointer"}
 
         def kind(declared):

@@ -79,7 +79,8 @@ class Description(unittest.TestCase):
             self.assertEqual(ferry.Model(golden("v2_small_integers")).inputs[0].dtype, np.int32)
 
     def test_a_session_says_where_and_how_long_it_ran(self):
-        with ferry.Model(golden("v1_small_classifier")) as model, model.session(profile=True, taps=["block"]) as session:
+        options = {"profile": True, "taps": ["block"]}
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session(**options) as session:
             session.run(X)
             report = session.report
             self.assertEqual((report.backend, report.gpu_status, report.cpu_operators), ("cpu", "OK", 8))
@@ -95,6 +96,18 @@ class Description(unittest.TestCase):
             with self.assertRaises(ferry.Error) as raised:
                 model.session(backend="gpu", device="no such device", gpu_required=True)
             self.assertEqual(raised.exception.status, "GPU_UNAVAILABLE")
+
+
+    def test_a_gpu_computes_what_the_cpu_does(self):
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session(backend="gpu") as session:
+            if session.report.backend != "gpu":
+                self.skipTest(session.report.message)
+            expected = golden_numbers("v1_small_classifier")["logits"]
+            np.testing.assert_allclose(session.run(X).ravel(), expected, atol=1e-4)
+            self.assertNotEqual(session.report.device, "")
+            with model.session(backend="gpu", precision="float16") as half:
+                np.testing.assert_allclose(half.run(X).ravel(), expected, atol=1e-2)
+                self.assertEqual(half.report.precision, "float16")
 
 
 class Pictures(unittest.TestCase):
@@ -124,8 +137,9 @@ class Pictures(unittest.TestCase):
     def test_what_is_no_picture_is_refused(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
             for picture, error in ((np.zeros((4, 4, 3)), TypeError), (np.zeros((4, 4), np.uint8), ValueError),
-                                   (np.zeros((4, 4, 4), np.uint8), ValueError), (np.zeros((0, 4, 3), np.uint8), ValueError),
-                                   ([[0]], TypeError), ("absent.png", ferry.Error)):
+                                   (np.zeros((4, 4, 4), np.uint8), ValueError),
+                                   (np.zeros((0, 4, 3), np.uint8), ValueError), ([[0]], TypeError),
+                                   ("absent.png", ferry.Error)):
                 with self.assertRaises(error):
                     session.set_image(picture)
 

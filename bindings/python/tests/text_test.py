@@ -33,8 +33,9 @@ class Tokens(Language):
 
     def test_what_cannot_be_is_refused(self):
         with self.model.text() as text:
-            for call, error in ((lambda: text.decode([100000]), ferry.Error), (lambda: text.decode([2**40]), ValueError),
-                                (lambda: text.render("hi"), TypeError), (lambda: text.render({"messages": 3}), ferry.Error)):
+            for call, error in ((lambda: text.decode([100000]), ferry.Error),
+                                (lambda: text.decode([2**40]), ValueError), (lambda: text.render("hi"), TypeError),
+                                (lambda: text.render({"messages": 3}), ferry.Error)):
                 with self.assertRaises(error):
                     call()
         with self.assertRaises(ValueError):
@@ -77,8 +78,8 @@ class Generation(Language):
         greedy = tell()
         banned = tell(bias={greedy[0]: -float("inf")})
         self.assertNotIn(greedy[0], banned)
-        for wrong, error in ((dict(top_k=-1), ValueError), (dict(seed=2**64), ValueError), (dict(temperature=-1), ferry.Error),
-                             (dict(top_p=0), ferry.Error)):
+        for wrong, error in ((dict(top_k=-1), ValueError), (dict(seed=2**64), ValueError),
+                             (dict(temperature=-1), ferry.Error), (dict(top_p=0), ferry.Error)):
             with self.assertRaises(error):
                 tell(**wrong)
 

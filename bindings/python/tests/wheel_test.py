@@ -3,6 +3,7 @@ import glob, importlib.util, os, shutil, subprocess, sys, tempfile, unittest, zi
 
 from support import ROOT, blob, golden
 
+PACKAGE = os.path.join(ROOT, "bindings", "python")
 PROGRAM = """
 import ferry, numpy, sys
 classifier, language = sys.argv[1:]
@@ -25,12 +26,12 @@ class Wheel(unittest.TestCase):
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
         offline = ["--no-index", "--no-deps"]
         self.run_in(folder, [*pip, "wheel", *offline, "--no-build-isolation", "-w", folder,
-                             os.path.join(ROOT, "bindings", "python")], os.environ)
+                             PACKAGE], os.environ)
         path, = glob.glob(os.path.join(folder, "*.whl"))
         self.assertRegex(os.path.basename(path), r"^ferry-\d+\.\d+\.\d+-py3-none-linux_\w+\.whl$")
         with zipfile.ZipFile(path) as wheel:
             files = {os.path.basename(name) for name in wheel.namelist() if name.startswith("ferry/")}
-        sources = {os.path.basename(name) for name in glob.glob(os.path.join(ROOT, "bindings", "python", "ferry", "*.py"))}
+        sources = {os.path.basename(name) for name in glob.glob(os.path.join(PACKAGE, "ferry", "*.py"))}
         self.assertEqual(files, sources | {"libferry.so", "libferry_text.so"})
 
         installed = os.path.join(folder, "installed")
@@ -41,7 +42,8 @@ class Wheel(unittest.TestCase):
         self.assertEqual(printed.split(), ["(1,", "5)", "True", os.path.join(installed, "ferry", "__init__.py")])
 
     def run_in(self, folder, command, environment):
-        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True)
         self.assertEqual(done.returncode, 0, done.stdout)
         return done.stdout
 
@@ -49,8 +51,9 @@ class Wheel(unittest.TestCase):
 class Loading(unittest.TestCase):
     def test_a_library_that_is_not_there_is_said_with_what_to_do(self):
         program = "import ferry\ntry: ferry.version()\nexcept ImportError as error: print(error)"
-        environment = {**os.environ, "FERRY_LIBRARY": "/absent", "PYTHONPATH": os.path.join(ROOT, "bindings", "python")}
-        printed = subprocess.run([sys.executable, "-B", "-c", program], env=environment, stdout=subprocess.PIPE, text=True).stdout
+        environment = {**os.environ, "FERRY_LIBRARY": "/absent", "PYTHONPATH": PACKAGE}
+        printed = subprocess.run([sys.executable, "-B", "-c", program], env=environment, stdout=subprocess.PIPE,
+                                 text=True).stdout
         self.assertIn("/absent/libferry.so", printed)
         self.assertIn("set FERRY_LIBRARY", printed)
 
