@@ -54,7 +54,7 @@ def _open(name, functions):
             raise ImportError(f"{library._name} has no {function}(): it is older than this package")
         bound = getattr(library, function)
         bound.argtypes = arguments
-        bound.restype = result
+        bound.restype = ctypes.c_int if result is c.STATUS_CODE else result
         if result is c.STATUS_CODE:
             bound.errcheck = _check
     return library

@@ -144,10 +144,9 @@ _HANDLE, _OUT = c_void_p, POINTER(c_void_p)
 _TENSOR, _COUNT = POINTER(Tensor), POINTER(c_size_t)
 
 # Name, result and arguments. Those whose result is STATUS_CODE raise ferry.Error for what is not FERRY_OK.
-STATUS_CODE = c_int
+STATUS_CODE = "ferry_status"  # no ctypes type: c_int is c_int32, which other functions give
 FERRY_FUNCTIONS = [
     ("ferry_version", c_char_p),
-    ("ferry_status_name", c_char_p, c_int),
     ("ferry_last_error", c_char_p),
     ("ferry_model_open", STATUS_CODE, c_char_p, _OUT),
     ("ferry_model_close", None, _HANDLE),
@@ -183,6 +182,10 @@ FERRY_FUNCTIONS = [
     ("ferry_session_set_image", STATUS_CODE, _HANDLE, POINTER(Image)),
     ("ferry_session_top_classes", STATUS_CODE, _HANDLE, POINTER(Class), _COUNT),
     ("ferry_session_embedding", STATUS_CODE, _HANDLE, POINTER(c_float), _COUNT),
+    ("ferry_session_states", STATUS_CODE, _HANDLE, _OUT),
+    ("ferry_states_close", None, _HANDLE),
+    ("ferry_states_length", c_int32, _HANDLE),
+    ("ferry_states_reset", STATUS_CODE, _HANDLE),
     ("ferry_image_load", STATUS_CODE, c_char_p, POINTER(Image)),
     ("ferry_image_free", None, POINTER(Image)),
     ("ferry_task_open", STATUS_CODE, _HANDLE, POINTER(SessionOptions), _OUT),

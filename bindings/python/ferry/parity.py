@@ -123,6 +123,11 @@ def _read(folder):
             item["module"] = item["name"][4:] if item["name"].startswith("tap/") else item["name"]
         for item in manifest["taps"] + manifest["outputs"]:
             item["absmax"] = float(item["absmax"])
+        for item in manifest["inputs"]:
+            item["sha256"]
+            if item["stored"] == "sample" and (len(item["shape"]) != 4 or not isinstance(manifest["seed"], int)):
+                raise ValueError(f"input {item['name']} is stored as a sample: only N,C,H,W can be remade from a seed")
+        manifest["library"].get("name")
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{where}: no fixture's manifest: {error!r}") from None
     return manifest, read_safetensors(os.path.join(folder, "fixture.safetensors"))

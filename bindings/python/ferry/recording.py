@@ -1,5 +1,6 @@
 """ferry.fixture(): what a PyTorch module computes, recorded as a parity fixture (docs/parity.md)."""
 import copy, inspect, os, sys
+from numbers import Integral
 from typing import Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -76,7 +77,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
 
 def _inputs(module, inputs, seed):
     """Arrays by name, and whether forward() takes them in their order. float32 and integers."""
-    if isinstance(inputs, (tuple, list)) and all(isinstance(side, int) for side in inputs):
+    if isinstance(inputs, (tuple, list)) and all(isinstance(side, Integral) for side in inputs):
         if len(inputs) != 4 or min(inputs) < 1:
             raise ValueError(f"a picture's shape is N,C,H,W, not {tuple(inputs)}: give other inputs as arrays")
         inputs = seeded_picture(tuple(inputs), seed)

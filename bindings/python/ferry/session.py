@@ -1,12 +1,13 @@
 """A network made ready for one input size."""
 import ctypes
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Tuple, Union
 
 import numpy as np
 
 from . import _structs as c
-from ._handle import Closing, Handle, words
+from ._handle import Closing, Handle, opened, words
 from ._library import library, status_name
 from .model import TensorInfo, info_of
 from .pictures import image_of
@@ -168,6 +169,30 @@ class Session(Closing):
     def cancel(self):
         """Makes the run in progress end with ferry.Error, CANCELLED; without one it does nothing. Any thread."""
         self._open_handle().cancel()
+
+    # ---- states
+
+    @contextmanager
+    def _states(self):
+        lib = library()
+        with self._use() as session:
+            states = opened(lib.ferry_session_states, session)
+            try:
+                yield states
+            finally:
+                lib.ferry_states_close(states)
+
+    @property
+    def length(self) -> int:
+        """How many tokens its states hold, of a network that remembers earlier runs. ferry.Error, NOT_FOUND: it does
+        not."""
+        with self._states() as states:
+            return library().ferry_states_length(states)
+
+    def reset(self):
+        """Makes its states forget all runs."""
+        with self._states() as states:
+            library().ferry_states_reset(states)
 
     # ---- pictures
 

@@ -70,9 +70,9 @@ class Layout(unittest.TestCase):
 
     def test_functions_take_and_give_the_headers_types(self):
         simple = {"int": ctypes.c_int, "size_t": ctypes.c_size_t, "int32_t": ctypes.c_int32,
-                  "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "bool": ctypes.c_bool, "float": ctypes.c_float, "void": None,
-                  "ferry_status": c.STATUS_CODE, "ferry_save_style": ctypes.c_int, "ferry_run_callback": "pointer",
-                  "ferry_states_reader": "pointer"}
+                  "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "bool": ctypes.c_bool,
+                  "float": ctypes.c_float, "void": None, "ferry_status": c.STATUS_CODE,
+                  "ferry_save_style": ctypes.c_int, "ferry_run_callback": "pointer", "ferry_states_reader": "pointer"}
 
         def kind(declared):
             """"pointer" or the ctypes type of a declaration without its name."""

@@ -122,6 +122,9 @@ class Fixtures(unittest.TestCase):
                           {"name": "tap/x", "shape": [1], "stored": "full"}):
                 refused("no fixture's manifest", lambda m: m["taps"].append(wrong))
             refused("no fixture's manifest", lambda m: m.pop("inputs"))
+            refused("no fixture's manifest", lambda m: m.pop("seed"))
+            refused("no fixture's manifest", lambda m: m.update(library="own"))
+            refused("only N,C,H,W can be remade", lambda m: m["inputs"][0].update(shape=[3, 65, 97]))
             refused("the blob takes 1 inputs, fixture", lambda m: m["inputs"].append(m["inputs"][0]))
             refused("another SHA-256", lambda m: m.update(seed=m["seed"] + 1))
             refused("'out' is missing, or not of the shape", lambda m: m["outputs"][0].update(samples=3))

@@ -52,6 +52,20 @@ class Numbers(unittest.TestCase):
             np.testing.assert_array_equal(session.run()["sums"], first)
             self.assertTrue((session.run(a=0 * given["a"])["sums"] != first).any())
 
+    def test_states_remember_runs_until_they_are_reset(self):
+        ids = golden_inputs("v2_small_transformer")
+        with ferry.Model(golden("v2_small_transformer")) as model, model.session() as session:
+            first, second = session.run(ids), session.run(ids)
+            self.assertEqual(session.length, 6)
+            self.assertTrue((first != second).any())
+            session.reset()
+            self.assertEqual(session.length, 0)
+            np.testing.assert_array_equal(session.run(ids), first)
+        with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
+            with self.assertRaises(ferry.Error) as raised:
+                session.reset()
+            self.assertEqual(raised.exception.status, "NOT_FOUND")
+
     def test_another_size_is_another_batch(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
             one = session.run(X)
