@@ -37,6 +37,7 @@ def installed_libraries():
 
 class BuildWithLibraries(build_py):
     def run(self):
+        shutil.rmtree(self.build_lib, ignore_errors=True)  # what an earlier wheel held
         super().run()
         place, package = os.environ.get("FERRY_LIBRARY") or installed_libraries(), os.path.join(self.build_lib, "ferry")
         for name in LIBRARIES:

@@ -39,19 +39,23 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
 
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"a torch.nn.Module is recorded, not {type(module).__name__}")
+    if not isinstance(seed, Integral) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed is {seed!r}: must be an integer of 0 or more, within 64 bits")
     wanted = None if taps is None else [taps] if isinstance(taps, str) else list(taps)
     known = [name for name, _ in module.named_modules() if name]
     for name in wanted or ():
         if name not in known:
             raise ValueError(f"no submodule is called {name!r}; there are {len(known)}: {', '.join(known[:8])}...")
     arrays, positional = _inputs(module, inputs, seed)
-    still = copy.deepcopy(module).cpu().eval()
+
+    def run(dtype):  # each time a copy: what a module keeps of a run is of that run's type
+        return run_module(copy.deepcopy(module).cpu().eval().to(dtype), arrays, positional, dtype, outputs, wanted)
+
     try:
-        exact_taps, exact = run_module(still.double(), arrays, positional, torch.float64, outputs, wanted)
+        exact_taps, exact = run(torch.float64)
     except RuntimeError as error:
         raise TypeError(f"the module does not compute in float64, which a reference is made in: {error}") from error
-    # From the module as it is, whose weights float64 has held exactly.
-    rough_taps, rough = run_module(still.float(), arrays, positional, torch.float32, outputs, wanted)
+    rough_taps, rough = run(torch.float32)
 
     stored = {}
 
@@ -62,7 +66,7 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
     manifest = {
         "library": {**(library or _library(package)), "torch": str(torch.__version__)},
         "arch": arch or type(module).__name__,
-        "seed": seed,
+        "seed": int(seed),
         "inputs": [_input_entry(name, array, seed, stored) for name, array in arrays.items()],
         "taps": entries(exact_taps, rough_taps, samples, "tap/"),
         "outputs": entries(exact, rough, 8 * samples),

@@ -118,6 +118,20 @@ class Recorded(Folder):
         self.assertTrue((self.read(other)[1]["logits"] != stored["logits"]).any())
         self.assertEqual(self.read(other)[0]["taps"], [])
 
+    def test_what_a_module_keeps_of_one_run_is_not_in_the_other(self):
+        class Keeping(nn.Module):
+            table = None
+
+            def forward(self, x):
+                if self.table is None:
+                    self.table = torch.full((4, 4), 1 / 3, dtype=x.dtype)
+                return x @ self.table
+
+        module = Keeping()
+        manifest, _ = self.read(ferry.fixture(module, torch.ones(4, 4), self.path("keeping")))
+        self.assertGreater(manifest["outputs"][0]["float32_vs_float64"], 0)
+        self.assertIsNone(module.table)
+
     def test_several_inputs_and_outputs_have_names(self):
         ids, scale = torch.tensor([[1, 5, 10]]), np.float64([[[2.0]]])
         for inputs in ((ids, scale), {"scale": scale, "ids": ids}):
@@ -150,6 +164,8 @@ class Refused(Folder):
             ("'both' gives no tensor of floats", ValueError, Net(), x, {"taps": ["both"]}),
             ("a picture's shape is N,C,H,W", ValueError, Net(), (3, 32, 32), {}),
             ("a picture's shape is N,C,H,W", ValueError, Net(), (), {}),
+            ("seed is -1", ValueError, Net(), x, {"seed": -1}),
+            ("seed is 0.5", ValueError, Net(), x, {"seed": 0.5}),
             ("2 inputs were given, forward() names 1", ValueError, Net(), (x, x), {}),
             ("'input' holds what is not a number", ValueError, Net(), x / 0, {}),
             ("'input' is complex64", TypeError, Net(), x * 1j, {}),

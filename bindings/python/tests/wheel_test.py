@@ -23,16 +23,24 @@ class Wheel(unittest.TestCase):
                 self.skipTest(f"{module} is not installed (python3-{module})")
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
+        # As CMake installs them.
+        prefix, libraries = os.path.join(folder, "prefix"), ("libferry.so", "libferry_text.so")
+        os.makedirs(os.path.join(prefix, "lib"))
+        os.makedirs(os.path.join(prefix, "share", "ferry", "licenses"))
+        for name in libraries:
+            shutil.copy(os.path.join(os.environ["FERRY_LIBRARY"], name), os.path.join(prefix, "lib"))
+        with open(os.path.join(prefix, "share", "ferry", "licenses", "LICENSE.other"), "w") as file:
+            file.write("of others\n")
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
         offline = ["--no-index", "--no-deps"]
         self.run_in(folder, [*pip, "wheel", *offline, "--no-build-isolation", "-w", folder,
-                             PACKAGE], os.environ)
+                             PACKAGE], {**os.environ, "FERRY_LIBRARY": os.path.join(prefix, "lib")})
         path, = glob.glob(os.path.join(folder, "*.whl"))
         self.assertRegex(os.path.basename(path), r"^ferry-\d+\.\d+\.\d+-py3-none-linux_\w+\.whl$")
         with zipfile.ZipFile(path) as wheel:
             files = {os.path.basename(name) for name in wheel.namelist() if name.startswith("ferry/")}
         sources = {os.path.basename(name) for name in glob.glob(os.path.join(PACKAGE, "ferry", "*.py"))}
-        self.assertEqual(files, sources | {"libferry.so", "libferry_text.so"})
+        self.assertEqual(files, sources | set(libraries) | {"LICENSE.other"})
 
         installed = os.path.join(folder, "installed")
         self.run_in(folder, [*pip, "install", *offline, "--target", installed, path], os.environ)
