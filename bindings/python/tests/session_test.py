@@ -247,10 +247,12 @@ class Memory(unittest.TestCase):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session(taps="all") as session:
             expected = session.run(X), session.tap("block")
             views = session.run(X, copy=False)[:, 1:], session.tap("block", copy=False, layout="framework")
+            whole = session.tap("block", copy=False)
         del model, session
         gc.collect()
         np.testing.assert_array_equal(views[0], expected[0][:, 1:])
         np.testing.assert_array_equal(views[1], expected[1].transpose(0, 3, 1, 2))
+        self.assertEqual(whole.tobytes(), expected[1].tobytes())  # by memcpy, which AddressSanitizer sees
 
     def test_memory_under_views_is_not_moved(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:
