@@ -1,13 +1,18 @@
 """A blob, mapped and verified."""
 import ctypes
 from dataclasses import dataclass
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _structs as c
 from ._handle import Closing, Handle, opened, path_bytes, session_options, words
 from ._library import library
+
+if TYPE_CHECKING:
+    from .session import Session
+    from .task import Task
+    from .text import Generator, Text
 
 _DTYPES = {c.DTYPE["FLOAT32"]: "float32", c.DTYPE["FLOAT16"]: "float16", c.DTYPE["INT8"]: "int8",
            c.DTYPE["UINT8"]: "uint8", c.DTYPE["INT32"]: "int32", c.DTYPE["INT64"]: "int64"}
@@ -133,7 +138,8 @@ class Model(Closing):
 
     def session(self, *, backend: str = "cpu", threads: int = 0, taps: Union[None, str, Sequence[str]] = None,
                 graph: Optional[str] = None, precision: str = "float32", device: Optional[str] = None,
-                gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False):
+                gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
+                profile: bool = False) -> "Session":
         """The network made ready to run: ferry.Session.
 
         backend       "cpu", or "gpu" for Vulkan. A GPU that cannot be used gives a session on the CPU, whose report
@@ -165,7 +171,7 @@ class Model(Closing):
             return Session(opened(library().ferry_session_create, model, ctypes.byref(options)), counts, kept)
 
     def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
-             gpu_required: bool = False, cache_dir=None, memory_limit: int = 0):
+             gpu_required: bool = False, cache_dir=None, memory_limit: int = 0) -> "Task":
         """What the model is for, in one call from a picture to the answer in its pixels: ferry.Task. Options as for
         session(). ferry.Error: UNSUPPORTED for a model without a task."""
         from .task import Task
@@ -174,7 +180,7 @@ class Model(Closing):
         with self._use() as model:
             return Task(opened(library().ferry_task_open, model, ctypes.byref(options)))
 
-    def text(self):
+    def text(self) -> "Text":
         """The tokenizer and chat template of a language model's blob: ferry.Text. ferry.Error: NOT_FOUND."""
         from .text import Text, text_library
 
@@ -182,7 +188,8 @@ class Model(Closing):
             return Text(opened(text_library().ferry_text_open, model))
 
     def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
-                  device: Optional[str] = None, gpu_required: bool = False, cache_dir=None, memory_limit: int = 0):
+                  device: Optional[str] = None, gpu_required: bool = False, cache_dir=None,
+                  memory_limit: int = 0) -> "Generator":
         """A text, and how a language model goes on with it: ferry.Generator. ferry.Error: UNSUPPORTED."""
         from .text import Generator, text_library
 

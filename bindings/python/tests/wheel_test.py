@@ -40,7 +40,7 @@ class Wheel(unittest.TestCase):
         with zipfile.ZipFile(path) as wheel:
             files = {os.path.basename(name) for name in wheel.namelist() if name.startswith("ferry/")}
         sources = {os.path.basename(name) for name in glob.glob(os.path.join(PACKAGE, "ferry", "*.py"))}
-        self.assertEqual(files, sources | set(libraries) | {"LICENSE.other"})
+        self.assertEqual(files, sources | set(libraries) | {"LICENSE.other", "py.typed"})
 
         installed = os.path.join(folder, "installed")
         self.run_in(folder, [*pip, "install", *offline, "--target", installed, path], os.environ)
