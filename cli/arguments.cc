@@ -33,6 +33,10 @@ Argument Command::add_option(const std::string& names, float& value, const std::
 Argument Command::add_option(const std::string& names, std::vector<int>& values, const std::string& help) const {
   return Argument(app_->add_option(names, values, help)->allow_extra_args(false));
 }
+Argument Command::add_option(const std::string& names, std::function<void(const std::string&)> read,
+                             const std::string& help) const {
+  return Argument(app_->add_option_function(names, read, help));
+}
 Argument Command::add_option(const std::string& names, std::vector<std::string>& values,
                              const std::string& help) const {
   const bool named = names.front() == '-';

@@ -41,6 +41,9 @@ class Command {
   Argument add_option(const std::string& names, int& value, const std::string& help) const;
   Argument add_option(const std::string& names, float& value, const std::string& help) const;
   Argument add_option(const std::string& names, std::vector<int>& values, const std::string& help) const;
+  // `read` is given the word, and throws Error on one that it does not know.
+  Argument add_option(const std::string& names, std::function<void(const std::string&)> read,
+                      const std::string& help) const;
   // Given once a value; of what has its place without a name, all that come.
   Argument add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) const;
   void add_flag(const std::string& names, bool& value, const std::string& help) const;

@@ -21,7 +21,8 @@ namespace {
 struct Options {
   std::string model, graph;
   BackendOptions backend;
-  int threads = 0, runs = 0, fps = 0, prompt_tokens = 0, new_tokens = 0;
+  ThreadOptions threads;
+  int runs = 0, fps = 0, prompt_tokens = 0, new_tokens = 0;
   bool json = false, ops = false;
 };
 
@@ -31,6 +32,8 @@ struct Figures {
   double min_ms = 0, median_ms = 0, max_ms = 0;
   double cpu_ms = 0;  // processor time of a run, all threads, and of the pause after it
   uint64_t peak_bytes = 0, arena_bytes = 0, packed_bytes = 0;
+  size_t threads = 0;
+  std::string cpus;            // that they keep to
   std::string device, driver;  // "" on the CPU
 };
 
@@ -101,6 +104,7 @@ std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_se
 
 void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   if (!f.device.empty()) std::printf("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
+  std::printf("%-18s %9zu%s%s\n", "threads", f.threads, f.cpus.empty() ? "" : " on CPU ", f.cpus.c_str());
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
   std::printf("%-18s %9.2f ms\n", "first run", f.first_ms);
@@ -135,7 +139,8 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
                       {"precision", o.backend.precision},
                       {"device", f.device},
                       {"driver", f.driver},
-                      {"threads", o.threads},
+                      {"threads", f.threads},
+                      {"cpus", f.cpus},
                       {"runs", o.runs},
                       {"load_ms", f.load_ms},
                       {"session_ms", f.session_ms},
@@ -183,7 +188,6 @@ void time_runs(const Options& o, const SessionHandle& session, Figures* f) {
 }
 
 int bench(Options o) {
-  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
   if (o.fps < 0 || o.fps > 1000) fail("--fps %d: expected 0 (no pauses) to 1000", o.fps);
   ferry_session_options options = session_options(o.threads);
   options.gpu_required = true;
@@ -218,8 +222,11 @@ int bench(Options o) {
   f.peak_bytes = peak_resident_bytes();
   f.arena_bytes = ferry_session_arena_bytes(session.get());
   f.packed_bytes = ferry_session_packed_bytes(session.get());
-  f.device = report_of(session).device;
-  f.driver = report_of(session).driver;
+  const ferry_report report = report_of(session.get());
+  f.threads = report.threads;
+  f.cpus = report.cpus;
+  f.device = report.device;
+  f.driver = report.driver;
   const GpuPlan plan = o.backend.gpu() ? gpu_plan(session->session->model(), options) : GpuPlan();
   const std::vector<OpTime> ops = o.ops ? profile(o, model, options, plan) : std::vector<OpTime>();
   (o.json ? print_json : print_text)(o, f, ops, plan);
@@ -245,7 +252,7 @@ void add_bench(CLI::App& ferry, int* exit_code) {
   auto o = std::make_shared<Options>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::Yes);
-  app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
+  add_thread_options(app, &o->threads);
   app.add_option("--runs", o->runs, "Timed runs after the first. Without it: 20, or 3 of a language model")
       .range(1, INT32_MAX)
       .type_name("N");

@@ -86,11 +86,14 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
     for (const TensorId t : last.model().tensors()) shapes.push_back(last.shape(t));
     f.plan = gpu_plan(last.model(), options, std::move(shapes));
   }
+  const ferry_report report = report_of(session);
   if (o.json) {
     nlohmann::ordered_json j = {{"model", o.model},
                                 {"prompt_tokens", prompt_tokens},
                                 {"new_tokens", new_tokens},
                                 {"rounds", o.rounds},
+                                {"threads", report.threads},
+                                {"cpus", report.cpus},
                                 {"load_ms", load_ms},
                                 {"session_ms", f.session_ms},
                                 {"first_token_ms", f.first_token_ms},
@@ -106,6 +109,7 @@ int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, con
     print(j.dump(2) + "\n");
     return kDone;
   }
+  std::printf("%-18s %9zu%s%s\n", "threads", report.threads, *report.cpus == '\0' ? "" : " on CPU ", report.cpus);
   std::printf("%-18s %9.2f ms\n", "open and verify", load_ms);
   std::printf("%-18s %9.2f ms\n", "make a session", f.session_ms);
   std::printf("%-18s %9.2f ms (a prompt of %d tokens)\n", "first token", f.first_token_ms, prompt_tokens);

@@ -22,7 +22,8 @@ struct Options {
   std::vector<std::string> pictures;
   BackendOptions backend;
   SamplingOptions sampling{.temperature = 0.7f, .top_p = 0.95f};
-  int threads = 0, max_tokens = 0;
+  ThreadOptions threads;
+  int max_tokens = 0;
 };
 
 // What both have said so far, in the words of the model's template.
@@ -137,9 +138,8 @@ void load(const std::string& path, Conversation* conversation, const GeneratorHa
 }
 
 int chat(const Options& o) {
-  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
-  const ModelHandle model = open_model(o.model);
   ferry_session_options options = session_options(o.threads);
+  const ModelHandle model = open_model(o.model);
   set_backend(o.backend, &options);
   const TextHandle text = open_text(model);
   if (!text) fail("%s has no tokenizer: it takes token ids only, by `ferry run --tokens`", o.model.c_str());
@@ -221,7 +221,7 @@ void add_chat(CLI::App& ferry, int* exit_code) {
       .type_name("N");
   add_sampling_options(app, &o->sampling);
   add_backend_options(app, &o->backend, Tuning::Yes);
-  app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
+  add_thread_options(app, &o->threads);
   app.callback([o, exit_code] { *exit_code = chat(*o); });
 }
 

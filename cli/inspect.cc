@@ -22,7 +22,7 @@ InspectPlan make_plan(const InspectOptions& o, const Summary& s, const ModelHand
   plan.arena = ferry_session_arena_bytes(session);
   plan.packed = ferry_session_packed_bytes(session);
   if (!o.backend.gpu()) return plan;
-  const ferry_report report = report_of(owner);
+  const ferry_report report = report_of(session);
   plan.device = report.device;
   plan.driver = report.driver;
   plan.transfers = report.transfers;

@@ -8,9 +8,7 @@
 namespace ferry::cli {
 
 bool warn_of_cpu(ferry_session* session) {
-  ferry_report report{};
-  report.struct_size = sizeof(report);
-  check(ferry_session_report(session, &report));
+  const ferry_report report = report_of(session);
   if (report.gpu_status == FERRY_OK) return false;
   std::fprintf(stderr, "ferry run: on the CPU instead of the GPU: %s\n", report.message);
   return true;
@@ -45,7 +43,7 @@ void check_pictures_or_tensors(const RunOptions& o) {
 }
 
 int run(const RunOptions& o) {
-  if (o.threads < 0 || o.threads > 1024) fail("--threads %d: expected 0 (one a core) to 1024", o.threads);
+  ferry_session_options options = session_options(o.threads);
   if (o.top < 0) fail("--top %d: expected 0 (as many as the blob says) or more", o.top);
   if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
   if (o.text()) {
@@ -55,7 +53,6 @@ int run(const RunOptions& o) {
   }
 
   const ModelHandle model = open_model(o.model, o.graph);
-  ferry_session_options options = session_options(o.threads);
   options.all_taps = o.taps;
   set_backend(o.backend, &options);
   if (o.text()) return run_text(o, model, options);
@@ -143,7 +140,7 @@ void add_run(CLI::App& ferry, int* exit_code) {
   app.add_flag("--log-probabilities", o->log_probabilities, "With --json: the natural logarithm of each token's");
   app.add_flag("--json", o->json, "The answer as JSON: a line for each picture, or the token ids of prompt and answer");
   add_backend_options(app, &o->backend, Tuning::Yes);
-  app.add_option("--threads", o->threads, "Threads; 0: one a core").type_name("N").capture_default_str();
+  add_thread_options(app, &o->threads);
   app.callback([o, prompt, tokens, exit_code] {
     o->has_prompt = prompt.given();
     o->has_tokens = tokens.given();

@@ -17,7 +17,8 @@ struct RunOptions {
   SamplingOptions sampling;
   std::string mask, box, composite, background;
   std::vector<std::string> points;
-  int threads = 0, top = 0, tile = 0, max_tokens = 0, mask_index = 0;
+  ThreadOptions threads;
+  int top = 0, tile = 0, max_tokens = 0, mask_index = 0;
   bool taps = false, has_prompt = false, has_tokens = false, json = false, log_probabilities = false, colours = false,
        sixteen_bits = false;
 

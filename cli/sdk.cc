@@ -1,6 +1,9 @@
 #include "cli/sdk.h"
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "sdk/threads/cores.h"
 
 namespace ferry::cli {
 const std::string& gpu_cache_folder() {
@@ -13,10 +16,53 @@ const std::string& gpu_cache_folder() {
   return folder;
 }
 
-ferry_session_options session_options(int threads) {
+void add_thread_options(const Command& command, ThreadOptions* options) {
+  command.add_option("--threads", options->count, "Threads; 0: one a core of --cores")
+      .type_name("N")
+      .capture_default_str();
+  const auto read = [options](const std::string& word) {
+    const std::vector<std::string> names = {"performance", "balanced", "efficient", "all"};
+    const auto name = std::find(names.begin(), names.end(), word);
+    if (name != names.end()) {
+      options->cores = static_cast<ferry_cores>(name - names.begin());
+      return;
+    }
+    const CpuSet cpus = read_cpu_list(word.c_str());
+    if (cpus.none())
+      fail("--cores %s: expected performance, balanced, efficient, all, or CPUs by number as 0-3,6", word.c_str());
+    options->cpu_mask.assign(cpus.size() / 64, 0);
+    for (size_t cpu = 0; cpu < cpus.size(); ++cpu) options->cpu_mask[cpu / 64] |= uint64_t{cpus[cpu]} << cpu % 64;
+  };
+  command
+      .add_option("--cores", read,
+                  "Where they run: performance (the default: the big cores), balanced (of these, not the fastest),\n"
+                  "efficient (the slowest), all, or CPUs by number as 0-3,6")
+      .type_name("NAME");
+}
+
+ferry_session_options session_options(const ThreadOptions& given) {
+  if (given.count < 0 || given.count > 1024) fail("--threads %d: expected 0 (one a core) to 1024", given.count);
   ferry_session_options options;
   ferry_session_options_init(&options);
-  options.num_threads = threads;
+  options.num_threads = given.count;
+  options.cores = given.cores;
+  if (given.cpu_mask.empty()) return options;
+  options.cpu_mask = given.cpu_mask.data();
+  options.cpu_mask_words = given.cpu_mask.size();
+  return options;
+}
+
+ferry_session_options session_options(int threads) {
+  ThreadOptions given;
+  given.count = threads;
+  return session_options(given);
+}
+
+ferry_session_options same_threads(const ferry_session_options& other) {
+  ferry_session_options options = session_options(other.num_threads);
+  options.cores = other.cores;
+  options.cpu_mask = other.cpu_mask;
+  options.cpu_mask_words = other.cpu_mask_words;
   return options;
 }
 
@@ -66,15 +112,15 @@ void set_backend(const BackendOptions& given, ferry_session_options* options) {
   options->gpu_tune = given.tune;
 }
 
-ferry_report report_of(const SessionHandle& session) {
+ferry_report report_of(const ferry_session* session) {
   ferry_report report{};
   report.struct_size = sizeof(report);
-  check(ferry_session_report(session.get(), &report));
+  check(ferry_session_report(session, &report));
   return report;
 }
 
 void check_backend(const SessionHandle& session) {
-  const ferry_report report = report_of(session);
+  const ferry_report report = report_of(session.get());
   if (report.gpu_status != FERRY_OK) fail("the GPU was left for the CPU: %s", report.message);
 }
 

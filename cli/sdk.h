@@ -35,8 +35,18 @@ inline void check(const Status& status) {
 // Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
 const std::string& gpu_cache_folder();
 
-// Initialised, for so many threads.
+// How many threads sessions have, and where: --threads and --cores.
+struct ThreadOptions {
+  int count = 0;
+  ferry_cores cores = FERRY_CORES_PERFORMANCE;
+  std::vector<uint64_t> cpu_mask;  // these CPUs instead; empty: `cores`
+};
+void add_thread_options(const Command& command, ThreadOptions* options);
+// Initialised; they point into `given`. Throws Error on a number of threads that cannot be.
+ferry_session_options session_options(const ThreadOptions& given);
 ferry_session_options session_options(int threads);
+// The threads and cores of `other`, and else the defaults: for the CPU, in float32.
+ferry_session_options same_threads(const ferry_session_options& other);
 // `graph`: of the blob, by name; "": the first.
 ModelHandle open_model(const std::string& path, const std::string& graph = "");
 SessionHandle create_session(const ModelHandle& model, const ferry_session_options& options);
@@ -56,7 +66,7 @@ void add_backend_options(const Command& command, BackendOptions* options, Tuning
 // go together.
 void set_backend(const BackendOptions& given, ferry_session_options* options);
 
-ferry_report report_of(const SessionHandle& session);
+ferry_report report_of(const ferry_session* session);
 // Throws Error where a session that asked for the GPU is on the CPU: a measurement must not be the CPU's unsaid.
 void check_backend(const SessionHandle& session);
 

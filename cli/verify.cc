@@ -12,7 +12,7 @@ namespace {
 struct Options {
   std::string model;
   BackendOptions backend;
-  int threads = 0;
+  ThreadOptions threads;
   bool json = false;
 };
 
@@ -76,7 +76,7 @@ void add_verify(CLI::App& ferry, int* exit_code) {
   auto o = std::make_shared<Options>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::No);
-  app.add_option("--threads", o->threads, "Threads; 0 (default): one a core").type_name("N").range(0, 1024);
+  add_thread_options(app, &o->threads);
   app.add_flag("--json", o->json, "The verdict as JSON");
   app.callback([o, exit_code] { *exit_code = verify(*o); });
 }

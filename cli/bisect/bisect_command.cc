@@ -31,7 +31,7 @@ namespace {
 struct Options {
   std::string blob, checkpoint, fixture, model;
   cli::BackendOptions backend;
-  int threads = 0;
+  cli::ThreadOptions threads;
 };
 
 const char* kFaults[] = {
@@ -118,7 +118,7 @@ void add_command(CLI::App& app, int* exit_code) {
   command.add_option("--model", o->model, "Which network the graph is built of; without it, what the blob says")
       .type_name("NAME");
   cli::add_backend_options(command, &o->backend, cli::Tuning::No);
-  command.add_option("--threads", o->threads, "Threads; 0 (default): one a core").type_name("N").range(0, 1024);
+  cli::add_thread_options(command, &o->threads);
   command.callback([o, exit_code] { *exit_code = run(*o); });
 }
 

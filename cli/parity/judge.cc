@@ -11,9 +11,9 @@ Comparison judge(const std::filesystem::path& blob, const Fixture& fixture, cons
   const bool half = session.precision == FERRY_PRECISION_FLOAT16;
   if (!half && !has_rounded_constants(blob)) return compare(fixture, computed);
   Comparison comparison = compare(fixture, computed, Precision::Float16);
-  bound_by_rounding(blob, fixture, computed, session.num_threads, &comparison);
+  bound_by_rounding(blob, fixture, computed, session, &comparison);
   if (half)
-    judge_by_stage(blob, fixture, computed, session.num_threads, &comparison);
+    judge_by_stage(blob, fixture, computed, session, &comparison);
   else
     judge_by_operator(blob, fixture, computed, session, &comparison);
   return comparison;

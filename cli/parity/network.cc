@@ -204,9 +204,9 @@ uint64_t Network::arena_bytes() const {
 }
 
 ferry_report Network::report() const {
-  ferry_report report = cli::report_of(graphs_.front()->session());
+  ferry_report report = cli::report_of(graphs_.front()->session().get());
   for (auto graph = graphs_.begin() + 1; graph != graphs_.end(); ++graph)
-    report.cpu_operators += cli::report_of((*graph)->session()).cpu_operators;
+    report.cpu_operators += cli::report_of((*graph)->session().get()).cpu_operators;
   return report;
 }
 

@@ -25,7 +25,7 @@ struct Options {
   std::string blob, fixture;
   cli::BackendOptions backend;
   std::string json, html, svg;
-  int threads = 0;
+  cli::ThreadOptions threads;
   bool verbose = false;
 };
 
@@ -40,7 +40,7 @@ parity::Report compare_one(const Options& options, const parity::Pair& pair, fer
   parity::Report report;
   report.blob = pair.blob.filename().string();
   report.backend = options.backend.text();
-  report.threads = options.threads;
+  report.threads = options.threads.count;
   const parity::Fixture fixture = parity::read_fixture(pair.fixture);
   const parity::Network network(pair.blob, fixture, session);
   report.comparison = parity::judge(pair.blob, fixture, network.tensors(), session);
@@ -66,7 +66,7 @@ parity::Report line_of_table(const Options& options, const parity::Pair& pair, c
   report.blob = pair.blob.filename().string();
   report.fixture = pair.fixture.filename().string();
   report.backend = options.backend.text();
-  report.threads = options.threads;
+  report.threads = options.threads.count;
   return report;
 }
 
@@ -124,7 +124,7 @@ void add_parity(CLI::App& app, int* exit_code) {
       .required()
       .type_name("");
   cli::add_backend_options(command, &options->backend, cli::Tuning::No);
-  command.add_option("--threads", options->threads, "Threads; 0 (default): one a core").type_name("N").range(0, 1024);
+  cli::add_thread_options(command, &options->threads);
   command.add_option("--json", options->json, "Write the comparison for programs to FILE").type_name("FILE");
   command.add_option("--html", options->html, "Write a page with a plot and the table to FILE").type_name("FILE");
   command.add_option("--svg", options->svg, "Write the plot alone to FILE").type_name("FILE");

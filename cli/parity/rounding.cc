@@ -117,9 +117,9 @@ double rounding_factor(size_t values) { return kRoundingFactor * (1 + 8 / static
 bool has_rounded_constants(const std::filesystem::path& blob) { return has_rounded_constants(*open_blob(blob)); }
 
 void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                       int threads, Comparison* comparison) {
+                       const ferry_session_options& options, Comparison* comparison) {
   const std::shared_ptr<Model> model = open_blob(blob);
-  const ferry_session_options session = cli::session_options(threads);
+  const ferry_session_options session = cli::same_threads(options);
   std::map<std::string, Sums> sums;
   const auto add_run = [&](const Network& network) {
     for (const auto& [name, exact] : network.tensors()) add(computed.at(name).read(), exact.read(), &sums[name]);

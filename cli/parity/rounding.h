@@ -24,8 +24,8 @@ bool has_rounded_constants(const std::filesystem::path& blob);
 // what rounding costs there (but 1e-9 is always allowed). The cost is measured: the blob runs again on the CPU in
 // Float32 with each rounded constant moved by noise as large as its rounding was, uniform in half a step up or down,
 // and `computed` is compared with that. So a blob of another checkpoint's weights is out of bounds though each operator
-// of it computes what it should. `threads` as of a session. Throws Error where the blob cannot be read or run.
+// of it computes what it should. Threads are those of `session`. Throws Error where the blob cannot be read or run.
 void bound_by_rounding(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                       int threads, Comparison* comparison);
+                       const ferry_session_options& session, Comparison* comparison);
 
 }  // namespace ferry::parity

@@ -23,8 +23,9 @@ namespace {
 // A network cut out of another: the operators between some of its tensors.
 class Slicer {
  public:
-  Slicer(std::shared_ptr<const Model> model, const Fixture& fixture, const ComputedTensors& computed, int threads)
-      : computed_(computed), threads_(threads), model_(std::move(model)) {
+  Slicer(std::shared_ptr<const Model> model, const Fixture& fixture, const ComputedTensors& computed,
+         const ferry_session_options& session)
+      : computed_(computed), options_(cli::same_threads(session)), model_(std::move(model)) {
     const fbs::Graph& graph = model_->graph();
     if (const Status status = verify_states(model_->root(), &states_); !status.ok())
       fail("%s", status.message().data());
@@ -150,7 +151,7 @@ class Slicer {
     ferry_model* opened = nullptr;
     cli::check(ferry_model_open_memory(blob.get(), bytes.size(), &opened));
     const cli::ModelHandle model(opened);
-    const cli::SessionHandle session = cli::create_session(model, cli::session_options(threads_));
+    const cli::SessionHandle session = cli::create_session(model, options_);
     size_t index = 0;
     ferry_tensor tensor;
     for (const TensorId source : sources) {
@@ -178,7 +179,7 @@ class Slicer {
   }
 
   const ComputedTensors& computed_;
-  int threads_;
+  ferry_session_options options_;
   std::shared_ptr<const Model> model_;
   StateShapes states_;  // empty, as before the fixture's run
   Shapes shapes_;
@@ -191,10 +192,10 @@ class Slicer {
 }  // namespace
 
 void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                    int threads, Comparison* comparison) {
+                    const ferry_session_options& session, Comparison* comparison) {
   const std::vector<GraphFixture> graphs = by_graph(open_blob(blob), fixture, computed);
   std::vector<Slicer> slicers;
-  for (const GraphFixture& graph : graphs) slicers.emplace_back(graph.model, graph.fixture, computed, threads);
+  for (const GraphFixture& graph : graphs) slicers.emplace_back(graph.model, graph.fixture, computed, session);
   for (Row& row : comparison->rows) {
     if (!row.problem.empty()) continue;
     const std::string& name = computed.contains(row.name) ? row.name : row.module;

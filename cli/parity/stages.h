@@ -3,6 +3,8 @@
 // in float32 from the very tensors before it that the GPU had, and compared.
 #pragma once
 
+#include <ferry/ferry.h>
+
 #include <filesystem>
 
 #include "cli/parity/compare.h"
@@ -11,9 +13,9 @@
 namespace ferry::parity {
 
 // Gives each row of `comparison` its squared_error and verdict anew: against a float32 run of the operators between
-// that tensor and the nearest ones before it in `computed` (or the fixture's inputs). `threads` as of a session. Throws
-// Error where the blob cannot be read.
+// that tensor and the nearest ones before it in `computed` (or the fixture's inputs). Threads are those of `session`.
+// Throws Error where the blob cannot be read.
 void judge_by_stage(const std::filesystem::path& blob, const Fixture& fixture, const ComputedTensors& computed,
-                    int threads, Comparison* comparison);
+                    const ferry_session_options& session, Comparison* comparison);
 
 }  // namespace ferry::parity

@@ -54,9 +54,10 @@ void* AsyncRuns::enter(void* self) {
 
 void AsyncRuns::work() {
   std::unique_lock lock(mutex_);
-  for (;;) {
+  for (bool placed = false;; placed = true) {
     changed_.wait(lock, [&] { return running_ || stopping_; });
     if (!running_) return;
+    if (!placed) session_->session->place_this_thread();
     ferry_session* const session = session_;
     const ferry_run_callback callback = callback_;
     void* const user = user_;

@@ -52,6 +52,12 @@ ferry::Status ferry::create_session(const ferry_model& model, const ferry_sessio
   FERRY_TRY(read_options(options, &checked));
   SessionOptions wanted;
   wanted.num_threads = checked.num_threads;
+  wanted.cores = static_cast<ferry_cores>(checked.cores);
+  if (checked.cpu_mask != nullptr) {
+    CpuSet& cpus = wanted.cpus.emplace();
+    const size_t bits = std::min(checked.cpu_mask_words, cpus.size() / 64) * 64;
+    for (size_t cpu = 0; cpu < bits; ++cpu) cpus[cpu] = (checked.cpu_mask[cpu / 64] >> cpu % 64 & 1) != 0;
+  }
   wanted.pool = static_cast<pthreadpool_t>(checked.threadpool);
   wanted.taps = {checked.taps, checked.tap_count};
   wanted.all_taps = checked.all_taps;
@@ -97,6 +103,14 @@ ferry::Status ferry::read_options(const ferry_session_options* given, ferry_sess
     return error(FERRY_INVALID_ARGUMENT,
                  "options.precision is %d: it must be FERRY_PRECISION_FLOAT32 or FERRY_PRECISION_FLOAT16",
                  options->precision);
+  }
+  if (options->cores < FERRY_CORES_PERFORMANCE || options->cores > FERRY_CORES_ALL) {
+    return error(FERRY_INVALID_ARGUMENT, "options.cores is %d: it must be a ferry_cores, %d to %d", options->cores,
+                 FERRY_CORES_PERFORMANCE, FERRY_CORES_ALL);
+  }
+  if (options->cpu_mask == nullptr && options->cpu_mask_words > 0) {
+    return error(FERRY_INVALID_ARGUMENT, "options.cpu_mask is NULL but options.cpu_mask_words is %zu",
+                 options->cpu_mask_words);
   }
   return {};
 }
@@ -252,6 +266,8 @@ ferry_status ferry_session_report(const ferry_session* session, ferry_report* re
     filled.canary_failures = engine.canary_failures;
     filled.canary_ms = engine.canary_ms;
     filled.note_count = engine.notes.size() + !session->idle().threads_note().empty();
+    filled.cpus = session->idle().cpus().c_str();
+    filled.threads = session->idle().threads();
   }
   const Status status = ferry::fill_versioned(filled, kFirstVersion, "ferry_report", report);
   if (!status.ok()) return ferry::report(status);

@@ -1,6 +1,5 @@
 #include "sdk/graph/session.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,15 +32,6 @@ class RunEnd {
   std::atomic<Progress>& progress_;
   bool last_;
 };
-
-// Cores that this process may use: a container or taskset may allow fewer than the machine has.
-int core_count() {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::clamp(CPU_COUNT(&allowed), 1, kMaxThreads);
-#endif
-  return static_cast<int>(std::clamp(sysconf(_SC_NPROCESSORS_ONLN), 1L, static_cast<long>(kMaxThreads)));
-}
 
 // Most networks pack their weights into memory of about the blob's size.
 uint64_t default_limit(const Model& model) {
@@ -115,14 +105,34 @@ Status Session::open_pool() {
     return error(FERRY_INVALID_ARGUMENT, "num_threads is %d: it must be between 0 (one a core) and %d",
                  options_.num_threads, kMaxThreads);
   }
-  const int threads = options_.num_threads != 0 ? options_.num_threads : core_count();
-  pool_ = Pool::create(static_cast<size_t>(threads), &progress_);
+  const CpuSet allowed = allowed_cpus();
+  CpuSet cpus;
+  FERRY_TRY(choose_cpus(allowed, &cpus));
+  const size_t cores = cpus.any() ? cpus.count() : static_cast<size_t>(std::max(sysconf(_SC_NPROCESSORS_ONLN), 1L));
+  const size_t threads =
+      options_.num_threads != 0 ? static_cast<size_t>(options_.num_threads) : std::min<size_t>(cores, kMaxThreads);
+  cpus_ = cpu_list(cpus);
+  pool_ = Pool::create(threads, &progress_, cpus != allowed ? cpus : CpuSet());
   if (pool_->missing() > 0) {
     char note[160];
-    std::snprintf(note, sizeof note, "%zu of %d threads run: the system starts no more (%s)", pool_->threads(), threads,
-                  std::strerror(pool_->reason()));
+    std::snprintf(note, sizeof note, "%zu of %zu threads run: the system starts no more (%s)", pool_->threads(),
+                  threads, std::strerror(pool_->reason()));
     threads_note_ = note;
   }
+  return {};
+}
+
+Status Session::choose_cpus(const CpuSet& allowed, CpuSet* cpus) const {
+  if (options_.cpus.has_value()) {
+    *cpus = *options_.cpus & allowed;
+    if (cpus->any() || allowed.none()) return {};
+    return error(FERRY_INVALID_ARGUMENT, "options.cpu_mask holds no CPU that may be used: it has '%s', there are %s",
+                 cpu_list(*options_.cpus).c_str(), cpu_list(allowed).c_str());
+  }
+  *cpus = ferry::choose_cpus(options_.cores, allowed, kCpuFolder);
+  // More threads than big cores would stand in each other's way.
+  const auto threads = static_cast<size_t>(options_.num_threads);
+  if (options_.cores == FERRY_CORES_PERFORMANCE && threads > cpus->count()) *cpus = allowed;
   return {};
 }
 

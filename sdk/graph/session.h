@@ -93,10 +93,17 @@ class Session {
   const Status& gpu_status() const { return gpu_status_; }
   // How many threads there are, if fewer than were asked for; "" otherwise.
   const std::string& threads_note() const { return threads_note_; }
+  // Including the caller.
+  size_t threads() const { return pool_->threads(); }
+  // Those that its threads keep to, "0-3,6"; "" where that is not the session's to say.
+  const std::string& cpus() const { return cpus_; }
+  // Puts the calling thread there, a thread of the session's own.
+  void place_this_thread() const { pool_->place_this_thread(); }
 
  private:
   Session() = default;
   Status open_pool();
+  Status choose_cpus(const CpuSet& allowed, CpuSet* cpus) const;
   Status choose_taps();
   Status make_engine(ferry_backend backend, std::unique_ptr<Engine>* out) const;
   // An engine of the CPU with the present shapes and inputs.
@@ -125,7 +132,7 @@ class Session {
   SessionOptions options_;  // names in it are read by create() only
   std::atomic<Progress> progress_{Progress::Idle};
   std::unique_ptr<Pool> pool_;
-  std::string threads_note_;
+  std::string threads_note_, cpus_;
   std::vector<bool> kept_taps_;       // by index in Graph.taps
   Shapes shapes_;                     // of every tensor
   Shapes next_;                       // those being tried

@@ -6,7 +6,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+
+#include "sdk/threads/cores.h"
 
 namespace ferry {
 
@@ -14,9 +17,11 @@ class MemoryBudget;  // sdk/model/memory_budget.h
 class States;        // sdk/graph/states.h
 
 struct SessionOptions {
-  int num_threads = 0;                // including the caller; 0: one a core
-  pthreadpool_t pool = nullptr;       // the caller's, which outlives the session; nullptr: the session's own
-  std::span<const char* const> taps;  // names of the taps to keep
+  int num_threads = 0;                          // including the caller; 0: one a chosen core
+  ferry_cores cores = FERRY_CORES_PERFORMANCE;  // where the session's threads run
+  std::optional<CpuSet> cpus;                   // there instead
+  pthreadpool_t pool = nullptr;                 // the caller's, which outlives the session; nullptr: the session's own
+  std::span<const char* const> taps;            // names of the taps to keep
   bool all_taps = false;
   bool profile = false;
   uint64_t memory_limit = 0;       // bytes at most, as MemoryBudget counts them; 0: the default

@@ -81,21 +81,20 @@ void Pool::Worker::leave_alone(Clock::time_point now, Clock::duration stall) {
 }
 
 // Schedulers like to queue a woken thread where its waker runs, and there it waits for the caller's whole time slice.
-void Pool::Worker::move_off_this_core([[maybe_unused]] Clock::time_point now) {
-#if defined(__linux__)
+void Pool::Worker::move_off_this_core(Clock::time_point now) {
   const pid_t thread_id = id.load(std::memory_order_relaxed);
-  const int here = sched_getcpu();
-  if (now - moved < kShortestRest || thread_id == 0 || here < 0 || here >= CPU_SETSIZE) return;
+  const auto here = static_cast<size_t>(sched_getcpu());
+  CpuSet cpus;
+  if (now - moved < kShortestRest || thread_id == 0 || here >= cpus.size()) return;
   moved = now;
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return;
-  CPU_CLR(here, &cores);
-  if (CPU_COUNT(&cores) > 0) sched_setaffinity(thread_id, sizeof(cores), &cores);
-#endif
+  cpus = pool->cpus_.any() ? pool->cpus_ : allowed_cpus();
+  cpus[here] = false;
+  if (cpus.any()) place_thread(thread_id, cpus);
 }
 
-std::unique_ptr<Pool> Pool::create(size_t threads, const std::atomic<Progress>* progress) {
+std::unique_ptr<Pool> Pool::create(size_t threads, const std::atomic<Progress>* progress, const CpuSet& cpus) {
   std::unique_ptr<Pool> pool(new Pool(progress));
+  pool->cpus_ = cpus;
   pool->start(threads);
   return pool;
 }
@@ -136,6 +135,7 @@ void* Pool::main_of(void* worker) {
 #if defined(__linux__)
   own.id.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
 #endif
+  own.pool->place_this_thread();
   const FlushDenormals flush;
   own.pool->work(own);
   return nullptr;

@@ -15,6 +15,8 @@
 #include <memory>
 #include <vector>
 
+#include "sdk/threads/cores.h"
+
 namespace ferry {
 
 // Where a run stands, as the threads that run and the one that cancels see it.
@@ -28,8 +30,10 @@ class Pool {
   using Body = void (*)(void* context, Share& share);
 
   // Fewer threads than asked for are no failure: see missing(). `threads` counts the caller. A run whose `progress` is
-  // Cancelled is given no further indices; it may be null, and outlives the pool.
-  static std::unique_ptr<Pool> create(size_t threads, const std::atomic<Progress>* progress);
+  // Cancelled is given no further indices; it may be null, and outlives the pool. Workers keep to `cpus`; none:
+  // wherever the system puts them. Which of them there are may change at any time: who has none left is moved by the
+  // system.
+  static std::unique_ptr<Pool> create(size_t threads, const std::atomic<Progress>* progress, const CpuSet& cpus = {});
   // Over the threads of the caller's `lent`, which outlives the pool, and waits as that pool does.
   static std::unique_ptr<Pool> lend(pthreadpool_t lent, const std::atomic<Progress>* progress);
   ~Pool();
@@ -41,6 +45,10 @@ class Pool {
   // Of the threads asked for, those which the system would not start, and its reason (an errno).
   size_t missing() const { return missing_; }
   int reason() const { return reason_; }
+  // Puts the calling thread where the workers are.
+  void place_this_thread() const {
+    if (cpus_.any()) place_thread(0, cpus_);
+  }
 
   // Hands out [0, count), each index once, in any order, unless the run is cancelled. Denormals are flushed meanwhile.
   void run(size_t count, Body body, void* context);
@@ -75,6 +83,7 @@ class Pool {
   std::vector<Range> shares_;
   std::vector<std::unique_ptr<Worker>> workers_;
   const std::atomic<Progress>* progress_;
+  CpuSet cpus_;
   pthreadpool_t lent_ = nullptr;
   size_t missing_ = 0;
   int reason_ = 0;

@@ -69,6 +69,30 @@ TEST_F(CommandLine, NumbersOutOfRangeAreRefused) {
   EXPECT_REFUSED(run({"run", "m.ferry", "a.png", "--top=-1"}), "--top -1: expected 0");
 }
 
+TEST_F(CommandLine, CoresThatAreNotAreRefused) {
+  for (const std::string cores : {"fast", "0-", "-1", "0,,1", "3-1", "1024", "", "0x1"})
+    EXPECT_REFUSED(run({"bench", "m.ferry", "--cores=" + cores}),
+                   "--cores " + cores + ": expected performance, balanced, efficient, all, or CPUs by number as 0-3,6");
+  for (const char* command : {"bench", "run", "verify"})
+    EXPECT_REFUSED(run({command, blob(0), "--cores", "1023"}), "it has '1023', there are ");
+}
+
+TEST_F(CommandLine, CoresAreChosenByNameOrNumber) {
+  const auto told = [&](const std::string& cores) {
+    return nlohmann::json::parse(run({"bench", blob(0), "--runs", "1", "--json", "--cores", cores}).out);
+  };
+  const nlohmann::json all = told("all");
+  for (const char* name : {"performance", "balanced", "efficient"})
+    EXPECT_LE(told(name).at("threads"), all.at("threads")) << name;
+  // One by its number: the first of all.
+  const std::string cpus = all.at("cpus"), first = cpus.substr(0, cpus.find_first_of(",-"));
+  const nlohmann::json one = told(first + "," + first);
+  EXPECT_EQ(one.at("cpus"), first);
+  EXPECT_EQ(one.at("threads"), 1);
+  const std::string text = run({"bench", blob(0), "--runs", "1", "--cores", first, "--threads", "2"}).out;
+  EXPECT_NE(text.find(" 2 on CPU " + first + "\n"), std::string::npos) << text;
+}
+
 TEST_F(CommandLine, BackendsThatDoNotFitAreRefused) {
   EXPECT_REFUSED(run({"run", blob(0), "a.png", "--backend", "tpu"}), "--backend tpu: not a backend; use cpu or gpu");
   EXPECT_REFUSED(run({"bench", blob(0), "--backend", "gpu", "--precision", "f64"}), "--precision f64: not a precision");

@@ -200,6 +200,29 @@ TEST_F(Api, OptionsOutOfRangeAreRefused) {
   options.precision = -1;
   EXPECT_SAYS(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT,
               "options.precision is -1: it must be FERRY_PRECISION_FLOAT32 or FERRY_PRECISION_FLOAT16");
+  for (const int cores : {-1, 4}) {
+    options = default_options();
+    options.cores = cores;
+    EXPECT_EQ(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT);
+    EXPECT_EQ(std::string(ferry_last_error()),
+              "options.cores is " + std::to_string(cores) + ": it must be a ferry_cores, 0 to 3");
+  }
+  options = default_options();
+  options.cpu_mask_words = 1;
+  EXPECT_SAYS(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT,
+              "options.cpu_mask is NULL but options.cpu_mask_words is 1");
+  // A CPU that no system has, by a mask larger than the library looks at, and none at all.
+  std::vector<uint64_t> mask(100, 0);
+  mask[15] = uint64_t{1} << 63;
+  mask[99] = ~uint64_t{0};
+  options.cpu_mask = mask.data();
+  options.cpu_mask_words = mask.size();
+  EXPECT_EQ(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT);
+  const std::string none = "options.cpu_mask holds no CPU that may be used: it has '";
+  EXPECT_EQ(std::string(ferry_last_error()).substr(0, none.size() + 6), none + "1023',");
+  options.cpu_mask_words = 0;
+  EXPECT_EQ(ferry_session_create(model_, &options, &session), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(std::string(ferry_last_error()).substr(0, none.size() + 2), none + "',");
 
   ferry_session_options forgotten{};
   EXPECT_SAYS(ferry_session_create(model_, &forgotten, &session), FERRY_INVALID_ARGUMENT,
@@ -254,7 +277,11 @@ TEST_F(Api, ReportsOfAnyHeader) {
   EXPECT_STREQ(report.known.device, "");
   EXPECT_EQ(ferry_session_report_note(session_.get(), 0), nullptr);
 
-  report.known.struct_size = sizeof(ferry_report) - sizeof(size_t);
+  report.known.struct_size = offsetof(ferry_report, cpus);
+  report.known.threads = 12345;
+  EXPECT_OK(ferry_session_report(session_.get(), &report.known));
+  EXPECT_EQ(report.known.threads, 12345u) << "a caller of the first header has no such field";
+  report.known.struct_size -= 1;
   EXPECT_EQ(ferry_session_report(session_.get(), &report.known), FERRY_INVALID_ARGUMENT);
   EXPECT_EQ(std::string(ferry_last_error()),
             "struct_size is " + std::to_string(report.known.struct_size) + ": set it to sizeof(ferry_report)");

@@ -54,6 +54,7 @@ TEST_F(Veneer, RunsWithOptionsTapsAndProfile) {
   const char* taps[] = {"features"};
   ferry::SessionOptions options;
   options.num_threads = 1;
+  options.cores = FERRY_CORES_EFFICIENT;
   options.taps = taps;
   options.tap_count = 1;
   options.profile = true;

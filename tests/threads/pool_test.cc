@@ -186,6 +186,26 @@ TEST(Pool, WaitsForAWorkerThatHasBegun) {
   EXPECT_EQ(seen, std::vector<int>(seen.size(), 1));
 }
 
+// A little core among big ones, or the caller on one: what it does not come to, the others do.
+TEST(Pool, SlowThreadsHaveTheirSharesDoneByOthers) {
+  for (const size_t slow : {0, 1, 2}) {
+    const auto pool = Pool::create(3, nullptr);
+    std::array<std::atomic<int>, 3> done{};
+    std::atomic<int> begun{0};
+    const size_t count = 300;
+    const auto begin = std::chrono::steady_clock::now();
+    parallel(pool.get(), Grid<1, 0>{{count}}, [&](Pool::Share& share, size_t) {
+      if (done[share.thread()]++ == 0) {
+        for (++begun; begun < 3;) std::this_thread::yield();  // so that all take part
+      }
+      if (share.thread() == slow) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    });
+    EXPECT_EQ(done[0] + done[1] + done[2], static_cast<int>(count));
+    EXPECT_LT(done[slow], 20) << "of a share of 100";
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2)) << "of 5";
+  }
+}
+
 TEST(Pool, GoesOnWithFewerCoresThanThreads) {
   const auto pool = Pool::create(4, nullptr);
   for (int round = 0; round < 10; ++round) {

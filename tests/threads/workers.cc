@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <fstream>
 
 namespace {
 
@@ -41,6 +42,13 @@ std::set<pid_t> threads_of_process() {
   }
   closedir(tasks);
   return threads;
+}
+
+std::string cpus_of(pid_t thread) {
+  std::ifstream status("/proc/self/task/" + std::to_string(thread) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Cpus_allowed_list:")) return line.substr(line.find_last_of(" \t") + 1);
+  return "";
 }
 
 Held::Held(pid_t thread) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <set>
+#include <string>
 
 namespace ferry::testing {
 
@@ -17,6 +18,9 @@ class NoMoreThreads {
 
 // Of this process, by the system's numbers.
 std::set<pid_t> threads_of_process();
+
+// Those that a thread may run on, as the system tells it: "0-1".
+std::string cpus_of(pid_t thread);
 
 // A thread that is held where it is, as by SIGSTOP, though only this one: by a tracer, which another process has to be.
 class Held {

@@ -34,7 +34,7 @@
  * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the exceptions are the run that
  * loses its GPU and ends on the CPU, runs on a GPU over states, and the first run after a resize that found no memory.
  * The first ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of
- * threads, bit for bit.
+ * threads nor on the cores that they run on, bit for bit.
  */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
@@ -109,6 +109,19 @@ typedef enum ferry_precision {
   FERRY_PRECISION_FLOAT16 = 1 /* half the memory and traffic, on every device: packed in pairs */
 } ferry_precision;
 
+/* Which cores a session's own threads keep to, of those that the thread which makes it may use, by what Linux says of
+ * them then: their capacities (cpu_capacity) or, for want of these, their highest clocks. Cores within 10% of each
+ * other are alike; where all are, or nothing is known, every choice is all of them. Little cores are the slowest where
+ * they have less than 60% of the fastest's capacity (80% of its clock). A thread whose cores are all taken away is
+ * moved by the system, and the run goes on. Nothing moves the caller's own thread, which takes part in runs wherever it
+ * is; nor a threadpool's. What ferry_session_run_async() begins is computed in the session's threads alone. */
+typedef enum ferry_cores {
+  FERRY_CORES_PERFORMANCE = 0, /* the big cores: all but the little ones; all cores where num_threads is above that */
+  FERRY_CORES_BALANCED = 1,  /* for what lasts: the big cores without the fastest, which get hot, if others are left */
+  FERRY_CORES_EFFICIENT = 2, /* the slowest */
+  FERRY_CORES_ALL = 3
+} ferry_cores;
+
 typedef struct ferry_model ferry_model;
 typedef struct ferry_session ferry_session;
 typedef struct ferry_states ferry_states; /* what a blob's graphs remember from run to run */
@@ -181,8 +194,9 @@ FERRY_API const char* ferry_model_label(const ferry_model* model, size_t index);
 
 typedef struct ferry_session_options {
   size_t struct_size;      /* set by ferry_session_options_init() */
-  int32_t num_threads;     /* including the caller; 0: one a core. Where the system starts fewer, the session runs on
-                            * those and a note in the report says so. Ignored where threadpool is given */
+  int32_t num_threads;     /* including the caller; 0: one a core of those chosen by cores or cpu_mask. Where the system
+                            * starts fewer, the session runs on those and a note in the report says so. Ignored where
+                            * threadpool is given */
   void* threadpool;        /* a pthreadpool_t of the caller's, which outlives the session; NULL: the session's own */
   const char* const* taps; /* names of the taps to keep; NULL with tap_count 0: none */
   size_t tap_count;
@@ -209,6 +223,11 @@ typedef struct ferry_session_options {
                               * report says why. May be emptied at any time. NULL: each process packs for itself */
   const char* graph;         /* which graph of the model's blob; NULL: the model's own */
   ferry_states* states;      /* states to run on, of the same blob, which the session keeps open; NULL: its own */
+  int32_t cores;             /* a ferry_cores: where the session's own threads run */
+  const uint64_t* cpu_mask;  /* these CPUs instead: number c is bit c % 64 of word c / 64. Those that are offline, or
+                              * that this process may not use, are left out; FERRY_INVALID_ARGUMENT where none is left.
+                              * Read when the session is made. NULL: cores */
+  size_t cpu_mask_words;
 } ferry_session_options;
 
 FERRY_API void ferry_session_options_init(ferry_session_options* options);
@@ -296,6 +315,9 @@ typedef struct ferry_report {
   size_t canary_failures; /* of those: variants that this driver computes wrongly; others stand in for them */
   double canary_ms;       /* that it took this session */
   size_t note_count;      /* see ferry_session_report_note() */
+  const char* cpus;       /* that its threads keep to, "0-3,6", as they were when it was made; "" where the system does
+                           * not say, or with a caller's threadpool */
+  size_t threads;         /* including the caller */
 } ferry_report;
 
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_report(const ferry_session* session, ferry_report* report);
