@@ -117,7 +117,11 @@ def opened(function, *arguments):
     return out.value
 
 
-def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=()):
+_MAXIMUM_CPUS = 1024  # of a machine
+
+
+def session_options(backend, threads, precision, device, required, cache_dir, memory_limit, profile=False, taps=(),
+                    cores="performance"):
     """A ferry_session_options, which holds what it points to."""
     options = c.SessionOptions()
     library().ferry_session_options_init(ctypes.byref(options))
@@ -129,6 +133,14 @@ def session_options(backend, threads, precision, device, required, cache_dir, me
     options.cache_dir = path_bytes(cache_dir) if cache_dir else None
     options.memory_limit = _within("memory_limit", memory_limit, 2**64)
     options.profile = profile
+    if isinstance(cores, str):
+        options.cores = _choice("cores", cores, c.CORES)
+    else:
+        numbers = [_within("a CPU's number", number, _MAXIMUM_CPUS) for number in cores]
+        mask = (ctypes.c_uint64 * (_MAXIMUM_CPUS // 64))()
+        for number in numbers:
+            mask[number // 64] |= 1 << number % 64
+        options.cpu_mask, options.cpu_mask_words = mask, len(mask)
     if taps:
         options.taps = (ctypes.c_char_p * len(taps))(*(name.encode() for name in taps))
         options.tap_count = len(taps)

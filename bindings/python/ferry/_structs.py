@@ -22,7 +22,8 @@ class SessionOptions(ctypes.Structure):
                 ("taps", POINTER(c_char_p)), ("tap_count", c_size_t), ("all_taps", c_bool), ("profile", c_bool),
                 ("memory_limit", c_uint64), ("backend", c_int32), ("precision", c_int32), ("gpu_required", c_bool),
                 ("gpu_retry", c_bool), ("gpu_tune", c_bool), ("gpu_device", c_char_p), ("gpu", c_void_p),
-                ("gpu_cache_dir", c_char_p), ("cache_dir", c_char_p), ("graph", c_char_p), ("states", c_void_p)]
+                ("gpu_cache_dir", c_char_p), ("cache_dir", c_char_p), ("graph", c_char_p), ("states", c_void_p),
+                ("cores", c_int32), ("cpu_mask", POINTER(c_uint64)), ("cpu_mask_words", c_size_t)]
 
 
 class ProfileEntry(ctypes.Structure):
@@ -34,7 +35,8 @@ class Report(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("backend", c_int), ("gpu_status", c_int), ("message", c_char_p),
                 ("device", c_char_p), ("driver", c_char_p), ("precision", c_int), ("gpu_operators", c_size_t),
                 ("cpu_operators", c_size_t), ("transfers", c_size_t), ("canary_count", c_size_t),
-                ("canary_failures", c_size_t), ("canary_ms", c_double), ("note_count", c_size_t)]
+                ("canary_failures", c_size_t), ("canary_ms", c_double), ("note_count", c_size_t), ("cpus", c_char_p),
+                ("threads", c_size_t)]
 
 
 class Verification(ctypes.Structure):
@@ -128,6 +130,7 @@ DTYPE = {"FLOAT32": 0, "FLOAT16": 1, "INT8": 3, "UINT8": 4, "INT32": 5, "INT64":
 LAYOUT = {"SAME": 0, "NCHW": 1}
 BACKEND = {"CPU": 0, "GPU": 1}
 PRECISION = {"FLOAT32": 0, "FLOAT16": 1}
+CORES = {"PERFORMANCE": 0, "BALANCED": 1, "EFFICIENT": 2, "ALL": 3}
 ANSWER = {"NONE": 0, "CLASSES": 1, "VECTOR": 2, "MAP": 3, "LABELS": 4, "MASK": 5, "PICTURE": 6, "BOXES": 7, "LINES": 8}
 SENSE = {"NEARNESS": 0, "METRES": 1}
 SAVE = {"PLAIN": 0, "COLOURS": 1, "16_BIT": 2}
@@ -135,8 +138,9 @@ PROMPT = {"MASK": 1, "POINTS": 2, "TILE": 4}
 
 # Prefixes of the names above in the headers.
 ENUMERATIONS = {"FERRY_": (STATUS, DTYPE), "FERRY_LAYOUT_": (LAYOUT,), "FERRY_BACKEND_": (BACKEND,),
-                "FERRY_PRECISION_": (PRECISION,), "FERRY_ANSWER_": (ANSWER,), "FERRY_SENSE_": (SENSE,),
-                "FERRY_SAVE_": (SAVE,), "FERRY_PROMPT_": (PROMPT,)}
+                "FERRY_PRECISION_": (PRECISION,), "FERRY_CORES_": (CORES,),
+                "FERRY_ANSWER_": (ANSWER,), "FERRY_SENSE_": (SENSE,), "FERRY_SAVE_": (SAVE,),
+                "FERRY_PROMPT_": (PROMPT,)}
 
 # ---- functions -------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """A blob, mapped and verified."""
 import ctypes
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, List, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Collection, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from .session import Session
     from .task import Task
     from .text import Generator, Text
+
+Cores = Union[str, Collection[int]]
 
 _DTYPES = {c.DTYPE["FLOAT32"]: "float32", c.DTYPE["FLOAT16"]: "float16", c.DTYPE["INT8"]: "int8",
            c.DTYPE["UINT8"]: "uint8", c.DTYPE["INT32"]: "int32", c.DTYPE["INT64"]: "int64"}
@@ -138,13 +140,15 @@ class Model(Closing):
 
     def session(self, *, backend: str = "cpu", threads: int = 0, taps: Union[None, str, Sequence[str]] = None,
                 graph: Optional[str] = None, precision: str = "float32", device: Optional[str] = None,
-                gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
-                profile: bool = False) -> "Session":
+                gpu_required: bool = False, cache_dir=None, memory_limit: int = 0, profile: bool = False,
+                cores: Cores = "performance") -> "Session":
         """The network made ready to run: ferry.Session.
 
         backend       "cpu", or "gpu" for Vulkan. A GPU that cannot be used gives a session on the CPU, whose report
                       says why; with gpu_required it is an error.
-        threads       including the caller's; 0: one a core. Results do not depend on it
+        threads       including the caller's; 0: one a core of those chosen. Results do not depend on it
+        cores         where its threads run: "performance" (the big cores), "balanced" (those without the fastest),
+                      "efficient" (the slowest), "all", or the numbers of CPUs
         taps          names of the taps to keep, or "all"
         graph         which graph of the blob
         precision     "float32"; "float16" for how a GPU stores numbers
@@ -160,23 +164,25 @@ class Model(Closing):
             with self.graph(graph) as model:
                 return model.session(backend=backend, threads=threads, taps=taps, precision=precision, device=device,
                                      gpu_required=gpu_required, cache_dir=cache_dir, memory_limit=memory_limit,
-                                     profile=profile)
+                                     profile=profile, cores=cores)
         kept = [taps] if isinstance(taps, str) else list(taps or ())
         if taps == "all":
             kept = [tap.name for tap in self.taps]
         options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit, profile,
-                                  kept)
+                                  kept, cores)
         counts = len(self.inputs), len(self.outputs)
         with self._use() as model:
             return Session(opened(library().ferry_session_create, model, ctypes.byref(options)), counts, kept)
 
     def task(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32", device: Optional[str] = None,
-             gpu_required: bool = False, cache_dir=None, memory_limit: int = 0) -> "Task":
+             gpu_required: bool = False, cache_dir=None, memory_limit: int = 0,
+             cores: Cores = "performance") -> "Task":
         """What the model is for, in one call from a picture to the answer in its pixels: ferry.Task. Options as for
         session(). ferry.Error: UNSUPPORTED for a model without a task."""
         from .task import Task
 
-        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit)
+        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
+                                  cores=cores)
         with self._use() as model:
             return Task(opened(library().ferry_task_open, model, ctypes.byref(options)))
 
@@ -189,11 +195,12 @@ class Model(Closing):
 
     def generator(self, *, backend: str = "cpu", threads: int = 0, precision: str = "float32",
                   device: Optional[str] = None, gpu_required: bool = False, cache_dir=None,
-                  memory_limit: int = 0) -> "Generator":
+                  memory_limit: int = 0, cores: Cores = "performance") -> "Generator":
         """A text, and how a language model goes on with it: ferry.Generator. ferry.Error: UNSUPPORTED."""
         from .text import Generator, text_library
 
-        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit)
+        options = session_options(backend, threads, precision, device, gpu_required, cache_dir, memory_limit,
+                                  cores=cores)
         with self._use() as model:
             return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
 

@@ -34,6 +34,8 @@ class Report:
     notes: Tuple[str, ...]  # what went otherwise than planned
     arena_bytes: int
     packed_bytes: int
+    cpus: str  # that its threads keep to, "0-3,6"; "" where the system does not say
+    threads: int  # including the caller's
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def report_of(session) -> Report:
     return Report(backends[out.backend], precisions[out.precision], status_name(out.gpu_status), words(out.message),
                   words(out.device), words(out.driver), out.gpu_operators, out.cpu_operators, out.transfers,
                   out.canary_count, out.canary_failures, out.canary_ms, notes, lib.ferry_session_arena_bytes(session),
-                  lib.ferry_session_packed_bytes(session))
+                  lib.ferry_session_packed_bytes(session), words(out.cpus), out.threads)
 
 
 def classes_of(classes, count) -> List[Classification]:

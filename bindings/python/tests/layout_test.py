@@ -63,7 +63,7 @@ class Layout(unittest.TestCase):
         printed = run_c(f'printf("{name} %d\\n", {name});' for name in ours)
         self.assertEqual(printed, [f"{name} {value}" for name, value in ours.items()])
         for kind, table in (("status", c.STATUS), ("dtype", c.DTYPE), ("layout", c.LAYOUT), ("backend", c.BACKEND),
-                            ("precision", c.PRECISION), ("answer_kind", c.ANSWER), ("sense", c.SENSE),
+                            ("precision", c.PRECISION), ("cores", c.CORES), ("answer_kind", c.ANSWER), ("sense", c.SENSE),
                             ("save_style", c.SAVE)):
             body = re.search(r"typedef enum ferry_%s \{(.*?)\}" % kind, source(), re.S).group(1)
             self.assertEqual(set(re.findall(r"FERRY_\w+", body)), set(names_of(table)))

@@ -103,6 +103,20 @@ class Description(unittest.TestCase):
                              ["binary", "conv2d", "conv2d", "conv2d", "linear", "pool2d", "pool2d", "reduce"])
             self.assertEqual(session.taps, ["block"])
 
+    def test_a_session_keeps_to_the_cores_that_it_is_given(self):
+        cpu = max(os.sched_getaffinity(0))
+        with ferry.Model(golden("v1_small_classifier")) as model:
+            with model.session(cores={cpu}) as session:
+                self.assertEqual((session.report.cpus, session.report.threads), (str(cpu), 1))
+            with model.session(cores="all", threads=2) as session:
+                self.assertEqual(session.report.threads, 2)
+            for wrong in ("big", {-1}, {1024}):
+                with self.assertRaises(ValueError):
+                    model.session(cores=wrong)
+            with self.assertRaises(ferry.Error) as raised:
+                model.session(cores=())
+            self.assertEqual(raised.exception.status, "INVALID_ARGUMENT")
+
     def test_a_gpu_that_is_not_there_is_said_or_refused(self):
         with ferry.Model(golden("v1_small_classifier")) as model:
             with model.session(backend="gpu", device="no such device") as session:
