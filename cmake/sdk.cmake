@@ -82,9 +82,8 @@ set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exc
 if(FERRY_GPU AND NOT FERRY_SANITIZE AND NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12))
   set_property(SOURCE ${gpu_sources} APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:-Oz;-fno-gcse>")
 endif()
-# The CPU engine's files with kernels are compiled for speed, the rest of them, which plan or hand rows to XNNPACK and memcpy,
-# for size. A file that is not listed here knows no FERRY_KERNEL (sdk/cpu/parallel.h). Our own kernels are plain loops for the
-# compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
+# Files with kernels are compiled for speed, the rest, which plan or hand rows to XNNPACK and memcpy, for size. A file that is
+# not listed here knows no FERRY_KERNEL (sdk/kernel.h). Our own kernels are plain loops for the compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
 set(kernels attention attention_in_place channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d
     rotary_embedding softmax unary winograd)
@@ -109,32 +108,35 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND kernel_options -mprefer-vector-width=512)
   endif()
 endif()
+foreach(list kernels kernels_of_short_loops kernels_for_size)
+  list(TRANSFORM ${list} PREPEND cpu/)
+endforeach()
+list(APPEND kernels_of_short_loops image/frame_rows image/resize)
 foreach(name IN LISTS kernels kernels_of_short_loops kernels_for_size)
-  set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/cpu/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)
 endforeach()
 if(FERRY_SANITIZE) # as the preset has it, but for instrumented kernels: they take minutes
   foreach(name IN LISTS kernels)
-    ferry_optimise(sdk/cpu/${name}.cc -O1)
+    ferry_optimise(sdk/${name}.cc -O1)
   endforeach()
   ferry_optimise(sdk/cpu/depthwise_avx512.cc -O0)
   # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
   ferry_optimise(sdk/image/codec.cc -fno-sanitize=nonnull-attribute)
 else()
   foreach(name IN LISTS kernels)
-    ferry_optimise(sdk/cpu/${name}.cc ${fast} -O3 ${kernel_options})
+    ferry_optimise(sdk/${name}.cc ${fast} -O3 ${kernel_options})
   endforeach()
   foreach(name IN LISTS kernels_of_short_loops)
-    ferry_optimise(sdk/cpu/${name}.cc ${vectorised} ${kernel_options})
+    ferry_optimise(sdk/${name}.cc ${vectorised} ${kernel_options})
   endforeach()
   foreach(name IN LISTS kernels_for_size)
-    ferry_optimise(sdk/cpu/${name}.cc -Os -ftree-vectorize ${kernel_options})
+    ferry_optimise(sdk/${name}.cc -Os -ftree-vectorize ${kernel_options})
   endforeach()
-  # stb's decoders and the filters of pictures, too large at -O3, are as fast at -O2. On arm64 the decoders are for size, too:
+  # stb's decoders, too large at -O3, are as fast at -O2. On arm64 the decoders are for size, too:
   # 20 KB less for 0.96 to 1.08 times the instructions of a JPEG (1.3 times those of a PNG; counted under qemu as cortex-a76).
   if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
     ferry_optimise(sdk/image/codec.cc ${fast})
   endif()
-  ferry_optimise(sdk/image/resize.cc ${vectorised})
   foreach(name pool loops xnnpack)
     ferry_optimise(sdk/threads/${name}.cc ${fast})
   endforeach()

@@ -9,6 +9,7 @@
 #include "sdk/api/guard.h"
 #include "sdk/graph/session.h"
 #include "sdk/graph/states.h"
+#include "sdk/image/intake.h"
 #include "sdk/model/model.h"
 #include "sdk/status.h"
 
@@ -25,6 +26,7 @@ struct ferry_session {
 
   std::unique_ptr<ferry::Session> session;  // keeps its model alive
   mutable ferry::AsyncRuns async;           // after what it runs: it ends before
+  ferry::image::Intake intake;              // of pictures and frames
 };
 
 struct ferry_states {

@@ -1,6 +1,7 @@
 // The C API of image.h.
 #include <ferry/image.h>
 
+#include "sdk/api/frame.h"
 #include "sdk/api/handles.h"
 #include "sdk/api/picture.h"
 #include "sdk/image/codec.h"
@@ -77,7 +78,31 @@ ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* 
   return guarded([&]() -> Status {
     image::View view;
     FERRY_TRY(ferry::view_of(*image, &view));
-    return ferry::task::set_picture(session->idle(), view, nullptr);
+    return ferry::task::set_picture(session->idle(), image::frame_of(view), &session->intake);
+  });
+}
+
+ferry_status ferry_frame_size(const ferry_frame* frame, int32_t* width, int32_t* height) {
+  FERRY_REQUIRE(width);
+  FERRY_REQUIRE(height);
+  *width = *height = 0;
+  FERRY_REQUIRE(frame);
+  return guarded([&]() -> Status {
+    image::Frame read;
+    FERRY_TRY(ferry::read_frame(*frame, &read));
+    *width = read.seen_width();
+    *height = read.seen_height();
+    return {};
+  });
+}
+
+ferry_status ferry_session_set_frame(ferry_session* session, const ferry_frame* frame) {
+  FERRY_REQUIRE(session);
+  FERRY_REQUIRE(frame);
+  return guarded([&]() -> Status {
+    image::Frame read;
+    FERRY_TRY(ferry::read_frame(*frame, &read));
+    return ferry::task::set_picture(session->idle(), read, &session->intake);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "sdk/api/frame.h"
 #include "sdk/api/handles.h"
 #include "sdk/api/picture.h"
 #include "sdk/task/draw.h"
@@ -50,8 +51,16 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
 
 Status read(const ferry_request& given, const task::Entry& entry, ferry_request* request, task::Request* out) {
   FERRY_TRY(ferry::read_versioned(given, offsetof(ferry_request, refine) + sizeof(bool), "ferry_request", request));
+  if (request->picture != nullptr && request->frame != nullptr)
+    return error(FERRY_INVALID_ARGUMENT, "request.picture and request.frame are both set: one of them is the picture");
   if (request->picture != nullptr) {
     FERRY_TRY(ferry::view_of(*request->picture, &out->picture));
+    out->frame = ferry::image::frame_of(out->picture);
+  } else if (request->frame != nullptr && entry.pixels) {
+    return error(FERRY_INVALID_ARGUMENT, "%s works on a picture's own pixels: give it as request.picture, not as a frame",
+                 entry.name);
+  } else if (request->frame != nullptr) {
+    FERRY_TRY(ferry::read_frame(*request->frame, &out->frame));
   } else if (!(entry.prompts & FERRY_PROMPT_POINTS)) {
     return error(FERRY_INVALID_ARGUMENT, "request.picture is NULL: this task needs one at each run");
   }

@@ -1,28 +1,11 @@
-// What our own kernels share: a loop over a thread pool, and a choice of vector instructions at run time.
+// What our own kernels share: a loop over a thread pool.
 #pragma once
 
+#include "sdk/kernel.h"
 #include "sdk/threads/loops.h"
 
 #include <algorithm>
 #include <cstddef>
-
-// Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
-// has vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them. ThreadSanitizer has not begun
-// when the loader picks.
-#if !FERRY_HOT
-#elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
-    !defined(__SANITIZE_THREAD__)
-#define FERRY_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define FERRY_KERNEL
-#endif
-
-// Before a loop: its iterations are independent, though an output may be an input (element for element).
-#if defined(__clang__)
-#define FERRY_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define FERRY_INDEPENDENT _Pragma("GCC ivdep")
-#endif
 
 namespace ferry::cpu {
 

@@ -3,20 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sdk/image/normalizer.h"
 #include "sdk/image/resize.h"
 
 namespace ferry::image {
 namespace {
 
-// ITU-R 601-2 luma in 16-bit fixed point, as Pillow's convert("L").
 Status to_gray(const View& rgb, Pixels* out) {
   FERRY_TRY(out->allocate(rgb.width, rgb.height, 1));
   for (int y = 0; y < rgb.height; ++y) {
     const uint8_t* from = rgb.row(y);
     uint8_t* to = out->row(y);
-    for (int x = 0; x < rgb.width; ++x, from += 3) {
-      to[x] = static_cast<uint8_t>((from[0] * 19595 + from[1] * 38470 + from[2] * 7471 + 0x8000) >> 16);
-    }
+    for (int x = 0; x < rgb.width; ++x, from += 3) to[x] = luma(from[0], from[1], from[2]);
   }
   return {};
 }
@@ -26,13 +24,6 @@ int half_to_even(int difference) {
   const int half = difference / 2;
   return difference % 2 != 0 && half % 2 != 0 ? half + 1 : half;
 }
-
-// One axis of a crop: `count` samples from `begin`, put at `offset` of the result.
-struct Span {
-  int begin = 0;
-  int count = 0;
-  int offset = 0;
-};
 
 Span crop_span(const fbs::Preprocess& recipe, int size, int crop) {
   if (crop > size) return {0, size, recipe.corner() ? 0 : (crop - size) / 2};
@@ -87,93 +78,6 @@ Size resized_size(const fbs::Preprocess& recipe, double width, double height) {
   return {width, height};
 }
 
-// Numbers of a recipe, one a channel; where there are none, each is `otherwise`.
-class PerChannel {
- public:
-  PerChannel(const flatbuffers::Vector<float>* values, float otherwise) : values_(values), otherwise_(otherwise) {}
-
-  unsigned count() const { return values_ ? values_->size() : 0; }
-  bool fits(unsigned channels) const { return count() == 0 || count() == channels; }
-  float operator[](unsigned channel) const { return count() ? values_->Get(channel) : otherwise_; }
-
- private:
-  const flatbuffers::Vector<float>* values_;
-  float otherwise_;
-};
-
-// From levels to what the network reads.
-class Scaling {
- public:
-  Status prepare(const fbs::Preprocess& recipe, int channels) {
-    const PerChannel mean(recipe.mean(), 0.0f), std(recipe.std(), 1.0f), fill(recipe.fill(), 0.0f);
-    const auto n = static_cast<unsigned>(channels);
-    if (!mean.fits(n) || !std.fits(n) || !fill.fits(n)) {
-      return error(FERRY_INVALID_ARGUMENT,
-                   "the model's recipe has %u means, %u deviations and %u fills for a picture of %d channels",
-                   mean.count(), std.count(), fill.count(), channels);
-    }
-    channels_ = channels;
-    reversed_ = recipe.color() == fbs::ColorOrder::BGR;
-    // Computed in float in the frameworks' order, so that they round alike.
-    for (unsigned c = 0; c < n; ++c) {
-      for (int v = 0; v < kLevels; ++v) table_[c][v] = (static_cast<float>(v) / kWhite - mean[c]) / std[c];
-      fill_[c] = (fill[c] - mean[c]) / std[c];
-    }
-    return {};
-  }
-
-  // `count` pixels of row `y` from `x` on, whose samples go `pixel_step` and `channel_step` numbers apart.
-  void row(const Seen& seen, int y, int x, int count, float* out, int64_t pixel_step, int64_t channel_step) const {
-    const View& view = seen.view;
-    const bool inside = y >= seen.top && y < seen.top + view.height;
-    const int begin = inside ? std::clamp(seen.left - x, 0, count) : count;
-    const int end = inside ? std::clamp(seen.left + view.width - x, begin, count) : count;
-    for (int c = 0; c < channels_; ++c) {
-      float* to = out + c * channel_step;
-      const float* table = table_[c];
-      for (int i = 0; i < begin; ++i) to[i * pixel_step] = fill_[c];
-      for (int i = end; i < count; ++i) to[i * pixel_step] = fill_[c];
-      if (begin == end) continue;
-      const uint8_t* from =
-          view.row(y - seen.top) + int64_t{x + begin - seen.left} * channels_ + (reversed_ ? channels_ - 1 - c : c);
-      for (int i = begin; i < end; ++i, from += channels_) to[i * pixel_step] = table[*from];
-    }
-  }
-
- private:
-  static constexpr int kLevels = 256;
-  static constexpr float kWhite = 255.0f;
-  float table_[4][kLevels];
-  float fill_[4];
-  int channels_ = 0;
-  bool reversed_ = false;
-};
-
-// Square patches in blocks: each [channels, frames, patch, patch], with the same picture in every frame.
-Status patches(const fbs::Preprocess& recipe, const Scaling& scaling, const Seen& seen, float* out) {
-  const int patch = recipe.patch(), frames = recipe.patch_frames(), side = patch * recipe.patch_block();
-  if (seen.width % side != 0 || seen.height % side != 0) {
-    return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels cannot be cut into blocks of %dx%d patches of %d pixels each", seen.width,
-                 seen.height, recipe.patch_block(), recipe.patch_block(), patch);
-  }
-  const int64_t frame = int64_t{patch} * patch, channel = frame * frames;
-  for (int block_y = 0; block_y < seen.height; block_y += side) {
-    for (int block_x = 0; block_x < seen.width; block_x += side) {
-      for (int top = block_y; top < block_y + side; top += patch) {
-        for (int left = block_x; left < block_x + side; left += patch, out += channel * seen.view.channels) {
-          for (int f = 0; f < frames; ++f) {
-            for (int y = 0; y < patch; ++y) {
-              scaling.row(seen, top + y, left, patch, out + f * frame + int64_t{y} * patch, 1, channel);
-            }
-          }
-        }
-      }
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height) {
@@ -186,13 +90,33 @@ Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_wi
                  height, kMaxRatio);
   }
   const Size size = resized_size(recipe, width, height);
-  if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide)) {
+  if (!(size.width >= 1 && size.height >= 1 && size.width <= kMaxSide && size.height <= kMaxSide &&
+        size.width * size.height <= static_cast<double>(kMaxPixels))) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d", width,
-                 height, size.width, size.height, kMaxSide);
+                 "a picture of %dx%d pixels would be resized to %.0fx%.0f for this model: sides must be 1 to %d, and "
+                 "%lld pixels at most",
+                 width, height, size.width, size.height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
   *new_width = static_cast<int>(size.width);
   *new_height = static_cast<int>(size.height);
+  return {};
+}
+
+Status plan(const fbs::Preprocess& recipe, int width, int height, Plan* out) {
+  FERRY_TRY(resized(recipe, width, height, &out->width, &out->height));
+  out->geometry = {static_cast<double>(out->width) / width, static_cast<double>(out->height) / height};
+  out->columns = {0, out->width, 0};
+  out->rows = {0, out->height, 0};
+  out->seen_width = out->width;
+  out->seen_height = out->height;
+  if (recipe.crop_h() > 0 && recipe.crop_w() > 0) {
+    out->rows = crop_span(recipe, out->height, recipe.crop_h());
+    out->columns = crop_span(recipe, out->width, recipe.crop_w());
+    out->geometry.shift_x = out->columns.offset - out->columns.begin;
+    out->geometry.shift_y = out->rows.offset - out->rows.begin;
+    out->seen_height = recipe.crop_h();
+    out->seen_width = recipe.crop_w();
+  }
   return {};
 }
 
@@ -207,37 +131,32 @@ Status prepare(const fbs::Preprocess& recipe, const View& picture, Prepared* out
     FERRY_TRY(to_gray(picture, &gray));
     keep(static_cast<Pixels&&>(gray));
   }
-  FERRY_TRY(resized(recipe, picture.width, picture.height, &out->width, &out->height));
-  if (out->width != picture.width || out->height != picture.height) {
+  Plan planned;
+  FERRY_TRY(plan(recipe, picture.width, picture.height, &planned));
+  if (planned.width != picture.width || planned.height != picture.height) {
     Pixels resized;
-    FERRY_TRY(resize(out->view, out->width, out->height, recipe.filter(), &resized));
+    FERRY_TRY(resize(out->view, planned.width, planned.height, recipe.filter(), &resized));
     keep(static_cast<Pixels&&>(resized));
   }
-  out->geometry = {static_cast<double>(out->width) / picture.width, static_cast<double>(out->height) / picture.height};
-  out->top = out->left = 0;
-  if (recipe.crop_h() > 0 && recipe.crop_w() > 0) {
-    const Span rows = crop_span(recipe, out->height, recipe.crop_h());
-    const Span columns = crop_span(recipe, out->width, recipe.crop_w());
-    View& view = out->view;
-    view = {view.row(rows.begin) + int64_t{columns.begin} * view.channels, columns.count, rows.count, view.channels,
-            view.stride};
-    out->top = rows.offset;
-    out->left = columns.offset;
-    out->geometry.shift_x = columns.offset - columns.begin;
-    out->geometry.shift_y = rows.offset - rows.begin;
-    out->height = recipe.crop_h();
-    out->width = recipe.crop_w();
-  }
+  out->geometry = planned.geometry;
+  View& view = out->view;
+  view = {view.row(planned.rows.begin) + int64_t{planned.columns.begin} * view.channels, planned.columns.count,
+          planned.rows.count, view.channels, view.stride};
+  out->top = planned.rows.offset;
+  out->left = planned.columns.offset;
+  out->height = planned.seen_height;
+  out->width = planned.seen_width;
   return {};
 }
 
 Status normalize(const fbs::Preprocess& recipe, const Seen& seen, float* out) {
-  Scaling scaling;
-  FERRY_TRY(scaling.prepare(recipe, seen.view.channels));
-  if (recipe.patch() > 0) return patches(recipe, scaling, seen, out);
-  const int channels = seen.view.channels;
+  const View& view = seen.view;
+  Normalizer normalizer;
+  FERRY_TRY(normalizer.prepare(recipe, seen.height, seen.width, view.channels));
   for (int y = 0; y < seen.height; ++y) {
-    scaling.row(seen, y, 0, seen.width, out + int64_t{y} * seen.width * channels, channels, 1);
+    Normalizer::Line line = {nullptr, view.channels, seen.left, 0};
+    if (y >= seen.top && y < seen.top + view.height) line.pixels = view.row(y - seen.top), line.count = view.width;
+    normalizer.row(y, line, out);
   }
   return {};
 }

@@ -21,6 +21,22 @@ struct Geometry {
   double shift_x = 0, shift_y = 0;
 };
 
+// One axis of a crop: `count` pixels from `begin`, put at `offset` of the result.
+struct Span {
+  int begin = 0;
+  int count = 0;
+  int offset = 0;
+};
+
+// What a recipe does to a picture before its levels become numbers: resized to width x height, of which the network
+// sees these columns and rows in seen_width x seen_height pixels.
+struct Plan {
+  int width = 0, height = 0;
+  Span columns, rows;
+  int seen_width = 0, seen_height = 0;
+  Geometry geometry;
+};
+
 // A picture ready to be normalised: the caller's own samples, or `pixels`' where the recipe changed them.
 struct Prepared : Seen {
   Pixels pixels;
@@ -30,6 +46,14 @@ struct Prepared : Seen {
 // What a picture of width x height pixels is resized to, before crop or padding. FERRY_INVALID_ARGUMENT: its
 // proportions give a side of less than 1 or more than kMaxSide.
 Status resized(const fbs::Preprocess& recipe, int width, int height, int* new_width, int* new_height);
+
+// The same with crop and padding.
+Status plan(const fbs::Preprocess& recipe, int width, int height, Plan* out);
+
+// ITU-R 601-2 luma in 16-bit fixed point, as Pillow's convert("L").
+inline uint8_t luma(int red, int green, int blue) {
+  return static_cast<uint8_t>((red * 19595 + green * 38470 + blue * 7471 + 0x8000) >> 16);
+}
 
 // The 8-bit half of the recipe, as torchvision, timm and transformers do it (ferry.fbs says how sides are rounded). A
 // centre crop begins at half the difference rounded to the even number; crop_floor: rounded down. `picture` is RGB.

@@ -1,115 +1,18 @@
 #include "sdk/image/resize.h"
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
-#include <new>
+
+#include "sdk/kernel.h"
 
 namespace ferry::image {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
-// 8 bits of sample and 2 of headroom for filters that overshoot leave 22 for the coefficients.
-constexpr int kPrecisionBits = 32 - 8 - 2;
-
-double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
-
-double bilinear(double x) {
-  x = std::fabs(x);
-  return x < 1.0 ? 1.0 - x : 0.0;
-}
-
-double hamming(double x) {
-  x = std::fabs(x);
-  if (x == 0.0) return 1.0;
-  if (x >= 1.0) return 0.0;
-  x *= kPi;
-  return std::sin(x) / x * (0.54 + 0.46 * std::cos(x));
-}
-
-double bicubic(double x) {
-  constexpr double a = -0.5;
-  x = std::fabs(x);
-  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * a;
-  return 0.0;
-}
-
-double sinc(double x) {
-  if (x == 0.0) return 1.0;
-  x *= kPi;
-  return std::sin(x) / x;
-}
-
-double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0; }
-
-struct Kernel {
-  double (*weight)(double);
-  double support;  // in source pixels, at scale 1
-};
-
-Kernel kernel_of(fbs::Filter filter) {
-  switch (filter) {
-    case fbs::Filter::Box: return {box, 0.5};
-    case fbs::Filter::Hamming: return {hamming, 1.0};
-    case fbs::Filter::Bicubic: return {bicubic, 2.0};
-    case fbs::Filter::Lanczos: return {lanczos, 3.0};
-    default: return {bilinear, 1.0};
-  }
-}
-
-// For every output position of one axis: which source positions count, and how much.
-class Coefficients {
- public:
-  Status compute(int source, int target, const Kernel& kernel) {
-    const double scale = static_cast<double>(source) / target;
-    const double filter_scale = scale < 1.0 ? 1.0 : scale;
-    const double support = kernel.support * filter_scale;
-    taps_ = static_cast<int>(std::ceil(support)) * 2 + 1;
-    const auto n = static_cast<size_t>(target);
-    ranges_.reset(new (std::nothrow) Range[n]);
-    coefficients_.reset(new (std::nothrow) int32_t[n * static_cast<size_t>(taps_)]);
-    std::unique_ptr<double[]> exact(new (std::nothrow) double[static_cast<size_t>(taps_)]);
-    if (!ranges_ || !coefficients_ || !exact) {
-      return error(FERRY_OUT_OF_MEMORY, "no memory to resize a picture from %d to %d pixels", source, target);
-    }
-    for (int i = 0; i < target; ++i) {
-      const double centre = (i + 0.5) * scale;
-      int begin = static_cast<int>(centre - support + 0.5);
-      int end = static_cast<int>(centre + support + 0.5);
-      if (begin < 0) begin = 0;
-      if (end > source) end = source;
-      double sum = 0.0;
-      for (int x = begin; x < end; ++x) {
-        const double w = kernel.weight((x - centre + 0.5) * (1.0 / filter_scale));
-        exact[static_cast<size_t>(x - begin)] = w;
-        sum += w;
-      }
-      int32_t* coefficients = coefficients_.get() + int64_t{i} * taps_;
-      for (int x = 0; x < end - begin; ++x) {
-        double w = exact[static_cast<size_t>(x)];
-        if (sum != 0.0) w /= sum;
-        coefficients[x] = static_cast<int32_t>((w < 0 ? -0.5 : 0.5) + w * (1 << kPrecisionBits));
-      }
-      ranges_[static_cast<size_t>(i)] = {begin, end - begin};
-    }
-    return {};
-  }
-
-  int begin(int i) const { return ranges_[static_cast<size_t>(i)].begin; }
-  int count(int i) const { return ranges_[static_cast<size_t>(i)].count; }
-  const int32_t* of(int i) const { return coefficients_.get() + int64_t{i} * taps_; }
-
- private:
-  struct Range {
-    int begin;
-    int count;
-  };
-  int taps_ = 0;
-  std::unique_ptr<Range[]> ranges_;
-  std::unique_ptr<int32_t[]> coefficients_;
-};
-
 constexpr int32_t kHalf = 1 << (kPrecisionBits - 1);
+constexpr int32_t kOne = 1 << kPrecisionBits;
+
+typedef int32_t Four __attribute__((vector_size(16)));
+typedef uint8_t FourBytes __attribute__((vector_size(4)));
 
 uint8_t to_byte(int32_t fixed) {
   const int32_t value = fixed >> kPrecisionBits;
@@ -117,87 +20,152 @@ uint8_t to_byte(int32_t fixed) {
 }
 
 template <int Channels>
-void horizontal(const uint8_t* source, const Coefficients& coefficients, int width, uint8_t* target) {
-  for (int x = 0; x < width; ++x, target += Channels) {
-    int32_t sum[Channels];
-    for (int32_t& s : sum) s = kHalf;
-    const int32_t* w = coefficients.of(x);
-    const uint8_t* pixel = source + int64_t{coefficients.begin(x)} * Channels;
-    for (int i = 0, n = coefficients.count(x); i < n; ++i, pixel += Channels) {
-      for (int c = 0; c < Channels; ++c) sum[c] += pixel[c] * w[i];
-    }
+Four load(const uint8_t* pixel) {
+  FourBytes bytes = {};
+  std::memcpy(&bytes, pixel, Channels);
+  return __builtin_convertvector(bytes, Four);
+}
+
+// A pixel's samples side by side in a vector. Of 3, what follows is read and not used, but for the last pixel.
+// `source` begins with the axis's first position.
+template <int Channels>
+[[gnu::always_inline]] inline void narrow(const uint8_t* source, const Axis& axis, uint8_t* target) {
+  const int first = axis.first();
+  for (int x = 0; x < axis.outputs(); ++x, target += Channels) {
+    const int32_t* w = axis.of(x);
+    const uint8_t* pixel = source + int64_t{axis.begin(x) - first} * Channels;
+    Four sum = {kHalf, kHalf, kHalf, kHalf};
+    const int last = axis.count(x) - 1;
+    for (int i = 0; i < last; ++i, pixel += Channels) sum += load<4>(pixel) * w[i];
+    sum += load<Channels>(pixel) * w[last];
     for (int c = 0; c < Channels; ++c) target[c] = to_byte(sum[c]);
   }
 }
 
-void horizontal_row(const uint8_t* source, const Coefficients& coefficients, int width, int channels, uint8_t* target) {
-  switch (channels) {
-    case 1: return horizontal<1>(source, coefficients, width, target);
-    case 2: return horizontal<2>(source, coefficients, width, target);
-    case 3: return horizontal<3>(source, coefficients, width, target);
-    default: return horizontal<4>(source, coefficients, width, target);
+FERRY_KERNEL void narrow_3(const uint8_t* source, const Axis& axis, uint8_t* target) {
+  narrow<3>(source, axis, target);
+}
+FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, uint8_t* target) {
+  narrow<4>(source, axis, target);
+}
+
+void narrow_few(const uint8_t* source, const Axis& axis, int channels, uint8_t* target) {
+  const int first = axis.first();
+  for (int x = 0; x < axis.outputs(); ++x) {
+    const int32_t* w = axis.of(x);
+    for (int c = 0; c < channels; ++c) {
+      const uint8_t* sample = source + int64_t{axis.begin(x) - first} * channels + c;
+      int32_t sum = kHalf;
+      for (int i = 0, n = axis.count(x); i < n; ++i, sample += channels) sum += *sample * w[i];
+      *target++ = to_byte(sum);
+    }
   }
 }
 
-Status resize_nearest(const View& source, int width, int height, Pixels* out) {
-  FERRY_TRY(out->allocate(width, height, source.channels));
-  // Pillow walks with a running sum; the same sum lands on the same pixels.
-  const double step_x = static_cast<double>(source.width) / width;
-  const double step_y = static_cast<double>(source.height) / height;
-  const auto pixel = static_cast<size_t>(source.channels);
-  double sy = step_y * 0.5;
-  for (int y = 0; y < height; ++y, sy += step_y) {
-    const int from_y = sy < source.height ? static_cast<int>(sy) : source.height - 1;
-    const uint8_t* from = source.row(from_y);
-    uint8_t* to = out->row(y);
-    double sx = step_x * 0.5;
-    for (int x = 0; x < width; ++x, sx += step_x, to += pixel) {
-      const int from_x = sx < source.width ? static_cast<int>(sx) : source.width - 1;
-      std::memcpy(to, from + static_cast<size_t>(from_x) * pixel, pixel);
+// The sums of rows. They are exact integers, so the order does not matter.
+FERRY_KERNEL void add_rows(const uint8_t* const* rows, const int32_t* w, int count, int samples, uint8_t* target) {
+  constexpr int kBlock = 128;
+  int32_t sums[kBlock];
+  for (int begin = 0; begin < samples; begin += kBlock) {
+    const int n = std::min(kBlock, samples - begin);
+    for (int i = 0; i < n; ++i) sums[i] = kHalf;
+    for (int k = 0; k < count; ++k) {
+      const uint8_t* from = rows[k] + begin;
+      const int32_t weight = w[k];
+      for (int i = 0; i < n; ++i) sums[i] += from[i] * weight;
     }
+    for (int i = 0; i < n; ++i) target[begin + i] = to_byte(sums[i]);
   }
-  return {};
 }
+
+void narrow_row(const uint8_t* source, const Axis& axis, int channels, uint8_t* target) {
+  switch (channels) {
+    case 3: return narrow_3(source, axis, target);
+    case 4: return narrow_4(source, axis, target);
+    default: return narrow_few(source, axis, channels, target);
+  }
+}
+
+class ViewRows final : public Rows {
+ public:
+  explicit ViewRows(const View& view) : view_(view) {}
+  const uint8_t* row(int y, int begin, int, uint8_t*) const override {
+    return view_.row(y) + int64_t{begin} * view_.channels;
+  }
+
+ private:
+  const View& view_;
+};
+
+class PixelLines final : public Lines {
+ public:
+  explicit PixelLines(Pixels* pixels) : pixels_(*pixels), view_(pixels->view()) {}
+  void line(int at, const uint8_t* pixels) override {
+    std::memcpy(pixels_.row(at), pixels, static_cast<size_t>(view_.width * view_.channels));
+  }
+
+ private:
+  Pixels& pixels_;
+  View view_;
+};
 
 }  // namespace
 
-Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out) {
-  if (filter == fbs::Filter::Nearest) return resize_nearest(source, width, height, out);
-  const Kernel kernel = kernel_of(filter);
-  const int channels = source.channels;
+void Resizer::prepare(const Side& columns, const Side& rows, bool rows_first, fbs::Filter filter, int channels) {
+  columns_.compute(columns, filter);
+  rows_.compute(rows, filter);
+  rows_first_ = rows_first;
+  channels_ = channels;
+  const auto bytes = [channels](int pixels) { return static_cast<size_t>(pixels) * static_cast<size_t>(channels); };
+  constexpr int kSpare = 2;
+  const int wide = columns_.last() - columns_.first() + kSpare;
+  slot_ = bytes(rows_first || columns_.identity() ? wide : columns_.outputs());
+  kept_.resize(rows_.taps());
+  taps_.resize(rows_.taps());
+  slots_.resize(slot_ * rows_.taps());
+  wide_.resize(bytes(wide));
+  narrow_.resize(bytes(std::max(wide, columns_.outputs())));
+}
 
-  // A pass that changes nothing is left out, as in Pillow.
-  Pixels narrowed;
-  View middle = source;
-  if (width != source.width) {
-    Coefficients coefficients;
-    FERRY_TRY(coefficients.compute(source.width, width, kernel));
-    FERRY_TRY(narrowed.allocate(width, source.height, channels));
-    for (int y = 0; y < source.height; ++y)
-      horizontal_row(source.row(y), coefficients, width, channels, narrowed.row(y));
-    middle = narrowed.view();
-  }
-  FERRY_TRY(out->allocate(width, height, channels));
-  const int samples = width * channels;
-  if (height == source.height) {
-    for (int y = 0; y < height; ++y) std::memcpy(out->row(y), middle.row(y), static_cast<size_t>(samples));
-    return {};
-  }
-  Coefficients coefficients;
-  FERRY_TRY(coefficients.compute(source.height, height, kernel));
-  std::unique_ptr<int32_t[]> sums(new (std::nothrow) int32_t[static_cast<size_t>(samples)]);
-  if (!sums) return error(FERRY_OUT_OF_MEMORY, "no memory to resize a picture to %dx%d pixels", width, height);
-  for (int y = 0; y < height; ++y) {
-    // Row by row rather than pixel by pixel: the sums are exact integers, so the order does not matter.
-    for (int i = 0; i < samples; ++i) sums[static_cast<size_t>(i)] = kHalf;
-    const int32_t* w = coefficients.of(y);
-    for (int k = 0, n = coefficients.count(y); k < n; ++k) {
-      const uint8_t* from = middle.row(coefficients.begin(y) + k);
-      for (int i = 0; i < samples; ++i) sums[static_cast<size_t>(i)] += from[i] * w[k];
+const uint8_t* Resizer::read(const Rows& rows, int y, uint8_t* slot) {
+  const int first = columns_.first(), last = columns_.last();
+  if (rows_first_ || columns_.identity()) return rows.row(y, first, last, slot);
+  const uint8_t* row = rows.row(y, first, last, wide_.data());
+  narrow_row(row, columns_, channels_, slot);
+  return slot;
+}
+
+void Resizer::run(const Rows& rows, Lines& lines) {
+  const int width = rows_first_ ? columns_.last() - columns_.first() : columns_.outputs();
+  const int samples = width * channels_;
+  int next = 0;
+  for (int n = 0; n < rows_.outputs(); ++n) {
+    const int i = rows_.side().mirrored ? rows_.outputs() - 1 - n : n;
+    const int begin = rows_.begin(i), count = rows_.count(i);
+    for (next = std::max(next, begin); next < begin + count; ++next) {
+      const size_t slot = static_cast<size_t>(next) % kept_.size();
+      kept_[slot] = read(rows, next, slots_.data() + slot * slot_);
     }
-    uint8_t* to = out->row(y);
-    for (int i = 0; i < samples; ++i) to[i] = to_byte(sums[static_cast<size_t>(i)]);
+    for (int k = 0; k < count; ++k) taps_[static_cast<size_t>(k)] = kept_[static_cast<size_t>(begin + k) % kept_.size()];
+    const uint8_t* line = taps_[0];
+    if (count != 1 || *rows_.of(i) != kOne) {
+      add_rows(taps_.data(), rows_.of(i), count, samples, rows_first_ ? wide_.data() : narrow_.data());
+      line = rows_first_ ? wide_.data() : narrow_.data();
+    }
+    if (rows_first_ && !columns_.identity()) {
+      narrow_row(line, columns_, channels_, narrow_.data());
+      line = narrow_.data();
+    }
+    lines.line(i, line);
   }
+}
+
+Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out) {
+  FERRY_TRY(out->allocate(width, height, source.channels));
+  Resizer resizer;
+  resizer.prepare({source.width, width, 0, width}, {source.height, height, 0, height}, false, filter, source.channels);
+  PixelLines lines(out);
+  resizer.run(ViewRows(source), lines);
   return {};
 }
 

@@ -1,14 +1,56 @@
 // Pillow's resize, bit for bit: what the frameworks' preprocessing calls, and what the published accuracies rest on.
 #pragma once
 
-#include "ferry_generated.h"
+#include <vector>
+
+#include "sdk/image/axis.h"
 #include "sdk/image/pixels.h"
 
 namespace ferry::image {
 
-// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures: every filter
-// but Nearest is antialiased (its support grows with the reduction), horizontal pass first, coefficients in 22-bit
-// fixed point, each pass rounded and clipped to 8 bits. Source of the formulas: Pillow, src/libImaging/Resample.c.
+// Where rows come from.
+class Rows {
+ public:
+  // Pixels [begin, end) of row `y`: where they lie, or in `room`, which has 2 pixels to spare.
+  virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) const = 0;
+
+ protected:
+  ~Rows() = default;
+};
+
+// Where lines go to.
+class Lines {
+ public:
+  virtual void line(int at, const uint8_t* pixels) = 0;
+
+ protected:
+  ~Lines() = default;
+};
+
+// Both passes at once: a row is read once, and as many of them are kept as one output needs. What a pixel holds is 1 to
+// 4 samples of 8 bits. Each pass rounds and clips to 8 bits, as Pillow does.
+class Resizer {
+ public:
+  // `columns` and `rows` of the picture as it lies in memory. Pillow's horizontal pass comes first; of a picture that
+  // lies on its side that is the one over rows (`rows_first`). Takes memory only where more is needed than before.
+  void prepare(const Side& columns, const Side& rows, bool rows_first, fbs::Filter filter, int channels);
+  // Gives a line for each of the outputs of `rows`, in the order in which they lie in memory, each with the outputs of
+  // `columns`.
+  void run(const Rows& rows, Lines& lines);
+
+ private:
+  const uint8_t* read(const Rows& rows, int y, uint8_t* slot);
+
+  Axis columns_, rows_;
+  bool rows_first_ = false;
+  int channels_ = 0;
+  size_t slot_ = 0;                   // bytes
+  std::vector<const uint8_t*> kept_;  // row y's at y modulo its size
+  std::vector<const uint8_t*> taps_;  // of one output
+  std::vector<uint8_t> slots_, wide_, narrow_;
+};
+
+// Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures.
 Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out);
 
 }  // namespace ferry::image

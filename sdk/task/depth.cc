@@ -6,12 +6,11 @@
 namespace ferry::task {
 
 Status depth(Networks& networks, const Request& request, Answer* answer) {
-  image::Geometry geometry;
   Grid grid;
-  FERRY_TRY(run_picture(networks.session, request.picture, &geometry, &grid));
-  const int width = request.picture.width, height = request.picture.height;
+  FERRY_TRY(run_picture(networks, request.frame, &grid));
+  const int width = request.frame.seen_width(), height = request.frame.seen_height();
   answer->values.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
-  Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
+  Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, width, height);
   Pool& pool = *networks.session.pool();
   std::vector<std::pair<float, float>> ranges(pool.threads(), {INFINITY, -INFINITY});
   sampler.for_each_row(pool, 0, height, [&](int y, const float* row, size_t thread) {

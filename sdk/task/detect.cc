@@ -80,8 +80,7 @@ std::vector<Candidate> best(const std::vector<Candidate>& all, const fbs::Detect
 
 Status detect(Networks& networks, const Request& request, Answer* answer) {
   Session& session = networks.session;
-  image::Geometry g;
-  FERRY_TRY(set_picture(session, request.picture, &g));
+  FERRY_TRY(set_picture(session, request.frame, &networks.intake));
   FERRY_TRY(session.run());
   const fbs::Detection& params = *networks.graph().postprocess()->params_as_Detection();
   Rows boxes, scores, points;
@@ -90,7 +89,9 @@ Status detect(Networks& networks, const Request& request, Answer* answer) {
   FERRY_TRY(output_rows(session, 2, 0, &points));
   const Extent extent = input_extent(session);
   const std::vector<Candidate> kept = best(candidates(boxes, scores, params, extent), params);
-  const float width = static_cast<float>(request.picture.width), height = static_cast<float>(request.picture.height);
+  const image::Geometry& g = networks.intake.plan().geometry;
+  const float width = static_cast<float>(request.frame.seen_width());
+  const float height = static_cast<float>(request.frame.seen_height());
   const auto x_of = [&g](float seen) { return static_cast<float>((seen - g.shift_x) / g.scale_x); };
   const auto y_of = [&g](float seen) { return static_cast<float>((seen - g.shift_y) / g.scale_y); };
   const auto numbers = static_cast<size_t>(points.columns / 2 * 2);

@@ -29,7 +29,7 @@ Status embedding(const Session& session, float* values, size_t* count) {
 }
 
 Status embed(Networks& networks, const Request& request, Answer* answer) {
-  FERRY_TRY(set_picture(networks.session, request.picture, nullptr));
+  FERRY_TRY(set_picture(networks.session, request.frame, &networks.intake));
   FERRY_TRY(networks.session.run());
   size_t count = 0;
   FERRY_TRY(embedding(networks.session, nullptr, &count));

@@ -50,12 +50,11 @@ class Candidates {
 }  // namespace
 
 Status label(Networks& networks, const Request& request, Answer* answer) {
-  image::Geometry geometry;
   Grid grid;
-  FERRY_TRY(run_picture(networks.session, request.picture, &geometry, &grid));
-  const int width = request.picture.width, height = request.picture.height;
+  FERRY_TRY(run_picture(networks, request.frame, &grid));
+  const int width = request.frame.seen_width(), height = request.frame.seen_height();
   answer->labels.resize(static_cast<size_t>(width) * static_cast<size_t>(height));
-  Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
+  Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, width, height);
   Pool& pool = *networks.session.pool();
   std::vector<Candidates> of_threads(pool.threads(), Candidates(grid.channels));
   sampler.for_each_row(pool, 0, height, [&](int y, const float* row, size_t thread) {

@@ -5,12 +5,11 @@
 namespace ferry::task {
 
 Status matte(Networks& networks, const Request& request, Answer* answer) {
-  image::Geometry geometry;
   Grid grid;
-  FERRY_TRY(run_picture(networks.session, request.picture, &geometry, &grid));
-  const int width = request.picture.width, height = request.picture.height;
+  FERRY_TRY(run_picture(networks, request.frame, &grid));
+  const int width = request.frame.seen_width(), height = request.frame.seen_height();
   FERRY_TRY(answer->pixels.allocate(width, height, 1));
-  Sampler sampler(grid, input_extent(networks.session), geometry, width, height);
+  Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, width, height);
   sampler.for_each_row(*networks.session.pool(), 0, height, [&](int y, const float* row, size_t) {
     uint8_t* to = answer->pixels.row(y);
     for (int x = 0; x < width; ++x) {

@@ -2,7 +2,7 @@
 
 namespace ferry::task {
 
-Status set_picture(Session& session, const image::View& picture, image::Geometry* geometry) {
+Status set_picture(Session& session, const image::Frame& frame, image::Intake* intake) {
   const fbs::Graph& graph = session.model().graph();
   const fbs::Preprocess* recipe = graph.preprocess();
   if (!recipe) {
@@ -21,13 +21,13 @@ Status set_picture(Session& session, const image::View& picture, image::Geometry
                  "input %s takes no picture of %d channels: write it with ferry_session_input()", port.name()->c_str(),
                  channels);
   }
-  image::Prepared prepared;
-  FERRY_TRY(image::prepare(*recipe, picture, &prepared));
-  Shape shape = {1, prepared.height, prepared.width, channels};
-  if (patch > 0) shape = {(prepared.height / patch) * (prepared.width / patch), patch_numbers};
+  FERRY_TRY(intake->prepare(*recipe, frame));
+  const image::Plan& plan = intake->plan();
+  Shape shape = {1, plan.seen_height, plan.seen_width, channels};
+  if (patch > 0) shape = {(plan.seen_height / patch) * (plan.seen_width / patch), patch_numbers};
   if (shape != present) FERRY_TRY(session.resize(0, shape));
-  if (geometry != nullptr) *geometry = prepared.geometry;
-  return image::normalize(*recipe, prepared, static_cast<float*>(session.data(input)));
+  intake->write(static_cast<float*>(session.data(input)));
+  return {};
 }
 
 Status patches_of(const Model& model, int32_t width, int32_t height, int32_t* rows, int32_t* columns) {
@@ -69,10 +69,10 @@ Status output_grid(const Session& session, Grid* grid) {
   return {};
 }
 
-Status run_picture(Session& session, const image::View& picture, image::Geometry* geometry, Grid* grid) {
-  FERRY_TRY(set_picture(session, picture, geometry));
-  FERRY_TRY(session.run());
-  return output_grid(session, grid);
+Status run_picture(Networks& networks, const image::Frame& frame, Grid* grid) {
+  FERRY_TRY(set_picture(networks.session, frame, &networks.intake));
+  FERRY_TRY(networks.session.run());
+  return output_grid(networks.session, grid);
 }
 
 Extent input_extent(const Session& session) {

@@ -8,9 +8,9 @@ namespace ferry::task {
 // Of a picture in colour.
 inline constexpr int kChannels = 3;
 
-// The picture into input 0 by the blob's recipe, for which the session may be resized. `geometry`, where it is asked
-// for: where the network sees the picture's places. FERRY_INVALID_ARGUMENT: the model has no recipe, or another input.
-Status set_picture(Session& session, const image::View& picture, image::Geometry* geometry);
+// The frame into input 0 by the blob's recipe, for which the session may be resized. The intake's plan then says where
+// the network sees the frame's places. FERRY_INVALID_ARGUMENT: the model has no recipe, or another input.
+Status set_picture(Session& session, const image::Frame& frame, image::Intake* intake);
 
 // How many rows and columns of patches the recipe cuts a picture of that size into. FERRY_INVALID_ARGUMENT: it cuts
 // none, or the picture's sides or proportions are beyond it.
@@ -27,7 +27,7 @@ struct Grid {
 Status output_grid(const Session& session, Grid* grid);
 
 // Both, with the run between.
-Status run_picture(Session& session, const image::View& picture, image::Geometry* geometry, Grid* grid);
+Status run_picture(Networks& networks, const image::Frame& frame, Grid* grid);
 
 // Input 0's height and width: what a Geometry's places lie in.
 struct Extent {

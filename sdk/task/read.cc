@@ -104,13 +104,13 @@ class Reader {
 
 Status read(Networks& networks, const Request& request, Answer* answer) {
   const image::View& picture = request.picture;
-  image::Geometry g;
   Grid map;
-  FERRY_TRY(run_picture(networks.session, picture, &g, &map));
+  FERRY_TRY(run_picture(networks, request.frame, &map));
   if (map.channels != 1)
     return error(FERRY_SHAPE_MISMATCH, "the map of text has %d channels, expected 1", map.channels);
   const fbs::Reading& params = *networks.graph().postprocess()->params_as_Reading();
   std::vector<LineBox> boxes = find_lines(map, params);
+  const image::Geometry& g = networks.intake.plan().geometry;
   // From the map's cells to the picture's pixels.
   const Extent extent = input_extent(networks.session);
   const auto x_scale = static_cast<float>(extent.width / (map.width * g.scale_x));

@@ -72,7 +72,7 @@ Status check_prompts(const Request& request, int width, int height) {
 // The prompts in the places that the network saw. Without a box, one that is no point ends the points: so the networks
 // were trained (Kirillov et al. 2023).
 std::vector<Prompt> seen_prompts(const Networks& networks, const Request& request) {
-  const image::Geometry& g = networks.geometry;
+  const image::Geometry& g = networks.intake.plan().geometry;
   const auto seen = [&g](float x, float y, float label) {
     return Prompt{static_cast<float>(x * g.scale_x + g.shift_x), static_cast<float>(y * g.scale_y + g.shift_y), label};
   };
@@ -90,10 +90,10 @@ std::vector<Prompt> seen_prompts(const Networks& networks, const Request& reques
 Status encode(Networks& networks, const Request& request, Prompted& prompted) {
   networks.encoded = networks.plain = false;
   networks.former.clear();
-  FERRY_TRY(set_picture(networks.session, request.picture, &networks.geometry));
+  FERRY_TRY(set_picture(networks.session, request.frame, &networks.intake));
   FERRY_TRY(networks.session.run());
-  networks.width = request.picture.width;
-  networks.height = request.picture.height;
+  networks.width = request.frame.seen_width();
+  networks.height = request.frame.seen_height();
   const fbs::Port& output = *networks.graph().outputs()->Get(0);
   const std::string_view name = output.name()->string_view();
   const Shape& shape = networks.session.shape(output.tensor());
@@ -154,10 +154,10 @@ Status choose(const Request& request, std::span<const float> qualities, size_t* 
 
 Status segment(Networks& networks, const Request& request, Answer* answer) {
   Prompted prompted(*networks.second);
-  const bool given = request.picture.data != nullptr;
+  const bool given = request.frame.given();
   if (!given && !networks.encoded) return error(FERRY_INVALID_ARGUMENT, "no picture: the first run needs one");
-  FERRY_TRY(check_prompts(request, given ? request.picture.width : networks.width,
-                          given ? request.picture.height : networks.height));
+  FERRY_TRY(check_prompts(request, given ? request.frame.seen_width() : networks.width,
+                          given ? request.frame.seen_height() : networks.height));
   if (given) FERRY_TRY(encode(networks, request, prompted));
   FERRY_TRY(write_prompts(networks, request, prompted));
   Session& session = prompted.session();
@@ -177,7 +177,8 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
     networks.former[i] = masks[i * static_cast<size_t>(shape[3]) + chosen];
   }
   const Grid grid = {networks.former.data(), shape[1], shape[2], 1};
-  Sampler sampler(grid, input_extent(networks.session), networks.geometry, networks.width, networks.height);
+  Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, networks.width,
+                  networks.height);
   sampler.for_each_row(*networks.session.pool(), 0, networks.height, [&](int y, const float* row, size_t) {
     uint8_t* to = answer->pixels.row(y);
     int x = 0, from = 0;

@@ -10,13 +10,14 @@
 
 #include "sdk/graph/session.h"
 #include "sdk/image/enhance.h"
+#include "sdk/image/intake.h"
 #include "sdk/image/pixels.h"
-#include "sdk/image/preprocess.h"
 
 namespace ferry::task {
 
 struct Request {
-  image::View picture;  // without data: the last run's
+  image::Frame frame;   // not given: the last run's
+  image::View picture;  // its pixels, for tasks that take no frames
   image::View mask;     // without data: none
   int top = 0;
   int tile = 0;
@@ -47,10 +48,10 @@ struct Answer {
 struct Networks {
   Session& session;           // of the blob's graph
   Session* second = nullptr;  // of the graph that the task's parameters name
+  image::Intake intake = {};
   // Of the last picture, where the task can be asked again about it.
   bool encoded = false;
   int width = 0, height = 0;
-  image::Geometry geometry = {};
   std::vector<float> former = {};  // the mask that was answered, as the network gave it
   bool plain = false;              // `second` last ran for this picture, without a former mask
 
@@ -76,6 +77,7 @@ struct Entry {
   Run run;
   ferry_answer_kind answer;
   uint32_t prompts;  // FERRY_PROMPT_...
+  bool pixels;       // it works on the picture's own: a frame is not enough
 };
 
 // sdk/task/tasks.cc has the table.

@@ -7,19 +7,19 @@ namespace {
 
 // In the order of fbs::Task.
 constexpr std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1> kTasks = {{
-    {"tensors", nullptr, FERRY_ANSWER_NONE, 0},
-    {"classification", classify, FERRY_ANSWER_CLASSES, 0},
-    {"image to image", enhance, FERRY_ANSWER_PICTURE, FERRY_PROMPT_TILE},
-    {"several classes at once", classify, FERRY_ANSWER_CLASSES, 0},
-    {"embedding", embed, FERRY_ANSWER_VECTOR, 0},
-    {"text", nullptr, FERRY_ANSWER_NONE, 0},
-    {"depth", depth, FERRY_ANSWER_MAP, 0},
-    {"semantic segmentation", label, FERRY_ANSWER_LABELS, 0},
-    {"inpainting", inpaint, FERRY_ANSWER_PICTURE, FERRY_PROMPT_MASK},
-    {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS},
-    {"matting", matte, FERRY_ANSWER_MASK, 0},
-    {"detection", detect, FERRY_ANSWER_BOXES, 0},
-    {"reading", read, FERRY_ANSWER_LINES, 0},
+    {"tensors", nullptr, FERRY_ANSWER_NONE, 0, false},
+    {"classification", classify, FERRY_ANSWER_CLASSES, 0, false},
+    {"image to image", enhance, FERRY_ANSWER_PICTURE, FERRY_PROMPT_TILE, true},
+    {"several classes at once", classify, FERRY_ANSWER_CLASSES, 0, false},
+    {"embedding", embed, FERRY_ANSWER_VECTOR, 0, false},
+    {"text", nullptr, FERRY_ANSWER_NONE, 0, false},
+    {"depth", depth, FERRY_ANSWER_MAP, 0, false},
+    {"semantic segmentation", label, FERRY_ANSWER_LABELS, 0, false},
+    {"inpainting", inpaint, FERRY_ANSWER_PICTURE, FERRY_PROMPT_MASK, true},
+    {"segmentation by prompts", segment, FERRY_ANSWER_MASK, FERRY_PROMPT_POINTS, false},
+    {"matting", matte, FERRY_ANSWER_MASK, 0, false},
+    {"detection", detect, FERRY_ANSWER_BOXES, 0, false},
+    {"reading", read, FERRY_ANSWER_LINES, 0, true},
 }};
 
 }  // namespace

@@ -148,6 +148,20 @@ class Image {
   ferry_image image_{};
 };
 
+// ferry_frame, initialised: a picture as a camera gives it, in memory of somebody else.
+struct Frame : ferry_frame {
+  Frame() : ferry_frame{} { struct_size = sizeof(ferry_frame); }
+  Frame(ferry_frame_format of, int32_t wide, int32_t high) : Frame() {
+    format = of;
+    width = wide;
+    height = high;
+  }
+  // Strides of 0: no gaps.
+  void set_plane(size_t index, const uint8_t* data, size_t size, int32_t row_stride = 0, int32_t pixel_stride = 0) {
+    planes[index] = {data, size, row_stride, pixel_stride};
+  }
+};
+
 // ferry_session_options, initialised.
 struct SessionOptions : ferry_session_options {
   SessionOptions() : ferry_session_options{} { ferry_session_options_init(this); }
@@ -226,6 +240,7 @@ class Session {
   void cancel() { ferry_session_cancel(session_); }
 
   Status set_image(const Image& image) { return ferry_session_set_image(session_, &image.get()); }
+  Status set_frame(const Frame& frame) { return ferry_session_set_frame(session_, &frame); }
   // At most `count` classes, the most probable first.
   Result<std::vector<ferry_class>> top_classes(size_t count) const {
     std::vector<ferry_class> classes(count);
@@ -292,6 +307,7 @@ class Session {
 struct Request : ferry_request {
   Request() : ferry_request{} { struct_size = sizeof(ferry_request); }
   explicit Request(const Image& image) : Request() { picture = &image.get(); }
+  explicit Request(const Frame& given) : Request() { frame = &given; }
 };
 
 // A range of somebody else's elements.
@@ -365,6 +381,7 @@ class Task {
     return answer;
   }
   Result<Answer> run(const Image& image) { return run(Request(image)); }
+  Result<Answer> run(const Frame& frame) { return run(Request(frame)); }
   // Makes a run() that another thread is in fail with FERRY_CANCELLED.
   void cancel() { ferry_task_cancel(task_); }
   ferry_task* get() const { return task_; }

@@ -43,6 +43,73 @@ FERRY_API void ferry_image_free(ferry_image* image);
  * (image to image) is resized to the picture's size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image);
 
+/* A picture as a camera or a decoder gives it, which is not copied nor turned into RGB as a whole:
+ *
+ *   ferry_frame frame = {.struct_size = sizeof(frame), .format = FERRY_FRAME_NV21, .width = 1920, .height = 1080};
+ *   frame.planes[0] = (ferry_plane){.data = luma, .size = luma_bytes, .row_stride = 1920};
+ *   frame.planes[1] = (ferry_plane){.data = chroma, .size = chroma_bytes, .row_stride = 1920};
+ *   frame.rotation = 90;  // a phone held upright
+ *   if (ferry_session_set_frame(session, &frame) != FERRY_OK) return fail(ferry_last_error());
+ *
+ * Planes: in 4:2:0 a sample of chroma is for 2x2 pixels (what is odd is rounded up), in YUY2 for 2 of a row; it holds
+ * for each of them as it is. */
+typedef enum ferry_frame_format {
+  FERRY_FRAME_YUV420 = 1, /* Y, U, V; any pixel strides: I420, and Android's YUV_420_888 as it comes */
+  FERRY_FRAME_NV12 = 2,   /* Y, UV: one plane of pairs */
+  FERRY_FRAME_NV21 = 3,   /* Y, VU */
+  FERRY_FRAME_P010 = 4,   /* as NV12 in 16 bits, little-endian, of which the upper 10 count */
+  FERRY_FRAME_YUY2 = 5,   /* Y U Y V for two pixels; also called YUYV */
+  FERRY_FRAME_RGBA = 6,   /* what is fourth is not read */
+  FERRY_FRAME_BGRA = 7,
+  FERRY_FRAME_RGB = 8,
+  FERRY_FRAME_GRAY = 9 /* luma alone */
+} ferry_frame_format;
+
+typedef struct ferry_plane {
+  const uint8_t* data;
+  size_t size;          /* bytes that may be read from `data` on */
+  int32_t row_stride;   /* bytes from one row to the next; 0: no gaps */
+  int32_t pixel_stride; /* bytes from one sample, pair or pixel of this plane to the next (YUY2: two pixels); 0: no gaps */
+} ferry_plane;
+
+/* Of YUV and grey. */
+typedef enum ferry_yuv_range {
+  FERRY_RANGE_FULL = 0,   /* 0 to 255, as JPEG and most cameras of phones */
+  FERRY_RANGE_LIMITED = 1 /* 16 to 235, chroma to 240, as most video */
+} ferry_yuv_range;
+
+typedef enum ferry_yuv_matrix {
+  FERRY_MATRIX_BT601 = 0, /* JPEG, phones' cameras, video in standard definition */
+  FERRY_MATRIX_BT709 = 1, /* video in high definition */
+  FERRY_MATRIX_BT2020 = 2 /* of non-constant luminance; colours stay in the frame's own space */
+} ferry_yuv_matrix;
+
+/* What is zero is the whole frame as it lies in memory, BT.601 in full range. */
+typedef struct ferry_frame {
+  size_t struct_size; /* set by the caller: sizeof(ferry_frame) */
+  ferry_frame_format format;
+  int32_t width; /* pixels, as they lie in memory */
+  int32_t height;
+  ferry_plane planes[3]; /* as many as the format has */
+  int32_t rotation;      /* 0, 90, 180 or 270: degrees clockwise that turn it upright; a camera's orientation */
+  bool mirror;           /* then left and right change sides, as in a front camera's preview */
+  ferry_yuv_range range;
+  ferry_yuv_matrix matrix;
+  /* The part that is the picture, in the frame's pixels as they lie in memory. Width and height 0: all of it. */
+  int32_t crop_left;
+  int32_t crop_top;
+  int32_t crop_width;
+  int32_t crop_height;
+} ferry_frame;
+
+/* The size of the frame's picture: the crop, upright. Places in answers are places in it. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_frame_size(const ferry_frame* frame, int32_t* width, int32_t* height);
+
+/* As ferry_session_set_image(): the same picture in RGB would give each level of the input within 1. Row by row, each
+ * read once, without a copy; takes memory only where a frame has another size, crop, orientation or format than the
+ * last one. FERRY_INVALID_ARGUMENT: what a plane says of its size is not so, and the like. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_frame(ferry_session* session, const ferry_frame* frame);
+
 /* Rows and columns of patches that the recipe cuts a picture of that size into, where input 0 is a list of them
  * [patches, numbers]: further inputs may have to be of as many. FERRY_INVALID_ARGUMENT: the recipe cuts none, or the
  * picture is too small, large or long for it. */

@@ -113,6 +113,9 @@ typedef struct ferry_request {
   const ferry_box* box; /* NULL, or around the thing; it overlaps the picture */
   int32_t mask_index;   /* MASK: 0: the best; otherwise the network's first, second... mask */
   bool refine;          /* MASK: the last run's mask is a prompt, too; of the same picture */
+  /* In the place of `picture`, for answers that need none of its pixels: CLASSES, VECTOR, MAP, LABELS, MASK, BOXES.
+   * Places are those of the frame's picture, upright: ferry_frame_size(). */
+  const ferry_frame* frame;
 } ferry_request;
 
 typedef enum ferry_sense {

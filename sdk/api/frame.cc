@@ -1,0 +1,165 @@
+#include "sdk/api/frame.h"
+
+#include <array>
+#include <cstddef>
+
+#include "sdk/api/guard.h"
+
+namespace ferry {
+namespace {
+
+// One plane of a format: a unit of `bytes` for each `columns` x `rows` pixels.
+struct Layout {
+  int bytes = 0;
+  int columns = 1, rows = 1;
+};
+
+// Where one of the frame's samples (red, green, blue or Y, U, V) lies: a plane, and a byte of its units.
+struct Place {
+  int plane = 0, byte = 0;
+};
+
+struct Format {
+  const char* name;
+  image::Frame::Samples samples;
+  std::array<Layout, 3> planes;
+  std::array<Place, 3> places;
+  bool wide = false;
+};
+
+using Samples = image::Frame::Samples;
+
+// In the order of ferry_frame_format.
+constexpr std::array<Format, FERRY_FRAME_GRAY> kFormats = {{
+    {"YUV420", Samples::Yuv, {{{1}, {1, 2, 2}, {1, 2, 2}}}, {{{0, 0}, {1, 0}, {2, 0}}}},
+    {"NV12", Samples::Yuv, {{{1}, {2, 2, 2}}}, {{{0, 0}, {1, 0}, {1, 1}}}},
+    {"NV21", Samples::Yuv, {{{1}, {2, 2, 2}}}, {{{0, 0}, {1, 1}, {1, 0}}}},
+    {"P010", Samples::Yuv, {{{2}, {4, 2, 2}}}, {{{0, 0}, {1, 0}, {1, 2}}}, true},
+    {"YUY2", Samples::Yuv, {{{4, 2, 1}}}, {{{0, 0}, {0, 1}, {0, 3}}}},
+    {"RGBA", Samples::Rgb, {{{4}}}, {{{0, 0}, {0, 1}, {0, 2}}}},
+    {"BGRA", Samples::Rgb, {{{4}}}, {{{0, 2}, {0, 1}, {0, 0}}}},
+    {"RGB", Samples::Rgb, {{{3}}}, {{{0, 0}, {0, 1}, {0, 2}}}},
+    {"GRAY", Samples::Gray, {{{1}}}, {{{0, 0}, {0, 0}, {0, 0}}}},
+}};
+
+Status check_size(const ferry_frame& f) {
+  if (f.width < 1 || f.height < 1 || f.width > image::kMaxSide || f.height > image::kMaxSide ||
+      int64_t{f.width} * f.height > image::kMaxPixels) {
+    return error(FERRY_INVALID_ARGUMENT, "a frame of %dx%d pixels: sides must be 1 to %d, and %lld pixels at most",
+                 f.width, f.height, image::kMaxSide, static_cast<long long>(image::kMaxPixels));
+  }
+  return {};
+}
+
+// Plane `index`, whose strides may be left to us.
+Status read_plane(const ferry_frame& f, const Format& format, int index, image::Plane* out) {
+  const ferry_plane& plane = f.planes[index];
+  const Layout& layout = format.planes[static_cast<size_t>(index)];
+  const int units = (f.width + layout.columns - 1) / layout.columns, rows = (f.height + layout.rows - 1) / layout.rows;
+  const int pixel = plane.pixel_stride != 0 ? plane.pixel_stride : layout.bytes;
+  const int64_t width = int64_t{units - 1} * pixel + layout.bytes;
+  const int64_t row = plane.row_stride != 0 ? plane.row_stride : width;
+  if (plane.data == nullptr) return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
+  if (f.format == FERRY_FRAME_YUY2 && pixel != layout.bytes) {
+    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or %d", format.name, index,
+                 plane.pixel_stride, layout.bytes);
+  }
+  if (pixel < layout.bytes) {
+    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or at least %d",
+                 format.name, index, plane.pixel_stride, layout.bytes);
+  }
+  if (row < width) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "%s frame: planes[%d].row_stride is %d, but a row for %d pixels takes %lld bytes", format.name, index,
+                 plane.row_stride, f.width, static_cast<long long>(width));
+  }
+  const int64_t needed = (rows - 1) * row + width;
+  if (static_cast<uint64_t>(needed) > plane.size) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "%s frame: planes[%d] has %zu bytes, but %d rows, %lld bytes apart, for %dx%d pixels take %lld",
+                 format.name, index, plane.size, rows, static_cast<long long>(row), f.width, f.height,
+                 static_cast<long long>(needed));
+  }
+  *out = {plane.data, row, pixel};
+  return {};
+}
+
+Status read_crop(const ferry_frame& f, image::Frame* out) {
+  out->width = f.width;
+  out->height = f.height;
+  if (f.crop_width == 0 && f.crop_height == 0 && f.crop_left == 0 && f.crop_top == 0) return {};
+  // Differences, for sums may overflow.
+  if (f.crop_left < 0 || f.crop_top < 0 || f.crop_width < 1 || f.crop_height < 1 || f.crop_left > f.width ||
+      f.crop_top > f.height || f.crop_width > f.width - f.crop_left || f.crop_height > f.height - f.crop_top) {
+    return error(FERRY_INVALID_ARGUMENT, "a crop of %dx%d pixels at %d,%d lies outside the frame, which has %dx%d",
+                 f.crop_width, f.crop_height, f.crop_left, f.crop_top, f.width, f.height);
+  }
+  out->left = f.crop_left;
+  out->top = f.crop_top;
+  out->width = f.crop_width;
+  out->height = f.crop_height;
+  return {};
+}
+
+Status read_colours(const ferry_frame& f, image::Frame* out) {
+  if (f.range != FERRY_RANGE_FULL && f.range != FERRY_RANGE_LIMITED) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.range is %d: must be full (%d) or limited (%d)", f.range,
+                 FERRY_RANGE_FULL, FERRY_RANGE_LIMITED);
+  }
+  // Red's and blue's shares of luma: Rec. ITU-R BT.601, BT.709, BT.2020.
+  constexpr double kShares[][2] = {{0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}};
+  if (f.matrix < FERRY_MATRIX_BT601 || f.matrix > FERRY_MATRIX_BT2020) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.matrix is %d: must be %d (BT.601) to %d (BT.2020)", f.matrix,
+                 FERRY_MATRIX_BT601, FERRY_MATRIX_BT2020);
+  }
+  const double* shares = kShares[f.matrix];
+  out->matrix = image::matrix_of(shares[0], shares[1], f.range == FERRY_RANGE_LIMITED, out->wide);
+  return {};
+}
+
+Status read_orientation(const ferry_frame& f, image::Frame* out) {
+  switch (f.rotation) {
+    case 0: break;
+    case 90: out->transposed = out->from_right = true; break;
+    case 180: out->from_right = out->from_bottom = true; break;
+    case 270: out->transposed = out->from_bottom = true; break;
+    default:
+      return error(FERRY_INVALID_ARGUMENT, "frame.rotation is %d: must be 0, 90, 180 or 270 degrees clockwise",
+                   f.rotation);
+  }
+  out->from_right = out->from_right != f.mirror;
+  return {};
+}
+
+}  // namespace
+
+Status read_frame(const ferry_frame& given, image::Frame* out) {
+  ferry_frame f;
+  FERRY_TRY(read_versioned(given, offsetof(ferry_frame, crop_height) + sizeof(int32_t), "ferry_frame", &f));
+  if (f.format < 1 || f.format > static_cast<int>(kFormats.size())) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.format is %d: must be 1 to %zu, a ferry_frame_format", f.format,
+                 kFormats.size());
+  }
+  const Format& format = kFormats[static_cast<size_t>(f.format) - 1];
+  FERRY_TRY(check_size(f));
+  image::Frame frame;
+  frame.samples = format.samples;
+  frame.wide = format.wide;
+  frame.half_rows = format.planes[1].rows == 2;
+  image::Plane planes[3];
+  for (int i = 0; i < 3; ++i)
+    if (format.planes[static_cast<size_t>(i)].bytes > 0) FERRY_TRY(read_plane(f, format, i, &planes[i]));
+  for (size_t i = 0; i < 3; ++i) {
+    const Place& place = format.places[i];
+    frame.planes[i] = planes[place.plane];
+    frame.planes[i].data += place.byte;
+  }
+  if (f.format == FERRY_FRAME_YUY2) frame.planes[0].pixel /= 2;  // a pair's pixels lie evenly apart
+  FERRY_TRY(read_colours(f, &frame));
+  FERRY_TRY(read_orientation(f, &frame));
+  FERRY_TRY(read_crop(f, &frame));
+  *out = frame;
+  return {};
+}
+
+}  // namespace ferry

@@ -1,0 +1,105 @@
+#include "sdk/image/axis.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ferry::image {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+double box(double x) { return x > -0.5 && x <= 0.5 ? 1.0 : 0.0; }
+
+double bilinear(double x) {
+  x = std::fabs(x);
+  return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+double hamming(double x) {
+  x = std::fabs(x);
+  if (x == 0.0) return 1.0;
+  if (x >= 1.0) return 0.0;
+  x *= kPi;
+  return std::sin(x) / x * (0.54 + 0.46 * std::cos(x));
+}
+
+double bicubic(double x) {
+  constexpr double a = -0.5;
+  x = std::fabs(x);
+  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * a;
+  return 0.0;
+}
+
+double sinc(double x) {
+  if (x == 0.0) return 1.0;
+  x *= kPi;
+  return std::sin(x) / x;
+}
+
+double lanczos(double x) { return x >= -3.0 && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0; }
+
+struct Kernel {
+  double (*weight)(double);
+  double support;  // in source pixels, at scale 1
+};
+
+Kernel kernel_of(fbs::Filter filter) {
+  switch (filter) {
+    case fbs::Filter::Box: return {box, 0.5};
+    case fbs::Filter::Hamming: return {hamming, 1.0};
+    case fbs::Filter::Bicubic: return {bicubic, 2.0};
+    case fbs::Filter::Lanczos: return {lanczos, 3.0};
+    default: return {bilinear, 1.0};
+  }
+}
+
+}  // namespace
+
+void Axis::compute(const Side& side, fbs::Filter filter) {
+  side_ = side;
+  const double scale = static_cast<double>(side.source) / side.target;
+  const double filter_scale = scale < 1.0 ? 1.0 : scale;
+  const Kernel kernel = kernel_of(filter);
+  const double support = kernel.support * filter_scale;
+  // A pass that changes nothing is left out in Pillow.
+  const bool nearest = filter == fbs::Filter::Nearest || side.source == side.target;
+  taps_ = nearest ? 1 : static_cast<size_t>(std::ceil(support)) * 2 + 1;
+  ranges_.resize(static_cast<size_t>(side.count));
+  coefficients_.resize(ranges_.size() * taps_);
+  exact_.resize(taps_);
+  if (nearest) return take_nearest();
+  for (int i = 0; i < side.count; ++i) {
+    const double centre = (side.begin + i + 0.5) * scale;
+    const int begin = std::max(static_cast<int>(centre - support + 0.5), 0);
+    const int end = std::min(static_cast<int>(centre + support + 0.5), side.source);
+    double sum = 0.0;
+    for (int x = begin; x < end; ++x) {
+      const double w = kernel.weight((x - centre + 0.5) * (1.0 / filter_scale));
+      exact_[static_cast<size_t>(x - begin)] = w;
+      sum += w;
+    }
+    int32_t* coefficients = coefficients_.data() + static_cast<size_t>(i) * taps_;
+    for (int x = 0; x < end - begin; ++x) {
+      double w = exact_[static_cast<size_t>(x)];
+      if (sum != 0.0) w /= sum;
+      coefficients[x] = static_cast<int32_t>((w < 0 ? -0.5 : 0.5) + w * (1 << kPrecisionBits));
+    }
+    if (side.mirrored) std::reverse(coefficients, coefficients + (end - begin));
+    ranges_[static_cast<size_t>(i)] = {side.mirrored ? side.source - end : begin, end - begin};
+  }
+}
+
+// Pillow walks with a running sum; the same sum lands on the same pixels.
+void Axis::take_nearest() {
+  const double step = static_cast<double>(side_.source) / side_.target;
+  double place = step * 0.5;
+  for (int i = -side_.begin; i < side_.count; ++i, place += step) {
+    if (i < 0) continue;
+    const int at = place < side_.source ? static_cast<int>(place) : side_.source - 1;
+    ranges_[static_cast<size_t>(i)] = {side_.mirrored ? side_.source - 1 - at : at, 1};
+    coefficients_[static_cast<size_t>(i)] = 1 << kPrecisionBits;
+  }
+}
+
+}  // namespace ferry::image

@@ -1,0 +1,61 @@
+// One axis of Pillow's resize: which positions of the source count for each output, and how much.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ferry_generated.h"
+
+namespace ferry::image {
+
+// Coefficients are fixed-point numbers: 8 bits of sample and 2 of headroom for filters that overshoot leave 22.
+inline constexpr int kPrecisionBits = 32 - 8 - 2;
+
+// Of an axis of `source` positions that is resized to `target`: the outputs [begin, begin + count). `mirrored`: the
+// source lies in memory from its other end.
+struct Side {
+  int source = 0, target = 0;
+  int begin = 0, count = 0;
+  bool mirrored = false;
+
+  bool operator==(const Side&) const = default;
+};
+
+class Axis {
+ public:
+  // As Pillow does it (src/libImaging/Resample.c): every filter but Nearest is antialiased, its support grows with the
+  // reduction. Takes memory only where more is needed than before.
+  void compute(const Side& side, fbs::Filter filter);
+
+  const Side& side() const { return side_; }
+  int outputs() const { return side_.count; }
+  // Nothing changes: each output is the position in its place.
+  bool identity() const { return side_.source == side_.target && !side_.mirrored; }
+  // Output i: positions in memory from begin(i) on, count(i) of them, and their coefficients.
+  int begin(int i) const { return ranges_[static_cast<size_t>(i)].begin; }
+  int count(int i) const { return ranges_[static_cast<size_t>(i)].count; }
+  const int32_t* of(int i) const { return coefficients_.data() + static_cast<size_t>(i) * taps_; }
+  // The most that an output has.
+  size_t taps() const { return taps_; }
+  // All positions that count for any output: [first, last).
+  int first() const { return side_.mirrored ? begin(outputs() - 1) : begin(0); }
+  int last() const {
+    const int i = side_.mirrored ? 0 : outputs() - 1;
+    return begin(i) + count(i);
+  }
+
+ private:
+  struct Range {
+    int begin = 0, count = 0;
+  };
+  void take_nearest();
+
+  Side side_;
+  size_t taps_ = 0;
+  std::vector<Range> ranges_;
+  std::vector<int32_t> coefficients_;
+  std::vector<double> exact_;
+};
+
+}  // namespace ferry::image

@@ -1,0 +1,61 @@
+// Pictures as cameras give them: planes of samples in any order, which stand on any side.
+#pragma once
+
+#include <cstdint>
+
+#include "sdk/image/resize.h"
+
+namespace ferry::image {
+
+// Samples of one kind, `row` and `pixel` bytes apart.
+struct Plane {
+  const uint8_t* data = nullptr;
+  int64_t row = 0;
+  int pixel = 0;
+};
+
+// To RGB in levels of 0 to 255, from luma above `black` and chroma above 128; luma's factor has 14 bits after the point,
+// the others 13.
+struct YuvMatrix {
+  int16_t luma = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
+  int16_t black = 0;
+};
+YuvMatrix matrix_of(double red, double blue, bool limited, bool wide);
+
+// Everything about it is checked: samples may be read.
+struct Frame {
+  enum class Samples { Rgb, Yuv, Gray };
+
+  Samples samples = Samples::Rgb;
+  Plane planes[3];         // red, green, blue; or luma, U, V, of which a chroma sample is for two columns
+  bool wide = false;       // Yuv: 16 bits, little-endian, of which the upper 10 count
+  bool half_rows = false;  // Yuv: a chroma sample is for two rows, too
+  YuvMatrix matrix;
+  // The part that counts, in the pixels of the frame as it lies in memory.
+  int left = 0, top = 0, width = 0, height = 0;
+  // How it is seen: with rows and columns exchanged, then from right to left, from bottom to top.
+  bool transposed = false, from_right = false, from_bottom = false;
+
+  bool given() const { return width > 0; }
+  int seen_width() const { return transposed ? height : width; }
+  int seen_height() const { return transposed ? width : height; }
+};
+
+// A frame's rows in memory as RGB of 3 or 4 bytes a pixel, or grey.
+class FrameRows final : public Rows {
+ public:
+  FrameRows(const Frame& frame, int channels) : frame_(frame), channels_(channels) {}
+  const uint8_t* row(int y, int begin, int end, uint8_t* room) const override;
+
+ private:
+  const Frame& frame_;
+  int channels_;
+};
+
+// How many bytes a pixel has there: RGB as it lies, RGB in 4 bytes, or grey.
+int row_channels(const Frame& frame, bool gray);
+
+// The picture as a frame.
+Frame frame_of(const View& rgb);
+
+}  // namespace ferry::image

@@ -1,0 +1,91 @@
+#include "sdk/image/normalizer.h"
+
+#include <algorithm>
+
+namespace ferry::image {
+namespace {
+
+// Numbers of a recipe, one a channel; where there are none, each is `otherwise`.
+class PerChannel {
+ public:
+  PerChannel(const flatbuffers::Vector<float>* values, float otherwise) : values_(values), otherwise_(otherwise) {}
+
+  unsigned count() const { return values_ ? values_->size() : 0; }
+  bool fits(unsigned channels) const { return count() == 0 || count() == channels; }
+  float operator[](unsigned channel) const { return count() ? values_->Get(channel) : otherwise_; }
+
+ private:
+  const flatbuffers::Vector<float>* values_;
+  float otherwise_;
+};
+
+}  // namespace
+
+Status Normalizer::prepare(const fbs::Preprocess& recipe, int height, int width, int channels) {
+  const PerChannel mean(recipe.mean(), 0.0f), std(recipe.std(), 1.0f), fill(recipe.fill(), 0.0f);
+  const auto n = static_cast<unsigned>(channels);
+  if (!mean.fits(n) || !std.fits(n) || !fill.fits(n)) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "the model's recipe has %u means, %u deviations and %u fills for a picture of %d channels",
+                 mean.count(), std.count(), fill.count(), channels);
+  }
+  patch_ = recipe.patch();
+  block_ = recipe.patch_block();
+  frames_ = recipe.patch_frames();
+  const int side = patch_ * block_;
+  if (patch_ > 0 && (width % side != 0 || height % side != 0)) {
+    return error(FERRY_INVALID_ARGUMENT,
+                 "a picture of %dx%d pixels cannot be cut into blocks of %dx%d patches of %d pixels each", width, height,
+                 block_, block_, patch_);
+  }
+  height_ = height;
+  width_ = width;
+  channels_ = channels;
+  reversed_ = recipe.color() == fbs::ColorOrder::BGR;
+  constexpr float kWhite = 255.0f;
+  // Computed in float in the frameworks' order, so that they round alike.
+  for (unsigned c = 0; c < n; ++c) {
+    for (int v = 0; v < kLevels; ++v) table_[c][v] = (static_cast<float>(v) / kWhite - mean[c]) / std[c];
+    fill_[c] = (fill[c] - mean[c]) / std[c];
+  }
+  return {};
+}
+
+// `count` places of the line from `from` on, whose samples go `pixel_step` and `channel_step` numbers apart.
+void Normalizer::part(const Line& line, int from, int count, float* out, int64_t pixel_step,
+                      int64_t channel_step) const {
+  const int begin = std::clamp(line.begin - from, 0, count);
+  const int end = std::clamp(line.begin + line.count - from, begin, count);
+  for (int c = 0; c < channels_; ++c) {
+    float* to = out + c * channel_step;
+    const float* table = table_[c];
+    for (int i = 0; i < begin; ++i) to[i * pixel_step] = fill_[c];
+    for (int i = end; i < count; ++i) to[i * pixel_step] = fill_[c];
+    if (begin == end) continue;
+    const uint8_t* sample =
+        line.pixels + int64_t{from + begin - line.begin} * line.step + (reversed_ ? channels_ - 1 - c : c);
+    for (int i = begin; i < end; ++i, sample += line.step) to[i * pixel_step] = table[*sample];
+  }
+}
+
+void Normalizer::put(int at, const Line& line, bool column, float* out) const {
+  if (patch_ > 0) return put_patches(at, line, column, out);
+  const int64_t along = column ? int64_t{width_} * channels_ : channels_;
+  const int64_t across = column ? channels_ : int64_t{width_} * channels_;
+  part(line, 0, column ? height_ : width_, out + at * across, along, 1);
+}
+
+// Square patches in blocks: each [channels, frames, patch, patch], with the same picture in every frame.
+void Normalizer::put_patches(int at, const Line& line, bool column, float* out) const {
+  const int64_t frame = int64_t{patch_} * patch_, channel = frame * frames_;
+  const int side = patch_ * block_, length = column ? height_ : width_;
+  for (int begin = 0; begin < length; begin += patch_) {
+    const int y = column ? begin : at, x = column ? at : begin;
+    const int64_t block = int64_t{y / side} * (width_ / side) + x / side;
+    const int64_t patch = (block * block_ + y % side / patch_) * block_ + x % side / patch_;
+    float* to = out + patch * channel * channels_ + (column ? at % patch_ : at % patch_ * patch_);
+    for (int f = 0; f < frames_; ++f) part(line, begin, patch_, to + f * frame, column ? patch_ : 1, channel);
+  }
+}
+
+}  // namespace ferry::image

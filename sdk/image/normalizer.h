@@ -1,0 +1,40 @@
+// From levels to what a network reads, line by line.
+#pragma once
+
+#include <cstdint>
+
+#include "ferry_generated.h"
+#include "sdk/status.h"
+
+namespace ferry::image {
+
+class Normalizer {
+ public:
+  // For a network that sees height x width pixels. FERRY_INVALID_ARGUMENT: sides that are no multiples of a block of
+  // patches; means, deviations or fills for another number of channels.
+  Status prepare(const fbs::Preprocess& recipe, int height, int width, int channels);
+
+  // A row or a column: `count` pixels, `step` bytes apart, from place `begin` on, and fill around them.
+  struct Line {
+    const uint8_t* pixels = nullptr;
+    int step = 0;
+    int begin = 0, count = 0;
+  };
+  // Into the input `out`: channels last, or the recipe's patches.
+  void row(int y, const Line& line, float* out) const { put(y, line, false, out); }
+  void column(int x, const Line& line, float* out) const { put(x, line, true, out); }
+
+ private:
+  void put(int at, const Line& line, bool column, float* out) const;
+  void put_patches(int at, const Line& line, bool column, float* out) const;
+  void part(const Line& line, int from, int count, float* out, int64_t pixel_step, int64_t channel_step) const;
+
+  static constexpr int kLevels = 256;
+  float table_[4][kLevels];
+  float fill_[4];
+  int channels_ = 0, height_ = 0, width_ = 0;
+  int patch_ = 0, block_ = 1, frames_ = 1;
+  bool reversed_ = false;
+};
+
+}  // namespace ferry::image

@@ -1,0 +1,20 @@
+// A choice of vector instructions at run time for loops that the compiler vectorises.
+#pragma once
+
+// Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
+// has vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them. ThreadSanitizer has not begun
+// when the loader picks.
+#if !FERRY_HOT
+#elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
+    !defined(__SANITIZE_THREAD__)
+#define FERRY_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define FERRY_KERNEL
+#endif
+
+// Before a loop: its iterations are independent, though an output may be an input (element for element).
+#if defined(__clang__)
+#define FERRY_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define FERRY_INDEPENDENT _Pragma("GCC ivdep")
+#endif
