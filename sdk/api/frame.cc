@@ -59,7 +59,8 @@ Status read_plane(const ferry_frame& f, const Format& format, int index, image::
   const int pixel = plane.pixel_stride != 0 ? plane.pixel_stride : layout.bytes;
   const int64_t width = int64_t{units - 1} * pixel + layout.bytes;
   const int64_t row = plane.row_stride != 0 ? plane.row_stride : width;
-  if (plane.data == nullptr) return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
+  if (plane.data == nullptr)
+    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
   if (f.format == FERRY_FRAME_YUY2 && pixel != layout.bytes) {
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or %d", format.name, index,
                  plane.pixel_stride, layout.bytes);

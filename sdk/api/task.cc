@@ -57,8 +57,8 @@ Status read(const ferry_request& given, const task::Entry& entry, ferry_request*
     FERRY_TRY(ferry::view_of(*request->picture, &out->picture));
     out->frame = ferry::image::frame_of(out->picture);
   } else if (request->frame != nullptr && entry.pixels) {
-    return error(FERRY_INVALID_ARGUMENT, "%s works on a picture's own pixels: give it as request.picture, not as a frame",
-                 entry.name);
+    return error(FERRY_INVALID_ARGUMENT,
+                 "%s works on a picture's own pixels: give it as request.picture, not as a frame", entry.name);
   } else if (request->frame != nullptr) {
     FERRY_TRY(ferry::read_frame(*request->frame, &out->frame));
   } else if (!(entry.prompts & FERRY_PROMPT_POINTS)) {

@@ -90,8 +90,8 @@ FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uin
   }
 }
 
-FERRY_KERNEL void write_rgb(const Frame& frame, const uint8_t* red, const uint8_t* green, const uint8_t* blue, int count,
-                            uint8_t* out) {
+FERRY_KERNEL void write_rgb(const Frame& frame, const uint8_t* red, const uint8_t* green, const uint8_t* blue,
+                            int count, uint8_t* out) {
   const int step = frame.planes[0].pixel;
   for (int i = 0; i < count; ++i) {
     const int at = i * step;
@@ -113,8 +113,7 @@ void convert(const Frame& frame, int x, int y, int count, uint8_t* out) {
   const auto at = [&](int plane, int column, int row) {
     return frame.planes[plane].data + row * frame.planes[plane].row + int64_t{column} * frame.planes[plane].pixel;
   };
-  if (frame.samples == Frame::Samples::Rgb)
-    return write_rgb(frame, at(0, x, y), at(1, x, y), at(2, x, y), count, out);
+  if (frame.samples == Frame::Samples::Rgb) return write_rgb(frame, at(0, x, y), at(1, x, y), at(2, x, y), count, out);
   Block block;
   const int pairs = (count + 1) / 2, row = frame.half_rows ? y / 2 : y;
   read_luma(frame, at(0, x, y), count, &block);

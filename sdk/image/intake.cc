@@ -16,7 +16,9 @@ class NormalizedLines final : public Lines {
         step_(step),
         out_(out) {}
 
-  void line(int at, const uint8_t* pixels) override { put(across_.offset + at, {pixels, step_, along_.offset, along_.count}); }
+  void line(int at, const uint8_t* pixels) override {
+    put(across_.offset + at, {pixels, step_, along_.offset, along_.count});
+  }
   // Lines where there is no picture, of `count`.
   void fill(int count) const {
     for (int at = 0; at < count; ++at)

@@ -35,8 +35,8 @@ Status Normalizer::prepare(const fbs::Preprocess& recipe, int height, int width,
   const int side = patch_ * block_;
   if (patch_ > 0 && (width % side != 0 || height % side != 0)) {
     return error(FERRY_INVALID_ARGUMENT,
-                 "a picture of %dx%d pixels cannot be cut into blocks of %dx%d patches of %d pixels each", width, height,
-                 block_, block_, patch_);
+                 "a picture of %dx%d pixels cannot be cut into blocks of %dx%d patches of %d pixels each", width,
+                 height, block_, block_, patch_);
   }
   height_ = height;
   width_ = width;

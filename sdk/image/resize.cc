@@ -146,7 +146,8 @@ void Resizer::run(const Rows& rows, Lines& lines) {
       const size_t slot = static_cast<size_t>(next) % kept_.size();
       kept_[slot] = read(rows, next, slots_.data() + slot * slot_);
     }
-    for (int k = 0; k < count; ++k) taps_[static_cast<size_t>(k)] = kept_[static_cast<size_t>(begin + k) % kept_.size()];
+    for (int k = 0; k < count; ++k)
+      taps_[static_cast<size_t>(k)] = kept_[static_cast<size_t>(begin + k) % kept_.size()];
     const uint8_t* line = taps_[0];
     if (count != 1 || *rows_.of(i) != kOne) {
       add_rows(taps_.data(), rows_.of(i), count, samples, rows_first_ ? wide_.data() : narrow_.data());

@@ -67,9 +67,10 @@ typedef enum ferry_frame_format {
 
 typedef struct ferry_plane {
   const uint8_t* data;
-  size_t size;          /* bytes that may be read from `data` on */
-  int32_t row_stride;   /* bytes from one row to the next; 0: no gaps */
-  int32_t pixel_stride; /* bytes from one sample, pair or pixel of this plane to the next (YUY2: two pixels); 0: no gaps */
+  size_t size;        /* bytes that may be read from `data` on */
+  int32_t row_stride; /* bytes from one row to the next; 0: no gaps */
+  int32_t
+      pixel_stride; /* bytes from one sample, pair or pixel of this plane to the next (YUY2: two pixels); 0: no gaps */
 } ferry_plane;
 
 /* Of YUV and grey. */

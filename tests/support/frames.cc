@@ -1,0 +1,257 @@
+#include "tests/support/frames.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ferry::testing {
+namespace {
+
+// Numbers that look random and are the same everywhere.
+uint8_t level_of(uint32_t seed) {
+  seed = (seed ^ (seed >> 16)) * 0x7feb352du;
+  seed = (seed ^ (seed >> 15)) * 0x846ca68bu;
+  return static_cast<uint8_t>(seed ^ (seed >> 16));
+}
+
+// Level 0 to 255 of channel `c`: waves, and stripes that are black and white.
+int wavy(int x, int y, int c, int width, int height) {
+  if (x * 7 / width % 3 == 1 && y * 5 / height % 2 == 0 && c == 0) return (x / 3 + y / 5) % 2 ? 250 : 5;
+  const double wave = std::sin(0.07 * x * (c + 1)) + std::cos(0.05 * y * (3 - c));
+  return static_cast<int>(c == 0 ? 128 + 50 * wave : 128 + 12 * wave);
+}
+
+double rounded_level(double level) { return std::clamp(std::floor(level + 0.5), 0.0, 255.0); }
+
+double triangle(double x) { return std::max(1 - std::fabs(x), 0.0); }
+double box_weight(double x) { return x > -0.5 && x <= 0.5 ? 1 : 0; }
+double cubic(double x) {  // Keys 1981, a = -1/2
+  x = std::fabs(x);
+  if (x < 1) return 1.5 * x * x * x - 2.5 * x * x + 1;
+  if (x < 2) return -0.5 * x * x * x + 2.5 * x * x - 4 * x + 2;
+  return 0;
+}
+
+struct ReferenceKernel {
+  double (*weight)(double);
+  double support;
+};
+ReferenceKernel reference_kernel(fbs::Filter filter) {
+  switch (filter) {
+    case fbs::Filter::Bicubic: return {cubic, 2};
+    case fbs::Filter::Box: return {box_weight, 0.5};
+    default: return {triangle, 1};
+  }
+}
+
+// One output of `line`, the mean under the filter, which is as wide as the reduction.
+template <typename Line>
+double under(const Line& line, int source, int target, int i, const ReferenceKernel& kernel) {
+  const double scale = static_cast<double>(source) / target, stretch = std::max(scale, 1.0);
+  const double centre = (i + 0.5) * scale;
+  double sum = 0, weights = 0;
+  for (int at = 0; at < source; ++at) {
+    // Positions that Pillow looks at: its window is rounded to whole ones.
+    if (at < static_cast<int>(centre - kernel.support * stretch + 0.5) ||
+        at >= static_cast<int>(centre + kernel.support * stretch + 0.5))
+      continue;
+    const double w = kernel.weight((at + 0.5 - centre) / stretch);
+    sum += w * line(at);
+    weights += w;
+  }
+  return rounded_level(sum / weights);
+}
+
+}  // namespace
+
+uint8_t* OwnFrame::plane(int index, int columns, int rows, int bytes) {
+  ferry_plane& p = frame.planes[index];
+  const int pixel = bytes + (gaps_ && bytes < 4 ? 1 : 0), row = columns * pixel + (gaps_ ? 13 : 0);
+  std::vector<uint8_t>& own = bytes_[static_cast<size_t>(index)];
+  // No byte more than the last sample needs.
+  own.resize(static_cast<size_t>((rows - 1) * row + (columns - 1) * pixel + bytes));
+  for (size_t i = 0; i < own.size(); ++i) own[i] = level_of(static_cast<uint32_t>(i * 3 + static_cast<size_t>(index)));
+  p = {own.data(), own.size(), gaps_ ? row : 0, gaps_ ? pixel : 0};
+  if (!gaps_) p.row_stride = 0;
+  return own.data();
+}
+
+OwnFrame::OwnFrame(ferry_frame_format format, int width, int height, Contents contents, bool gaps) : gaps_(gaps) {
+  frame.struct_size = sizeof(frame);
+  frame.format = format;
+  frame.width = width;
+  frame.height = height;
+  const int half_w = (width + 1) / 2, half_h = (height + 1) / 2;
+  const auto sample = [&](int x, int y, int c) {
+    return contents == Contents::Noise ? level_of(static_cast<uint32_t>((y * 4096 + x) * 3 + c))
+                                       : wavy(x, y, c, width, height);
+  };
+  // Fills samples of a plane: byte `byte` of its units is channel `c`, one for so many columns and rows.
+  const auto fill = [&](int index, int byte, int c, int columns, int rows, int over_x, int over_y, bool wide = false) {
+    const ferry_plane& p = frame.planes[index];
+    uint8_t* data = bytes_[static_cast<size_t>(index)].data();
+    const int bytes = format == FERRY_FRAME_YUY2                                                 ? 4
+                      : format == FERRY_FRAME_RGB                                                ? 3
+                      : format == FERRY_FRAME_RGBA || format == FERRY_FRAME_BGRA                 ? 4
+                      : format == FERRY_FRAME_P010                                               ? (index == 0 ? 2 : 4)
+                      : (format == FERRY_FRAME_NV12 || format == FERRY_FRAME_NV21) && index == 1 ? 2
+                                                                                                 : 1;
+    const int pixel = p.pixel_stride != 0 ? p.pixel_stride : bytes;
+    const int row = p.row_stride != 0 ? p.row_stride : (columns - 1) * pixel + bytes;
+    for (int y = 0; y < rows; ++y) {
+      for (int x = 0; x < columns; ++x) {
+        const int value = sample(std::min(x * over_x, width - 1), std::min(y * over_y, height - 1), c);
+        uint8_t* to = data + y * row + x * pixel + byte;
+        if (wide) {  // ten bits; the lower six are noise
+          const int ten = value * 4 + (x + y) % 4, word = ten << 6 | level_of(static_cast<uint32_t>(x + y)) >> 2;
+          to[0] = static_cast<uint8_t>(word), to[1] = static_cast<uint8_t>(word >> 8);
+        } else {
+          *to = static_cast<uint8_t>(value);
+        }
+      }
+    }
+  };
+  switch (format) {
+    case FERRY_FRAME_YUV420:
+      plane(0, width, height, 1), plane(1, half_w, half_h, 1), plane(2, half_w, half_h, 1);
+      fill(0, 0, 0, width, height, 1, 1), fill(1, 0, 1, half_w, half_h, 2, 2), fill(2, 0, 2, half_w, half_h, 2, 2);
+      break;
+    case FERRY_FRAME_NV12:
+    case FERRY_FRAME_NV21: {
+      const int u = format == FERRY_FRAME_NV12 ? 0 : 1;
+      plane(0, width, height, 1), plane(1, half_w, half_h, 2);
+      fill(0, 0, 0, width, height, 1, 1), fill(1, u, 1, half_w, half_h, 2, 2), fill(1, 1 - u, 2, half_w, half_h, 2, 2);
+      break;
+    }
+    case FERRY_FRAME_P010:
+      plane(0, width, height, 2), plane(1, half_w, half_h, 4);
+      fill(0, 0, 0, width, height, 1, 1, true), fill(1, 0, 1, half_w, half_h, 2, 2, true);
+      fill(1, 2, 2, half_w, half_h, 2, 2, true);
+      break;
+    case FERRY_FRAME_YUY2: {
+      uint8_t* data = plane(0, half_w, height, 4);
+      fill(0, 1, 1, half_w, height, 2, 1), fill(0, 3, 2, half_w, height, 2, 1);
+      const int row = frame.planes[0].row_stride != 0 ? frame.planes[0].row_stride : 4 * half_w;
+      for (int y = 0; y < height; ++y)
+        for (int x = 0; x < width; ++x) data[y * row + 2 * x] = static_cast<uint8_t>(sample(x, y, 0));
+      break;
+    }
+    case FERRY_FRAME_RGBA:
+    case FERRY_FRAME_BGRA:
+    case FERRY_FRAME_RGB: {
+      const int red = format == FERRY_FRAME_BGRA ? 2 : 0;
+      plane(0, width, height, format == FERRY_FRAME_RGB ? 3 : 4);
+      fill(0, red, 0, width, height, 1, 1), fill(0, 1, 1, width, height, 1, 1),
+          fill(0, 2 - red, 2, width, height, 1, 1);
+      break;
+    }
+    case FERRY_FRAME_GRAY:
+      plane(0, width, height, 1);
+      fill(0, 0, 0, width, height, 1, 1);
+      break;
+  }
+}
+
+// Each format as it is documented, pixel by pixel.
+std::array<double, 3> OwnFrame::colour(int x, int y) const {
+  const auto byte = [&](int index, int unit, int at_x, int at_y, int offset, int columns) {
+    const ferry_plane& p = frame.planes[index];
+    const int pixel = p.pixel_stride != 0 ? p.pixel_stride : unit;
+    const int row = p.row_stride != 0 ? p.row_stride : (columns - 1) * pixel + unit;
+    return int{p.data[at_y * row + at_x * pixel + offset]};
+  };
+  const int w = frame.width, half = (w + 1) / 2, cx = x / 2, cy = y / 2;
+  const auto word = [&](int index, int unit, int at_x, int at_y, int offset, int columns) {
+    return (byte(index, unit, at_x, at_y, offset, columns) | byte(index, unit, at_x, at_y, offset + 1, columns) << 8) >>
+           6;
+  };
+  double luma = 0, u = 0, v = 0, steps = 255;  // chroma above its middle
+  switch (frame.format) {
+    case FERRY_FRAME_RGB:
+      return {double(byte(0, 3, x, y, 0, w)), double(byte(0, 3, x, y, 1, w)), double(byte(0, 3, x, y, 2, w))};
+    case FERRY_FRAME_RGBA:
+      return {double(byte(0, 4, x, y, 0, w)), double(byte(0, 4, x, y, 1, w)), double(byte(0, 4, x, y, 2, w))};
+    case FERRY_FRAME_BGRA:
+      return {double(byte(0, 4, x, y, 2, w)), double(byte(0, 4, x, y, 1, w)), double(byte(0, 4, x, y, 0, w))};
+    case FERRY_FRAME_GRAY: luma = byte(0, 1, x, y, 0, w); break;
+    case FERRY_FRAME_YUV420:
+      luma = byte(0, 1, x, y, 0, w), u = byte(1, 1, cx, cy, 0, half) - 128, v = byte(2, 1, cx, cy, 0, half) - 128;
+      break;
+    case FERRY_FRAME_NV12:
+      luma = byte(0, 1, x, y, 0, w), u = byte(1, 2, cx, cy, 0, half) - 128, v = byte(1, 2, cx, cy, 1, half) - 128;
+      break;
+    case FERRY_FRAME_NV21:
+      luma = byte(0, 1, x, y, 0, w), v = byte(1, 2, cx, cy, 0, half) - 128, u = byte(1, 2, cx, cy, 1, half) - 128;
+      break;
+    case FERRY_FRAME_P010:
+      luma = word(0, 2, x, y, 0, w), u = word(1, 4, cx, cy, 0, half) - 512, v = word(1, 4, cx, cy, 2, half) - 512;
+      steps = 1023;
+      break;
+    case FERRY_FRAME_YUY2:
+      luma = byte(0, 4, cx, y, x % 2 * 2, half), u = byte(0, 4, cx, y, 1, half) - 128;
+      v = byte(0, 4, cx, y, 3, half) - 128;
+      break;
+  }
+  if (frame.range == FERRY_RANGE_LIMITED) {
+    const double finer = steps == 255 ? 1 : 4;
+    luma = (luma - 16 * finer) / (219 * finer), u /= 224 * finer, v /= 224 * finer;
+  } else {
+    luma /= steps, u /= steps, v /= steps;
+  }
+  constexpr double kRed[] = {0.299, 0.2126, 0.2627}, kBlue[] = {0.114, 0.0722, 0.0593};
+  const double red_share = kRed[frame.matrix], blue_share = kBlue[frame.matrix];
+  const double red = luma + 2 * (1 - red_share) * v, blue = luma + 2 * (1 - blue_share) * u;
+  const double green = (luma - red_share * red - blue_share * blue) / (1 - red_share - blue_share);
+  return {255 * red, 255 * green, 255 * blue};
+}
+
+Picture OwnFrame::seen() const {
+  const bool all = frame.crop_width == 0;
+  const int left = frame.crop_left, top = frame.crop_top;
+  Picture picture{all ? frame.width : frame.crop_width, all ? frame.height : frame.crop_height, {}};
+  for (int y = 0; y < picture.height; ++y) {
+    for (int x = 0; x < picture.width; ++x)
+      for (const double level : colour(left + x, top + y)) picture.samples.push_back(rounded_level(level));
+  }
+  // A quarter turn clockwise: the left column, from the bottom on, becomes the first row.
+  for (int turned = 0; turned < frame.rotation; turned += 90) {
+    Picture next{picture.height, picture.width, std::vector<double>(picture.samples.size())};
+    for (int y = 0; y < next.height; ++y)
+      for (int x = 0; x < next.width; ++x)
+        for (int c = 0; c < 3; ++c) next.at(x, y, c) = picture.at(y, picture.height - 1 - x, c);
+    picture = next;
+  }
+  if (frame.mirror) {
+    Picture next = picture;
+    for (int y = 0; y < next.height; ++y)
+      for (int x = 0; x < next.width; ++x)
+        for (int c = 0; c < 3; ++c) next.at(x, y, c) = picture.at(next.width - 1 - x, y, c);
+    picture = next;
+  }
+  return picture;
+}
+
+Picture resized(const Picture& picture, int width, int height, fbs::Filter filter) {
+  const ReferenceKernel kernel = reference_kernel(filter);
+  Picture narrow{width, picture.height, std::vector<double>(static_cast<size_t>(width * picture.height * 3))};
+  for (int y = 0; y < picture.height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < 3; ++c)
+        narrow.at(x, y, c) = width == picture.width
+                                 ? picture.at(x, y, c)
+                                 : under([&](int at) { return picture.at(at, y, c); }, picture.width, width, x, kernel);
+  Picture out{width, height, std::vector<double>(static_cast<size_t>(width * height * 3))};
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x)
+      for (int c = 0; c < 3; ++c)
+        out.at(x, y, c) = height == picture.height
+                              ? narrow.at(x, y, c)
+                              : under([&](int at) { return narrow.at(x, at, c); }, picture.height, height, y, kernel);
+  return out;
+}
+
+std::string name_of(ferry_frame_format format) {
+  constexpr const char* kNames[] = {"", "YUV420", "NV12", "NV21", "P010", "YUY2", "RGBA", "BGRA", "RGB", "GRAY"};
+  return kNames[format];
+}
+
+}  // namespace ferry::testing
