@@ -36,6 +36,9 @@ struct Frame {
   // How it is seen: with rows and columns exchanged, then from right to left, from bottom to top.
   bool transposed = false, from_right = false, from_bottom = false;
 
+  // Its levels shall be Pillow's bit for bit, not within one.
+  bool exact = false;
+
   bool given() const { return width > 0; }
   int seen_width() const { return transposed ? height : width; }
   int seen_height() const { return transposed ? width : height; }

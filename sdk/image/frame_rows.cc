@@ -130,7 +130,7 @@ void convert(const Frame& frame, int x, int y, int count, uint8_t* out) {
 const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) const {
   const int first = frame_.left + begin, last = frame_.left + end;
   y += frame_.top;
-  if (in_order(frame_) && frame_.planes[0].pixel == channels_)
+  if (channels_ == 3)  // in order, and packed
     return frame_.planes[0].data + y * frame_.planes[0].row + int64_t{first} * channels_;
   const int start = frame_.samples == Frame::Samples::Yuv ? first / 2 * 2 : first;
   uint8_t colours[4 * kBlock];
@@ -153,6 +153,7 @@ Frame frame_of(const View& rgb) {
   for (int c = 0; c < 3; ++c) frame.planes[c] = {rgb.data + c, rgb.stride, 3};
   frame.width = rgb.width;
   frame.height = rgb.height;
+  frame.exact = true;
   return frame;
 }
 

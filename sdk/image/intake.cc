@@ -47,17 +47,20 @@ Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
   Side columns = {frame.seen_width(), plan_.width, plan_.columns.begin, plan_.columns.count, frame.from_right};
   Side rows = {frame.seen_height(), plan_.height, plan_.rows.begin, plan_.rows.count, frame.from_bottom};
   if (frame.transposed) std::swap(columns, rows);
-  const Kind kind = {columns, rows, frame.transposed, recipe.filter(), row_channels(frame, gray)};
+  // Rows first is faster. It rounds apart, and what overshoots would be clipped at another place.
+  const bool overshoots = recipe.filter() == fbs::Filter::Bicubic || recipe.filter() == fbs::Filter::Lanczos;
+  const bool rows_first = frame.transposed || !(frame.exact || overshoots);
+  const Kind kind = {columns, rows, rows_first, recipe.filter(), row_channels(frame, gray)};
   if (kind == kind_) return {};
   kind_ = {};
-  resizer_.prepare(columns, rows, frame.transposed, kind.filter, kind.channels);
+  resizer_.prepare(columns, rows, rows_first, kind.filter, kind.channels);
   kind_ = kind;
   return {};
 }
 
 void Intake::write(float* out) {
-  NormalizedLines lines(normalizer_, plan_, kind_.transposed, kind_.channels, out);
-  lines.fill(kind_.transposed ? plan_.seen_width : plan_.seen_height);
+  NormalizedLines lines(normalizer_, plan_, frame_.transposed, kind_.channels, out);
+  lines.fill(frame_.transposed ? plan_.seen_width : plan_.seen_height);
   resizer_.run(FrameRows(frame_, kind_.channels), lines);
 }
 

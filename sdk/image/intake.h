@@ -20,7 +20,7 @@ class Intake {
  private:
   struct Kind {
     Side columns, rows;
-    bool transposed = false;
+    bool rows_first = false;
     fbs::Filter filter = fbs::Filter::Nearest;
     int channels = 0;
 

@@ -11,54 +11,56 @@ namespace {
 constexpr int32_t kHalf = 1 << (kPrecisionBits - 1);
 constexpr int32_t kOne = 1 << kPrecisionBits;
 
-typedef int32_t Four __attribute__((vector_size(16)));
-typedef uint8_t FourBytes __attribute__((vector_size(4)));
+constexpr int kAtOnce = 4;  // taps of a pixel's 4 samples
+typedef int32_t Sums __attribute__((vector_size(64)));
+typedef int32_t Half __attribute__((vector_size(32)));
+typedef int32_t Quarter __attribute__((vector_size(16)));
+typedef int32_t Weights __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int16_t Shorts __attribute__((vector_size(32)));
+typedef uint8_t Bytes __attribute__((vector_size(16), aligned(1), may_alias));
 
 uint8_t to_byte(int32_t fixed) {
   const int32_t value = fixed >> kPrecisionBits;
   return static_cast<uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
-template <int Channels>
-Four load(const uint8_t* pixel) {
-  FourBytes bytes = {};
-  std::memcpy(&bytes, pixel, Channels);
-  return __builtin_convertvector(bytes, Four);
-}
-
-// A pixel's samples side by side in a vector. Of 3, what follows is read and not used, but for the last pixel.
-// `source` begins with the axis's first position.
-template <int Channels>
-[[gnu::always_inline]] inline void narrow(const uint8_t* source, const Axis& axis, uint8_t* target) {
-  const int first = axis.first();
-  for (int x = 0; x < axis.outputs(); ++x, target += Channels) {
-    const int32_t* w = axis.of(x);
-    const uint8_t* pixel = source + int64_t{axis.begin(x) - first} * Channels;
-    Four sum = {kHalf, kHalf, kHalf, kHalf};
-    const int last = axis.count(x) - 1;
-    for (int i = 0; i < last; ++i, pixel += Channels) sum += load<4>(pixel) * w[i];
-    sum += load<Channels>(pixel) * w[last];
-    for (int c = 0; c < Channels; ++c) target[c] = to_byte(sum[c]);
+// Pixels of 4 bytes, as many taps at a time as a vector holds. `source` begins with the axis's first position.
+FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, const int32_t* spread, uint8_t* target) {
+  constexpr int kPixels = 16;
+  const int first = axis.first(), outputs = axis.outputs();
+  int32_t block[4 * kPixels];
+  for (int begin = 0; begin < outputs; begin += kPixels) {
+    const int count = std::min(kPixels, outputs - begin);
+    for (int x = 0; x < count; ++x) {
+      const uint8_t* pixel = source + int64_t{axis.begin(begin + x) - first} * 4;
+      Sums sums = {};
+      for (int i = 0, n = axis.count(begin + x); i < n; i += kAtOnce, pixel += 4 * kAtOnce, spread += 4 * kAtOnce) {
+        // In two steps, for each of which there is an instruction.
+        const Shorts samples = __builtin_convertvector(*reinterpret_cast<const Bytes*>(pixel), Shorts);
+        sums += __builtin_convertvector(samples, Sums) * *reinterpret_cast<const Weights*>(spread);
+      }
+      const Half half = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
+                        __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
+      const Quarter sum =
+          __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+      std::memcpy(block + 4 * x, &sum, sizeof(sum));
+    }
+    for (int i = 0; i < 4 * count; ++i) target[4 * begin + i] = to_byte(block[i] + kHalf);
   }
 }
 
-FERRY_KERNEL void narrow_3(const uint8_t* source, const Axis& axis, uint8_t* target) {
-  narrow<3>(source, axis, target);
-}
-FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, uint8_t* target) {
-  narrow<4>(source, axis, target);
-}
-
-void narrow_few(const uint8_t* source, const Axis& axis, int channels, uint8_t* target) {
+template <int Channels>
+void narrow(const uint8_t* source, const Axis& axis, uint8_t* target) {
   const int first = axis.first();
-  for (int x = 0; x < axis.outputs(); ++x) {
+  for (int x = 0; x < axis.outputs(); ++x, target += Channels) {
+    int32_t sum[Channels];
+    for (int32_t& s : sum) s = kHalf;
     const int32_t* w = axis.of(x);
-    for (int c = 0; c < channels; ++c) {
-      const uint8_t* sample = source + int64_t{axis.begin(x) - first} * channels + c;
-      int32_t sum = kHalf;
-      for (int i = 0, n = axis.count(x); i < n; ++i, sample += channels) sum += *sample * w[i];
-      *target++ = to_byte(sum);
+    const uint8_t* pixel = source + int64_t{axis.begin(x) - first} * Channels;
+    for (int i = 0, n = axis.count(x); i < n; ++i, pixel += Channels) {
+      for (int c = 0; c < Channels; ++c) sum[c] += pixel[c] * w[i];
     }
+    for (int c = 0; c < Channels; ++c) target[c] = to_byte(sum[c]);
   }
 }
 
@@ -78,19 +80,14 @@ FERRY_KERNEL void add_rows(const uint8_t* const* rows, const int32_t* w, int cou
   }
 }
 
-void narrow_row(const uint8_t* source, const Axis& axis, int channels, uint8_t* target) {
-  switch (channels) {
-    case 3: return narrow_3(source, axis, target);
-    case 4: return narrow_4(source, axis, target);
-    default: return narrow_few(source, axis, channels, target);
-  }
-}
-
 class ViewRows final : public Rows {
  public:
   explicit ViewRows(const View& view) : view_(view) {}
-  const uint8_t* row(int y, int begin, int, uint8_t*) const override {
-    return view_.row(y) + int64_t{begin} * view_.channels;
+  const uint8_t* row(int y, int begin, int end, uint8_t* room) const override {
+    const uint8_t* row = view_.row(y) + int64_t{begin} * view_.channels;
+    if (view_.channels < 4) return row;
+    std::memcpy(room, row, static_cast<size_t>(end - begin) * 4);
+    return room;
   }
 
  private:
@@ -117,9 +114,9 @@ void Resizer::prepare(const Side& columns, const Side& rows, bool rows_first, fb
   rows_first_ = rows_first;
   channels_ = channels;
   const auto bytes = [channels](int pixels) { return static_cast<size_t>(pixels) * static_cast<size_t>(channels); };
-  constexpr int kSpare = 2;
-  const int wide = columns_.last() - columns_.first() + kSpare;
+  const int wide = columns_.last() - columns_.first() + Rows::kSpare;
   slot_ = bytes(rows_first || columns_.identity() ? wide : columns_.outputs());
+  if (channels == 4) spread();
   kept_.resize(rows_.taps());
   taps_.resize(rows_.taps());
   slots_.resize(slot_ * rows_.taps());
@@ -127,11 +124,30 @@ void Resizer::prepare(const Side& columns, const Side& rows, bool rows_first, fb
   narrow_.resize(bytes(std::max(wide, columns_.outputs())));
 }
 
+// The columns' coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's end.
+void Resizer::spread() {
+  spread_.clear();
+  for (int x = 0; x < columns_.outputs(); ++x) {
+    const int count = columns_.count(x);
+    for (int i = 0; i < (count + kAtOnce - 1) / kAtOnce * kAtOnce; ++i)
+      spread_.insert(spread_.end(), 4, i < count ? columns_.of(x)[i] : 0);
+  }
+}
+
+void Resizer::narrow(const uint8_t* row, uint8_t* target) const {
+  switch (channels_) {
+    case 1: return image::narrow<1>(row, columns_, target);
+    case 2: return image::narrow<2>(row, columns_, target);
+    case 3: return image::narrow<3>(row, columns_, target);
+    default: return narrow_4(row, columns_, spread_.data(), target);
+  }
+}
+
 const uint8_t* Resizer::read(const Rows& rows, int y, uint8_t* slot) {
   const int first = columns_.first(), last = columns_.last();
   if (rows_first_ || columns_.identity()) return rows.row(y, first, last, slot);
   const uint8_t* row = rows.row(y, first, last, wide_.data());
-  narrow_row(row, columns_, channels_, slot);
+  narrow(row, slot);
   return slot;
 }
 
@@ -154,7 +170,7 @@ void Resizer::run(const Rows& rows, Lines& lines) {
       line = rows_first_ ? wide_.data() : narrow_.data();
     }
     if (rows_first_ && !columns_.identity()) {
-      narrow_row(line, columns_, channels_, narrow_.data());
+      narrow(line, narrow_.data());
       line = narrow_.data();
     }
     lines.line(i, line);

@@ -11,7 +11,9 @@ namespace ferry::image {
 // Where rows come from.
 class Rows {
  public:
-  // Pixels [begin, end) of row `y`: where they lie, or in `room`, which has 2 pixels to spare.
+  // Pixels [begin, end) of row `y`: in `room`, which has kSpare more, or where they lie; pixels of 4 bytes always in
+  // `room`, for what follows them is read and not used.
+  static constexpr int kSpare = 4;
   virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) const = 0;
 
  protected:
@@ -39,6 +41,8 @@ class Resizer {
   void run(const Rows& rows, Lines& lines);
 
  private:
+  void spread();
+  void narrow(const uint8_t* row, uint8_t* target) const;
   const uint8_t* read(const Rows& rows, int y, uint8_t* slot);
 
   Axis columns_, rows_;
@@ -48,6 +52,7 @@ class Resizer {
   std::vector<const uint8_t*> kept_;  // row y's at y modulo its size
   std::vector<const uint8_t*> taps_;  // of one output
   std::vector<uint8_t> slots_, wide_, narrow_;
+  std::vector<int32_t> spread_;
 };
 
 // Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures.

@@ -59,7 +59,7 @@ const Bytes& quantized_blob() {
   return blob;
 }
 
-Status open_bytes(const Bytes& blob) {
+Status opened(const Bytes& blob) {
   AlignedBytes bytes(blob);
   std::shared_ptr<Model> model;
   return Model::open_memory(bytes.data(), bytes.size(), &model);
@@ -121,7 +121,7 @@ TEST(QuantizeWeights, ReachesATableThatIsAWeight) {
     quantize_weights(graph, bits);
     EXPECT_EQ(graph.type(tied.id).dtype, fbs::DType::Int8);
     EXPECT_FALSE(graph.type(table.id).quantized) << "nothing multiplies with it";
-    EXPECT_TRUE(open_bytes(pack(graph, {.half_tables = true})).ok());
+    EXPECT_TRUE(opened(pack(graph, {.half_tables = true})).ok());
   }
 }
 
@@ -160,7 +160,7 @@ TEST(QuantizeWeights, ReachesAllGraphs) {
   for (const char* name : {"shared", "shared.scale"})
     EXPECT_EQ(graph.table.tensors[index_of(named(graph.table, name))]->buffer,
               other.tensors[index_of(named(other, name))]->buffer);
-  EXPECT_TRUE(open_bytes(pack(graph)).ok());
+  EXPECT_TRUE(opened(pack(graph)).ok());
 }
 
 TEST(QuantizeWeights, RefusesWhatIsNotANumber) {
@@ -181,7 +181,7 @@ TEST(QuantizedBlob, HasALaterVersion) {
   EXPECT_EQ(version_of(pack(*three_layers())), 1u);
   Bytes older = quantized_blob();
   older[8] = std::byte{1};
-  EXPECT_EQ(open_bytes(older).message(),
+  EXPECT_EQ(opened(older).message(),
             "header: format version 1, but the graph has quantised constants, expected 2 or more");
 }
 
@@ -197,7 +197,7 @@ TEST_P(DamagedQuantization, IsRefusedWithASentence) {
   Parts parts(quantized_blob());
   ASSERT_EQ(parts.assemble(), quantized_blob());
   GetParam().damage(parts);
-  const Status status = open_bytes(parts.assemble());
+  const Status status = opened(parts.assemble());
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << "the message is: " << status.message();
 }
