@@ -47,12 +47,19 @@ struct Frame {
 // A frame's rows in memory as RGB of 3 or 4 bytes a pixel, or grey.
 class FrameRows final : public Rows {
  public:
-  FrameRows(const Frame& frame, int channels) : frame_(frame), channels_(channels) {}
-  const uint8_t* row(int y, int begin, int end, uint8_t* room) const override;
+  // Of this frame, from its first row on. Takes memory only where a frame is larger than those before.
+  void begin(const Frame& frame, int channels);
+  const uint8_t* row(int y, int begin, int end, uint8_t* room) override;
+  bool sum(int y, int rows, const int32_t* weights, int begin, int end, uint8_t* room, const uint8_t** line) override;
 
  private:
-  const Frame& frame_;
-  int channels_;
+  struct Weights;
+  void sum_segment(const Weights& weights, int x, int count, int segment, uint8_t* out);
+  bool some_clip(int chroma_y, int x, int count, int segment);
+
+  Frame frame_;
+  int channels_ = 0;
+  std::vector<uint8_t> clipping_;  // by row of chroma and segment
 };
 
 // How many bytes a pixel has there: RGB as it lies, RGB in 4 bytes, or grey.

@@ -1,28 +1,15 @@
-// Rows of a frame to RGB, in 16 bits: exact to a tenth of a level before they are rounded.
 #include <algorithm>
 #include <cstring>
 
-#include "sdk/image/frame.h"
+#include "sdk/image/frame_colours.h"
 #include "sdk/image/preprocess.h"
 #include "sdk/kernel.h"
 
 namespace ferry::image {
 namespace {
 
-// Columns at a time; even, for a chroma sample is for two.
-constexpr int kBlock = 512;
-
-// Luma has 7 bits below the level, chroma 8, a product's upper half 5.
-constexpr int kLumaShift = 7, kChromaShift = 8, kSumBits = 5;
-constexpr int kGray = 128;
 // The upper 10 of 16 bits: levels with 2 bits below.
 constexpr int kWideShift = 8;
-
-struct Block {
-  int16_t luma[kBlock];
-  int16_t u[kBlock / 2], v[kBlock / 2];
-  int16_t red[kBlock], green[kBlock], blue[kBlock];  // what chroma adds
-};
 
 // Samples that lie side by side or at the usual distances as vectors, others one by one.
 template <typename Sample>
@@ -56,38 +43,9 @@ int16_t wide_at(const uint8_t* sample) { return static_cast<int16_t>((sample[0] 
   }
 }
 
-// The upper half of the product: an instruction on most machines.
-int16_t times(int16_t a, int16_t b) { return static_cast<int16_t>((a * b) >> 16); }
-
 uint32_t level(int sum) {
   const int rounded = (sum + (1 << (kSumBits - 1))) >> kSumBits;
   return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
-}
-
-FERRY_KERNEL void read_luma(const Frame& frame, const uint8_t* from, int count, Block* block) {
-  read(from, frame.planes[0].pixel, count, frame.wide, kLumaShift, frame.matrix.black, block->luma);
-}
-
-FERRY_KERNEL void read_chroma(const Frame& frame, const uint8_t* u, const uint8_t* v, int pairs, Block* block) {
-  read(u, frame.planes[1].pixel, pairs, frame.wide, kChromaShift, kGray, block->u);
-  read(v, frame.planes[2].pixel, pairs, frame.wide, kChromaShift, kGray, block->v);
-  const YuvMatrix m = frame.matrix;
-  for (int i = 0; i < pairs; ++i) {
-    const int16_t red = times(block->v[i], m.red_v), blue = times(block->u[i], m.blue_u);
-    const auto green = static_cast<int16_t>(times(block->u[i], m.green_u) + times(block->v[i], m.green_v));
-    block->red[2 * i] = block->red[2 * i + 1] = red;
-    block->green[2 * i] = block->green[2 * i + 1] = green;
-    block->blue[2 * i] = block->blue[2 * i + 1] = blue;
-  }
-}
-
-FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
-  for (int i = 0; i < count; ++i) {
-    const int16_t luma = times(block.luma[i], gain);
-    const uint32_t red = level(luma + block.red[i]), green = level(luma + block.green[i]);
-    const uint32_t pixel = red | green << 8 | level(luma + block.blue[i]) << 16;
-    std::memcpy(out + 4 * i, &pixel, sizeof(pixel));
-  }
 }
 
 FERRY_KERNEL void write_rgb(const Frame& frame, const uint8_t* red, const uint8_t* green, const uint8_t* blue,
@@ -108,26 +66,57 @@ bool in_order(const Frame& frame) {
   return frame.samples == Frame::Samples::Rgb && frame.planes[1].data == red + 1 && frame.planes[2].data == red + 2;
 }
 
-// `count` pixels from column `x` of row `y` on, as RGB of 4 bytes; `x` is even where a chroma sample is for two.
+}  // namespace
+
+FERRY_KERNEL void read_luma(const Frame& frame, int x, int y, int count, Block* block) {
+  read(samples_at(frame, 0, x, y), frame.planes[0].pixel, count, frame.wide, kLumaShift, frame.matrix.black,
+       block->luma);
+}
+
+FERRY_KERNEL void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
+  const int row = frame.half_rows ? y / 2 : y;
+  read(samples_at(frame, 1, x / 2, row), frame.planes[1].pixel, pairs, frame.wide, kChromaShift, kGray, block->u);
+  read(samples_at(frame, 2, x / 2, row), frame.planes[2].pixel, pairs, frame.wide, kChromaShift, kGray, block->v);
+}
+
+FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, int pairs, Block* block) {
+  const YuvMatrix m = matrix;
+  for (int i = 0; i < pairs; ++i) {
+    const int16_t red = times(block->v[i], m.red_v), blue = times(block->u[i], m.blue_u);
+    const auto green = static_cast<int16_t>(times(block->u[i], m.green_u) + times(block->v[i], m.green_v));
+    block->red[2 * i] = block->red[2 * i + 1] = red;
+    block->green[2 * i] = block->green[2 * i + 1] = green;
+    block->blue[2 * i] = block->blue[2 * i + 1] = blue;
+  }
+}
+
+FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
+  for (int i = 0; i < count; ++i) {
+    const int16_t luma = times(block.luma[i], gain);
+    const uint32_t red = level(luma + block.red[i]), green = level(luma + block.green[i]);
+    const uint32_t pixel = red | green << 8 | level(luma + block.blue[i]) << 16;
+    std::memcpy(out + 4 * i, &pixel, sizeof(pixel));
+  }
+}
+
 void convert(const Frame& frame, int x, int y, int count, uint8_t* out) {
-  const auto at = [&](int plane, int column, int row) {
-    return frame.planes[plane].data + row * frame.planes[plane].row + int64_t{column} * frame.planes[plane].pixel;
-  };
-  if (frame.samples == Frame::Samples::Rgb) return write_rgb(frame, at(0, x, y), at(1, x, y), at(2, x, y), count, out);
+  if (frame.samples == Frame::Samples::Rgb) {
+    const auto at = [&](int plane) { return samples_at(frame, plane, x, y); };
+    return write_rgb(frame, at(0), at(1), at(2), count, out);
+  }
   Block block;
-  const int pairs = (count + 1) / 2, row = frame.half_rows ? y / 2 : y;
-  read_luma(frame, at(0, x, y), count, &block);
+  const int pairs = (count + 1) / 2;
+  read_luma(frame, x, y, count, &block);
   if (frame.samples == Frame::Samples::Yuv) {
-    read_chroma(frame, at(1, x / 2, row), at(2, x / 2, row), pairs, &block);
+    read_chroma(frame, x, y, pairs, &block);
+    add_chroma(frame.matrix, pairs, &block);
   } else {
     for (int16_t* colour : {block.red, block.green, block.blue}) std::fill(colour, colour + count, int16_t{0});
   }
   write_colours(block, frame.matrix.luma, count, out);
 }
 
-}  // namespace
-
-const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) const {
+const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) {
   const int first = frame_.left + begin, last = frame_.left + end;
   y += frame_.top;
   if (channels_ == 3)  // in order, and packed

@@ -49,11 +49,14 @@ Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
   if (frame.transposed) std::swap(columns, rows);
   // Rows first is faster. It rounds apart, and what overshoots would be clipped at another place.
   const bool overshoots = recipe.filter() == fbs::Filter::Bicubic || recipe.filter() == fbs::Filter::Lanczos;
-  const bool rows_first = frame.transposed || !(frame.exact || overshoots);
-  const Kind kind = {columns, rows, rows_first, recipe.filter(), row_channels(frame, gray)};
+  using Order = Resizer::Order;
+  const Order order = !frame.exact && !overshoots ? Order::SumsFirst
+                      : frame.transposed          ? Order::RowsFirst
+                                                  : Order::ColumnsFirst;
+  const Kind kind = {columns, rows, order, recipe.filter(), row_channels(frame, gray)};
   if (kind == kind_) return {};
   kind_ = {};
-  resizer_.prepare(columns, rows, rows_first, kind.filter, kind.channels);
+  resizer_.prepare(columns, rows, order, kind.filter, kind.channels);
   kind_ = kind;
   return {};
 }
@@ -61,7 +64,8 @@ Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
 void Intake::write(float* out) {
   NormalizedLines lines(normalizer_, plan_, frame_.transposed, kind_.channels, out);
   lines.fill(frame_.transposed ? plan_.seen_width : plan_.seen_height);
-  resizer_.run(FrameRows(frame_, kind_.channels), lines);
+  rows_.begin(frame_, kind_.channels);
+  resizer_.run(rows_, lines);
 }
 
 }  // namespace ferry::image

@@ -20,7 +20,7 @@ class Intake {
  private:
   struct Kind {
     Side columns, rows;
-    bool rows_first = false;
+    Resizer::Order order = Resizer::Order::ColumnsFirst;
     fbs::Filter filter = fbs::Filter::Nearest;
     int channels = 0;
 
@@ -30,6 +30,7 @@ class Intake {
   Frame frame_;
   Plan plan_;
   Kind kind_;  // that resizer_ is prepared for
+  FrameRows rows_;
   Resizer resizer_;
   Normalizer normalizer_;
 };

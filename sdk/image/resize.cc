@@ -83,7 +83,7 @@ FERRY_KERNEL void add_rows(const uint8_t* const* rows, const int32_t* w, int cou
 class ViewRows final : public Rows {
  public:
   explicit ViewRows(const View& view) : view_(view) {}
-  const uint8_t* row(int y, int begin, int end, uint8_t* room) const override {
+  const uint8_t* row(int y, int begin, int end, uint8_t* room) override {
     const uint8_t* row = view_.row(y) + int64_t{begin} * view_.channels;
     if (view_.channels < 4) return row;
     std::memcpy(room, row, static_cast<size_t>(end - begin) * 4);
@@ -108,14 +108,14 @@ class PixelLines final : public Lines {
 
 }  // namespace
 
-void Resizer::prepare(const Side& columns, const Side& rows, bool rows_first, fbs::Filter filter, int channels) {
+void Resizer::prepare(const Side& columns, const Side& rows, Order order, fbs::Filter filter, int channels) {
   columns_.compute(columns, filter);
   rows_.compute(rows, filter);
-  rows_first_ = rows_first;
+  order_ = order;
   channels_ = channels;
   const auto bytes = [channels](int pixels) { return static_cast<size_t>(pixels) * static_cast<size_t>(channels); };
   const int wide = columns_.last() - columns_.first() + Rows::kSpare;
-  slot_ = bytes(rows_first || columns_.identity() ? wide : columns_.outputs());
+  slot_ = bytes(rows_first() || columns_.identity() ? wide : columns_.outputs());
   if (channels == 4) spread();
   kept_.resize(rows_.taps());
   taps_.resize(rows_.taps());
@@ -143,33 +143,39 @@ void Resizer::narrow(const uint8_t* row, uint8_t* target) const {
   }
 }
 
-const uint8_t* Resizer::read(const Rows& rows, int y, uint8_t* slot) {
+const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
   const int first = columns_.first(), last = columns_.last();
-  if (rows_first_ || columns_.identity()) return rows.row(y, first, last, slot);
+  if (rows_first() || columns_.identity()) return rows.row(y, first, last, slot);
   const uint8_t* row = rows.row(y, first, last, wide_.data());
   narrow(row, slot);
   return slot;
 }
 
-void Resizer::run(const Rows& rows, Lines& lines) {
-  const int width = rows_first_ ? columns_.last() - columns_.first() : columns_.outputs();
-  const int samples = width * channels_;
-  int next = 0;
+// The line of an output of `rows_`.
+const uint8_t* Resizer::sum(Rows& rows, int output) {
+  const int begin = rows_.begin(output), count = rows_.count(output);
+  const int32_t* w = rows_.of(output);
+  uint8_t* out = rows_first() ? wide_.data() : narrow_.data();
+  const uint8_t* line = nullptr;
+  if (order_ == Order::SumsFirst && rows.sum(begin, count, w, columns_.first(), columns_.last(), out, &line))
+    return line;
+  for (next_ = std::max(next_, begin); next_ < begin + count; ++next_) {
+    const size_t slot = static_cast<size_t>(next_) % kept_.size();
+    kept_[slot] = read(rows, next_, slots_.data() + slot * slot_);
+  }
+  for (int k = 0; k < count; ++k) taps_[static_cast<size_t>(k)] = kept_[static_cast<size_t>(begin + k) % kept_.size()];
+  if (count == 1 && *w == kOne) return taps_[0];
+  const int width = rows_first() ? columns_.last() - columns_.first() : columns_.outputs();
+  add_rows(taps_.data(), w, count, width * channels_, out);
+  return out;
+}
+
+void Resizer::run(Rows& rows, Lines& lines) {
+  next_ = 0;
   for (int n = 0; n < rows_.outputs(); ++n) {
     const int i = rows_.side().mirrored ? rows_.outputs() - 1 - n : n;
-    const int begin = rows_.begin(i), count = rows_.count(i);
-    for (next = std::max(next, begin); next < begin + count; ++next) {
-      const size_t slot = static_cast<size_t>(next) % kept_.size();
-      kept_[slot] = read(rows, next, slots_.data() + slot * slot_);
-    }
-    for (int k = 0; k < count; ++k)
-      taps_[static_cast<size_t>(k)] = kept_[static_cast<size_t>(begin + k) % kept_.size()];
-    const uint8_t* line = taps_[0];
-    if (count != 1 || *rows_.of(i) != kOne) {
-      add_rows(taps_.data(), rows_.of(i), count, samples, rows_first_ ? wide_.data() : narrow_.data());
-      line = rows_first_ ? wide_.data() : narrow_.data();
-    }
-    if (rows_first_ && !columns_.identity()) {
+    const uint8_t* line = sum(rows, i);
+    if (rows_first() && !columns_.identity()) {
       narrow(line, narrow_.data());
       line = narrow_.data();
     }
@@ -180,9 +186,11 @@ void Resizer::run(const Rows& rows, Lines& lines) {
 Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out) {
   FERRY_TRY(out->allocate(width, height, source.channels));
   Resizer resizer;
-  resizer.prepare({source.width, width, 0, width}, {source.height, height, 0, height}, false, filter, source.channels);
+  resizer.prepare({source.width, width, 0, width}, {source.height, height, 0, height}, Resizer::Order::ColumnsFirst,
+                  filter, source.channels);
+  ViewRows rows(source);
   PixelLines lines(out);
-  resizer.run(ViewRows(source), lines);
+  resizer.run(rows, lines);
   return {};
 }
 

@@ -14,7 +14,9 @@ class Rows {
   // Pixels [begin, end) of row `y`: in `room`, which has kSpare more, or where they lie; pixels of 4 bytes always in
   // `room`, for what follows them is read and not used.
   static constexpr int kSpare = 4;
-  virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) const = 0;
+  virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) = 0;
+  // The same pixels of a sum of rows, within half a level. False: it has no faster way than to add them.
+  virtual bool sum(int, int, const int32_t*, int, int, uint8_t*, const uint8_t**) { return false; }
 
  protected:
   ~Rows() = default;
@@ -33,21 +35,27 @@ class Lines {
 // 4 samples of 8 bits. Each pass rounds and clips to 8 bits, as Pillow does.
 class Resizer {
  public:
-  // `columns` and `rows` of the picture as it lies in memory. Pillow's horizontal pass comes first; of a picture that
-  // lies on its side that is the one over rows (`rows_first`). Takes memory only where more is needed than before.
-  void prepare(const Side& columns, const Side& rows, bool rows_first, fbs::Filter filter, int channels);
+  // Pillow's horizontal pass comes first; of a picture that lies on its side that is the one over rows. SumsFirst: rows
+  // first, by Rows::sum(), for filters that do not overshoot.
+  enum class Order { ColumnsFirst, RowsFirst, SumsFirst };
+
+  // `columns` and `rows` of the picture as it lies in memory. Takes memory only where more is needed than before.
+  void prepare(const Side& columns, const Side& rows, Order order, fbs::Filter filter, int channels);
   // Gives a line for each of the outputs of `rows`, in the order in which they lie in memory, each with the outputs of
   // `columns`.
-  void run(const Rows& rows, Lines& lines);
+  void run(Rows& rows, Lines& lines);
 
  private:
+  bool rows_first() const { return order_ != Order::ColumnsFirst; }
   void spread();
   void narrow(const uint8_t* row, uint8_t* target) const;
-  const uint8_t* read(const Rows& rows, int y, uint8_t* slot);
+  const uint8_t* sum(Rows& rows, int output);
+  const uint8_t* read(Rows& rows, int y, uint8_t* slot);
 
   Axis columns_, rows_;
-  bool rows_first_ = false;
+  Order order_ = Order::ColumnsFirst;
   int channels_ = 0;
+  int next_ = 0;                      // row to be read
   size_t slot_ = 0;                   // bytes
   std::vector<const uint8_t*> kept_;  // row y's at y modulo its size
   std::vector<const uint8_t*> taps_;  // of one output

@@ -388,6 +388,29 @@ TEST_P(OutOfMemory, WhereAPictureIsEnlarged) {
   ferry_image_free(&expected);
 }
 
+TEST_P(OutOfMemory, WhereAFrameIsTaken) {
+  const Opened opened(*small_classifier());
+  ferry_session_options options = default_options();
+  options.num_threads = 1;
+  const SessionPtr session = make_session(opened.model, options);
+  std::vector<uint8_t> levels(40 * 30 * 2, 100);
+  ferry_frame frame{};
+  frame.struct_size = sizeof(frame);
+  frame.format = FERRY_FRAME_YUY2;
+  frame.height = 30;
+  frame.width = 40;
+  frame.planes[0] = {levels.data(), levels.size(), 0, 0};
+  ferry_tensor input;
+  ASSERT_OK(ferry_session_input(session.get(), 0, &input));
+  exhaust({"set_frame", [&] { return ferry_session_set_frame(session.get(), &frame); }});
+  ASSERT_OK(ferry_session_set_frame(session.get(), &frame));
+  const std::vector<std::byte> expected(static_cast<const std::byte*>(input.data),
+                                        static_cast<const std::byte*>(input.data) + input.bytes);
+  frame.rotation = 180;  // of one colour: the same from each side
+  exhaust({"set_frame, turned", [&] { return ferry_session_set_frame(session.get(), &frame); },
+           [&] { EXPECT_EQ(std::memcmp(input.data, expected.data(), input.bytes), 0); }});
+}
+
 TEST_P(OutOfMemory, InTasks) {
   const auto prompted = colour_masks(), labels = brightest_colour(), painter = gray_painter(), front = red_in_front();
   const auto reader = colour_reader(32, 32, fbs::PreprocessT());

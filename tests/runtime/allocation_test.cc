@@ -1,5 +1,5 @@
 // run() allocates nothing: every allocating function of the C library is counted in this program.
-#include <ferry/ferry.h>
+#include <ferry/image.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -119,6 +119,39 @@ TEST(Allocation, NoneWhileLengthsChange) {
       ASSERT_OK(ferry_states_reset(states));
     }
     ferry_states_close(states);
+  }
+#else
+  GTEST_SKIP() << "allocations are counted with the GNU C library and without sanitizers";
+#endif
+}
+
+// Frames of one size and kind after the other, as from a camera.
+TEST(Allocation, NoneForAFrameLikeTheLast) {
+#if FERRY_COUNTS_ALLOCATIONS
+  Opened opened(*small_classifier());
+  const SessionPtr session = make_session(opened.model, 1);
+  std::vector<uint8_t> luma(160 * 120, 90), chroma(160 * 60, 140);
+  ferry_frame frame{};
+  frame.struct_size = sizeof(frame);
+  frame.format = FERRY_FRAME_NV21;
+  frame.width = 160;
+  frame.height = 120;
+  frame.planes[0] = {luma.data(), luma.size(), 0, 0};
+  frame.planes[1] = {chroma.data(), chroma.size(), 0, 0};
+  for (const int rotation : {0, 90}) {
+    frame.rotation = rotation;
+    const long first = allocations;
+    ASSERT_OK(ferry_session_set_frame(session.get(), &frame));
+    EXPECT_TRUE(rotation != 0 || allocations > first) << "the counter counts nothing";
+    for (int i = 0; i < 3; ++i) {
+      luma[static_cast<size_t>(i)] = 255;  // clips: another way
+      chroma[static_cast<size_t>(i)] = 255;
+      const long before = allocations;
+      const ferry_status set = ferry_session_set_frame(session.get(), &frame);
+      const long during = allocations - before;
+      EXPECT_EQ(set, FERRY_OK);
+      EXPECT_EQ(during, 0) << "rotation " << rotation;
+    }
   }
 #else
   GTEST_SKIP() << "allocations are counted with the GNU C library and without sanitizers";

@@ -6,6 +6,8 @@
 
 #include "converter/graph/graph.h"
 #include "converter/pack/pack.h"
+#include "sdk/api/frame.h"
+#include "sdk/image/intake.h"
 #include "tests/support/blobs.h"
 #include "tests/support/frames.h"
 #include "tests/support/open_task.h"
@@ -225,6 +227,49 @@ TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
                       (height - 28) / 2),
                 kOneLevel)
           << fbs::EnumNameFilter(filter) << ", rotation " << rotation;
+    }
+  }
+}
+
+// Recipes that no network of this file takes: against the steps of a picture in RGB, which have tests of their own.
+TEST(Frames, BecomePatchesAndGreyAsPicturesDo) {
+  fbs::PreprocessT patches = recipe_of(fbs::ResizeMode::Exact, 24, 36, fbs::Filter::Bicubic);
+  patches.patch = 3;
+  patches.patch_block = 2;
+  patches.patch_frames = 2;
+  fbs::PreprocessT gray = recipe_of(fbs::ResizeMode::Fit, 30, 30, fbs::Filter::Bilinear, 30);
+  gray.color = fbs::ColorOrder::Gray;
+  fbs::PreprocessT bgr = recipe_of(fbs::ResizeMode::Cover, 20, 20, fbs::Filter::Lanczos, 20);
+  bgr.color = fbs::ColorOrder::BGR;
+  for (const fbs::PreprocessT& recipe : {patches, gray, bgr}) {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(fbs::Preprocess::Pack(builder, &recipe));
+    const auto& packed = *flatbuffers::GetRoot<fbs::Preprocess>(builder.GetBufferPointer());
+    image::Intake intake;  // one for all: what it keeps must follow
+    for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_RGBA, FERRY_FRAME_P010, FERRY_FRAME_GRAY}) {
+      for (int orientation = 0; orientation < 8; ++orientation) {
+        OwnFrame own(format, 75, 50, Contents::Picture, false);
+        own.frame.rotation = orientation / 2 * 90;
+        own.frame.mirror = orientation % 2 != 0;
+        const Picture seen = own.seen();
+        std::vector<uint8_t> rgb;
+        for (const double level : seen.samples) rgb.push_back(static_cast<uint8_t>(level));
+        image::Prepared prepared;
+        ASSERT_TRUE(image::prepare(packed, {rgb.data(), seen.width, seen.height, 3, 3 * seen.width}, &prepared).ok());
+        const size_t elements =
+            static_cast<size_t>(prepared.width * prepared.height * prepared.view.channels * recipe.patch_frames);
+        std::vector<float> expected(elements), got(elements, 7.0f);
+        ASSERT_TRUE(image::normalize(packed, prepared, expected.data()).ok());
+        image::Frame frame;
+        ASSERT_TRUE(read_frame(own.frame, &frame).ok());
+        ASSERT_TRUE(intake.prepare(packed, frame).ok());
+        ASSERT_EQ(intake.plan().seen_width, prepared.width);
+        intake.write(got.data());
+        double worst = 0;
+        for (size_t i = 0; i < elements; ++i)
+          worst = std::max(worst, std::fabs(double{got[i]} - double{expected[i]}) * 255);
+        EXPECT_LE(worst, kOneLevel) << testing::name_of(format) << ", orientation " << orientation;
+      }
     }
   }
 }

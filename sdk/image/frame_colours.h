@@ -1,0 +1,37 @@
+// Blocks of a frame's row to RGB, in 16 bits: exact to a tenth of a level before they are rounded.
+#pragma once
+
+#include "sdk/image/frame.h"
+
+namespace ferry::image {
+
+// Columns at a time at most; even, for a chroma sample is for two.
+inline constexpr int kBlock = 512;
+// Luma has 7 bits below the level, chroma 8, what is computed of them 5.
+inline constexpr int kLumaShift = 7, kChromaShift = 8, kSumBits = 5;
+inline constexpr int kGray = 128;
+
+struct Block {
+  int16_t luma[kBlock];                              // above black
+  int16_t u[kBlock / 2], v[kBlock / 2];              // above kGray
+  int16_t red[kBlock], green[kBlock], blue[kBlock];  // what chroma adds
+};
+
+// The upper half of the product: an instruction on most machines.
+inline int16_t times(int16_t a, int16_t b) { return static_cast<int16_t>((a * b) >> 16); }
+
+// Row `row` of plane `plane` from sample `column` on.
+inline const uint8_t* samples_at(const Frame& frame, int plane, int column, int row) {
+  return frame.planes[plane].data + row * frame.planes[plane].row + int64_t{column} * frame.planes[plane].pixel;
+}
+
+void read_luma(const Frame& frame, int x, int y, int count, Block* block);
+void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block);
+// From u and v to red, green and blue.
+void add_chroma(const YuvMatrix& matrix, int pairs, Block* block);
+// From luma and what chroma adds to RGB of 4 bytes.
+void write_colours(const Block& block, int16_t gain, int count, uint8_t* out);
+// All of it: `count` pixels from column `x` of row `y` on; `x` is even where a chroma sample is for two.
+void convert(const Frame& frame, int x, int y, int count, uint8_t* out);
+
+}  // namespace ferry::image

@@ -1,0 +1,230 @@
+// Weighted sums of a frame's rows. Colours are linear in luma and chroma, but where they clip: so rows are added up as
+// planes, and what comes out is turned into RGB once; where a row of a segment clips, that segment's rows are turned
+// into RGB before they are added.
+#include <algorithm>
+
+#include "sdk/image/frame_colours.h"
+#include "sdk/kernel.h"
+
+namespace ferry::image {
+namespace {
+
+// Columns at a time. The last segment of a row begins so early that it has as many, or one more: it begins at an even one.
+constexpr int kSegment = 128, kRoom = kSegment + 2;
+// More would overflow sums of 16 bits, and their rounding be seen.
+constexpr int kMaxRows = 128;
+
+enum Clipping : uint8_t { kUnknown, kNone, kSome };
+
+int segments_of(const Frame& frame) { return frame.width / kSegment + 2; }
+
+// Products are cut off, by half a bit on average.
+void begin_sums(int rows, int count, uint16_t* sums) { std::fill(sums, sums + count, static_cast<uint16_t>(rows / 2)); }
+
+// Rows that are added at once, so that sums are read and written once for all of them.
+constexpr int kAtOnce = 4;
+
+// Rows `stride` bytes apart to sums with 8 bits below the level; weights have 16.
+template <typename At>
+[[gnu::always_inline]] inline void add(const uint8_t* from, int64_t stride, const uint16_t* weights, int rows,
+                                       int count, uint16_t* sums, const At& at) {
+  for (int k = 0; k < rows; k += kAtOnce, from += kAtOnce * stride) {
+    const uint8_t* row[kAtOnce];
+    uint16_t weight[kAtOnce];
+    for (int j = 0; j < kAtOnce; ++j) {
+      row[j] = k + j < rows ? from + j * stride : from;
+      weight[j] = k + j < rows ? weights[k + j] : 0;
+    }
+    FERRY_INDEPENDENT
+    for (int i = 0; i < count; ++i) {
+      const auto part = [&](int j) {
+        const auto sample = static_cast<uint16_t>(row[j][at(i)] << 8);
+        return static_cast<uint16_t>(static_cast<uint32_t>(sample) * weight[j] >> 16);
+      };
+      sums[i] = static_cast<uint16_t>(sums[i] + part(0) + part(1) + part(2) + part(3));
+    }
+  }
+}
+
+// Samples are `step` bytes apart.
+FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const uint16_t* weights, int rows, int count,
+                           uint16_t* sums) {
+  if (step == 1) {
+    add(from, stride, weights, rows, count, sums, [](int i) { return i; });
+  } else {
+    add(from, stride, weights, rows, count, sums, [step](int i) { return i * step; });
+  }
+}
+
+FERRY_KERNEL bool clips(const Block& block, int16_t gain, int count) {
+  constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
+  int16_t least = 0, most = 0;
+  for (int i = 0; i < count; ++i) {
+    const int16_t luma = times(block.luma[i], gain);
+    const int16_t red = block.red[i], green = block.green[i], blue = block.blue[i];
+    const int16_t low = std::min(std::min(red, green), blue), high = std::max(std::max(red, green), blue);
+    least = std::min(least, static_cast<int16_t>(luma + low));
+    most = std::max(most, static_cast<int16_t>(luma + high));
+  }
+  return least < -kSlack || most > kWhite + kSlack;
+}
+
+// The same of two rows whose luma lies byte by byte, as does chroma in pairs: two samples at a time are a number of 16
+// bits, whose halves need no shuffling.
+template <bool UFirst>
+[[gnu::always_inline]] inline bool rows_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma,
+                                             const YuvMatrix& m, int pairs) {
+  typedef uint16_t Pair __attribute__((aligned(1), may_alias));
+  const auto *above = reinterpret_cast<const Pair*>(upper), *below = reinterpret_cast<const Pair*>(lower),
+             *both = reinterpret_cast<const Pair*>(chroma);
+  constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
+  int16_t least = 0, most = 0;
+  for (int i = 0; i < pairs; ++i) {
+    const uint16_t a = above[i] & 255, b = above[i] >> 8, c = below[i] & 255, d = below[i] >> 8;
+    const auto dark = static_cast<int16_t>(std::min(std::min(a, b), std::min(c, d)));
+    const auto light = static_cast<int16_t>(std::max(std::max(a, b), std::max(c, d)));
+    const auto first = static_cast<int16_t>((both[i] << 8) - (kGray << kChromaShift));
+    const auto second = static_cast<int16_t>((both[i] & 0xff00) - (kGray << kChromaShift));
+    const int16_t u = UFirst ? first : second, v = UFirst ? second : first;
+    const int16_t red = times(v, m.red_v), blue = times(u, m.blue_u);
+    const auto green = static_cast<int16_t>(times(u, m.green_u) + times(v, m.green_v));
+    const int16_t low = std::min(std::min(red, green), blue), high = std::max(std::max(red, green), blue);
+    const auto luma = [&](int16_t l) { return times(static_cast<int16_t>((l - m.black) * (1 << kLumaShift)), m.luma); };
+    least = std::min(least, static_cast<int16_t>(luma(dark) + low));
+    most = std::max(most, static_cast<int16_t>(luma(light) + high));
+  }
+  return least < -kSlack || most > kWhite + kSlack;
+}
+
+FERRY_KERNEL bool pairs_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma, bool u_first,
+                             const YuvMatrix& matrix, int pairs) {
+  const YuvMatrix m = matrix;
+  return u_first ? rows_clip<true>(upper, lower, chroma, m, pairs) : rows_clip<false>(upper, lower, chroma, m, pairs);
+}
+
+FERRY_KERNEL void to_block(const uint16_t* luma, const uint16_t* u, const uint16_t* v, int step, int black, int count,
+                           Block* block) {
+  for (int i = 0; i < count; ++i) block->luma[i] = static_cast<int16_t>((luma[i] >> 1) - (black << kLumaShift));
+  const int pairs = (count + 1) / 2;
+  const auto chroma = [&](int i, int at) {
+    block->u[i] = static_cast<int16_t>(u[at] - (kGray << kChromaShift));
+    block->v[i] = static_cast<int16_t>(v[at] - (kGray << kChromaShift));
+  };
+  if (step == 1) {
+    for (int i = 0; i < pairs; ++i) chroma(i, i);
+  } else {
+    for (int i = 0; i < pairs; ++i) chroma(i, 2 * i);
+  }
+}
+
+FERRY_KERNEL void to_bytes(const uint16_t* sums, int count, uint8_t* out) {
+  for (int i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::min(sums[i] + 128, 0xffff) >> 8);
+}
+
+}  // namespace
+
+// Whether any pixel clips of the rows that share a row of chroma, in a segment. Windows of rows overlap: it is kept.
+bool FrameRows::some_clip(int chroma_y, int x, int count, int segment) {
+  const int shift = frame_.half_rows ? 1 : 0;
+  const int first = std::max(chroma_y << shift, frame_.top);
+  const int last = std::min((chroma_y + 1) << shift, frame_.top + frame_.height);
+  const int row = chroma_y - (frame_.top >> shift);
+  uint8_t& known = clipping_[static_cast<size_t>(row * segments_of(frame_) + segment)];
+  if (known != kUnknown) return known == kSome;
+  known = kNone;
+  const uint8_t *u = samples_at(frame_, 1, x / 2, chroma_y), *v = samples_at(frame_, 2, x / 2, chroma_y);
+  if (frame_.planes[0].pixel == 1 && frame_.planes[1].pixel == 2 && (u == v + 1 || v == u + 1)) {
+    const int pairs = count / 2;
+    const uint8_t *upper = samples_at(frame_, 0, x, first), *lower = samples_at(frame_, 0, x, last - 1);
+    if (pairs_clip(upper, lower, std::min(u, v), u < v, frame_.matrix, pairs)) known = kSome;
+    x += 2 * pairs, count -= 2 * pairs;
+  }
+  Block block;
+  if (count > 0 && known == kNone) {
+    read_chroma(frame_, x, first, (count + 1) / 2, &block);
+    add_chroma(frame_.matrix, (count + 1) / 2, &block);
+  }
+  for (int y = first; y < last && count > 0 && known == kNone; ++y) {
+    read_luma(frame_, x, y, count, &block);
+    if (clips(block, frame_.matrix.luma, count)) known = kSome;
+  }
+  return known == kSome;
+}
+
+void FrameRows::begin(const Frame& frame, int channels) {
+  frame_ = frame;
+  channels_ = channels;
+  const int rows = frame.half_rows ? frame.height / 2 + 2 : frame.height;
+  clipping_.assign(static_cast<size_t>(rows) * static_cast<size_t>(segments_of(frame)), kUnknown);
+}
+
+struct FrameRows::Weights {
+  uint16_t luma[kMaxRows], chroma[kMaxRows];
+  int y = 0, rows = 0;  // in the frame
+  int chroma_y = 0, chroma_rows = 0;
+};
+
+bool FrameRows::sum(int y, int rows, const int32_t* weights, int begin, int end, uint8_t* room, const uint8_t** line) {
+  if (frame_.samples != Frame::Samples::Yuv || frame_.wide || channels_ != 4 || rows > kMaxRows) return false;
+  Weights w;
+  w.y = frame_.top + y;
+  w.rows = rows;
+  const int shift = frame_.half_rows ? 1 : 0;
+  w.chroma_y = w.y >> shift;
+  w.chroma_rows = ((w.y + rows - 1) >> shift) - w.chroma_y + 1;
+  int32_t both[kMaxRows] = {};
+  const auto sixteen = [](int32_t weight) {
+    return static_cast<uint16_t>(std::min((weight + (1 << 5)) >> (kPrecisionBits - 16), 0xffff));
+  };
+  for (int k = 0; k < rows; ++k) {
+    w.luma[k] = sixteen(weights[k]);
+    both[((w.y + k) >> shift) - w.chroma_y] += weights[k];
+  }
+  for (int k = 0; k < w.chroma_rows; ++k) w.chroma[k] = sixteen(both[k]);
+  const int first = frame_.left + begin, last = frame_.left + end, start = first / 2 * 2;
+  for (int x = start, segment = 0; x < last; x += kSegment, ++segment) {
+    x = std::max(std::min(x, (last - kSegment) / 2 * 2), start);
+    const int count = last - x <= kRoom ? last - x : kSegment;
+    sum_segment(w, x, count, segment, room + int64_t{x - start} * 4);
+    if (x + count == last) break;
+  }
+  *line = room + (first - start) * 4;
+  return true;
+}
+
+void FrameRows::sum_segment(const Weights& w, int x, int count, int segment, uint8_t* out) {
+  Block block;
+  bool clipped = false;
+  for (int k = 0; k < w.chroma_rows && !clipped; ++k) clipped = some_clip(w.chroma_y + k, x, count, segment);
+  const int pairs = (count + 1) / 2;
+  uint16_t sums[4 * kRoom];
+  if (clipped) {
+    uint8_t colours[4 * kRoom];
+    begin_sums(w.rows, 4 * count, sums);
+    for (int k = 0; k < w.rows; ++k) {
+      convert(frame_, x, w.y + k, count, colours);
+      add_rows(colours, 0, 1, &w.luma[k], 1, 4 * count, sums);
+    }
+    return to_bytes(sums, 4 * count, out);
+  }
+  const Plane *luma = &frame_.planes[0], *u = &frame_.planes[1], *v = &frame_.planes[2];
+  begin_sums(w.rows, count, sums);
+  add_rows(samples_at(frame_, 0, x, w.y), luma->row, luma->pixel, w.luma, w.rows, count, sums);
+  uint16_t chroma[2 * kRoom], *first = chroma, *second = chroma + kRoom;
+  begin_sums(w.chroma_rows, 2 * kRoom, chroma);
+  const uint8_t *from_u = samples_at(frame_, 1, x / 2, w.chroma_y), *from_v = samples_at(frame_, 2, x / 2, w.chroma_y);
+  int step = 1;
+  if (u->pixel == 2 && (from_u == from_v + 1 || from_v == from_u + 1)) {  // pairs: one sum of both
+    step = 2;
+    add_rows(std::min(from_u, from_v), u->row, 1, w.chroma, w.chroma_rows, 2 * pairs, chroma);
+    first = chroma + (from_u > from_v), second = chroma + (from_v > from_u);
+  } else {
+    add_rows(from_u, u->row, u->pixel, w.chroma, w.chroma_rows, pairs, first);
+    add_rows(from_v, v->row, v->pixel, w.chroma, w.chroma_rows, pairs, second);
+  }
+  to_block(sums, first, second, step, frame_.matrix.black, count, &block);
+  add_chroma(frame_.matrix, pairs, &block);
+  write_colours(block, frame_.matrix.luma, count, out);
+}
+
+}  // namespace ferry::image
