@@ -14,8 +14,8 @@ struct Plane {
   int pixel = 0;
 };
 
-// To RGB in levels of 0 to 255, from luma above `black` and chroma above 128; luma's factor has 14 bits after the point,
-// the others 13.
+// To RGB in levels of 0 to 255, from luma above `black` and chroma above 128; luma's factor has 14 bits after the
+// point, the others 13.
 struct YuvMatrix {
   int16_t luma = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
   int16_t black = 0;

@@ -9,7 +9,8 @@
 namespace ferry::image {
 namespace {
 
-// Columns at a time. The last segment of a row begins so early that it has as many, or one more: it begins at an even one.
+// Columns at a time. The last segment of a row begins so early that it has as many, or one more: it begins at an even
+// one.
 constexpr int kSegment = 128, kRoom = kSegment + 2;
 // More would overflow sums of 16 bits, and their rounding be seen.
 constexpr int kMaxRows = 128;

@@ -124,7 +124,8 @@ void Resizer::prepare(const Side& columns, const Side& rows, Order order, fbs::F
   narrow_.resize(bytes(std::max(wide, columns_.outputs())));
 }
 
-// The columns' coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's end.
+// The columns' coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's
+// end.
 void Resizer::spread() {
   spread_.clear();
   for (int x = 0; x < columns_.outputs(); ++x) {
