@@ -160,6 +160,22 @@ TEST_F(Veneer, EmptyHandlesFailAndDoNotCrash) {
   EXPECT_FALSE(image.save_png("never.png"));
 }
 
+TEST_F(Veneer, TakesFrames) {
+  ferry::Result<ferry::Session> session = model_.session();
+  ASSERT_TRUE(session) << session.error();
+  const std::vector<uint8_t> gray(40 * 30, 51);
+  ferry::Frame frame(FERRY_FRAME_GRAY, 40, 30);
+  EXPECT_FALSE(session->set_frame(frame)) << "it has no plane";
+  frame.set_plane(0, gray.data(), gray.size());
+  frame.rotation = 90;
+  ASSERT_TRUE(session->set_frame(frame)) << ferry_last_error();
+  ferry::Result<ferry::Task> task = model_.task();
+  ASSERT_TRUE(task) << task.error();
+  ferry::Result<ferry::Answer> answer = task->run(frame);
+  ASSERT_TRUE(answer) << answer.error();
+  EXPECT_FALSE(answer->all_classes().empty());
+}
+
 TEST_F(Veneer, AnswersAsATask) {
   EXPECT_EQ(model_.task_info().answer, FERRY_ANSWER_CLASSES);
   ferry::Task task = model_.task().value();
