@@ -1,5 +1,5 @@
-// Which of the machine's CPUs a session's threads run on. Boards have cores of several kinds, and an operator that waits
-// for a small core's last index is slower than one that never asked it.
+// Which of the machine's CPUs a session's threads run on. Boards have cores of several kinds, and an operator that
+// waits for a small core's last index is slower than one that never asked it.
 //
 // Nothing here fails: what a system does not say, or says wrongly, leaves all CPUs that the process may use.
 #pragma once

@@ -78,7 +78,8 @@ PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_int32, c_int32)
 class Request(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("picture", POINTER(Image)), ("top", c_int32), ("tile", c_int32),
                 ("progress", PROGRESS), ("user", c_void_p), ("mask", POINTER(Image)), ("points", POINTER(Point)),
-                ("point_count", c_size_t), ("box", POINTER(Box)), ("mask_index", c_int32), ("refine", c_bool)]
+                ("point_count", c_size_t), ("box", POINTER(Box)), ("mask_index", c_int32), ("refine", c_bool),
+                ("frame", c_void_p)]
 
 
 class Detection(ctypes.Structure):
