@@ -35,8 +35,8 @@ void add_thread_options(const Command& command, ThreadOptions* options) {
   };
   command
       .add_option("--cores", read,
-                  "Where they run: performance (the default: the big cores), balanced (of these, not the fastest),\n"
-                  "efficient (the slowest), all, or CPUs by number as 0-3,6")
+                  "Where they run: performance (the big cores, which is the default), balanced (of\n"
+                  "these, not the fastest), efficient (the slowest), all, or CPUs by number as 0-3,6")
       .type_name("NAME");
 }
 
