@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 #include "sdk/api/guard.h"
 
@@ -41,6 +42,15 @@ constexpr std::array<Format, FERRY_FRAME_GRAY> kFormats = {{
     {"RGB", Samples::Rgb, {{{3}}}, {{{0, 0}, {0, 1}, {0, 2}}}},
     {"GRAY", Samples::Gray, {{{1}}}, {{{0, 0}, {0, 0}, {0, 0}}}},
 }};
+
+// An enumeration as the number that its memory holds, which need not be one of its values.
+template <typename Enum>
+int number_of(const Enum& value) {
+  int number = 0;
+  static_assert(sizeof(value) == sizeof(number));
+  std::memcpy(&number, &value, sizeof(number));
+  return number;
+}
 
 Status check_size(const ferry_frame& f) {
   if (f.width < 1 || f.height < 1 || f.width > image::kMaxSide || f.height > image::kMaxSide ||
@@ -103,18 +113,19 @@ Status read_crop(const ferry_frame& f, image::Frame* out) {
 }
 
 Status read_colours(const ferry_frame& f, image::Frame* out) {
-  if (f.range != FERRY_RANGE_FULL && f.range != FERRY_RANGE_LIMITED) {
-    return error(FERRY_INVALID_ARGUMENT, "frame.range is %d: must be full (%d) or limited (%d)", f.range,
+  const int range = number_of(f.range), matrix = number_of(f.matrix);
+  if (range != FERRY_RANGE_FULL && range != FERRY_RANGE_LIMITED) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.range is %d: must be full (%d) or limited (%d)", range,
                  FERRY_RANGE_FULL, FERRY_RANGE_LIMITED);
   }
   // Red's and blue's shares of luma: Rec. ITU-R BT.601, BT.709, BT.2020.
   constexpr double kShares[][2] = {{0.299, 0.114}, {0.2126, 0.0722}, {0.2627, 0.0593}};
-  if (f.matrix < FERRY_MATRIX_BT601 || f.matrix > FERRY_MATRIX_BT2020) {
-    return error(FERRY_INVALID_ARGUMENT, "frame.matrix is %d: must be %d (BT.601) to %d (BT.2020)", f.matrix,
+  if (matrix < FERRY_MATRIX_BT601 || matrix > FERRY_MATRIX_BT2020) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.matrix is %d: must be %d (BT.601) to %d (BT.2020)", matrix,
                  FERRY_MATRIX_BT601, FERRY_MATRIX_BT2020);
   }
-  const double* shares = kShares[f.matrix];
-  out->matrix = image::matrix_of(shares[0], shares[1], f.range == FERRY_RANGE_LIMITED, out->wide);
+  const double* shares = kShares[matrix];
+  out->matrix = image::matrix_of(shares[0], shares[1], range == FERRY_RANGE_LIMITED, out->wide);
   return {};
 }
 
@@ -137,11 +148,12 @@ Status read_orientation(const ferry_frame& f, image::Frame* out) {
 Status read_frame(const ferry_frame& given, image::Frame* out) {
   ferry_frame f;
   FERRY_TRY(read_versioned(given, offsetof(ferry_frame, crop_height) + sizeof(int32_t), "ferry_frame", &f));
-  if (f.format < 1 || f.format > static_cast<int>(kFormats.size())) {
-    return error(FERRY_INVALID_ARGUMENT, "frame.format is %d: must be 1 to %zu, a ferry_frame_format", f.format,
+  const int number = number_of(f.format);
+  if (number < 1 || number > static_cast<int>(kFormats.size())) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.format is %d: must be 1 to %zu, a ferry_frame_format", number,
                  kFormats.size());
   }
-  const Format& format = kFormats[static_cast<size_t>(f.format) - 1];
+  const Format& format = kFormats[static_cast<size_t>(number) - 1];
   FERRY_TRY(check_size(f));
   image::Frame frame;
   frame.samples = format.samples;

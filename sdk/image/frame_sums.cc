@@ -76,7 +76,7 @@ template <bool UFirst>
 [[gnu::always_inline]] inline bool rows_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma,
                                              const YuvMatrix& m, int pairs) {
   typedef uint16_t Pair __attribute__((aligned(1), may_alias));
-  const auto *above = reinterpret_cast<const Pair*>(upper), *below = reinterpret_cast<const Pair*>(lower),
+  const Pair *above = reinterpret_cast<const Pair*>(upper), *below = reinterpret_cast<const Pair*>(lower),
              *both = reinterpret_cast<const Pair*>(chroma);
   constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
   int16_t least = 0, most = 0;

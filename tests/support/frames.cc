@@ -49,11 +49,10 @@ double under(const Line& line, int source, int target, int i, const ReferenceKer
   const double scale = static_cast<double>(source) / target, stretch = std::max(scale, 1.0);
   const double centre = (i + 0.5) * scale;
   double sum = 0, weights = 0;
-  for (int at = 0; at < source; ++at) {
-    // Positions that Pillow looks at: its window is rounded to whole ones.
-    if (at < static_cast<int>(centre - kernel.support * stretch + 0.5) ||
-        at >= static_cast<int>(centre + kernel.support * stretch + 0.5))
-      continue;
+  // Pillow's window is rounded to whole positions.
+  const int begin = std::max(static_cast<int>(centre - kernel.support * stretch + 0.5), 0);
+  const int end = std::min(static_cast<int>(centre + kernel.support * stretch + 0.5), source);
+  for (int at = begin; at < end; ++at) {
     const double w = kernel.weight((at + 0.5 - centre) / stretch);
     sum += w * line(at);
     weights += w;

@@ -1,6 +1,7 @@
 // Frames that are not what they say: each is refused with a sentence, and nothing of them is read.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 
 #include "converter/pack/pack.h"
@@ -13,6 +14,12 @@ namespace {
 
 using testing::OwnFrame;
 
+// As a caller in C may.
+template <typename Enum>
+void set(Enum* value, int number) {
+  std::memcpy(value, &number, sizeof(number));
+}
+
 struct Refusal {
   const char* name;
   ferry_frame_format format;
@@ -24,9 +31,9 @@ std::vector<Refusal> refusals() {
   return {
       {"no_size", FERRY_FRAME_NV12, [](ferry_frame& f) { f.struct_size = 0; },
        "struct_size is 0: set it to sizeof(ferry_frame)"},
-      {"no_format", FERRY_FRAME_NV12, [](ferry_frame& f) { f.format = {}; },
+      {"no_format", FERRY_FRAME_NV12, [](ferry_frame& f) { set(&f.format, 0); },
        "frame.format is 0: must be 1 to 9, a ferry_frame_format"},
-      {"format_of_the_future", FERRY_FRAME_NV12, [](ferry_frame& f) { f.format = static_cast<ferry_frame_format>(10); },
+      {"format_of_the_future", FERRY_FRAME_NV12, [](ferry_frame& f) { set(&f.format, 10); },
        "frame.format is 10: must be 1 to 9, a ferry_frame_format"},
       {"no_width", FERRY_FRAME_RGB, [](ferry_frame& f) { f.width = 0; },
        "a frame of 0x9 pixels: sides must be 1 to 32768, and 268435456 pixels at most"},
@@ -63,10 +70,10 @@ std::vector<Refusal> refusals() {
        "frame.rotation is 45: must be 0, 90, 180 or 270 degrees clockwise"},
       {"counterclockwise", FERRY_FRAME_NV12, [](ferry_frame& f) { f.rotation = -90; },
        "frame.rotation is -90: must be 0, 90, 180 or 270 degrees clockwise"},
-      {"an_unknown_range", FERRY_FRAME_NV12, [](ferry_frame& f) { f.range = static_cast<ferry_yuv_range>(2); },
+      {"an_unknown_range", FERRY_FRAME_NV12, [](ferry_frame& f) { set(&f.range, 2); },
        "frame.range is 2: must be full (0) or limited (1)"},
-      {"an_unknown_matrix", FERRY_FRAME_NV12, [](ferry_frame& f) { f.matrix = static_cast<ferry_yuv_matrix>(3); },
-       "frame.matrix is 3: must be 0 (BT.601) to 2 (BT.2020)"},
+      {"an_unknown_matrix", FERRY_FRAME_NV12, [](ferry_frame& f) { set(&f.matrix, -1); },
+       "frame.matrix is -1: must be 0 (BT.601) to 2 (BT.2020)"},
       {"a_crop_to_the_right", FERRY_FRAME_NV12,
        [](ferry_frame& f) { f.crop_left = 3, f.crop_width = 5, f.crop_height = 2; },
        "a crop of 5x2 pixels at 3,0 lies outside the frame, which has 7x9"},
