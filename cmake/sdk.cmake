@@ -76,7 +76,7 @@ endfunction()
 # ends where this is not so.
 set(throwing_nothing ${sdk_sources})
 list(FILTER throwing_nothing INCLUDE REGEX
-     "/sdk/(operators/|model/(verify|numbers|seeded)|image/(classify|codec|exif|jpeg_check|pixels)|gpu/lzma)")
+     "/sdk/(operators/|model/(verify|numbers|seeded)|image/(classify|codec|exif|frame_rows|frame|jpeg_check|normalizer|pixels)|gpu/lzma)")
 set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
 # Of the GPU's room nothing works long on the CPU: 2 % smaller than for size alone.
 if(FERRY_GPU AND NOT FERRY_SANITIZE AND NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12))
@@ -89,10 +89,12 @@ set(kernels attention attention_in_place channel_norm depthwise_avx512 gemm_avx5
     rotary_embedding softmax unary winograd)
 set(kernels_of_short_loops binary causal_conv1d experts gated_delta_rule reduce) # many, which -O3 writes out in versions
 set(kernels_for_size)
+set(kernels_of_pictures kernels_of_short_loops)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # what the limit of the library's size has no room for: docs/performance.md, "Size"
   set(kernels_of_short_loops attention attention_in_place binary causal_conv1d channel_norm experts gated_delta_rule layer_norm
       unary)
   set(kernels_for_size pool2d reduce resize2d softmax winograd)
+  set(kernels_of_pictures kernels_for_size)
   list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_for_size})
 endif()
 set(kernel_options -fno-trapping-math)
@@ -111,7 +113,7 @@ endif()
 foreach(list kernels kernels_of_short_loops kernels_for_size)
   list(TRANSFORM ${list} PREPEND cpu/)
 endforeach()
-list(APPEND kernels_of_short_loops image/frame_rows image/frame_sums image/resize)
+list(APPEND ${kernels_of_pictures} image/frame_rows image/frame_sums image/resize)
 foreach(name IN LISTS kernels kernels_of_short_loops kernels_for_size)
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)
 endforeach()

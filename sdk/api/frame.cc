@@ -21,7 +21,7 @@ struct Place {
 };
 
 struct Format {
-  const char* name;
+  char name[7];
   image::Frame::Samples samples;
   std::array<Layout, 3> planes;
   std::array<Place, 3> places;

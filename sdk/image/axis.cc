@@ -67,21 +67,17 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
   taps_ = nearest ? 1 : static_cast<size_t>(std::ceil(support)) * 2 + 1;
   ranges_.resize(static_cast<size_t>(side.count));
   coefficients_.resize(ranges_.size() * taps_);
-  exact_.resize(taps_);
   if (nearest) return take_nearest();
   for (int i = 0; i < side.count; ++i) {
     const double centre = (side.begin + i + 0.5) * scale;
     const int begin = std::max(static_cast<int>(centre - support + 0.5), 0);
     const int end = std::min(static_cast<int>(centre + support + 0.5), side.source);
+    const auto weight = [&](int x) { return kernel.weight((x - centre + 0.5) * (1.0 / filter_scale)); };
     double sum = 0.0;
-    for (int x = begin; x < end; ++x) {
-      const double w = kernel.weight((x - centre + 0.5) * (1.0 / filter_scale));
-      exact_[static_cast<size_t>(x - begin)] = w;
-      sum += w;
-    }
+    for (int x = begin; x < end; ++x) sum += weight(x);
     int32_t* coefficients = coefficients_.data() + static_cast<size_t>(i) * taps_;
     for (int x = 0; x < end - begin; ++x) {
-      double w = exact_[static_cast<size_t>(x)];
+      double w = weight(begin + x);
       if (sum != 0.0) w /= sum;
       coefficients[x] = static_cast<int32_t>((w < 0 ? -0.5 : 0.5) + w * (1 << kPrecisionBits));
     }

@@ -55,7 +55,6 @@ class Axis {
   size_t taps_ = 0;
   std::vector<Range> ranges_;
   std::vector<int32_t> coefficients_;
-  std::vector<double> exact_;
 };
 
 }  // namespace ferry::image

@@ -44,7 +44,7 @@ struct Frame {
   int seen_height() const { return transposed ? width : height; }
 };
 
-// A frame's rows in memory as RGB of 3 or 4 bytes a pixel, or grey.
+// A frame's rows in memory as RGB of 4 bytes a pixel, or grey.
 class FrameRows final : public Rows {
  public:
   // Of this frame, from its first row on. Takes memory only where a frame is larger than those before.
@@ -61,9 +61,6 @@ class FrameRows final : public Rows {
   int channels_ = 0;
   std::vector<uint8_t> clipping_;  // by row of chroma and segment
 };
-
-// How many bytes a pixel has there: RGB as it lies, RGB in 4 bytes, or grey.
-int row_channels(const Frame& frame, bool gray);
 
 // The picture as a frame.
 Frame frame_of(const View& rgb);

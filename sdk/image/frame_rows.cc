@@ -21,9 +21,6 @@ template <typename Sample>
     case 2:
       for (int i = 0; i < count; ++i) sample(i, 2 * i);
       break;
-    case 4:
-      for (int i = 0; i < count; ++i) sample(i, 4 * i);
-      break;
     default:
       for (int i = 0; i < count; ++i) sample(i, i * step);
       break;
@@ -32,8 +29,9 @@ template <typename Sample>
 
 int16_t wide_at(const uint8_t* sample) { return static_cast<int16_t>((sample[0] | sample[1] << kWideShift) >> 6); }
 
-[[gnu::always_inline]] inline void read(const uint8_t* from, int step, int count, bool wide, int shift, int zero,
-                                        int16_t* to) {
+// One copy for luma and chroma: it is large.
+[[gnu::noinline]] FERRY_KERNEL void read(const uint8_t* from, int step, int count, bool wide, int shift, int zero,
+                                         int16_t* to) {
   const int offset = zero << shift;
   if (wide) {
     for (int i = 0; i < count; ++i)
@@ -61,19 +59,14 @@ void to_luma(const uint8_t* rgb, int count, uint8_t* out) {
   for (int i = 0; i < count; ++i, rgb += 4) out[i] = luma(rgb[0], rgb[1], rgb[2]);
 }
 
-bool in_order(const Frame& frame) {
-  const uint8_t* red = frame.planes[0].data;
-  return frame.samples == Frame::Samples::Rgb && frame.planes[1].data == red + 1 && frame.planes[2].data == red + 2;
-}
-
 }  // namespace
 
-FERRY_KERNEL void read_luma(const Frame& frame, int x, int y, int count, Block* block) {
+void read_luma(const Frame& frame, int x, int y, int count, Block* block) {
   read(samples_at(frame, 0, x, y), frame.planes[0].pixel, count, frame.wide, kLumaShift, frame.matrix.black,
        block->luma);
 }
 
-FERRY_KERNEL void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
+void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
   const int row = frame.half_rows ? y / 2 : y;
   read(samples_at(frame, 1, x / 2, row), frame.planes[1].pixel, pairs, frame.wide, kChromaShift, kGray, block->u);
   read(samples_at(frame, 2, x / 2, row), frame.planes[2].pixel, pairs, frame.wide, kChromaShift, kGray, block->v);
@@ -119,8 +112,6 @@ void convert(const Frame& frame, int x, int y, int count, uint8_t* out) {
 const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) {
   const int first = frame_.left + begin, last = frame_.left + end;
   y += frame_.top;
-  if (channels_ == 3)  // in order, and packed
-    return frame_.planes[0].data + y * frame_.planes[0].row + int64_t{first} * channels_;
   const int start = frame_.samples == Frame::Samples::Yuv ? first / 2 * 2 : first;
   uint8_t colours[4 * kBlock];
   for (int x = start; x < last; x += kBlock) {
@@ -130,11 +121,6 @@ const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) {
     if (channels_ == 1) to_luma(colours, count, to);
   }
   return room + (first - start) * channels_;
-}
-
-int row_channels(const Frame& frame, bool gray) {
-  if (gray) return 1;
-  return in_order(frame) && frame.planes[0].pixel == 3 ? 3 : 4;
 }
 
 Frame frame_of(const View& rgb) {

@@ -48,8 +48,8 @@ template <typename At>
 }
 
 // Samples are `step` bytes apart.
-FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const uint16_t* weights, int rows, int count,
-                           uint16_t* sums) {
+[[gnu::noinline]] FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const uint16_t* weights,
+                                             int rows, int count, uint16_t* sums) {
   if (step == 1) {
     add(from, stride, weights, rows, count, sums, [](int i) { return i; });
   } else {
@@ -57,7 +57,7 @@ FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const 
   }
 }
 
-FERRY_KERNEL bool clips(const Block& block, int16_t gain, int count) {
+[[gnu::noinline]] FERRY_KERNEL bool clips(const Block& block, int16_t gain, int count) {
   constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
   int16_t least = 0, most = 0;
   for (int i = 0; i < count; ++i) {

@@ -53,7 +53,7 @@ Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
   const Order order = !frame.exact && !overshoots ? Order::SumsFirst
                       : frame.transposed          ? Order::RowsFirst
                                                   : Order::ColumnsFirst;
-  const Kind kind = {columns, rows, order, recipe.filter(), row_channels(frame, gray)};
+  const Kind kind = {columns, rows, order, recipe.filter(), gray ? 1 : 4};
   if (kind == kind_) return {};
   kind_ = {};
   resizer_.prepare(columns, rows, order, kind.filter, kind.channels);

@@ -49,18 +49,16 @@ FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, const int32_
   }
 }
 
-template <int Channels>
-void narrow(const uint8_t* source, const Axis& axis, uint8_t* target) {
+void narrow_few(const uint8_t* source, const Axis& axis, int channels, uint8_t* target) {
   const int first = axis.first();
-  for (int x = 0; x < axis.outputs(); ++x, target += Channels) {
-    int32_t sum[Channels];
-    for (int32_t& s : sum) s = kHalf;
+  for (int x = 0; x < axis.outputs(); ++x) {
     const int32_t* w = axis.of(x);
-    const uint8_t* pixel = source + int64_t{axis.begin(x) - first} * Channels;
-    for (int i = 0, n = axis.count(x); i < n; ++i, pixel += Channels) {
-      for (int c = 0; c < Channels; ++c) sum[c] += pixel[c] * w[i];
+    for (int c = 0; c < channels; ++c) {
+      const uint8_t* sample = source + int64_t{axis.begin(x) - first} * channels + c;
+      int32_t sum = kHalf;
+      for (int i = 0, n = axis.count(x); i < n; ++i, sample += channels) sum += *sample * w[i];
+      *target++ = to_byte(sum);
     }
-    for (int c = 0; c < Channels; ++c) target[c] = to_byte(sum[c]);
   }
 }
 
@@ -127,21 +125,19 @@ void Resizer::prepare(const Side& columns, const Side& rows, Order order, fbs::F
 // The columns' coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's
 // end.
 void Resizer::spread() {
-  spread_.clear();
+  const auto padded = [this](int x) { return (columns_.count(x) + kAtOnce - 1) / kAtOnce * kAtOnce; };
+  size_t size = 0;
+  for (int x = 0; x < columns_.outputs(); ++x) size += static_cast<size_t>(padded(x)) * 4;
+  spread_.resize(size);
+  int32_t* to = spread_.data();
   for (int x = 0; x < columns_.outputs(); ++x) {
-    const int count = columns_.count(x);
-    for (int i = 0; i < (count + kAtOnce - 1) / kAtOnce * kAtOnce; ++i)
-      spread_.insert(spread_.end(), 4, i < count ? columns_.of(x)[i] : 0);
+    for (int i = 0; i < padded(x) * 4; ++i) *to++ = i / 4 < columns_.count(x) ? columns_.of(x)[i / 4] : 0;
   }
 }
 
 void Resizer::narrow(const uint8_t* row, uint8_t* target) const {
-  switch (channels_) {
-    case 1: return image::narrow<1>(row, columns_, target);
-    case 2: return image::narrow<2>(row, columns_, target);
-    case 3: return image::narrow<3>(row, columns_, target);
-    default: return narrow_4(row, columns_, spread_.data(), target);
-  }
+  if (channels_ == 4) return narrow_4(row, columns_, spread_.data(), target);
+  narrow_few(row, columns_, channels_, target);
 }
 
 const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
