@@ -117,6 +117,9 @@ list(APPEND ${kernels_of_pictures} image/frame_rows image/frame_sums image/resiz
 foreach(name IN LISTS kernels kernels_of_short_loops kernels_for_size)
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)
 endforeach()
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # nor has the limit room for these 4 KB
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/image/frame_sums.cc" APPEND PROPERTY COMPILE_DEFINITIONS FERRY_FRAME_SUMS=1)
+endif()
 if(FERRY_SANITIZE) # as the preset has it, but for instrumented kernels: they take minutes
   foreach(name IN LISTS kernels)
     ferry_optimise(sdk/${name}.cc -O1)

@@ -11,13 +11,13 @@ namespace {
 
 // One plane of a format: a unit of `bytes` for each `columns` x `rows` pixels.
 struct Layout {
-  int bytes = 0;
-  int columns = 1, rows = 1;
+  uint8_t bytes = 0;
+  uint8_t columns = 1, rows = 1;
 };
 
 // Where one of the frame's samples (red, green, blue or Y, U, V) lies: a plane, and a byte of its units.
 struct Place {
-  int plane = 0, byte = 0;
+  uint8_t plane = 0, byte = 0;
 };
 
 struct Format {
@@ -71,13 +71,10 @@ Status read_plane(const ferry_frame& f, const Format& format, int index, image::
   const int64_t row = plane.row_stride != 0 ? plane.row_stride : width;
   if (plane.data == nullptr)
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
-  if (f.format == FERRY_FRAME_YUY2 && pixel != layout.bytes) {
-    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or %d", format.name, index,
-                 plane.pixel_stride, layout.bytes);
-  }
-  if (pixel < layout.bytes) {
-    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or at least %d",
-                 format.name, index, plane.pixel_stride, layout.bytes);
+  const bool pairs = f.format == FERRY_FRAME_YUY2;  // whose pixels lie evenly apart only so
+  if (pixel < layout.bytes || (pairs && pixel != layout.bytes)) {
+    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or %s%d", format.name,
+                 index, plane.pixel_stride, pairs ? "" : "at least ", layout.bytes);
   }
   if (row < width) {
     return error(FERRY_INVALID_ARGUMENT,
@@ -100,8 +97,8 @@ Status read_crop(const ferry_frame& f, image::Frame* out) {
   out->height = f.height;
   if (f.crop_width == 0 && f.crop_height == 0 && f.crop_left == 0 && f.crop_top == 0) return {};
   // Differences, for sums may overflow.
-  if (f.crop_left < 0 || f.crop_top < 0 || f.crop_width < 1 || f.crop_height < 1 || f.crop_left > f.width ||
-      f.crop_top > f.height || f.crop_width > f.width - f.crop_left || f.crop_height > f.height - f.crop_top) {
+  if (f.crop_left < 0 || f.crop_top < 0 || f.crop_width < 1 || f.crop_height < 1 ||
+      f.crop_width > f.width - f.crop_left || f.crop_height > f.height - f.crop_top) {
     return error(FERRY_INVALID_ARGUMENT, "a crop of %dx%d pixels at %d,%d lies outside the frame, which has %dx%d",
                  f.crop_width, f.crop_height, f.crop_left, f.crop_top, f.width, f.height);
   }
@@ -130,16 +127,13 @@ Status read_colours(const ferry_frame& f, image::Frame* out) {
 }
 
 Status read_orientation(const ferry_frame& f, image::Frame* out) {
-  switch (f.rotation) {
-    case 0: break;
-    case 90: out->transposed = out->from_right = true; break;
-    case 180: out->from_right = out->from_bottom = true; break;
-    case 270: out->transposed = out->from_bottom = true; break;
-    default:
-      return error(FERRY_INVALID_ARGUMENT, "frame.rotation is %d: must be 0, 90, 180 or 270 degrees clockwise",
-                   f.rotation);
+  if (f.rotation < 0 || f.rotation > 270 || f.rotation % 90 != 0) {
+    return error(FERRY_INVALID_ARGUMENT, "frame.rotation is %d: must be 0, 90, 180 or 270 degrees clockwise",
+                 f.rotation);
   }
-  out->from_right = out->from_right != f.mirror;
+  out->transposed = f.rotation % 180 != 0;
+  out->from_right = (f.rotation == 90 || f.rotation == 180) != f.mirror;
+  out->from_bottom = f.rotation >= 180;
   return {};
 }
 
@@ -167,7 +161,7 @@ Status read_frame(const ferry_frame& given, image::Frame* out) {
     frame.planes[i] = planes[place.plane];
     frame.planes[i].data += place.byte;
   }
-  if (f.format == FERRY_FRAME_YUY2) frame.planes[0].pixel /= 2;  // a pair's pixels lie evenly apart
+  if (f.format == FERRY_FRAME_YUY2) frame.planes[0].pixel /= 2;
   FERRY_TRY(read_colours(f, &frame));
   FERRY_TRY(read_orientation(f, &frame));
   FERRY_TRY(read_crop(f, &frame));

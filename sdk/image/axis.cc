@@ -65,8 +65,7 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
   // A pass that changes nothing is left out in Pillow.
   const bool nearest = filter == fbs::Filter::Nearest || side.source == side.target;
   taps_ = nearest ? 1 : static_cast<size_t>(std::ceil(support)) * 2 + 1;
-  ranges_.resize(static_cast<size_t>(side.count));
-  coefficients_.resize(ranges_.size() * taps_);
+  entries_.resize(static_cast<size_t>(side.count) * (taps_ + 2));
   if (nearest) return take_nearest();
   for (int i = 0; i < side.count; ++i) {
     const double centre = (side.begin + i + 0.5) * scale;
@@ -75,14 +74,16 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
     const auto weight = [&](int x) { return kernel.weight((x - centre + 0.5) * (1.0 / filter_scale)); };
     double sum = 0.0;
     for (int x = begin; x < end; ++x) sum += weight(x);
-    int32_t* coefficients = coefficients_.data() + static_cast<size_t>(i) * taps_;
+    int32_t* entry = entries_.data() + static_cast<size_t>(i) * (taps_ + 2);
+    int32_t* coefficients = entry + 2;
     for (int x = 0; x < end - begin; ++x) {
       double w = weight(begin + x);
       if (sum != 0.0) w /= sum;
       coefficients[x] = static_cast<int32_t>((w < 0 ? -0.5 : 0.5) + w * (1 << kPrecisionBits));
     }
     if (side.mirrored) std::reverse(coefficients, coefficients + (end - begin));
-    ranges_[static_cast<size_t>(i)] = {side.mirrored ? side.source - end : begin, end - begin};
+    entry[0] = side.mirrored ? side.source - end : begin;
+    entry[1] = end - begin;
   }
 }
 
@@ -93,8 +94,10 @@ void Axis::take_nearest() {
   for (int i = -side_.begin; i < side_.count; ++i, place += step) {
     if (i < 0) continue;
     const int at = place < side_.source ? static_cast<int>(place) : side_.source - 1;
-    ranges_[static_cast<size_t>(i)] = {side_.mirrored ? side_.source - 1 - at : at, 1};
-    coefficients_[static_cast<size_t>(i)] = 1 << kPrecisionBits;
+    int32_t* entry = entries_.data() + static_cast<size_t>(i) * (taps_ + 2);
+    entry[0] = side_.mirrored ? side_.source - 1 - at : at;
+    entry[1] = 1;
+    entry[2] = 1 << kPrecisionBits;
   }
 }
 

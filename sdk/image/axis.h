@@ -33,9 +33,9 @@ class Axis {
   // Nothing changes: each output is the position in its place.
   bool identity() const { return side_.source == side_.target && !side_.mirrored; }
   // Output i: positions in memory from begin(i) on, count(i) of them, and their coefficients.
-  int begin(int i) const { return ranges_[static_cast<size_t>(i)].begin; }
-  int count(int i) const { return ranges_[static_cast<size_t>(i)].count; }
-  const int32_t* of(int i) const { return coefficients_.data() + static_cast<size_t>(i) * taps_; }
+  int begin(int i) const { return entry(i)[0]; }
+  int count(int i) const { return entry(i)[1]; }
+  const int32_t* of(int i) const { return entry(i) + 2; }
   // The most that an output has.
   size_t taps() const { return taps_; }
   // All positions that count for any output: [first, last).
@@ -46,15 +46,13 @@ class Axis {
   }
 
  private:
-  struct Range {
-    int begin = 0, count = 0;
-  };
+  // Of an output: begin, count and room for taps_ coefficients.
+  const int32_t* entry(int i) const { return entries_.data() + static_cast<size_t>(i) * (taps_ + 2); }
   void take_nearest();
 
   Side side_;
   size_t taps_ = 0;
-  std::vector<Range> ranges_;
-  std::vector<int32_t> coefficients_;
+  std::vector<int32_t> entries_;
 };
 
 }  // namespace ferry::image

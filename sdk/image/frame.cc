@@ -9,7 +9,7 @@ namespace ferry::image {
 YuvMatrix matrix_of(double red, double blue, bool limited, bool wide) {
   const double green = 1 - red - blue, full = wide ? 1020.0 / 1023 : 1.0;
   const double luma = limited ? 255.0 / 219 : full, chroma = limited ? 255.0 / 224 : full;
-  const auto fixed = [](double factor, int bits) { return static_cast<int16_t>(std::lrint(std::ldexp(factor, bits))); };
+  const auto fixed = [](double factor, int bits) { return static_cast<int16_t>(std::lrint(factor * (1 << bits))); };
   YuvMatrix m;
   m.luma = fixed(luma, 14);
   m.red_v = fixed(2 * (1 - red) * chroma, 13);

@@ -24,7 +24,7 @@ YuvMatrix matrix_of(double red, double blue, bool limited, bool wide);
 
 // Everything about it is checked: samples may be read.
 struct Frame {
-  enum class Samples { Rgb, Yuv, Gray };
+  enum class Samples : uint8_t { Rgb, Yuv, Gray };
 
   Samples samples = Samples::Rgb;
   Plane planes[3];         // red, green, blue; or luma, U, V, of which a chroma sample is for two columns

@@ -1,6 +1,9 @@
 // Weighted sums of a frame's rows. Colours are linear in luma and chroma, but where they clip: so rows are added up as
 // planes, and what comes out is turned into RGB once; where a row of a segment clips, that segment's rows are turned
 // into RGB before they are added.
+#include "sdk/image/frame.h"
+
+#if FERRY_FRAME_SUMS  // cmake/sdk.cmake
 #include <algorithm>
 
 #include "sdk/image/frame_colours.h"
@@ -229,3 +232,18 @@ void FrameRows::sum_segment(const Weights& w, int x, int count, int segment, uin
 }
 
 }  // namespace ferry::image
+
+#else
+
+namespace ferry::image {
+
+void FrameRows::begin(const Frame& frame, int channels) {
+  frame_ = frame;
+  channels_ = channels;
+}
+
+bool FrameRows::sum(int, int, const int32_t*, int, int, uint8_t*, const uint8_t**) { return false; }
+
+}  // namespace ferry::image
+
+#endif

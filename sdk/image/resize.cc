@@ -24,20 +24,25 @@ uint8_t to_byte(int32_t fixed) {
   return static_cast<uint8_t>(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
+// How many numbers an output has there.
+size_t room_of(const Axis& axis) { return (axis.taps() + kAtOnce - 1) / kAtOnce * kAtOnce * 4; }
+
 // Pixels of 4 bytes, as many taps at a time as a vector holds. `source` begins with the axis's first position.
 FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, const int32_t* spread, uint8_t* target) {
   constexpr int kPixels = 16;
   const int first = axis.first(), outputs = axis.outputs();
+  const size_t room = room_of(axis);
   int32_t block[4 * kPixels];
   for (int begin = 0; begin < outputs; begin += kPixels) {
     const int count = std::min(kPixels, outputs - begin);
     for (int x = 0; x < count; ++x) {
       const uint8_t* pixel = source + int64_t{axis.begin(begin + x) - first} * 4;
+      const int32_t* weights = spread + static_cast<size_t>(begin + x) * room;
       Sums sums = {};
-      for (int i = 0, n = axis.count(begin + x); i < n; i += kAtOnce, pixel += 4 * kAtOnce, spread += 4 * kAtOnce) {
+      for (int i = 0, n = axis.count(begin + x); i < n; i += kAtOnce, pixel += 4 * kAtOnce, weights += 4 * kAtOnce) {
         // In two steps, for each of which there is an instruction.
         const Shorts samples = __builtin_convertvector(*reinterpret_cast<const Bytes*>(pixel), Shorts);
-        sums += __builtin_convertvector(samples, Sums) * *reinterpret_cast<const Weights*>(spread);
+        sums += __builtin_convertvector(samples, Sums) * *reinterpret_cast<const Weights*>(weights);
       }
       const Half half = __builtin_shufflevector(sums, sums, 0, 1, 2, 3, 4, 5, 6, 7) +
                         __builtin_shufflevector(sums, sums, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -115,23 +120,22 @@ void Resizer::prepare(const Side& columns, const Side& rows, Order order, fbs::F
   const int wide = columns_.last() - columns_.first() + Rows::kSpare;
   slot_ = bytes(rows_first() || columns_.identity() ? wide : columns_.outputs());
   if (channels == 4) spread();
-  kept_.resize(rows_.taps());
-  taps_.resize(rows_.taps());
-  slots_.resize(slot_ * rows_.taps());
-  wide_.resize(bytes(wide));
-  narrow_.resize(bytes(std::max(wide, columns_.outputs())));
+  kept_ = std::make_unique<const uint8_t*[]>(2 * rows_.taps());
+  // Slots, then a row before and one after the pass over columns.
+  const size_t slots = slot_ * rows_.taps(), widest = bytes(wide);
+  memory_.resize(slots + widest + bytes(std::max(wide, columns_.outputs())));
+  wide_ = memory_.data() + slots;
+  narrow_ = wide_ + widest;
 }
 
 // The columns' coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's
 // end.
 void Resizer::spread() {
-  const auto padded = [this](int x) { return (columns_.count(x) + kAtOnce - 1) / kAtOnce * kAtOnce; };
-  size_t size = 0;
-  for (int x = 0; x < columns_.outputs(); ++x) size += static_cast<size_t>(padded(x)) * 4;
-  spread_.resize(size);
+  const size_t room = room_of(columns_);
+  spread_.assign(static_cast<size_t>(columns_.outputs()) * room, 0);
   int32_t* to = spread_.data();
-  for (int x = 0; x < columns_.outputs(); ++x) {
-    for (int i = 0; i < padded(x) * 4; ++i) *to++ = i / 4 < columns_.count(x) ? columns_.of(x)[i / 4] : 0;
+  for (int x = 0; x < columns_.outputs(); ++x, to += room) {
+    for (int i = 0; i < 4 * columns_.count(x); ++i) to[i] = columns_.of(x)[i / 4];
   }
 }
 
@@ -143,7 +147,7 @@ void Resizer::narrow(const uint8_t* row, uint8_t* target) const {
 const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
   const int first = columns_.first(), last = columns_.last();
   if (rows_first() || columns_.identity()) return rows.row(y, first, last, slot);
-  const uint8_t* row = rows.row(y, first, last, wide_.data());
+  const uint8_t* row = rows.row(y, first, last, wide_);
   narrow(row, slot);
   return slot;
 }
@@ -152,18 +156,20 @@ const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
 const uint8_t* Resizer::sum(Rows& rows, int output) {
   const int begin = rows_.begin(output), count = rows_.count(output);
   const int32_t* w = rows_.of(output);
-  uint8_t* out = rows_first() ? wide_.data() : narrow_.data();
+  uint8_t* out = rows_first() ? wide_ : narrow_;
   const uint8_t* line = nullptr;
   if (order_ == Order::SumsFirst && rows.sum(begin, count, w, columns_.first(), columns_.last(), out, &line))
     return line;
+  const size_t slots = rows_.taps();
   for (next_ = std::max(next_, begin); next_ < begin + count; ++next_) {
-    const size_t slot = static_cast<size_t>(next_) % kept_.size();
-    kept_[slot] = read(rows, next_, slots_.data() + slot * slot_);
+    const size_t slot = static_cast<size_t>(next_) % slots;
+    kept_[slot] = read(rows, next_, memory_.data() + slot * slot_);
   }
-  for (int k = 0; k < count; ++k) taps_[static_cast<size_t>(k)] = kept_[static_cast<size_t>(begin + k) % kept_.size()];
-  if (count == 1 && *w == kOne) return taps_[0];
+  const uint8_t** taps = kept_.get() + slots;
+  for (int k = 0; k < count; ++k) taps[k] = kept_[static_cast<size_t>(begin + k) % slots];
+  if (count == 1 && *w == kOne) return taps[0];
   const int width = rows_first() ? columns_.last() - columns_.first() : columns_.outputs();
-  add_rows(taps_.data(), w, count, width * channels_, out);
+  add_rows(taps, w, count, width * channels_, out);
   return out;
 }
 
@@ -173,8 +179,8 @@ void Resizer::run(Rows& rows, Lines& lines) {
     const int i = rows_.side().mirrored ? rows_.outputs() - 1 - n : n;
     const uint8_t* line = sum(rows, i);
     if (rows_first() && !columns_.identity()) {
-      narrow(line, narrow_.data());
-      line = narrow_.data();
+      narrow(line, narrow_);
+      line = narrow_;
     }
     lines.line(i, line);
   }

@@ -1,6 +1,7 @@
 // Pillow's resize, bit for bit: what the frameworks' preprocessing calls, and what the published accuracies rest on.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "sdk/image/axis.h"
@@ -55,11 +56,12 @@ class Resizer {
   Axis columns_, rows_;
   Order order_ = Order::ColumnsFirst;
   int channels_ = 0;
-  int next_ = 0;                      // row to be read
-  size_t slot_ = 0;                   // bytes
-  std::vector<const uint8_t*> kept_;  // row y's at y modulo its size
-  std::vector<const uint8_t*> taps_;  // of one output
-  std::vector<uint8_t> slots_, wide_, narrow_;
+  int next_ = 0;     // row to be read
+  size_t slot_ = 0;  // bytes
+  // Row y's at y modulo rows_.taps(), and behind them those of one output.
+  std::unique_ptr<const uint8_t*[]> kept_;
+  std::vector<uint8_t> memory_;
+  uint8_t *wide_ = nullptr, *narrow_ = nullptr;
   std::vector<int32_t> spread_;
 };
 
