@@ -8,8 +8,6 @@
 namespace ferry::gpu {
 namespace {
 
-uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
-
 // One binding for what lies from `first` to `last`, workspaces of one step.
 Operand both(const Operand& first, const Operand& last) {
   return Operand::workspace(first.offset, last.offset + last.bytes - first.offset);

@@ -99,8 +99,7 @@ bool find_size(const Model& model, const Program& program, const Step& real, con
 std::set<Variant> needs(const Model& model, const Step& step, const std::vector<Region>& weights, Storage storage,
                         const Limits& limits) {
   std::set<Variant> out;
-  for (const Kernel kernel : {Kernel::Upload, Kernel::Download})
-    out.insert(transfer(kernel, step.output, {1}, storage, limits).variant);
+  out.insert(transfer(Kernel::Download, step.output, {1}, storage, limits).variant);
   for (TensorId tensor : step.inputs)
     out.insert(transfer(Kernel::Upload, tensor, {1}, storage, limits, model.tensor(tensor).dtype()).variant);
   for (const Dispatch& dispatch : step.dispatches) {

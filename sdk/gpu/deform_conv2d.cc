@@ -9,8 +9,6 @@ namespace {
 constexpr uint32_t kTileQuads[] = {4, 1};  // of the output
 static_assert(kDeformConv2dAlternatives == 1 + std::size(kTileQuads));
 
-uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
-
 // Offsets, then the mask, in rows of a workspace.
 Operand join(const Problem& problem, uint32_t quads, Lowering* out) {
   const Rows rows = rows_of(problem.inputs[3]);

@@ -11,8 +11,6 @@ namespace {
 constexpr uint32_t kQuadsOfGroup = 4;        // of the output, as in experts.comp
 constexpr uint32_t kMaximumInHalves = 2048;  // up to which halves hold every number
 
-uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
-
 // A stack of matrices [E,R,W], and how the kernel finds it.
 struct Stack {
   uint32_t rows, width;  // of a matrix
@@ -46,14 +44,7 @@ Status lower_experts(const Problem& problem, int, Lowering* out) {
   const uint64_t quad = quad_bytes(problem.storage);
   const Rows chosen = rows_of(problem.inputs[1]);
   const Operand choice = out->workspace(2 * chosen.total() * quad);
-  for (unsigned i = 0; i < 2; ++i)
-    out->add({.kernel = Kernel::Concat,
-              .groups = spread(chosen.total(), 64, problem.limits),
-              .push = {chosen.rows, chosen.channels, chosen.quads(), chosen.quads(), 0, chosen.quads(), chosen.rows,
-                       2 * chosen.rows, i * chosen.rows},
-              .output = choice,
-              .input = out->input(1 + i),
-              .written = chosen.total() * quad});
+  for (unsigned i = 0; i < 2; ++i) add_rows(chosen, i * chosen.rows, out->input(1 + i), choice, out);
 
   const uint32_t places = chosen.rows * chosen.channels, hidden = stacks[1].width;
   const Operand between = out->workspace(uint64_t{places} * hidden / 4 * quad);

@@ -11,6 +11,9 @@ FERRY_OPERATORS_ON_GPU(FERRY_LOWERING)
 FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
+// Copies `rows` of `input` to `output`, behind `first` rows of the same length, by the kernel that joins tensors.
+void add_rows(const Rows& rows, uint32_t first, const Operand& input, const Operand& output, Lowering* out);
+
 inline constexpr int kLinearAlternatives = 13, kConv2dAlternatives = 23, kConvTranspose2dAlternatives = 6,
                      kAttentionAlternatives = 2, kMatMulAlternatives = 4, kDeformConv2dAlternatives = 3;
 

@@ -10,8 +10,6 @@ static_assert(kMatMulAlternatives == 1 + std::size(kTiles));
 
 constexpr int kSamples = 4;  // dimensions of them: the output's but for the last two
 
-uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
-
 // Quads from one sample's matrix to the next one's, for each dimension of the output's samples.
 std::array<uint32_t, kSamples> strides(const Shape& shape) {
   std::array<uint32_t, kSamples> out{};

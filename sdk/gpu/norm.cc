@@ -15,8 +15,6 @@ struct Norm {
   enum Kind : uint32_t { Centered, Response, Uncentered } kind = Centered;  // norm.comp: kKind
 };
 
-uint32_t word(int64_t value) { return static_cast<uint32_t>(value); }
-
 // Of input 0, or of call.input, which has the output's shape; by weights [C] `region`.
 Status add_norm(const Norm& norm, Call call, Region region, Lowering* out) {
   const Problem& problem = out->problem();

@@ -32,7 +32,10 @@ struct Problem {
   TensorId input_tensor(unsigned i) const { return op.inputs()->Get(i); }
 };
 
-// WordList one after the other, at most as many as are pushed.
+// A number in the bits that kernels read.
+inline uint32_t word(int64_t number) { return static_cast<uint32_t>(number); }
+
+// Words one after the other, at most as many as are pushed.
 class WordList {
  public:
   WordList() = default;

@@ -9,7 +9,7 @@
 namespace ferry::gpu {
 namespace {
 
-// An operator, and which types its weights may have, or what else input 1 is; all others are of kFloats.
+// An operator, and which types its weights may have.
 struct Entry {
   fbs::OpParams type;
   TypeSet weights;
@@ -83,9 +83,8 @@ bool unpacks(const Type& type, bool stacked) {
 
 // Which types input `i` may have.
 TypeSet types_of(fbs::OpParams type, const Entry* entry, unsigned i) {
-  const bool experts = type == fbs::OpParams::Experts;
-  if (experts && i == 1) return kInt32;
-  return entry != nullptr && (experts ? is_weight(type, i) : i == 1) ? entry->weights : kFloats;
+  if (type == fbs::OpParams::Experts && i == 1) return kInt32;  // their numbers
+  return entry != nullptr && is_weight(type, i) ? entry->weights : kFloats;
 }
 
 }  // namespace

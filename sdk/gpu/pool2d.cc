@@ -13,7 +13,6 @@ Status lower_pool2d(const Problem& problem, int, Lowering* out) {
   const uint64_t window_h = static_cast<uint64_t>(std::min(p.kernel_h(), in[1]));
   const uint64_t window_w = static_cast<uint64_t>(std::min(p.kernel_w(), in[2]));
   if (window_h * (1 + window_w) > kMaxRounds) return unsupported("a window of too many cells");
-  const auto word = [](int32_t value) { return static_cast<uint32_t>(value); };
   const Rows rows = rows_of(to);
   const Call call{.kernel = Kernel::Pool2d,
                   .groups = spread(rows.total(), 64, problem.limits),

@@ -3,8 +3,6 @@
 namespace ferry::gpu {
 namespace {
 
-uint32_t word(int64_t value) { return static_cast<uint32_t>(static_cast<int32_t>(value)); }
-
 // Where an output coordinate lies in the input: factor, offset and divisor of resize2d.comp.
 std::array<int64_t, 3> places(const fbs::Resize2d& p, int64_t from, int64_t to) {
   if (p.kind() == fbs::ResizeKind::Nearest) return {from, 0, to};

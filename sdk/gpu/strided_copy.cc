@@ -30,7 +30,6 @@ Status add_strided_copy(std::vector<CopiedDim> dims, int64_t base, float fill, L
   Call call{.kernel = Kernel::StridedCopy,
             .groups = spread(rows * quads, 64, out->problem().limits),
             .constants = {whole ? 1u : 0u}};
-  const auto word = [](int64_t value) { return static_cast<uint32_t>(static_cast<int32_t>(value)); };
   for (const CopiedDim& dim : dims) call.push.append(word(dim.size));
   for (const CopiedDim& dim : dims) call.push.append(word(dim.stride));
   for (const CopiedDim& dim : dims) call.push.append(word(dim.before));

@@ -3,8 +3,6 @@
 namespace ferry::gpu {
 namespace {
 
-uint32_t word(int32_t value) { return static_cast<uint32_t>(value); }
-
 // No gather: what is shifted beyond an edge comes in at the other. `picture` is the side that is not cut.
 template <typename Params>
 Status add_window(const Params& p, const Shape& picture, bool reverse, Lowering* out) {

@@ -179,7 +179,7 @@ Status segment(Networks& networks, const Request& request, Answer* answer) {
   const Grid grid = {networks.former.data(), shape[1], shape[2], 1};
   Sampler sampler(grid, input_extent(networks.session), networks.intake.plan().geometry, networks.width,
                   networks.height);
-  sampler.for_each_row(*networks.session.pool(), 0, networks.height, [&](int y, const float* row, size_t) {
+  sampler.for_each_row(*session.pool(), 0, networks.height, [&](int y, const float* row, size_t) {
     uint8_t* to = answer->pixels.row(y);
     int x = 0, from = 0;
     bool inside = row[sampler.column(0).first] > 0;  // what the pixels from `from` to `x` are

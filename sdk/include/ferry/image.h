@@ -69,8 +69,8 @@ typedef struct ferry_plane {
   const uint8_t* data;
   size_t size;        /* bytes that may be read from `data` on */
   int32_t row_stride; /* bytes from one row to the next; 0: no gaps */
-  int32_t
-      pixel_stride; /* bytes from one sample, pair or pixel of this plane to the next (YUY2: two pixels); 0: no gaps */
+  /* Bytes from one sample, pair or pixel of this plane to the next (YUY2: two pixels); 0: no gaps. */
+  int32_t pixel_stride;
 } ferry_plane;
 
 /* Of YUV and grey. */
@@ -103,7 +103,8 @@ typedef struct ferry_frame {
   int32_t crop_height;
 } ferry_frame;
 
-/* The size of the frame's picture: the crop, upright. Places in answers are places in it. */
+/* The size of the frame's picture: the crop, upright. Places in answers are places in it. FERRY_INVALID_ARGUMENT, and
+ * 0x0: as for ferry_session_set_frame(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_frame_size(const ferry_frame* frame, int32_t* width, int32_t* height);
 
 /* As ferry_session_set_image(): the same picture in RGB would give each level of the input within 1. Row by row, each
