@@ -77,22 +77,22 @@ T load(const std::byte* from) {
 // Collects what goes to the sink.
 class Output {
  public:
-  explicit Output(const Sink& sink) : sink_(sink) { bytes_.reserve(kAtOnce + sizeof(double)); }
+  explicit Output(const Sink& sink) : sink_(sink), bytes_(kAtOnce + sizeof(uint64_t)) {}
   void put(uint64_t bits, size_t size) {
-    std::byte raw[sizeof bits];
-    std::memcpy(raw, &bits, sizeof bits);
-    bytes_.insert(bytes_.end(), raw, raw + size);
-    if (bytes_.size() >= kAtOnce) end();
+    std::memcpy(bytes_.data() + used_, &bits, size);
+    used_ += size;
+    if (used_ >= kAtOnce) end();
   }
   void end() {
-    sink_(bytes_);
-    bytes_.clear();
+    sink_({bytes_.data(), used_});
+    used_ = 0;
   }
 
  private:
   static constexpr size_t kAtOnce = 1 << 16;
   const Sink& sink_;
   std::vector<std::byte> bytes_;
+  size_t used_ = 0;
 };
 
 uint64_t rounded(double value, fbs::Element element) {

@@ -95,14 +95,14 @@ std::vector<int> levels_of(const nlohmann::json& json, const ConfigReader& read,
   if (!read.has(key)) return {depth};
   if (!json[key].is_array() || json[key].empty()) read.refuse(key, expected);
   for (const nlohmann::json& entry : json[key]) {
+    const std::string name = entry.is_string() ? entry.get<std::string>() : "";
     int level = -1;
     if (entry.is_number_integer() && std::string_view(key) == "out_indices") {
       level = entry;
       if (level < 0) level += depth + 1;
-    } else if (entry == "stem") {
+    } else if (name == "stem") {
       level = 0;
     } else {
-      const std::string name = entry.is_string() ? entry.get<std::string>() : "";
       const char* end = name.data() + name.size();
       int stage = 0;
       if (name.starts_with("stage") && std::from_chars(name.data() + 5, end, stage).ptr == end && stage > 0)
