@@ -74,7 +74,7 @@ TEST_F(CommandLine, CoresThatAreNotAreRefused) {
     EXPECT_REFUSED(run({"bench", "m.ferry", "--cores=" + cores}),
                    "--cores " + cores + ": expected performance, balanced, efficient, all, or CPUs by number as 0-3,6");
   EXPECT_REFUSED(run({"bench", "m.ferry", "--cores="}), "--cores");
-  for (const char* command : {"run", "chat", "verify", "parity", "bisect"})
+  for (const char* command : {"run", "chat", "verify", "parity"})
     EXPECT_REFUSED(run({command, "m.ferry", "--cores", "big"}), "--cores big: expected performance");
   EXPECT_REFUSED(run({"bench", blob(0), "--cores", "1023"}), "it has '1023', there are ");
 }

@@ -100,6 +100,11 @@ TEST_F(Convert, BisectRefusesRoundedWeights) {
   EXPECT_REFUSED(run({"bisect", "m.ferry", "c.safetensors", "--fixture", "f"}), "m.ferry has rounded weights");
 }
 
+TEST_F(Convert, BisectTakesTheCoresOfEveryCommandThatRuns) {
+  EXPECT_REFUSED(run({"bisect", "m.ferry", "c.safetensors", "--fixture", "f", "--cores", "big"}),
+                 "--cores big: expected performance");
+}
+
 #else
 
 TEST_F(Convert, WithoutAConverterTheCommandsSaySo) {
