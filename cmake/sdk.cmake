@@ -34,6 +34,17 @@ function(ferry_ships target)
   endif()
 endfunction()
 
+# lld keeps functions of the same code once, which ld does not: 1.5 % less on arm64; nobody here compares functions by their
+# addresses. And it grows files by what there is, not by pages. gcc looks for it beside its own ld.
+find_program(FERRY_LLD ld.lld)
+if(CMAKE_SYSTEM_NAME STREQUAL "Android") # the NDK's linker
+  set(FERRY_LINK_SMALL -Wl,--icf=all -Wl,-O2)
+elseif(FERRY_LLD AND NOT FERRY_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|aarch64|arm.*)$")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/lld")
+  file(CREATE_LINK "${FERRY_LLD}" "${PROJECT_BINARY_DIR}/lld/ld.lld" SYMBOLIC)
+  set(FERRY_LINK_SMALL "-B${PROJECT_BINARY_DIR}/lld" -fuse-ld=lld -Wl,--icf=all -Wl,-O2)
+endif()
+
 # A shared library of such objects. The version script names what may be seen; tests/package compares the result with the
 # lists sdk/exports*.txt.
 function(ferry_shared_library target name) # sources
@@ -42,7 +53,7 @@ function(ferry_shared_library target name) # sources
     OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
   target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
-  target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map")
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map" ${FERRY_LINK_SMALL})
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # runs on pages of 4 and 16 KB; for 64 KB the file would have up to 48 KB of holes
     target_link_options(${target} PRIVATE -Wl,-z,max-page-size=16384)
   endif()
@@ -91,15 +102,18 @@ endif()
 set(kernels attention attention_in_place channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d
     rotary_embedding softmax unary winograd)
 set(kernels_of_short_loops binary causal_conv1d experts gated_delta_rule reduce) # many, which -O3 writes out in versions
-set(kernels_for_size)
+set(kernels_in_size) # what is around a FERRY_KERNEL is compiled for size
 set(kernels_of_pictures kernels_of_short_loops)
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # what the limit of the library's size has no room for: docs/performance.md, "Size"
-  set(kernels_of_short_loops attention attention_in_place binary channel_norm layer_norm unary)
-  set(kernels_for_size causal_conv1d experts gated_delta_rule pool2d reduce resize2d softmax winograd)
-  set(kernels_of_pictures kernels_for_size)
-  list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_for_size})
-endif()
 set(kernel_options -fno-trapping-math)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # the limit of the library's size: docs/performance.md, "Size"
+  set(kernels_of_short_loops attention attention_in_place binary)
+  set(kernels_in_size causal_conv1d channel_norm experts gated_delta_rule layer_norm pool2d reduce resize2d softmax unary winograd)
+  set(kernels_of_pictures kernels_in_size)
+  list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_in_size})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # the last iterations one by one
+    list(APPEND kernel_options --param=vect-epilogues-nomask=0)
+  endif()
+endif()
 set(fast -O2)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   list(APPEND fast -fomit-frame-pointer)
@@ -112,16 +126,13 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND kernel_options -mprefer-vector-width=512)
   endif()
 endif()
-foreach(list kernels kernels_of_short_loops kernels_for_size)
+foreach(list kernels kernels_of_short_loops kernels_in_size)
   list(TRANSFORM ${list} PREPEND cpu/)
 endforeach()
 list(APPEND ${kernels_of_pictures} image/frame_rows image/frame_sums image/resize)
-foreach(name IN LISTS kernels kernels_of_short_loops kernels_for_size)
+foreach(name IN LISTS kernels kernels_of_short_loops kernels_in_size)
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)
 endforeach()
-if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # nor has the limit room for these 4 KB
-  set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/image/frame_sums.cc" APPEND PROPERTY COMPILE_DEFINITIONS FERRY_FRAME_SUMS=1)
-endif()
 if(FERRY_SANITIZE) # as the preset has it, but for instrumented kernels: they take minutes
   foreach(name IN LISTS kernels)
     ferry_optimise(sdk/${name}.cc -O1)
@@ -136,8 +147,8 @@ else()
   foreach(name IN LISTS kernels_of_short_loops)
     ferry_optimise(sdk/${name}.cc ${vectorised} ${kernel_options})
   endforeach()
-  foreach(name IN LISTS kernels_for_size)
-    ferry_optimise(sdk/${name}.cc -Os -ftree-vectorize ${kernel_options})
+  foreach(name IN LISTS kernels_in_size)
+    ferry_optimise(sdk/${name}.cc -Os ${kernel_options})
   endforeach()
   # stb's decoders, too large at -O3, are as fast at -O2. On arm64 the decoders are for size, too:
   # 20 KB less for 0.96 to 1.08 times the instructions of a JPEG (1.3 times those of a PNG; counted under qemu as cortex-a76).

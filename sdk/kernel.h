@@ -2,12 +2,14 @@
 #pragma once
 
 // Compiles a kernel for AVX-512 and for AVX2 with FMA beside the baseline; the loader picks one. Elsewhere the baseline
-// has vectors. Only in files that are compiled for speed: cmake/sdk.cmake lists them. ThreadSanitizer has not begun
-// when the loader picks.
+// has vectors, which gcc uses in a file that is compiled for size only where it is told to. Only in files that
+// cmake/sdk.cmake lists as kernels. ThreadSanitizer has not begun when the loader picks.
 #if !FERRY_HOT
 #elif defined(__x86_64__) && defined(__gnu_linux__) && !defined(__ANDROID__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__)
 #define FERRY_KERNEL __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif defined(__OPTIMIZE_SIZE__) && defined(__GNUC__) && !defined(__clang__)
+#define FERRY_KERNEL __attribute__((optimize("O2", "tree-vectorize", "vect-cost-model=dynamic")))
 #else
 #define FERRY_KERNEL
 #endif

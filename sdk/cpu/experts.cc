@@ -25,19 +25,23 @@ constexpr size_t kStoredBlock = 32;             // of integers with a scale, as 
 constexpr size_t kExpertDepth = 256;            // of a turned panel, which stays in the L2 cache
 
 FERRY_KERNEL void add_bias(float* to, const float* bias, size_t count) {
+  FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) to[i] += bias[i];
 }
 
 FERRY_KERNEL void add_share(float* to, const float* from, size_t count, float share) {
+  FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) to[i] += share * from[i];
 }
 
 // gate = activation(gate) * up.
 FERRY_KERNEL void join_silu(float* gate, const float* up, size_t count) {
+  FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) gate[i] = (gate[i] < -87.0f ? -87.0f : gate[i]) * sigmoid(gate[i]) * up[i];
 }
 
 FERRY_KERNEL void join_gelu_tanh(float* gate, const float* up, size_t count) {
+  FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     const float x = gate[i];
     gate[i] = x * sigmoid(1.5957691216057308f * (x + 0.044715f * x * x * x)) * up[i];
@@ -45,6 +49,7 @@ FERRY_KERNEL void join_gelu_tanh(float* gate, const float* up, size_t count) {
 }
 
 FERRY_KERNEL void join_clamped(float* gate, const float* up, size_t count, float alpha, float limit) {
+  FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) {
     const float x = gate[i] > limit ? limit : gate[i];
     const float high = up[i] > limit ? limit : up[i], within = high < -limit ? -limit : high;
@@ -56,6 +61,7 @@ FERRY_KERNEL void join_clamped(float* gate, const float* up, size_t count, float
 FERRY_KERNEL void unpack_bytes(const int8_t* from, const uint16_t* scales, size_t blocks, float* to) {
   for (size_t b = 0; b < blocks; ++b, from += kStoredBlock, to += kStoredBlock) {
     const float scale = std::bit_cast<float>(uint32_t{scales[b]} << 16);
+    FERRY_INDEPENDENT
     for (size_t i = 0; i < kStoredBlock; ++i) to[i] = static_cast<float>(from[i]) * scale;
   }
 }
@@ -63,6 +69,7 @@ FERRY_KERNEL void unpack_bytes(const int8_t* from, const uint16_t* scales, size_
 FERRY_KERNEL void unpack_nibbles(const uint8_t* from, const uint16_t* scales, size_t blocks, float* to) {
   for (size_t b = 0; b < blocks; ++b, from += kStoredBlock / 2, to += kStoredBlock) {
     const float scale = std::bit_cast<float>(uint32_t{scales[b]} << 16);
+    FERRY_INDEPENDENT
     for (size_t i = 0; i < kStoredBlock / 2; ++i) {
       to[2 * i] = static_cast<float>(((from[i] & 15) ^ 8) - 8) * scale;
       to[2 * i + 1] = static_cast<float>(((from[i] >> 4) ^ 8) - 8) * scale;

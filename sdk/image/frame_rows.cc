@@ -16,12 +16,15 @@ template <typename Sample>
 [[gnu::always_inline]] inline void spread(int step, int count, const Sample& sample) {
   switch (step) {
     case 1:
+      FERRY_INDEPENDENT
       for (int i = 0; i < count; ++i) sample(i, i);
       break;
     case 2:
+      FERRY_INDEPENDENT
       for (int i = 0; i < count; ++i) sample(i, 2 * i);
       break;
     default:
+      FERRY_INDEPENDENT
       for (int i = 0; i < count; ++i) sample(i, i * step);
       break;
   }
@@ -34,6 +37,7 @@ int16_t wide_at(const uint8_t* sample) { return static_cast<int16_t>((sample[0] 
                                          int16_t* to) {
   const int offset = zero << shift;
   if (wide) {
+    FERRY_INDEPENDENT
     for (int i = 0; i < count; ++i)
       to[i] = static_cast<int16_t>((wide_at(from + int64_t{i} * step) << (shift - 2)) - offset);
   } else {
@@ -49,6 +53,7 @@ uint32_t level(int sum) {
 FERRY_KERNEL void write_rgb(const Frame& frame, const uint8_t* red, const uint8_t* green, const uint8_t* blue,
                             int count, uint8_t* out) {
   const int step = frame.planes[0].pixel;
+  FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) {
     const int at = i * step;
     out[4 * i] = red[at], out[4 * i + 1] = green[at], out[4 * i + 2] = blue[at], out[4 * i + 3] = 0;
@@ -56,6 +61,7 @@ FERRY_KERNEL void write_rgb(const Frame& frame, const uint8_t* red, const uint8_
 }
 
 void to_luma(const uint8_t* rgb, int count, uint8_t* out) {
+  FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i, rgb += 4) out[i] = luma(rgb[0], rgb[1], rgb[2]);
 }
 
@@ -74,6 +80,7 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
 
 FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, int pairs, Block* block) {
   const YuvMatrix m = matrix;
+  FERRY_INDEPENDENT
   for (int i = 0; i < pairs; ++i) {
     const int16_t red = times(block->v[i], m.red_v), blue = times(block->u[i], m.blue_u);
     const auto green = static_cast<int16_t>(times(block->u[i], m.green_u) + times(block->v[i], m.green_v));
@@ -84,6 +91,7 @@ FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, int pairs, Block* block) {
 }
 
 FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
+  FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) {
     const int16_t luma = times(block.luma[i], gain);
     const uint32_t red = level(luma + block.red[i]), green = level(luma + block.green[i]);

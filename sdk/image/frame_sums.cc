@@ -3,7 +3,6 @@
 // into RGB before they are added.
 #include "sdk/image/frame.h"
 
-#if FERRY_FRAME_SUMS  // cmake/sdk.cmake
 #include <algorithm>
 
 #include "sdk/image/frame_colours.h"
@@ -108,6 +107,7 @@ FERRY_KERNEL bool pairs_clip(const uint8_t* upper, const uint8_t* lower, const u
 
 FERRY_KERNEL void to_block(const uint16_t* luma, const uint16_t* u, const uint16_t* v, int step, int black, int count,
                            Block* block) {
+  FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) block->luma[i] = static_cast<int16_t>((luma[i] >> 1) - (black << kLumaShift));
   const int pairs = (count + 1) / 2;
   const auto chroma = [&](int i, int at) {
@@ -115,13 +115,16 @@ FERRY_KERNEL void to_block(const uint16_t* luma, const uint16_t* u, const uint16
     block->v[i] = static_cast<int16_t>(v[at] - (kGray << kChromaShift));
   };
   if (step == 1) {
+    FERRY_INDEPENDENT
     for (int i = 0; i < pairs; ++i) chroma(i, i);
   } else {
+    FERRY_INDEPENDENT
     for (int i = 0; i < pairs; ++i) chroma(i, 2 * i);
   }
 }
 
 FERRY_KERNEL void to_bytes(const uint16_t* sums, int count, uint8_t* out) {
+  FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::min(sums[i] + 128, 0xffff) >> 8);
 }
 
@@ -232,18 +235,3 @@ void FrameRows::sum_segment(const Weights& w, int x, int count, int segment, uin
 }
 
 }  // namespace ferry::image
-
-#else
-
-namespace ferry::image {
-
-void FrameRows::begin(const Frame& frame, int channels) {
-  frame_ = frame;
-  channels_ = channels;
-}
-
-bool FrameRows::sum(int, int, const int32_t*, int, int, uint8_t*, const uint8_t**) { return false; }
-
-}  // namespace ferry::image
-
-#endif
