@@ -186,6 +186,7 @@ endforeach()
 
 if(FERRY_BUILD_CONVERTER AND TARGET ferry_cli)
   add_subdirectory(bindings/python/tests)
+  add_subdirectory(bindings/android/tests)
 endif()
 
 # One whole network on the emulated CPU, against the framework that trained it.

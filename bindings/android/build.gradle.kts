@@ -1,0 +1,47 @@
+// The AAR: io.ferry, libferry_jni.so, and libferry.so with its headers for native apps (prefab). Written by the book,
+// never run: where Ferry is made there is neither an NDK nor the Android Gradle plugin (docs/android.md).
+plugins {
+    id("com.android.library") version "8.7.3"
+    id("org.jetbrains.kotlin.android") version "2.0.21"
+}
+
+android {
+    namespace = "io.ferry"
+    compileSdk = 35
+    ndkVersion = "27.2.12479018"
+
+    defaultConfig {
+        minSdk = 24
+        consumerProguardFiles("consumer-rules.pro")
+        ndk { abiFilters += listOf("arm64-v8a", "armeabi-v7a", "x86_64") }
+        externalNativeBuild {
+            cmake {
+                // Devices with pages of 16 KB refuse libraries that are aligned to less.
+                arguments += listOf("-DANDROID_STL=c++_static", "-DANDROID_SUPPORT_FLEXIBLE_PAGE_SIZES=ON")
+                targets += listOf("ferry_shared", "ferry_jni")
+            }
+        }
+    }
+    buildFeatures {
+        prefabPublishing = true
+    }
+    prefab {
+        create("ferry_shared") {
+            headers = "../../sdk/include"
+            libraryName = "libferry"
+        }
+    }
+    externalNativeBuild {
+        cmake {
+            path = file("jni/CMakeLists.txt")
+            version = "3.31.6" // Ferry needs 3.25
+        }
+    }
+    compileOptions {
+        sourceCompatibility = JavaVersion.VERSION_1_8
+        targetCompatibility = JavaVersion.VERSION_1_8
+    }
+    kotlinOptions {
+        jvmTarget = "1.8"
+    }
+}

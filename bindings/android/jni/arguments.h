@@ -1,0 +1,74 @@
+#ifndef FERRY_JNI_ARGUMENTS_H_
+#define FERRY_JNI_ARGUMENTS_H_
+
+#include <ferry/image.h>
+#include <jni.h>
+
+#include <new>
+#include <string>
+#include <vector>
+
+// What Java hands over, as the C API wants it. Functions that give a status have set the library's sentence, or left a
+// Java exception.
+namespace ferry::jni {
+
+// Of the C API's pointers, which Java holds as numbers.
+template <typename T>
+T* pointer(jlong handle) {
+  return reinterpret_cast<T*>(static_cast<intptr_t>(handle));
+}
+
+// Runs what allocates by the standard library: no exception of C++ goes into Java.
+template <typename Function>
+jint attempt(Function&& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return ferry_set_last_error(FERRY_OUT_OF_MEMORY, "out of memory");
+  }
+}
+
+// Writes what was opened into the first place of `handle`.
+ferry_status give(JNIEnv* env, jlongArray handle, const void* opened);
+
+// Memory of a direct buffer, all that it has; none of null.
+struct Memory {
+  uint8_t* data = nullptr;
+  size_t size = 0;
+};
+ferry_status memory_of(JNIEnv* env, jobject buffer, Memory* out);
+
+// Texts that lie one behind the other, each ended by NUL.
+class Texts {
+ public:
+  ferry_status read(JNIEnv* env, jbyteArray texts);
+  bool ended() const { return next_ >= all_.size(); }
+  const char* next();
+  const char* next_or_null();  // of "" nothing
+
+ private:
+  std::string all_;
+  size_t next_ = 0;
+};
+
+// As many numbers as `count`; Java's exception where there are fewer.
+ferry_status numbers_of(JNIEnv* env, jintArray array, jint* numbers, jsize count);
+
+// io.ferry.SessionOptions; it holds what `value` points to.
+struct Options {
+  ferry_session_options value;
+  Texts texts;
+  std::vector<const char*> taps;
+
+  ferry_status read(JNIEnv* env, jintArray numbers, jlong memory_limit, jbyteArray all_texts);
+};
+
+// io.ferry.Frame.
+ferry_status frame_of(JNIEnv* env, jintArray numbers, jobject first, jobject second, jobject third, ferry_frame* out);
+
+// An io.ferry.Picture, which must have all its rows.
+ferry_status picture_of(JNIEnv* env, jint width, jint height, jobject pixels, ferry_image* out);
+
+}  // namespace ferry::jni
+
+#endif  // FERRY_JNI_ARGUMENTS_H_

@@ -1,0 +1,50 @@
+#ifndef FERRY_JNI_PARCEL_H_
+#define FERRY_JNI_PARCEL_H_
+
+#include <ferry/ferry.h>
+#include <jni.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ferry::jni {
+
+// Fills an io.ferry.Parcel: numbers and texts are collected, and handed over by send(); what is large goes at once.
+// What fails leaves a Java exception, or the library's sentence, behind its status.
+class Parcel {
+ public:
+  Parcel(JNIEnv* env, jobject parcel) : env_(env), parcel_(parcel) {}
+
+  // Finds the class and its fields; false with an exception where they are not there.
+  static bool prepare(JNIEnv* env);
+
+  Parcel& number(double value) {
+    numbers_.push_back(value);
+    return *this;
+  }
+  Parcel& text(const char* value) {
+    texts_.append(value != nullptr ? value : "").push_back('\0');
+    return *this;
+  }
+  Parcel& tensor(const ferry_tensor& tensor);
+
+  ferry_status values(const float* data, size_t count);
+  ferry_status classes(const uint16_t* data, size_t count);
+  ferry_status bytes(const uint8_t* data, size_t count);
+  // A picture's rows without the gaps between them.
+  ferry_status pixels(const uint8_t* data, int32_t width, int32_t height, int32_t stride);
+  ferry_status send();
+
+ private:
+  ferry_status keep(jfieldID field, jarray array);
+
+  JNIEnv* env_;
+  jobject parcel_;
+  std::vector<jdouble> numbers_;
+  std::string texts_;
+};
+
+}  // namespace ferry::jni
+
+#endif  // FERRY_JNI_PARCEL_H_

@@ -1,0 +1,164 @@
+#include <ferry/task.h>
+
+#include "arguments.h"
+#include "methods.h"
+#include "parcel.h"
+
+namespace ferry::jni {
+namespace {
+
+jint open_task(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
+               jlongArray handle) {
+  return attempt([&] {
+    Options options;
+    if (ferry_status status = options.read(env, numbers, memory_limit, texts); status != FERRY_OK) return status;
+    ferry_task* task = nullptr;
+    ferry_status status = ferry_task_open(pointer<ferry_model>(model), &options.value, &task);
+    if (status == FERRY_OK) status = give(env, handle, task);
+    if (status != FERRY_OK) ferry_task_close(task);
+    return status;
+  });
+}
+
+void close_task(JNIEnv*, jclass, jlong task) { ferry_task_close(pointer<ferry_task>(task)); }
+
+void cancel_task(JNIEnv*, jclass, jlong task) { ferry_task_cancel(pointer<ferry_task>(task)); }
+
+jlong task_session(JNIEnv*, jclass, jlong task) {
+  return static_cast<jlong>(reinterpret_cast<intptr_t>(ferry_task_session(pointer<ferry_task>(task))));
+}
+
+void add_classes(const ferry_answer& answer, Parcel* parcel) {
+  parcel->number(static_cast<double>(answer.class_count));
+  for (size_t i = 0; i < answer.class_count; ++i) {
+    const ferry_class& c = answer.classes[i];
+    parcel->number(c.index).number(double{c.probability}).text(c.label);
+  }
+}
+
+void add_detections(const ferry_answer& answer, Parcel* parcel) {
+  parcel->number(static_cast<double>(answer.detection_count));
+  for (size_t i = 0; i < answer.detection_count; ++i) {
+    const ferry_detection& d = answer.detections[i];
+    for (const float side : {d.box.left, d.box.top, d.box.right, d.box.bottom, d.score}) parcel->number(double{side});
+    parcel->number(d.index).text(d.label).number(static_cast<double>(d.landmark_count));
+    for (size_t k = 0; k < 2 * d.landmark_count; ++k) parcel->number(double{d.landmarks[k]});
+  }
+}
+
+void add_lines(const ferry_answer& answer, Parcel* parcel) {
+  parcel->number(static_cast<double>(answer.line_count));
+  for (size_t i = 0; i < answer.line_count; ++i) {
+    const ferry_line& line = answer.lines[i];
+    parcel->text(line.text).number(double{line.score});
+    for (const float corner : line.corners) parcel->number(double{corner});
+  }
+}
+
+// In the order in which the constructors of io.ferry.Answer read.
+ferry_status send(const ferry_answer& a, Parcel parcel) {
+  const size_t size = static_cast<size_t>(a.width) * static_cast<size_t>(a.height);
+  ferry_status status = FERRY_OK;
+  parcel.number(a.kind);
+  switch (a.kind) {
+    case FERRY_ANSWER_NONE: break;
+    case FERRY_ANSWER_CLASSES: add_classes(a, &parcel); break;
+    case FERRY_ANSWER_VECTOR: status = parcel.values(a.values, a.value_count); break;
+    case FERRY_ANSWER_MAP:
+      parcel.number(a.width).number(a.height).number(double{a.minimum}).number(double{a.maximum});
+      parcel.number(a.sense == FERRY_SENSE_METRES);
+      status = parcel.values(a.values, size);
+      break;
+    case FERRY_ANSWER_LABELS:
+      parcel.number(a.width).number(a.height);
+      add_classes(a, &parcel);
+      status = parcel.classes(a.labels, size);
+      break;
+    case FERRY_ANSWER_MASK:
+      parcel.number(a.width).number(a.height).number(double{a.quality});
+      status = parcel.bytes(a.mask, size);
+      break;
+    case FERRY_ANSWER_PICTURE:
+      parcel.number(a.picture.width).number(a.picture.height);
+      status = parcel.pixels(a.picture.pixels, a.picture.width, a.picture.height, a.picture.stride);
+      break;
+    case FERRY_ANSWER_BOXES: add_detections(a, &parcel); break;
+    case FERRY_ANSWER_LINES: add_lines(a, &parcel); break;
+  }
+  return status == FERRY_OK ? parcel.send() : status;
+}
+
+// io.ferry.Request; it holds what `value` points to.
+struct Request {
+  ferry_request value = {};
+  ferry_image picture, mask;
+  ferry_frame frame;
+  ferry_box box;
+  std::vector<ferry_point> points;
+
+  ferry_status prompts(JNIEnv* env, jfloatArray array, bool has_box) {
+    std::vector<jfloat> p(static_cast<size_t>(env->GetArrayLength(array)));
+    env->GetFloatArrayRegion(array, 0, static_cast<jsize>(p.size()), p.data());
+    if (env->ExceptionCheck()) return FERRY_INVALID_ARGUMENT;
+    size_t at = 0;
+    if (has_box && p.size() >= 4) {
+      box = {p[0], p[1], p[2], p[3]};
+      value.box = &box;
+      at = 4;
+    }
+    for (; at + 3 <= p.size(); at += 3) points.push_back({p[at], p[at + 1], p[at + 2] != 0});
+    value.points = points.data();
+    value.point_count = points.size();
+    return FERRY_OK;
+  }
+};
+
+jint run_task(JNIEnv* env, jclass, jlong task, jintArray numbers, jfloatArray prompts, jobject pixels, jobject mask,
+              jintArray frame, jobject first, jobject second, jobject third, jobject out) {
+  return attempt([&] {
+    jint n[9];
+    Request request;
+    ferry_status status = numbers_of(env, numbers, n, 9);
+    if (status == FERRY_OK) status = request.prompts(env, prompts, n[4] != 0);
+    if (status == FERRY_OK && pixels != nullptr) {
+      status = picture_of(env, n[5], n[6], pixels, &request.picture);
+      request.value.picture = &request.picture;
+    }
+    if (status == FERRY_OK && mask != nullptr) {
+      status = picture_of(env, n[7], n[8], mask, &request.mask);
+      request.value.mask = &request.mask;
+    }
+    if (status == FERRY_OK && frame != nullptr) {
+      status = frame_of(env, frame, first, second, third, &request.frame);
+      request.value.frame = &request.frame;
+    }
+    if (status != FERRY_OK) return status;
+    request.value.struct_size = sizeof(request.value);
+    request.value.top = n[0];
+    request.value.tile = n[1];
+    request.value.mask_index = n[2];
+    request.value.refine = n[3] != 0;
+    ferry_answer answer = {};
+    answer.struct_size = sizeof(answer);
+    status = ferry_task_run(pointer<ferry_task>(task), &request.value, &answer);
+    return status == FERRY_OK ? send(answer, Parcel(env, out)) : status;
+  });
+}
+
+}  // namespace
+
+std::span<const JNINativeMethod> task_methods() {
+  static const JNINativeMethod methods[] = {
+      method("openTask", "(J[IJ[B[J)I", open_task),
+      method("closeTask", "(J)V", close_task),
+      method("cancelTask", "(J)V", cancel_task),
+      method("taskSession", "(J)J", task_session),
+      method("runTask",
+             "(J[I[FLjava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[ILjava/nio/ByteBuffer;Ljava/nio/ByteBuffer;"
+             "Ljava/nio/ByteBuffer;Lio/ferry/Parcel;)I",
+             run_task),
+  };
+  return methods;
+}
+
+}  // namespace ferry::jni

@@ -1,0 +1,324 @@
+package io.ferry;
+
+import java.nio.ByteBuffer;
+import java.nio.FloatBuffer;
+import java.nio.ShortBuffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/**
+ * What a task found: one of the classes below. All of it is copied out of the task, and does not change; buffers are
+ * views that cannot be written.
+ */
+public abstract class Answer {
+  Answer() {}
+
+  /** The most probable classes, best first. */
+  public static final class Classes extends Answer {
+    private final List<Classification> classes;
+
+    Classes(Parcel parcel) {
+      classes = Classification.all(parcel);
+    }
+
+    public List<Classification> classes() {
+      return classes;
+    }
+  }
+
+  /** A picture's embedding. */
+  public static final class Vector extends Answer {
+    private final float[] values;
+
+    Vector(Parcel parcel) {
+      values = parcel.values;
+    }
+
+    public FloatBuffer values() {
+      return FloatBuffer.wrap(values).asReadOnlyBuffer();
+    }
+  }
+
+  /** An answer for each pixel of the picture, row by row. */
+  public abstract static class Pixels extends Answer {
+    private final int width;
+    private final int height;
+
+    Pixels(Parcel parcel) {
+      width = parcel.integer();
+      height = parcel.integer();
+    }
+
+    public final int width() {
+      return width;
+    }
+
+    public final int height() {
+      return height;
+    }
+  }
+
+  /** A number a pixel: depth. */
+  public static final class Map extends Pixels {
+    private final float minimum;
+    private final float maximum;
+    private final boolean metres;
+    private final float[] values;
+
+    Map(Parcel parcel) {
+      super(parcel);
+      minimum = (float) parcel.number();
+      maximum = (float) parcel.number();
+      metres = parcel.truth();
+      values = parcel.values;
+    }
+
+    /** The least number that is finite. */
+    public float minimum() {
+      return minimum;
+    }
+
+    public float maximum() {
+      return maximum;
+    }
+
+    /** Distance in metres; otherwise the larger the nearer, of unknown scale. */
+    public boolean metres() {
+      return metres;
+    }
+
+    public FloatBuffer values() {
+      return FloatBuffer.wrap(values).asReadOnlyBuffer();
+    }
+  }
+
+  /** A class a pixel. */
+  public static final class Labels extends Pixels {
+    private final List<Classification> classes;
+    private final short[] labels;
+
+    Labels(Parcel parcel) {
+      super(parcel);
+      classes = Classification.all(parcel);
+      labels = parcel.classes;
+    }
+
+    /** Those that occur, largest first; their probability is their share of the picture. */
+    public List<Classification> classes() {
+      return classes;
+    }
+
+    /** Unsigned: label &amp; 0xFFFF. */
+    public ShortBuffer labels() {
+      return ShortBuffer.wrap(labels).asReadOnlyBuffer();
+    }
+  }
+
+  /** What belongs to a thing: 255 within, 0 outside, between where both can be seen. */
+  public static final class Mask extends Pixels {
+    private final float quality;
+    private final byte[] mask;
+
+    Mask(Parcel parcel) {
+      super(parcel);
+      quality = (float) parcel.number();
+      mask = parcel.bytes;
+    }
+
+    /** By prompts: the network's guess of intersection over union; otherwise 0. */
+    public float quality() {
+      return quality;
+    }
+
+    /** Unsigned: mask &amp; 0xFF. */
+    public ByteBuffer mask() {
+      return ByteBuffer.wrap(mask).asReadOnlyBuffer();
+    }
+  }
+
+  /** A larger or better picture. */
+  public static final class NewPicture extends Answer {
+    private final Picture picture;
+
+    NewPicture(Parcel parcel) {
+      picture = Picture.of(parcel);
+    }
+
+    public Picture picture() {
+      return picture;
+    }
+  }
+
+  /** Things that were found, best first. */
+  public static final class Boxes extends Answer {
+    private final List<Detection> detections;
+
+    Boxes(Parcel parcel) {
+      List<Detection> out = new ArrayList<Detection>();
+      for (int count = parcel.integer(); count > 0; --count) out.add(new Detection(parcel));
+      detections = Collections.unmodifiableList(out);
+    }
+
+    public List<Detection> detections() {
+      return detections;
+    }
+  }
+
+  /** Lines of text, from top to bottom. */
+  public static final class Lines extends Answer {
+    private final List<Line> lines;
+
+    Lines(Parcel parcel) {
+      List<Line> out = new ArrayList<Line>();
+      for (int count = parcel.integer(); count > 0; --count) out.add(new Line(parcel));
+      lines = Collections.unmodifiableList(out);
+    }
+
+    public List<Line> lines() {
+      return lines;
+    }
+  }
+
+  public static final class Classification {
+    private final int index;
+    private final float probability;
+    private final String label;
+
+    private Classification(Parcel parcel) {
+      index = parcel.integer();
+      probability = (float) parcel.number();
+      label = parcel.text();
+    }
+
+    static List<Classification> all(Parcel parcel) {
+      List<Classification> out = new ArrayList<Classification>();
+      for (int count = parcel.integer(); count > 0; --count) out.add(new Classification(parcel));
+      return Collections.unmodifiableList(out);
+    }
+
+    public int index() {
+      return index;
+    }
+
+    public float probability() {
+      return probability;
+    }
+
+    /** "" where the model has none. */
+    public String label() {
+      return label;
+    }
+  }
+
+  /** A thing that was found; places are in the picture's pixels. */
+  public static final class Detection {
+    private final float left;
+    private final float top;
+    private final float right;
+    private final float bottom;
+    private final float score;
+    private final int index;
+    private final String label;
+    private final float[] landmarks;
+
+    private Detection(Parcel parcel) {
+      left = (float) parcel.number();
+      top = (float) parcel.number();
+      right = (float) parcel.number();
+      bottom = (float) parcel.number();
+      score = (float) parcel.number();
+      index = parcel.integer();
+      label = parcel.text();
+      landmarks = new float[2 * parcel.integer()];
+      for (int i = 0; i < landmarks.length; ++i) landmarks[i] = (float) parcel.number();
+    }
+
+    public float left() {
+      return left;
+    }
+
+    public float top() {
+      return top;
+    }
+
+    public float right() {
+      return right;
+    }
+
+    public float bottom() {
+      return bottom;
+    }
+
+    /** 0 to 1. */
+    public float score() {
+      return score;
+    }
+
+    /** Of its class. */
+    public int index() {
+      return index;
+    }
+
+    public String label() {
+      return label;
+    }
+
+    /** x, y of each, in the network's order. */
+    public FloatBuffer landmarks() {
+      return FloatBuffer.wrap(landmarks).asReadOnlyBuffer();
+    }
+  }
+
+  /** A line of text. */
+  public static final class Line {
+    private final String text;
+    private final float score;
+    private final float[] corners = new float[8];
+
+    private Line(Parcel parcel) {
+      text = parcel.text();
+      score = (float) parcel.number();
+      for (int i = 0; i < corners.length; ++i) corners[i] = (float) parcel.number();
+    }
+
+    public String text() {
+      return text;
+    }
+
+    /** 0 to 1: the mean probability of its characters. */
+    public float score() {
+      return score;
+    }
+
+    /** x, y of the top left, top right, bottom right and bottom left one, as the line is read. */
+    public FloatBuffer corners() {
+      return FloatBuffer.wrap(corners).asReadOnlyBuffer();
+    }
+  }
+
+  /** In the order of ferry_answer_kind. */
+  static Answer of(Parcel parcel) {
+    int kind = parcel.integer();
+    switch (kind) {
+      case 1:
+        return new Classes(parcel);
+      case 2:
+        return new Vector(parcel);
+      case 3:
+        return new Map(parcel);
+      case 4:
+        return new Labels(parcel);
+      case 5:
+        return new Mask(parcel);
+      case 6:
+        return new NewPicture(parcel);
+      case 7:
+        return new Boxes(parcel);
+      case 8:
+        return new Lines(parcel);
+      default:
+        throw new IllegalStateException("an answer of kind " + kind + ", of a library newer than this package");
+    }
+  }
+}

@@ -1,0 +1,51 @@
+package io.ferry;
+
+/** What the library reports: getMessage() is its own sentence, status() the name of its ferry_status. */
+public final class FerryException extends RuntimeException {
+  private static final long serialVersionUID = 1;
+
+  /** The C API's ferry_status, by number and meaning (ferry.h). */
+  public enum Status {
+    INVALID_ARGUMENT(100),
+    NOT_FOUND(101),
+    SHAPE_MISMATCH(102),
+    IO_ERROR(200),
+    NOT_A_BLOB(201),
+    UNSUPPORTED_VERSION(202),
+    CORRUPT(203),
+    UNSUPPORTED(204),
+    OUT_OF_MEMORY(300),
+    MEMORY_LIMIT(301),
+    STATE_FULL(302),
+    CANCELLED(400),
+    BACKEND_ERROR(401),
+    GPU_UNAVAILABLE(402),
+    GPU_LOST(403),
+    /** Of a library that is newer than this package. */
+    OTHER(-1);
+
+    final int code;
+
+    Status(int code) {
+      this.code = code;
+    }
+
+    static Status of(int code) {
+      for (Status status : values()) {
+        if (status.code == code) return status;
+      }
+      return OTHER;
+    }
+  }
+
+  private final Status status;
+
+  FerryException(int code, String sentence) {
+    super(sentence);
+    status = Status.of(code);
+  }
+
+  public Status status() {
+    return status;
+  }
+}

@@ -1,0 +1,208 @@
+package io.ferry;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
+
+/**
+ * A blob (`ferry convert ... -o m.ferry`), mapped and verified whole. Any number of threads may use it, and it may be
+ * closed before what was made of it.
+ *
+ * <pre>
+ * try (Model model = Model.open("m.ferry"); Task task = model.task(new SessionOptions())) {
+ *   Answer.Classes answer = (Answer.Classes) task.run(Request.of(frame));
+ * }
+ * </pre>
+ *
+ * Opening reads every byte of the blob's description and none of the weights; sessions pack weights. Both belong on a
+ * thread that may take its time: Worker. Errors of the library are FerryExceptions, use after close() is an
+ * IllegalStateException.
+ */
+public final class Model extends Handle {
+  private static final int ALIGNMENT = 64;
+
+  /** What an opened blob lies in, where Java knows it: it must stay as long as what was made of the model. */
+  private final Object memory;
+  private final String name;
+  private final String taskName;
+  private final List<String> graphs;
+  private final List<String> labels;
+  private final int inputCount;
+  private final int outputCount;
+
+  private Model(long pointer, Object memory, ReadWriteLock lock) {
+    super("model", pointer, lock.readLock(), lock.writeLock());
+    this.memory = memory;
+    Parcel parcel = new Parcel();
+    boolean described = false;
+    try {
+      Native.check(Native.describeModel(pointer, parcel));
+      described = true;
+    } finally {
+      if (!described) close();
+    }
+    name = parcel.text();
+    taskName = parcel.text();
+    graphs = list(parcel);
+    labels = list(parcel);
+    inputCount = parcel.integer();
+    outputCount = parcel.integer();
+  }
+
+  private static List<String> list(Parcel parcel) {
+    List<String> out = new ArrayList<String>();
+    for (int count = parcel.integer(); count > 0; --count) out.add(parcel.text());
+    return Collections.unmodifiableList(out);
+  }
+
+  private static Model of(long[] handle, Object memory) {
+    return new Model(handle[0], memory, new ReentrantReadWriteLock());
+  }
+
+  public static Model open(String path) {
+    long[] handle = new long[1];
+    Native.check(Native.openPath(Native.texts(path), handle));
+    return of(handle, null);
+  }
+
+  /**
+   * A blob inside a larger file, `length` bytes from `offset`, mapped in place: an asset that is stored uncompressed
+   * (io.ferry.android.Assets). The descriptor may be closed afterwards.
+   */
+  public static Model open(int descriptor, long offset, long length) {
+    long[] handle = new long[1];
+    Native.check(Native.openDescriptor(descriptor, offset, length, handle));
+    return of(handle, null);
+  }
+
+  /**
+   * A blob in memory, from the buffer's position to its limit, which must not be changed any more. It is used in place
+   * where the buffer is direct and aligned to 64 bytes, as those of FileChannel.map() are; otherwise it is copied.
+   */
+  public static Model open(ByteBuffer blob) {
+    ByteBuffer aligned = blob.slice();
+    if (!aligned.isDirect() || Native.address(aligned) % ALIGNMENT != 0) {
+      ByteBuffer room = ByteBuffer.allocateDirect(aligned.remaining() + ALIGNMENT);
+      room.position((int) (-Native.address(room) & (ALIGNMENT - 1)));
+      room = room.slice();
+      room.put(aligned).flip();
+      aligned = room.slice();
+    }
+    long[] handle = new long[1];
+    Native.check(Native.openMemory(aligned, handle));
+    return of(handle, aligned);
+  }
+
+  /** Another graph of the same blob, as a model of its own. */
+  public Model graph(String graph) {
+    long[] handle = new long[1];
+    long model = begin();
+    try {
+      Native.check(Native.openGraph(model, Native.texts(graph), handle));
+    } finally {
+      done();
+    }
+    return of(handle, memory);
+  }
+
+  public String name() {
+    return name;
+  }
+
+  /** What it is for, in words: "depth", "classification"; "tensors": nothing that the blob would say. */
+  public String taskName() {
+    return taskName;
+  }
+
+  /** Names of the blob's graphs, its own first. */
+  public List<String> graphs() {
+    return graphs;
+  }
+
+  /** Names of the classes; none where the blob has none. */
+  public List<String> labels() {
+    return labels;
+  }
+
+  /** At the blob's default size. */
+  public List<TensorInfo> inputs() {
+    return tensors(0);
+  }
+
+  public List<TensorInfo> outputs() {
+    return tensors(1);
+  }
+
+  /** Inner tensors that a session can keep, by the framework's module names. */
+  public List<TensorInfo> taps() {
+    return tensors(2);
+  }
+
+  private List<TensorInfo> tensors(int kind) {
+    Parcel parcel = new Parcel();
+    long model = begin();
+    try {
+      Native.check(Native.modelTensors(model, kind, parcel));
+    } finally {
+      done();
+    }
+    return TensorInfo.all(parcel);
+  }
+
+  /** The network made ready to run on tensors. */
+  public Session session(SessionOptions options) {
+    long[] handle = new long[1];
+    long model = begin();
+    try {
+      Native.check(Native.openSession(model, options.numbers(), options.memoryLimit(), options.texts(), handle));
+    } finally {
+      done();
+    }
+    return new Session(handle[0], memory, inputCount, outputCount);
+  }
+
+  /** What the model is for, in one call from a picture to the answer in its pixels. */
+  public Task task(SessionOptions options) {
+    long[] handle = new long[1];
+    long model = begin();
+    try {
+      Native.check(Native.openTask(model, options.numbers(), options.memoryLimit(), options.texts(), handle));
+    } finally {
+      done();
+    }
+    return new Task(handle[0], memory);
+  }
+
+  /**
+   * Runs the network on the inputs that the converter stored with what the framework computed from them, and compares
+   * every stage: is this device right? It takes one inference and little more. FerryException, NOT_FOUND: the blob has
+   * no certificate.
+   */
+  public Verification verify(SessionOptions options) {
+    Parcel parcel = new Parcel();
+    long model = begin();
+    try {
+      Native.check(Native.verify(model, options.numbers(), options.memoryLimit(), options.texts(), parcel));
+    } finally {
+      done();
+    }
+    return new Verification(parcel);
+  }
+
+  /** Frees it; waits for calls that are under way. What was made of it goes on. */
+  @Override
+  public void close() {
+    super.close();
+  }
+
+  @Override
+  void free(long pointer) {
+    Native.closeModel(pointer);
+  }
+
+  @Override
+  void stop(long pointer) {} // none of its calls can be cancelled
+}

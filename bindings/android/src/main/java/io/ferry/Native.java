@@ -1,0 +1,131 @@
+package io.ferry;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
+
+/**
+ * The functions of jni/, which call the C API alone. Those that can fail return a ferry_status, to be given to check()
+ * in the same thread; what they tell is written into a Parcel, handles into the first place of `handle`. Texts are
+ * UTF-8 with a NUL behind each.
+ */
+final class Native {
+  private static final Charset UTF_8 = Charset.forName("UTF-8");
+
+  static {
+    System.loadLibrary("ferry_jni");
+  }
+
+  private Native() {}
+
+  static void check(int status) {
+    if (status != 0) throw new FerryException(status, new String(lastError(), UTF_8));
+  }
+
+  /** Texts one behind the other, each ended by NUL; null is as good as "". */
+  static byte[] texts(String... texts) {
+    StringBuilder all = new StringBuilder();
+    for (String text : texts) {
+      if (text != null && text.indexOf('\0') >= 0) {
+        throw new IllegalArgumentException("a path or name has no NUL character: \"" + text.replace('\0', '?') + "\"");
+      }
+      all.append(text == null ? "" : text).append('\0');
+    }
+    return all.toString().getBytes(UTF_8);
+  }
+
+  /** The other way round; what is no UTF-8 becomes U+FFFD. */
+  static String[] split(byte[] texts) {
+    String[] out = new String(texts, UTF_8).split("\0", -1);
+    String[] each = new String[out.length - 1]; // behind the last NUL there is nothing
+    System.arraycopy(out, 0, each, 0, each.length);
+    return each;
+  }
+
+  /** What the library reads or writes in place: direct, from its position to its limit. */
+  static ByteBuffer direct(String what, ByteBuffer buffer) {
+    if (!buffer.isDirect()) {
+      throw new IllegalArgumentException(what + " is not a direct buffer: ByteBuffer.allocateDirect() makes one");
+    }
+    return buffer.slice();
+  }
+
+  static native byte[] version();
+
+  static native byte[] lastError();
+
+  static native long address(ByteBuffer buffer);
+
+  // ---- models: jni/model.cc
+
+  static native int openPath(byte[] path, long[] handle);
+
+  static native int openDescriptor(int descriptor, long offset, long length, long[] handle);
+
+  static native int openMemory(ByteBuffer blob, long[] handle);
+
+  static native int openGraph(long model, byte[] name, long[] handle);
+
+  static native void closeModel(long model);
+
+  static native int describeModel(long model, Parcel out);
+
+  /** `kind`: 0 inputs, 1 outputs, 2 taps. */
+  static native int modelTensors(long model, int kind, Parcel out);
+
+  static native int verify(long model, int[] numbers, long memoryLimit, byte[] texts, Parcel out);
+
+  // ---- sessions: jni/session.cc
+
+  static native int openSession(long model, int[] numbers, long memoryLimit, byte[] texts, long[] handle);
+
+  static native void closeSession(long session);
+
+  static native void cancelSession(long session);
+
+  static native int sessionTensors(long session, int kind, int count, Parcel out);
+
+  /** `shapes`: of each input its rank and its sides. */
+  static native int resize(long session, int[] shapes, int inputs);
+
+  static native int writeInput(long session, int index, ByteBuffer from);
+
+  static native int readOutput(long session, int index, ByteBuffer to);
+
+  static native int tap(long session, byte[] name, Parcel out);
+
+  static native int readTap(long session, byte[] name, ByteBuffer to);
+
+  static native int setFrame(long session, int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third);
+
+  static native int setPicture(long session, int width, int height, ByteBuffer pixels);
+
+  static native int run(long session);
+
+  static native int topClasses(long session, int count, Parcel out);
+
+  static native int report(long session, Parcel out);
+
+  // ---- tasks: jni/task.cc
+
+  static native int openTask(long model, int[] numbers, long memoryLimit, byte[] texts, long[] handle);
+
+  static native void closeTask(long task);
+
+  static native void cancelTask(long task);
+
+  /** The session of the model's graph, which is the task's own. */
+  static native long taskSession(long task);
+
+  static native int runTask(long task, int[] numbers, float[] prompts, ByteBuffer picture, ByteBuffer mask, int[] frame,
+      ByteBuffer first, ByteBuffer second, ByteBuffer third, Parcel out);
+
+  // ---- pictures: jni/picture.cc
+
+  static native int loadPicture(byte[] path, Parcel out);
+
+  static native int decodePicture(ByteBuffer bytes, Parcel out);
+
+  static native int savePicture(int width, int height, ByteBuffer pixels, byte[] path);
+
+  static native int frameSize(int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third, Parcel out);
+}

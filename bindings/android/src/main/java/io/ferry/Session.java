@@ -1,0 +1,218 @@
+package io.ferry;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.concurrent.locks.Lock;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * One network for one input size: Model.session(). It keeps what it needs of the model. One thread at a time uses it, a
+ * second one waits; sessions of their own run side by side.
+ *
+ * <pre>
+ * ByteBuffer pixels = session.inputs().get(0).allocate(); // direct, in the machine's byte order
+ * fill(pixels.asFloatBuffer());
+ * session.setInput(0, pixels);
+ * session.run();
+ * FloatBuffer logits = session.output(0).asFloatBuffer();
+ * </pre>
+ *
+ * Buffers are copied from and to: the session's own memory is never handed out.
+ */
+public final class Session extends Handle {
+  @SuppressWarnings("unused") // held: Model.memory
+  private final Object memory;
+  private final int inputCount;
+  private final int outputCount;
+
+  Session(long pointer, Object memory, int inputCount, int outputCount) {
+    this(pointer, memory, inputCount, outputCount, new ReentrantLock(true));
+  }
+
+  private Session(long pointer, Object memory, int inputCount, int outputCount, Lock lock) {
+    super("session", pointer, lock, lock);
+    this.memory = memory;
+    this.inputCount = inputCount;
+    this.outputCount = outputCount;
+  }
+
+  /** At the session's present size. */
+  public List<TensorInfo> inputs() {
+    return tensors(0, inputCount);
+  }
+
+  public List<TensorInfo> outputs() {
+    return tensors(1, outputCount);
+  }
+
+  private List<TensorInfo> tensors(int kind, int count) {
+    long session = begin();
+    try {
+      return tensors(session, kind, count);
+    } finally {
+      done();
+    }
+  }
+
+  private static List<TensorInfo> tensors(long session, int kind, int count) {
+    Parcel parcel = new Parcel();
+    Native.check(Native.sessionTensors(session, kind, count, parcel));
+    return TensorInfo.all(parcel);
+  }
+
+  /** Takes other shapes for all inputs, channels last, in their order. On failure nothing changes. */
+  public void resize(int[]... shapes) {
+    if (shapes.length != inputCount) {
+      throw new IllegalArgumentException(shapes.length + " shapes were given, the network takes " + inputCount);
+    }
+    int length = 0;
+    for (int[] shape : shapes) length += 1 + shape.length;
+    int[] all = new int[length];
+    int next = 0;
+    for (int[] shape : shapes) {
+      all[next++] = shape.length;
+      for (int side : shape) all[next++] = side;
+    }
+    long session = begin();
+    try {
+      Native.check(Native.resize(session, all, inputCount));
+    } finally {
+      done();
+    }
+  }
+
+  /** Copies an input's elements from a direct buffer in the machine's byte order, position to limit. */
+  public void setInput(int index, ByteBuffer from) {
+    ByteBuffer bytes = Native.direct("the input", ordered(from));
+    long session = begin();
+    try {
+      Native.check(Native.writeInput(session, index, bytes));
+    } finally {
+      done();
+    }
+  }
+
+  /** Prepares a frame for input 0 by the blob's recipe. Its planes are read during the call alone. */
+  public void setFrame(Frame frame) {
+    long session = begin();
+    try {
+      Native.check(Native.setFrame(session, frame.numbers(), frame.plane(0), frame.plane(1), frame.plane(2)));
+    } finally {
+      done();
+    }
+  }
+
+  /** The same of a picture. A model whose recipe has no resize takes the picture's size. */
+  public void setPicture(Picture picture) {
+    long session = begin();
+    try {
+      Native.check(Native.setPicture(session, picture.width(), picture.height(), picture.memory()));
+    } finally {
+      done();
+    }
+  }
+
+  /** Computes outputs and taps. FerryException, CANCELLED: by cancel() or close(). */
+  public void run() {
+    long session = begin();
+    try {
+      Native.check(Native.run(session));
+    } finally {
+      done();
+    }
+  }
+
+  /** Makes the run in progress end; without one it does nothing. Any thread. */
+  public void cancel() {
+    cancelCall();
+  }
+
+  /** A copy of an output, in the machine's byte order. */
+  public ByteBuffer output(int index) {
+    if (index < 0 || index >= outputCount) {
+      throw new IllegalArgumentException("output " + index + ": the network has " + outputCount);
+    }
+    long session = begin();
+    try {
+      ByteBuffer out = tensors(session, 1, outputCount).get(index).allocate();
+      Native.check(Native.readOutput(session, index, out));
+      return out;
+    } finally {
+      done();
+    }
+  }
+
+  /** The same into a direct buffer of the machine's byte order, from its position on; nothing is allocated. */
+  public void output(int index, ByteBuffer to) {
+    ByteBuffer room = Native.direct("the output", writable(ordered(to)));
+    long session = begin();
+    try {
+      Native.check(Native.readOutput(session, index, room));
+    } finally {
+      done();
+    }
+  }
+
+  /** A copy of an inner tensor of the last run, by the framework's module name, of those that were asked for. */
+  public ByteBuffer tap(String name) {
+    byte[] text = Native.texts(name);
+    Parcel parcel = new Parcel();
+    long session = begin();
+    try {
+      Native.check(Native.tap(session, text, parcel));
+      ByteBuffer out = TensorInfo.one(parcel).allocate();
+      Native.check(Native.readTap(session, text, out));
+      return out;
+    } finally {
+      done();
+    }
+  }
+
+  /** The most probable classes of the last run, best first. */
+  public List<Answer.Classification> topClasses(int count) {
+    Parcel parcel = new Parcel();
+    long session = begin();
+    try {
+      Native.check(Native.topClasses(session, count, parcel));
+    } finally {
+      done();
+    }
+    return Answer.Classification.all(parcel);
+  }
+
+  /** Where the last run was done, or the next one will be. */
+  public Report report() {
+    Parcel parcel = new Parcel();
+    long session = begin();
+    try {
+      Native.check(Native.report(session, parcel));
+    } finally {
+      done();
+    }
+    return new Report(parcel);
+  }
+
+  private static ByteBuffer ordered(ByteBuffer buffer) {
+    if (buffer.order() != ByteOrder.nativeOrder()) {
+      throw new IllegalArgumentException("the buffer's order is " + buffer.order()
+          + ", as Java makes them: set it with order(ByteOrder.nativeOrder())");
+    }
+    return buffer;
+  }
+
+  private static ByteBuffer writable(ByteBuffer buffer) {
+    if (buffer.isReadOnly()) throw new IllegalArgumentException("the buffer cannot be written");
+    return buffer;
+  }
+
+  @Override
+  void free(long pointer) {
+    Native.closeSession(pointer);
+  }
+
+  @Override
+  void stop(long pointer) {
+    Native.cancelSession(pointer);
+  }
+}

@@ -1,0 +1,123 @@
+package io.ferry;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** Where and how a network runs. A new one is the library's defaults; setters return it. Read when it is used. */
+public final class SessionOptions {
+  public enum Backend {
+    CPU,
+    /** Vulkan. A GPU that cannot be used gives a session on the CPU, whose report says why. */
+    GPU
+  }
+
+  /** How a GPU stores numbers. */
+  public enum Precision { FLOAT32, FLOAT16 }
+
+  /** Where a session's own threads run. */
+  public enum Cores {
+    /** The big cores. */
+    PERFORMANCE,
+    /** For what lasts: the big cores without the fastest, which get hot. */
+    BALANCED,
+    /** The slowest. */
+    EFFICIENT,
+    ALL
+  }
+
+  private Backend backend = Backend.CPU;
+  private Precision precision = Precision.FLOAT32;
+  private Cores cores = Cores.PERFORMANCE;
+  private int threads;
+  private boolean gpuRequired;
+  private boolean allTaps;
+  private long memoryLimit;
+  private String device;
+  private String gpuCacheDir;
+  private String cacheDir;
+  private final List<String> taps = new ArrayList<String>();
+
+  public SessionOptions backend(Backend value) {
+    backend = value;
+    return this;
+  }
+
+  public SessionOptions precision(Precision value) {
+    precision = value;
+    return this;
+  }
+
+  public SessionOptions cores(Cores value) {
+    cores = value;
+    return this;
+  }
+
+  /** Including the caller's; 0: one a core of those chosen. Results do not depend on it. */
+  public SessionOptions threads(int value) {
+    threads = value;
+    return this;
+  }
+
+  /** A GPU that cannot be used is a FerryException: no session on the CPU instead. */
+  public SessionOptions gpuRequired(boolean value) {
+    gpuRequired = value;
+    return this;
+  }
+
+  /** A GPU's index, or part of its name; null: the best. */
+  public SessionOptions device(String value) {
+    device = value;
+    return this;
+  }
+
+  /** Folder for weights packed for this CPU or GPU, which later sessions map: Context.getCacheDir(). */
+  public SessionOptions cacheDir(String value) {
+    cacheDir = value;
+    return this;
+  }
+
+  /** Folder for a GPU's pipelines and what was found out about its driver: Context.getCacheDir(). */
+  public SessionOptions gpuCacheDir(String value) {
+    gpuCacheDir = value;
+    return this;
+  }
+
+  /** Bytes at most; 0: the library's choice. */
+  public SessionOptions memoryLimit(long value) {
+    memoryLimit = value;
+    return this;
+  }
+
+  /** Names of inner tensors to keep, for Session.tap(). */
+  public SessionOptions taps(String... names) {
+    taps.clear();
+    taps.addAll(Arrays.asList(names));
+    return this;
+  }
+
+  public SessionOptions allTaps(boolean value) {
+    allTaps = value;
+    return this;
+  }
+
+  /** As jni/arguments.cc reads them. */
+  int[] numbers() {
+    return new int[] {threads, backend.ordinal(), precision.ordinal(), cores.ordinal(), gpuRequired ? 1 : 0,
+        allTaps ? 1 : 0};
+  }
+
+  long memoryLimit() {
+    if (memoryLimit < 0) throw new IllegalArgumentException("memoryLimit is " + memoryLimit + ": must be 0 or more");
+    return memoryLimit;
+  }
+
+  byte[] texts() {
+    String[] all = new String[3 + taps.size()];
+    all[0] = device;
+    all[1] = gpuCacheDir;
+    all[2] = cacheDir;
+    for (int i = 0; i < taps.size(); ++i) all[3 + i] = taps.get(i);
+    return Native.texts(all);
+  }
+}

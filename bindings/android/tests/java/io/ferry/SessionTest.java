@@ -1,0 +1,173 @@
+package io.ferry;
+
+import static io.ferry.Tests.blob;
+import static io.ferry.Tests.bytes;
+import static io.ferry.Tests.direct;
+import static io.ferry.Tests.equal;
+import static io.ferry.Tests.floats;
+import static io.ferry.Tests.golden;
+import static io.ferry.Tests.goldenInput;
+import static io.ferry.Tests.goldenNumbers;
+import static io.ferry.Tests.near;
+
+import java.io.File;
+import java.io.FileOutputStream;
+import java.io.RandomAccessFile;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.util.Arrays;
+import java.util.zip.CRC32;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipOutputStream;
+
+/** Models, however they are opened, compute the oracle's numbers. */
+final class SessionTest {
+  private static final String NAME = "v1_small_classifier";
+
+  private static float[] run(Model model) {
+    try (Model closed = model; Session session = closed.session(new SessionOptions())) {
+      session.setInput(0, goldenInput(session));
+      session.run();
+      return floats(session.output(0));
+    }
+  }
+
+  public static void pathsAndBuffersHoldTheSameModel() throws Exception {
+    float[] expected = goldenNumbers(NAME, "logits");
+    near(expected, run(Model.open(golden(NAME))), 1e-5);
+    byte[] blob = bytes(golden(NAME));
+    near(expected, run(Model.open(ByteBuffer.wrap(blob))), 1e-5);
+    for (int offset = 0; offset < 64; offset += 13) { // aligned by chance at most once
+      ByteBuffer within = ByteBuffer.allocateDirect(blob.length + 64);
+      within.position(offset);
+      within.put(blob);
+      within.limit(within.position()).position(offset);
+      near(expected, run(Model.open(within)), 1e-5);
+      equal(offset, within.position());
+    }
+    try (RandomAccessFile file = new RandomAccessFile(golden(NAME), "r")) {
+      ByteBuffer mapped = file.getChannel().map(FileChannel.MapMode.READ_ONLY, 0, file.length());
+      near(expected, run(Model.open(mapped)), 1e-5);
+    }
+  }
+
+  public static void anUncompressedAssetIsOpenedInPlace() throws Exception {
+    byte[] blob = bytes(golden(NAME));
+    File apk = File.createTempFile("ferry", ".apk");
+    try {
+      String name = "assets/m.ferry";
+      try (ZipOutputStream zip = new ZipOutputStream(new FileOutputStream(apk))) {
+        ZipEntry entry = new ZipEntry(name);
+        entry.setMethod(ZipEntry.STORED);
+        entry.setSize(blob.length);
+        CRC32 crc = new CRC32();
+        crc.update(blob);
+        entry.setCrc(crc.getValue());
+        zip.putNextEntry(entry);
+        zip.write(blob);
+      }
+      Model model;
+      try (RandomAccessFile file = new RandomAccessFile(apk, "r")) {
+        model = Model.open(Tests.number(file), 30 + name.length(), blob.length);
+      }
+      near(goldenNumbers(NAME, "logits"), run(model), 1e-5); // after the file was closed
+    } finally {
+      apk.delete();
+    }
+  }
+
+  public static void aModelSaysWhatItIs() {
+    try (Model model = Model.open(golden(NAME)); Model two = Model.open(golden("v2_small_transformer"))) {
+      equal("small_classifier", model.name());
+      equal("classification", model.taskName());
+      equal(Arrays.asList("barge", "ferry", "kayak", "liner", "raft"), model.labels());
+      equal("[input: FLOAT32 [1, 8, 8, 3]]", model.inputs().toString());
+      equal("[logits: FLOAT32 [1, 5]]", model.outputs().toString());
+      equal(3, model.taps().size());
+      equal(true, model.inputs().get(0).channelsFirst());
+      equal(768L, model.inputs().get(0).bytes());
+      equal(Arrays.asList("small_transformer", "states"), two.graphs());
+      try (Model other = two.graph("states"); Model integers = Model.open(golden("v2_small_integers"))) {
+        equal(two.graphs().size(), other.graphs().size());
+        equal(TensorInfo.Type.INT32, integers.inputs().get(0).type());
+      }
+    }
+    equal(3, Ferry.version().split("\\.").length);
+  }
+
+  public static void tapsAndTheBestClassesAreRead() {
+    try (Model model = Model.open(golden(NAME)); Session session = model.session(new SessionOptions().taps("pooled"))) {
+      session.setInput(0, goldenInput(session));
+      session.run();
+      float[] logits = floats(session.output(0));
+      equal(model.taps().get(2).bytes(), (long) session.tap("pooled").remaining());
+      float[] sorted = logits.clone();
+      Arrays.sort(sorted);
+      double sum = 0;
+      for (float logit : logits) sum += Math.exp(logit);
+      Answer.Classification best = session.topClasses(100).get(0);
+      equal(5, session.topClasses(100).size());
+      equal(sorted[4], logits[best.index()]);
+      near(Math.exp(sorted[4]) / sum, best.probability(), 1e-6);
+      equal(model.labels().get(best.index()), best.label());
+      ByteBuffer room = ByteBuffer.allocateDirect(64).order(ByteOrder.nativeOrder());
+      room.position(8);
+      session.output(0, room);
+      equal(logits[4], room.getFloat(8 + 16));
+    }
+  }
+
+  public static void anotherSizeIsTaken() {
+    try (Model model = Model.open(blob("upscaler")); Session session = model.session(new SessionOptions())) {
+      session.resize(new int[] {1, 20, 30, 3});
+      equal("[1, 40, 60, 3]", Arrays.toString(session.outputs().get(0).shape()));
+      session.setInput(0, session.inputs().get(0).allocate());
+      session.run();
+      equal(40 * 60 * 3 * 4, session.output(0).remaining());
+    }
+  }
+
+  public static void aSessionSaysWhereItRuns() {
+    SessionOptions options = new SessionOptions().threads(2).cores(SessionOptions.Cores.ALL);
+    try (Model model = Model.open(golden(NAME)); Session session = model.session(options);
+         Session other = model.session(options.backend(SessionOptions.Backend.GPU).device("no such device"))) {
+      Report report = session.report();
+      equal(SessionOptions.Backend.CPU, report.backend());
+      equal(2, report.threads());
+      equal("", report.message());
+      Tests.check(report.arenaBytes() > 5000 && report.cpuOperators() > 0, "what it takes");
+      equal(SessionOptions.Backend.CPU, other.report().backend());
+      Tests.check(!other.report().message().isEmpty(), "why it is not the GPU");
+    }
+  }
+
+  public static void sessionsKeepTheBufferOfTheirModel() throws Exception {
+    float[] expected = goldenNumbers(NAME, "logits");
+    Session session;
+    try (Model model = Model.open(direct(bytes(golden(NAME))))) {
+      session = model.session(new SessionOptions());
+    }
+    for (int i = 0; i < 3; ++i) {
+      System.gc();
+      ByteBuffer.allocateDirect(1 << 20).put(new byte[1 << 20]);
+    }
+    try (Session kept = session) {
+      kept.setInput(0, goldenInput(kept));
+      kept.run();
+      near(expected, floats(kept.output(0)), 1e-5);
+    }
+  }
+
+  public static void textsAreUnicode() throws Exception {
+    File file = File.createTempFile("f\u00e4hre \ud83d\udea2 ", ".ferry");
+    Files.write(file.toPath(), bytes(golden(NAME)));
+    try {
+      run(Model.open(file.getPath()));
+    } finally {
+      file.delete();
+    }
+    Tests.refused(FerryException.Status.IO_ERROR, "\u00e4\ud83d\udea2", () -> Model.open("/absent/\u00e4\ud83d\udea2"));
+  }
+}

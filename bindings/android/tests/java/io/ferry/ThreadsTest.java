@@ -1,0 +1,248 @@
+package io.ferry;
+
+import static io.ferry.Tests.blob;
+import static io.ferry.Tests.check;
+import static io.ferry.Tests.direct;
+import static io.ferry.Tests.equal;
+import static io.ferry.Tests.floats;
+import static io.ferry.Tests.golden;
+import static io.ferry.Tests.inThread;
+import static io.ferry.Tests.near;
+import static io.ferry.Tests.refused;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+
+/** Who waits for whom, and what becomes of those who wait; and that nothing is left behind. */
+final class ThreadsTest {
+  private static final String NAME = "v1_small_classifier";
+
+  private static ByteBuffer input(Session session, int k) {
+    ByteBuffer out = session.inputs().get(0).allocate();
+    for (int i = 0; i < out.capacity() / 4; ++i) out.putFloat(4 * i, k * 0.1f * (i % 7));
+    return out;
+  }
+
+  private static float[] logits(Session session, int k) {
+    session.setInput(0, input(session, k));
+    session.run();
+    return floats(session.output(0));
+  }
+
+  public static void sessionsRunSideBySide() throws Exception {
+    try (Model model = Model.open(golden(NAME))) {
+      List<Future<Void>> all = new ArrayList<>();
+      for (int k = 0; k < 6; ++k) {
+        int number = k;
+        all.add(inThread(() -> {
+          try (Session session = model.session(new SessionOptions().threads(1))) {
+            float[] expected = logits(session, number);
+            for (int i = 0; i < 100; ++i) near(expected, logits(session, number), 0);
+          }
+          return null;
+        }));
+      }
+      for (Future<Void> each : all) each.get(60, TimeUnit.SECONDS);
+    }
+  }
+
+  public static void oneTaskIsUsedInTurns() throws Exception {
+    Picture[] pictures = new Picture[6];
+    for (int k = 0; k < pictures.length; ++k) {
+      byte[] pixels = new byte[300];
+      Arrays.fill(pixels, (byte) (40 * k));
+      pictures[k] = new Picture(10, 10, direct(pixels));
+    }
+    try (Model model = Model.open(golden(NAME)); Task task = model.task(new SessionOptions().threads(1))) {
+      List<Future<Void>> all = new ArrayList<>();
+      for (Picture picture : pictures) {
+        float expected = best(task, picture);
+        all.add(inThread(() -> {
+          for (int i = 0; i < 100; ++i) equal(expected, best(task, picture));
+          return null;
+        }));
+      }
+      for (Future<Void> each : all) each.get(60, TimeUnit.SECONDS);
+    }
+  }
+
+  private static float best(Task task, Picture picture) {
+    return ((Answer.Classes) task.run(Request.of(picture))).classes().get(0).probability();
+  }
+
+  /** Long enough to be met. */
+  private static Session slow() {
+    try (Model model = Model.open(blob("upscaler"))) {
+      Session session = model.session(new SessionOptions().threads(1));
+      session.resize(new int[] {1, 1500, 1500, 3});
+      return session;
+    }
+  }
+
+  /** A session that is closed from another thread in a run, and in the moment before it. */
+  public static void aCloseEndsTheRunAndWaitsForIt() throws Exception {
+    for (int wait : new int[] {0, 1, 20}) {
+      Session session = slow();
+      CountDownLatch begun = new CountDownLatch(2);
+      List<Future<Exception>> runs = new ArrayList<>();
+      for (int i = 0; i < 2; ++i) { // the second waits for its turn
+        runs.add(inThread(() -> {
+          begun.countDown();
+          try {
+            while (true) session.run();
+          } catch (FerryException | IllegalStateException e) {
+            return e;
+          }
+        }));
+      }
+      begun.await();
+      Thread.sleep(wait);
+      session.close();
+      refused(IllegalStateException.class, "this session is closed", session::run);
+      for (Future<Exception> run : runs) {
+        Exception end = run.get(10, TimeUnit.SECONDS);
+        if (end instanceof FerryException) {
+          equal(FerryException.Status.CANCELLED, ((FerryException) end).status());
+        } else {
+          equal("this session is closed", end.getMessage());
+        }
+      }
+    }
+  }
+
+  public static void aTaskIsClosedInARun() throws Exception {
+    Model model = Model.open(blob("upscaler"));
+    Task task = model.task(new SessionOptions().threads(1));
+    model.close();
+    Picture large = new Picture(2000, 1500, ByteBuffer.allocateDirect(2000 * 1500 * 3));
+    Future<Answer> run = inThread(() -> task.run(Request.of(large)));
+    Thread.sleep(20);
+    task.close();
+    try {
+      run.get(10, TimeUnit.SECONDS);
+      throw new AssertionError("the run was not cancelled");
+    } catch (ExecutionException e) {
+      check(e.getCause() instanceof FerryException || e.getCause() instanceof IllegalStateException, "" + e.getCause());
+    }
+  }
+
+  public static void aRunCanBeCancelled() throws Exception {
+    try (Session session = slow()) {
+      Future<Void> run = inThread(() -> {
+        session.run();
+        return null;
+      });
+      while (!run.isDone()) {
+        session.cancel();
+        Thread.sleep(1);
+      }
+      try {
+        run.get();
+        throw new AssertionError("the run was not cancelled");
+      } catch (ExecutionException e) {
+        equal(FerryException.Status.CANCELLED, ((FerryException) e.getCause()).status());
+      }
+    }
+  }
+
+  public static void aClosingThreadStaysInterrupted() throws Exception {
+    Session session = slow();
+    Future<Boolean> closing = inThread(() -> {
+      Future<Void> run = inThread(() -> {
+        session.run();
+        return null;
+      });
+      Thread.sleep(10);
+      Thread.currentThread().interrupt();
+      session.close();
+      check(run.isDone() || Thread.currentThread().isInterrupted(), "it was not waited for");
+      return Thread.interrupted();
+    });
+    equal(true, closing.get(10, TimeUnit.SECONDS));
+  }
+
+  public static void aWorkerDoesOneThingAfterTheOther() throws Exception {
+    List<String> told = Collections.synchronizedList(new ArrayList<>());
+    CountDownLatch ended = new CountDownLatch(1);
+    Worker worker = new Worker("ferry-test");
+    class Teller implements Listener<Object> {
+      @Override
+      public void onResult(Object result) {
+        told.add(Thread.currentThread().getName() + " " + result);
+      }
+
+      @Override
+      public void onFailure(Exception failure) {
+        told.add(Thread.currentThread().getName() + " " + failure.getMessage());
+      }
+    }
+    CountDownLatch go = new CountDownLatch(1);
+    worker.execute(() -> {
+      try {
+        go.await();
+      } catch (InterruptedException e) {
+        told.add("interrupted");
+      }
+    });
+    Model[] model = new Model[1];
+    worker.submit(() -> {
+      model[0] = Model.open(golden(NAME));
+      return model[0].name();
+    }, new Teller());
+    worker.submit(() -> model[0].graph("nope"), new Teller());
+    worker.execute(() -> model[0].close());
+    worker.submit(() -> model[0].inputs(), new Teller());
+    worker.execute(ended::countDown);
+    equal(6, worker.pending());
+    worker.close();
+    refused(IllegalStateException.class, "this worker is closed", () -> worker.execute(ended::countDown));
+    equal(6, worker.pending());
+    go.countDown();
+    check(ended.await(10, TimeUnit.SECONDS), "what was taken before close() was not done");
+    equal(3, told.size());
+    equal("ferry-test small_classifier", told.get(0));
+    check(told.get(1).startsWith("ferry-test ") && told.get(1).contains("nope"), told.get(1));
+    equal("ferry-test this model is closed", told.get(2));
+    for (int i = 0; i < 1000 && worker.pending() > 0; ++i) Thread.sleep(1);
+    equal(0, worker.pending());
+  }
+
+  /** Memory that the process holds, in KB. */
+  private static long resident() throws IOException {
+    for (String line : Files.readAllLines(Paths.get("/proc/self/status"))) {
+      if (line.startsWith("VmRSS:")) return Long.parseLong(line.replaceAll("[^0-9]", ""));
+    }
+    throw new AssertionError("no VmRSS");
+  }
+
+  public static void nothingIsLeftBehind() throws Exception {
+    ByteBuffer pixels = ByteBuffer.allocateDirect(3 * 100 * 100);
+    ByteBuffer bytes = direct(Tests.bytes(golden(NAME)));
+    long before = 0;
+    // Each round's session, task, answer and copied blob are some 50 KB: had they stayed, 1500 rounds would be 75 MB.
+    for (int round = 0; round < 2000; ++round) {
+      if (round == 500) before = resident();
+      try (Model model = Model.open(bytes); Session session = model.session(new SessionOptions().threads(1));
+           Task task = model.task(new SessionOptions().threads(1))) {
+        session.setPicture(new Picture(100, 100, pixels));
+        session.run();
+        session.output(0);
+        task.run(Request.of(new Picture(100, 100, pixels)));
+        refused(FerryException.class, "", () -> session.tap("absent"));
+      }
+      if (round % 100 == 0) System.gc();
+    }
+    long grown = resident() - before;
+    check(grown < 25_000, grown + " KB more after 1500 rounds");
+  }
+}

@@ -1,0 +1,50 @@
+package io.ferry
+
+import java.nio.ByteBuffer
+import java.util.concurrent.SynchronousQueue
+import kotlin.coroutines.Continuation
+import kotlin.coroutines.EmptyCoroutineContext
+import kotlin.coroutines.startCoroutine
+
+/** What Kotlin adds: coroutines go on with a worker's result, or with what it throws. */
+object CoroutinesTest {
+    /** Waits for what the coroutine gives, or throws what it throws. */
+    private fun <T> outcome(block: suspend () -> T): T {
+        val ended = SynchronousQueue<() -> T>()
+        block.startCoroutine(object : Continuation<T> {
+            override val context = EmptyCoroutineContext
+
+            override fun resumeWith(result: Result<T>) = ended.put { result.getOrThrow() }
+        })
+        return ended.take()()
+    }
+
+    @JvmStatic
+    fun aTaskIsPreparedAndRunInTheWorkersThread() {
+        val gray = frame(Frame.Format.GRAY, 8, 8) {
+            plane(ByteBuffer.allocateDirect(64), 8, 1)
+            rotation(90)
+        }
+        Worker("coroutines").use { worker ->
+            val answer = outcome {
+                val model = worker.await { Model.open(Tests.golden("v1_small_classifier")) }
+                val task = worker.await { model.use { it.task(options { threads(1) }) } }
+                Tests.equal("coroutines", Thread.currentThread().name)
+                worker.await { task.use { it.run(Request.of(gray).top(2)) } }
+            }
+            when (answer) {
+                is Answer.Classes -> Tests.equal(2, answer.classes().size)
+                else -> throw AssertionError("$answer")
+            }
+        }
+    }
+
+    @JvmStatic
+    fun failuresAreThrownWhereTheResultIsAwaited() {
+        Worker("coroutines").use { worker ->
+            Tests.refused(FerryException.Status.IO_ERROR, "absent.ferry") {
+                outcome { worker.await { Model.open("absent.ferry") } }
+            }
+        }
+    }
+}

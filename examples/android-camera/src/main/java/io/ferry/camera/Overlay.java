@@ -1,0 +1,90 @@
+package io.ferry.camera;
+
+import android.graphics.Bitmap;
+import io.ferry.Answer;
+import java.nio.ByteBuffer;
+import java.nio.FloatBuffer;
+import java.nio.ShortBuffer;
+import java.util.ArrayList;
+import java.util.List;
+
+/** An answer made ready to be drawn over the picture of `width` x `height` pixels that it is about. */
+final class Overlay {
+  private static final int OPAQUE = 0xFF000000;
+  private static final int HALF = 0x90000000;
+
+  final int width;
+  final int height;
+  /** Of the picture's size, to be laid over it; null: none. */
+  Bitmap bitmap;
+  final List<Answer.Detection> boxes = new ArrayList<Answer.Detection>();
+  /** A line each. */
+  final List<String> texts = new ArrayList<String>();
+
+  private Overlay(int width, int height) {
+    this.width = width;
+    this.height = height;
+  }
+
+  static Overlay of(Answer answer, int width, int height) {
+    Overlay out = new Overlay(width, height);
+    if (answer instanceof Answer.Classes) {
+      for (Answer.Classification c : ((Answer.Classes) answer).classes()) {
+        out.texts.add(String.format("%.2f %s", c.probability(), name(c.label(), c.index())));
+      }
+    } else if (answer instanceof Answer.Boxes) {
+      out.boxes.addAll(((Answer.Boxes) answer).detections());
+    } else if (answer instanceof Answer.Map) {
+      out.bitmap = depth((Answer.Map) answer);
+    } else if (answer instanceof Answer.Labels) {
+      out.bitmap = labels((Answer.Labels) answer);
+      for (Answer.Classification c : ((Answer.Labels) answer).classes()) {
+        out.texts.add(String.format("%.0f %% %s", 100 * c.probability(), name(c.label(), c.index())));
+      }
+    } else if (answer instanceof Answer.Mask) {
+      out.bitmap = mask((Answer.Mask) answer);
+    } else {
+      out.texts.add("nothing to draw of " + answer.getClass().getSimpleName());
+    }
+    return out;
+  }
+
+  static String name(String label, int index) {
+    return label.isEmpty() ? "class " + index : label;
+  }
+
+  private static Bitmap bitmap(Answer.Pixels of, int[] colours) {
+    return Bitmap.createBitmap(colours, of.width(), of.height(), Bitmap.Config.ARGB_8888);
+  }
+
+  /** What is near bright, what is far dark; in metres the other way round. */
+  private static Bitmap depth(Answer.Map map) {
+    FloatBuffer values = map.values();
+    float range = Math.max(map.maximum() - map.minimum(), 1e-6f);
+    int[] colours = new int[values.remaining()];
+    for (int i = 0; i < colours.length; ++i) {
+      float near = (values.get(i) - map.minimum()) / range;
+      if (map.metres()) near = 1 - near;
+      int level = (int) (255 * Math.min(Math.max(near, 0), 1)); // 0 for what is not a number
+      colours[i] = OPAQUE | level << 16 | level * level / 255 << 8 | 255 - level >> 1;
+    }
+    return bitmap(map, colours);
+  }
+
+  private static Bitmap labels(Answer.Labels labels) {
+    ShortBuffer classes = labels.labels();
+    int[] colours = new int[classes.remaining()];
+    for (int i = 0; i < colours.length; ++i) {
+      int label = classes.get(i) & 0xFFFF;
+      colours[i] = label == 0 ? 0 : HALF | label * 0x9E3779 & 0xFFFFFF;
+    }
+    return bitmap(labels, colours);
+  }
+
+  private static Bitmap mask(Answer.Mask mask) {
+    ByteBuffer levels = mask.mask();
+    int[] colours = new int[levels.remaining()];
+    for (int i = 0; i < colours.length; ++i) colours[i] = (255 - (levels.get(i) & 0xFF)) / 2 << 24 | 0x004020;
+    return bitmap(mask, colours);
+  }
+}
