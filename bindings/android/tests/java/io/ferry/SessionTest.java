@@ -143,6 +143,21 @@ final class SessionTest {
     }
   }
 
+  public static void aGpuComputesWhatTheCpuDoes() throws Exception {
+    SessionOptions options = new SessionOptions().backend(SessionOptions.Backend.GPU);
+    try (Model model = Model.open(golden(NAME)); Session session = model.session(options)) {
+      Report report = session.report();
+      if (report.backend() != SessionOptions.Backend.GPU) {
+        System.out.println("without a GPU: " + report.message());
+        return;
+      }
+      session.setInput(0, goldenInput(session));
+      session.run();
+      near(goldenNumbers(NAME, "logits"), floats(session.output(0)), 1e-4);
+      Tests.check(!report.device().isEmpty() && report.gpuOperators() > 0, "which GPU it is");
+    }
+  }
+
   public static void sessionsKeepTheBufferOfTheirModel() throws Exception {
     float[] expected = goldenNumbers(NAME, "logits");
     Session session;
