@@ -5,6 +5,9 @@ plugins {
     id("org.jetbrains.kotlin.android") version "2.0.21"
 }
 
+group = "io.ferry"
+version = "0.1.0"
+
 android {
     namespace = "io.ferry"
     compileSdk = 35

@@ -46,7 +46,7 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
   private final ImageReader reader;
   private Surface preview;
   private CameraDevice device;
-  // The camera's thread alone reads and writes these, once it runs.
+  // The camera's thread's alone, once a camera is being opened.
   private boolean opening;
   private boolean closed;
   private boolean released;
@@ -96,6 +96,16 @@ final class CameraSource implements ImageReader.OnImageAvailableListener {
     texture.setDefaultBufferSize(size.getWidth(), size.getHeight());
     preview = new Surface(texture);
     opening = true;
+    boolean begun = false;
+    try {
+      open();
+      begun = true;
+    } finally {
+      if (!begun) opening = false;
+    }
+  }
+
+  private void open() throws CameraAccessException {
     manager.openCamera(id, new CameraDevice.StateCallback() {
       @Override
       public void onOpened(CameraDevice opened) {

@@ -21,7 +21,7 @@ import android.widget.TextView;
 import io.ferry.Frame;
 import io.ferry.SessionOptions;
 
-/** A camera's preview, and over it what the model sees; below, where it runs, how long it takes, whether it is right. */
+/** A camera's preview, over it what the model sees; below, where it runs, how long it takes, whether it is right. */
 public final class MainActivity extends Activity
     implements CameraSource.Listener, Vision.Watcher, TextureView.SurfaceTextureListener {
   private TextureView preview;

@@ -48,6 +48,8 @@ final class OverlayView extends View {
       canvas.drawText(text, place.left, Math.max(place.top, words.getTextSize()), words);
     }
     float size = words.getTextSize();
-    for (int i = 0; i < overlay.texts.size(); ++i) canvas.drawText(overlay.texts.get(i), size, 1.3f * size * (i + 1), words);
+    for (int i = 0; i < overlay.texts.size(); ++i) {
+      canvas.drawText(overlay.texts.get(i), size, 1.3f * size * (i + 1), words);
+    }
   }
 }
