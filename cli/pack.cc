@@ -1,6 +1,5 @@
 // ferry pack
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,8 +21,6 @@
 #if FERRY_GPU
 #include "sdk/gpu/weights.h"
 #endif
-
-extern char** environ;
 
 namespace ferry::cli {
 namespace {
@@ -119,19 +116,19 @@ void pack_there(const Options& o, const std::string& target, const fs::path& out
   setenv("QEMU_CPU", target.substr(kArm64.size()).c_str(), /*overwrite=*/1);
   setenv("QEMU_LD_PREFIX", o.root.c_str(), /*overwrite=*/1);
   const char* words[] = {emulator.c_str(), tool.c_str(), "pack", o.model.c_str(), "-o", output.c_str(), nullptr};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (o.embed)  // else it tells the file, which in a folder has a name of its own
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  pid_t child = 0;
-  const int spawned = posix_spawnp(&child, words[0], &actions, nullptr, const_cast<char**>(words), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  constexpr int kNoProgram = 127;
+  const pid_t child = fork();  // Android has no posix_spawn() before API 28
+  if (child == 0) {
+    // It tells the file, which in a folder has a name of its own.
+    if (const int null = o.embed ? open("/dev/null", O_WRONLY) : -1; null >= 0) dup2(null, STDOUT_FILENO);
+    execvp(words[0], const_cast<char**>(words));
+    _exit(kNoProgram);
+  }
   int status = 0;
-  const bool exited = spawned == 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
-  constexpr int kNoProgram = 127;  // posix_spawnp()'s way to say so where the process was forked before
-  if (spawned != 0 || (exited && WEXITSTATUS(status) == kNoProgram))
+  const bool exited = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
+  if (child < 0 || (exited && WEXITSTATUS(status) == kNoProgram))
     fail("--for %s: %s cannot be started: %s (install qemu-user-static, or name it with --emulator)", target.c_str(),
-         words[0], std::strerror(spawned != 0 ? spawned : ENOENT));
+         words[0], std::strerror(child < 0 ? errno : ENOENT));
   if (!exited || WEXITSTATUS(status) != 0 || !fs::exists(output))
     fail("--for %s: %s packed nothing", target.c_str(), tool.c_str());
 }

@@ -2,10 +2,21 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <new>
 
+#include "sdk/model/model.h"
 #include "sdk/threads/cores.h"
 
 namespace ferry::cli {
+
+AlignedBytes aligned_copy(std::span<const std::byte> bytes) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, kAlignment, bytes.size()) != 0) throw std::bad_alloc();
+  std::memcpy(memory, bytes.data(), bytes.size());
+  return {memory, std::free};
+}
+
 const std::string& gpu_cache_folder() {
   static const std::string folder = [] {
     const char* cache = std::getenv("XDG_CACHE_HOME");

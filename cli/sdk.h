@@ -5,7 +5,9 @@
 #include <ferry/image.h>
 #include <ferry/task.h>
 
+#include <cstdlib>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,10 @@ inline void check(ferry_status status) {
 inline void check(const Status& status) {
   if (!status.ok()) throw Error(std::string(status.message()));
 }
+
+// Of a blob, as ferry_model_open_memory() wants it.
+using AlignedBytes = std::unique_ptr<void, decltype(&std::free)>;
+AlignedBytes aligned_copy(std::span<const std::byte> bytes);
 
 // Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
 const std::string& gpu_cache_folder();

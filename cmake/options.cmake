@@ -10,6 +10,9 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(ferry_options INTERFACE -Wno-restrict) # gcc bug 105329: false alarms on "text" + string
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^arm") # notes of what gcc 7 has changed
+  target_compile_options(ferry_options INTERFACE -Wno-psabi)
+endif()
 # For what never computes long, the command line and the tests: they take longer to compile than to run, instrumented even
 # longer.
 if(FERRY_SANITIZE)
@@ -23,6 +26,11 @@ target_include_directories(ferry_options INTERFACE "${PROJECT_SOURCE_DIR}") # "s
 # clang compile each alone, where one that lives on another's includes is found. Files that use the same names, each for what
 # is its own, stay apart everywhere.
 set(FERRY_APART UNITY_BUILD OFF)
+
+# Blobs and packed files may be longer than 2 GB on 32 bits, too.
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  add_compile_definitions(_FILE_OFFSET_BITS=64)
+endif()
 
 # Dead code goes away in every program: an app pays for the operators that it links, not for the library.
 add_link_options(-Wl,--gc-sections)

@@ -53,7 +53,8 @@ function(ferry_shared_library target name) # sources
     OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
     LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
   target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
-  target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map" ${FERRY_LINK_SMALL})
+  target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map" ${FERRY_LINK_SMALL}
+                      "-Wl,-Map=${PROJECT_BINARY_DIR}/lib${name}.map") # scripts/component-sizes reads it
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # runs on pages of 4 and 16 KB; for 64 KB the file would have up to 48 KB of holes
     target_link_options(${target} PRIVATE -Wl,-z,max-page-size=16384)
   endif()

@@ -114,8 +114,11 @@ function(ferry_provide_xnnpack)
   endif()
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_C_COMPILER_VERSION VERSION_LESS 14)
     list(APPEND options -DXNNPACK_ENABLE_ARM_SME=OFF -DXNNPACK_ENABLE_ARM_SME2=OFF)
+    if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv") # whose vectors gcc does not know before
+      list(APPEND options -DXNNPACK_ENABLE_RISCV_VECTOR=OFF -DXNNPACK_ENABLE_RISCV_FP16_VECTOR=OFF)
+    endif()
   endif()
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm") # phones count bytes
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm|riscv") # phones and boards count bytes
     list(APPEND options -DFERRY_SMALL_OPERATORS=ON)
     foreach(name cpuinfo pthreadpool)
       list(APPEND options "-DCMAKE_PROJECT_${name}_INCLUDE=${PROJECT_SOURCE_DIR}/cmake/xnnpack_small.cmake")

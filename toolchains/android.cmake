@@ -1,9 +1,8 @@
 # Builds for Android with the NDK named by ANDROID_NDK (an environment variable or -DANDROID_NDK=...):
 #
-#     ANDROID_NDK=~/android-ndk-r27 cmake -S . -B build/android -G Ninja \
-#         -DCMAKE_TOOLCHAIN_FILE=toolchains/android.cmake -DFERRY_BUILD_CONVERTER=OFF -DFERRY_BUILD_TESTS=OFF
+#     ANDROID_NDK=~/android-ndk-r27 cmake --preset android-arm64      or android-armv7, android-x86_64
 #
-# ANDROID_ABI (arm64-v8a) and ANDROID_PLATFORM (android-24) may be set as for the NDK's own toolchain file.
+# ANDROID_ABI (arm64-v8a) and ANDROID_PLATFORM (android-24, or a later one) may be set as for the NDK's own toolchain file.
 
 if(NOT ANDROID_NDK)
   set(ANDROID_NDK "$ENV{ANDROID_NDK}")
@@ -24,6 +23,10 @@ if(NOT DEFINED ANDROID_ABI)
 endif()
 if(NOT DEFINED ANDROID_PLATFORM)
   set(ANDROID_PLATFORM android-24)
+endif()
+string(REGEX REPLACE "^android-" "" ferry_android_api "${ANDROID_PLATFORM}")
+if(ferry_android_api MATCHES "^[0-9]+$" AND ferry_android_api LESS 24)
+  message(FATAL_ERROR "ANDROID_PLATFORM is ${ANDROID_PLATFORM}: Ferry needs android-24 or later")
 endif()
 if(NOT DEFINED ANDROID_STL)
   set(ANDROID_STL c++_static)

@@ -152,8 +152,7 @@ Network::Network(const std::filesystem::path& blob, const Fixture& fixture, ferr
 }
 
 Network::Network(std::span<const std::byte> blob, const Fixture& fixture, ferry_session_options options) {
-  bytes_.reset(std::aligned_alloc(kAlignment, (blob.size() + kAlignment - 1) / kAlignment * kAlignment));
-  std::memcpy(bytes_.get(), blob.data(), blob.size());
+  bytes_ = cli::aligned_copy(blob);
   ferry_model* model = nullptr;
   check(ferry_model_open_memory(bytes_.get(), blob.size(), &model), "the blob");
   run(cli::ModelHandle(model), "the blob", fixture, options);

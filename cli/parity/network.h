@@ -72,7 +72,7 @@ class Network {
  private:
   void run(cli::ModelHandle model, const std::string& blob, const Fixture& fixture, ferry_session_options options);
 
-  std::unique_ptr<void, decltype(&std::free)> bytes_{nullptr, std::free};  // aligned; before the models that read it
+  cli::AlignedBytes bytes_{nullptr, std::free};  // before the models that read it
   std::vector<std::unique_ptr<GraphRun>> graphs_;
   size_t pictures_ = 0;  // the first so many run one graph, for a picture each
   std::string model_name_, provenance_;

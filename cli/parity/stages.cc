@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <set>
@@ -145,9 +144,7 @@ class Slicer {
   }
 
   std::vector<float> run(const std::vector<std::byte>& bytes, const std::set<TensorId>& sources) const {
-    const std::unique_ptr<void, decltype(&std::free)> blob(
-        std::aligned_alloc(kAlignment, (bytes.size() + kAlignment - 1) / kAlignment * kAlignment), std::free);
-    std::memcpy(blob.get(), bytes.data(), bytes.size());
+    const cli::AlignedBytes blob = cli::aligned_copy(bytes);
     ferry_model* opened = nullptr;
     cli::check(ferry_model_open_memory(blob.get(), bytes.size(), &opened));
     const cli::ModelHandle model(opened);

@@ -10,7 +10,7 @@ class Append : public Op {
  public:
   explicit Append(size_t element_bytes) : element_bytes_(element_bytes) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     bytes_ = static_cast<size_t>(inputs[0].elements()) * element_bytes_;
     held_ = static_cast<size_t>(output.elements()) * element_bytes_ - bytes_;

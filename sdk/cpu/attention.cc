@@ -79,7 +79,7 @@ class Attention : public Op {
         has_sinks_(params.sinks()),
         window_(static_cast<size_t>(params.window())) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     const Shape &q = inputs[0], &v = inputs[2];
     samples_ = static_cast<size_t>(q[0]);
     queries_ = static_cast<size_t>(q[1]);
@@ -95,14 +95,14 @@ class Attention : public Op {
     if (in_place_) {
       part_ = threads == 1 ? kv_heads_ : std::max<size_t>(kv_heads_ / (kTasksPerThread * threads), 1);
       scratch_ = few_queries(0).scratch(part_);
-      *workspace = threads * scratch_ * sizeof(float);
+      *workspace = uint64_t{sizeof(float)} * threads * scratch_;
       return {};
     }
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
     scratch_ = packed_size();
-    *workspace = threads * scratch_ * sizeof(float);
+    *workspace = uint64_t{sizeof(float)} * threads * scratch_;
     return {};
   }
 
@@ -132,8 +132,8 @@ class Attention : public Op {
  private:
   size_t biases_end(size_t inputs) const { return inputs - (has_sinks_ ? 1 : 0); }
   size_t padded_keys() const { return (keys_ + kPanel - 1) / kPanel * kPanel; }
-  size_t packed_size() const {
-    return padded_keys() * key_size_ + (keys_ * value_size_ + kParts - 1) / kParts * kParts;
+  uint64_t packed_size() const {
+    return uint64_t{padded_keys()} * key_size_ + (keys_ * value_size_ + kParts - 1) / kParts * kParts;
   }
 
   FewQueries few_queries(size_t n) const {
@@ -266,7 +266,7 @@ class Attention : public Op {
   const float* sinks_ = nullptr;
   float* output_ = nullptr;
   size_t part_ = 0;
-  size_t scratch_ = 0;  // numbers for each thread
+  uint64_t scratch_ = 0;  // numbers for each thread
   float* workspace_ = nullptr;
 };
 

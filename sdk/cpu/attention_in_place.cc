@@ -106,9 +106,9 @@ void hide(const FewQueries& a, const Lanes& lanes, size_t begin, size_t count, f
 
 }  // namespace
 
-size_t FewQueries::scratch(size_t heads) const {
+uint64_t FewQueries::scratch(size_t heads) const {
   const Lanes lanes = lanes_of(*this, heads);
-  return lanes.count * (key_size + value_size) + (kRun + 3) * lanes.padded;
+  return uint64_t{lanes.count} * (key_size + value_size) + uint64_t{kRun + 3} * lanes.padded;
 }
 
 void attend_in_place(const FewQueries& a, size_t first_head, size_t heads, float* scratch) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ferry::cpu {
 
@@ -21,7 +22,7 @@ struct FewQueries {
   float scale;
 
   // Numbers of scratch for a task of `heads` of the kv_heads.
-  size_t scratch(size_t heads) const;
+  uint64_t scratch(size_t heads) const;
 };
 
 // softmax(scale * q k^T) v of the queries that share the keys of `heads` heads from `first_head` on.

@@ -77,7 +77,8 @@ class Binary : public Op {
     return {};
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*,
+                               uint64_t* workspace) override {
     *workspace = 0;
     // Neighbouring dimensions that repeat alike are one. Innermost first; where both sizes are 1 there is nothing.
     struct Dimension {

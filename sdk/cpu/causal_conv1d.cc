@@ -24,7 +24,7 @@ class CausalConv1d : public Op {
 
   void set_states(const States& states) override { states_ = &states; }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& x, Pool*, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& x, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     samples_ = static_cast<size_t>(x[0]);
     tokens_ = static_cast<size_t>(x[1]);

@@ -53,14 +53,14 @@ FERRY_KERNEL void apply(const float* x, size_t rows, size_t channels, const floa
 
 }  // namespace
 
-Status ChannelNorm::reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) {
+Status ChannelNorm::reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) {
   const Shape& x = inputs[0];
   samples_ = static_cast<size_t>(x[0]);
   channels_ = static_cast<size_t>(x[x.rank - 1]);
   places_ = elements(x, 1, x.rank - 1);
   // At most 64 tiles a sample keep the partial sums few; each is at least a task's worth.
   tile_ = std::max({kGrain / channels_, (places_ + 63) / 64, size_t{1}});
-  *workspace = samples_ * channels_ * (tiles() * sizeof(double) + 3 * sizeof(float));
+  *workspace = uint64_t{samples_} * channels_ * (tiles() * sizeof(double) + 3 * sizeof(float));
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace ferry::cpu {
 
 class ChannelNorm : public Op {
  public:
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override;
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override;
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
   Status run(Pool* pool) override;
 

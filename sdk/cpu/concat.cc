@@ -13,7 +13,7 @@ class Concat : public Op {
  public:
   Concat(int axis, size_t element_bytes) : axis_(axis), element_bytes_(element_bytes) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     rows_ = elements(output, 0, axis_);
     row_ = elements(output, axis_, output.rank) * element_bytes_;

@@ -56,15 +56,19 @@ class Conv2d : public PanelOp {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
-    const Shape& x = inputs[0];
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
+    const Shape &x = inputs[0], &w = inputs[1];
+    // XNNPACK multiplies sizes to the length of its list of pointers without looking.
+    if (sizeof(size_t) < sizeof(uint64_t) && elements(output, 0, 3) > kMaxElements / elements(w, 1, 3))
+      return error(FERRY_UNSUPPORTED, "conv2d: an output of %dx%d is too large for a kernel of %dx%d on 32 bits",
+                   output[1], output[2], w[1], w[2]);
     for (const PackedXnn& panel : panels_) {
-      size_t alignment = 0, height = 0, width = 0;
-      *workspace = 0;
-      FERRY_TRY(check(xnn_reshape_convolution2d_nhwc_f32(
-                          panel.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
-                          workspace, &alignment, &height, &width, as_xnnpack(within(pool))),
+      size_t alignment = 0, height = 0, width = 0, bytes = 0;
+      FERRY_TRY(check(xnn_reshape_convolution2d_nhwc_f32(panel.get(), static_cast<size_t>(x[0]),
+                                                         static_cast<size_t>(x[1]), static_cast<size_t>(x[2]), &bytes,
+                                                         &alignment, &height, &width, as_xnnpack(within(pool))),
                       "reshaping"));
+      *workspace = bytes;
       if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]) || alignment > kAlignment)
         return error(FERRY_BACKEND_ERROR, "conv2d: XNNPACK plans an output of %zux%zu for %s", height, width,
                      in_words(output).c_str());

@@ -42,7 +42,7 @@ class ConvTranspose2d : public Op {
     return create_packed(packing, kType, create, &xnn_);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     const Shape& x = inputs[0];
     *workspace = 0;
     // XNNPACK subtracts the phase of a stride (0 to stride - 1) from the output's size without looking, and multiplies
@@ -124,12 +124,12 @@ class Windows : public Op {
 
   Status create(const Gemm& gemm, WeightSource& source) { return create_gemm_avx512(gemm, source, &product_); }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);
     width_ = static_cast<size_t>(x[2]);
-    const size_t row = width_ * kernel_h_ * kernel_w_ * outputs_ * sizeof(float);
-    together_ = std::clamp<size_t>(kTogetherBytes / row, 1, rows_);
+    const uint64_t row = uint64_t{sizeof(float)} * width_ * kernel_h_ * kernel_w_ * outputs_;
+    together_ = static_cast<size_t>(std::clamp<uint64_t>(kTogetherBytes / row, 1, rows_));
     *workspace = together_ * row;
     return {};
   }
@@ -155,7 +155,7 @@ class Windows : public Op {
   Status run(Pool* pool, size_t first, size_t count) {
     const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
     const void* input = input_ + first * width_ * inputs_;
-    size_t workspace = 0;
+    uint64_t workspace = 0;
     FERRY_TRY(product_->reshape({&pixels, 1}, pixels, pool, &workspace));
     FERRY_TRY(product_->setup({&input, 1}, windows_, nullptr));
     FERRY_TRY(product_->run(pool));

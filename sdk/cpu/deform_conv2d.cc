@@ -77,10 +77,10 @@ class DeformConv2d : public Op {
   }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override {
+                               uint64_t* workspace) override {
     x_ = inputs[0];
     y_ = output;
-    *workspace = pool->threads() * scratch_size() * sizeof(float);
+    *workspace = uint64_t{sizeof(float)} * pool->threads() * scratch_size();
     return {};
   }
 

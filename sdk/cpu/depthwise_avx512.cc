@@ -42,7 +42,7 @@ class DepthwiseAvx512 : public Op {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     input_shape_ = inputs[0];
     output_shape_ = output;
     strips_ = static_cast<size_t>((output[1] + kBand - 1) / kBand);

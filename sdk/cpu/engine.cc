@@ -222,12 +222,9 @@ void CpuEngine::set_states() {
 Status CpuEngine::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {
   operands_.clear();
   for (TensorId tensor : *op(i).inputs()) operands_.push_back(shapes[tensor]);
-  size_t bytes = 0;
   const Shape& output = shapes[output_of(op(i))];
-  if (Status status = ops_[i]->reshape(operands_, output, pool_, &bytes); !status.ok())
-    return at_operator(status, op(i));
-  *workspace = bytes;
-  return {};
+  const Status status = ops_[i]->reshape(operands_, output, pool_, workspace);
+  return status.ok() ? status : at_operator(status, op(i));
 }
 
 Status CpuEngine::reshape_ops(const Shapes& shapes, std::vector<uint64_t>* workspaces) {

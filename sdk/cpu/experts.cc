@@ -143,14 +143,14 @@ class Experts : public Op {
   }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override {
+                               uint64_t* workspace) override {
     chosen_each_ = static_cast<size_t>(inputs[1][inputs[1].rank - 1]);
     rows_ = elements(output) / down_.rows() * chosen_each_;
     const size_t hidden = padded_size(rows_ * down_.width() * sizeof(float));
     const size_t lists = padded_size((rows_ + 2 * experts_ + 2) * sizeof(uint32_t));
     hidden_bytes_ = hidden;
     list_bytes_ = lists;
-    *workspace = hidden + lists + pool->threads() * scratch_size() * sizeof(float);
+    *workspace = uint64_t{hidden} + lists + uint64_t{sizeof(float)} * pool->threads() * scratch_size();
     return {};
   }
 

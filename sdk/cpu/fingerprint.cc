@@ -88,6 +88,8 @@ constexpr const char* kArchitecture =
     "arm64";
 #elif defined(__arm__)
     "arm";
+#elif defined(__riscv) && __riscv_xlen == 64
+    "riscv64";
 #else
     "other";
 #endif

@@ -115,7 +115,7 @@ class GatedDeltaRule : public Op {
 
   void set_states(const States& states) override { states_ = &states; }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     const Shape& state = states_->shapes()[state_].bound;
     samples_ = static_cast<size_t>(state[1]);
     heads_ = static_cast<size_t>(state[2]);
@@ -123,7 +123,7 @@ class GatedDeltaRule : public Op {
     value_size_ = static_cast<size_t>(state[4]);
     tokens_ = static_cast<size_t>(inputs[0][1]);
     key_heads_ = static_cast<size_t>(inputs[0][2]) / key_size_;
-    *workspace = pool->threads() * scratch_size() * sizeof(float);
+    *workspace = uint64_t{sizeof(float)} * pool->threads() * scratch_size();
     return {};
   }
 

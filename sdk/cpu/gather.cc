@@ -42,7 +42,7 @@ class Gather : public Op {
  public:
   Gather(const fbs::Gather& p, const Table& table) : places_(p.kind(), p.axis()), table_(table) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     places_.plan(inputs[0], inputs[1]);
     return {};

@@ -108,7 +108,7 @@ class GemmAvx512 : public Op {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     return {};
@@ -232,7 +232,7 @@ class ConvAvx512 : public GemmAvx512 {
   ConvAvx512(const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
       : GemmAvx512(gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs, too.
     const bool large = packed_bytes() > kLargeBytes;
     input_shape_ = inputs[0];

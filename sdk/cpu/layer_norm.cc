@@ -81,7 +81,7 @@ class LayerNorm : public Op {
  public:
   explicit LayerNorm(const fbs::LayerNorm& params) : epsilon_(params.epsilon()), centered_(params.centered()) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     channels_ = static_cast<size_t>(x[x.rank - 1]);

@@ -28,7 +28,7 @@ class Linear : public PanelOp {
     return {};
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     for (const PackedXnn& panel : panels_) {

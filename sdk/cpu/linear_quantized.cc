@@ -87,7 +87,7 @@ class LinearQuantized : public Op {
         &product_);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     FERRY_TRY(check(xnn_reshape_convert_nc_f32_qd8(rounding_.get(), rows_, inputs_, inputs_, inputs_, as_xnnpack(pool)),
                     type_, "reshaping"));
@@ -95,7 +95,7 @@ class LinearQuantized : public Op {
         eight_bits_ ? xnn_reshape_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows_, as_xnnpack(pool))
                     : xnn_reshape_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows_, as_xnnpack(pool));
     // The rows' integers, then their steps and zero points.
-    *workspace = padded_size(rows_ * inputs_) + (rows_ + kExtraRows) * sizeof(xnn_quantization_params);
+    *workspace = padded_size(rows_ * inputs_) + uint64_t{rows_ + kExtraRows} * sizeof(xnn_quantization_params);
     return check(status, type_, "reshaping");
   }
 

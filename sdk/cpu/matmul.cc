@@ -39,7 +39,7 @@ class MatMul : public Op {
   }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override {
+                               uint64_t* workspace) override {
     for (size_t i = 0; i < 2; ++i) {
       const Shape& x = inputs[i];
       Matrix& m = matrices_[i];
@@ -73,7 +73,7 @@ class MatMul : public Op {
     const bool few = rows_ <= kFewRows;
     in_place_ = few && b.transposed && !a.transposed;
     packed_ = !in_place_ && (b.transposed || !few);
-    *workspace = in_place_ ? 0 : pool->threads() * scratch_size() * sizeof(float);
+    *workspace = in_place_ ? 0 : uint64_t{sizeof(float)} * pool->threads() * scratch_size();
     return {};
   }
 

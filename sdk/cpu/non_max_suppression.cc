@@ -30,13 +30,13 @@ class NonMaxSuppression : public Op {
  public:
   explicit NonMaxSuppression(const fbs::NonMaxSuppression& params) : params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     const Shape& scores = inputs[1];
     classes_ = static_cast<size_t>(scores[1]);
     lists_ = static_cast<size_t>(scores[0]) * classes_;
     boxes_ = static_cast<size_t>(scores[2]);
     rows_ = static_cast<size_t>(output[0]);
-    *workspace = lists_ * (boxes_ + 1) * sizeof(int32_t);
+    *workspace = uint64_t{sizeof(int32_t)} * lists_ * (boxes_ + 1);
     return {};
   }
 

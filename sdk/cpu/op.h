@@ -22,8 +22,9 @@ class Op {
  public:
   virtual ~Op() = default;
   // Sizes are known. May allocate; called at session creation and at every resize. `inputs` holds the shapes of all the
-  // operator's inputs, constants too. *workspace: bytes of scratch memory that run() needs (0 when untouched).
-  virtual Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, size_t* workspace) = 0;
+  // operator's inputs, constants too. *workspace: bytes of scratch memory that run() needs (0 when untouched),
+  // which may be more than there is address space.
+  virtual Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) = 0;
   // Addresses are known: one for each input (constants too) and for the output. kExtraBytes may be read past each.
   virtual Status setup(std::span<const void* const> inputs, void* output, void* workspace) = 0;
   // The same for an operator with several outputs.

@@ -12,6 +12,9 @@
 #if defined(__linux__) && defined(__x86_64__)
 extern "C" void cpuinfo_x86_linux_init(void);
 #define FERRY_INITIALIZE_CPUINFO cpuinfo_x86_linux_init
+#elif defined(__linux__) && defined(__riscv)
+extern "C" void cpuinfo_riscv_linux_init(void);
+#define FERRY_INITIALIZE_CPUINFO cpuinfo_riscv_linux_init
 #elif defined(__linux__)
 extern "C" void cpuinfo_arm_linux_init(void);
 #define FERRY_INITIALIZE_CPUINFO cpuinfo_arm_linux_init

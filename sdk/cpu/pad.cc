@@ -16,7 +16,7 @@ class Pad : public Op {
  public:
   Pad(const fbs::Pad& params, uint32_t value) : params_(params), value_(value) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     // Inner dimensions without padding join the one outside them.

@@ -12,7 +12,7 @@ class PixelShuffle : public MoveOp {
  public:
   PixelShuffle(int factor, size_t element_bytes) : MoveOp(element_bytes), factor_(static_cast<size_t>(factor)) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);

@@ -76,7 +76,7 @@ class Pool2d : public Op {
   explicit Pool2d(const fbs::Pool2d& params) : params_(params) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override {
+                               uint64_t* workspace) override {
     const Shape& x = inputs[0];
     const fbs::Pool2d& p = params_;
     rows_ = ranges({x[1], output[1], p.kernel_h(), p.stride_h(), p.pad_top(), p.pad_bottom()}, p.count_include_pad());
@@ -89,8 +89,9 @@ class Pool2d : public Op {
     // Of a band, rows that several output rows are made of stay in the L1 cache; much of a narrower one would be its
     // borders.
     band_ = std::max(kBandSize / channels_ / static_cast<size_t>(p.kernel_h()), 4 * static_cast<size_t>(p.kernel_w()));
-    line_ = ((band_ - 1) * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w())) * channels_;
-    *workspace = pool->threads() * line_ * sizeof(float);
+    const uint64_t span = uint64_t{band_ - 1} * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w());
+    line_ = static_cast<size_t>(std::min<uint64_t>(span, width_)) * channels_;
+    *workspace = uint64_t{sizeof(float)} * pool->threads() * line_;
     return {};
   }
 

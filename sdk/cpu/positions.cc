@@ -12,7 +12,7 @@ class Positions : public Op {
 
   void set_states(const States& states) override { first_ = states.shapes()[state_].length; }
 
-  Status reshape(std::span<const Shape>, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape>, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     count_ = output[0];
     return {};

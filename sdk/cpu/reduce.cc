@@ -95,7 +95,7 @@ class Reduce : public Op {
         folding_(folding(params.kind(), integer)),
         sums_(folding_.rows == add_rows) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     std::array<bool, FERRY_MAX_RANK> reduced{};

@@ -12,7 +12,7 @@ class Reshape : public MoveOp {
  public:
   using MoveOp::MoveOp;
 
-  Status reshape(std::span<const Shape>, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape>, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     bytes_ = static_cast<size_t>(output.elements()) * element_bytes_;
     return {};

@@ -134,7 +134,7 @@ class Resize2d : public Op {
   explicit Resize2d(const fbs::Resize2d& params) : params_(params) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override {
+                               uint64_t* workspace) override {
     const Shape& x = inputs[0];
     rows_ = all_taps(params_, x[1], output[1]);
     columns_ = all_taps(params_, x[2], output[2]);
@@ -144,7 +144,7 @@ class Resize2d : public Op {
     stride_ = static_cast<size_t>(x[2]) * channels_;
     band_ =
         std::max<size_t>(kBandSize / channels_, 8);  // rows that several output rows are made of stay in the L1 cache
-    *workspace = params_.kind() == fbs::ResizeKind::Bicubic ? pool->threads() * stride_ * sizeof(float) : 0;
+    *workspace = params_.kind() == fbs::ResizeKind::Bicubic ? uint64_t{sizeof(float)} * pool->threads() * stride_ : 0;
     return {};
   }
 

@@ -28,7 +28,7 @@ class RotaryEmbedding : public Op {
  public:
   explicit RotaryEmbedding(const fbs::RotaryEmbedding& params) : params_(params) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     tokens_ = static_cast<size_t>(x[1]);

@@ -31,7 +31,7 @@ class Scatter : public Op {
  public:
   explicit Scatter(const fbs::Scatter& p) : places_(p.where(), p.axis()), kind_(p.kind()) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     places_.plan(inputs[0], inputs[1]);
     count_ = elements(output);

@@ -11,7 +11,7 @@ namespace {
 
 class Select : public Op {
  public:
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     row_ = output.rank > 0 ? static_cast<size_t>(output[output.rank - 1]) : 1;
     for (size_t s = 0; s < sides_.size(); ++s) {

@@ -13,7 +13,7 @@ class Slice : public MoveOp {
  public:
   Slice(const fbs::Slice& params, size_t element_bytes) : MoveOp(element_bytes), params_(params) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     // A row takes in the inner dimensions that stay whole, and the one outside them.

@@ -42,7 +42,7 @@ class Softmax : public XnnOp {
     return own(status, created);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     *workspace = 0;
     const Shape& x = inputs[0];
     length_ = static_cast<size_t>(x[x.rank - 1]);

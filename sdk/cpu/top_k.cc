@@ -33,11 +33,11 @@ class TopK : public Op {
  public:
   TopK(const fbs::TopK& params, bool integers) : params_(params), integers_(integers) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     row_ = static_cast<size_t>(inputs[0][inputs[0].rank - 1]);
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     // The best one is found on the way through the row; more of them in an order of all its places.
-    *workspace = params_.k() == 1 ? 0 : rows_ * row_ * sizeof(int32_t);
+    *workspace = params_.k() == 1 ? 0 : uint64_t{sizeof(int32_t)} * rows_ * row_;
     return {};
   }
 

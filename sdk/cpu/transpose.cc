@@ -15,7 +15,7 @@ class Transpose : public XnnOp {
     return own(status, created);
   }
 
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     *workspace = 0;
     Sizes x(inputs[0]);
     std::array<size_t, FERRY_MAX_RANK> perm{};

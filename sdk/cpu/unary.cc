@@ -242,7 +242,7 @@ class Unary : public XnnOp {
     return own(status, created);
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     *workspace = 0;
     return check(xnn_reshape_unary_elementwise_nc(xnn_.get(), elements(inputs[0]), 1, 1, 1, as_xnnpack(pool)),
                  "reshaping");
@@ -281,7 +281,7 @@ Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool i
   return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
 }
 
-Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, Pool*, size_t* workspace) {
+Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) {
   *workspace = 0;
   count_ = elements(inputs[0]);
   return {};

@@ -24,7 +24,7 @@ class ElementwiseOp : public Op {
  public:
   explicit ElementwiseOp(const Elementwise& function) : function_(function) {}
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override;
+                               uint64_t* workspace) override;
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
   Status run(Pool* pool) override;
 

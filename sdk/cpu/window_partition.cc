@@ -16,7 +16,7 @@ class WindowCopy : public MoveOp {
   WindowCopy(const Params& params, bool reverse, size_t element_bytes)
       : MoveOp(element_bytes), params_(params), reverse_(reverse) {}
 
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, size_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
     picture_ = Sizes(reverse_ ? output : inputs[0]);
     return {};

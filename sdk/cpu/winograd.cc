@@ -190,11 +190,13 @@ class Products : public Op {
     return create_packed(packing, kType, create, &xnn_);
   }
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, size_t* workspace) override {
-    size_t alignment = 0, rows = 0, columns = 0;
-    return check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, static_cast<size_t>(inputs[0][0]), workspace,
-                                                    &alignment, &rows, &columns, as_xnnpack(pool)),
-                 kType, "reshaping");
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
+    size_t bytes = 0, alignment = 0, rows = 0, columns = 0;
+    FERRY_TRY(check(xnn_reshape_convolution2d_nhwc_f32(xnn_.get(), 1, 1, static_cast<size_t>(inputs[0][0]), &bytes,
+                                                       &alignment, &rows, &columns, as_xnnpack(pool)),
+                    kType, "reshaping"));
+    *workspace = bytes;
+    return {};
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
@@ -232,7 +234,7 @@ class Winograd : public Op {
   }
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
-                               size_t* workspace) override {
+                               uint64_t* workspace) override {
     height_ = inputs[0][1];
     width_ = inputs[0][2];
     out_height_ = output[1];
@@ -246,11 +248,11 @@ class Winograd : public Op {
     const size_t maximum = std::max<size_t>(kBlockBytes / tile_bytes, 16);
     blocks_ = (tiles_ + maximum - 1) / maximum;
     block_ = (tiles_ + blocks_ - 1) / blocks_;
-    size_t none = 0;
+    uint64_t none = 0;
     const Shape rows{static_cast<int32_t>(block_), static_cast<int32_t>(kPoints * inputs_)};
     FERRY_TRY(products_->reshape({&rows, 1}, output, pool, &none));
     transformed_bytes_ = padded_size(block_ * kPoints * inputs_ * sizeof(float));
-    *workspace = transformed_bytes_ + block_ * kPoints * outputs_ * sizeof(float) + kExtraBytes;
+    *workspace = transformed_bytes_ + uint64_t{sizeof(float)} * block_ * kPoints * outputs_ + kExtraBytes;
     return {};
   }
 

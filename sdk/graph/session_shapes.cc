@@ -152,8 +152,9 @@ Status Session::resize(std::span<const Shape> wanted) {
     refused += (refused.empty() ? "input '" : ", nor '") + port.name()->str() +
                (refused.empty() ? "' cannot have shape " : "' ") + to_string(wanted[i]);
     if (fits || may_have(wanted[i], former.rank)) continue;
-    return error(FERRY_SHAPE_MISMATCH, "%s: it has %d dimensions of at least 1 and at most 2^40 elements",
-                 refused.c_str(), former.rank);
+    return error(FERRY_SHAPE_MISMATCH,
+                 "%s: it has %d dimensions of at least 1 and at most " FERRY_MAX_ELEMENTS " elements", refused.c_str(),
+                 former.rank);
   }
   return error(status.code(), "%s: %s", refused.empty() ? "the present shapes" : refused.c_str(),
                status.message().data());

@@ -47,7 +47,6 @@ inline constexpr uint32_t kMaxPorts = 1 << 16;   // inputs, outputs, taps: of ea
 inline constexpr uint32_t kMaxGraphs = 1024;
 inline constexpr uint32_t kMaxStates = 1 << 16;
 inline constexpr uint32_t kMaxNameBytes = 512;  // of a port
-inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 class Mapping;      // sdk/model/mapping.h
 class PackedStore;  // sdk/model/packed_store.h

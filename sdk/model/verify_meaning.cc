@@ -109,8 +109,8 @@ Status Meaning::check_tensor(TensorId id) const {
       return error(FERRY_CORRUPT, "tensor %u '%.64s': dimension %u is %d, expected 1 or more", index, text(t.name()), i,
                    d);
     if (elements > kMaxElements / d)
-      return error(FERRY_CORRUPT, "tensor %u '%.64s': %s has more than 2^40 elements", index, text(t.name()),
-                   in_words(declared_shape(t)).c_str());
+      return error(FERRY_CORRUPT, "tensor %u '%.64s': %s has more than " FERRY_MAX_ELEMENTS " elements", index,
+                   text(t.name()), in_words(declared_shape(t)).c_str());
     elements *= d;
   }
   FERRY_TRY(verify_dtype(t, id));

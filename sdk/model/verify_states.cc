@@ -21,7 +21,9 @@ Status check_state(uint32_t index, const fbs::State& state, StateShape* shape) {
   for (uint32_t i = 0; i < rank; ++i) {
     const int32_t d = state.shape()->Get(i);
     if (d < 1 || elements > kMaxElements / d)
-      return error(FERRY_CORRUPT, "state %u '%.64s': dimension %u is %d, expected 1 or more, and at most 2^40 elements",
+      return error(FERRY_CORRUPT,
+                   "state %u '%.64s': dimension %u is %d, expected 1 or more, and at most " FERRY_MAX_ELEMENTS
+                   " elements",
                    index, name, i, d);
     // What is appended lies behind what is there.
     if (static_cast<int32_t>(i) < state.axis() && d != 1)

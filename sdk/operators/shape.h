@@ -8,7 +8,17 @@
 #include <initializer_list>
 #include <string>
 
+// The most elements of a tensor, far above any network's. Where an address has 32 bits, they leave room for what
+// operators keep beside a tensor: weights packed in rows of 8, Winograd's 36 numbers for 16.
+#if SIZE_MAX > UINT32_MAX
+#define FERRY_MAX_ELEMENTS "2^40"
+#else
+#define FERRY_MAX_ELEMENTS "2^26"
+#endif
+
 namespace ferry {
+
+inline constexpr int64_t kMaxElements = int64_t{1} << (SIZE_MAX > UINT32_MAX ? 40 : 26);  // FERRY_MAX_ELEMENTS in words
 
 struct Shape {
   int rank = 0;

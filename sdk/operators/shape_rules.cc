@@ -13,8 +13,9 @@ Status check_size(const char* op, const char* what, const Shape& shape) {
   for (int i = 0; i < shape.rank; ++i) {
     if (shape[i] < 1)
       return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has a dimension below 1", op, what, in_words(shape).c_str());
-    if (elements > shape_rules::kMaxElements / shape[i])
-      return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has more than 2^40 elements", op, what, in_words(shape).c_str());
+    if (elements > kMaxElements / shape[i])
+      return error(FERRY_SHAPE_MISMATCH, "%s: %s %s has more than " FERRY_MAX_ELEMENTS " elements", op, what,
+                   in_words(shape).c_str());
     elements *= shape[i];
   }
   return {};

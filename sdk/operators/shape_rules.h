@@ -63,7 +63,7 @@ struct StateShape {
 
 // Checks `op` (parameters in range, number and ranks of inputs) and computes the shapes of its outputs, of as many as
 // are asked for. `states`: the graph's, for the operators that name one.
-// Every intermediate is computed in 64 bits; dimensions above 2^31-1 or more than 2^40 elements are refused.
+// Every intermediate is computed in 64 bits; dimensions above 2^31-1 or more than kMaxElements are refused.
 // FERRY_SHAPE_MISMATCH: these inputs do not fit. FERRY_STATE_FULL: nor does what would be appended. FERRY_CORRUPT:
 // parameters that no inputs could fit. FERRY_UNSUPPORTED: an operator or kind that this version does not know.
 Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std::span<const StateShape> states,

@@ -105,7 +105,7 @@ void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Sha
       if (shapes[i][d] > 1) shapes[i][d] += 2;
   }
   Shape output_shape;
-  size_t workspace_bytes = 0;
+  uint64_t workspace_bytes = 0;
   if (!infer_shape(op, shapes, &output_shape).ok()) return;
   const Status status = lowered->reshape(shapes, output_shape, pool, &workspace_bytes);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -122,7 +122,7 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
 
   Pool* const pool = pool_of(how.threads);
   std::unique_ptr<cpu::Op> lowered;
-  size_t workspace_bytes = 0;
+  uint64_t workspace_bytes = 0;
   FERRY_TRY(cpu::initialize());
   FERRY_TRY(cpu::create_op(how.cpu, model, op, &lowered));
   if (how.resized) reshape_larger(model, op, shapes, pool, lowered.get());

@@ -103,7 +103,7 @@ TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
   x.resize(x.size() + 4);  // kExtraBytes
   const std::vector<Shape> shapes = {{1, 4, 4, 8}, {8, 3, 3, 4}};
   const fbs::Operator& op = *model_->graph().operators()->Get(2);
-  size_t workspace_bytes = 0;
+  uint64_t workspace_bytes = 0;
   ASSERT_TRUE(ops[2]->reshape(shapes, {1, 2, 2, 8}, nullptr, &workspace_bytes).ok());
   std::vector<std::max_align_t> workspace(workspace_bytes / sizeof(std::max_align_t) + 8);
   const void* inputs[] = {x.data(), model_->constant(op.inputs()->Get(1)).data()};

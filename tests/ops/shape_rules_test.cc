@@ -169,9 +169,9 @@ TEST(ShapeRules, RefusesWhatDoesNotFitInMemory) {
   using P = fbs::Conv2dT;
   const P wide = with<P>([](P& p) { p.pad_top = p.pad_left = p.pad_bottom = p.pad_right = 1 << 20; });
   expect_refusal(wide, {{1, 9, 9, 4}, {8, 3, 3, 4}}, FERRY_SHAPE_MISMATCH,
-                 "conv2d: output [1,2097159,2097159,8] has more than 2^40 elements");
+                 "conv2d: output [1,2097159,2097159,8] has more than " FERRY_MAX_ELEMENTS " elements");
   expect_refusal(fbs::SoftmaxT(), {{kHuge, kHuge}}, FERRY_SHAPE_MISMATCH,
-                 "softmax: input [2147483647,2147483647] has more than 2^40 elements");
+                 "softmax: input [2147483647,2147483647] has more than " FERRY_MAX_ELEMENTS " elements");
   expect_refusal(fbs::SoftmaxT(), {{1, 0, 3}}, FERRY_SHAPE_MISMATCH, "softmax: input [1,0,3] has a dimension below 1");
   expect_refusal(fbs::SoftmaxT(), {{1, -5, 3}}, FERRY_SHAPE_MISMATCH,
                  "softmax: input [1,-5,3] has a dimension below 1");
@@ -232,7 +232,7 @@ TEST(ShapeRules, Binary) {
   expect_shape(P(), {{}, {2}}, {2});
   expect_refusal(P(), {{2, 3}, {2, 4}}, FERRY_SHAPE_MISMATCH, "binary: [2,3] and [2,4] do not broadcast");
   expect_refusal(P(), {{1 << 20, 1}, {1, kHuge}}, FERRY_SHAPE_MISMATCH,
-                 "binary: output [1048576,2147483647] has more than 2^40 elements");
+                 "binary: output [1048576,2147483647] has more than " FERRY_MAX_ELEMENTS " elements");
   expect_refusal(P(), {{2}}, FERRY_CORRUPT, "binary: takes 2 inputs, got 1");
   expect_refusal(with<P>([](P& p) { p.kind = static_cast<fbs::BinaryKind>(99); }), {{2}, {2}}, FERRY_UNSUPPORTED,
                  "binary: unknown kind 99");
@@ -547,7 +547,8 @@ TEST(ShapeRules, Experts) {
   refused(6, {5, 20}, "experts: biases [5,20] and [5,20], expected [5,20] and [5,8]");
   constexpr int kMany = 1 << 21;
   expect_refusal(P(), {{kMany, 1}, {kMany, 1}, {kMany, 1}, {1, kMany, 1}, {1, 1, kMany / 2}}, FERRY_SHAPE_MISMATCH,
-                 "experts: 2097152 rows of 1048576 hidden channels, expected at most 2^31 rows and 2^40 numbers");
+                 "experts: 2097152 rows of 1048576 hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS
+                 " numbers");
   expect_refusal(with<P>([](P& p) { p.activation = static_cast<fbs::ExpertsActivation>(9); }), fits, FERRY_UNSUPPORTED,
                  "experts: unknown activation 9");
   for (const float bad : {0.0f, -1.0f, kNan})
@@ -581,7 +582,7 @@ TEST(ShapeRules, MatMul) {
                  "matmul: [4,9] transposed and [9,5] transposed have 4 and 5 to sum over, expected as many");
   expect_refusal(plain, {{2, 4, 9}, {3, 9, 5}}, FERRY_SHAPE_MISMATCH, "matmul: [2] and [3] do not broadcast");
   expect_refusal(plain, {{1 << 30, 1}, {1, 1 << 30}}, FERRY_SHAPE_MISMATCH,
-                 "matmul: output [1073741824,1073741824] has more than 2^40 elements");
+                 "matmul: output [1073741824,1073741824] has more than " FERRY_MAX_ELEMENTS " elements");
 }
 
 TEST(ShapeRules, States) {

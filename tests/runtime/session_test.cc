@@ -300,7 +300,7 @@ TEST(Resize, FailureKeepsFormerShapeContentsAndResults) {
       {{1, 0, 8, 3}, FERRY_SHAPE_MISMATCH, "input 'input' cannot have shape [1,0,8,3]"},
       {{1, -5, 8, 3}, FERRY_SHAPE_MISMATCH, "[1,-5,8,3]"},
       {{8, 8, 3}, FERRY_SHAPE_MISMATCH, "it has 4 dimensions"},
-      {{1 << 20, 1 << 20, 1 << 20, 3}, FERRY_SHAPE_MISMATCH, "2^40 elements"},
+      {{1 << 20, 1 << 20, 1 << 20, 3}, FERRY_SHAPE_MISMATCH, FERRY_MAX_ELEMENTS " elements"},
       {{1, 1 << 18, 1 << 18, 3}, FERRY_MEMORY_LIMIT, "the session's memory_limit is 1048576"},
       {{1, 500, 500, 3}, FERRY_MEMORY_LIMIT, "the session's memory_limit is 1048576"},
   };

@@ -290,8 +290,10 @@ const GraphCase kGraphCases[] = {
     {"rank_7", [](Parts& p) { tensor(p, "stem").shape.assign(7, 1); }, FERRY_CORRUPT, "'stem': has 7 dimensions"},
     {"dimension_0", [](Parts& p) { tensor(p, "stem").shape[1] = 0; }, FERRY_CORRUPT, "dimension 1 is 0"},
     {"dimension_negative", [](Parts& p) { tensor(p, "fc.bias").shape[0] = -5; }, FERRY_CORRUPT, "dimension 0 is -5"},
-    {"too_many_elements", [](Parts& p) { tensor(p, "stem").shape.assign(6, 0x7fffffff); }, FERRY_CORRUPT, "2^40"},
-    {"elements_wrap_to_zero", [](Parts& p) { tensor(p, "stem").shape.assign(4, 1 << 16); }, FERRY_CORRUPT, "2^40"},
+    {"too_many_elements", [](Parts& p) { tensor(p, "stem").shape.assign(6, 0x7fffffff); }, FERRY_CORRUPT,
+     FERRY_MAX_ELEMENTS},
+    {"elements_wrap_to_zero", [](Parts& p) { tensor(p, "stem").shape.assign(4, 1 << 16); }, FERRY_CORRUPT,
+     FERRY_MAX_ELEMENTS},
     {"type_unknown", [](Parts& p) { tensor(p, "stem").dtype = static_cast<fbs::DType>(77); }, FERRY_UNSUPPORTED,
      "type 77 is unknown"},
     {"activation_int8", [](Parts& p) { tensor(p, "stem").dtype = fbs::DType::Int8; }, FERRY_UNSUPPORTED,
@@ -578,7 +580,7 @@ const GraphCase kTransformerCases[] = {
      [](Parts& p) {
        p.model.states[0]->shape = {1, 1 << 30, 1 << 30};
      },
-     FERRY_CORRUPT, "at most 2^40 elements"},
+     FERRY_CORRUPT, "at most " FERRY_MAX_ELEMENTS " elements"},
     {"state_of_several_samples", [](Parts& p) { p.model.states[0]->shape[0] = 2; }, FERRY_CORRUPT,
      "state 0 '0.keys': dimension 0, before the one that grows, is 2, expected 1"},
     {"state_type", [](Parts& p) { p.model.states[0]->dtype = fbs::DType::Float16; }, FERRY_UNSUPPORTED,

@@ -66,8 +66,8 @@ Status rule(const char* op, const fbs::Experts& p, Shapes inputs, Shape* output)
   const int64_t rows = chosen.elements();
   if (rows > std::numeric_limits<int32_t>::max() || rows > kMaxElements / down[2])
     return error(FERRY_SHAPE_MISMATCH,
-                 "%s: %lld rows of %d hidden channels, expected at most 2^31 rows and 2^40 numbers", op,
-                 static_cast<long long>(rows), down[2]);
+                 "%s: %lld rows of %d hidden channels, expected at most 2^31 rows and " FERRY_MAX_ELEMENTS " numbers",
+                 op, static_cast<long long>(rows), down[2]);
   *output = x;
   if (inputs.size() == 5) return {};
   const Shape up{gate_up[0], gate_up[1]}, back{down[0], down[1]};

@@ -18,7 +18,6 @@ using States = std::span<const StateShape>;
 
 // Far above what any network uses, and low enough that sums and products of two stay far inside 64 bits.
 constexpr int32_t kMaxParameter = 1 << 20;
-constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 Status check_count(const char* op, Shapes inputs, size_t minimum, size_t maximum);
 Status check_rank(const char* op, const char* what, const Shape& shape, int rank);

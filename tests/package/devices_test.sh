@@ -1,0 +1,42 @@
+#!/bin/bash
+# What is said where a device cannot be built for, in one sentence each; and what the NDK's own toolchain file is told. A made-up
+# NDK stands in for one: none is packaged.
+#     devices_test.sh CMAKE SOURCES
+set -euo pipefail
+cmake=$1 sources=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset ANDROID_NDK
+
+# Runs a command, which must fail and say why.
+refused() {  # words, command...
+  local said words=$1
+  if said=$("${@:2}" 2>&1); then echo "not refused: ${*:2}"; exit 1; fi
+  said=$(tr -s ' \n' ' ' <<<"$said")
+  case "$said" in *"$words"*) echo "refused: $said" ;; *) echo "expected '$words', it says: $said"; exit 1 ;; esac
+}
+
+build=$sources/scripts/build-device
+targets="arm64, armv7, riscv64, android-arm64, android-armv7, android-x86_64"
+refused "no target is called 'mips': one of $targets" "$build" mips
+refused "which target? One of $targets" "$build"
+refused "no option is called --fast" "$build" arm64 --fast
+refused "-o needs a value" "$build" arm64 -o
+refused "one target at a time: arm64, or armv7" "$build" arm64 armv7
+refused "there is no such file" "$build" arm64 --operators "$scratch/absent"
+refused "name it with ANDROID_NDK=" "$build" android-arm64
+refused "is it an NDK?" env ANDROID_NDK="$scratch" "$build" android-armv7
+"$build" --help | grep -q "scripts/build-device TARGET"
+
+toolchain=("$cmake" -P "$sources/toolchains/android.cmake")
+refused "ANDROID_NDK is not set" "${toolchain[@]}"
+refused "holds no build/cmake/android.toolchain.cmake" env ANDROID_NDK="$scratch" "${toolchain[@]}"
+mkdir -p "$scratch/build/cmake"
+echo 'message("${ANDROID_ABI} ${ANDROID_PLATFORM} ${ANDROID_STL}${CMAKE_SHARED_LINKER_FLAGS_INIT}")' \
+  >"$scratch/build/cmake/android.toolchain.cmake"
+export ANDROID_NDK=$scratch
+refused "Ferry needs android-24 or later" "$cmake" -DANDROID_PLATFORM=android-21 -P "$sources/toolchains/android.cmake"
+told=$("${toolchain[@]}" 2>&1)
+[ "$told" = "arm64-v8a android-24 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK is told: $told"; exit 1; }
+told=$("$cmake" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28 -P "$sources/toolchains/android.cmake" 2>&1)
+[ "$told" = "x86_64 28 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK is told: $told"; exit 1; }
