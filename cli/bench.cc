@@ -9,6 +9,7 @@
 #include "cli/bench_text.h"
 #include "cli/command.h"
 #include "cli/gpu_plan.h"
+#include "cli/kernels.h"
 #include "cli/peak_memory.h"
 #include "cli/progress.h"
 #include "cli/sdk.h"
@@ -35,6 +36,7 @@ struct Figures {
   size_t threads = 0;
   std::string cpus;            // that they keep to
   std::string device, driver;  // "" on the CPU
+  Kernels kernels;             // "" on the GPU
 };
 
 // An operator, or on the GPU several that run as one.
@@ -139,6 +141,8 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
                       {"precision", o.backend.precision},
                       {"device", f.device},
                       {"driver", f.driver},
+                      {"kernels", f.kernels.features},
+                      {"fingerprint", f.kernels.fingerprint},
                       {"threads", f.threads},
                       {"cpus", f.cpus},
                       {"runs", o.runs},
@@ -227,6 +231,7 @@ int bench(Options o) {
   f.cpus = report.cpus;
   f.device = report.device;
   f.driver = report.driver;
+  if (!o.backend.gpu()) f.kernels = cpu_kernels();
   const GpuPlan plan = o.backend.gpu() ? gpu_plan(session->session->model(), options) : GpuPlan();
   const std::vector<OpTime> ops = o.ops ? profile(o, model, options, plan) : std::vector<OpTime>();
   (o.json ? print_json : print_text)(o, f, ops, plan);

@@ -49,6 +49,18 @@ class PackCommand : public ::testing::Test {
   ScratchFolder folder_;
 };
 
+// The name of a packed file ends with the fingerprint that must fit.
+TEST_F(PackCommand, BenchTellsTheFingerprintOfTheKernels) {
+  fs::create_directory(folder_.path() / "cache");
+  ASSERT_EQ(pack({"m.ferry", "-o", "cache"}).exit_code, 0);
+  const std::string name = fs::path(names("cache").at(0)).stem();
+  const Result bench = ferry(folder_.path(), {"bench", "m.ferry", "--runs", "1", "--json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  const auto j = nlohmann::json::parse(bench.out);
+  EXPECT_EQ(j["fingerprint"], name.substr(name.rfind('-') + 1));
+  EXPECT_NE(j["kernels"], "");
+}
+
 TEST_F(PackCommand, WritesWhatACacheFolderIsLookedThroughFor) {
   fs::create_directories(folder_.path() / "cache");
   const Result result = pack({"m.ferry", "-o", "cache"});

@@ -1,0 +1,38 @@
+#include "cli/kernels.h"
+
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
+#include <cinttypes>
+#include <cstdio>
+
+#include "cli/sdk.h"
+#include "sdk/cpu/fingerprint.h"
+
+namespace ferry::cli {
+namespace {
+
+// What Linux says that an arm64 CPU has, of what XNNPACK chooses by.
+std::string arm_features() {
+  std::string text;
+#if defined(__aarch64__)
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) text += " dotprod";
+  if (getauxval(AT_HWCAP) & HWCAP_ASIMDHP) text += " fp16";
+  if (getauxval(AT_HWCAP2) & HWCAP2_I8MM) text += " i8mm";
+#endif
+  return text;
+}
+
+}  // namespace
+
+Kernels cpu_kernels() {
+  cpu::Fingerprint here;
+  check(cpu::fingerprint(cpu::cpu_features(), &here));
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, here.value);
+  return {here.description + arm_features(), text};
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,13 @@
+"""Whose fault it is. A runner that mixes these up sends people to look for wrong kernels where a cable was loose."""
+
+
+class Usage(Exception):
+    """What was asked for cannot be done, on whatever device."""
+
+
+class DeviceFault(Exception):
+    """The device, or the way to it: says nothing of the model."""
+
+
+class ModelFault(Exception):
+    """The device did what it was told, and the answer is wrong, or there is none."""

@@ -1,0 +1,47 @@
+"""The one table, and what went wrong below it."""
+from transports.base import size_text
+
+HEAD = ("device", "model", "on", "kernels", "parity, worst stage", "from host", "program + blob", "memory", "time")
+
+
+def kernels_of(row):
+    bench = row.get("bench")
+    if bench is None:
+        return ""
+    if row["backend"] == "gpu":
+        return bench["device"]
+    return f"{bench['kernels']} ({bench['fingerprint'][:8]})"
+
+
+def parity_of(row):
+    verdict = row.get("verify")
+    if verdict is None:
+        return "not known"
+    error = "not a number" if verdict["error"] is None else f"{verdict['error']:.1e}"
+    if not verdict["passed"]:
+        return f"OUT: {error} at {verdict['stage']}"
+    return f"{verdict['stages']} ok, {error} at {verdict['stage']}"
+
+
+def cells(device, row):
+    bench = row.get("bench")
+    away = row.get("apart")
+    time = f"{bench['median_ms']:.1f} ms" if bench else ""
+    return (device["device"], row["model"], row["backend"], kernels_of(row), parity_of(row),
+            f"{away['relative']:.1e}" if away else "",
+            (size_text(device["program_bytes"]) + " + " if device["program_bytes"] else "") + size_text(row["blob_bytes"]),
+            size_text(bench["peak_rss_bytes"]) if bench else "", time + (" *emulated*" if time and device["emulated"] else ""))
+
+
+def text_of(report):
+    rows, faults = [HEAD], []
+    for device in report["devices"]:
+        rows += [cells(device, row) for row in device["results"]]
+        faults += [f"MODEL   {row['model']} on {device['device']}, {row['backend']}: {row['fault']['sentence']}"
+                   for row in device["results"] if row["fault"]]
+        if device["fault"]:
+            rows += [] if device["results"] else [(device["device"], "-", *[""] * (len(HEAD) - 2))]
+            faults.append(f"{device['fault']['kind'].upper():6}  {device['fault']['sentence']}")
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    return "\n".join([*lines, *([""] if faults else []), *faults])
