@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""scripts/device-test against scripted devices: fake `ssh` and `adb` programs whose boards and phones vanish, fill up, hang, or
-are of another CPU, and fake `ferry` programs that compute wrongly. Every fault has its sentence, and its own exit code."""
+"""scripts/device-test against scripted devices: fake `ssh` and `adb` programs whose boards and phones vanish, fill up,
+hang, or are of another CPU, and fake `ferry` programs that compute wrongly. Every fault has its sentence, and its kind
+has an exit code."""
 import json, os, shutil, subprocess, sys, tempfile, time, unittest
 from unittest import mock
 
@@ -46,8 +47,8 @@ class DeviceTest(unittest.TestCase):
         """Exit code, everything that was printed."""
         environment = dict(os.environ, FAKE_DEVICE=device, FAKE_DEVICE_FOLDER=self.device,
                            PATH=path or f"{FAKES}:{os.environ['PATH']}")
-        done = subprocess.run([os.path.join(ROOT, "scripts/device-test"), *words], env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder)
+        done = subprocess.run([os.path.join(ROOT, "scripts/device-test"), *words], env=environment, cwd=self.folder,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         return done.returncode, done.stdout
 
     def measure(self, *words, device="works", ferry="works", program=None, path=None):
@@ -69,10 +70,25 @@ class DeviceTest(unittest.TestCase):
         self.assertIsNone(host["fault"])
         self.assertIsNone(host["results"][0]["fault"])
         self.assertEqual(len(device["results"]), results, text)
-        if code == DEVICE:
-            self.assertRegex(device["fault"]["sentence"], sentence)
-        else:
-            self.assertRegex(device["results"][0]["fault"]["sentence"], sentence)
+        fault = device["fault"] if code == DEVICE else device["results"][0]["fault"]
+        self.assertRegex(fault["sentence"], sentence)
+
+    def assert_device_fault(self, result, sentence):
+        self.assert_fault(result, DEVICE, sentence, 0)
+
+    def assert_model_fault(self, result, sentence):
+        self.assert_fault(result, MODEL, sentence, 1)
+
+    def running_there(self):
+        """Processes whose folder is the device's."""
+        found = []
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{process}/cwd").startswith(self.device):
+                    found.append(process)
+            except OSError:  # it has ended, or is another user's
+                pass
+        return found
 
     def assert_tidy(self):
         self.assertEqual(os.listdir(self.device), [])
@@ -85,8 +101,8 @@ class Works(DeviceTest):
                 code, text, report = self.measure(*device)
                 self.assertEqual(code, OK, text)
                 row = next(line for line in text.splitlines() if line.startswith(name + " "))
-                for cell in ("fake", "cpu", "fake dotprod (01234567)", "7 ok, 2.0e-06 at features", "0.0e+00", "25.0 MB",
-                             "12.5 ms"):
+                for cell in ("fake", "cpu", "fake dotprod (01234567)", "7 ok, 2.0e-06 at features", "0.0e+00",
+                             "25.0 MB", "12.5 ms"):
                     self.assertIn(cell, row)
                 self.assertNotIn("emulated", row)
                 measured = report["devices"][1]["results"][0]
@@ -104,63 +120,66 @@ class Works(DeviceTest):
         self.assertEqual([row["backend"] for row in report["devices"][1]["results"]], ["cpu"])
 
     def test_every_blob_has_a_row(self):
-        code, text, report = self.measure(*BOARD, "--model", shutil.copy(self.blob, os.path.join(self.folder, "other.ferry")))
+        other = shutil.copy(self.blob, os.path.join(self.folder, "other.ferry"))
+        code, text, report = self.measure(*BOARD, "--model", other)
         self.assertEqual(code, OK, text)
         self.assertEqual([row["model"] for row in report["devices"][1]["results"]], ["other", "fake"])
 
 
 class DeviceFaults(DeviceTest):
     def test_no_device(self):
-        self.assert_fault(self.measure(*BOARD, device="none"), DEVICE, "ssh board cannot be reached: .*No route to host", 0)
-        self.assert_fault(self.measure(*PHONE, device="none"), DEVICE, "adb has no device: error: no devices/emulators found", 0)
-        self.assert_fault(self.measure(*PHONE, device="unauthorized"), DEVICE, "adb has no device: .*ADB_VENDOR_KEYS", 0)
+        self.assert_device_fault(self.measure(*BOARD, device="none"), "ssh board cannot be reached: .*No route to host")
+        self.assert_device_fault(self.measure(*PHONE, device="none"),
+                                 "adb has no device: error: no devices/emulators found")
+        self.assert_device_fault(self.measure(*PHONE, device="unauthorized"), "adb has no device: .*ADB_VENDOR_KEYS")
 
     def test_a_device_that_vanishes(self):
         lost = "the connection to {} was lost while `./ferry bench .*` ran: {}"
-        self.assert_fault(self.measure(*BOARD, device="vanishes"), DEVICE, lost.format("ssh board", ".*Broken pipe"), 0)
-        self.assert_fault(self.measure(*PHONE, device="vanishes"), DEVICE, lost.format("adb Fake 9", ".*'FAKE9' not found"), 0)
-        self.assert_fault(self.measure(*PHONE, device="unplugged"), DEVICE,
-                          "the connection to adb Fake 9 was lost while model.ferry was sent: .*'FAKE9' not found", 0)
+        self.assert_device_fault(self.measure(*BOARD, device="vanishes"), lost.format("ssh board", ".*Broken pipe"))
+        self.assert_device_fault(self.measure(*PHONE, device="vanishes"),
+                                 lost.format("adb Fake 9", ".*'FAKE9' not found"))
+        self.assert_device_fault(self.measure(*PHONE, device="unplugged"),
+                                 "the connection to adb Fake 9 was lost while model.ferry was sent: .*'FAKE9'")
 
     def test_a_full_disk(self):
         full = "the disk of {} is full: model.ferry has 0.3 MB, of which not all fitted"
-        self.assert_fault(self.measure(*BOARD, device="full"), DEVICE, full.format("ssh board"), 0)
+        self.assert_device_fault(self.measure(*BOARD, device="full"), full.format("ssh board"))
         self.assert_tidy()
-        self.assert_fault(self.measure(*PHONE, device="full"), DEVICE, full.format("adb Fake 9"), 0)
+        self.assert_device_fault(self.measure(*PHONE, device="full"), full.format("adb Fake 9"))
         self.assert_tidy()
 
     def test_a_disk_that_fills_up_while_the_program_runs_is_no_fault_of_the_model(self):
         for device, name in ((BOARD, "ssh board"), (PHONE, "adb Fake 9")):
-            self.assert_fault(self.measure(*device, ferry="full_while_running"), DEVICE,
-                              f"the disk of {name} is full: .*outputs.safetensors", 0)
+            self.assert_device_fault(self.measure(*device, ferry="full_while_running"),
+                                     f"the disk of {name} is full: .*outputs.safetensors")
 
     def test_a_program_of_another_cpu(self):
         program = os.path.join(self.folder, "elf")
         with open(program, "wb") as file:  # an ELF header for s390x, which is none of ours
-            file.write(b"\x7fELF\x02\x02\x01" + bytes(9) + (2).to_bytes(2, "little") + (22).to_bytes(2, "little") + bytes(44))
+            file.write(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\2\0\x16\0" + bytes(44))
         os.chmod(program, 0o755)
         for device, name in ((BOARD, "ssh board"), (PHONE, "adb Fake 9")):
-            self.assert_fault(self.measure(*device, program=program), DEVICE,
-                              f"{name}, which is {os.uname().machine}, cannot start .*elf, which is for machine 22", 0)
+            sentence = f"{name}, which is {os.uname().machine}, cannot start .*elf, which is for machine 22"
+            self.assert_device_fault(self.measure(*device, program=program), sentence)
             self.assert_tidy()
 
     def test_a_command_beyond_the_time_limit_is_ended(self):
         for device, name in ((BOARD, "ssh board"), (PHONE, "adb Fake 9")):
             begin = time.monotonic()
-            self.assert_fault(self.measure(*device, "--limit", "3", ferry="hangs"), DEVICE,
-                              f"{name} did not answer within 3.* s while `./ferry bench .*` ran", 0)
-            self.assertLess(time.monotonic() - begin, 30)
-            running = subprocess.run(["ps", "-eo", "args"], stdout=subprocess.PIPE, text=True).stdout
-            self.assertNotIn("./ferry bench model.ferry --json --runs 5 --backend cpu", running)
+            self.assert_device_fault(self.measure(*device, "--limit", "3", ferry="hangs"),
+                                     f"{name} did not answer within 3.* s while `./ferry bench .*` ran")
+            self.assertLess(time.monotonic() - begin, 60)
             self.assert_tidy()
+            self.assertEqual(self.running_there(), [])
 
     def test_a_program_that_is_not_installed(self):
         bin = os.path.join(self.folder, "path")
         os.mkdir(bin)
         for name in ("python3", "bash", "dirname", "env", "sh", "cat"):
             os.symlink(shutil.which(name), os.path.join(bin, name))
-        self.assert_fault(self.measure(*BOARD, path=bin), DEVICE, "there is no program 'ssh' here: apt-get install openssh-client", 0)
-        self.assert_fault(self.measure(*PHONE, path=bin), DEVICE, "there is no program 'adb' here: apt-get install adb", 0)
+        self.assert_device_fault(self.measure(*BOARD, path=bin),
+                                 "there is no program 'ssh' here: apt-get install openssh-client")
+        self.assert_device_fault(self.measure(*PHONE, path=bin), "there is no program 'adb' here: apt-get install adb")
 
     def test_no_program_was_built_for_the_device(self):
         code, text = self.start(*PHONE, "--build", os.path.join(self.folder, "host"), "--model", self.blob)
@@ -173,25 +192,27 @@ class DeviceFaults(DeviceTest):
 class ModelFaults(DeviceTest):
     def test_out_of_bounds(self):
         result = self.measure(*BOARD, ferry="out_of_bounds")
-        self.assert_fault(result, MODEL, "parity: block.3 is out of bounds: error 2.5e-01, bound 1.0e-04", 1)
+        self.assert_model_fault(result, "parity: block.3 is out of bounds: error 2.5e-01, bound 1.0e-04")
         self.assertRegex(result[1], r"ssh board +fake +cpu +OUT: 2.5e-01 at block.3")
         result = self.measure(*PHONE, ferry="not_a_number")
-        self.assert_fault(result, MODEL, "parity: block.3 is out of bounds: error not a number", 1)
+        self.assert_model_fault(result, "parity: block.3 is out of bounds: error not a number")
 
     def test_a_refused_blob(self):
-        self.assert_fault(self.measure(*BOARD, ferry="refuses"), MODEL,
-                          "`ferry verify` refused: model.ferry: damaged: its checksum does not fit", 1)
+        self.assert_model_fault(self.measure(*BOARD, ferry="refuses"),
+                                "`ferry verify` refused: model.ferry: damaged: its checksum does not fit")
 
     def test_a_program_that_is_ended_by_a_signal(self):
-        self.assert_fault(self.measure(*BOARD, ferry="crashes"), MODEL, "`ferry verify` was ended by SIGSEGV", 1)
-        self.assert_fault(self.measure(*PHONE, ferry="illegal"), MODEL,
-                          "`ferry verify` was ended by SIGILL: an instruction that this CPU lacks", 1)
+        self.assert_model_fault(self.measure(*BOARD, ferry="crashes"), "`ferry verify` was ended by SIGSEGV")
+        self.assert_model_fault(self.measure(*PHONE, ferry="illegal"),
+                                "`ferry verify` was ended by SIGILL: an instruction that this CPU lacks")
 
     def test_answers_that_differ_from_the_host_s(self):
-        self.assert_fault(self.measure(*BOARD, ferry="other_answer"), MODEL,
-                          "'logits' is 1.7e-01 of its maximum from the host's, where 1.0e-04 is allowed", 1)
-        self.assert_fault(self.measure(*BOARD, ferry="nan_answer"), MODEL, "'logits' is inf of its maximum from the host's", 1)
-        self.assert_fault(self.measure(*BOARD, ferry="short_answer"), MODEL, "'logits' is inf of its maximum from the host's", 1)
+        self.assert_model_fault(self.measure(*BOARD, ferry="other_answer"),
+                                "'logits' is 1.7e-01 of its maximum from the host's, where 1.0e-04 is allowed")
+        self.assert_model_fault(self.measure(*BOARD, ferry="nan_answer"),
+                                "'logits' is inf of its maximum from the host's")
+        self.assert_model_fault(self.measure(*BOARD, ferry="short_answer"),
+                                "'logits' is inf of its maximum from the host's")
 
     def test_a_model_s_fault_is_the_exit_code_though_a_device_failed_too(self):
         code, text, _ = self.measure("adb", "ssh", "board", device="unplugged", ferry="out_of_bounds")
@@ -209,7 +230,8 @@ class Machine(DeviceTest):
         os.makedirs(os.path.join(linux, "modules"))
         libraries = os.path.join(self.folder, "libraries")
         os.mkdir(libraries)
-        for path in (*(os.path.join(libraries, name) for name in qemu_system.LIBRARIES), os.path.join(linux, "busybox")):
+        paths = [os.path.join(libraries, name) for name in qemu_system.LIBRARIES]
+        for path in [*paths, os.path.join(linux, "busybox")]:
             with open(path, "w") as file:
                 file.write("not read\n")
         patch = mock.patch.object(qemu_system, "CROSS_LIBRARIES", libraries)
@@ -238,7 +260,7 @@ class Machine(DeviceTest):
         self.assertIsNotNone(self.machine.machine.poll())
 
     def test_a_machine_that_does_not_boot(self):
-        with self.assertRaisesRegex(DeviceFault, "qemu-system max went away: Kernel panic - not syncing: No working init"):
+        with self.assertRaisesRegex(DeviceFault, "qemu-system max went away: Kernel panic - not syncing"):
             self.boot("panics")
 
     def test_a_machine_that_goes_away(self):

@@ -19,7 +19,8 @@ def module_name(path):
 
 
 def load_order(folder):
-    """The paths of MODULES and of what they depend on, each after what it depends on. A name that is no file is built in."""
+    """The paths of MODULES and of what they depend on, each after what it depends on. A name without a file is built
+    in."""
     paths = {}
     for at, _, names in os.walk(folder):
         paths.update({module_name(name): os.path.join(at, name) for name in names if name.endswith(".ko")})

@@ -1,5 +1,5 @@
-"""What is done on a device: `ferry verify`, `run` on a photograph and `bench`, of every blob, on the CPU and on a GPU that can
-serve. Faults are kept apart: a model's ends what is done with that blob there, a device's ends the device."""
+"""What is done on a device: `ferry verify`, `run` on a photograph and `bench`, of every blob, on the CPU and on a GPU
+that can serve. Faults are kept apart: a model's ends what is done with that blob there, a device's ends the device."""
 import json, os, shlex, signal, tempfile
 
 import tensors
@@ -7,8 +7,8 @@ from faults import DeviceFault, ModelFault
 from transports.base import is_full, last_line
 
 FERRY, PICTURE, BLOB, OUTPUTS = "ferry", "photo", "model.ferry", "outputs.safetensors"
-# The bound for float32 of docs/parity.md, on outputs of the same blob for the same picture. Rounded weights have the bound of
-# their certificate.
+# The bound for float32 of docs/parity.md, on outputs of the same blob for the same picture. Rounded weights have the
+# bound of their certificate.
 APART = 1e-4
 
 
@@ -49,7 +49,7 @@ class Device:
         return result
 
     def start(self, program, picture):
-        """Sends what all blobs share, and sees that the program starts. Returns what `ferry` says of itself and of GPUs."""
+        """Sends what all blobs share, and sees that the program starts. Returns what it says of itself and of GPUs."""
         self.transport.push(program, FERRY)
         first = self.transport.run([f"./{FERRY}", "--version"], self.limit)
         if first.code != 0:
@@ -62,14 +62,16 @@ class Device:
     def verify(self, backend):
         verdict = json_of(self.ferry("verify", BLOB, "--json", *backend, accept=(0, 1)), "ferry verify")
         if not verdict["passed"]:
-            raise ModelFault(f"parity: {verdict['stage']} is out of bounds: error {number(verdict['error'])}, bound "
-                             f"{number(verdict['bound'])} ({number(verdict['error_at_conversion'])} at conversion)", verdict)
+            error, bound, before = (number(verdict[key]) for key in ("error", "bound", "error_at_conversion"))
+            raise ModelFault(f"parity: {verdict['stage']} is out of bounds: error {error}, bound {bound} ({before} at "
+                             "conversion)", verdict)
         return verdict
 
     def run(self, backend):
         """The answer for the photograph, and the network's outputs."""
         result = self.ferry("run", BLOB, PICTURE, "--json", "--save", OUTPUTS, *backend)
-        answer = json_of(result._replace(out=result.out.rstrip().rpartition("\n")[2]), "ferry run")  # behind what --save says
+        # Behind what --save says.
+        answer = json_of(result._replace(out=result.out.rstrip().rpartition("\n")[2]), "ferry run")
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, OUTPUTS)
             self.transport.pull(OUTPUTS, path)
@@ -110,8 +112,8 @@ def measure(device, model, backend, reference):
             row["apart"] = {"relative": distance, "output": output}
             bound = max(APART, row["verify"]["bound"])
             if not distance <= bound:
-                raise ModelFault(f"for the photograph '{output}' is {distance:.1e} of its maximum from the host's, where "
-                                 f"{bound:.1e} is allowed")
+                raise ModelFault(f"for the photograph '{output}' is {distance:.1e} of its maximum from the host's, "
+                                 f"where {bound:.1e} is allowed")
         row["bench"] = device.bench(words)
     except ModelFault as fault:
         row["fault"] = {"kind": "model", "sentence": fault.args[0]}

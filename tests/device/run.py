@@ -18,7 +18,7 @@ photograph and `ferry bench`, and prints one table. This machine runs the same, 
 
 devices: {TRANSPORTS}
   qemu          qemu-user as cortex-a53, cortex-a76 and max, and qemu-system
-  qemu-user     arm64 processes on an emulated CPU, all three where none is named; on a software GPU, too
+  qemu-user     arm64 processes on an emulated CPU, all three where none is named; and on a software GPU
   qemu-system   an arm64 machine that boots Debian's kernel, runs them and powers off
   adb           an Android device; ANDROID_SERIAL says which
   ssh HOST      a Linux board
@@ -47,10 +47,10 @@ def arguments(words):
     parser.add_argument("--backend", choices=("cpu", "gpu", "all"), default="all",
                         help="all (default): the CPU, and a GPU where the device has one")
     parser.add_argument("--model", action="append", metavar="BLOB",
-                        help="a certified blob (ferry convert --certify) in place of those made here; may be given again")
+                        help="a certified blob (ferry convert --certify) in place of those made here; may be repeated")
     parser.add_argument("--picture", default=os.path.join(ROOT, "examples/data/grace_hopper.png"), metavar="FILE",
                         help="the photograph (default: examples/data/grace_hopper.png)")
-    parser.add_argument("--runs", type=int, default=5, metavar="N", help="timed runs (5)")
+    parser.add_argument("--runs", type=int, metavar="N", help="timed runs (5; emulated, whose times are no figures: 1)")
     parser.add_argument("--limit", type=float, default=300, metavar="SECONDS", help="for each command (300)")
     parser.add_argument("--ferry", metavar="FILE",
                         help="the program for the devices (default: what scripts/build-device made for them)")
@@ -60,7 +60,7 @@ def arguments(words):
     given = parser.parse_args(words)
     if not given.devices:
         raise Usage(f"which device? {TRANSPORTS} (see scripts/device-test --help)")
-    if given.runs < 1:
+    if given.runs is not None and given.runs < 1:
         raise Usage(f"--runs {given.runs}: expected 1 or more")
     if given.limit <= 0:
         raise Usage(f"--limit {given.limit:g}: expected a time in seconds")
@@ -83,7 +83,9 @@ def output_of(script, *words):
 def qemu_user(cpus, given):
     output_of("setup", "qemu-user")
     vulkan = "" if given.backend == "cpu" else output_of("fetch-debian-arm64", "vulkan")
-    return [transports.QemuUser(cpu, vulkan) for cpu in cpus]
+    # A software GPU that is emulated takes a minute: on one of them, where nobody asked for more.
+    with_gpu = cpus if len(cpus) == 1 or given.backend == "gpu" else ["cortex-a76"]
+    return [transports.QemuUser(cpu, vulkan if cpu in with_gpu else "") for cpu in cpus]
 
 
 def qemu_system(cpu):
@@ -128,13 +130,14 @@ def program_for(transport, given):
         path = os.path.join(ROOT, "build/device", target, "bin/ferry")
         if os.path.exists(path):
             return path
-    raise Usage(f"{transport.name} needs a ferry for {transport.targets[0]}: scripts/build-device {transport.targets[0]}, "
-                "or name one with --ferry")
+    target = transport.targets[0]
+    raise Usage(f"{transport.name} needs a ferry for {target}: scripts/build-device {target}, or name one with --ferry")
 
 
 def measure_device(transport, blobs, given, references):
     """All rows of a device; `references` are the host's outputs by model, and filled in by the host."""
-    report = {"device": transport.name, "emulated": transport.emulated, "fault": None, "program_bytes": 0, "results": []}
+    report = {"device": transport.name, "emulated": transport.emulated, "fault": None, "program_bytes": 0,
+              "results": []}
     is_host = isinstance(transport, transports.Host) and not transport.emulated
     try:
         transport.connect()
@@ -142,7 +145,7 @@ def measure_device(transport, blobs, given, references):
         program = program_for(transport, given)
         if not is_host:  # whose program has the converter, too
             report["program_bytes"] = os.path.getsize(program)
-        device = Device(transport, given.limit, given.runs)
+        device = Device(transport, given.limit, given.runs or (1 if transport.emulated else 5))
         say(f"{transport.name}: sending {os.path.relpath(program)}")
         report["version"], report["gpus"] = device.start(program, given.picture)
         backends = ["cpu"] * (given.backend != "gpu" or is_host)

@@ -26,11 +26,11 @@ def parity_of(row):
 def cells(device, row):
     bench = row.get("bench")
     away = row.get("apart")
-    time = f"{bench['median_ms']:.1f} ms" if bench else ""
+    time = f"{bench['median_ms']:.1f} ms{' *emulated*' * device['emulated']}" if bench else ""
+    program = size_text(device["program_bytes"]) + " + " if device["program_bytes"] else ""
     return (device["device"], row["model"], row["backend"], kernels_of(row), parity_of(row),
             f"{away['relative']:.1e}" if away else "",
-            (size_text(device["program_bytes"]) + " + " if device["program_bytes"] else "") + size_text(row["blob_bytes"]),
-            size_text(bench["peak_rss_bytes"]) if bench else "", time + (" *emulated*" if time and device["emulated"] else ""))
+            program + size_text(row["blob_bytes"]), size_text(bench["peak_rss_bytes"]) if bench else "", time)
 
 
 def text_of(report):

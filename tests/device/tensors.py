@@ -23,8 +23,8 @@ def read(path):
 
 
 def apart(ours, theirs):
-    """The largest difference of any output, over the absolute maximum of that output in `theirs`, and the output's name.
-    Infinite where one has what the other has not, or what is not a number."""
+    """The largest difference of any output, over the absolute maximum of that output in `theirs`, and the output's
+    name. Infinite where one has what the other has not, or what is not a number."""
     worst, where = -1.0, ""
     for name in sorted(set(ours) | set(theirs)):
         a, b = ours.get(name, ()), theirs.get(name, ())

@@ -9,8 +9,8 @@ refuse() { echo "ferry $command: $1" >&2; exit 2; }
 
 verify() {  # passed, error, stage
   cat <<END
-{"model": "fake", "backend": "$backend", "passed": $1, "stages": 7, "graph": "", "stage": "$3", "error": $2, "bound": 1e-4,
- "error_at_conversion": 1e-6, "fixture": "fake", "library": "timm 1.0", "milliseconds": 1}
+{"model": "fake", "backend": "$backend", "passed": $1, "stages": 7, "graph": "", "stage": "$3", "error": $2,
+ "bound": 1e-4, "error_at_conversion": 1e-6, "fixture": "fake", "library": "timm 1.0", "milliseconds": 1}
 END
   [ "$1" = true ]
   exit
@@ -39,12 +39,13 @@ case "$command:$mode" in
   run:nan_answer) outputs 3 "$one$not_a_number$three" ;;
   run:short_answer) outputs 2 "$one$two" ;;
   run:*) outputs 3 "$one$two$three" ;;
-  bench:hangs) sleep 60 ;;
+  bench:hangs) exec sleep 100 ;;
   bench:*)
     kernels="fake dotprod" fingerprint=0123456789abcdef device=
     [ $backend = cpu ] || kernels='' fingerprint='' device="Fake GPU"
     cat <<END
-{"kernels": "$kernels", "fingerprint": "$fingerprint", "device": "$device", "median_ms": 12.5, "peak_rss_bytes": 25000000}
+{"kernels": "$kernels", "fingerprint": "$fingerprint", "device": "$device", "median_ms": 12.5,
+ "peak_rss_bytes": 25000000}
 END
     ;;
 esac

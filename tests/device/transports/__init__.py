@@ -1,4 +1,4 @@
-"""How a device is reached. Every transport has the same few methods (base.py, `Transport`); the runner knows no more of it."""
+"""How a device is reached. Every transport has the same few methods: base.py, `Transport`."""
 from transports.adb import Adb
 from transports.local import Host, QemuUser
 from transports.qemu_system import QemuSystem

@@ -19,7 +19,8 @@ class Transport:
         """Finds the device and makes a folder on it, in which everything happens."""
 
     def describe(self):
-        """What the device says of itself: {"machine": "aarch64", "system": "Linux 6.1", "model": "", "memory_bytes": 0}."""
+        """What the device says of itself: machine ("aarch64"), system ("Linux 6.1"), model and memory_bytes; "" and 0
+        where it does not say."""
         raise NotImplementedError
 
     def push(self, path, name):
@@ -62,7 +63,7 @@ def start(words, what_is_it, **options):
 
 
 class ShellTransport(Transport):
-    """A device with a shell. Subclasses say how a script gets there (`shell`), how files do, and what `lost` sounds like."""
+    """A device with a shell. Subclasses say how a script gets there (`shell`), and how files do."""
 
     folder = ""
 
@@ -122,7 +123,8 @@ class ShellTransport(Transport):
         """What to say of a file that did not arrive."""
         if not is_full(complaint):
             return f"{self.name} did not take {name}: {last_line(complaint)}"
-        return f"the disk of {self.name} is full: {name} has {size_text(size)}, of which not all fitted into {self.folder}"
+        return (f"the disk of {self.name} is full: {name} has {size_text(size)}, of which not all fitted into "
+                f"{self.folder}")
 
     def close(self):
         if self.folder:

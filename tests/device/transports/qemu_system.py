@@ -1,5 +1,5 @@
-"""A whole arm64 machine under qemu-system-aarch64: it boots Debian's kernel with a root of a few files in memory, runs what the
-runner lays into a folder that both share (9p), and powers off."""
+"""A whole arm64 machine under qemu-system-aarch64: it boots Debian's kernel with a root of a few files in memory, runs
+what the runner lays into a folder that both share (9p), and powers off."""
 import os, re, shutil, subprocess, tempfile, time
 
 from faults import DeviceFault

@@ -5,7 +5,8 @@ from faults import DeviceFault
 from transports.base import ShellTransport, last_line, start
 
 # No questions, and an end to a connection that nobody hangs up: 3 unanswered probes of 5 s.
-OPTIONS = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
+OPTIONS = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10",
+           "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3"]
 SEND_LIMIT = 600
 NO_CONNECTION = 255  # ssh's own exit status where it is not the command's
 
@@ -42,7 +43,8 @@ class Ssh(ShellTransport):
             data = file.read()
         target = f"{self.folder}/{name}"
         mode = f"chmod +x {target}" if os.access(path, os.X_OK) else ":"
-        status, body, err = self.ask(f"cat >{target} && {mode} && wc -c <{target}", f"{name} was sent", SEND_LIMIT, data)
+        script = f"cat >{target} && {mode} && wc -c <{target}"
+        status, body, err = self.ask(script, f"{name} was sent", SEND_LIMIT, data)
         if status != 0 or body.split()[-1:] != [str(len(data)).encode()]:
             raise DeviceFault(self.not_sent(name, len(data), err))
 
