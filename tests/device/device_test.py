@@ -28,8 +28,8 @@ class DeviceTest(unittest.TestCase):
         self.device = os.path.join(self.folder, "device")
         os.mkdir(self.device)
         self.blob = os.path.join(self.folder, "fake.ferry")
-        with open(self.blob, "wb") as file:
-            file.write(bytes(1 << 18))
+        with open(self.blob, "wb") as file:  # with what a terminal or a shell might mistake for its own
+            file.write(b"\r\n\0\x04\x1a--ferry-device-test--0\n\n" + bytes(1 << 18))
         os.makedirs(os.path.join(self.folder, "host/bin"))
         self.program("works", "host/bin/ferry")
 
@@ -79,6 +79,13 @@ class DeviceTest(unittest.TestCase):
     def assert_model_fault(self, result, sentence):
         self.assert_fault(result, MODEL, sentence, 1)
 
+    def assert_comes_back(self, transport):
+        """What has been pushed as model.ferry, byte for byte."""
+        back = os.path.join(self.folder, "back")
+        transport.pull("model.ferry", back)
+        with open(back, "rb") as ours, open(self.blob, "rb") as theirs:
+            self.assertEqual(ours.read(), theirs.read())
+
     def running_there(self):
         """Processes whose folder is the device's."""
         found = []
@@ -110,6 +117,18 @@ class Works(DeviceTest):
                 self.assertEqual(measured["apart"], {"relative": 0, "output": "logits"})
                 self.assertEqual(report["devices"][1]["machine"], os.uname().machine)
                 self.assert_tidy()
+
+    def test_files_come_back_as_they_were_sent(self):
+        fakes = {"FAKE_DEVICE": "works", "FAKE_DEVICE_FOLDER": self.device, "PATH": f"{FAKES}:{os.environ['PATH']}"}
+        with mock.patch.dict(os.environ, fakes):
+            for transport in (transports.Ssh("board"), transports.Adb()):
+                transport.connect()
+                transport.push(self.blob, "model.ferry")
+                self.assert_comes_back(transport)
+                with self.assertRaisesRegex(DeviceFault, "did not give missing: .*No such file"):
+                    transport.pull("missing", os.path.join(self.folder, "missing"))
+                transport.close()
+        self.assert_tidy()
 
     def test_a_gpu_that_can_serve_has_a_row_of_its_own(self):
         code, text, report = self.measure(*BOARD, ferry="has_gpu")
@@ -253,9 +272,7 @@ class Machine(DeviceTest):
         self.assertEqual(self.machine.run(["./ferry", "--version"], 10), (0, "ferry 0.0-fake\n", ""))
         refused = self.machine.run(["sh", "-c", "echo why >&2; exit 7"], 10)
         self.assertEqual((refused.code, refused.out, refused.err.strip()), (7, "", "why"))
-        back = os.path.join(self.folder, "back")
-        self.machine.pull("model.ferry", back)
-        self.assertEqual(os.path.getsize(back), os.path.getsize(self.blob))
+        self.assert_comes_back(self.machine)
         self.machine.close()
         self.assertIsNotNone(self.machine.machine.poll())
 

@@ -17,7 +17,8 @@ class Adb(ShellTransport):
 
     def shell(self, script, limit, data=None):
         done = self.adb("shell", script, limit=limit)
-        return done.returncode, done.stdout, done.stderr
+        # Before Android 7 a terminal stood between, which ends lines in its own way.
+        return done.returncode, done.stdout.replace(b"\r\n", b"\n"), done.stderr
 
     def connect(self):
         try:

@@ -78,8 +78,7 @@ class ShellTransport(Transport):
             code, out, err = self.shell(f"{script}\ncode=$?; echo; echo {MARK}$code", limit, data)
         except subprocess.TimeoutExpired:
             raise DeviceFault(f"{self.name} did not answer within {limit} s while {what}") from None
-        text = out.replace(b"\r\n", b"\n")  # of an adb older than Android 7
-        body, mark, status = text.rpartition(b"\n" + MARK.encode())
+        body, mark, status = out.rpartition(b"\n" + MARK.encode())
         if not mark or not status.strip().isdigit():
             raise DeviceFault(self.lost(what, code, err.decode(errors="replace")))
         return int(status), body, err.decode(errors="replace")
