@@ -10,6 +10,8 @@ def kernels_of(row):
         return ""
     if row["backend"] == "gpu":
         return bench["device"]
+    if "kernels" not in bench:
+        return "not told by this version"
     return f"{bench['kernels']} ({bench['fingerprint'][:8]})"
 
 
