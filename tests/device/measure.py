@@ -1,6 +1,6 @@
 """What is done on a device: `ferry verify`, `run` on a photograph and `bench`, of every blob, on the CPU and on a GPU
 that can serve. Faults are kept apart: a model's ends what is done with that blob there, a device's ends the device."""
-import json, os, shlex, signal, tempfile
+import json, math, os, shlex, signal, tempfile
 
 import tensors
 from faults import DeviceFault, ModelFault
@@ -109,7 +109,7 @@ def measure(device, model, backend, reference):
         row["answer"], outputs = device.run(words)
         if reference is not None:
             distance, output = tensors.apart(outputs, reference)
-            row["apart"] = {"relative": distance, "output": output}
+            row["apart"] = {"relative": distance if math.isfinite(distance) else None, "output": output}
             bound = max(APART, row["verify"]["bound"])
             if not distance <= bound:
                 raise ModelFault(f"for the photograph '{output}' is {distance:.1e} of its maximum from the host's, "

@@ -80,6 +80,14 @@ def output_of(script, *words):
     return (done.stdout.splitlines() or [""])[-1]
 
 
+def built_for(target, given):
+    """The ferry that scripts/build-device has made for a target, or the one that was named."""
+    path = given.ferry or os.path.join(ROOT, "build/device", target, "bin/ferry")
+    if not os.path.exists(path):
+        raise Usage(f"there is no ferry for {target} yet: scripts/build-device {target}, or name one with --ferry")
+    return path
+
+
 def qemu_user(cpus, given):
     output_of("setup", "qemu-user")
     vulkan = "" if given.backend == "cpu" else output_of("fetch-debian-arm64", "vulkan")
@@ -95,6 +103,8 @@ def qemu_system(cpu):
 
 def devices_of(given):
     """A transport for each device that was asked for. What emulators need is installed."""
+    if any(word.startswith("qemu") for word in given.devices):
+        built_for("arm64", given)  # before anything is downloaded
     found = []
     words = iter(given.devices)
     for word in words:
@@ -120,18 +130,11 @@ def devices_of(given):
 
 def program_for(transport, given):
     """The ferry that this device can start."""
-    if isinstance(transport, transports.Host) and not transport.targets:
+    if isinstance(transport, transports.Host) and not transport.emulated:
         return os.path.join(given.build, "bin/ferry")
-    if given.ferry:
-        return given.ferry
-    if transport.targets == (platform.machine(),):
+    if transport.target == platform.machine() and not given.ferry:
         return os.path.join(given.build, "bin/ferry")
-    for target in transport.targets:
-        path = os.path.join(ROOT, "build/device", target, "bin/ferry")
-        if os.path.exists(path):
-            return path
-    target = transport.targets[0]
-    raise Usage(f"{transport.name} needs a ferry for {target}: scripts/build-device {target}, or name one with --ferry")
+    return built_for(transport.target, given)
 
 
 def measure_device(transport, blobs, given, references):

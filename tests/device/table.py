@@ -1,4 +1,5 @@
 """The one table, and what went wrong below it."""
+from measure import number
 from transports.base import size_text
 
 HEAD = ("device", "model", "on", "kernels", "parity, worst stage", "from host", "program + blob", "memory", "time")
@@ -19,7 +20,7 @@ def parity_of(row):
     verdict = row.get("verify")
     if verdict is None:
         return "not known"
-    error = "not a number" if verdict["error"] is None else f"{verdict['error']:.1e}"
+    error = number(verdict["error"])
     if not verdict["passed"]:
         return f"OUT: {error} at {verdict['stage']}"
     return f"{verdict['stages']} ok, {error} at {verdict['stage']}"
@@ -31,7 +32,7 @@ def cells(device, row):
     time = f"{bench['median_ms']:.1f} ms{' *emulated*' * device['emulated']}" if bench else ""
     program = size_text(device["program_bytes"]) + " + " if device["program_bytes"] else ""
     return (device["device"], row["model"], row["backend"], kernels_of(row), parity_of(row),
-            f"{away['relative']:.1e}" if away else "",
+            number(away["relative"]) if away else "",
             program + size_text(row["blob_bytes"]), size_text(bench["peak_rss_bytes"]) if bench else "", time)
 
 

@@ -31,7 +31,7 @@ class Adb(ShellTransport):
         self.folder = f"/data/local/tmp/ferry-test-{os.getpid()}"  # the one place whose programs a shell may start
         lines = self.ask(f"mkdir {self.folder} && getprop ro.product.cpu.abi && getprop ro.product.model",
                          "its folder was made")[1].decode(errors="replace").split("\n")
-        self.targets = (TARGETS.get(lines[0].strip(), lines[0].strip()),)
+        self.target = TARGETS.get(lines[0].strip(), lines[0].strip())
         self.name = f"adb {lines[1].strip()}" if len(lines) > 1 and lines[1].strip() else "adb"
 
     def transfer(self, words, what):

@@ -13,7 +13,7 @@ class Transport:
 
     name = ""         # for people, and in the report: "qemu-user cortex-a53"
     emulated = False  # then times are no figures
-    targets = ()      # of scripts/build-device, whose programs it runs; known once connected. (): the host's own build
+    target = ""       # of scripts/build-device, whose program it runs; known once connected. "": the host's own build
 
     def connect(self):
         """Finds the device and makes a folder on it, in which everything happens."""

@@ -60,7 +60,7 @@ class QemuUser(Host):
     scripts/fetch-debian-arm64 with a software driver, or ""."""
 
     emulated = True
-    targets = ("arm64",)
+    target = "arm64"
 
     def __init__(self, cpu, vulkan=""):
         super().__init__()

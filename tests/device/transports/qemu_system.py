@@ -19,7 +19,7 @@ class QemuSystem(ShellTransport):
     """`cpu`: a name of qemu's. `linux`: the folder of scripts/fetch-debian-arm64 with kernel, modules and busybox."""
 
     emulated = True
-    targets = ("arm64",)
+    target = "arm64"
     folder = "/work"
 
     def __init__(self, cpu, linux):

@@ -36,7 +36,7 @@ class Ssh(ShellTransport):
         if code != 0 or len(words) != 2:
             raise DeviceFault(f"{self.name} has no place for files: {last_line(complaint)}")
         self.folder = shlex.quote(words[0])
-        self.targets = (TARGETS.get(words[1], words[1]),)
+        self.target = TARGETS.get(words[1], words[1])
 
     def push(self, path, name):
         with open(path, "rb") as file:
