@@ -123,7 +123,7 @@ BlobLayout layout_of(const Graph& graph, const PackOptions& options) {
         auto entry = std::make_unique<fbs::BufferT>();
         entry->offset = out.data_bytes;
         entry->size = graph.buffer(tensor.buffer).byte_count() * bits_of(type) / bits_of(tensor.dtype);
-        out.segments.push_back({sources[t]->tensors[i].get(), tensor.buffer, type, entry->size});
+        out.segments.push_back({sources[t]->tensors[i].get(), tensor.buffer, type, static_cast<size_t>(entry->size)});
         out.data_bytes += padded_size(entry->size);
         buffers.push_back(std::move(entry));
       }
