@@ -26,6 +26,9 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake
 install(FILES "${PROJECT_BINARY_DIR}/FerryConfig.cmake" "${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake"
         DESTINATION "${package_dir}")
 
+if(FERRY_LIBATOMIC)
+  set(FERRY_LIBATOMIC_FLAG "-l${FERRY_LIBATOMIC}")
+endif()
 foreach(name ferry ferry_text)
   configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -160,11 +160,16 @@ function(ferry_provide_xnnpack)
   endif()
 
   find_package(Threads REQUIRED)
+  set(libraries Threads::Threads m)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "riscv") # gcc 12 calls a library for atomic bytes
+    list(APPEND libraries atomic)
+    set(FERRY_LIBATOMIC atomic PARENT_SCOPE) # for who links libferry.a
+  endif()
   add_library(XNNPACK::XNNPACK STATIC IMPORTED GLOBAL)
   set_target_properties(XNNPACK::XNNPACK PROPERTIES
     IMPORTED_LOCATION "${prefix}/libxnnpack.a"
     INTERFACE_INCLUDE_DIRECTORIES "${prefix}/include"
-    INTERFACE_LINK_LIBRARIES "Threads::Threads;m")
+    INTERFACE_LINK_LIBRARIES "${libraries}")
   set(FERRY_XNNPACK_ARCHIVE "${prefix}/libxnnpack.a" PARENT_SCOPE)
   set(FERRY_XNNPACK_PREFIX "${prefix}" PARENT_SCOPE)
 endfunction()
