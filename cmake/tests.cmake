@@ -178,7 +178,7 @@ endif()
 if(TARGET ferry_models AND FERRY_HUB AND FERRY_ONNX AND FERRY_ONNX_LINKS)
   add_subdirectory(tests/fuzz) # they read whatever there is to read
 endif()
-foreach(folder package parity cli device)
+foreach(folder package parity cli device camera)
   if(EXISTS "${PROJECT_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")
     add_subdirectory(tests/${folder})
   endif()

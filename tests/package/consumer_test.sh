@@ -69,4 +69,12 @@ case $way in
   cmake_component) with_cmake -DCONSUMER_COMPONENT=static ;;
   pkgconfig_shared) with_pkgconfig shared ;;
   pkgconfig_static) with_pkgconfig static ;;
+  camera_linux) # the example's folder, copied elsewhere
+    "$CMAKE" -S . -B build -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >configure.log || { cat configure.log; exit 1; }
+    "$CMAKE" --build build >build.log || { cat build.log; exit 1; }
+    said=$(build/camera-linux absent.ferry 2>&1) && exit 1
+    echo "$said"
+    case "$said" in "camera-linux: "*absent.ferry*) ;; *) echo "that is not what was expected"; exit 1 ;; esac
+    rm -rf build
+    ;;
 esac

@@ -1,0 +1,77 @@
+// The page: what is seen, as a stream of JPEGs, and what was answered.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "pixels.h"
+#include "shot.h"
+
+namespace httplib {
+class Server;
+struct Response;
+}  // namespace httplib
+
+namespace camera {
+
+//     /            the page
+//     /stream      multipart/x-mixed-replace: a JPEG for each picture
+//     /events      text/event-stream: "answer" and "note", JSON each
+//     /frame.jpg   the next picture
+//
+// A viewer who is slow misses pictures. Bound to this machine alone, it answers requests to this machine's own names
+// alone, so that no web site can read it through a browser here.
+class Page {
+ public:
+  static ferry::Result<std::unique_ptr<Page>> open(const std::string& address, int port);
+  ~Page();
+
+  std::string url() const;
+  // Whether a picture would be shown now: somebody looks, and the last one is old enough.
+  bool wants_picture() const;
+  void show(Pixels picture);
+  // JSON. Of each kind the newest is shown.
+  void tell_answer(std::string json);
+  void tell_note(std::string json);
+
+ private:
+  struct Event {
+    std::string json;
+    uint64_t number = 0;
+  };
+
+  Page();
+  void serve_stream(httplib::Response& response);
+  void serve_events(httplib::Response& response);
+  void serve_frame(httplib::Response& response);
+  // One more of those who stay, or 503.
+  bool admit(httplib::Response& response, bool watches);
+  void leave(bool watches);
+  void tell(Event* event, std::string json);
+  // Waits for a picture after number `last`, for a while; its JPEG, or none.
+  std::string picture_after(uint64_t* last);
+
+  std::unique_ptr<httplib::Server> server_;
+  std::string address_;
+  int port_ = 0;
+  std::atomic<bool> ended_ = false;
+  std::jthread listener_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closing_ = false;
+  Event answer_, note_;
+  std::optional<Pixels> picture_;  // the newest, until somebody makes a JPEG of it
+  bool encoding_ = false;
+  std::string jpeg_;
+  uint64_t shown_ = 0, encoded_ = 0;  // how many were shown, and which of them jpeg_ is
+  Clock::time_point last_shown_{};
+  int viewers_ = 0, watchers_ = 0;  // connections that stay, and those of them for pictures
+};
+
+}  // namespace camera

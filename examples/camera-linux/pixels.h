@@ -1,0 +1,43 @@
+// Pictures that people look at: frames made RGB, answers drawn on them, JPEG.
+#pragma once
+
+#include <cstdint>
+#include <ferry/ferry.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace camera {
+
+// RGB, rows without gaps.
+struct Pixels {
+  Pixels() = default;
+  Pixels(int wide, int high)
+      : width(wide), height(high), bytes(size_t{3} * static_cast<size_t>(wide) * static_cast<size_t>(high)) {}
+
+  uint8_t* at(int x, int y) {
+    return &bytes[3 * (static_cast<size_t>(y) * static_cast<size_t>(width) + static_cast<size_t>(x))];
+  }
+  const uint8_t* at(int x, int y) const { return const_cast<Pixels*>(this)->at(x, y); }
+  // For the C API, which changes nothing.
+  ferry_image image() const { return {const_cast<uint8_t*>(bytes.data()), width, height, 3 * width, false}; }
+
+  int width = 0, height = 0;
+  std::vector<uint8_t> bytes;
+};
+
+Pixels copy_of(const ferry_image& image);
+// The frame's picture: upright, as ferry_frame_size() has it. Without what Ferry's own way in does for networks.
+ferry::Result<Pixels> rgb_of(const ferry::Frame& frame);
+
+// The answer on the picture that it is of: boxes and lines, colours of classes laid over it, what a mask does not cover
+// darkened, depth beside it; another picture in its place.
+ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels picture);
+
+// FERRY_CORRUPT: it is none, or its end is missing.
+ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg);
+ferry::Result<std::string> encode_jpeg(const Pixels& picture);
+
+}  // namespace camera

@@ -1,0 +1,15 @@
+// The loop from frames to answers.
+#pragma once
+
+#include <cstdio>
+#include <stop_token>
+
+#include "options.h"
+
+namespace camera {
+
+// Answers frames until there are no more, `stop` is requested or something fails for good: lines of JSON to `out`, what
+// people should know to `err`. Returns the program's exit code: 0, or 2 with a sentence.
+int run(const Options& options, std::stop_token stop, std::FILE* out, std::FILE* err, System& system = real_system());
+
+}  // namespace camera

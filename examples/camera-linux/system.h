@@ -1,0 +1,26 @@
+// The system calls that a camera takes, so that tests can play the camera.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace camera {
+
+// Each as the call of its name: -1, or NULL of map(), and errno where it fails.
+class System {
+ public:
+  virtual ~System() = default;
+  virtual int open(const char* path) = 0;  // for reading and writing, without waiting
+  virtual void close(int fd) = 0;
+  virtual int ioctl(int fd, unsigned long request, void* argument) = 0;
+  // 1: there is something to fetch, be it an error; 0: nothing came for so long.
+  virtual int wait(int fd, int milliseconds) = 0;
+  virtual void* map(int fd, size_t bytes, off_t offset) = 0;
+  virtual void unmap(void* memory, size_t bytes) = 0;
+};
+
+// Linux.
+System& real_system();
+
+}  // namespace camera

@@ -1,0 +1,206 @@
+// The page, as a browser asks for it.
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "examples/camera-linux/page.h"
+#include "tests/camera/blobs.h"
+#include "tests/camera/running.h"
+
+namespace camera {
+namespace {
+
+using Json = nlohmann::json;
+
+class WithPage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ferry::Result<std::unique_ptr<Page>> opened = Page::open("127.0.0.1", 0);
+    ASSERT_TRUE(opened) << opened.error();
+    page = std::move(*opened);
+  }
+  httplib::Client client() const {
+    httplib::Client client(page->url().substr(0, page->url().size() - 1));
+    client.set_read_timeout(10);
+    return client;
+  }
+  int port() const { return std::stoi(page->url().substr(page->url().rfind(':') + 1)); }
+  static Pixels picture(int width, int level) {
+    Pixels pixels(width, 8);
+    std::fill(pixels.bytes.begin(), pixels.bytes.end(), static_cast<uint8_t>(level));
+    return pixels;
+  }
+  static ferry::Result<Pixels> decoded(const std::string& jpeg) {
+    return decode_jpeg(std::span(reinterpret_cast<const uint8_t*>(jpeg.data()), jpeg.size()));
+  }
+  // Waits until somebody looks.
+  void wait_for_watcher() const {
+    while (!page->wants_picture()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
+  std::unique_ptr<Page> page;
+};
+
+TEST_F(WithPage, IsAPage) {
+  const auto response = client().Get("/");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(response->get_header_value("Content-Type"), "text/html; charset=utf-8");
+  EXPECT_NE(response->body.find("<!doctype html>"), std::string::npos);
+  EXPECT_EQ(client().Get("/absent")->status, 404);
+}
+
+TEST_F(WithPage, AsksForNoPictureUntilSomebodyLooks) {
+  EXPECT_FALSE(page->wants_picture());
+  std::jthread viewer([this] { client().Get("/frame.jpg"); });
+  wait_for_watcher();
+  page->show(picture(16, 9));
+  EXPECT_FALSE(page->wants_picture());  // so soon
+}
+
+TEST_F(WithPage, GivesThePictureThatComesNext) {
+  page->show(picture(8, 1));
+  std::jthread camera([this] {
+    wait_for_watcher();
+    page->show(picture(24, 200));
+  });
+  const auto response = client().Get("/frame.jpg");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->get_header_value("Content-Type"), "image/jpeg");
+  ferry::Result<Pixels> seen = decoded(response->body);
+  ASSERT_TRUE(seen) << seen.error();
+  EXPECT_EQ(seen->width, 24);
+  EXPECT_NEAR(seen->bytes[0], 200, 3);
+}
+
+TEST_F(WithPage, WithoutAPictureSaysSo) {
+  const auto response = client().Get("/frame.jpg");
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 503);
+}
+
+TEST_F(WithPage, StreamsPicturesToEveryViewer) {
+  std::vector<std::jthread> viewers;
+  std::atomic<int> done = 0;
+  for (int v = 0; v < 3; ++v) {
+    viewers.emplace_back([&] {
+      std::string stream;
+      client().Get("/stream", [&](const char* data, size_t size) {
+        stream.append(data, size);
+        return stream.find("--picture\r\n", stream.find("--picture\r\n") + 1) == std::string::npos;
+      });
+      ASSERT_TRUE(stream.starts_with("--picture\r\nContent-Type: image/jpeg\r\nContent-Length: "))
+          << stream.substr(0, 80);
+      const size_t body = stream.find("\r\n\r\n") + 4, end = stream.rfind("\r\n--picture\r\n");
+      EXPECT_EQ(std::stoul(stream.substr(stream.find("Length: ") + 8)), end - body);
+      EXPECT_TRUE(decoded(stream.substr(body, end - body)));
+      ++done;
+    });
+  }
+  for (int i = 0; done < 3; ++i) {
+    if (page->wants_picture()) page->show(picture(32, i % 256));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+TEST_F(WithPage, TellsTheNewestNoteAndAnswer) {
+  page->tell_note(R"({"note":"old"})");
+  page->tell_note(R"({"note":"a camera"})");
+  page->tell_answer(R"({"answer":1})");
+  std::string text;
+  client().Get("/events", [&](const char* data, size_t size) {
+    text.append(data, size);
+    return text.find("answer\":1") == std::string::npos;
+  });
+  EXPECT_EQ(text, "event: note\ndata: {\"note\":\"a camera\"}\n\nevent: answer\ndata: {\"answer\":1}\n\n");
+}
+
+TEST_F(WithPage, IsClosedToOtherSites) {
+  for (const auto& [host, status] : {std::pair("127.0.0.1:8080", 200),
+                                     {"localhost", 200},
+                                     {"localhost:1", 200},
+                                     {"evil.example", 403},
+                                     {"evil.example:8080", 403},
+                                     {"127.0.0.1.evil.example", 403}}) {
+    const auto response = client().Get("/", {{"Host", host}});
+    ASSERT_TRUE(response);
+    EXPECT_EQ(response->status, status) << host;
+    EXPECT_EQ(response->get_header_value("Cross-Origin-Resource-Policy"), "same-origin");
+  }
+}
+
+TEST_F(WithPage, HasRoomForSoManyAndClosesWhileTheyWatch) {
+  std::vector<std::jthread> viewers;
+  std::atomic<int> refused = 0;
+  for (int v = 0; v < 18; ++v) {
+    viewers.emplace_back([&] {
+      const auto response = client().Get("/events", [](const char*, size_t) { return true; });
+      if (response && response->status == 503) ++refused;
+    });
+  }
+  while (refused < 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(client().Get("/")->status, 200);  // there is still a thread for the page itself
+  page = nullptr;
+  viewers.clear();
+  EXPECT_EQ(refused, 2);
+}
+
+TEST_F(WithPage, OnAPortThatIsInUseIsRefused) {
+  ferry::Result<std::unique_ptr<Page>> second = Page::open("127.0.0.1", port());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error(), "the page cannot be served at 127.0.0.1:" + std::to_string(port()) +
+                                ": the port is in use (--port chooses another, 0 any that is free)");
+}
+
+// The whole program: boxes are drawn on what is streamed, and told as they are printed.
+TEST(ProgramsPage, ShowsWhatIsAnswered) {
+  const ferry::ScratchFolder folder;
+  folder.write("frames.rgb", std::string(size_t{3} * 64 * 48, '\x64'));
+  Running program({write_detector(folder.path()), "--raw", folder.path() / "frames.rgb", "--size", "64x48", "--format",
+                   "rgb24", "--fps", "100", "--loop", "--port", "0"});
+  const std::string url = program.url();
+  ASSERT_FALSE(url.empty());
+  httplib::Client client(url.substr(0, url.size() - 1));
+  client.set_read_timeout(10);
+
+  const auto jpeg = client.Get("/frame.jpg");
+  ASSERT_TRUE(jpeg);
+  ASSERT_EQ(jpeg->status, 200);
+  ferry::Result<Pixels> seen =
+      decode_jpeg(std::span(reinterpret_cast<const uint8_t*>(jpeg->body.data()), jpeg->body.size()));
+  ASSERT_TRUE(seen) << seen.error();
+  ASSERT_EQ(seen->width, 64);
+  // The box of the blob is 16,12 to 48,24: a colour on its left edge, grey elsewhere.
+  const auto spread = [&](int x, int y) {
+    const uint8_t* p = seen->at(x, y);
+    return std::max({p[0], p[1], p[2]}) - std::min({p[0], p[1], p[2]});
+  };
+  EXPECT_GT(spread(16, 18), 60);
+  EXPECT_LT(spread(4, 40), 10);
+
+  std::string text;
+  client.Get("/events", [&](const char* data, size_t size) {
+    text.append(data, size);
+    const size_t at = text.find("event: answer");
+    return at == std::string::npos || text.find("\n\n", at) == std::string::npos;
+  });
+  const size_t begin = text.find("data: ", text.find("event: answer")) + 6;
+  const Json event = Json::parse(text.substr(begin, text.find('\n', begin) - begin), nullptr, false);
+  ASSERT_FALSE(event.is_discarded()) << text;
+  EXPECT_EQ(event["answer"]["boxes"][0]["label"], "<i>thing</i>");
+  EXPECT_GT(event["figures"]["p99_ms"].get<double>(), 0);
+  EXPECT_GE(event["figures"]["p99_ms"].get<double>(), event["figures"]["p50_ms"].get<double>());
+  EXPECT_EQ(event["figures"]["answered"].get<int64_t>() + event["figures"]["dropped"].get<int64_t>(),
+            event["answer"]["frame"].get<int64_t>() + 1);
+
+  Running second({write_detector(folder.path()), "--raw", folder.path() / "frames.rgb", "--size", "64x48", "--format",
+                  "rgb24", "--port", url.substr(url.rfind(':') + 1, url.size() - url.rfind(':') - 2)});
+  EXPECT_EQ(second.wait(), 2);
+  EXPECT_NE(second.err().find("the port is in use"), std::string::npos) << second.err();
+  EXPECT_EQ(second.out(), "");
+  EXPECT_EQ(program.end(SIGTERM), 0);
+}
+
+}  // namespace
+}  // namespace camera
