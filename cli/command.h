@@ -22,6 +22,7 @@ void add_run(CLI::App& ferry, int* exit_code);
 void add_chat(CLI::App& ferry, int* exit_code);
 void add_pack(CLI::App& ferry, int* exit_code);
 void add_template(CLI::App& ferry, int* exit_code);
+void add_build(CLI::App& ferry, int* exit_code);
 void add_bench(CLI::App& ferry, int* exit_code);
 void add_tokenize(CLI::App& ferry, int* exit_code);
 void add_devices(CLI::App& ferry, int* exit_code);

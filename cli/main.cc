@@ -70,6 +70,7 @@ int run_command_line(int argc, char** argv) {
       "  ferry bisect resnet50.ferry CKPT --fixture FIXTURE   which operator is wrong where it is not, and why\n"
       "  ferry verify resnet50.ferry                          whether it still is, on this machine\n"
       "  ferry pack resnet50.ferry                            weights packed for this CPU: apps start at once\n"
+      "  ferry build --for resnet50.ferry arm64 -o small/     a library with what it needs alone\n"
       "  ferry bench resnet50.ferry                           how fast it is here\n"
       "  ferry devices                                        which GPUs it could use\n"
       "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
@@ -87,6 +88,7 @@ int run_command_line(int argc, char** argv) {
   add_verify(app, &exit_code);
   add_pack(app, &exit_code);
   add_template(app, &exit_code);
+  add_build(app, &exit_code);
   add_bench(app, &exit_code);
   add_tokenize(app, &exit_code);
   add_devices(app, &exit_code);

@@ -7,6 +7,7 @@
 #include "sdk/api/frame.h"
 #include "sdk/api/handles.h"
 #include "sdk/api/picture.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/task/draw.h"
 #include "sdk/task/save.h"
 #include "sdk/task/task.h"
@@ -33,7 +34,9 @@ Status open(ferry_model& model, const ferry_session_options* options, ferry_task
   FERRY_TRY(ferry::create_session(model, options, &out->session));
   ferry::Session& session = *out->session->session;
   const fbs::Graph& graph = session.model().graph();
-  const task::Entry& entry = task::entry(task::task_of(graph));
+  const fbs::Task kind = task::task_of(graph);
+  const task::Entry& entry = task::entry(kind);
+  if (!ferry::built_in(kind)) return ferry::left_out(entry.name);
   if (entry.run == nullptr) {
     return error(FERRY_UNSUPPORTED, "'%.64s' gives %s, for which there is no task: run it by a session or a generator",
                  ferry::text(graph.name()), entry.name);

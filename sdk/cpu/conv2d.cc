@@ -5,6 +5,7 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/cpu/winograd.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
@@ -91,7 +92,8 @@ class Conv2d : public PanelOp {
 Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Conv2d& p = *op.params_as_Conv2d();
   const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
-  if (const int tile = winograd_tile(p, w, y); tile != 0) return create_winograd(cpu, model, op, tile, out);
+  if constexpr (built_in(Feature::Winograd))
+    if (const int tile = winograd_tile(p, w, y); tile != 0) return create_winograd(cpu, model, op, tile, out);
   WeightSource source(model, op);
   const size_t rows = elements(y, 0, 3), group_outputs = static_cast<size_t>(w[0] / p.groups());
   const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};

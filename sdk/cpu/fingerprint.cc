@@ -8,6 +8,7 @@
 
 #include "sdk/cpu/xnn_weights.h"
 #include "sdk/model/seeded.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/version.h"
 
 namespace ferry::cpu {
@@ -104,8 +105,8 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   FERRY_TRY(probe_conv(known, 3, 2, 3, 5, &hash));
   // Depthwise kernels of every size that XNNPACK treats apart.
   for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
-  FERRY_TRY(probe_transposed(known, &hash));
-  FERRY_TRY(probe_integers(known, &hash));
+  if constexpr (built_in(fbs::OpParams::ConvTranspose2d)) FERRY_TRY(probe_transposed(known, &hash));
+  if constexpr (built_in(Feature::Integers)) FERRY_TRY(probe_integers(known, &hash));
   out->value = PackingId("fingerprint", kXnnLayouts).add(hash).add(cpu.avx512f).value();
   out->description = std::string(kArchitecture) + (cpu.avx512f ? " avx512f" : cpu.avx2 ? " avx2" : "");
   return {};

@@ -6,6 +6,7 @@
 
 #include "sdk/cpu/linear_quantized.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/operators/type_rules.h"
 
 // cpuinfo's own initialisation, without the pthread_once before it.
@@ -42,12 +43,16 @@ constexpr Entry kEntries[] = {
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   out->reset();
   const fbs::OpParams type = op.params_type();
-  for (const Entry& entry : kEntries)
-    if (entry.op == type && (entry.weights & set_of(type_of(model.tensor(op.inputs()->Get(1))))) != 0)
-      return entry.create(cpu, model, op, out);
+  if constexpr (built_in(Feature::Integers)) {
+    for (const Entry& entry : kEntries)
+      if (entry.op == type && (entry.weights & set_of(type_of(model.tensor(op.inputs()->Get(1))))) != 0)
+        return entry.create(cpu, model, op, out);
+  }
   switch (type) {
-#define FERRY_LOWERING(Type, name, ...) \
-  case fbs::OpParams::Type: return create_##name(cpu, model, op, out);
+#define FERRY_LOWERING(Type, name, ...)                                                     \
+  case fbs::OpParams::Type:                                                                 \
+    if constexpr (built_in(fbs::OpParams::Type)) return create_##name(cpu, model, op, out); \
+    break;
     FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
     case fbs::OpParams::NONE: break;

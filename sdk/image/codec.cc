@@ -14,6 +14,7 @@
 #include "sdk/descriptor.h"
 #include "sdk/image/exif.h"
 #include "sdk/image/jpeg_check.h"
+#include "sdk/operators/built_in.h"
 
 namespace {
 
@@ -74,6 +75,7 @@ bool starts_like_a_picture(const unsigned char* p, size_t size) {
 }  // namespace
 
 Status decode(const void* data, size_t size, const char* name, Pixels* out) {
+  if (!built_in(Feature::Files)) return without_files();
   const auto* bytes = static_cast<const unsigned char*>(data);
   if (!starts_like_a_picture(bytes, size)) {
     return error(FERRY_UNSUPPORTED, "%s is not a JPEG, PNG or BMP picture", name);
@@ -106,6 +108,7 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
 }
 
 Status load(const char* path, Pixels* out) {
+  if (!built_in(Feature::Files)) return without_files();
   const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
   if (!file.ok()) return error(FERRY_IO_ERROR, "cannot open %s: %s", path, strerror(errno));
   struct stat info;

@@ -6,6 +6,7 @@
 #include "sdk/image/levels.h"
 #include "sdk/image/preprocess.h"
 #include "sdk/image/tiles.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::image {
 namespace {
@@ -79,6 +80,7 @@ void place(const Levels& levels, const Shape& shape, const float* output, const 
 }  // namespace
 
 Status enhance(Session& session, const View& picture, int tile, const Progress& progress, Pixels* out) {
+  if (!built_in(fbs::Task::ImageToImage)) return left_out("image to image");
   const fbs::Graph& graph = session.model().graph();
   const fbs::Postprocess* post = graph.postprocess();
   const fbs::Preprocess* pre = graph.preprocess();

@@ -12,6 +12,7 @@
 
 #include "sdk/descriptor.h"
 #include "sdk/image/codec.h"
+#include "sdk/operators/built_in.h"
 
 namespace {
 
@@ -106,6 +107,7 @@ Status write_file(const void* data, size_t size, const char* path) {
 }
 
 Status save_png(const View& picture, const char* path, bool sixteen_bits) {
+  if (!built_in(Feature::Files)) return without_files();
   // stb builds the filtered picture with an int for its size.
   if ((int64_t{picture.width} * picture.channels + 1) * picture.height > INT_MAX || picture.stride > INT_MAX) {
     return error(FERRY_INVALID_ARGUMENT, "cannot write %s: %dx%d pixels are more than a PNG of 2 GiB holds", path,

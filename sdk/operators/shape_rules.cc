@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sdk/operators/built_in.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/shape_rules/rules.h"
 
@@ -38,15 +39,21 @@ Status infer_shapes(const fbs::Operator& op, std::span<const Shape> inputs, std:
   Shape shapes[kMaxOutputs];
   switch (op.params_type()) {
     case fbs::OpParams::NONE: break;
-#define FERRY_RULE(Type, ...) \
-  case fbs::OpParams::Type: FERRY_TRY(shape_rules::rule(name, *op.params_as_##Type(), inputs, shapes)); break;
+#define FERRY_RULE_OF(Type, ...)                                                       \
+  case fbs::OpParams::Type:                                                            \
+    if constexpr (!built_in(fbs::OpParams::Type))                                      \
+      return left_out(name);                                                           \
+    else                                                                               \
+      FERRY_TRY(shape_rules::rule(name, *op.params_as_##Type(), inputs, __VA_ARGS__)); \
+    break;
+#define FERRY_RULE(Type, ...) FERRY_RULE_OF(Type, shapes)
+#define FERRY_RULE_WITH_STATE(Type, ...) FERRY_RULE_OF(Type, states, shapes)
       FERRY_OPERATORS_ON_GPU(FERRY_RULE)
       FERRY_OPERATORS_ON_CPU(FERRY_RULE)
+      FERRY_OPERATORS_WITH_STATE(FERRY_RULE_WITH_STATE)
 #undef FERRY_RULE
-#define FERRY_RULE(Type, ...) \
-  case fbs::OpParams::Type: FERRY_TRY(shape_rules::rule(name, *op.params_as_##Type(), inputs, states, shapes)); break;
-      FERRY_OPERATORS_WITH_STATE(FERRY_RULE)
-#undef FERRY_RULE
+#undef FERRY_RULE_WITH_STATE
+#undef FERRY_RULE_OF
   }
   for (size_t i = 0; i < outputs.size(); ++i) FERRY_TRY(check_size(name, "output", shapes[i]));
   std::copy_n(shapes, outputs.size(), outputs.begin());

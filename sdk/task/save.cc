@@ -8,6 +8,7 @@
 
 #include "sdk/image/codec.h"
 #include "sdk/image/resize.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/task/foreground.h"
 
 namespace ferry::task {
@@ -128,6 +129,7 @@ image::View mask_view(const ferry_answer& answer) {
 }  // namespace
 
 Status cut_out(const ferry_answer& answer, const image::View& picture, const char* path) {
+  if (!built_in(Feature::Files)) return without_files();
   FERRY_TRY(check_mask(answer, picture));
   image::Pixels colours, cut;
   FERRY_TRY(estimate_foreground(picture, mask_view(answer), &colours));
@@ -145,6 +147,7 @@ Status cut_out(const ferry_answer& answer, const image::View& picture, const cha
 
 Status composite(const ferry_answer& answer, const image::View& picture, const image::View& background,
                  image::Pixels* out) {
+  if (!any_built_in(fbs::Task::PromptedSegmentation, fbs::Task::Matting)) return left_out("what uses masks");
   FERRY_TRY(check_mask(answer, picture));
   const double scale = std::max(static_cast<double>(picture.width) / background.width,
                                 static_cast<double>(picture.height) / background.height);
@@ -178,6 +181,7 @@ uint32_t label_colour(int index) {
 }
 
 Status save(const ferry_answer& answer, const char* path, ferry_save_style style) {
+  if (!built_in(Feature::Files)) return without_files();
   if (style < FERRY_SAVE_PLAIN || style > FERRY_SAVE_16_BIT)
     return error(FERRY_INVALID_ARGUMENT, "style %d: expected a ferry_save_style", static_cast<int>(style));
   if (style == FERRY_SAVE_16_BIT && answer.kind != FERRY_ANSWER_MAP)

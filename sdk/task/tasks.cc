@@ -1,12 +1,22 @@
 #include <array>
 
+#include "sdk/operators/built_in.h"
 #include "sdk/task/task.h"
 
 namespace ferry::task {
 namespace {
 
+using Tasks = std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1>;
+
+// Without what runs those that are not in this library.
+constexpr Tasks built_in_of(Tasks tasks) {
+  for (size_t i = 0; i < tasks.size(); ++i)
+    if (!built_in(static_cast<fbs::Task>(i))) tasks[i].run = nullptr;
+  return tasks;
+}
+
 // In the order of fbs::Task.
-constexpr std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1> kTasks = {{
+constexpr Tasks kTasks = built_in_of({{
     {"tensors", nullptr, FERRY_ANSWER_NONE, 0, false},
     {"classification", classify, FERRY_ANSWER_CLASSES, 0, false},
     {"image to image", enhance, FERRY_ANSWER_PICTURE, FERRY_PROMPT_TILE, true},
@@ -20,7 +30,7 @@ constexpr std::array<Entry, static_cast<size_t>(fbs::Task::MAX) + 1> kTasks = {{
     {"matting", matte, FERRY_ANSWER_MASK, 0, false},
     {"detection", detect, FERRY_ANSWER_BOXES, 0, false},
     {"reading", read, FERRY_ANSWER_LINES, 0, true},
-}};
+}});
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What is said where a device cannot be built for, in one sentence each; and what the NDK's own toolchain file is told. A made-up
+# What is said where a device, or a list of operators, cannot be built for, in one sentence each; and what the NDK's own toolchain file is told. A made-up
 # NDK stands in for one: none is packaged.
 #     devices_test.sh CMAKE SOURCES
 set -euo pipefail
@@ -40,3 +40,15 @@ told=$("${toolchain[@]}" 2>&1)
 [ "$told" = "arm64-v8a android-24 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK is told: $told"; exit 1; }
 told=$("$cmake" -DANDROID_ABI=x86_64 -DANDROID_PLATFORM=28 -P "$sources/toolchains/android.cmake" 2>&1)
 [ "$told" = "x86_64 28 c++_static -Wl,-z,max-page-size=16384" ] || { echo "the NDK is told: $told"; exit 1; }
+
+# A list of operators that has something else in it.
+listed() {  # the list
+  printf "$1" >"$scratch/parts.txt"
+  (cd "$sources" && "$cmake" "-DFERRY_OPERATORS_FILE=$scratch/parts.txt" "-DPROJECT_BINARY_DIR=$scratch" -P cmake/operators.cmake)
+}
+refused "parts.txt: there is no operator 'conv3d'; there are conv2d linear" listed 'operator conv3d\n'
+refused "parts.txt: there is no task 'Sleep'; there are Tensors Classification" listed 'task Sleep\n'
+refused "parts.txt: 'op conv2d' is not understood; expected 'operator NAME'" listed 'op conv2d\n'
+listed 'operator conv2d # and\n\noperator gated_delta_rule\ntask Reading\n'
+wanted="inline constexpr uint64_t kBuiltInOperators = 0 | bit(fbs::OpParams::Conv2d) | bit(fbs::OpParams::GatedDeltaRule);"
+grep -qxF "$wanted" "$scratch/generated/built_in_parts.h" || { cat "$scratch/generated/built_in_parts.h"; exit 1; }

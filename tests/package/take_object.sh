@@ -1,10 +1,10 @@
 #!/bin/bash
-# A compiler's launcher: an object that is the same with the GPU backend and without, since no source in it mentions
-# FERRY_GPU (nor does any header: gpu_off_test.sh looks), is copied from another build of this tree.
-#     take_object.sh BUILD COMPILER ... -o OBJECT ... -c SOURCE
+# A compiler's launcher: an object that is the same in another build of this tree, since no source in it mentions one of WORDS
+# (an expression; nor does any header: who calls this looks), is copied from there.
+#     take_object.sh BUILD WORDS COMPILER ... -o OBJECT ... -c SOURCE
 set -euo pipefail
-build=$1
-shift
+build=$1 words=$2
+shift 2
 arguments=("$@")
 object=
 for ((i = 0; i + 1 < $#; ++i)); do
@@ -17,7 +17,7 @@ if [[ $source == */Unity/* ]]; then # of several, which must be the same ones th
   cmp -s "$source" "$build/${object%.o}" || same=false
   mapfile -t -O 1 sources < <(sed -n 's/^#include "\(.*\)"$/\1/p' "$source")
 fi
-if $same && [ -f "$build/$object" ] && ! grep -qw FERRY_GPU "${sources[@]}"; then
+if $same && [ -f "$build/$object" ] && ! grep -qwE "$words" "${sources[@]}"; then
   exec cp "$build/$object" "$object"
 fi
 exec "$@"

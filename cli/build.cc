@@ -1,0 +1,121 @@
+// ferry build
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/sdk.h"
+#include "cli/text.h"
+#include "converter/pack/new_file.h"
+#include "sdk/cpu/winograd.h"
+#include "sdk/model/model.h"
+#include "sdk/operators/operators.h"
+#include "sdk/operators/type.h"
+#include "sdk/operators/type_rules.h"
+#include "sdk/task/task.h"
+
+namespace ferry::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> models;
+  std::string target, output, source;
+  bool no_gpu = false, no_files = false;
+};
+
+constexpr const char* kScript = "scripts/build-device";
+
+// Lines of cmake/operators.cmake, each once.
+using Parts = std::set<std::string>;
+
+void add_operator(const Model& model, const fbs::Operator& op, Parts* parts) {
+  parts->insert(std::string("operator ") + op_name(op.params_type()));
+  if (const fbs::Conv2d* p = op.params_as_Conv2d()) {
+    const Shape weight = model.shape(op.inputs()->Get(1)), output = model.shape(output_of(op));
+    if (cpu::winograd_tile(*p, weight, output) != 0) parts->insert("feature winograd");
+  }
+  const TypeSet weight = has_weight(op.params_type()) ? set_of(type_of(model.tensor(op.inputs()->Get(1)))) : 0;
+  if ((weight & kQuantized) != 0) parts->insert("feature integers");
+}
+
+void add_model(const std::string& path, Parts* parts) {
+  std::shared_ptr<Model> model;
+  check(Model::open(path.c_str(), &model));
+  for (size_t i = 0; i < model->graph_count(); ++i) {
+    std::shared_ptr<const Model> graph;
+    check(model->open_graph(i, &graph));
+    for (const fbs::Operator* op : *graph->graph().operators()) add_operator(*graph, *op, parts);
+    parts->insert(std::string("task ") + fbs::EnumNameTask(task::task_of(graph->graph())));
+  }
+}
+
+void write_parts(const Options& o, const fs::path& file) {
+  Parts parts;
+  for (const std::string& path : o.models) add_model(path, &parts);
+  if (!o.no_files) parts.insert("feature files");
+  std::string text = "# What these need of the library, by `ferry build` (FERRY_OPERATORS_FILE):";
+  for (const std::string& path : o.models) text += " " + fs::path(path).filename().string();
+  text += "\n";
+  for (const std::string& part : parts) text += part + "\n";
+  write_file(file, std::as_bytes(std::span(text)));
+}
+
+// Ferry's sources, of which this program is, or in which it was called.
+fs::path sources(const std::string& given) {
+  if (!given.empty()) {
+    if (!fs::exists(fs::path(given) / kScript)) fail("--source %s: it has no %s", given.c_str(), kScript);
+    return given;
+  }
+  std::error_code ignored;
+  for (const fs::path& start : {fs::read_symlink("/proc/self/exe", ignored), fs::current_path(ignored) / "here"}) {
+    for (fs::path folder = start.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
+      if (fs::exists(folder / kScript, ignored)) return folder;
+  }
+  fail("Ferry's sources are neither around this program nor here: name them with --source");
+}
+
+int build(const Options& o) {
+  if (o.target.empty()) {
+    write_parts(o, o.output);
+    return kDone;
+  }
+  const fs::path script = sources(o.source) / kScript;
+  fs::create_directories(o.output);
+  const fs::path file = fs::path(o.output) / "operators.txt";
+  write_parts(o, file);
+  std::vector<const char*> words = {script.c_str(), o.target.c_str(), "--operators", file.c_str(),
+                                    "-o",           o.output.c_str()};
+  if (o.no_gpu) words.push_back("--no-gpu");
+  words.push_back(nullptr);
+  ::execv(words[0], const_cast<char**>(words.data()));
+  fail("%s cannot be started: %s", words[0], std::strerror(errno));
+}
+
+}  // namespace
+
+void add_build(CLI::App& ferry, int* exit_code) {
+  const Command app(ferry, "build", "Build a library for a device that has what some blobs need, and nothing else");
+  app.footer(
+      "\nThe library has the blobs' operators, their kernels and tasks; other blobs are refused, with a sentence that\n"
+      "names what is missing. It is built out of Ferry's sources by scripts/build-device. Without a target only the\n"
+      "list is written, for CMake: -DFERRY_OPERATORS_FILE=.\n"
+      "\nExamples:\n"
+      "  ferry build --for m.ferry arm64 --no-gpu -o small/      small/lib/libferry.so\n"
+      "  ferry build --for m.ferry --for n.ferry -o parts.txt    the list alone");
+  auto o = std::make_shared<Options>();
+  app.add_option("TARGET", o->target, "arm64, armv7, riscv64, android-arm64, android-armv7, android-x86_64")
+      .type_name("");
+  app.add_option("--for", o->models, "A blob that the library has to run").required().type_name("MODEL");
+  app.add_option("-o,--output", o->output, "Folder; without a target: the list's file").required().type_name("PATH");
+  app.add_flag("--no-gpu", o->no_gpu, "Without the Vulkan backend");
+  app.add_flag("--no-files", o->no_files, "Without what reads and writes JPEG, PNG, BMP: the app has frames or pixels");
+  app.add_option("--source", o->source, "Ferry's sources (default: around this program, or here)").type_name("FOLDER");
+  app.callback([o, exit_code] { *exit_code = build(*o); });
+}
+
+}  // namespace ferry::cli

@@ -1,0 +1,43 @@
+// What of its parts this library has: all of them, or what some blobs need (cmake/operators.cmake). Who uses a part
+// looks here at compile time, so that one which is left out is not linked.
+#pragma once
+
+#include <cstdint>
+
+#include "ferry_generated.h"
+#include "sdk/status.h"
+
+namespace ferry {
+
+// Kernels without which others serve, more slowly; and reading and writing of pictures' files.
+enum class Feature : uint8_t { Winograd, Integers, Files };
+
+template <typename Part>
+constexpr uint64_t bit(Part part) {
+  return uint64_t{1} << static_cast<unsigned>(part);
+}
+
+#include "built_in_parts.h"
+
+constexpr bool built_in(fbs::OpParams type) { return (kBuiltInOperators & bit(type)) != 0; }
+constexpr bool built_in(Feature feature) { return (kBuiltInFeatures & bit(feature)) != 0; }
+constexpr bool built_in(fbs::Task task) { return (kBuiltInTasks & bit(task)) != 0; }
+
+template <typename... Parts>
+constexpr bool any_built_in(Parts... parts) {
+  return (built_in(parts) || ...);
+}
+
+// Of a part's name.
+inline Status left_out(const char* name) {
+  return error(FERRY_UNSUPPORTED,
+               "%s is not in this library, which was built for other models: build it for this one, too "
+               "(ferry build --for)",
+               name);
+}
+
+inline Status without_files() {
+  return error(FERRY_UNSUPPORTED, "this library reads and writes no pictures' files: it was built with --no-files");
+}
+
+}  // namespace ferry

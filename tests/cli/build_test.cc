@@ -1,0 +1,70 @@
+// ferry build: the list of what blobs need of a library, and what it says where none can be built.
+#include <gtest/gtest.h>
+
+#include "tests/cli/command.h"
+#include "tests/support/blobs.h"
+
+namespace ferry::cli_test {
+namespace {
+
+class BuildCommand : public ::testing::Test {
+ protected:
+  BuildCommand() {
+    write("classifier.ferry", 0);
+    write("upscaler.ferry", 1);
+  }
+
+  Result build(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "build");
+    return ferry(folder_.path(), arguments);
+  }
+
+  // The list without its remark.
+  std::string parts(const std::string& file) const {
+    const std::string text = read_text(folder_.path() / file);
+    EXPECT_EQ(text.rfind("# ", 0), 0u) << text;
+    return text.substr(text.find('\n') + 1);
+  }
+
+  ScratchFolder folder_;
+
+ private:
+  void write(const std::string& name, size_t index) {
+    const std::vector<std::byte> bytes = testing::small_blobs()[index].blob;
+    folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+};
+
+// As tests/support/blobs.cc makes them.
+TEST_F(BuildCommand, ListsWhatABlobNeeds) {
+  const Result done = build({"--for", "classifier.ferry", "-o", "parts.txt"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(parts("parts.txt"),
+            "feature files\noperator binary\noperator conv2d\noperator linear\noperator pool2d\noperator reduce\n"
+            "task Classification\n");
+}
+
+TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
+  const Result done = build({"--for", "classifier.ferry", "--for", "upscaler.ferry", "--no-files", "-o", "parts.txt"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  EXPECT_EQ(parts("parts.txt"),
+            "operator binary\noperator conv2d\noperator linear\noperator pixel_shuffle\noperator pool2d\n"
+            "operator reduce\noperator resize2d\noperator unary\ntask Classification\ntask ImageToImage\n");
+}
+
+TEST_F(BuildCommand, WhatCannotBeBuiltIsSaid) {
+  EXPECT_REFUSED(build({"-o", "parts.txt"}), "--for is required");
+  EXPECT_REFUSED(build({"--for", "classifier.ferry"}), "--output is required");
+  EXPECT_REFUSED(build({"--for", "absent.ferry", "-o", "parts.txt"}), "'absent.ferry': cannot be opened");
+  EXPECT_REFUSED(build({"--for", "classifier.ferry", "arm64", "--source", ".", "-o", "small"}),
+                 "--source .: it has no scripts/build-device");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "parts.txt"));
+  const Result unknown =
+      build({"--for", "classifier.ferry", "mips", "--source", source_folder().string(), "-o", "small"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("build-device: no target is called 'mips': one of arm64,"), std::string::npos)
+      << unknown.err;
+}
+
+}  // namespace
+}  // namespace ferry::cli_test
