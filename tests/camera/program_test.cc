@@ -166,23 +166,6 @@ TEST_F(Program, EndsAfterTheFramesThatAreWanted) {
   EXPECT_EQ(parsed(result.out).size(), 7u);
 }
 
-TEST_F(Program, AModelThatIsSlowerThanTheCameraDropsFrames) {
-  std::vector<std::string> words = raw_words(write_detector(folder_.path()));
-  words.insert(words.end(), {"--loop", "--fps", "100000", "--frames", "200"});
-  const Result result = camera(words);
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  const std::vector<Json> got = parsed(result.out);
-  ASSERT_EQ(got.size(), 200u);
-  int64_t last = -1;
-  for (size_t i = 0; i < got.size(); ++i) {
-    const int64_t frame = got[i]["frame"];
-    EXPECT_GT(frame, last);
-    EXPECT_EQ(frame, static_cast<int64_t>(i) + got[i]["dropped"].get<int64_t>());
-    last = frame;
-  }
-  EXPECT_GT(last, 199) << "nothing was dropped";
-}
-
 TEST_F(Program, EndsCleanlyWhenItIsToldTo) {
   std::vector<std::string> words = raw_words(write_detector(folder_.path()));
   words.insert(words.end(), {"--loop", "--fps", "50", "--no-page"});

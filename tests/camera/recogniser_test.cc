@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "examples/camera-linux/run.h"
@@ -112,13 +113,16 @@ TEST_F(Recognising, WhatIsNoPictureFailsAndTheNextOneDoesNot) {
 // The loop in this process, with a camera that is played.
 class Watching : public Recognising {
  protected:
-  int watch(int frames) {
+  void prepare(int frames) {
     options.model = write_detector(folder.path());
     options.path = "/dev/video7";
     options.page = false;
     options.frames = frames;
     options.wanted.width = 8;
     options.wanted.height = 4;
+  }
+  int watch(int frames) {
+    prepare(frames);
     std::FILE *out_file = std::tmpfile(), *err_file = std::tmpfile();
     const int code = run(options, stop.get_token(), out_file, err_file, fake);
     out = text_of(out_file);
@@ -162,6 +166,47 @@ TEST_F(Watching, JpegsThatAreCutAreDroppedUntilItIsTooMuch) {
   EXPECT_NE(err.find("not a whole JPEG"), std::string::npos) << err;
   EXPECT_EQ(err.find("not a whole JPEG"), err.rfind("not a whole JPEG")) << "said more than once";
   EXPECT_NE(err.find("nothing could be made of 100 frames in a row"), std::string::npos) << err;
+}
+
+// Each answer takes as long as the camera needs for ten frames.
+TEST_F(Watching, ASlowAnswerDropsFramesAndTheNextOneIsOfTheNewest) {
+  struct Reader {
+    FakeCamera& fake;
+    std::string text;
+    std::vector<int> delivered;  // when each line was taken
+  } reader{fake, "", {}};
+  const cookie_io_functions_t slow = {.read = nullptr,
+                                      .write =
+                                          [](void* to, const char* data, size_t size) {
+                                            auto* self = static_cast<Reader*>(to);
+                                            self->text.append(data, size);
+                                            const int until = self->fake.delivered() + 10;
+                                            while (self->fake.delivered() < until) std::this_thread::yield();
+                                            self->delivered.push_back(self->fake.delivered());
+                                            return static_cast<ssize_t>(size);
+                                          },
+                                      .seek = nullptr,
+                                      .close = nullptr};
+  std::FILE* out_file = fopencookie(&reader, "w", slow);
+  std::FILE* err_file = std::tmpfile();
+  prepare(20);
+  fake.endless = true;
+  EXPECT_EQ(run(options, stop.get_token(), out_file, err_file, fake), 0);
+  std::fclose(out_file);
+  std::fclose(err_file);
+  ASSERT_EQ(reader.delivered.size(), 20u);
+  std::istringstream lines(reader.text);
+  std::string line;
+  for (size_t i = 0; std::getline(lines, line); ++i) {
+    const nlohmann::json answer = nlohmann::json::parse(line, nullptr, false);
+    ASSERT_FALSE(answer.is_discarded()) << line;
+    const int64_t frame = answer["frame"];
+    EXPECT_EQ(frame, static_cast<int64_t>(i) + answer["dropped"].get<int64_t>());
+    // All but the frame that was on its way from the camera when the answer before was taken.
+    if (i > 0) {
+      EXPECT_GE(frame, reader.delivered[i - 1] - 2);
+    }
+  }
 }
 
 TEST_F(Watching, EndsWhileNoFrameComes) {
