@@ -184,6 +184,20 @@ foreach(folder package parity cli device camera)
   endif()
 endforeach()
 
+# What LD_PRELOAD takes so that an instrumented library loads into a program that is not; "": this compiler has none to name.
+function(ferry_sanitizer_runtimes result)
+  set(paths)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    foreach(runtime asan ubsan)
+      execute_process(COMMAND "${CMAKE_CXX_COMPILER}" -print-file-name=lib${runtime}.so OUTPUT_VARIABLE path
+                      OUTPUT_STRIP_TRAILING_WHITESPACE)
+      list(APPEND paths "${path}")
+    endforeach()
+  endif()
+  list(JOIN paths ":" paths)
+  set(${result} "${paths}" PARENT_SCOPE)
+endfunction()
+
 if(FERRY_BUILD_CONVERTER AND TARGET ferry_cli)
   add_subdirectory(bindings/python/tests)
   add_subdirectory(bindings/android/tests)
