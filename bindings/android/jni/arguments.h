@@ -63,6 +63,23 @@ struct Options {
   ferry_status read(JNIEnv* env, jintArray numbers, jlong memory_limit, jbyteArray all_texts);
 };
 
+// A session or a task of the model: `open` with the options that were handed over, and `close` where Java cannot take
+// it.
+template <typename T>
+jint open_with_options(JNIEnv* env, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
+                       jlongArray handle, ferry_status (*open)(ferry_model*, const ferry_session_options*, T**),
+                       void (*close)(T*)) {
+  return attempt([&] {
+    Options options;
+    if (ferry_status status = options.read(env, numbers, memory_limit, texts); status != FERRY_OK) return status;
+    T* opened = nullptr;
+    ferry_status status = open(pointer<ferry_model>(model), &options.value, &opened);
+    if (status == FERRY_OK) status = give(env, handle, opened);
+    if (status != FERRY_OK) close(opened);
+    return status;
+  });
+}
+
 // io.ferry.Frame.
 ferry_status frame_of(JNIEnv* env, jintArray numbers, jobject first, jobject second, jobject third, ferry_frame* out);
 

@@ -14,15 +14,7 @@ namespace {
 
 jint open_session(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
                   jlongArray handle) {
-  return attempt([&] {
-    Options options;
-    if (ferry_status status = options.read(env, numbers, memory_limit, texts); status != FERRY_OK) return status;
-    ferry_session* session = nullptr;
-    ferry_status status = ferry_session_create(pointer<ferry_model>(model), &options.value, &session);
-    if (status == FERRY_OK) status = give(env, handle, session);
-    if (status != FERRY_OK) ferry_session_close(session);
-    return status;
-  });
+  return open_with_options(env, model, numbers, memory_limit, texts, handle, ferry_session_create, ferry_session_close);
 }
 
 void close_session(JNIEnv*, jclass, jlong session) { ferry_session_close(pointer<ferry_session>(session)); }

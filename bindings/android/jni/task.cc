@@ -9,15 +9,7 @@ namespace {
 
 jint open_task(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
                jlongArray handle) {
-  return attempt([&] {
-    Options options;
-    if (ferry_status status = options.read(env, numbers, memory_limit, texts); status != FERRY_OK) return status;
-    ferry_task* task = nullptr;
-    ferry_status status = ferry_task_open(pointer<ferry_model>(model), &options.value, &task);
-    if (status == FERRY_OK) status = give(env, handle, task);
-    if (status != FERRY_OK) ferry_task_close(task);
-    return status;
-  });
+  return open_with_options(env, model, numbers, memory_limit, texts, handle, ferry_task_open, ferry_task_close);
 }
 
 void close_task(JNIEnv*, jclass, jlong task) { ferry_task_close(pointer<ferry_task>(task)); }
