@@ -18,10 +18,10 @@
 namespace ferry {
 
 struct ParityFixture {
-  // What a network runs on a GPU that no other row's does.
+  // What a network runs on a GPU that no other row's does which is cheaper to run.
   enum class Gpu {
-    None,     // it is not run there
-    Kernels,  // or their order
+    None,  // it is not run there
+    Kernels,
     Modules,  // other rows' networks run all its kernels (`ferry inspect --backend gpu --json` lists them)
     Values    // it varies another row: one channel, another seed
   };
