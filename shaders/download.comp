@@ -1,7 +1,12 @@
 #version 450
-// Quads to host floats, rows without padding.
+// Quads to host floats or integers, rows without padding.
 #define OUTPUT_TYPE float
 #include "common.glsl"
+
+layout(constant_id = 3) const bool kIntegers = false;
+
+// The same memory.
+layout(std430, binding = 0) buffer Integers { int integers[]; };
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;
@@ -13,5 +18,12 @@ void main() {
   const uint row = i / push.row_quads, first = i % push.row_quads * 4;
   const vec4 value = LOAD_INPUT(i);
   for (uint lane = 0; lane < 4; ++lane)
-    if (first + lane < push.channels) output_data[row * push.channels + first + lane] = value[lane];
+    if (first + lane < push.channels) {
+      const uint at = row * push.channels + first + lane;
+      if (kIntegers) {
+        integers[at] = int(value[lane]);
+      } else {
+        output_data[at] = value[lane];
+      }
+    }
 }

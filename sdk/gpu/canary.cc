@@ -1,6 +1,7 @@
 #include "sdk/gpu/canary.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -72,6 +73,7 @@ bool lower_alike(const Model& model, const Step& real, const Limits& limits, Can
     step.operators = real.operators;
     step.inputs = real.inputs;
     step.output = real.output;
+    step.further_outputs = real.further_outputs;
     out->program.steps = {std::move(step)};
     return true;
   }
@@ -99,7 +101,8 @@ bool find_size(const Model& model, const Program& program, const Step& real, con
 std::set<Variant> needs(const Model& model, const Step& step, const std::vector<Region>& weights, Storage storage,
                         const Limits& limits) {
   std::set<Variant> out;
-  out.insert(transfer(Kernel::Download, step.output, {1}, storage, limits).variant);
+  for (TensorId tensor : outputs_of(step))
+    out.insert(transfer(Kernel::Download, tensor, {1}, storage, limits, model.tensor(tensor).dtype()).variant);
   for (TensorId tensor : step.inputs)
     out.insert(transfer(Kernel::Upload, tensor, {1}, storage, limits, model.tensor(tensor).dtype()).variant);
   for (const Dispatch& dispatch : step.dispatches) {
@@ -147,9 +150,11 @@ void compute(const Model& model, const MadeUpConstants& constants, Canary* canar
       if (model.is_constant(tensor)) canary->values[tensor] = constants.array(tensor, canary->shape(tensor));
       inputs.push_back(&canary->values[tensor]);
     }
-    const TensorId output = output_of(op);
-    Array computed = compute_plainly(op, inputs, canary->shape(output));
-    canary->values[output] = std::move(computed);
+    for (unsigned i = 0; i < op.outputs()->size(); ++i) {
+      const TensorId output = op.outputs()->Get(i);
+      Array computed = compute_plainly(op, inputs, canary->shape(output), i);
+      canary->values[output] = std::move(computed);
+    }
   }
 }
 
@@ -162,7 +167,7 @@ void place(const Canary& canary, uint64_t alignment, uint64_t* end, std::map<Ten
     return begin;
   };
   std::vector<TensorId> tensors = canary.step().inputs;
-  tensors.push_back(canary.step().output);
+  for (TensorId tensor : outputs_of(canary.step())) tensors.push_back(tensor);
   for (TensorId tensor : tensors) {
     const Shape& shape = canary.shape(tensor);
     (*slots)[tensor] = {take(stored_bytes(shape, canary.program.storage)),
@@ -198,8 +203,10 @@ Status record(const Model& model, const Canary& canary, const Buffer& buffer, st
     FERRY_TRY(dispatch(
         transfer(Kernel::Upload, tensor, canary.shape(tensor), storage, limits, model.tensor(tensor).dtype())));
   for (const Dispatch& d : canary.step().dispatches) FERRY_TRY(dispatch(d));
-  const TensorId output = canary.step().output;
-  return dispatch(transfer(Kernel::Download, output, canary.shape(output), storage, limits));
+  for (TensorId tensor : outputs_of(canary.step()))
+    FERRY_TRY(dispatch(
+        transfer(Kernel::Download, tensor, canary.shape(tensor), storage, limits, model.tensor(tensor).dtype())));
+  return {};
 }
 
 bool is_guard(const std::byte* at) {
@@ -218,8 +225,27 @@ bool is_padded(const std::byte* quads, const Shape& shape, Storage storage) {
   return true;
 }
 
+// What is wrong with numbers that are floats, or integers of 32 bits.
+std::string compare(const std::vector<float>& expected, const std::byte* at, bool integers, float bound) {
+  float worst = 0, largest = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!std::isfinite(expected[i])) continue;
+    uint32_t bits;
+    std::memcpy(&bits, at + i * sizeof bits, sizeof bits);
+    const float got = integers ? static_cast<float>(static_cast<int32_t>(bits)) : std::bit_cast<float>(bits);
+    const float difference = std::abs(got - expected[i]);
+    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  if (worst <= bound * largest) return "";
+  char text[96];
+  std::snprintf(text, sizeof text, "is wrong by %.3g of the largest value, where %.3g is allowed",
+                static_cast<double>(worst / largest), static_cast<double>(bound));
+  return text;
+}
+
 // What is wrong with the results in `memory`; "" if nothing is.
-std::string judge(const Canary& canary, const std::byte* memory) {
+std::string judge(const Model& model, const Canary& canary, const std::byte* memory) {
   for (const auto& [tensor, slot] : canary.slots) {
     const Shape& shape = canary.shape(tensor);
     if (!is_guard(memory + slot.quads + stored_bytes(shape, canary.program.storage)) ||
@@ -228,23 +254,14 @@ std::string judge(const Canary& canary, const std::byte* memory) {
     if (!is_padded(memory + slot.quads, shape, canary.program.storage))
       return "leaves something in the lanes that pad a row";
   }
-  const std::vector<float>& expected = canary.values.at(canary.step().output).values;
-  const std::byte* floats = memory + canary.slots.at(canary.step().output).floats;
-  float worst = 0, largest = 0;
-  for (size_t i = 0; i < expected.size(); ++i) {
-    if (!std::isfinite(expected[i])) continue;
-    float got;
-    std::memcpy(&got, floats + i * sizeof got, sizeof got);
-    const float difference = std::abs(got - expected[i]);
-    worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
-    largest = std::max(largest, std::abs(expected[i]));
-  }
   const float bound = canary.program.storage == Storage::Half ? kCanaryHalfBound : kCanaryBound;
-  if (worst <= bound * largest) return "";
-  char text[96];
-  std::snprintf(text, sizeof text, "is wrong by %.3g of the largest value, where %.3g is allowed",
-                static_cast<double>(worst / largest), static_cast<double>(bound));
-  return text;
+  for (TensorId tensor : outputs_of(canary.step())) {
+    const std::byte* floats = memory + canary.slots.at(tensor).floats;
+    const bool integers = model.tensor(tensor).dtype() == fbs::DType::Int32;
+    std::string wrong = compare(canary.values.at(tensor).values, floats, integers, bound);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
 }
 
 // Runs them all; fills in `wrong`.
@@ -259,7 +276,7 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
     canary.first_region = regions.size();
     regions.insert(regions.end(), canary.program.weights.begin(), canary.program.weights.end());
     place(canary, limits.offset_alignment, &bytes, &canary.slots, &canary.workspace);
-    dispatches += canary.step().inputs.size() + canary.step().dispatches.size() + 1;
+    dispatches += canary.step().inputs.size() + canary.step().dispatches.size() + outputs_of(canary.step()).size();
   }
   FERRY_TRY(constants.fill());
   Weights weights(device, canaries->front().program.storage);
@@ -288,7 +305,7 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
   for (Canary& canary : *canaries) compute(model, constants, &canary);  // while the device computes
   FERRY_TRY(commands.wait());
   FERRY_TRY(buffer.invalidate());
-  for (Canary& canary : *canaries) canary.wrong = judge(canary, buffer.mapped());
+  for (Canary& canary : *canaries) canary.wrong = judge(model, canary, buffer.mapped());
   return {};
 }
 

@@ -476,9 +476,24 @@ void slice(const fbs::Slice& p, const Array& x, Array* out) {
   });
 }
 
+// The places of the best, or their values.
+void top_k(const fbs::TopK& p, const Array& x, bool values, Array* out) {
+  const size_t length = static_cast<size_t>(x.shape[x.shape.rank - 1]), k = static_cast<size_t>(p.k());
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    const size_t row = i / length, place = i % length;
+    size_t better = 0;
+    for (size_t other = 0; other < length; ++other) {
+      const float a = x.values[i], b = x.values[row * length + other];
+      better += a == b ? (other < place) != p.later() && other != place : (b > a) != p.smallest();
+    }
+    if (better < k) out->values[row * k + better] = values ? x.values[i] : static_cast<float>(place);
+  }
+}
+
 }  // namespace
 
-Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output) {
+Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output,
+                      unsigned number) {
   Array out{output, std::vector<float>(static_cast<size_t>(output.elements()))};
   const Array& x = *inputs[0];
   switch (op.params_type()) {
@@ -525,6 +540,7 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
       break;
     case fbs::OpParams::MatMul: matmul(*op.params_as_MatMul(), inputs, &out); break;
     case fbs::OpParams::Experts: experts(*op.params_as_Experts(), inputs, &out); break;
+    case fbs::OpParams::TopK: top_k(*op.params_as_TopK(), x, number == 1, &out); break;
     case fbs::OpParams::DeformConv2d: deform_conv2d(*op.params_as_DeformConv2d(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)

@@ -17,6 +17,7 @@ struct Array {
 };
 
 // The operator's output, which has the shape `output`. Sums are in double precision.
-Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output);
+Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output,
+                      unsigned number = 0);
 
 }  // namespace ferry::gpu

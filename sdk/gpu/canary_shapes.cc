@@ -249,6 +249,7 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
     case fbs::OpParams::Append:  // to an empty state
       *output = x = kMoved(x);
       return true;
+    case fbs::OpParams::TopK: x = Limit{std::max(68, op.params_as_TopK()->k()), 3, 3, 2}(x); break;
     case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
     case fbs::OpParams::Experts: shrink_experts(size, inputs); break;
     case fbs::OpParams::DeformConv2d: shrink_deform_conv2d(*op.params_as_DeformConv2d(), size, inputs); break;
@@ -279,7 +280,7 @@ bool shrink(const Model& model, const std::vector<int>& operators, int size, Sha
     if (const Type type = type_of(model.tensor(root.inputs()->Get(i))); type.quantized)
       shrink_scales(type, inputs[i], &at(type.scale));
   for (unsigned i = 0; i < inputs.size(); ++i) at(root.inputs()->Get(i)) = inputs[i];
-  at(output_of(root)) = output;
+  for (TensorId tensor : *root.outputs()) at(tensor) = output;
 
   // What rides has the root's output shape; what it reads has that, with a 1 where it had one.
   TensorId value = output_of(root);

@@ -378,8 +378,8 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
   for (size_t s = 0; s <= segment->steps.back(); ++s) {
     const Step& step = program.steps[s];
     if (!step.on_gpu) continue;
-    uploaded[step.output] = true;
-    count += step.inputs.size() + step.dispatches.size() + 1;
+    for (TensorId tensor : outputs_of(step)) uploaded[tensor] = true;
+    count += step.inputs.size() + step.dispatches.size() + 1 + step.further_outputs.size();
     if (s < segment->steps.front())
       for (TensorId tensor : step.inputs) uploaded[tensor] = true;
   }
@@ -401,7 +401,8 @@ Status GpuEngine::record_segment(Layout* layout, Segment* segment) {
       FERRY_TRY(move(Kernel::Upload, step, tensor));
     }
     for (const Dispatch& d : step.dispatches) FERRY_TRY(dispatch(*layout, step, d, &commands));
-    if (layout->host.offsets[step.output] != kNoOffset) FERRY_TRY(move(Kernel::Download, step, step.output));
+    for (TensorId tensor : outputs_of(step))
+      if (layout->host.offsets[tensor] != kNoOffset) FERRY_TRY(move(Kernel::Download, step, tensor));
     commands.timestamp();
     segment->timed.push_back(s);
   }

@@ -92,7 +92,8 @@ Status plan_layout(const Model& model, const PerTensor<bool>& kept, uint64_t off
       if (step.on_gpu && !there[tensor]) device.steps.push_back({.outputs = {tensor}});
       if (step.on_gpu) there[tensor] = true;
     }
-    if (step.on_gpu) there[step.output] = true;
+    if (step.on_gpu)
+      for (TensorId tensor : planned.outputs) there[tensor] = true;
     device_step.push_back(device.steps.size());
     planned.reusable = step.reusable;
     planned.view = step.view && step.on_gpu;

@@ -44,6 +44,7 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::MatMul, kFloats, kMatMulAlternatives, false, lower_matmul},
     {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
     {fbs::OpParams::Experts, kFloats | kQuantized, 1, false, lower_experts},
+    {fbs::OpParams::TopK, kFloats, 1, false, lower_top_k},
     {fbs::OpParams::Append, kFloats, 1, false, lower_append},
 };
 

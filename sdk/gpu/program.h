@@ -66,7 +66,7 @@ struct Dispatch {
 std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits);
 
 // Kernel::Upload or Kernel::Download of activation `tensor`: from the host's floats to quads, or back. Int32 goes up as
-// the floats of the same value.
+// the floats of the same value, and comes down from such.
 Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits,
                   fbs::DType dtype = fbs::DType::Float32);
 
@@ -100,7 +100,7 @@ struct Step {
   std::vector<TensorId> inputs;    // activations it reads
   std::vector<TensorId> reusable;  // those whose memory the output may take over
   TensorId output = TensorId::None;
-  std::vector<TensorId> further_outputs;  // of an operator on the CPU that has several
+  std::vector<TensorId> further_outputs;  // of an operator that has several
   bool view = false;                      // the output is inputs[0] under another shape; no dispatches
   bool on_gpu = true;
   std::string reason;      // why it is on the CPU
@@ -108,6 +108,12 @@ struct Step {
   uint64_t workspace = 0;  // bytes
   std::vector<Dispatch> dispatches;
 };
+
+inline std::vector<TensorId> outputs_of(const Step& step) {
+  std::vector<TensorId> outputs = step.further_outputs;
+  outputs.insert(outputs.begin(), step.output);
+  return outputs;
+}
 
 struct Program {
   Storage storage = Storage::Float32;

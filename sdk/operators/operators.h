@@ -37,13 +37,13 @@
   X(WindowReverse,     window_reverse,      .sized_by_input = true)                                       \
   X(MatMul,            matmul,              )                                                             \
   X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)                               \
-  X(Experts,           experts,             .constants = Constants::AfterThird)
+  X(Experts,           experts,             .constants = Constants::AfterThird)                           \
+  X(TopK,              top_k,               .outputs = 2)
 
 // The GPU leaves these to the CPU.
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
   X(Cast,              cast,                .in_place = InPlace::First, .elementwise = true)              \
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
-  X(TopK,              top_k,               .outputs = 2)                                                 \
   X(Gather,            gather,              )                                                             \
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
   X(NonMaxSuppression, non_max_suppression, )

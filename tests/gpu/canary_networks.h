@@ -319,6 +319,19 @@ inline Tensor mixture_of_bytes(Graph& graph) {
   return graph.add_op("op", fbs::ExpertsT(), inputs);
 }
 
+inline Tensor best_places(Graph& graph) {
+  fbs::TopKT p;
+  p.k = 6;
+  return graph.add_op("op", p, {input(graph, "x", {2, 5, 301})});
+}
+
+inline Tensor smallest_values(Graph& graph) {
+  fbs::TopKT p;
+  p.k = 6;
+  p.smallest = p.later = true;
+  return graph.add_op_with_outputs("op", p, {input(graph, "x", {2, 5, 301})}, 2)[1];
+}
+
 template <bool interleaved>
 Tensor rotary_embedding(Graph& graph) {
   fbs::RotaryEmbeddingT p;

@@ -1,0 +1,57 @@
+#version 450
+// The places of each row's best elements, the best first; or what stands at such places. A workgroup takes a row, and
+// finds one after the other the best of those behind the one before.
+#include "common.glsl"
+
+layout(constant_id = 3) const bool kValues = false;  // those at the operand's places
+
+layout(push_constant) uniform Push {
+  uint rows, channels, row_quads;  // of the input
+  uint k, k_quads;
+  int largest, later;  // 1 or -1: the largest are best, of equal ones the later
+} push;
+
+const uint kInvocations = 64;  // the workgroup
+shared ivec2 best[kInvocations];
+
+// Numbers that order as the element does, NaN above all, both zeros alike; and its place.
+ivec2 order_of(float value, uint place) {
+  const int bits = floatBitsToInt(value), magnitude = bits & 0x7fffffff;
+  const int order = magnitude > 0x7f800000 ? 0x7fffffff : bits < 0 ? -magnitude : magnitude;
+  return ivec2(order * push.largest, int(place) * push.later);
+}
+
+bool above(ivec2 a, ivec2 b) { return a.x > b.x || (a.x == b.x && a.y > b.y); }
+
+void main() {
+  const uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x, me = gl_LocalInvocationID.x;
+  if (row >= push.rows) return;  // all of the workgroup
+  const uint first = row * push.row_quads, first_best = row * push.k_quads;
+  vec4 found = vec4(0);
+  if (kValues) {
+    for (uint quad = me; quad < push.k_quads; quad += kInvocations) {
+      const uvec4 place = uvec4(LOAD_OPERAND(first_best + quad));
+      for (uint lane = 0; lane < 4; ++lane) found[lane] = LOAD_INPUT(first + place[lane] / 4)[place[lane] % 4];
+      STORE_OUTPUT(first_best + quad, mask_lanes(found, quad * 4, push.k));
+    }
+    return;
+  }
+  ivec2 last = ivec2(0x7fffffff);
+  for (uint i = 0; i < push.k; ++i) {
+    ivec2 next = ivec2(0x80000000);
+    for (uint c = me; c < push.channels; c += kInvocations) {
+      const ivec2 order = order_of(LOAD_INPUT(first + c / 4)[c % 4], c);
+      if (above(last, order) && above(order, next)) next = order;
+    }
+    barrier();  // all have read the former best
+    best[me] = next;
+    for (uint n = kInvocations / 2; n > 0; n /= 2) {
+      barrier();
+      if (me < n && above(best[me + n], best[me])) best[me] = best[me + n];
+    }
+    barrier();
+    last = best[0];
+    found[i % 4] = float(abs(last.y));
+    if (me == 0 && (i % 4 == 3 || i + 1 == push.k)) STORE_OUTPUT(first_best + i / 4, mask_lanes(found, i & ~3u, push.k));
+  }
+}
