@@ -31,5 +31,7 @@ if(FERRY_LIBATOMIC)
 endif()
 foreach(name ferry ferry_text)
   configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
-  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  configure_file(cmake/ferry_shared.pc.in "${PROJECT_BINARY_DIR}/${name}_shared.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" "${PROJECT_BINARY_DIR}/${name}_shared.pc"
+          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endforeach()

@@ -16,26 +16,58 @@ try() {
   case "$said" in "ferry 0."*absent.ferry*) ;; *) echo "that is not what was expected"; exit 1 ;; esac
 }
 
+# A program takes Ferry from the shared libraries, or has it within.
+takes() {  # shared|static, program
+  local needed
+  needed=$(readelf -d "$2" | grep "NEEDED.*libferry" || true)
+  case "$1:$needed" in static: | shared:*libferry*) ;; *) echo "$2, linked as $1, needs '$needed'"; exit 1 ;; esac
+}
+
 with_pkgconfig() {  # shared|static
   export PKG_CONFIG_PATH="$libdir/pkgconfig"
-  local cflags libs text_libs
+  local cflags libs text_libs option= rpath=
+  if [ "$1" = static ]; then option=--static; else rpath=-Wl,-rpath,$libdir; fi
   cflags=$(pkg-config --cflags ferry)
-  if [ "$1" = static ]; then
-    # -l:libferry.a: the shared library lies in the same folder and would win.
-    libs=$(pkg-config --static --libs ferry | sed -E 's/-l(ferry\w*)/-l:lib\1.a/g')
-    text_libs=$(pkg-config --static --libs ferry_text | sed -E 's/-l(ferry\w*)/-l:lib\1.a/g')
-  else
-    libs="$(pkg-config --libs ferry) -Wl,-rpath,$libdir"
-    text_libs="$(pkg-config --libs ferry_text) -Wl,-rpath,$libdir"
-  fi
+  libs="$(pkg-config $option --libs ferry) $rpath"
+  text_libs="$(pkg-config $option --libs ferry_text) $rpath"
   "$CC" -std=c11 $cflags consumer.c -o consumer_c $libs
-  try ./consumer_c
   "$CXX" -std=c++20 $cflags consumer.cc -o consumer_cc $libs
-  try ./consumer_cc
   "$CXX" -std=c++20 -fno-exceptions -fno-rtti $cflags consumer.cc -o consumer_plain $libs
-  try ./consumer_plain
   "$CXX" -std=c++20 $cflags consumer_text.cc -o consumer_text $text_libs
-  try ./consumer_text
+  for program in consumer_c consumer_cc consumer_plain consumer_text; do
+    try ./$program
+    takes "$1" $program
+  done
+}
+
+# What the pages print for a compiler and for CMake, as it is printed but for /opt/ferry.
+as_documented() {
+  local pages=("$SOURCES"/README.md "$SOURCES"/docs/*.md) commands=0 projects=0 page line
+  cp consumer.c app.c
+  cp consumer.cc app.cc
+  cc() { "$CC" "$@"; }
+  c++() { "$CXX" "$@"; }
+  export PKG_CONFIG_PATH="$libdir/pkgconfig"
+  while read -r line; do
+    echo "$line"
+    rm -f app
+    eval "$line"
+    case "$line" in *--static*) takes static app ;; *) takes shared app ;; esac
+    case "$line" in *--static* | *rpath*) try ./app ;; *) LD_LIBRARY_PATH=$libdir try ./app ;; esac
+    commands=$((commands + 1))
+  done < <(sed -nE 's|/opt/ferry/lib\b|'"$libdir"'|g; s/^    ((cc|c\+\+) .*pkg-config.*)$/\1/p' "${pages[@]}")
+  for page in "${pages[@]}"; do
+    printf 'cmake_minimum_required(VERSION 3.16)\nproject(app C CXX)\nadd_executable(app app.c)\n' >CMakeLists.txt
+    sed -nE 's/^    (find_package\(Ferry |target_link_libraries\(app )/\1/p' "$page" >>CMakeLists.txt
+    grep -q "^find_package" CMakeLists.txt || continue
+    echo "$page"
+    rm -rf build
+    "$CMAKE" -S . -B build -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >configure.log || { cat configure.log; exit 1; }
+    "$CMAKE" --build build >build.log || { cat build.log; exit 1; }
+    try build/app
+    projects=$((projects + 1))
+  done
+  [ $commands -ge 4 ] && [ $projects -ge 3 ] || { echo "only $commands commands and $projects projects are printed"; exit 1; }
 }
 
 with_cmake() {  # options
@@ -69,6 +101,7 @@ case $way in
   cmake_component) with_cmake -DCONSUMER_COMPONENT=static ;;
   pkgconfig_shared) with_pkgconfig shared ;;
   pkgconfig_static) with_pkgconfig static ;;
+  documented) as_documented ;;
   camera_linux) # the example's folder, copied elsewhere
     "$CMAKE" -S . -B build -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >configure.log || { cat configure.log; exit 1; }
     "$CMAKE" --build build >build.log || { cat build.log; exit 1; }
