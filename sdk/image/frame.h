@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "sdk/image/frame_columns.h"
 #include "sdk/image/resize.h"
 
 namespace ferry::image {
@@ -47,19 +48,25 @@ struct Frame {
 // A frame's rows in memory as RGB of 4 bytes a pixel, or grey.
 class FrameRows final : public Rows {
  public:
+  // For sums of frames that begin at that frame's column.
+  void prepare(const Frame& frame, const ColumnPass& columns);
   // Of this frame, from its first row on. Takes memory only where a frame is larger than those before.
   void begin(const Frame& frame, int channels);
   const uint8_t* row(int y, int begin, int end, uint8_t* room) override;
-  bool sum(int y, int rows, const int32_t* weights, int begin, int end, uint8_t* room, const uint8_t** line) override;
+  bool sum(int y, int rows, const int32_t* weights, const ColumnPass& columns, uint8_t* line) override;
 
  private:
   struct Weights;
-  void sum_segment(const Weights& weights, int x, int count, int segment, uint8_t* out);
-  bool some_clip(int chroma_y, int x, int count, int segment);
+  using Group = PlaneColumns::Group;
+  void sum_colours(const Weights& weights, const Group& group, const ColumnPass& columns, uint8_t* out);
+  void sum_planes(const Weights& weights, const Group& group, uint8_t* out);
+  bool some_clip(int chroma_y, const Group& group, uint8_t* known);
 
   Frame frame_;
   int channels_ = 0;
-  std::vector<uint8_t> clipping_;  // by row of chroma and segment
+  PlaneColumns plane_columns_;
+  std::vector<uint8_t> clipping_;  // by row of chroma and group
+  std::vector<uint8_t> colours_;   // a group's rows
 };
 
 // The picture as a frame.

@@ -31,6 +31,8 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block);
 void add_chroma(const YuvMatrix& matrix, int pairs, Block* block);
 // From luma and what chroma adds to RGB of 4 bytes.
 void write_colours(const Block& block, int16_t gain, int count, uint8_t* out);
+// From what the pass over columns leaves.
+void write_filtered(const Filtered& filtered, const YuvMatrix& matrix, int count, uint8_t* out);
 // All of it: `count` pixels from column `x` of row `y` on; `x` is even where a chroma sample is for two.
 void convert(const Frame& frame, int x, int y, int count, uint8_t* out);
 

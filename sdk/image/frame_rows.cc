@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include "sdk/image/frame_colours.h"
 #include "sdk/image/preprocess.h"
 #include "sdk/kernel.h"
@@ -45,11 +49,6 @@ int16_t wide_at(const uint8_t* sample) { return static_cast<int16_t>((sample[0] 
   }
 }
 
-uint32_t level(int sum) {
-  const int rounded = (sum + (1 << (kSumBits - 1))) >> kSumBits;
-  return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
-}
-
 FERRY_KERNEL void write_rgb(const Frame& frame, const uint8_t* red, const uint8_t* green, const uint8_t* blue,
                             int count, uint8_t* out) {
   const int step = frame.planes[0].pixel;
@@ -90,15 +89,90 @@ FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, int pairs, Block* block) {
   }
 }
 
+#if defined(__aarch64__)
+namespace {
+
+// Eight pixels of 16 bits; products have a bit more than those of times(). What leaves 16 bits is far beyond white or
+// black.
+[[gnu::always_inline]] inline void write_8(int16x8_t luma, int16x8_t red, int16x8_t green, int16x8_t blue,
+                                           uint8_t* out) {
+  uint8x8x4_t pixels;
+  pixels.val[0] = vqrshrun_n_s16(vqaddq_s16(luma, red), kSumBits + 1);
+  pixels.val[1] = vqrshrun_n_s16(vqaddq_s16(luma, green), kSumBits + 1);
+  pixels.val[2] = vqrshrun_n_s16(vqaddq_s16(luma, blue), kSumBits + 1);
+  pixels.val[3] = vdup_n_u8(0);
+  vst4_u8(out, pixels);
+}
+
+// Eights of `count` pixels: the last begins so early that it is one. Fewer are written beside.
+struct Eights {
+  int count;
+  uint8_t* out;
+  uint8_t few[32];
+
+  bool enough() const { return count >= 8; }
+  int begin(int i) const { return enough() ? std::min(i, count - 8) : 0; }
+  uint8_t* at(int begin) { return enough() ? out + 4 * begin : few; }
+  void end() const {
+    if (!enough()) std::memcpy(out, few, static_cast<size_t>(4 * count));
+  }
+};
+
+}  // namespace
+
+FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
+  Eights eights = {count, out, {}};
+  for (int next = 0; next < count; next += 8) {
+    const int i = eights.begin(next);
+    write_8(vqdmulhq_n_s16(vld1q_s16(block.luma + i), gain), vshlq_n_s16(vld1q_s16(block.red + i), 1),
+            vshlq_n_s16(vld1q_s16(block.green + i), 1), vshlq_n_s16(vld1q_s16(block.blue + i), 1), eights.at(i));
+  }
+  eights.end();
+}
+
+FERRY_KERNEL void write_filtered(const Filtered& filtered, const YuvMatrix& matrix, int count, uint8_t* out) {
+  Eights eights = {count, out, {}};
+  for (int next = 0; next < count; next += 8) {
+    const int i = eights.begin(next);
+    const int16x8x4_t planes = vld4q_s16(filtered.samples + 4 * i);
+    const int16x8_t u = planes.val[1], v = planes.val[2];
+    const int16x8_t green = vqaddq_s16(vqdmulhq_n_s16(u, matrix.green_u), vqdmulhq_n_s16(v, matrix.green_v));
+    write_8(vqdmulhq_n_s16(planes.val[0], matrix.luma), vqdmulhq_n_s16(v, matrix.red_v), green,
+            vqdmulhq_n_s16(u, matrix.blue_u), eights.at(i));
+  }
+  eights.end();
+}
+#else
+namespace {
+
+uint32_t level(int sum) {
+  const int rounded = (sum + (1 << (kSumBits - 1))) >> kSumBits;
+  return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
+}
+
+inline void write_pixel(int luma, int red, int green, int blue, uint8_t* out) {
+  const uint32_t pixel = level(luma + red) | level(luma + green) << 8 | level(luma + blue) << 16;
+  std::memcpy(out, &pixel, sizeof(pixel));
+}
+
+}  // namespace
+
 FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
   FERRY_INDEPENDENT
+  for (int i = 0; i < count; ++i)
+    write_pixel(times(block.luma[i], gain), block.red[i], block.green[i], block.blue[i], out + 4 * i);
+}
+
+FERRY_KERNEL void write_filtered(const Filtered& filtered, const YuvMatrix& matrix, int count, uint8_t* out) {
+  const YuvMatrix m = matrix;
+  FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) {
-    const int16_t luma = times(block.luma[i], gain);
-    const uint32_t red = level(luma + block.red[i]), green = level(luma + block.green[i]);
-    const uint32_t pixel = red | green << 8 | level(luma + block.blue[i]) << 16;
-    std::memcpy(out + 4 * i, &pixel, sizeof(pixel));
+    const int16_t luma = filtered.samples[4 * i], u = filtered.samples[4 * i + 1], v = filtered.samples[4 * i + 2];
+    write_pixel(times(luma, m.luma), times(v, m.red_v), times(u, m.green_u) + times(v, m.green_v), times(u, m.blue_u),
+                out + 4 * i);
   }
 }
+#endif
 
 void convert(const Frame& frame, int x, int y, int count, uint8_t* out) {
   if (frame.samples == Frame::Samples::Rgb) {

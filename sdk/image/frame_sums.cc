@@ -1,9 +1,14 @@
 // Weighted sums of a frame's rows. Colours are linear in luma and chroma, but where they clip: so rows are added up as
-// planes, and what comes out is turned into RGB once; where a row of a segment clips, that segment's rows are turned
-// into RGB before they are added.
+// planes, whose columns are filtered, and what comes out is turned into RGB; where a row of a group of columns clips,
+// that group's rows are turned into RGB before they are added.
 #include "sdk/image/frame.h"
 
 #include <algorithm>
+#include <utility>
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 #include "sdk/image/frame_colours.h"
 #include "sdk/kernel.h"
@@ -11,26 +16,55 @@
 namespace ferry::image {
 namespace {
 
-// Columns at a time. The last segment of a row begins so early that it has as many, or one more: it begins at an even
-// one.
-constexpr int kSegment = 128, kRoom = kSegment + 2;
 // More would overflow sums of 16 bits, and their rounding be seen.
 constexpr int kMaxRows = 128;
+// Bytes of a group's row in colours.
+constexpr int kRow = 4 * PlaneColumns::kRoom;
 
 enum Clipping : uint8_t { kUnknown, kNone, kSome };
 
-int segments_of(const Frame& frame) { return frame.width / kSegment + 2; }
+// add_rows() adds rows `stride` bytes apart, whose samples are `step` bytes apart, to sums with 8 bits below the level;
+// weights have 16. Products are cut off, by half a bit on average, or rounded.
+#if defined(__aarch64__)
+inline int16x8_t add(int16x8_t sum, uint16x8_t sample, int16_t weight) {
+  return vqaddq_s16(sum, vqrdmulhq_n_s16(vreinterpretq_s16_u16(sample), weight));
+}
 
-// Products are cut off, by half a bit on average.
-void begin_sums(int rows, int count, uint16_t* sums) { std::fill(sums, sums + count, static_cast<uint16_t>(rows / 2)); }
-
+[[gnu::noinline]] FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const uint16_t* weights,
+                                             int rows, int count, uint16_t* sums) {
+  constexpr int kBytes = 32;  // side by side, at a time: their sums stay in registers
+  if (step != 1 || count < kBytes) {
+    for (int i = 0; i < count; ++i, from += step) {
+      unsigned sum = 0;
+      for (int k = 0; k < rows; ++k) sum += from[k * stride] * unsigned{weights[k]};
+      sums[i] = static_cast<uint16_t>(std::min(sum >> 8, 0xffffu));
+    }
+    return;
+  }
+  for (int next = 0; next < count; next += kBytes) {
+    const int i = std::min(next, count - kBytes);
+    int16x8_t a = vdupq_n_s16(0), b = a, c = a, d = a;
+    const uint8_t* row = from + i;
+    for (int k = 0; k < rows; ++k, row += stride) {
+      const auto weight = static_cast<int16_t>(weights[k] >> 1);
+      const uint8x16_t left = vld1q_u8(row), right = vld1q_u8(row + 16);
+      a = add(a, vshll_n_u8(vget_low_u8(left), 7), weight);
+      b = add(b, vshll_high_n_u8(left, 7), weight);
+      c = add(c, vshll_n_u8(vget_low_u8(right), 7), weight);
+      d = add(d, vshll_high_n_u8(right, 7), weight);
+    }
+    const auto put = [](int16x8_t sum, uint16_t* to) { vst1q_u16(to, vreinterpretq_u16_s16(vshlq_n_s16(sum, 1))); };
+    put(a, sums + i), put(b, sums + i + 8), put(c, sums + i + 16), put(d, sums + i + 24);
+  }
+}
+#else
 // Rows that are added at once, so that sums are read and written once for all of them.
 constexpr int kAtOnce = 4;
 
-// Rows `stride` bytes apart to sums with 8 bits below the level; weights have 16.
 template <typename At>
 [[gnu::always_inline]] inline void add(const uint8_t* from, int64_t stride, const uint16_t* weights, int rows,
                                        int count, uint16_t* sums, const At& at) {
+  std::fill(sums, sums + count, static_cast<uint16_t>(rows / 2));
   for (int k = 0; k < rows; k += kAtOnce, from += kAtOnce * stride) {
     const uint8_t* row[kAtOnce];
     uint16_t weight[kAtOnce];
@@ -49,7 +83,6 @@ template <typename At>
   }
 }
 
-// Samples are `step` bytes apart.
 [[gnu::noinline]] FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const uint16_t* weights,
                                              int rows, int count, uint16_t* sums) {
   if (step == 1) {
@@ -58,6 +91,7 @@ template <typename At>
     add(from, stride, weights, rows, count, sums, [step](int i) { return i * step; });
   }
 }
+#endif
 
 [[gnu::noinline]] FERRY_KERNEL bool clips(const Block& block, int16_t gain, int count) {
   constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
@@ -73,10 +107,12 @@ template <typename At>
 }
 
 // The same of two rows whose luma lies byte by byte, as does chroma in pairs: two samples at a time are a number of 16
-// bits, whose halves need no shuffling.
-template <bool UFirst>
-[[gnu::always_inline]] inline bool rows_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma,
-                                             const YuvMatrix& m, int pairs) {
+// bits, whose halves need no shuffling. Where V is first it changes places with U, and red with blue: the least and the
+// most are the same.
+[[gnu::noinline]] FERRY_KERNEL bool pairs_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma,
+                                               bool u_first, const YuvMatrix& matrix, int pairs) {
+  YuvMatrix m = matrix;
+  if (!u_first) std::swap(m.red_v, m.blue_u), std::swap(m.green_u, m.green_v);
   typedef uint16_t Pair __attribute__((aligned(1), may_alias));
   const Pair *above = reinterpret_cast<const Pair*>(upper), *below = reinterpret_cast<const Pair*>(lower),
              *both = reinterpret_cast<const Pair*>(chroma);
@@ -86,9 +122,8 @@ template <bool UFirst>
     const uint16_t a = above[i] & 255, b = above[i] >> 8, c = below[i] & 255, d = below[i] >> 8;
     const auto dark = static_cast<int16_t>(std::min(std::min(a, b), std::min(c, d)));
     const auto light = static_cast<int16_t>(std::max(std::max(a, b), std::max(c, d)));
-    const auto first = static_cast<int16_t>((both[i] << 8) - (kGray << kChromaShift));
-    const auto second = static_cast<int16_t>((both[i] & 0xff00) - (kGray << kChromaShift));
-    const int16_t u = UFirst ? first : second, v = UFirst ? second : first;
+    const auto u = static_cast<int16_t>((both[i] << 8) - (kGray << kChromaShift));
+    const auto v = static_cast<int16_t>((both[i] & 0xff00) - (kGray << kChromaShift));
     const int16_t red = times(v, m.red_v), blue = times(u, m.blue_u);
     const auto green = static_cast<int16_t>(times(u, m.green_u) + times(v, m.green_v));
     const int16_t low = std::min(std::min(red, green), blue), high = std::max(std::max(red, green), blue);
@@ -97,12 +132,6 @@ template <bool UFirst>
     most = std::max(most, static_cast<int16_t>(luma(light) + high));
   }
   return least < -kSlack || most > kWhite + kSlack;
-}
-
-FERRY_KERNEL bool pairs_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma, bool u_first,
-                             const YuvMatrix& matrix, int pairs) {
-  const YuvMatrix m = matrix;
-  return u_first ? rows_clip<true>(upper, lower, chroma, m, pairs) : rows_clip<false>(upper, lower, chroma, m, pairs);
 }
 
 FERRY_KERNEL void to_block(const uint16_t* luma, const uint16_t* u, const uint16_t* v, int step, int black, int count,
@@ -123,6 +152,11 @@ FERRY_KERNEL void to_block(const uint16_t* luma, const uint16_t* u, const uint16
   }
 }
 
+// Chroma whose samples alternate.
+bool in_pairs(const Frame& frame, const uint8_t* u, const uint8_t* v) {
+  return frame.planes[1].pixel == 2 && (u == v + 1 || v == u + 1);
+}
+
 FERRY_KERNEL void to_bytes(const uint16_t* sums, int count, uint8_t* out) {
   FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::min(sums[i] + 128, 0xffff) >> 8);
@@ -130,39 +164,44 @@ FERRY_KERNEL void to_bytes(const uint16_t* sums, int count, uint8_t* out) {
 
 }  // namespace
 
-// Whether any pixel clips of the rows that share a row of chroma, in a segment. Windows of rows overlap: it is kept.
-bool FrameRows::some_clip(int chroma_y, int x, int count, int segment) {
+// Whether any pixel clips of the rows that share a row of chroma, in a group's columns. Windows of rows overlap: it is
+// kept.
+bool FrameRows::some_clip(int chroma_y, const Group& group, uint8_t* known) {
+  if (*known != kUnknown) return *known == kSome;
+  *known = kNone;
   const int shift = frame_.half_rows ? 1 : 0;
   const int first = std::max(chroma_y << shift, frame_.top);
   const int last = std::min((chroma_y + 1) << shift, frame_.top + frame_.height);
-  const int row = chroma_y - (frame_.top >> shift);
-  uint8_t& known = clipping_[static_cast<size_t>(row * segments_of(frame_) + segment)];
-  if (known != kUnknown) return known == kSome;
-  known = kNone;
+  int x = group.first, count = group.last - group.first;
   const uint8_t *u = samples_at(frame_, 1, x / 2, chroma_y), *v = samples_at(frame_, 2, x / 2, chroma_y);
-  if (frame_.planes[0].pixel == 1 && frame_.planes[1].pixel == 2 && (u == v + 1 || v == u + 1)) {
+  if (frame_.planes[0].pixel == 1 && in_pairs(frame_, u, v)) {
     const int pairs = count / 2;
     const uint8_t *upper = samples_at(frame_, 0, x, first), *lower = samples_at(frame_, 0, x, last - 1);
-    if (pairs_clip(upper, lower, std::min(u, v), u < v, frame_.matrix, pairs)) known = kSome;
+    if (pairs_clip(upper, lower, std::min(u, v), u < v, frame_.matrix, pairs)) *known = kSome;
     x += 2 * pairs, count -= 2 * pairs;
   }
   Block block;
-  if (count > 0 && known == kNone) {
+  if (count > 0 && *known == kNone) {
     read_chroma(frame_, x, first, (count + 1) / 2, &block);
     add_chroma(frame_.matrix, (count + 1) / 2, &block);
   }
-  for (int y = first; y < last && count > 0 && known == kNone; ++y) {
+  for (int y = first; y < last && count > 0 && *known == kNone; ++y) {
     read_luma(frame_, x, y, count, &block);
-    if (clips(block, frame_.matrix.luma, count)) known = kSome;
+    if (clips(block, frame_.matrix.luma, count)) *known = kSome;
   }
-  return known == kSome;
+  return *known == kSome;
+}
+
+void FrameRows::prepare(const Frame& frame, const ColumnPass& columns) {
+  plane_columns_.prepare(columns.axis(), frame.left);
 }
 
 void FrameRows::begin(const Frame& frame, int channels) {
   frame_ = frame;
   channels_ = channels;
   const int rows = frame.half_rows ? frame.height / 2 + 2 : frame.height;
-  clipping_.assign(static_cast<size_t>(rows) * static_cast<size_t>(segments_of(frame)), kUnknown);
+  colours_.resize(size_t{kRow} * kMaxRows);
+  clipping_.assign(static_cast<size_t>(rows) * plane_columns_.groups().size(), kUnknown);
 }
 
 struct FrameRows::Weights {
@@ -171,8 +210,10 @@ struct FrameRows::Weights {
   int chroma_y = 0, chroma_rows = 0;
 };
 
-bool FrameRows::sum(int y, int rows, const int32_t* weights, int begin, int end, uint8_t* room, const uint8_t** line) {
-  if (frame_.samples != Frame::Samples::Yuv || frame_.wide || channels_ != 4 || rows > kMaxRows) return false;
+bool FrameRows::sum(int y, int rows, const int32_t* weights, const ColumnPass& columns, uint8_t* line) {
+  const std::vector<PlaneColumns::Group>& groups = plane_columns_.groups();
+  if (frame_.samples != Frame::Samples::Yuv || frame_.wide || channels_ != 4 || rows > kMaxRows || groups.empty())
+    return false;
   Weights w;
   w.y = frame_.top + y;
   w.rows = rows;
@@ -188,40 +229,38 @@ bool FrameRows::sum(int y, int rows, const int32_t* weights, int begin, int end,
     both[((w.y + k) >> shift) - w.chroma_y] += weights[k];
   }
   for (int k = 0; k < w.chroma_rows; ++k) w.chroma[k] = sixteen(both[k]);
-  const int first = frame_.left + begin, last = frame_.left + end, start = first / 2 * 2;
-  for (int x = start, segment = 0; x < last; x += kSegment, ++segment) {
-    x = std::max(std::min(x, (last - kSegment) / 2 * 2), start);
-    const int count = last - x <= kRoom ? last - x : kSegment;
-    sum_segment(w, x, count, segment, room + int64_t{x - start} * 4);
-    if (x + count == last) break;
+  uint8_t* known = clipping_.data() + static_cast<size_t>(w.chroma_y - (frame_.top >> shift)) * groups.size();
+  for (const Group& group : groups) {
+    bool clipped = false;
+    for (int k = 0; k < w.chroma_rows && !clipped; ++k)
+      clipped = some_clip(w.chroma_y + k, group, known + static_cast<size_t>(k) * groups.size());
+    uint8_t* out = line + int64_t{group.begin} * 4;
+    clipped ? sum_colours(w, group, columns, out) : sum_planes(w, group, out);
+    ++known;
   }
-  *line = room + (first - start) * 4;
   return true;
 }
 
-void FrameRows::sum_segment(const Weights& w, int x, int count, int segment, uint8_t* out) {
+void FrameRows::sum_colours(const Weights& w, const Group& group, const ColumnPass& columns, uint8_t* out) {
+  const int count = group.last - group.first;
+  for (int k = 0; k < w.rows; ++k) convert(frame_, group.first, w.y + k, count, colours_.data() + k * kRow);
+  uint16_t sums[kRow];
+  uint8_t row[kRow + 4 * Rows::kSpare];
+  add_rows(colours_.data(), kRow, 1, w.luma, w.rows, 4 * count, sums);
+  to_bytes(sums, 4 * count, row);
+  columns.run(row, group.first - frame_.left, group.begin, group.end, out);
+}
+
+void FrameRows::sum_planes(const Weights& w, const Group& group, uint8_t* out) {
+  constexpr int kRoom = PlaneColumns::kRoom;
   Block block;
-  bool clipped = false;
-  for (int k = 0; k < w.chroma_rows && !clipped; ++k) clipped = some_clip(w.chroma_y + k, x, count, segment);
-  const int pairs = (count + 1) / 2;
-  uint16_t sums[4 * kRoom];
-  if (clipped) {
-    uint8_t colours[4 * kRoom];
-    begin_sums(w.rows, 4 * count, sums);
-    for (int k = 0; k < w.rows; ++k) {
-      convert(frame_, x, w.y + k, count, colours);
-      add_rows(colours, 0, 1, &w.luma[k], 1, 4 * count, sums);
-    }
-    return to_bytes(sums, 4 * count, out);
-  }
+  const int x = group.first, count = group.last - x, pairs = (count + 1) / 2;
   const Plane *luma = &frame_.planes[0], *u = &frame_.planes[1], *v = &frame_.planes[2];
-  begin_sums(w.rows, count, sums);
+  uint16_t sums[kRoom], chroma[2 * kRoom], *first = chroma, *second = chroma + kRoom;
   add_rows(samples_at(frame_, 0, x, w.y), luma->row, luma->pixel, w.luma, w.rows, count, sums);
-  uint16_t chroma[2 * kRoom], *first = chroma, *second = chroma + kRoom;
-  begin_sums(w.chroma_rows, 2 * kRoom, chroma);
   const uint8_t *from_u = samples_at(frame_, 1, x / 2, w.chroma_y), *from_v = samples_at(frame_, 2, x / 2, w.chroma_y);
   int step = 1;
-  if (u->pixel == 2 && (from_u == from_v + 1 || from_v == from_u + 1)) {  // pairs: one sum of both
+  if (in_pairs(frame_, from_u, from_v)) {  // one sum of both
     step = 2;
     add_rows(std::min(from_u, from_v), u->row, 1, w.chroma, w.chroma_rows, 2 * pairs, chroma);
     first = chroma + (from_u > from_v), second = chroma + (from_v > from_u);
@@ -230,8 +269,9 @@ void FrameRows::sum_segment(const Weights& w, int x, int count, int segment, uin
     add_rows(from_v, v->row, v->pixel, w.chroma, w.chroma_rows, pairs, second);
   }
   to_block(sums, first, second, step, frame_.matrix.black, count, &block);
-  add_chroma(frame_.matrix, pairs, &block);
-  write_colours(block, frame_.matrix.luma, count, out);
+  Filtered filtered;
+  plane_columns_.run(block, group, &filtered);
+  write_filtered(filtered, frame_.matrix, group.end - group.begin, out);
 }
 
 }  // namespace ferry::image

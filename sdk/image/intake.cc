@@ -53,10 +53,11 @@ Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
   const Order order = !frame.exact && !overshoots ? Order::SumsFirst
                       : frame.transposed          ? Order::RowsFirst
                                                   : Order::ColumnsFirst;
-  const Kind kind = {columns, rows, order, recipe.filter(), gray ? 1 : 4};
+  const Kind kind = {columns, rows, order, recipe.filter(), gray ? 1 : 4, frame.left};
   if (kind == kind_) return {};
   kind_ = {};
   resizer_.prepare(columns, rows, order, kind.filter, kind.channels);
+  if (order == Order::SumsFirst) rows_.prepare(frame, resizer_.columns());
   kind_ = kind;
   return {};
 }

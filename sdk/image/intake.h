@@ -23,6 +23,7 @@ class Intake {
     Resizer::Order order = Resizer::Order::ColumnsFirst;
     fbs::Filter filter = fbs::Filter::Nearest;
     int channels = 0;
+    int left = 0;
 
     bool operator==(const Kind&) const = default;
   };

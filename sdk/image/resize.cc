@@ -27,14 +27,14 @@ uint8_t to_byte(int32_t fixed) {
 // How many numbers an output has there.
 size_t room_of(const Axis& axis) { return (axis.taps() + kAtOnce - 1) / kAtOnce * kAtOnce * 4; }
 
-// Pixels of 4 bytes, as many taps at a time as a vector holds. `source` begins with the axis's first position.
-FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, const int32_t* spread, uint8_t* target) {
+// Pixels of 4 bytes, as many taps at a time as a vector holds. `source` begins with position `first`.
+FERRY_KERNEL void narrow_4(const uint8_t* source, int first, const Axis& axis, const int32_t* spread, int begin,
+                           int end, uint8_t* target) {
   constexpr int kPixels = 16;
-  const int first = axis.first(), outputs = axis.outputs();
   const size_t room = room_of(axis);
   int32_t block[4 * kPixels];
-  for (int begin = 0; begin < outputs; begin += kPixels) {
-    const int count = std::min(kPixels, outputs - begin);
+  for (; begin < end; begin += kPixels, target += 4 * kPixels) {
+    const int count = std::min(kPixels, end - begin);
     for (int x = 0; x < count; ++x) {
       const uint8_t* pixel = source + int64_t{axis.begin(begin + x) - first} * 4;
       const int32_t* weights = spread + static_cast<size_t>(begin + x) * room;
@@ -50,13 +50,12 @@ FERRY_KERNEL void narrow_4(const uint8_t* source, const Axis& axis, const int32_
           __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
       std::memcpy(block + 4 * x, &sum, sizeof(sum));
     }
-    for (int i = 0; i < 4 * count; ++i) target[4 * begin + i] = to_byte(block[i] + kHalf);
+    for (int i = 0; i < 4 * count; ++i) target[i] = to_byte(block[i] + kHalf);
   }
 }
 
-void narrow_few(const uint8_t* source, const Axis& axis, int channels, uint8_t* target) {
-  const int first = axis.first();
-  for (int x = 0; x < axis.outputs(); ++x) {
+void narrow_few(const uint8_t* source, int first, const Axis& axis, int channels, int begin, int end, uint8_t* target) {
+  for (int x = begin; x < end; ++x) {
     const int32_t* w = axis.of(x);
     for (int c = 0; c < channels; ++c) {
       const uint8_t* sample = source + int64_t{axis.begin(x) - first} * channels + c;
@@ -111,55 +110,58 @@ class PixelLines final : public Lines {
 
 }  // namespace
 
+// The coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's end.
+void ColumnPass::prepare(const Side& side, fbs::Filter filter, int channels) {
+  axis_.compute(side, filter);
+  channels_ = channels;
+  if (channels != 4) return;
+  const size_t room = room_of(axis_);
+  spread_.assign(static_cast<size_t>(axis_.outputs()) * room, 0);
+  int32_t* to = spread_.data();
+  for (int x = 0; x < axis_.outputs(); ++x, to += room) {
+    for (int i = 0; i < 4 * axis_.count(x); ++i) to[i] = axis_.of(x)[i / 4];
+  }
+}
+
+void ColumnPass::run(const uint8_t* row, int first, int begin, int end, uint8_t* target) const {
+  if (channels_ == 4) return narrow_4(row, first, axis_, spread_.data(), begin, end, target);
+  narrow_few(row, first, axis_, channels_, begin, end, target);
+}
+
 void Resizer::prepare(const Side& columns, const Side& rows, Order order, fbs::Filter filter, int channels) {
-  columns_.compute(columns, filter);
+  columns_.prepare(columns, filter, channels);
   rows_.compute(rows, filter);
   order_ = order;
   channels_ = channels;
   const auto bytes = [channels](int pixels) { return static_cast<size_t>(pixels) * static_cast<size_t>(channels); };
-  const int wide = columns_.last() - columns_.first() + Rows::kSpare;
-  slot_ = bytes(rows_first() || columns_.identity() ? wide : columns_.outputs());
-  if (channels == 4) spread();
+  const Axis& axis = columns_.axis();
+  const int wide = axis.last() - axis.first() + Rows::kSpare;
+  slot_ = bytes(rows_first() || axis.identity() ? wide : axis.outputs());
   kept_ = std::make_unique<const uint8_t*[]>(2 * rows_.taps());
   // Slots, then a row before and one after the pass over columns.
   const size_t slots = slot_ * rows_.taps(), widest = bytes(wide);
-  memory_.resize(slots + widest + bytes(std::max(wide, columns_.outputs())));
+  memory_.resize(slots + widest + bytes(std::max(wide, axis.outputs())));
   wide_ = memory_.data() + slots;
   narrow_ = wide_ + widest;
 }
 
-// The columns' coefficients in the order in which narrow_4() wants them: each four times, and zeros up to a vector's
-// end.
-void Resizer::spread() {
-  const size_t room = room_of(columns_);
-  spread_.assign(static_cast<size_t>(columns_.outputs()) * room, 0);
-  int32_t* to = spread_.data();
-  for (int x = 0; x < columns_.outputs(); ++x, to += room) {
-    for (int i = 0; i < 4 * columns_.count(x); ++i) to[i] = columns_.of(x)[i / 4];
-  }
-}
-
-void Resizer::narrow(const uint8_t* row, uint8_t* target) const {
-  if (channels_ == 4) return narrow_4(row, columns_, spread_.data(), target);
-  narrow_few(row, columns_, channels_, target);
+const uint8_t* Resizer::narrow(const uint8_t* row, uint8_t* target) const {
+  if (columns_.axis().identity()) return row;
+  columns_.run(row, columns_.axis().first(), 0, columns_.axis().outputs(), target);
+  return target;
 }
 
 const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
-  const int first = columns_.first(), last = columns_.last();
-  if (rows_first() || columns_.identity()) return rows.row(y, first, last, slot);
-  const uint8_t* row = rows.row(y, first, last, wide_);
-  narrow(row, slot);
-  return slot;
+  const int first = columns_.axis().first(), last = columns_.axis().last();
+  if (rows_first() || columns_.axis().identity()) return rows.row(y, first, last, slot);
+  return narrow(rows.row(y, first, last, wide_), slot);
 }
 
-// The line of an output of `rows_`.
-const uint8_t* Resizer::sum(Rows& rows, int output) {
+// Of an output of `rows_`.
+const uint8_t* Resizer::line(Rows& rows, int output) {
   const int begin = rows_.begin(output), count = rows_.count(output);
   const int32_t* w = rows_.of(output);
-  uint8_t* out = rows_first() ? wide_ : narrow_;
-  const uint8_t* line = nullptr;
-  if (order_ == Order::SumsFirst && rows.sum(begin, count, w, columns_.first(), columns_.last(), out, &line))
-    return line;
+  if (order_ == Order::SumsFirst && rows.sum(begin, count, w, columns_, narrow_)) return narrow_;
   const size_t slots = rows_.taps();
   for (next_ = std::max(next_, begin); next_ < begin + count; ++next_) {
     const size_t slot = static_cast<size_t>(next_) % slots;
@@ -167,22 +169,21 @@ const uint8_t* Resizer::sum(Rows& rows, int output) {
   }
   const uint8_t** taps = kept_.get() + slots;
   for (int k = 0; k < count; ++k) taps[k] = kept_[static_cast<size_t>(begin + k) % slots];
-  if (count == 1 && *w == kOne) return taps[0];
-  const int width = rows_first() ? columns_.last() - columns_.first() : columns_.outputs();
-  add_rows(taps, w, count, width * channels_, out);
-  return out;
+  const uint8_t* line = taps[0];
+  if (count > 1 || *w != kOne) {
+    const Axis& axis = columns_.axis();
+    uint8_t* out = rows_first() ? wide_ : narrow_;
+    add_rows(taps, w, count, (rows_first() ? axis.last() - axis.first() : axis.outputs()) * channels_, out);
+    line = out;
+  }
+  return rows_first() ? narrow(line, narrow_) : line;
 }
 
 void Resizer::run(Rows& rows, Lines& lines) {
   next_ = 0;
   for (int n = 0; n < rows_.outputs(); ++n) {
     const int i = rows_.side().mirrored ? rows_.outputs() - 1 - n : n;
-    const uint8_t* line = sum(rows, i);
-    if (rows_first() && !columns_.identity()) {
-      narrow(line, narrow_);
-      line = narrow_;
-    }
-    lines.line(i, line);
+    lines.line(i, line(rows, i));
   }
 }
 

@@ -9,6 +9,21 @@
 
 namespace ferry::image {
 
+// The pass over a picture's columns.
+class ColumnPass {
+ public:
+  // Takes memory only where more is needed than before.
+  void prepare(const Side& side, fbs::Filter filter, int channels);
+  const Axis& axis() const { return axis_; }
+  // Outputs [begin, end) from a row of which position `first` and what follows lies at `row`.
+  void run(const uint8_t* row, int first, int begin, int end, uint8_t* target) const;
+
+ private:
+  Axis axis_;
+  int channels_ = 0;
+  std::vector<int32_t> spread_;
+};
+
 // Where rows come from.
 class Rows {
  public:
@@ -16,8 +31,12 @@ class Rows {
   // `room`, for what follows them is read and not used.
   static constexpr int kSpare = 4;
   virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) = 0;
-  // The same pixels of a sum of rows, within half a level. False: it has no faster way than to add them.
-  virtual bool sum(int, int, const int32_t*, int, int, uint8_t*, const uint8_t**) { return false; }
+  // All outputs of `columns` of the sum of `rows` rows from `y` on, within half a level. False: there is no faster way
+  // than to add them.
+  virtual bool sum(int /*y*/, int /*rows*/, const int32_t* /*weights*/, const ColumnPass& /*columns*/,
+                   uint8_t* /*line*/) {
+    return false;
+  }
 
  protected:
   ~Rows() = default;
@@ -37,7 +56,7 @@ class Lines {
 class Resizer {
  public:
   // Pillow's horizontal pass comes first; of a picture that lies on its side that is the one over rows. SumsFirst: rows
-  // first, by Rows::sum(), for filters that do not overshoot.
+  // first, both by Rows::sum(), for filters that do not overshoot.
   enum class Order { ColumnsFirst, RowsFirst, SumsFirst };
 
   // `columns` and `rows` of the picture as it lies in memory. Takes memory only where more is needed than before.
@@ -45,15 +64,16 @@ class Resizer {
   // Gives a line for each of the outputs of `rows`, in the order in which they lie in memory, each with the outputs of
   // `columns`.
   void run(Rows& rows, Lines& lines);
+  const ColumnPass& columns() const { return columns_; }
 
  private:
   bool rows_first() const { return order_ != Order::ColumnsFirst; }
-  void spread();
-  void narrow(const uint8_t* row, uint8_t* target) const;
-  const uint8_t* sum(Rows& rows, int output);
+  const uint8_t* narrow(const uint8_t* row, uint8_t* target) const;
+  const uint8_t* line(Rows& rows, int output);
   const uint8_t* read(Rows& rows, int y, uint8_t* slot);
 
-  Axis columns_, rows_;
+  ColumnPass columns_;
+  Axis rows_;
   Order order_ = Order::ColumnsFirst;
   int channels_ = 0;
   int next_ = 0;     // row to be read
@@ -62,7 +82,6 @@ class Resizer {
   std::unique_ptr<const uint8_t*[]> kept_;
   std::vector<uint8_t> memory_;
   uint8_t *wide_ = nullptr, *narrow_ = nullptr;
-  std::vector<int32_t> spread_;
 };
 
 // Scales `source` (1 to 4 channels) to width x height as Pillow's Image.resize does for 8-bit pictures.
