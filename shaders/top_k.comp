@@ -52,6 +52,7 @@ void main() {
     barrier();
     last = best[0];
     found[i % 4] = float(abs(last.y));
-    if (me == 0 && (i % 4 == 3 || i + 1 == push.k)) STORE_OUTPUT(first_best + i / 4, mask_lanes(found, i & ~3u, push.k));
+    if (me == 0 && (i % 4 == 3 || i + 1 == push.k))
+      STORE_OUTPUT(first_best + i / 4, mask_lanes(found, i & ~3u, push.k));
   }
 }
