@@ -56,6 +56,14 @@ if(FERRY_SANITIZE)
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:ferry_keep_mapped>>)
 endif()
 
+if(FERRY_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
+  set(check_handles ON)
+endif()
+option(FERRY_CHECK_HANDLES "Refuse handles of the C API that were closed: sdk/api/live.h" ${check_handles})
+if(FERRY_CHECK_HANDLES)
+  add_compile_definitions(FERRY_CHECK_HANDLES)
+endif()
+
 # The sources of one room. CONFIGURE_DEPENDS: a new file is picked up by the next build without editing anything here.
 function(ferry_sources result)
   set(patterns)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sdk/api/live.h"
 #include "sdk/attempt.h"
 #include "sdk/status.h"
 
@@ -59,10 +60,26 @@ inline Status null_argument(const char* function, const char* what) noexcept {
   return error(FERRY_INVALID_ARGUMENT, "%s: %s is NULL", function, what);
 }
 
+// FERRY_INVALID_ARGUMENT: "function: what was closed".
+inline Status closed_argument(const char* function, const char* what) noexcept {
+  return error(FERRY_INVALID_ARGUMENT, "%s: %s was closed before, or never opened", function, what);
+}
+
+// Closes a handle; NULL is allowed.
+template <typename T>
+void close(T* handle, const char* function) {
+  if (handle == nullptr || usable(handle)) {
+    delete handle;
+  } else {
+    report(closed_argument(function, "what is to be closed"));
+  }
+}
+
 }  // namespace ferry
 
-// Ends a function of the C API where a pointer of its caller's is NULL.
-#define FERRY_REQUIRE(pointer)                                                                    \
-  do {                                                                                            \
-    if ((pointer) == nullptr) return ::ferry::report(::ferry::null_argument(__func__, #pointer)); \
+// Ends a function of the C API where a pointer of its caller's is NULL, or a handle that is known to be closed.
+#define FERRY_REQUIRE(pointer)                                                                           \
+  do {                                                                                                   \
+    if ((pointer) == nullptr) return ::ferry::report(::ferry::null_argument(__func__, #pointer));        \
+    if (!::ferry::usable(pointer)) return ::ferry::report(::ferry::closed_argument(__func__, #pointer)); \
   } while (false)

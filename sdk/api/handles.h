@@ -13,11 +13,12 @@
 #include "sdk/model/model.h"
 #include "sdk/status.h"
 
-struct ferry_model {
+struct ferry_model : ferry::Handle {
+  explicit ferry_model(std::shared_ptr<const ferry::Model> opened) : model(std::move(opened)) {}
   std::shared_ptr<const ferry::Model> model;
 };
 
-struct ferry_session {
+struct ferry_session : ferry::Handle {
   // Once no run is under way.
   ferry::Session& idle() const {
     async.settle(*session);
@@ -29,7 +30,8 @@ struct ferry_session {
   ferry::image::Intake intake;              // of pictures and frames
 };
 
-struct ferry_states {
+struct ferry_states : ferry::Handle {
+  explicit ferry_states(std::shared_ptr<ferry::States> held) : states(std::move(held)) {}
   std::shared_ptr<ferry::States> states;
 };
 

@@ -73,12 +73,16 @@ void ferry_image_free(ferry_image* image) {
 }
 
 ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image) {
+  return ferry_session_set_image_at(session, ferry::task::kOnly, image);
+}
+
+ferry_status ferry_session_set_image_at(ferry_session* session, size_t index, const ferry_image* image) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(image);
   return guarded([&]() -> Status {
     image::View view;
     FERRY_TRY(ferry::view_of(*image, &view));
-    return ferry::task::set_picture(session->idle(), image::frame_of(view), &session->intake);
+    return ferry::task::set_picture(session->idle(), image::frame_of(view), &session->intake, index);
   });
 }
 
@@ -116,16 +120,24 @@ ferry_status ferry_model_image_patches(const ferry_model* model, int32_t width, 
 }
 
 ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes, size_t* count) {
+  return ferry_session_top_classes_at(session, ferry::task::kOnly, classes, count);
+}
+
+ferry_status ferry_session_top_classes_at(ferry_session* session, size_t index, ferry_class* classes, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(classes);
   FERRY_REQUIRE(count);
-  return guarded([&] { return ferry::task::top_classes(session->idle(), classes, count); });
+  return guarded([&] { return ferry::task::top_classes(session->idle(), index, classes, count); });
 }
 
 ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count) {
+  return ferry_session_embedding_at(session, ferry::task::kOnly, embedding, count);
+}
+
+ferry_status ferry_session_embedding_at(ferry_session* session, size_t index, float* embedding, size_t* count) {
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(count);
-  return guarded([&] { return ferry::task::embedding(session->idle(), embedding, count); });
+  return guarded([&] { return ferry::task::embedding(session->idle(), index, embedding, count); });
 }
 
 ferry_status ferry_session_enhance(ferry_session* session, const ferry_image* image, int32_t tile, ferry_image* out) {

@@ -15,7 +15,7 @@ ferry_status wrap(ferry_model** out, const Open& open) {
   return guarded([&]() -> Status {
     std::shared_ptr<ferry::Model> model;
     FERRY_TRY(open(&model));
-    *out = new ferry_model{std::move(model)};
+    *out = new ferry_model(std::move(model));
     return {};
   });
 }
@@ -57,7 +57,7 @@ ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model*
               [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open_memory(data, size, opened); });
 }
 
-void ferry_model_close(ferry_model* model) { delete model; }
+void ferry_model_close(ferry_model* model) { ferry::close(model, __func__); }
 
 size_t ferry_model_graph_count(const ferry_model* model) { return model != nullptr ? model->model->graph_count() : 0; }
 
@@ -75,7 +75,7 @@ ferry_status ferry_model_open_graph(const ferry_model* model, const char* name, 
     std::shared_ptr<const ferry::Model> opened;
     FERRY_TRY(model->model->find_graph(name, &index));
     FERRY_TRY(model->model->open_graph(index, &opened));
-    *graph = new ferry_model{std::move(opened)};
+    *graph = new ferry_model(std::move(opened));
     return {};
   });
 }

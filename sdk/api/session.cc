@@ -133,7 +133,7 @@ ferry_status ferry_session_create(ferry_model* model, const ferry_session_option
   });
 }
 
-void ferry_session_close(ferry_session* session) { delete session; }
+void ferry_session_close(ferry_session* session) { ferry::close(session, __func__); }
 
 ferry_status ferry_session_resize(ferry_session* session, size_t index, const int32_t* shape, int32_t rank) {
   FERRY_REQUIRE(session);

@@ -28,12 +28,12 @@ ferry_status ferry_states_create(const ferry_model* model, ferry_states** states
   return guarded([&]() -> Status {
     std::shared_ptr<ferry::States> made;
     FERRY_TRY(ferry::States::create(model->model, &made));
-    *states = new ferry_states{std::move(made)};
+    *states = new ferry_states(std::move(made));
     return {};
   });
 }
 
-void ferry_states_close(ferry_states* states) { delete states; }
+void ferry_states_close(ferry_states* states) { ferry::close(states, __func__); }
 
 ferry_status ferry_session_states(const ferry_session* session, ferry_states** states) {
   FERRY_REQUIRE(states);
@@ -42,7 +42,7 @@ ferry_status ferry_session_states(const ferry_session* session, ferry_states** s
   const std::shared_ptr<ferry::States>& held = session->session->states();
   if (held == nullptr) return report(error(FERRY_NOT_FOUND, "the session's graph names no states"));
   return guarded([&]() -> Status {
-    *states = new ferry_states{held};
+    *states = new ferry_states(held);
     return {};
   });
 }

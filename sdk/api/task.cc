@@ -12,7 +12,7 @@
 #include "sdk/task/save.h"
 #include "sdk/task/task.h"
 
-struct ferry_task {
+struct ferry_task : ferry::Handle {
   std::unique_ptr<ferry_session> session;
   std::unique_ptr<ferry_session> second;            // of the graph that the task's parameters name
   std::unique_ptr<ferry::task::Networks> networks;  // after what it runs
@@ -154,7 +154,7 @@ ferry_status ferry_task_open(ferry_model* model, const ferry_session_options* op
   });
 }
 
-void ferry_task_close(ferry_task* task) { delete task; }
+void ferry_task_close(ferry_task* task) { ferry::close(task, __func__); }
 
 ferry_status ferry_task_run(ferry_task* task, const ferry_request* request, ferry_answer* answer) {
   FERRY_REQUIRE(answer);

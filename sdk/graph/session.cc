@@ -268,6 +268,7 @@ Status Session::compute(Lasting lasting) {
 }
 
 Status Session::run(Lasting lasting) {
+  answered_ = false;
   begin();
   const RunEnd end(progress_, !in_runs_);
   const StatesLock lock(states().get());
@@ -278,6 +279,7 @@ Status Session::run(Lasting lasting) {
   const Progress progress = in_runs_ ? progress_.load() : progress_.exchange(Progress::Idle);
   if (progress == Progress::Cancelled) return Status(kCancelled);
   advance_states();
+  answered_ = true;
   return {};
 }
 

@@ -49,6 +49,8 @@ class Session {
   Status run(Lasting lasting = Lasting::Changed);
   // A run is on its way, in another thread: from now on cancel() finds it.
   void begin();
+  // Do outputs hold what a run gave, at the present shapes?
+  bool answered() const { return answered_; }
   // Makes the run in progress stop; without one, does nothing. Any thread.
   void cancel();
 
@@ -72,7 +74,11 @@ class Session {
 
   // A run that was submitted to the engine (sdk/gpu/interop.h) and not yet waited for.
   bool submitted() const { return engine_->submitted(); }
-  Status finish() { return engine_->finish(); }
+  Status finish() {
+    Status status = engine_->finish();
+    answered_ = status.ok();
+    return status;
+  }
 
   // Present shape and address of an input, an output or a kept tap. Constants give the blob's read-only bytes.
   const Shape& shape(TensorId tensor) const { return shapes_[tensor]; }
@@ -145,6 +151,7 @@ class Session {
   // The CPU in the place of a lost GPU. engine_ goes on holding the memory that the app knows, until a resize.
   std::unique_ptr<Engine> stand_in_;
   Status gpu_status_;
+  bool answered_ = false;
   bool in_runs_ = false;        // see Runs
   bool resize_failed_ = false;  // the last one: then the present shape is prepared again when it is asked for
 };

@@ -141,14 +141,18 @@ Status Session::resize(std::span<const Shape> wanted) {
     next = wanted[i];
   }
   if (!changed && !resize_failed_) return {};
+  answered_ = false;
   Status status = fits ? follow_inputs() : Status(kNoShape);
   if (status.ok()) return {};
   // Sentences are made only here: within the bounds, nothing is allocated.
   std::string refused;
+  bool channels_first = false;
   for (unsigned i = 0; i < ports.size(); ++i) {
     const fbs::Port& port = *ports.Get(i);
     const Shape& former = shapes_[port.tensor()];
     if (wanted[i] == former) continue;
+    channels_first |=
+        port.source_layout() == fbs::Layout::NCHW && wanted[i][1] == former[3] && wanted[i][3] != former[3];
     refused += (refused.empty() ? "input '" : ", nor '") + port.name()->str() +
                (refused.empty() ? "' cannot have shape " : "' ") + to_string(wanted[i]);
     if (fits || may_have(wanted[i], former.rank)) continue;
@@ -156,8 +160,8 @@ Status Session::resize(std::span<const Shape> wanted) {
                  "%s: it has %d dimensions of at least 1 and at most " FERRY_MAX_ELEMENTS " elements", refused.c_str(),
                  former.rank);
   }
-  return error(status.code(), "%s: %s", refused.empty() ? "the present shapes" : refused.c_str(),
-               status.message().data());
+  return error(status.code(), "%s: %s%s", refused.empty() ? "the present shapes" : refused.c_str(),
+               status.message().data(), channels_first ? "; it is [N,H,W,C] here" : "");
 }
 
 // From the inputs' shapes in next_ to the session's.

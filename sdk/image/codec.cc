@@ -78,19 +78,19 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   if (!built_in(Feature::Files)) return without_files();
   const auto* bytes = static_cast<const unsigned char*>(data);
   if (!starts_like_a_picture(bytes, size)) {
-    return error(FERRY_UNSUPPORTED, "%s is not a JPEG, PNG or BMP picture", name);
+    return error(FERRY_NOT_A_PICTURE, "%s is not a JPEG, PNG or BMP picture", name);
   }
-  if (size > INT_MAX) return error(FERRY_INVALID_ARGUMENT, "%s: a picture file of more than 2 GiB", name);
+  if (size > INT_MAX) return error(FERRY_PICTURE_TOO_LARGE, "%s: a picture file of more than 2 GiB", name);
   if (const char* fault = starts_like_a_jpeg(bytes, size) ? fault_of_jpeg(bytes, size) : nullptr) {
-    return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, fault);
+    return error(FERRY_PICTURE_DAMAGED, "%s: damaged picture (%s)", name, fault);
   }
   int width = 0, height = 0, channels = 0;
   // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better
   // reason.
   stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels);
   if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
-    return error(FERRY_INVALID_ARGUMENT, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name, width,
-                 height, kMaxSide, static_cast<long long>(kMaxPixels));
+    return error(FERRY_PICTURE_TOO_LARGE, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name,
+                 width, height, kMaxSide, static_cast<long long>(kMaxPixels));
   }
   // A PNG's pixels, of up to 4 numbers of 2 bytes, with what interlaced ones have beside; or its coded ones, joined.
   constexpr size_t kBeside = 1 << 16;
@@ -101,7 +101,7 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   if (!rgb) {
     const char* reason = g_outgrown ? "it holds more than its header says" : stbi_failure_reason();
     if (g_starved) return error(FERRY_OUT_OF_MEMORY, "no memory to read %s (%dx%d pixels)", name, width, height);
-    return error(FERRY_CORRUPT, "%s: damaged picture (%s)", name, reason);
+    return error(FERRY_PICTURE_DAMAGED, "%s: damaged picture (%s)", name, reason);
   }
   out->adopt(rgb.release(), width, height, 3);
   return starts_like_a_jpeg(bytes, size) ? make_upright(exif_orientation(bytes, size), out) : Status();
@@ -115,7 +115,7 @@ Status load(const char* path, Pixels* out) {
   if (fstat(file.get(), &info) != 0) return error(FERRY_IO_ERROR, "cannot read %s: %s", path, strerror(errno));
   if (!S_ISREG(info.st_mode)) return error(FERRY_IO_ERROR, "cannot read %s: it is not a regular file", path);
   if (info.st_size > kMaxFileBytes) {
-    return error(FERRY_INVALID_ARGUMENT, "%s has %lld bytes: too many for a picture", path,
+    return error(FERRY_PICTURE_TOO_LARGE, "%s has %lld bytes: too many for a picture", path,
                  static_cast<long long>(info.st_size));
   }
   const auto size = static_cast<size_t>(info.st_size);

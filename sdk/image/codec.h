@@ -8,8 +8,8 @@
 namespace ferry::image {
 
 // Decodes to RGB: grey is repeated, alpha dropped, 16 bits cut to 8; a JPEG is turned upright by its Exif orientation.
-// `name` says in messages where the bytes came from. FERRY_UNSUPPORTED: not a JPEG, PNG or BMP. FERRY_CORRUPT: damaged.
-// FERRY_INVALID_ARGUMENT: too large (pixels.h).
+// `name` says in messages where the bytes came from. FERRY_NOT_A_PICTURE: not a JPEG, PNG or BMP.
+// FERRY_PICTURE_DAMAGED. FERRY_PICTURE_TOO_LARGE (pixels.h).
 Status decode(const void* data, size_t size, const char* name, Pixels* out);
 
 Status load(const char* path, Pixels* out);

@@ -9,7 +9,7 @@
 
 namespace ferry::task {
 
-Status top_classes(const Session& session, ferry_class* classes, size_t* count) {
+Status top_classes(const Session& session, size_t index, ferry_class* classes, size_t* count) {
   const size_t room = std::exchange(*count, 0);
   const fbs::Graph& graph = session.model().graph();
   const fbs::Task task = task_of(graph);
@@ -17,7 +17,7 @@ Status top_classes(const Session& session, ferry_class* classes, size_t* count) 
     return error(FERRY_INVALID_ARGUMENT, "this model is no classifier: read its outputs with ferry_session_output()");
   }
   std::span<const float> logits;
-  FERRY_TRY(answer_row(session, "logits", &logits));
+  FERRY_TRY(answer_row(session, index, "logits", &logits));
   const auto kind = task == fbs::Task::MultiLabel ? image::Classes::Independent : image::Classes::Exclusive;
   image::top_classes(logits.data(), logits.size(), kind, classes, room);
   *count = std::min(room, logits.size());
@@ -39,7 +39,7 @@ Status classify(Networks& networks, const Request& request, Answer* answer) {
   const Shape& shape = session.shape(networks.graph().outputs()->Get(0)->tensor());
   count = std::min(count, static_cast<size_t>(shape.elements()));
   answer->classes.resize(count);
-  return top_classes(session, answer->classes.data(), &count);
+  return top_classes(session, kOnly, answer->classes.data(), &count);
 }
 
 }  // namespace ferry::task

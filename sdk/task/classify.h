@@ -7,10 +7,13 @@
 
 namespace ferry::task {
 
-// The best *count classes; *count becomes how many there are. FERRY_INVALID_ARGUMENT: no classifier.
-Status top_classes(const Session& session, ferry_class* classes, size_t* count);
+// No place in a batch: there is one picture.
+inline constexpr size_t kOnly = SIZE_MAX;
+
+// The best *count classes of picture `index`; *count becomes how many there are. FERRY_INVALID_ARGUMENT: no classifier.
+Status top_classes(const Session& session, size_t index, ferry_class* classes, size_t* count);
 // The embedding's *count numbers; `values` null: only their count. FERRY_INVALID_ARGUMENT: no embedding, or too little
 // room.
-Status embedding(const Session& session, float* values, size_t* count);
+Status embedding(const Session& session, size_t index, float* values, size_t* count);
 
 }  // namespace ferry::task

@@ -7,14 +7,14 @@
 
 namespace ferry::task {
 
-Status embedding(const Session& session, float* values, size_t* count) {
+Status embedding(const Session& session, size_t index, float* values, size_t* count) {
   const size_t room = std::exchange(*count, 0);
   const fbs::Graph& graph = session.model().graph();
   if (task_of(graph) != fbs::Task::Embedding) {
     return error(FERRY_INVALID_ARGUMENT, "this model gives no embedding: read its outputs with ferry_session_output()");
   }
   std::span<const float> row;
-  FERRY_TRY(answer_row(session, "embedding", &row));
+  FERRY_TRY(answer_row(session, index, "embedding", &row));
   *count = row.size();
   if (!values) return {};
   if (room < row.size()) {
@@ -32,9 +32,9 @@ Status embed(Networks& networks, const Request& request, Answer* answer) {
   FERRY_TRY(set_picture(networks.session, request.frame, &networks.intake));
   FERRY_TRY(networks.session.run());
   size_t count = 0;
-  FERRY_TRY(embedding(networks.session, nullptr, &count));
+  FERRY_TRY(embedding(networks.session, kOnly, nullptr, &count));
   answer->values.resize(count);
-  return embedding(networks.session, answer->values.data(), &count);
+  return embedding(networks.session, kOnly, answer->values.data(), &count);
 }
 
 }  // namespace ferry::task

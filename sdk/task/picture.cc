@@ -2,7 +2,7 @@
 
 namespace ferry::task {
 
-Status set_picture(Session& session, const image::Frame& frame, image::Intake* intake) {
+Status set_picture(Session& session, const image::Frame& frame, image::Intake* intake, size_t index) {
   const fbs::Graph& graph = session.model().graph();
   const fbs::Preprocess* recipe = graph.preprocess();
   if (!recipe) {
@@ -15,18 +15,30 @@ Status set_picture(Session& session, const image::Frame& frame, image::Intake* i
   const int channels = recipe->color() == fbs::ColorOrder::Gray ? 1 : 3;
   const int patch = recipe->patch(), patch_numbers = channels * patch * patch * recipe->patch_frames();
   const bool picture_like = patch > 0 ? present.rank == 2 && channels == 3 && present[1] == patch_numbers
-                                      : present.rank == 4 && present[0] == 1 && present[3] == channels;
+                                      : present.rank == 4 && present[3] == channels;
   if (!picture_like || session.model().tensor(input).dtype() != fbs::DType::Float32) {
     return error(FERRY_INVALID_ARGUMENT,
                  "input %s takes no picture of %d channels: write it with ferry_session_input()", port.name()->c_str(),
                  channels);
   }
+  const int batch = patch > 0 ? 1 : present[0];
+  if (index == kOnly ? batch != 1 : index >= static_cast<size_t>(batch) || patch > 0) {
+    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d picture(s): %s", port.name()->c_str(), batch,
+                 batch > 1 ? "ferry_session_set_image_at() sets each" : "ferry_session_set_image() sets it");
+  }
   FERRY_TRY(intake->prepare(*recipe, frame));
   const image::Plan& plan = intake->plan();
-  Shape shape = {1, plan.seen_height, plan.seen_width, channels};
+  Shape shape = {batch, plan.seen_height, plan.seen_width, channels};
   if (patch > 0) shape = {(plan.seen_height / patch) * (plan.seen_width / patch), patch_numbers};
-  if (shape != present) FERRY_TRY(session.resize(0, shape));
-  intake->write(static_cast<float*>(session.data(input)));
+  if (shape != present) {
+    if (index != kOnly && batch > 1) {
+      return error(FERRY_SHAPE_MISMATCH, "the picture becomes %dx%d pixels, those of this batch have %dx%d",
+                   plan.seen_width, plan.seen_height, present[2], present[1]);
+    }
+    FERRY_TRY(session.resize(0, shape));
+  }
+  const size_t place = index == kOnly ? 0 : index * static_cast<size_t>(shape.elements() / batch);
+  intake->write(static_cast<float*>(session.data(input)) + place);
   return {};
 }
 
@@ -45,15 +57,21 @@ Status patches_of(const Model& model, int32_t width, int32_t height, int32_t* ro
   return {};
 }
 
-Status answer_row(const Session& session, const char* what, std::span<const float>* row) {
+Status answer_row(const Session& session, size_t index, const char* what, std::span<const float>* row) {
   const fbs::Port& port = *session.model().graph().outputs()->Get(0);
   const TensorId output = port.tensor();
   const Shape& shape = session.shape(output);
   const bool floats = session.model().tensor(output).dtype() == fbs::DType::Float32;
-  if (!floats || shape.rank < 1 || shape.elements() != shape[shape.rank - 1]) {
-    return error(FERRY_INVALID_ARGUMENT, "output %s holds more than one picture's %s", port.name()->c_str(), what);
+  const size_t numbers = shape.rank > 0 ? static_cast<size_t>(shape[shape.rank - 1]) : 0;
+  const size_t pictures = numbers > 0 ? static_cast<size_t>(shape.elements()) / numbers : 0;
+  if (!session.answered()) return error(FERRY_INVALID_ARGUMENT, "nothing was run yet: call ferry_session_run()");
+  if (!floats ||
+      (index == kOnly ? pictures != 1
+                      : index >= pictures || numbers * static_cast<size_t>(shape[0]) != pictures * numbers)) {
+    return error(FERRY_INVALID_ARGUMENT, "output %s holds %s of %zu pictures: name one with ..._at()",
+                 port.name()->c_str(), what, pictures);
   }
-  *row = {static_cast<const float*>(session.data(output)), static_cast<size_t>(shape.elements())};
+  *row = {static_cast<const float*>(session.data(output)) + (index == kOnly ? 0 : index * numbers), numbers};
   return {};
 }
 

@@ -1,6 +1,7 @@
 // From a picture to what the network gave for it.
 #pragma once
 
+#include "sdk/task/classify.h"
 #include "sdk/task/task.h"
 
 namespace ferry::task {
@@ -10,14 +11,16 @@ inline constexpr int kChannels = 3;
 
 // The frame into input 0 by the blob's recipe, for which the session may be resized. The intake's plan then says where
 // the network sees the frame's places. FERRY_INVALID_ARGUMENT: the model has no recipe, or another input.
-Status set_picture(Session& session, const image::Frame& frame, image::Intake* intake);
+// `index`: its place in a batch, which keeps its shape.
+Status set_picture(Session& session, const image::Frame& frame, image::Intake* intake, size_t index = kOnly);
 
 // How many rows and columns of patches the recipe cuts a picture of that size into. FERRY_INVALID_ARGUMENT: it cuts
 // none, or the picture's sides or proportions are beyond it.
 Status patches_of(const Model& model, int32_t width, int32_t height, int32_t* rows, int32_t* columns);
 
-// Output 0 as one picture's row of numbers: logits or an embedding. `what`: for messages.
-Status answer_row(const Session& session, const char* what, std::span<const float>* row);
+// Output 0 as a picture's row of numbers: logits or an embedding. `index`: of a batch, or kOnly. `what`: for messages.
+// FERRY_INVALID_ARGUMENT: there is no such picture, or no run gave anything.
+Status answer_row(const Session& session, size_t index, const char* what, std::span<const float>* row);
 
 // Output 0, [1,H,W,C] or of one channel [1,H,W], as places of a picture.
 struct Grid {

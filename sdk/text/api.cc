@@ -6,11 +6,11 @@
 #include "sdk/api/guard.h"
 #include "sdk/text/generator.h"
 
-struct ferry_text {
+struct ferry_text : ferry::Handle {
   std::unique_ptr<ferry::ModelText> text;
 };
 
-struct ferry_generator {
+struct ferry_generator : ferry::Handle {
   std::unique_ptr<ferry::Generator> generator;
 };
 
@@ -120,7 +120,7 @@ ferry_status ferry_text_open(const ferry_model* model, ferry_text** text) {
   });
 }
 
-void ferry_text_close(ferry_text* text) { delete text; }
+void ferry_text_close(ferry_text* text) { ferry::close(text, __func__); }
 
 ferry_status ferry_text_encode(const ferry_text* text, const char* words, size_t bytes, bool special, int32_t* tokens,
                                size_t* count) {
@@ -193,7 +193,7 @@ ferry_status ferry_generator_create(ferry_model* model, const ferry_session_opti
   });
 }
 
-void ferry_generator_close(ferry_generator* generator) { delete generator; }
+void ferry_generator_close(ferry_generator* generator) { ferry::close(generator, __func__); }
 
 void ferry_sampling_init(ferry_sampling* sampling) {
   if (sampling == nullptr) return;

@@ -75,6 +75,94 @@ TEST_F(Answers, TooLittleRoomForAnEmbeddingIsRefusedWithBothNumbers) {
   EXPECT_EQ(count, 5u);
 }
 
+TEST_F(Answers, BeforeARunThereAreNone) {
+  ferry_class top[5];
+  float embedding[5];
+  size_t count = 5;
+  open(*testing::small_classifier());
+  EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "nothing was run yet: call ferry_session_run()");
+  run(20, 14);
+  count = 5;
+  EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_OK) << ferry_last_error();
+  TearDown();
+  open(*embedder(false));
+  EXPECT_EQ(ferry_session_embedding(session_, embedding, &count), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "nothing was run yet: call ferry_session_run()");
+}
+
+// A batch gives what its pictures give one by one.
+TEST_F(Answers, ABatchHasAPlaceForEachPictureAndAnAnswerOfEach) {
+  open(*testing::small_classifier());
+  std::vector<uint8_t> pixels(size_t{3} * 20 * 14 * 3);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * i / 11 + i * 5);
+  const auto picture = [&](size_t i) { return ferry_image{&pixels[i * 20 * 14 * 3], 20, 14, 60, false}; };
+  ferry_class alone[3], together;
+  size_t count = 1;
+  for (size_t i = 0; i < 3; ++i) {
+    const ferry_image image = picture(i);
+    ASSERT_EQ(ferry_session_set_image(session_, &image), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_session_run(session_), FERRY_OK) << ferry_last_error();
+    ASSERT_EQ(ferry_session_top_classes_at(session_, 0, &alone[i], &count), FERRY_OK) << ferry_last_error();
+  }
+  ASSERT_NE(alone[0].probability, alone[1].probability);
+
+  ferry_tensor input;
+  ASSERT_EQ(ferry_session_input(session_, 0, &input), FERRY_OK);
+  input.shape[0] = 3;
+  ASSERT_EQ(ferry_session_resize(session_, 0, input.shape, 4), FERRY_OK) << ferry_last_error();
+  EXPECT_EQ(ferry_session_top_classes_at(session_, 0, &together, &count), FERRY_INVALID_ARGUMENT);  // of another shape
+  for (const size_t i : {2u, 0u, 1u}) {
+    const ferry_image image = picture(i);
+    ASSERT_EQ(ferry_session_set_image_at(session_, i, &image), FERRY_OK) << ferry_last_error();
+  }
+  ASSERT_EQ(ferry_session_run(session_), FERRY_OK) << ferry_last_error();
+  for (size_t i = 0; i < 3; ++i) {
+    count = 1;
+    ASSERT_EQ(ferry_session_top_classes_at(session_, i, &together, &count), FERRY_OK) << ferry_last_error();
+    EXPECT_EQ(together.index, alone[i].index);
+    EXPECT_FLOAT_EQ(together.probability, alone[i].probability);
+  }
+  const ferry_image image = picture(0);
+  const auto says = [](const char* words) { return std::string(ferry_last_error()).find(words) != std::string::npos; };
+  EXPECT_EQ(ferry_session_set_image(session_, &image), FERRY_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("takes 3 picture(s): ferry_session_set_image_at() sets each")) << ferry_last_error();
+  EXPECT_EQ(ferry_session_set_image_at(session_, 3, &image), FERRY_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("takes 3 picture(s)")) << ferry_last_error();
+  EXPECT_EQ(ferry_session_top_classes(session_, &together, &count), FERRY_INVALID_ARGUMENT);
+  EXPECT_TRUE(says("of 3 pictures: name one with ..._at()")) << ferry_last_error();
+  EXPECT_EQ(ferry_session_top_classes_at(session_, 3, &together, &count), FERRY_INVALID_ARGUMENT);
+}
+
+TEST_F(Answers, AShapeWithItsChannelsFirstIsToldSo) {
+  open(*testing::small_classifier());
+  ferry_tensor input;
+  ASSERT_EQ(ferry_session_input(session_, 0, &input), FERRY_OK);
+  const int32_t first[] = {1, 3, input.shape[1], input.shape[2]};
+  EXPECT_NE(ferry_session_resize(session_, 0, first, 4), FERRY_OK);
+  const std::string said = ferry_last_error();
+  EXPECT_NE(said.find("; it is [N,H,W,C] here"), said.npos) << said;
+  const int32_t bad[] = {1, 1, 1, 5};
+  EXPECT_NE(ferry_session_resize(session_, 0, bad, 4), FERRY_OK);
+  EXPECT_EQ(std::string(ferry_last_error()).find("[N,H,W,C]"), std::string::npos) << ferry_last_error();
+}
+
+#if defined(FERRY_CHECK_HANDLES)
+TEST_F(Answers, AHandleThatWasClosedIsRefused) {
+  open(*testing::small_classifier());
+  ferry_session_close(session_);
+  EXPECT_EQ(ferry_session_run(session_), FERRY_INVALID_ARGUMENT);
+  EXPECT_STREQ(ferry_last_error(), "ferry_session_run: session was closed before, or never opened");
+  ferry_session_close(session_);
+  EXPECT_STREQ(ferry_last_error(), "ferry_session_close: what is to be closed was closed before, or never opened");
+  session_ = nullptr;
+  ferry_model_close(model_);
+  ferry_tensor input;
+  EXPECT_EQ(ferry_model_input(model_, 0, &input), FERRY_INVALID_ARGUMENT);
+  model_ = nullptr;
+}
+#endif
+
 TEST_F(Answers, ClassesAndEmbeddingsAreNotMistakenForEachOther) {
   ferry_class top[5];
   float embedding[5];

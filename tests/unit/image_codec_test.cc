@@ -191,9 +191,9 @@ TEST(Codec, JpegIsNear) {
 TEST(Codec, AnotherFormatIsNamedAsNotAPicture) {
   Pixels out;
   const Status s = image::decode("GIF89a..", 8, "cat.gif", &out);
-  EXPECT_EQ(s.code(), FERRY_UNSUPPORTED);
+  EXPECT_EQ(s.code(), FERRY_NOT_A_PICTURE);
   EXPECT_EQ(s.message(), "cat.gif is not a JPEG, PNG or BMP picture");
-  EXPECT_EQ(image::decode("", 0, "empty", &out).code(), FERRY_UNSUPPORTED);
+  EXPECT_EQ(image::decode("", 0, "empty", &out).code(), FERRY_NOT_A_PICTURE);
 }
 
 TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
@@ -208,7 +208,7 @@ TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   Bytes half(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(file.size() / 2));
   Pixels out;
   const Status s = decode(half, &out);
-  EXPECT_EQ(s.code(), FERRY_CORRUPT);
+  EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED);
   EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
 }
 
@@ -221,7 +221,7 @@ TEST(Codec, AHuffmanTableThatStbWouldOverrunIsRefused) {
   ASSERT_NE(table, file.end());
   std::fill_n(table + 5, 16, uint8_t{17});  // 272 codes
   const Status s = decode(file, &out);
-  EXPECT_EQ(s.code(), FERRY_CORRUPT);
+  EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED);
   EXPECT_EQ(s.message(), "test.png: damaged picture (a Huffman table of more than 256 codes)");
 }
 
@@ -268,7 +268,7 @@ TEST(Codec, APngThatInflatesToMoreThanItsHeaderSaysIsRefused) {
   STBIW_FREE(deflated);
   Pixels out;
   const Status s = decode(file, &out);
-  EXPECT_EQ(s.code(), FERRY_CORRUPT);
+  EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED);
   EXPECT_NE(s.message().find("more than its header says"), std::string::npos) << s.message();
 }
 
@@ -294,7 +294,7 @@ TEST(Codec, AHeaderThatPromisesTooManyPixelsIsRefusedBeforeAnyIsAllocated) {
   std::memcpy(&file[16], sides, 8);
   Pixels out;
   const Status s = decode(file, &out);
-  EXPECT_EQ(s.code(), FERRY_INVALID_ARGUMENT);
+  EXPECT_EQ(s.code(), FERRY_PICTURE_TOO_LARGE);
   EXPECT_NE(s.message().find("20000x16000"), std::string::npos) << s.message();
 }
 

@@ -126,7 +126,7 @@ STRUCTS = {"ferry_tensor": Tensor, "ferry_session_options": SessionOptions, "fer
 STATUS = {"OK": 0, "INVALID_ARGUMENT": 100, "NOT_FOUND": 101, "SHAPE_MISMATCH": 102, "IO_ERROR": 200,
           "NOT_A_BLOB": 201, "UNSUPPORTED_VERSION": 202, "CORRUPT": 203, "UNSUPPORTED": 204, "OUT_OF_MEMORY": 300,
           "MEMORY_LIMIT": 301, "STATE_FULL": 302, "CANCELLED": 400, "BACKEND_ERROR": 401, "GPU_UNAVAILABLE": 402,
-          "GPU_LOST": 403}
+          "GPU_LOST": 403, "NOT_A_PICTURE": 500, "PICTURE_DAMAGED": 501, "PICTURE_TOO_LARGE": 502}
 DTYPE = {"FLOAT32": 0, "FLOAT16": 1, "INT8": 3, "UINT8": 4, "INT32": 5, "INT64": 6}
 LAYOUT = {"SAME": 0, "NCHW": 1}
 BACKEND = {"CPU": 0, "GPU": 1}
@@ -185,8 +185,11 @@ FERRY_FUNCTIONS = [
     ("ferry_session_report", STATUS_CODE, _HANDLE, POINTER(Report)),
     ("ferry_session_report_note", c_char_p, _HANDLE, c_size_t),
     ("ferry_session_set_image", STATUS_CODE, _HANDLE, POINTER(Image)),
+    ("ferry_session_set_image_at", STATUS_CODE, _HANDLE, c_size_t, POINTER(Image)),
     ("ferry_session_top_classes", STATUS_CODE, _HANDLE, POINTER(Class), _COUNT),
+    ("ferry_session_top_classes_at", STATUS_CODE, _HANDLE, c_size_t, POINTER(Class), _COUNT),
     ("ferry_session_embedding", STATUS_CODE, _HANDLE, POINTER(c_float), _COUNT),
+    ("ferry_session_embedding_at", STATUS_CODE, _HANDLE, c_size_t, POINTER(c_float), _COUNT),
     ("ferry_session_states", STATUS_CODE, _HANDLE, _OUT),
     ("ferry_states_close", None, _HANDLE),
     ("ferry_states_length", c_int32, _HANDLE),

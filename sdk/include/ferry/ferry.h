@@ -58,6 +58,22 @@ extern "C" {
 #define FERRY_API
 #endif
 
+/* A struct that begins with struct_size, all else zero: `ferry_report report = FERRY_INIT(ferry_report);`. C99 and
+ * C++11. A ferry_sampling (text.h) is begun by ferry_sampling_init(). */
+#if defined(__cplusplus)
+extern "C++" {
+template <typename Type>
+Type ferry_initialized() {
+  Type value{};
+  value.struct_size = sizeof(Type);
+  return value;
+}
+}
+#define FERRY_INIT(type) ferry_initialized<type>()
+#else
+#define FERRY_INIT(type) ((type){.struct_size = sizeof(type)})
+#endif
+
 #define FERRY_VERSION_MAJOR 0
 #define FERRY_VERSION_MINOR 1
 #define FERRY_VERSION_PATCH 0
@@ -83,7 +99,11 @@ typedef enum ferry_status {
   FERRY_CANCELLED = 400,
   FERRY_BACKEND_ERROR = 401,
   FERRY_GPU_UNAVAILABLE = 402, /* no Vulkan, no such device, or one that cannot serve */
-  FERRY_GPU_LOST = 403         /* the device was lost, in this run or earlier in this process */
+  FERRY_GPU_LOST = 403,        /* the device was lost, in this run or earlier in this process */
+  /* 500: the picture was wrong */
+  FERRY_NOT_A_PICTURE = 500,    /* it does not begin like a JPEG, PNG or BMP */
+  FERRY_PICTURE_DAMAGED = 501,  /* truncated, damaged or inconsistent */
+  FERRY_PICTURE_TOO_LARGE = 502 /* it has more bytes, pixels or pixels a side than are read */
 } ferry_status;
 
 typedef enum ferry_dtype {
@@ -150,7 +170,7 @@ FERRY_API ferry_status ferry_set_last_error(ferry_status status, const char* mes
 
 /* ---- model: a mapped, verified blob -------------------------------------------------------------------------------*/
 
-/* Maps the file and verifies it whole, structure and meaning. */
+/* Maps the file and verifies it, structure and meaning. It reads no weights: any bits of theirs are taken. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open(const char* path, ferry_model** model);
 /* A blob inside a larger file (an uncompressed APK asset): `length` bytes from `offset`, any alignment. The descriptor
  * may be closed afterwards. */

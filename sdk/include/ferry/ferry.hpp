@@ -240,11 +240,22 @@ class Session {
   void cancel() { ferry_session_cancel(session_); }
 
   Status set_image(const Image& image) { return ferry_session_set_image(session_, &image.get()); }
+  // Picture `index` of a batch, and what the last run said of it: ferry_session_set_image_at().
+  Status set_image_at(size_t index, const Image& image) {
+    return ferry_session_set_image_at(session_, index, &image.get());
+  }
   Status set_frame(const Frame& frame) { return ferry_session_set_frame(session_, &frame); }
   // At most `count` classes, the most probable first.
   Result<std::vector<ferry_class>> top_classes(size_t count) const {
     std::vector<ferry_class> classes(count);
     Status status = ferry_session_top_classes(session_, classes.data(), &count);
+    if (!status) return status;
+    classes.resize(count);
+    return classes;
+  }
+  Result<std::vector<ferry_class>> top_classes_at(size_t index, size_t count) const {
+    std::vector<ferry_class> classes(count);
+    Status status = ferry_session_top_classes_at(session_, index, classes.data(), &count);
     if (!status) return status;
     classes.resize(count);
     return classes;
@@ -256,6 +267,15 @@ class Session {
     if (!status) return status;
     std::vector<float> values(count);
     status = ferry_session_embedding(session_, values.data(), &count);
+    if (!status) return status;
+    return values;
+  }
+  Result<std::vector<float>> embedding_at(size_t index) const {
+    size_t count = 0;
+    Status status = ferry_session_embedding_at(session_, index, nullptr, &count);
+    if (!status) return status;
+    std::vector<float> values(count);
+    status = ferry_session_embedding_at(session_, index, values.data(), &count);
     if (!status) return status;
     return values;
   }

@@ -31,7 +31,8 @@ typedef struct ferry_image {
 } ferry_image;
 
 /* Decodes JPEG, PNG or BMP from a file or from memory; grey becomes RGB, alpha is dropped, photos are turned
- * upright by their Exif orientation. */
+ * upright by their Exif orientation. FERRY_NOT_A_PICTURE, FERRY_PICTURE_DAMAGED, FERRY_PICTURE_TOO_LARGE: more than
+ * 32768 pixels a side or 2^28 in all. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_load(const char* path, ferry_image* image);
 FERRY_NODISCARD FERRY_API ferry_status ferry_image_decode(const void* data, size_t size, ferry_image* image);
 /* Writes a PNG beside `path`, then renames it: no partial file is left behind. */
@@ -42,12 +43,21 @@ FERRY_API void ferry_image_free(ferry_image* image);
 /* Resizes, crops and normalises the picture into input 0 by the blob's recipe. A model whose recipe has no resize
  * (image to image) is resized to the picture's size. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image(ferry_session* session, const ferry_image* image);
+/* One picture of a batch: input 0 is [N,H,W,C], after ferry_session_resize() where the blob leaves N open, and this
+ * prepares its picture `index`. The others stay. All are of one size: FERRY_SHAPE_MISMATCH where the recipe makes
+ * another of this one. FERRY_INVALID_ARGUMENT: there is no such place in the batch. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_image_at(ferry_session* session, size_t index,
+                                                                  const ferry_image* image);
 
 /* A picture as a camera or a decoder gives it, which is not copied nor turned into RGB as a whole:
  *
- *   ferry_frame frame = {.struct_size = sizeof(frame), .format = FERRY_FRAME_NV21, .width = 1920, .height = 1080};
- *   frame.planes[0] = (ferry_plane){.data = luma, .size = luma_bytes, .row_stride = 1920};
- *   frame.planes[1] = (ferry_plane){.data = chroma, .size = chroma_bytes, .row_stride = 1920};
+ *   ferry_frame frame = FERRY_INIT(ferry_frame);
+ *   const ferry_plane y = {luma, luma_bytes, 1920, 0}, vu = {chroma, chroma_bytes, 1920, 0};
+ *   frame.format = FERRY_FRAME_NV21;
+ *   frame.width = 1920;
+ *   frame.height = 1080;
+ *   frame.planes[0] = y;
+ *   frame.planes[1] = vu;
  *   frame.rotation = 90;  // a phone held upright
  *   if (ferry_session_set_frame(session, &frame) != FERRY_OK) return fail(ferry_last_error());
  *
@@ -124,14 +134,22 @@ typedef struct ferry_class {
   const char* label; /* the model's; "" where it has none */
 } ferry_class;
 
-/* The most probable classes of the last run, best first. *count: room on entry, number written on return. */
+/* The most probable classes of the last run, best first. *count: room on entry, number written on return.
+ * FERRY_INVALID_ARGUMENT: nothing was run since the session was made or resized, the last run failed, or it was one of
+ * a batch. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_top_classes(ferry_session* session, ferry_class* classes,
                                                                  size_t* count);
+/* Those of picture `index` of a batch. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_top_classes_at(ferry_session* session, size_t index,
+                                                                    ferry_class* classes, size_t* count);
 
 /* The picture's embedding of the last run: pooled features, divided by their length where the model says so. *count:
  * room on entry, how many numbers there are on return; too little room is FERRY_INVALID_ARGUMENT. `embedding` NULL:
- * only *count is written. */
+ * only *count is written. Without a run, and of a batch: as ferry_session_top_classes(). */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding(ferry_session* session, float* embedding, size_t* count);
+/* That of picture `index` of a batch. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_session_embedding_at(ferry_session* session, size_t index,
+                                                                  float* embedding, size_t* count);
 
 /* Image to image, whole: tiles the picture (overlapping by the blob's halo, so that no seam shows), runs each tile and
  * joins the results. `tile` is the tile's side in input pixels without the overlap, 0: the library's choice. Where the

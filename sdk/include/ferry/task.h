@@ -4,8 +4,9 @@
  *   ferry_image photo;
  *   if (ferry_task_open(model, NULL, &task) != FERRY_OK) return fail(ferry_last_error());
  *   if (ferry_image_load("photo.jpg", &photo) != FERRY_OK) return fail(ferry_last_error());
- *   ferry_request request = {.struct_size = sizeof(request), .picture = &photo};
- *   ferry_answer answer = {.struct_size = sizeof(answer)};
+ *   ferry_request request = FERRY_INIT(ferry_request);
+ *   request.picture = &photo;
+ *   ferry_answer answer = FERRY_INIT(ferry_answer);
  *   if (ferry_task_run(task, &request, &answer) != FERRY_OK) return fail(ferry_last_error());
  *   if (answer.kind == FERRY_ANSWER_MAP) {  // of depth
  *     use(answer.values, answer.width, answer.height);
