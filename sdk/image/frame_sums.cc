@@ -20,6 +20,7 @@ namespace {
 constexpr int kMaxRows = 128;
 // Bytes of a group's row in colours.
 constexpr int kRow = 4 * PlaneColumns::kRoom;
+static_assert(kRow % 8 == 0, "to_bytes()");
 
 enum Clipping : uint8_t { kUnknown, kNone, kSome };
 
@@ -157,9 +158,12 @@ bool in_pairs(const Frame& frame, const uint8_t* u, const uint8_t* v) {
   return frame.planes[1].pixel == 2 && (u == v + 1 || v == u + 1);
 }
 
+// Eight at a time, of which the last may lie behind `count`.
 FERRY_KERNEL void to_bytes(const uint16_t* sums, int count, uint8_t* out) {
-  FERRY_INDEPENDENT
-  for (int i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(std::min(sums[i] + 128, 0xffff) >> 8);
+  for (int i = 0; i < count; i += 8) {
+    FERRY_INDEPENDENT
+    for (int k = i; k < i + 8; ++k) out[k] = static_cast<uint8_t>(std::min(sums[k] + 128, 0xffff) >> 8);
+  }
 }
 
 }  // namespace

@@ -23,8 +23,9 @@ Status set_picture(Session& session, const image::Frame& frame, image::Intake* i
   }
   const int batch = patch > 0 ? 1 : present[0];
   if (index == kOnly ? batch != 1 : index >= static_cast<size_t>(batch) || patch > 0) {
-    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d picture(s): %s", port.name()->c_str(), batch,
-                 batch > 1 ? "ferry_session_set_image_at() sets each" : "ferry_session_set_image() sets it");
+    const bool several = batch > 1;
+    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d picture%s: call ferry_session_set_image%s()",
+                 port.name()->c_str(), batch, several ? "s" : "", several ? "_at" : "");
   }
   FERRY_TRY(intake->prepare(*recipe, frame));
   const image::Plan& plan = intake->plan();
