@@ -65,8 +65,8 @@ class FrameRows final : public Rows {
   Frame frame_;
   int channels_ = 0;
   PlaneColumns plane_columns_;
-  std::vector<uint8_t> clipping_;  // by row of chroma and group
-  std::vector<uint8_t> colours_;   // a group's rows
+  std::vector<uint8_t> clipping_;       // by row of chroma and group
+  std::unique_ptr<uint8_t[]> colours_;  // a group's rows
 };
 
 // The picture as a frame.

@@ -204,7 +204,7 @@ void FrameRows::begin(const Frame& frame, int channels) {
   frame_ = frame;
   channels_ = channels;
   const int rows = frame.half_rows ? frame.height / 2 + 2 : frame.height;
-  colours_.resize(size_t{kRow} * kMaxRows);
+  if (!colours_) colours_.reset(new uint8_t[size_t{kRow} * kMaxRows]);
   clipping_.assign(static_cast<size_t>(rows) * plane_columns_.groups().size(), kUnknown);
 }
 
@@ -247,10 +247,10 @@ bool FrameRows::sum(int y, int rows, const int32_t* weights, const ColumnPass& c
 
 void FrameRows::sum_colours(const Weights& w, const Group& group, const ColumnPass& columns, uint8_t* out) {
   const int count = group.last - group.first;
-  for (int k = 0; k < w.rows; ++k) convert(frame_, group.first, w.y + k, count, colours_.data() + k * kRow);
+  for (int k = 0; k < w.rows; ++k) convert(frame_, group.first, w.y + k, count, colours_.get() + k * kRow);
   uint16_t sums[kRow];
   uint8_t row[kRow + 4 * Rows::kSpare];
-  add_rows(colours_.data(), kRow, 1, w.luma, w.rows, 4 * count, sums);
+  add_rows(colours_.get(), kRow, 1, w.luma, w.rows, 4 * count, sums);
   to_bytes(sums, 4 * count, row);
   columns.run(row, group.first - frame_.left, group.begin, group.end, out);
 }

@@ -23,9 +23,8 @@ Status set_picture(Session& session, const image::Frame& frame, image::Intake* i
   }
   const int batch = patch > 0 ? 1 : present[0];
   if (index == kOnly ? batch != 1 : index >= static_cast<size_t>(batch) || patch > 0) {
-    const bool several = batch > 1;
-    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d picture%s: call ferry_session_set_image%s()",
-                 port.name()->c_str(), batch, several ? "s" : "", several ? "_at" : "");
+    return error(FERRY_INVALID_ARGUMENT, "input %s takes %d picture(s): call ferry_session_set_image%s()",
+                 port.name()->c_str(), batch, batch > 1 ? "_at" : "");
   }
   FERRY_TRY(intake->prepare(*recipe, frame));
   const image::Plan& plan = intake->plan();
@@ -33,8 +32,8 @@ Status set_picture(Session& session, const image::Frame& frame, image::Intake* i
   if (patch > 0) shape = {(plan.seen_height / patch) * (plan.seen_width / patch), patch_numbers};
   if (shape != present) {
     if (index != kOnly && batch > 1) {
-      return error(FERRY_SHAPE_MISMATCH, "the picture becomes %dx%d pixels, those of this batch have %dx%d",
-                   plan.seen_width, plan.seen_height, present[2], present[1]);
+      return error(FERRY_SHAPE_MISMATCH, "a picture of %dx%d pixels in a batch of %dx%d", plan.seen_width,
+                   plan.seen_height, present[2], present[1]);
     }
     FERRY_TRY(session.resize(0, shape));
   }
@@ -65,10 +64,8 @@ Status answer_row(const Session& session, size_t index, const char* what, std::s
   const bool floats = session.model().tensor(output).dtype() == fbs::DType::Float32;
   const size_t numbers = shape.rank > 0 ? static_cast<size_t>(shape[shape.rank - 1]) : 0;
   const size_t pictures = numbers > 0 ? static_cast<size_t>(shape.elements()) / numbers : 0;
-  if (!session.answered()) return error(FERRY_INVALID_ARGUMENT, "nothing was run yet: call ferry_session_run()");
-  if (!floats ||
-      (index == kOnly ? pictures != 1
-                      : index >= pictures || numbers * static_cast<size_t>(shape[0]) != pictures * numbers)) {
+  if (!session.answered()) return error(FERRY_INVALID_ARGUMENT, "call ferry_session_run() first");
+  if (!floats || (index == kOnly ? pictures != 1 : index >= pictures || pictures != static_cast<size_t>(shape[0]))) {
     return error(FERRY_INVALID_ARGUMENT, "output %s holds %s of %zu pictures: name one with ..._at()",
                  port.name()->c_str(), what, pictures);
   }

@@ -81,14 +81,14 @@ TEST_F(Answers, BeforeARunThereAreNone) {
   size_t count = 5;
   open(*testing::small_classifier());
   EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "nothing was run yet: call ferry_session_run()");
+  EXPECT_STREQ(ferry_last_error(), "call ferry_session_run() first");
   run(20, 14);
   count = 5;
   EXPECT_EQ(ferry_session_top_classes(session_, top, &count), FERRY_OK) << ferry_last_error();
   TearDown();
   open(*embedder(false));
   EXPECT_EQ(ferry_session_embedding(session_, embedding, &count), FERRY_INVALID_ARGUMENT);
-  EXPECT_STREQ(ferry_last_error(), "nothing was run yet: call ferry_session_run()");
+  EXPECT_STREQ(ferry_last_error(), "call ferry_session_run() first");
 }
 
 // A batch gives what its pictures give one by one.
@@ -126,9 +126,9 @@ TEST_F(Answers, ABatchHasAPlaceForEachPictureAndAnAnswerOfEach) {
   const ferry_image image = picture(0);
   const auto says = [](const char* words) { return std::string(ferry_last_error()).find(words) != std::string::npos; };
   EXPECT_EQ(ferry_session_set_image(session_, &image), FERRY_INVALID_ARGUMENT);
-  EXPECT_TRUE(says("takes 3 pictures: call ferry_session_set_image_at()")) << ferry_last_error();
+  EXPECT_TRUE(says("takes 3 picture(s): call ferry_session_set_image_at()")) << ferry_last_error();
   EXPECT_EQ(ferry_session_set_image_at(session_, 3, &image), FERRY_INVALID_ARGUMENT);
-  EXPECT_TRUE(says("takes 3 pictures")) << ferry_last_error();
+  EXPECT_TRUE(says("takes 3 picture(s)")) << ferry_last_error();
   EXPECT_EQ(ferry_session_top_classes(session_, &together, &count), FERRY_INVALID_ARGUMENT);
   EXPECT_TRUE(says("of 3 pictures: name one with ..._at()")) << ferry_last_error();
   EXPECT_EQ(ferry_session_top_classes_at(session_, 3, &together, &count), FERRY_INVALID_ARGUMENT);
