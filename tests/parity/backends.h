@@ -37,8 +37,8 @@ inline Entry as_reference(const std::string& name, const Computed& computed, Ent
   return entry;
 }
 
-// What chooses, and states of fixed size.
-inline const std::set<std::string> kWithoutKernels = {"top_k", "causal_conv1d", "gated_delta_rule"};
+// States of fixed size.
+inline const std::set<std::string> kWithoutKernels = {"causal_conv1d", "gated_delta_rule"};
 
 // float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: as `ferry
 // parity` judges it (judge.h). No operator is left to the CPU; of a network with states, those that have no kernel.
