@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,14 +41,11 @@ inline const std::set<std::string> kWithoutKernels = {"causal_conv1d", "gated_de
 
 // float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: as `ferry
 // parity` judges it (judge.h). No operator is left to the CPU; of a network with states, those that have no kernel.
-inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob,
+inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob, const Network& cpu,
                                          const Fixture& fixture, Precision precision) {
   const bool half = precision == Precision::Float16;
   SCOPED_TRACE(blob.filename().string() + " on " + gpu + (half ? ", float16" : ", float32"));
   ferry_session_options options = cli::session_options(1);  // of two processors, the next test has the other
-  std::optional<Network> cpu;
-  ComputedTensors on_cpu;
-  if (!half) on_cpu = cpu.emplace(blob, fixture, options).tensors();
   options.backend = FERRY_BACKEND_GPU;
   options.gpu_device = gpu.c_str();
   options.gpu_required = true;
@@ -68,27 +64,31 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   const ComputedTensors on_gpu = network.tensors();
   const Comparison comparison = judge(blob, fixture, on_gpu, options);
   EXPECT_TRUE(comparison.passed()) << text(comparison);
-  for (const auto& [name, computed] : on_cpu) {
+  if (half) return;
+  for (const auto& [name, computed] : cpu.tensors()) {
     const Row row = compare_entry(as_reference(name, computed), computed.shape, on_gpu.at(name).read());
     EXPECT_TRUE(row.in_bounds) << name << ": " << row.relative_error << " from the CPU's result";
   }
 }
 
-// On one GPU a blob with all its taps in float32, and as it ships in float16, block by block; as it ships in float32 on
-// the other if its kernels are novel, else on the first (operators are tested on both in both precisions). What varies
-// another: as it ships, on one.
-template <typename Convert>
-void expect_every_gpu_computes_the_same(Convert convert_to_blob, const Fixture& fixture, ParityFixture::Gpu novel) {
+// A network whose kernels are novel: on one GPU as a blob with all its taps in float32 and as it ships in float16,
+// block by block; as it ships in float32 on the other. Of familiar kernels: on one GPU, with all taps in float32 and as
+// it ships in float16. What varies another: as it ships, in float32. Operators are tested on every GPU in both
+// precisions.
+template <typename Convert, typename OnCpu>
+void expect_every_gpu_computes_the_same(Convert convert_to_blob, OnCpu on_cpu, const Fixture& fixture,
+                                        ParityFixture::Gpu novel) {
   using enum Precision;
+  using Gpu = ParityFixture::Gpu;
   const std::vector<std::string> gpus = ferry::testing::test_gpus();
   if (gpus.empty()) GTEST_SKIP() << "no Vulkan driver";
-  const auto expect_same = [&](const std::string& gpu, const std::filesystem::path& blob, Precision precision) {
-    expect_gpu_computes_the_same(gpu, blob, fixture, precision);
+  const auto expect_same = [&](const std::string& gpu, bool keep_taps, Precision precision) {
+    expect_gpu_computes_the_same(gpu, convert_to_blob(keep_taps), on_cpu(keep_taps), fixture, precision);
   };
-  if (novel != ParityFixture::Gpu::Values) expect_same(gpus.front(), convert_to_blob(/*keep_taps=*/true), Float32);
-  const std::filesystem::path blob = convert_to_blob(/*keep_taps=*/false);
-  expect_same(novel == ParityFixture::Gpu::Kernels ? gpus.back() : gpus.front(), blob, Float32);
-  expect_same(gpus.front(), blob, Float16);
+  if (novel != Gpu::Values) expect_same(gpus.front(), /*keep_taps=*/true, Float32);
+  if (novel != Gpu::Modules)
+    expect_same(novel == Gpu::Kernels ? gpus.back() : gpus.front(), /*keep_taps=*/false, Float32);
+  if (novel != Gpu::Values) expect_same(gpus.front(), /*keep_taps=*/false, Float16);
 }
 
 }  // namespace ferry::parity

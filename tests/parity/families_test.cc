@@ -40,11 +40,12 @@ Comparison compare_blob(const fs::path& blob, const Fixture& fixture) {
   return compare(fixture, network.tensors());
 }
 
-// The checkpoint and the blobs of one network: its tests share them, which ctest runs in one program
-// (cmake/tests.cmake).
-struct NetworkFiles {
-  std::string network;
+// The checkpoint and the blobs of one network, and what the CPU computes with each: its tests share them, which ctest
+// runs in one program (cmake/tests.cmake).
+struct SharedNetwork {
+  std::string name;
   ScratchFolder folder;
+  std::unique_ptr<Network> on_cpu[2] = {};  // of the release blob, and with all taps
 };
 
 class Family : public ::testing::TestWithParam<ParityFixture> {
@@ -55,11 +56,12 @@ class Family : public ::testing::TestWithParam<ParityFixture> {
 
   const ParityFixture& row() const { return GetParam(); }
 
-  const fs::path& folder() const {
-    static std::unique_ptr<NetworkFiles> files;
-    if (files == nullptr || files->network != row().name) files.reset(new NetworkFiles{row().name, {}});
-    return files->folder.path();
+  SharedNetwork& shared() const {
+    static std::unique_ptr<SharedNetwork> network;
+    if (network == nullptr || network->name != row().name) network.reset(new SharedNetwork{row().name, {}});
+    return *network;
   }
+  const fs::path& folder() const { return shared().folder.path(); }
 
   fs::path checkpoint() const {
     if (!row().weights.empty()) return row().weights_file();
@@ -82,11 +84,20 @@ class Family : public ::testing::TestWithParam<ParityFixture> {
     }
     return blob;
   }
+
+  const Network& on_cpu(bool keep_taps) const {
+    std::unique_ptr<Network>& run = shared().on_cpu[keep_taps ? 1 : 0];
+    if (run == nullptr) {
+      const fs::path blob = convert_fixture(keep_taps);
+      run = std::make_unique<Network>(blob, read_fixture(row().folder()), cli::session_options(1));
+    }
+    return *run;
+  }
 };
 
 TEST_P(Family, EveryTapIsInBounds) {
   const Fixture fixture = read_fixture(row().folder());
-  const Comparison comparison = compare_blob(convert_fixture(true), fixture);
+  const Comparison comparison = compare(fixture, on_cpu(/*keep_taps=*/true).tensors());
   EXPECT_TRUE(comparison.passed()) << text(comparison);
   std::set<std::string> compared;
   for (const Row& row : comparison.rows) compared.insert(row.module);
@@ -98,7 +109,7 @@ TEST_P(Family, EveryTapIsInBounds) {
 
 TEST_P(Family, ReleaseBlobHoldsEveryBlockInBounds) {
   const Fixture fixture = read_fixture(row().folder());
-  const Comparison comparison = compare_blob(convert_fixture(false), fixture);
+  const Comparison comparison = compare(fixture, on_cpu(/*keep_taps=*/false).tensors());
   EXPECT_TRUE(comparison.passed()) << text(comparison);
   std::set<std::string> compared;
   for (const Row& row : comparison.rows) compared.insert(row.module);
@@ -128,6 +139,7 @@ class FamilyOnGpus : public Family {};
 
 TEST_P(FamilyOnGpus, EveryGpuComputesTheSame) {
   expect_every_gpu_computes_the_same([this](bool keep_taps) { return convert_fixture(keep_taps); },
+                                     [this](bool keep_taps) -> const Network& { return on_cpu(keep_taps); },
                                      read_fixture(row().folder()), row().gpu);
 }
 

@@ -59,8 +59,8 @@ class RealWeights : public ::testing::Test {
   ferry_session* session_ = nullptr;
 };
 
-// The photographs' best classes on every GPU, in both precisions, are the CPU's: all of them on one, the first on the
-// others.
+// The photographs' best classes on every GPU are the CPU's: all of them in both precisions on one, the first on the
+// others, one network in each precision.
 TEST_F(RealWeights, EveryGpuSeesTheSame) {
   constexpr const char* kPhotos[] = {"parrot.jpg", "cat_720p.jpg", "grace_hopper.bmp", "bird.bmp"};
   for (const auto& [folder, name] :
@@ -70,6 +70,8 @@ TEST_F(RealWeights, EveryGpuSeesTheSame) {
     for (const char* photo : kPhotos) expected.push_back(best(photo));
     for (const std::string& gpu : testing::test_gpus()) {
       for (const ferry_precision precision : {FERRY_PRECISION_FLOAT32, FERRY_PRECISION_FLOAT16}) {
+        const bool all = gpu == testing::test_gpus().front();
+        if (!all && (precision == FERRY_PRECISION_FLOAT16) != (std::string_view(name) == "mobilenet_v2.tf")) continue;
         SCOPED_TRACE(gpu + " " + name + (precision == FERRY_PRECISION_FLOAT16 ? " float16" : " float32"));
         ferry_session_close(session_);
         session_ = nullptr;
@@ -80,7 +82,7 @@ TEST_F(RealWeights, EveryGpuSeesTheSame) {
         options.gpu_required = true;
         options.precision = precision;
         ASSERT_EQ(ferry_session_create(model_, &options, &session_), FERRY_OK) << ferry_last_error();
-        const size_t photos = gpu == testing::test_gpus().front() ? std::size(kPhotos) : 1;
+        const size_t photos = all ? std::size(kPhotos) : 1;
         for (size_t i = 0; i < photos; ++i) {
           const ferry_class seen = best(kPhotos[i]);
           EXPECT_EQ(seen.index, expected[i].index) << kPhotos[i] << ": " << seen.label;

@@ -206,11 +206,14 @@ size_t graph_end(const std::vector<std::byte>& blob) {
   return static_cast<size_t>(header.graph_offset + header.graph_bytes);
 }
 
-// Under emulation a twentieth: enough to see that the code is sound there; the proof is the sanitizers'.
-#ifdef FERRY_EMULATED
+// Most of it where a sanitizer watches: 66,667 damaged blobs, and 15,000 odd ones. The damage is the same in every run:
+// scripts/fuzz looks further.
+#if defined(FERRY_EMULATED)
 constexpr int kShare = 20;
+#elif defined(__SANITIZE_ADDRESS__)
+constexpr int kShare = 4;
 #else
-constexpr int kShare = 1;
+constexpr int kShare = 10;
 #endif
 constexpr double kPatience = 20.0 * kShare;    // seconds for one blob
 constexpr int kAttacks = 50000 / kShare;       // on each blob's graph
@@ -264,7 +267,7 @@ TEST(HostileBlob, CutAtEveryByteIsRefused) {
   EXPECT_EQ(tally.refused, cuts);
 }
 
-// 266,668 in all: 4 * 50,000 in the graph, where the meaning is, and 66,668 anywhere (below).
+// Three quarters of all in the graph, where the meaning is, the rest anywhere (below).
 TEST(HostileBlob, DamagedGraphsGiveAStatus) {
   uint64_t seed = 1;
   for (const Named& named : small_blobs()) {

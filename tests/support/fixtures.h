@@ -18,12 +18,13 @@
 namespace ferry {
 
 struct ParityFixture {
-  // What a network runs on a GPU that no other row's does which is cheaper to run.
+  // How a network is run on GPUs (tests/parity/backends.h).
   enum class Gpu {
-    None,  // it is not run there
-    Kernels,
-    Modules,  // other rows' networks run all its kernels (`ferry inspect --backend gpu --json` lists them)
-    Values    // it varies another row: one channel, another seed
+    None,     // not at all
+    Kernels,  // on every driver: the cheapest networks that run all kernels (`ferry inspect --backend gpu --json` lists
+              // them) but those of tests/ops alone: of GRN
+    Modules,  // of kernels that those have: on one
+    Values    // varies another row (one channel, another seed), or is a large one: on one, as it ships
   };
 
   std::string name;     // of its folder, tests/data/fixtures/NAME or ../shared/fixtures/NAME
