@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "converter/error.h"
@@ -91,19 +92,25 @@ class PublishedTokenizerTest : public ::testing::TestWithParam<const char*> {
     if (shared_dir().empty()) GTEST_SKIP() << "shared is absent";
     reference_ = read(shared_dir() / "tokenizers" / (name + ".json"));
   }
+  // Read once: they take longer than all that is done with them.
+  const Compiled& tokenizer() const {
+    static std::map<std::filesystem::path, Compiled> read;
+    return read.try_emplace(file_, file_).first->second;
+  }
+
   std::filesystem::path file_;
   json reference_;
 };
 
 TEST_P(PublishedTokenizerTest, GivesTheLibrarysIdsAndTexts) {
-  const Compiled t(file_);
+  const Compiled& t = tokenizer();
   expect_reference(t, reference_["texts"]);
   for (const json& part : reference_["partial_decodes"])
     EXPECT_EQ(t.decode(part["ids"], false), part["decoded"]) << part["ids"];
 }
 
 TEST_P(PublishedTokenizerTest, StreamsWholeCharacters) {
-  const Compiled t(file_);
+  const Compiled& t = tokenizer();
   for (const json& entry : reference_["texts"]) {
     TextDecoder decoder(*t, false);
     std::string text;
@@ -117,7 +124,7 @@ TEST_P(PublishedTokenizerTest, StreamsWholeCharacters) {
 }
 
 TEST_P(PublishedTokenizerTest, TakesAnyBytesAndAMegabyteOfOneLetter) {
-  const Compiled t(file_);
+  const Compiled& t = tokenizer();
   std::string octets;
   for (int octet = 0; octet < 256; ++octet) octets += static_cast<char>(octet);
   EXPECT_EQ(t.encode(octets, false), t.encode(octets, false));
