@@ -10,7 +10,7 @@
 namespace ferry::convnext {
 namespace {
 
-const TorchCase kCases[] = {
+constexpr TorchCase kCases[] = {
 #include "tests/converter/convnext_fixture.inc"
 };
 

@@ -7,23 +7,12 @@
 #include "converter/reference/interpreter.h"
 #include "models/vision/fastvit/fastvit.h"
 #include "models/vision/repvit/repvit.h"
-#include "tests/converter/memory_checkpoint.h"
+#include "tests/converter/torch_case.h"
 
 namespace ferry {
 namespace {
 
-struct Parameter {
-  const char* key;
-  std::vector<int64_t> shape;
-};
-
-struct Case {
-  const char* name;
-  std::vector<Parameter> parameters;
-  std::vector<double> logits;
-};
-
-const Case kCases[] = {
+constexpr TorchCase kCases[] = {
 #include "tests/converter/reparameterized_fixture.inc"
 };
 
@@ -39,13 +28,13 @@ std::vector<float> values(const std::string& key, const std::vector<int64_t>& sh
   return out;
 }
 
-class Reparameterized : public ::testing::TestWithParam<Case> {};
+class Reparameterized : public ::testing::TestWithParam<TorchCase> {};
 
 TEST_P(Reparameterized, ComputesWhatTimmDoes) {
-  const Case& c = GetParam();
+  const TorchCase& c = GetParam();
   const bool repvit = std::string(c.name).starts_with("repvit");
   const auto file = std::make_shared<MemoryCheckpoint>();
-  for (const Parameter& p : c.parameters) file->add(p.key, p.shape, values(p.key, p.shape));
+  for (const TorchCase::Parameter& p : c.parameters) file->add(p.key, p.shape, values(p.key, p.shape));
   constexpr int kSize = 64;
   const PictureVariant variant{.height = kSize, .width = kSize};
   const PictureOptions options{.variant = variant, .height = kSize, .width = kSize};
@@ -65,9 +54,7 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
     for (size_t channel = 0; channel < 3; ++channel) pixels.push_back(planes[channel * kSize * kSize + place]);
   const auto expect_right = [&] {
     const auto computed = reference::interpret(graph, {reference::Array{{1, kSize, kSize, 3}, pixels}});
-    const std::vector<double>& logits = computed.at(graph.table.outputs.front()->tensor).values;
-    ASSERT_EQ(logits.size(), c.logits.size());
-    for (size_t i = 0; i < logits.size(); ++i) EXPECT_NEAR(logits[i], c.logits[i], 1e-10);
+    expect_near(computed.at(graph.table.outputs.front()->tensor).values, c.output);
   };
   {
     SCOPED_TRACE("as built");

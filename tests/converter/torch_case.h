@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,14 +18,20 @@
 
 namespace ferry {
 
+// Constants: tables of thousands of them would take long to compile otherwise.
 struct TorchCase {
+  struct Extents {
+    std::array<int64_t, 4> of;  // 0 after the last
+
+    operator std::vector<int64_t>() const { return {of.begin(), std::find(of.begin(), of.end(), 0)}; }
+  };
   struct Parameter {
     const char* key;
-    std::vector<int64_t> shape;
+    Extents shape;
   };
   const char* name;
-  std::vector<Parameter> parameters;
-  std::vector<double> output;
+  std::initializer_list<Parameter> parameters;
+  std::initializer_list<double> output;
 };
 
 // Multiples of 1/64, by the key's letters; shifted where they must be positive.
@@ -71,7 +79,7 @@ inline std::vector<double> run_on_torch_input(const Graph& graph, TensorId outpu
 }
 
 // Both compute in double, but epsilons and scales are float32 in the graph.
-inline void expect_near(const std::vector<double>& ours, const std::vector<double>& torch) {
+inline void expect_near(std::span<const double> ours, std::span<const double> torch) {
   ASSERT_EQ(ours.size(), torch.size());
   for (size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], torch[i], 1e-10) << i;
 }

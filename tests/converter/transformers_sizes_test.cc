@@ -17,7 +17,7 @@ struct SizesCase {
   int height, width;
 };
 
-const SizesCase kCases[] = {
+constexpr SizesCase kCases[] = {
 #include "tests/converter/dense_fixture.inc"
 #include "tests/converter/transformers_fixture.inc"
 };

@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-const TorchCase kCases[] = {
+constexpr TorchCase kCases[] = {
 #include "tests/converter/vision_transformer_fixture.inc"
 };
 
