@@ -15,6 +15,8 @@ if(TARGET ferry_cli)
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/toolchains/qemu-aarch64" DESTINATION "${CMAKE_INSTALL_BINDIR}"
           RENAME ferry-qemu-aarch64) # for `ferry pack --for`
 endif()
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
+        DESTINATION "${CMAKE_INSTALL_DATADIR}/ferry/licenses")
 foreach(name xnnpack pthreadpool cpuinfo fxdiv fp16) # their code is inside our libraries, so their licences go along
   install(FILES "${FERRY_XNNPACK_PREFIX}/LICENSE.${name}" DESTINATION "${CMAKE_INSTALL_DATADIR}/ferry/licenses")
 endforeach()

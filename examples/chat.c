@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* chat - talks with a language model, line by line:
  *
  *     chat qwen.ferry

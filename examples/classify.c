@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* classify - names what is in a picture:
  *
  *     classify squeezenet.ferry photo.jpg

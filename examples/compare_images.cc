@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares two pictures, or puts them side by side.
 //
 //     compare_images RESULT EXPECTED --max-difference 1     exit code 1 where any pixel differs by more

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // cutout - takes what stands in front out of a picture:
 //
 //     cutout matting.ferry portrait.jpg cut.png               a PNG with alpha

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // detect_faces - finds faces and draws a box around each:
 //
 //     ferry convert version-RFB-320.onnx --detect ultraface -o faces.ferry

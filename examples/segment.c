@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /* segment - cuts out what points show, and lets one go on asking:
  *
  *     segment mobile_sam.ferry dog.jpg dog

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // upscale - enlarges a picture with a super-resolution network:
 //
 //     upscale esrgan-x4.ferry small.png large.png

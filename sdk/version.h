@@ -1,4 +1,4 @@
-// The library's version as text, "0.1.0", from the numbers in ferry.h.
+// The library's version as text, "0.2.0", from the numbers in ferry.h.
 #pragma once
 
 #include <ferry/ferry.h>

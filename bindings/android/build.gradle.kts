@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The AAR: io.ferry, libferry_jni.so, and libferry.so with its headers for native apps (prefab). Written by the book,
 // never run: where Ferry is made there is neither an NDK nor the Android Gradle plugin (docs/android.md).
 plugins {
@@ -6,7 +7,7 @@ plugins {
 }
 
 group = "io.ferry"
-version = "0.1.0"
+version = "0.2.0"
 
 android {
     namespace = "io.ferry"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the wheel: the package, and in it libferry.so, libferry_text.so and the licences of what is in them.
 
 CMake builds them as they ship; or FERRY_LIBRARY names a folder that holds them, the one of an installed prefix, or of a

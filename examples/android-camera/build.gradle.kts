@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Never run where Ferry is made, as bindings/android/build.gradle.kts.
 plugins {
     id("com.android.application") version "8.7.3"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A camera that may stall, vanish and come back.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "capture.h"
 
 #include <linux/videodev2.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One stream of a V4L2 camera, from open to close: format, buffers that are mapped, frames that are lent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers as JSON, a function a kind.
 #include <nlohmann/json.hpp>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers drawn on pictures: boxes and lines by the library, the rest here.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hands frames from a source to whoever answers them, the newest first and last.
 #pragma once
 

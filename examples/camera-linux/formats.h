@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How frames lie in memory, by the names of V4L2.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JPEG by libjpeg-turbo, which also reads the frames of cameras that leave their Huffman tables out.
 #include <turbojpeg.h>
 

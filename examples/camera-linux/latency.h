@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long answers took, of any number of frames in a few kilobytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // camera-linux - what a camera sees, through any blob: see --help, and docs/embedded-linux.md.
 #include <unistd.h>
 

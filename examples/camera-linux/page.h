@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page: what is seen, as a stream of JPEGs, and what was answered.
 #pragma once
 

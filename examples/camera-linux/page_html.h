@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page itself. Text that comes from a model or a file is set as text, never as HTML.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures that people look at: frames made RGB, answers drawn on them, JPEG.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A blob and what it answers of each frame, whatever its task.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Frames made RGB, for people's eyes and for networks that give pictures.
 #include <algorithm>
 #include <cmath>

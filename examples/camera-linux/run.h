@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loop from frames to answers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A frame on its way from a source to an answer, and what gives frames.
 #pragma once
 

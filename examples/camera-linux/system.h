@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The system calls that a camera takes, so that tests can play the camera.
 #pragma once
 

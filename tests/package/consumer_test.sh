@@ -96,6 +96,12 @@ case $way in
         -fsyntax-only alone.cc
     done
     ;;
+  licences) # Ferry's, and those of what is in the libraries, which the notice points to
+    cd "$prefix/share/ferry/licenses"
+    cmp LICENSE "$SOURCES/LICENSE"
+    cmp NOTICE "$SOURCES/NOTICE"
+    for name in $(grep -o 'LICENSE\.[a-z0-9]*' NOTICE); do test -s "$name" || { echo "$name is not installed"; exit 1; }; done
+    ;;
   cmake_shared) with_cmake ;;
   cmake_static) with_cmake -DFerry_USE_STATIC_LIBS=ON ;;
   cmake_component) with_cmake -DCONSUMER_COMPONENT=static ;;

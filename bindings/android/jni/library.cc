@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // libferry_jni: io.ferry.Native over the C API. Nothing here is found by its name: JNI_OnLoad() registers what there
 // is, so that a method which Java and C++ write differently fails at once.
 #include "methods.h"

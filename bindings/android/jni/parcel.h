@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifndef FERRY_JNI_PARCEL_H_
 #define FERRY_JNI_PARCEL_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include <ferry/image.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ferry from Python: models that `ferry convert` made, run on NumPy arrays, and compared with PyTorch.
 
     import ferry

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of the library as Python holds them: closed once, and never used after that."""
 import ctypes, os, threading, weakref
 from contextlib import contextmanager

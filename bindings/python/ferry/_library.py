@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds and loads libferry and libferry_text, and turns their statuses into exceptions."""
 import ctypes, os, threading
 
@@ -89,5 +90,5 @@ def text_library():
 
 
 def version():
-    """The library's version, "0.1.0"."""
+    """The library's version, "0.2.0"."""
     return library().ferry_version().decode()

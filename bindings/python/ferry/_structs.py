@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public C headers (sdk/include/ferry) as ctypes: structs field by field, enumerations, and every function's types.
 
 `tests/layout_test.py` compiles the headers and compares; what is added there is added here.
@@ -6,7 +7,7 @@ import ctypes
 from ctypes import POINTER, c_bool, c_char_p, c_double, c_float, c_int, c_int32, c_size_t, c_uint8, c_uint16, c_uint32
 from ctypes import c_uint64, c_void_p
 
-VERSION = (0, 1)  # FERRY_VERSION_MAJOR and _MINOR: within one minor version structs only grow at their ends
+VERSION = (0, 2)  # FERRY_VERSION_MAJOR and _MINOR: within one minor version structs only grow at their ends
 MAX_RANK = 6
 
 # ---- ferry.h ---------------------------------------------------------------------------------------------------------

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files of a parity fixture (docs/parity.md), and the generator cbrng-1 that inputs and samples follow from: for
 this package, and for tests/parity/make_*_fixture*.py."""
 import hashlib, json, os, struct

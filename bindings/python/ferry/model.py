@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A blob, mapped and verified."""
 import ctypes
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ferry.verify(): a blob against a fixture, stage by stage (docs/parity.md)."""
 import hashlib, json, os
 from dataclasses import dataclass, field

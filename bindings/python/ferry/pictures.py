@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures as the library takes them: 8-bit RGB."""
 import contextlib, ctypes, os
 

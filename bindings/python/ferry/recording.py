@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ferry.fixture(): what a PyTorch module computes, recorded as a parity fixture (docs/parity.md)."""
 import copy, inspect, os, sys
 from numbers import Integral

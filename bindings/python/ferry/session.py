@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network made ready for one input size."""
 import ctypes
 from contextlib import contextmanager

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a model is for: a picture in, the answer out, in the pixels of that picture."""
 import ctypes
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text in, text out: the tokenizer that travels inside a language model's blob, and token after token."""
 import ctypes, json
 from typing import Iterator, List, Mapping, Optional, Sequence, Union

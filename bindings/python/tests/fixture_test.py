@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ferry.fixture() records what a PyTorch module computes, and `ferry parity` proves a blob with it."""
 import hashlib, json, os, re, shutil, tempfile, unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ferry/_structs.py says of the C headers is what a C compiler says of them."""
 import ctypes, os, re, subprocess, tempfile, unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/python.md from top to bottom: its blocks are run as they stand, one after the other."""
 import contextlib, io, os, re, shlex, shutil, tempfile, textwrap, unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ferry.verify() judges as `ferry parity` does, and finds what is planted."""
 import json, os, shutil, struct, tempfile, unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models and sessions: what they say of themselves, what they compute, and what they refuse."""
 import gc, os, tempfile, threading, unittest, weakref
 

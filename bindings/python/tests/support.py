@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests share: where things are, and what does not run without what is not there."""
 import os, subprocess
 

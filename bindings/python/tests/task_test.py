@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks over networks whose answers can be foretold (tests/support/task_networks.h)."""
 import os, tempfile, threading, unittest
 

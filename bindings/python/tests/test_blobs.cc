@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes blobs for the tests of the Python package: networks whose answers can be foretold, and a language model.
 //
 //     python_test_blobs FOLDER

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text over a small language model of octets (tests/support/language_model.h)."""
 import json, unittest
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package as a wheel: installed elsewhere it needs neither the source tree nor FERRY_LIBRARY."""
 import glob, importlib.util, os, shutil, subprocess, sys, tempfile, unittest, zipfile
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ferry.h - run a converted model (a blob, `model.ferry`) on a device.
  *
  *   ferry_model* model;
@@ -34,8 +35,7 @@
  * Memory. ferry_session_run() allocates nothing, opens nothing and starts no thread; the exceptions are the run that
  * loses its GPU and ends on the CPU, runs on a GPU over states, and the first run after a resize that found no memory.
  * The first ferry_session_run_async() starts a thread of the session's own. Results do not depend on the number of
- * threads nor on the cores that they run on, bit for bit.
- */
+ * threads nor on the cores that they run on, bit for bit. */
 #ifndef FERRY_FERRY_H_
 #define FERRY_FERRY_H_
 
@@ -75,7 +75,7 @@ Type ferry_initialized() {
 #endif
 
 #define FERRY_VERSION_MAJOR 0
-#define FERRY_VERSION_MINOR 1
+#define FERRY_VERSION_MINOR 2
 #define FERRY_VERSION_PATCH 0
 #define FERRY_MAX_RANK 6
 
@@ -158,7 +158,7 @@ typedef struct ferry_tensor {
   int32_t shape[FERRY_MAX_RANK];
 } ferry_tensor;
 
-/* "0.1.0" */
+/* "0.2.0" */
 FERRY_API const char* ferry_version(void);
 /* "out of memory" etc.: the name of a status, never NULL. */
 FERRY_API const char* ferry_status_name(ferry_status status);

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ferry.hpp - ferry.h, image.h and task.h for C++17 and later: handles that close themselves, errors as values. text.h
 // has a twin of its own, text.hpp.
 //

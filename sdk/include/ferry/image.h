@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.h - pictures in, answers out: the preprocessing and postprocessing that travel inside the blob.
  *
  *   ferry_image photo;
@@ -11,8 +12,7 @@
  *   ferry_image_free(&photo);
  *
  * Pictures are 8-bit RGB, rows from the top, `stride` bytes from one row to the next.
- * Errors, ownership and threads: as in ferry.h.
- */
+ * Errors, ownership and threads: as in ferry.h. */
 #ifndef FERRY_IMAGE_H_
 #define FERRY_IMAGE_H_
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* task.h - what a model is for: a picture in, the answer out, in the pixels of that picture.
  *
  *   ferry_task* task;
@@ -20,8 +21,7 @@
  * given, whatever the recipe did to it; where the recipe cuts margins off, they repeat the nearest known value.
  *
  * Errors, ownership and threads: as in ferry.h. A task keeps its model alive and is used by one thread at a time, but
- * for ferry_task_cancel().
- */
+ * for ferry_task_cancel(). */
 #ifndef FERRY_TASK_H_
 #define FERRY_TASK_H_
 

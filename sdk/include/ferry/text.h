@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h - text in, text out: the tokenizer that travels inside a language model's blob, and token after token.
  *
  *   ferry_generator* story;
@@ -22,8 +23,7 @@
  * was converted for; beyond, calls return FERRY_STATE_FULL.
  *
  * Errors, ownership and threads: as in ferry.h. Text and generators keep their model's blob open. Any number of threads
- * may use a text, one at a time a generator.
- */
+ * may use a text, one at a time a generator. */
 #ifndef FERRY_TEXT_H_
 #define FERRY_TEXT_H_
 

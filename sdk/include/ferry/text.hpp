@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // text.hpp - text.h for C++17 and later: tokens, and a text that a language model goes on with.
 //
 //   ferry::Result<ferry::Model> model = ferry::Model::open("stories.ferry");

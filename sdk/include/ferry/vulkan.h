@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vulkan.h - a session on the app's own Vulkan device, between the app's own buffers.
  *
  *   // what the app renders with: a queue that computes, Vulkan 1.1
@@ -28,8 +29,7 @@
  *   ferry_session_close(session);
  *   ferry_gpu_close(gpu);
  *
- * A library that was built without the GPU backend has none of these functions.
- */
+ * A library that was built without the GPU backend has none of these functions. */
 #ifndef FERRY_VULKAN_H_
 #define FERRY_VULKAN_H_
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
 import java.nio.charset.Charset;
@@ -6,7 +7,7 @@ import java.nio.charset.Charset;
 public final class Ferry {
   private Ferry() {}
 
-  /** "0.1.0" */
+  /** "0.2.0" */
   public static String version() {
     return new String(Native.version(), Charset.forName("UTF-8"));
   }

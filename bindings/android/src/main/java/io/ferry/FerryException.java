@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
 /** What the library reports: getMessage() is its own sentence, status() the name of its ferry_status. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
 /** How a piece of a Worker's work ended; told in the worker's thread, one of the two. */

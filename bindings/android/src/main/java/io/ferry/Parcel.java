@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
 /** What a native function tells: jni/parcel.h fills it, and whoever called it knows what lies where. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 package io.ferry;
 
 /** What became of a blob's certificates on this device: Model.verify(). */

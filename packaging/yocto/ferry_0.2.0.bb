@@ -1,7 +1,9 @@
 # Ferry for an image of Yocto (kirkstone or later, with meta-openembedded's meta-oe). Not built where it was written:
 # docs/embedded-linux.md says what was.
 SUMMARY = "Runs converted neural networks on devices"
-LICENSE = "CLOSED"
+LICENSE = "Apache-2.0 & BSD-3-Clause & BSD-2-Clause & MIT"
+LIC_FILES_CHKSUM = "file://LICENSE;md5=17a0e7c937820c75d5bcd4745be17ae9 \
+                    file://NOTICE;md5=439bd9a6368f867c5fd1894aeb4b9abf"
 
 # Your checkout of Ferry, or a mirror of it.
 FERRY_GIT ?= "git:///opt/ferry;protocol=file;branch=main"
@@ -44,6 +46,6 @@ EXTRA_OECMAKE = "-DFERRY_BUILD_CONVERTER=OFF -DFERRY_BUILD_TESTS=OFF -DFERRY_BUI
 PACKAGECONFIG ??= ""
 PACKAGECONFIG[gpu] = "-DFERRY_GPU=ON,-DFERRY_GPU=OFF,vulkan-headers volk shaderc-native spirv-tools-native"
 
-# The file that programs are linked to is no development file's: libferry.so carries the version as libferry.so.0.1.0.
+# The file that programs are linked to is no development file's: libferry.so carries the version as libferry.so.0.2.0.
 FILES:${PN} += "${datadir}/ferry"
 FILES:${PN}-dev += "${libdir}/cmake"
