@@ -18,7 +18,7 @@ constexpr int kQuality = 80;
 using Handle = std::unique_ptr<void, int (*)(tjhandle)>;
 
 ferry::Status refused(const Handle& handle) {
-  return failure(FERRY_CORRUPT, "not a whole JPEG: %s", tjGetErrorStr2(handle.get()));
+  return failure(FERRY_PICTURE_DAMAGED, "not a whole JPEG: %s", tjGetErrorStr2(handle.get()));
 }
 
 }  // namespace
@@ -30,11 +30,12 @@ ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg) {
   if (tjDecompressHeader3(handle.get(), jpeg.data(), jpeg.size(), &width, &height, &sampling, &colours) != 0)
     return refused(handle);
   if (width > kMaxSide || height > kMaxSide)
-    return failure(FERRY_CORRUPT, "a JPEG of %dx%d pixels: sides may be %d", width, height, kMaxSide);
+    return failure(FERRY_PICTURE_TOO_LARGE, "a JPEG of %dx%d pixels: sides may be %d", width, height, kMaxSide);
   // The decoder fills what is missing with grey, and only warns of that and of harmless bytes alike. So the end is
   // looked for; buffers may be padded behind it.
   constexpr std::array<uint8_t, 2> kEnd = {0xff, 0xd9};
-  if (std::ranges::find_end(jpeg, kEnd).empty()) return failure(FERRY_CORRUPT, "not a whole JPEG: its end is missing");
+  if (std::ranges::find_end(jpeg, kEnd).empty())
+    return failure(FERRY_PICTURE_DAMAGED, "not a whole JPEG: its end is missing");
   Pixels pixels(width, height);
   if (tjDecompress2(handle.get(), jpeg.data(), jpeg.size(), pixels.bytes.data(), width, 3 * width, height, TJPF_RGB,
                     0) != 0 &&

@@ -37,7 +37,7 @@ ferry::Result<Pixels> rgb_of(const ferry::Frame& frame);
 // darkened, depth beside it; another picture in its place.
 ferry::Result<Pixels> draw(const ferry::Answer& answer, Pixels picture);
 
-// FERRY_CORRUPT: it is none, or its end is missing.
+// FERRY_PICTURE_DAMAGED: it is none, or its end is missing. FERRY_PICTURE_TOO_LARGE: a side is over kMaxSide.
 ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg);
 ferry::Result<std::string> encode_jpeg(const Pixels& picture);
 

@@ -153,6 +153,7 @@ TEST(Jpegs, AreWhatWasPutIn) {
   for (const size_t kept : {size_t{0}, size_t{1}, size_t{20}, jpeg->size() / 2, jpeg->size() - 2}) {
     ferry::Result<Pixels> cut = decode_jpeg(bytes(jpeg->substr(0, kept)));
     EXPECT_FALSE(cut) << kept;
+    EXPECT_EQ(cut.code(), FERRY_PICTURE_DAMAGED) << kept;
     EXPECT_TRUE(cut.error().starts_with("not a whole JPEG: ")) << cut.error();
   }
 }

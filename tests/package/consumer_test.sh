@@ -96,6 +96,18 @@ case $way in
         -fsyntax-only alone.cc
     done
     ;;
+  initialisers) # FERRY_INIT of every struct that begins with its size, strictly, in the oldest C and the newest C++ it is for
+    (cd "$prefix/include"; printf '#include <%s>\n' ferry/*.h; echo 'int main(void) {'
+     sed -n '/^typedef struct ferry_[a-z_]* {$/{N;s/^typedef struct \(ferry_[a-z_]*\) {\n  size_t struct_size;.*/\1/p}' ferry/*.h |
+       sed 's/.*/  { & value = FERRY_INIT(&); if (value.struct_size != sizeof(&)) return 1; }/'
+     echo '  return 0; }') >every.c
+    count=$(grep -c 'FERRY_INIT(' every.c)
+    [ "$count" -ge 9 ] || { echo "only $count structs were found"; exit 1; }
+    strict=(-Wall -Wextra -Wpedantic -Werror -I"$prefix/include" -isystem "$VULKAN_HEADERS")
+    "$CC" -std=c99 "${strict[@]}" every.c -o every_c
+    "$CXX" -x c++ -std=c++20 "${strict[@]}" every.c -o every_cc
+    ./every_c && ./every_cc
+    ;;
   licences) # Ferry's, and those of what is in the libraries, which the notice points to
     cd "$prefix/share/ferry/licenses"
     cmp LICENSE "$SOURCES/LICENSE"

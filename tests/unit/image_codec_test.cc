@@ -212,6 +212,20 @@ TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
 }
 
+// Within its headers: what is coded behind them may be filled up.
+TEST(Codec, ATruncatedJpegIsADamagedPicture) {
+  const Bytes file = jpeg_file(samples(32, 32, 3), 32, 32);
+  const uint8_t scan[] = {0xff, 0xda};
+  const auto coded = std::search(file.begin(), file.end(), scan, scan + 2);
+  ASSERT_NE(coded, file.end());
+  for (const std::ptrdiff_t kept : {std::ptrdiff_t{4}, (coded - file.begin()) / 2, coded - file.begin()}) {
+    Pixels out;
+    const Status s = decode(Bytes(file.begin(), file.begin() + kept), &out);
+    EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED) << kept << ": " << s.message();
+    EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
+  }
+}
+
 TEST(Codec, AHuffmanTableThatStbWouldOverrunIsRefused) {
   Bytes file = jpeg_file(samples(16, 16, 3), 16, 16);
   Pixels out;

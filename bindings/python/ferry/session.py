@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network made ready for one input size."""
-import ctypes
+import ctypes, operator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Dict, List, Mapping, Tuple, Union
@@ -207,24 +207,47 @@ class Session(Closing):
             self._handle.check_no_views("set_image()")
             library().ferry_session_set_image(session, ctypes.byref(image))
 
+    def set_image_at(self, index: int, picture):
+        """Prepares picture `index` of a batch: input 0 is [batch, height, width, channels], after resize(). The others
+        stay. ferry.Error: INVALID_ARGUMENT, the batch has no such place; SHAPE_MISMATCH, the recipe makes another size
+        of it than the batch has."""
+        with image_of(picture) as image, self._use() as session:
+            self._handle.check_no_views("set_image_at()")
+            library().ferry_session_set_image_at(session, _place(index), ctypes.byref(image))
+
     def top_classes(self, count: int = 5) -> List[Classification]:
-        """The most probable classes of the last run, best first. ferry.Error: the model is no classifier."""
+        """The most probable classes of the last run, best first. ferry.Error, INVALID_ARGUMENT: the model is no
+        classifier, nothing was run yet, or a batch was: top_classes_at()."""
+        return self._top_classes(library().ferry_session_top_classes, count)
+
+    def top_classes_at(self, index: int, count: int = 5) -> List[Classification]:
+        """Those of picture `index` of a batch."""
+        return self._top_classes(library().ferry_session_top_classes_at, count, _place(index))
+
+    def _top_classes(self, function, count, *place):
         if count < 1:
             raise ValueError(f"count is {count}: must be 1 or more")
         room = ctypes.c_size_t(count)
         classes = (c.Class * count)()
         with self._use() as session:
-            library().ferry_session_top_classes(session, classes, ctypes.byref(room))
+            function(session, *place, classes, ctypes.byref(room))
             return classes_of(classes, room.value)
 
     def embedding(self) -> np.ndarray:
-        """The picture's embedding of the last run, float32 [numbers]."""
+        """The picture's embedding of the last run, float32 [numbers]. ferry.Error, INVALID_ARGUMENT: the model gives
+        none, nothing was run yet, or a batch was: embedding_at()."""
+        return self._embedding(library().ferry_session_embedding)
+
+    def embedding_at(self, index: int) -> np.ndarray:
+        """That of picture `index` of a batch."""
+        return self._embedding(library().ferry_session_embedding_at, _place(index))
+
+    def _embedding(self, function, *place):
         count = ctypes.c_size_t(0)
         with self._use() as session:
-            library().ferry_session_embedding(session, None, ctypes.byref(count))
+            function(session, *place, None, ctypes.byref(count))
             out = np.empty(count.value, np.float32)
-            numbers = out.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
-            library().ferry_session_embedding(session, numbers, ctypes.byref(count))
+            function(session, *place, out.ctypes.data_as(ctypes.POINTER(ctypes.c_float)), ctypes.byref(count))
         return out
 
     # ---- what is said of it
@@ -265,6 +288,13 @@ def classes_of(classes, count) -> List[Classification]:
 def turned(info: TensorInfo) -> bool:
     """Is its framework's layout another one than here?"""
     return info.channels_first and len(info.shape) >= 3
+
+
+def _place(index):
+    index = operator.index(index)
+    if not 0 <= index < 2**31:
+        raise ValueError(f"picture {index} of a batch: they are counted from 0")
+    return index
 
 
 def _check_layout(layout):

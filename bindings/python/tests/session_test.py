@@ -4,9 +4,16 @@ import gc, os, tempfile, threading, unittest, weakref
 
 import ferry
 import numpy as np
-from support import blob, golden, golden_inputs, golden_numbers
+from support import ROOT, blob, golden, golden_inputs, golden_numbers
 
 X = golden_inputs("v1_small_classifier")["input"]
+
+
+def numbers(answer):
+    """Of classes, by index, or of an embedding."""
+    if isinstance(answer, np.ndarray):
+        return answer
+    return np.array([c.probability for c in sorted(answer, key=lambda c: c.index)])
 
 
 class Numbers(unittest.TestCase):
@@ -162,6 +169,50 @@ class Pictures(unittest.TestCase):
                 for picture in (path, Image.fromarray(pixels), Image.fromarray(pixels).convert("RGBA")):
                     session.set_image(picture)
                     np.testing.assert_array_equal(session.run(), logits)
+
+    def test_a_batch_has_a_place_for_each_picture_and_an_answer_of_each(self):
+        pictures = np.random.default_rng(1).integers(0, 256, (3, 30, 40, 3), np.uint8)
+        for name, alone, together in (
+                ("classifier", lambda s: s.top_classes(5), lambda s, i: s.top_classes_at(i, 5)),
+                ("embedder", lambda s: s.embedding(), lambda s, i: s.embedding_at(i))):
+            with self.subTest(name), ferry.Model(blob(name)) as model, model.session() as session:
+                expected = []
+                for picture in pictures:
+                    session.set_image(picture)
+                    session.run()
+                    expected.append(alone(session))
+                self.assertFalse(np.array_equal(numbers(expected[0]), numbers(expected[1])))
+                session.resize((3, *session.inputs[0].shape[1:]))
+                self.refused(lambda: together(session, 0), "INVALID_ARGUMENT")  # nothing was run since
+                for i in (2, 0, 1):
+                    session.set_image_at(i, pictures[i])
+                session.run()
+                for i in range(3):
+                    np.testing.assert_allclose(numbers(together(session, i)), numbers(expected[i]), rtol=1e-5)
+                self.refused(lambda: alone(session), "INVALID_ARGUMENT")
+                self.refused(lambda: session.set_image(pictures[0]), "INVALID_ARGUMENT")
+                self.refused(lambda: session.set_image_at(3, pictures[0]), "INVALID_ARGUMENT")
+                self.refused(lambda: together(session, 3), "INVALID_ARGUMENT")
+                for call in (lambda: together(session, -1), lambda: session.set_image_at(-1, pictures[0])):
+                    self.assertRaisesRegex(ValueError, "counted from 0", call)
+
+    def test_files_that_are_no_pictures_have_statuses_of_their_own(self):
+        with open(os.path.join(ROOT, "examples", "data", "grace_hopper.png"), "rb") as file:
+            png = file.read()
+        with tempfile.TemporaryDirectory() as folder, ferry.Model(blob("classifier")) as model, \
+                model.session() as session:
+            large = png[:16] + (20000).to_bytes(4, "big") * 2 + png[24:]  # the header's width and height
+            for data, status in ((b"GIF89a..", "NOT_A_PICTURE"), (png[: len(png) // 2], "PICTURE_DAMAGED"),
+                                 (large, "PICTURE_TOO_LARGE")):
+                path = os.path.join(folder, "picture")
+                with open(path, "wb") as file:
+                    file.write(data)
+                self.refused(lambda: session.set_image(path), status)
+
+    def refused(self, call, status):
+        with self.assertRaises(ferry.Error) as raised:
+            call()
+        self.assertEqual(raised.exception.status, status)
 
     def test_what_is_no_picture_is_refused(self):
         with ferry.Model(golden("v1_small_classifier")) as model, model.session() as session:

@@ -34,6 +34,9 @@ void write_all(const std::filesystem::path& folder) {
   reading.unclip = 0;
   write(folder / "classifier.ferry", *testing::small_classifier());
   write(folder / "upscaler.ferry", *testing::small_upscaler());
+  const auto embedder = testing::small_classifier();
+  embedder->table.postprocess->task = fbs::Task::Embedding;
+  write(folder / "embedder.ferry", *embedder);
   write(folder / "depth.ferry", *testing::colour_as_depth(8, 8, 0, as_is));
   write(folder / "labels.ferry", *testing::brightest_colour());
   write(folder / "painter.ferry", *testing::gray_painter());
