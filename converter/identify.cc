@@ -169,7 +169,9 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
   if (!tried.empty())
     fail("%s has the keys of a %s, but fits none that is known here (the last one tried: %s): say which with --model",
          file.c_str(), tried.c_str(), why_not.c_str());
-  fail("%s has the keys of no model known here: `ferry models` lists them", file.c_str());
+  const bool keras = std::string_view(checkpoint->format()) == "tensorflowjs";
+  fail("%s has the keys of no model known here: `ferry models` lists them%s", file.c_str(),
+       keras ? "" : "; any other network comes as an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
 }
 
 }  // namespace ferry

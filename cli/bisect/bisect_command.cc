@@ -11,6 +11,7 @@
 #include "cli/parity/report.h"
 #include "cli/parity/rounding.h"
 #include "cli/sdk.h"
+#include "converter/onnx/convert_onnx.h"
 #include "converter/provenance.h"
 #include "sdk/model/mapping.h"
 #include "sdk/model/model.h"
@@ -64,7 +65,16 @@ std::string told(const Finding& f, double seconds) {
          " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);
 }
 
+// An ONNX file is its own graph: there is no second one, built from a checkpoint, to compare the blob with.
+void refuse_onnx(const std::string& what) {
+  fail(
+      "%s: bisect takes a checkpoint (safetensors, PyTorch's or TensorFlow.js) and the blob that a family built of it; "
+      "`ferry parity` compares a blob from an ONNX file with a fixture",
+      what.c_str());
+}
+
 int run(const Options& o) {
+  if (onnx::is_onnx_file(o.checkpoint)) refuse_onnx(o.checkpoint + " is an ONNX file");
   const auto start = std::chrono::steady_clock::now();
   ferry_session_options session = cli::session_options(o.threads);
   session.gpu_required = true;
@@ -82,6 +92,9 @@ int run(const Options& o) {
   std::span<const std::byte> data;
   if (const Status status = verify(blob->bytes(), &graph, &data); !status.ok())
     fail("%s: %s", o.blob.c_str(), status.message().data());
+  const auto* from = graph->provenance();
+  if (from != nullptr && from->source() != nullptr && onnx::is_onnx_file(from->source()->str()))
+    refuse_onnx(o.blob + " was converted from the ONNX file " + from->source()->str());
   ConvertOptions convert = conversion_of(*graph, o.checkpoint);
   if (!o.model.empty()) convert.model = o.model;
   const Finding finding = bisect(blob->bytes(), convert, parity::read_fixture(o.fixture),
@@ -105,6 +118,7 @@ void add_command(CLI::App& app, int* exit_code) {
       "that departs; where blob and graph agree, what makes them give the reference's values is the cause.\n"
       "Where a task has prompts, the graph that takes them is searched after the first one, by the reference's values\n"
       "in the place of what that gave.\n"
+      "Blobs from ONNX files have no such checkpoint: `ferry parity` compares them.\n"
       "\nExit code: 0 all in bounds, 1 a fault was found, 2 bad usage or input.\n"
       "\nExamples:\n"
       "  ferry bisect m.ferry model.safetensors --fixture fixtures/timm_resnet50_a1_in1k\n"

@@ -70,6 +70,31 @@ std::map<std::string, Dims> default_shapes(const Model& model, const std::vector
   return out;
 }
 
+// Inputs of which an open dimension, but for a batch, was taken for 1 since nothing says more: a network that halves
+// and doubles its maps, for example, takes no such size. A reason for each, which says what would be right.
+std::vector<Reason> unsaid_sizes(const Model& model, const std::vector<std::vector<Place>>& open,
+                                 const std::map<std::string, Dims>& shapes) {
+  std::map<std::string, Dims> likely;
+  for (const auto& places : open)
+    for (const Place& place : places) {
+      if (place.dim == 0 || shapes.contains(place.input)) continue;
+      if (likely.contains(place.input)) continue;
+      for (const Dimension& d : find_input(model, place.input)->shape)
+        likely[place.input].push_back(d.size >= 0 ? d.size : likely[place.input].empty() ? 1 : 256);
+    }
+  std::vector<Reason> reasons;
+  for (const auto& [input, dims] : likely) {
+    std::string example = input + "=";
+    for (size_t i = 0; i < dims.size(); ++i) example += (i == 0 ? "" : "x") + std::to_string(dims[i]);
+    reasons.push_back({"", input, 0,
+                       "input '" + input +
+                           "' was tried with open dimensions of 1 and a few: give sizes that the network "
+                           "takes with --shape, for example --shape " +
+                           example});
+  }
+  return reasons;
+}
+
 // Where tables grow with the dimension at these places, it gets in `largest` the largest size that the network takes;
 // but where there is none, as positions may be computed, kLongest or twice what it has in `sizes`. `largest_tables` get
 // as large in each dimension as they are then.
@@ -128,19 +153,24 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
   };
   const auto at = [&](int64_t times, int64_t more) { return import_at(sizes_at(times, more)); };
   std::vector<Shape> inputs;
-  {
+  std::unique_ptr<Graph> graph, other;
+  const auto import_two = [&] {
+    graph = at(2, 0);
+    other = at(3, 0);
+  };
+  try {
     const std::unique_ptr<Graph> as_written = import_at(written);
     for (const auto& port : as_written->table.inputs) inputs.push_back(as_written->shape(port->tensor));
-  }
-
-  std::unique_ptr<Graph> graph, other;
-  try {
-    graph = at(2, 0);
-    other = at(3, 0);
-  } catch (const Error&) {
-    smaller = true;
-    graph = at(2, 0);
-    other = at(3, 0);
+    try {
+      import_two();
+    } catch (const Error&) {
+      smaller = true;
+      import_two();
+    }
+  } catch (const Refused& refused) {
+    std::vector<Reason> reasons = unsaid_sizes(model, places, shapes);
+    reasons.insert(reasons.end(), refused.reasons().begin(), refused.reasons().end());
+    throw Refused(refused.file(), reasons);
   }
   Generaliser generaliser(*graph, model.opset);
   // Padding may go by what is left over when a size is divided, which an odd size shows, where the network takes one.

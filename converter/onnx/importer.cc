@@ -35,6 +35,19 @@ class Importer {
   std::vector<Reason> reasons_;
 };
 
+// What --shape would say of an input, with letters for what the file leaves open.
+std::string shape_wanted(const ValueInfo& input) {
+  std::string text = input.name + "=";
+  for (size_t i = 0; i < input.shape.size(); ++i) {
+    if (i > 0) text += "x";
+    if (input.shape[i].size >= 0)
+      text += std::to_string(input.shape[i].size);
+    else
+      text += i == 0 ? "1" : input.shape.size() == 4 && i == 2 ? "H" : input.shape.size() == 4 && i == 3 ? "W" : "N";
+  }
+  return text;
+}
+
 // The shape that the graph is made for, from what the file says and what the user does.
 Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
   const auto said = options.shapes.find(input.name);
@@ -56,8 +69,9 @@ Dims bound_shape(const ValueInfo& input, const ImportOptions& options) {
     } else if (i == 0) {
       dims.push_back(1);  // a batch of one
     } else {
-      fail("dimension %zu%s%s is open: bind it with --shape %s=...", i, in_file.symbol.empty() ? "" : ", ",
-           in_file.symbol.c_str(), input.name.c_str());
+      const std::string name = in_file.symbol.empty() ? input.name + ":" + std::to_string(i) : in_file.symbol;
+      fail("dimension %zu%s%s is open: bind it with --shape %s, or leave it open with --dynamic %s", i,
+           in_file.symbol.empty() ? "" : ", ", in_file.symbol.c_str(), shape_wanted(input).c_str(), name.c_str());
     }
     if (dims.back() < 0) fail("dimension %zu is %lld, expected 0 or more", i, static_cast<long long>(dims.back()));
   }

@@ -7,6 +7,7 @@
 #include "converter/pack/pack.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
+#include "tests/support/paths.h"
 
 namespace ferry::cli_test {
 namespace {
@@ -98,6 +99,24 @@ TEST_F(Convert, OptionsOutOfRangeAreNamed) {
 TEST_F(Convert, BisectRefusesRoundedWeights) {
   write_file(folder_.path() / "m.ferry", pack(*testing::small_integers()));
   EXPECT_REFUSED(run({"bisect", "m.ferry", "c.safetensors", "--fixture", "f"}), "m.ferry has rounded weights");
+}
+
+TEST_F(Convert, BisectSaysThatItTakesNoOnnxFile) {
+  write_file(folder_.path() / "m.ferry", pack(*testing::small_classifier()));
+  folder_.write("net.onnx", "of any content");
+  EXPECT_REFUSED(run({"bisect", "m.ferry", "net.onnx", "--fixture", "f"}),
+                 "net.onnx is an ONNX file: bisect takes a checkpoint (safetensors, PyTorch's or TensorFlow.js)");
+  const auto graph = testing::small_classifier();
+  graph->table.provenance = std::make_unique<fbs::ProvenanceT>();
+  graph->table.provenance->source = "net.onnx";
+  write_file(folder_.path() / "from_onnx.ferry", pack(*graph));
+  EXPECT_REFUSED(run({"bisect", "from_onnx.ferry", "c.safetensors", "--fixture", "f"}),
+                 "from_onnx.ferry was converted from the ONNX file net.onnx: bisect takes a checkpoint");
+}
+
+TEST_F(Convert, ACheckpointOfAnUnknownNetworkIsToldOfOnnx) {
+  const std::string strange = (source_folder() / "tests/data/pytorch/tensors.pth").string();
+  EXPECT_REFUSED(run({"convert", strange}), "torch.onnx.export(), then `ferry convert net.onnx`");
 }
 
 TEST_F(Convert, BisectTakesTheCoresOfEveryCommandThatRuns) {

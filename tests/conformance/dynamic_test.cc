@@ -4,10 +4,12 @@
 #include "converter/onnx/importer.h"
 #include "converter/pack/pack.h"
 #include "models/families.h"
+#include "onnx.pb.h"
 #include "tests/conformance/node_case.h"
 #include "tests/conformance/run_blob.h"
 #include "tests/support/blobs.h"
 #include "tests/support/paths.h"
+#include "tests/support/scratch_folder.h"
 
 namespace ferry::testing {
 namespace {
@@ -109,6 +111,61 @@ TEST(Dynamic, WhatCannotStayOpenIsSaid) {
   // A sum over all places before is a matrix for one length.
   const std::string sums = refusal(options_for("sums", {"sequence"}, {"tokens=1x4"}));
   EXPECT_NE(sums.find("depends on an open size"), std::string::npos) << sums;
+}
+
+// y = Concat(x, Resize(MaxPool(x))): maps are halved and doubled again, as in a U-Net, which takes even sides alone.
+std::string small_u_net() {
+  ::onnx::ModelProto model;
+  model.add_opset_import()->set_version(17);
+  auto* graph = model.mutable_graph();
+  auto* input = graph->add_input();
+  input->set_name("x");
+  auto* type = input->mutable_type()->mutable_tensor_type();
+  type->set_elem_type(::onnx::TensorProto::FLOAT);
+  type->mutable_shape()->add_dim()->set_dim_value(1);
+  type->mutable_shape()->add_dim()->set_dim_value(3);
+  for (const char* name : {"height", "width"}) type->mutable_shape()->add_dim()->set_dim_param(name);
+  auto* scales = graph->add_initializer();
+  scales->set_name("scales");
+  scales->set_data_type(::onnx::TensorProto::FLOAT);
+  scales->add_dims(4);
+  for (const float scale : {1.0f, 1.0f, 2.0f, 2.0f}) scales->add_float_data(scale);
+  const auto add = [&](const char* op, const std::vector<const char*>& inputs, const char* output) {
+    auto* node = graph->add_node();
+    node->set_op_type(op);
+    for (const char* name : inputs) node->add_input(name);
+    node->add_output(output);
+    return node;
+  };
+  auto* pool = add("MaxPool", {"x"}, "halved");
+  for (const char* name : {"kernel_shape", "strides"}) {
+    auto* sides = pool->add_attribute();
+    sides->set_name(name);
+    sides->set_type(::onnx::AttributeProto::INTS);
+    for (int i = 0; i < 2; ++i) sides->add_ints(2);
+  }
+  add("Resize", {"halved", "", "scales"}, "doubled");
+  auto* axis = add("Concat", {"x", "doubled"}, "y")->add_attribute();
+  axis->set_name("axis");
+  axis->set_type(::onnx::AttributeProto::INT);
+  axis->set_i(1);
+  graph->add_output()->set_name("y");
+  return model.SerializeAsString();
+}
+
+TEST(Dynamic, ANetworkThatTakesNoSizeOfOneIsToldToSayAShape) {
+  const ScratchFolder folder;
+  ConvertOptions options;
+  options.checkpoint = folder.write("u_net.onnx", small_u_net());
+  const std::string neither = refusal(options);
+  EXPECT_NE(neither.find("height is open: bind it with --shape x=1x3xHxW, or leave it open with --dynamic height"),
+            std::string::npos)
+      << neither;
+  for (const char* name : {"height", "width"}) options.settings.add("dynamic", name);
+  const std::string why = refusal(options);
+  EXPECT_NE(why.find("with --shape, for example --shape x=1x3x256x256"), std::string::npos) << why;
+  options.settings.add("shape", "x=1x3x32x32");
+  EXPECT_EQ(refusal(options).find("--shape"), std::string::npos) << refusal(options);
 }
 
 }  // namespace

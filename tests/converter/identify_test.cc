@@ -93,8 +93,10 @@ TEST(Identify, UnknownNamesAndForeignKeysAreRefused) {
             "model.safetensors: the keys are not those of a ResNet (timm, torchvision, transformers): there is no "
             "'layer1.0.conv1.weight', for example");
   const auto nothing = with_keys({{"something.else", {1}}});
-  EXPECT_EQ(complaint([&] { identify(families(), nothing); }),
-            "model.safetensors has the keys of no model known here: `ferry models` lists them");
+  EXPECT_EQ(
+      complaint([&] { identify(families(), nothing); }),
+      "model.safetensors has the keys of no model known here: `ferry models` lists them; any other network comes as "
+      "an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
 }
 
 TEST(ResNetConfig, NamesTheArchitecture) {

@@ -212,7 +212,7 @@ TEST(Codec, APictureCutAtAnyByteIsRefusedOrReadButNeverCrashes) {
   EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
 }
 
-// Within its headers: what is coded behind them may be filled up.
+// Within its headers it always is; of what is coded behind them, the rest may be filled up.
 TEST(Codec, ATruncatedJpegIsADamagedPicture) {
   const Bytes file = jpeg_file(samples(32, 32, 3), 32, 32);
   const uint8_t scan[] = {0xff, 0xda};
@@ -223,6 +223,11 @@ TEST(Codec, ATruncatedJpegIsADamagedPicture) {
     const Status s = decode(Bytes(file.begin(), file.begin() + kept), &out);
     EXPECT_EQ(s.code(), FERRY_PICTURE_DAMAGED) << kept << ": " << s.message();
     EXPECT_EQ(s.message().substr(0, 26), "test.png: damaged picture ") << s.message();
+  }
+  for (auto end = coded; end != file.end(); ++end) {
+    Pixels out;
+    const Status s = decode(Bytes(file.begin(), end), &out);
+    EXPECT_TRUE(s.ok() || s.code() == FERRY_PICTURE_DAMAGED) << s.message();
   }
 }
 

@@ -201,7 +201,7 @@ class Pictures(unittest.TestCase):
             png = file.read()
         with tempfile.TemporaryDirectory() as folder, ferry.Model(blob("classifier")) as model, \
                 model.session() as session:
-            large = png[:16] + (20000).to_bytes(4, "big") * 2 + png[24:]  # the header's width and height
+            large = png[:16] + (20000).to_bytes(4, "big") + (16000).to_bytes(4, "big") + png[24:]  # the header's sides
             for data, status in ((b"GIF89a..", "NOT_A_PICTURE"), (png[: len(png) // 2], "PICTURE_DAMAGED"),
                                  (large, "PICTURE_TOO_LARGE")):
                 path = os.path.join(folder, "picture")
