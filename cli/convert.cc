@@ -1,4 +1,5 @@
 // ferry convert
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -29,7 +30,7 @@ struct Options {
   std::vector<int> features;
   int num_classes = 0, in_chans = 3, max_length = 0;
   bool has_classes = false, has_chans = false, has_max_length = false, keep_taps = false, unit_length = false,
-       exportable = false;
+       exportable = false, dry_run = false;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
@@ -119,7 +120,59 @@ Settings settings_of(const Options& o) {
   return out;
 }
 
+// The ports of a graph that is in no blob.
+void print_ports(const char* title, const Graph& graph, const std::vector<std::unique_ptr<fbs::PortT>>& ports) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    const Shape shape = graph.shape(ports[i]->tensor);
+    std::vector<int64_t> sides;
+    for (int d = 0; d < shape.rank; ++d) sides.push_back(shape[d]);
+    std::printf("%-12s  %s %s %s", i == 0 ? title : "", ports[i]->name.c_str(),
+                graph.dtype(ports[i]->tensor) == fbs::DType::Int32 ? "int32" : "float32", shape_text(sides).c_str());
+    if (ports[i]->source_layout == fbs::Layout::NCHW && shape.rank >= 3) {
+      std::rotate(sides.begin() + 1, sides.end() - 1, sides.end());
+      std::printf(", in its framework %s", shape_text(sides).c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+// Elements of its constants but scales, as summarize() counts them.
+uint64_t parameters_of(const Graph& graph) {
+  std::vector<bool> scale(graph.table.tensors.size());
+  for (const auto& tensor : graph.table.tensors)
+    if (tensor->quantization) scale[index_of(tensor->quantization->scale)] = true;
+  uint64_t count = 0;
+  for (const TensorId t : graph.tensors())
+    if (graph.is_constant(t) && !scale[index_of(t)]) count += static_cast<uint64_t>(graph.shape(t).elements());
+  return count;
+}
+
+void print_notes(const Conversion& done) {
+  for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
+  if (const auto& found = done.detector)
+    std::printf("detection by the recipe %s%s: %d boxes, %d class%s\n", found->recipe.c_str(),
+                found->recognised ? ", recognised by the outputs (--detect none leaves them as they are)" : "",
+                found->boxes, found->classes, found->classes == 1 ? "" : "es");
+}
+
+void print_network(const Conversion& done, uint64_t parameters, double seconds) {
+  std::printf("%s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", done.variant.c_str(),
+              done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(), grouped(parameters).c_str(),
+              done.operators, done.taps, seconds);
+}
+
+void print_dry_run(const Conversion& done, const fs::path& output, double seconds) {
+  std::printf("%s, not written: ", output.c_str());
+  print_network(done, parameters_of(*done.graph), seconds);
+  print_ports("input", *done.graph, done.graph->table.inputs);
+  print_ports("output", *done.graph, done.graph->table.outputs);
+  for (const auto& more : done.graph->table.graphs) std::printf("%-12s  %s\n", "graph besides", more->name.c_str());
+  if (done.labels > 0) std::printf("%-12s  %zu\n", "labels", done.labels);
+  print_notes(done);
+}
+
 int convert_checkpoint(const Options& o) {
+  if (o.dry_run && !o.certify.empty()) fail("--dry-run: not with --certify, which runs the blob");
   if (!o.model.empty()) require_known(o.model);
   if (!o.detect.empty()) require_detector(o.detect);
   ConvertOptions options;
@@ -130,6 +183,7 @@ int convert_checkpoint(const Options& o) {
   options.weights = o.weights;
   options.keep_taps = o.keep_taps;
   options.exportable = o.exportable;
+  options.dry_run = o.dry_run;
   options.labels = o.labels;
   options.read = o.read;
   options.characters = o.characters;
@@ -161,16 +215,15 @@ int convert_checkpoint(const Options& o) {
 #else
   run();
 #endif
-  const Summary summary = summarize(options.output.string());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%s: %s (%s, %s), %s, %s parameters, %zu operators, %zu taps, in %.1f s\n", options.output.c_str(),
-              done.variant.c_str(), done.family.c_str(), done.framework.c_str(), bytes_text(done.bytes).c_str(),
-              grouped(summary.parameters).c_str(), done.operators, done.taps, seconds);
-  for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
-  if (const auto& found = done.detector)
-    std::printf("detection by the recipe %s%s: %d boxes, %d class%s\n", found->recipe.c_str(),
-                found->recognised ? ", recognised by the outputs (--detect none leaves them as they are)" : "",
-                found->boxes, found->classes, found->classes == 1 ? "" : "es");
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  if (o.dry_run) {
+    print_dry_run(done, options.output, seconds());
+    return kDone;
+  }
+  const uint64_t parameters = summarize(options.output.string()).parameters;
+  std::printf("%s: ", options.output.c_str());
+  print_network(done, parameters, seconds());
+  print_notes(done);
   return kDone;
 }
 
@@ -217,6 +270,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert finetuned/ --labels flowers.txt -o flowers.ferry         one class name a line\n"
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
+      "  ferry convert net.onnx --dry-run                                       what would be built\n"
       "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
       "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   PP-OCR: finds and reads text\n"
       "  ferry convert face.onnx --detect ultraface                             boxes, drawn by `ferry run`\n"
@@ -302,6 +356,9 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       .type_name("FIXTURE");
   app.add_flag("--exportable", o->exportable,
                "Keep whatever `ferry export` needs to give the checkpoint back; without it: where that is little");
+  app.add_flag("--dry-run", o->dry_run,
+               "Say what would be built, of which size, with which inputs and outputs, and write no blob. The size is "
+               "without what gives the checkpoint back");
   app.add_flag("--keep-taps", o->keep_taps, "Keep every module's output, for parity; costs speed");
   app.callback([o, classes, chans, max_length, exit_code] {
     o->has_classes = classes.given();

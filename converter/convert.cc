@@ -210,7 +210,7 @@ std::unique_ptr<Graph> convert_to_graph(Families families, const ConvertOptions&
 
 Conversion convert(Families families, const ConvertOptions& options) {
   Findings found;
-  const std::unique_ptr<Graph> graph = make_graph(families, options, &found);
+  std::unique_ptr<Graph> graph = make_graph(families, options, &found);
   step(options, "packing", 0.7);
   if (options.weights == "i8") quantize_weights(*graph, WeightBits::Eight);
   if (options.weights == "i4") quantize_weights(*graph, WeightBits::Four);
@@ -227,7 +227,8 @@ Conversion convert(Families families, const ConvertOptions& options) {
     checkpoint = [&](const fbs::GraphT& table, std::span<const std::byte> data, const Sink& sink) {
       record_checkpoint(found.converted, options.exportable, table, data, sink);
     };
-  const uint64_t bytes = pack_file(*graph, packing, options.output, certify, checkpoint);
+  const uint64_t bytes =
+      options.dry_run ? packed_size(*graph, packing) : pack_file(*graph, packing, options.output, certify, checkpoint);
   step(options, "done", 1.0);
   const auto& model = graph->table;
   size_t operators = 0, taps = 0;
@@ -235,15 +236,17 @@ Conversion convert(Families families, const ConvertOptions& options) {
     operators += table->operators.size();
     taps += table->taps.size();
   }
-  return {.family = model.provenance->family,
-          .variant = model.provenance->variant,
-          .framework = model.provenance->framework,
-          .operators = operators,
-          .taps = taps,
-          .labels = model.labels.size(),
-          .bytes = bytes,
-          .detector = std::move(found.detector),
-          .notes = std::move(found.notes)};
+  Conversion done = {.family = model.provenance->family,
+                     .variant = model.provenance->variant,
+                     .framework = model.provenance->framework,
+                     .operators = operators,
+                     .taps = taps,
+                     .labels = model.labels.size(),
+                     .bytes = bytes,
+                     .detector = std::move(found.detector),
+                     .notes = std::move(found.notes)};
+  if (options.dry_run) done.graph = std::move(graph);
+  return done;
 }
 
 }  // namespace ferry

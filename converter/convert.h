@@ -40,6 +40,7 @@ struct ConvertOptions {
   // export_checkpoint() (converter/export/export.h) gives the checkpoint back; without it, if it is little.
   bool exportable = false;
   bool keep_taps = false;        // every tap survives, at the price of fusion
+  bool dry_run = false;          // nothing is packed: Conversion says what would be, and nothing lies at `output`
   bool passes = true;            // false: the graph as the family builds it, for those who compare
   std::filesystem::path labels;  // class names, one a line; empty: the network's own
   // Of an ONNX file that finds lines of text: the one that reads a line, and the characters that its classes are, one a
@@ -55,7 +56,8 @@ struct ConvertOptions {
 struct Conversion {
   std::string family, variant, framework;
   size_t operators = 0, taps = 0, labels = 0;
-  uint64_t bytes = 0;  // of the blob
+  uint64_t bytes = 0;                 // of the blob; of a dry run's, without what is to give the checkpoint back
+  std::unique_ptr<Graph> graph = {};  // of a dry run
   std::optional<detect::Detector> detector;
   std::vector<std::string> notes;  // sentences about what of the checkpoint is left out
 };

@@ -201,6 +201,12 @@ void attach_to(const Attach& attach, const NewFile& file, BlobLayout* layout, co
 
 }  // namespace
 
+uint64_t packed_size(const Graph& graph, const PackOptions& options) {
+  BlobLayout layout = layout_of(graph, options);
+  layout.table.content = kUnknownContent;
+  return head_of(layout.table, layout.data_bytes).size() + layout.data_bytes;
+}
+
 uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::filesystem::path& path,
                    const Certify& certify, const Attach& checkpoint) {
   BlobLayout layout = layout_of(graph, options);

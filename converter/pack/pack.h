@@ -47,6 +47,9 @@ uint64_t pack_file(const Graph& graph, const PackOptions& options, const std::fi
 // The same in memory.
 std::vector<std::byte> pack(const Graph& graph, const PackOptions& options = {});
 
+// How large that blob would be, without certificates and a checkpoint's buffer: no constant is read, nothing written.
+uint64_t packed_size(const Graph& graph, const PackOptions& options);
+
 // Appends a segment of these bytes to the data section of a blob that assemble() is to make. Gives its buffer's index.
 // The table has at least the empty buffer.
 uint32_t add_segment(std::span<const std::byte> bytes, fbs::GraphT* table, std::vector<std::byte>* data);

@@ -29,6 +29,30 @@ TEST_F(Onnx, ConvertsAndRuns) {
   EXPECT_EQ(j["provenance"]["framework"], "pytorch");
 }
 
+TEST_F(Onnx, ADryRunSaysWhatWouldBeBuiltAndWritesNothing) {
+  const Result dry = run({"convert", kNet, "-o", "net.ferry", "--dry-run"});
+  ASSERT_EQ(dry.exit_code, 0) << dry.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "net.ferry"));
+  const Result done = run({"convert", kNet, "-o", "net.ferry"});
+  ASSERT_EQ(done.exit_code, 0) << done.err;
+  // The same network, size and numbers, but for the time that it took; ports as the blob has them.
+  const std::string begin = "net.ferry: ", dry_begin = "net.ferry, not written: ";
+  ASSERT_EQ(done.out.find(begin), 0u) << done.out;
+  ASSERT_EQ(dry.out.find(dry_begin), 0u) << dry.out;
+  const std::string told = done.out.substr(begin.size(), done.out.find(", in ") - begin.size());
+  EXPECT_EQ(dry.out.substr(dry_begin.size(), told.size()), told);
+  const std::string blob = run({"inspect", "net.ferry"}).out;
+  size_t ports = 0;
+  for (const std::string& line : lines(dry.out)) {
+    if (!line.starts_with("input") && !line.starts_with("output")) continue;
+    EXPECT_NE(blob.find(line + "\n"), std::string::npos) << line << "\n" << blob;
+    ++ports;
+  }
+  EXPECT_GE(ports, 2u);
+  EXPECT_EQ(run({"convert", kNet, "--shape", "input=1x3x16", "--dry-run"}).exit_code, 2);
+  EXPECT_REFUSED(run({"convert", kNet, "--certify", "f", "--dry-run"}), "not with --certify");
+}
+
 TEST_F(Onnx, InspectTellsOperatorsAndWhatWouldBeRefused) {
   const Result text = run({"inspect", kNet});
   EXPECT_EQ(text.exit_code, 0) << text.err;
