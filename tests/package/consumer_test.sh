@@ -112,7 +112,7 @@ case $way in
     cd "$prefix/share/ferry/licenses"
     cmp LICENSE "$SOURCES/LICENSE"
     cmp NOTICE "$SOURCES/NOTICE"
-    for name in $(grep -o 'LICENSE\.[a-z0-9]*' NOTICE); do test -s "$name" || { echo "$name is not installed"; exit 1; }; done
+    for name in $(grep -o 'LICENSE\.[a-z0-9]\+' NOTICE); do test -s "$name" || { echo "$name is not installed"; exit 1; }; done
     ;;
   cmake_shared) with_cmake ;;
   cmake_static) with_cmake -DFerry_USE_STATIC_LIBS=ON ;;
