@@ -135,10 +135,10 @@ size_t size_of(fbs::Element element) {
   return 0;
 }
 
-Steps to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm) {
+Walk to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm) {
   std::vector<int64_t> own(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;) own[i - 1] = own[i] * dims[i];
-  Steps way;
+  Walk way;
   for (const uint8_t p : perm) {
     way.dims.push_back(dims[p]);
     way.steps.push_back(own[p]);
@@ -146,8 +146,8 @@ Steps to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& 
   return way;
 }
 
-Steps from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm) {
-  Steps way{{dims.begin(), dims.end()}, std::vector<int64_t>(dims.size())};
+Walk from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm) {
+  Walk way{{dims.begin(), dims.end()}, std::vector<int64_t>(dims.size())};
   int64_t step = 1;
   for (size_t i = perm.size(); i-- > 0; step *= dims[perm[i]]) way.steps[perm[i]] = step;
   return way;
@@ -195,7 +195,7 @@ void restore(const fbs::Numbers& numbers, const Stored& stored, const Sink& sink
   const auto value = [&](size_t i) {
     return numbers.half() ? from_half(load<uint16_t>(&elements[2 * i])) : load<float>(&elements[4 * i]);
   };
-  const Steps way = from_permuted(checked.seen, checked.perm);
+  const Walk way = from_permuted(checked.seen, checked.perm);
   Output output(sink);
   if (element == fbs::Element::U8) {
     const std::vector<std::byte> scales = read_kept(numbers.scales(), checked.count / kMxfp4Block, stored);

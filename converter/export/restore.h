@@ -35,15 +35,15 @@ size_t size_of(fbs::Element element);
 
 // What moves between an array of `dims` and the same with its dimensions permuted: in the order of one of them, how far
 // apart its neighbours along each dimension are in the other one.
-struct Steps {
+struct Walk {
   std::vector<int64_t> dims, steps;
 };
-Steps to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
-Steps from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
+Walk to_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
+Walk from_permuted(const std::vector<int32_t>& dims, const std::vector<uint8_t>& perm);
 
 // Calls `visit` with the place in the other array of each element, in order.
 template <typename Visit>
-void walk(const Steps& way, const Visit& visit) {
+void walk(const Walk& way, const Visit& visit) {
   if (way.dims.empty()) return visit(0);
   const size_t last = way.dims.size() - 1;
   int64_t rows = 1, at = 0;

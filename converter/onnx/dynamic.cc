@@ -186,9 +186,9 @@ std::unique_ptr<Graph> import_dynamic(const Model& model, const std::vector<std:
     std::vector<Shape> tables = generaliser.table_shapes(*graph);
     for (const std::vector<Place>& of_name : places)
       enlarge(generaliser, import_at, of_name, sizes_at(2, 0), &largest, &tables);
-    constexpr int64_t kMaxElements = int64_t{1} << 26;
+    constexpr int64_t kMaxFoldedElements = int64_t{1} << 26;
     for (const Shape& table : tables)
-      if (table.elements() > kMaxElements)
+      if (table.elements() > kMaxFoldedElements)
         fail("%s: a constant that grows with the open sizes would be %s, more than a blob should hold",
              model.path.filename().string().c_str(), to_string(table).c_str());
     generaliser.lengthen_tables(*import_at(largest));

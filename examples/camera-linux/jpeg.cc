@@ -34,7 +34,7 @@ ferry::Result<Pixels> decode_jpeg(std::span<const uint8_t> jpeg) {
   // The decoder fills what is missing with grey, and only warns of that and of harmless bytes alike. So the end is
   // looked for; buffers may be padded behind it.
   constexpr std::array<uint8_t, 2> kEnd = {0xff, 0xd9};
-  if (std::ranges::find_end(jpeg, kEnd).empty())
+  if (std::find_end(jpeg.begin(), jpeg.end(), kEnd.begin(), kEnd.end()) == jpeg.end())
     return failure(FERRY_PICTURE_DAMAGED, "not a whole JPEG: its end is missing");
   Pixels pixels(width, height);
   if (tjDecompress2(handle.get(), jpeg.data(), jpeg.size(), pixels.bytes.data(), width, 3 * width, height, TJPF_RGB,

@@ -63,8 +63,8 @@ class DepthwiseAvx512 : public Op {
   Status run(Pool* pool) override {
     const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
     parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
-      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
-                    workspace_ + share.thread() * kTileSize);
+      float* const tile = after_ ? workspace_ + share.thread() * kTileSize : nullptr;
+      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count, tile);
     });
     return {};
   }

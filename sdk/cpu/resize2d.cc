@@ -157,15 +157,14 @@ class Resize2d : public Op {
 
   Status run(Pool* pool) override {
     const size_t bands = (columns_.size() + band_ - 1) / band_;
-    parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}}, [&](Pool::Share& share, size_t band, size_t row) {
-      resize_band(row, band * band_, lines_ + share.thread() * stride_);
-    });
+    parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}},
+             [&](Pool::Share& share, size_t band, size_t row) { resize_band(row, band * band_, share.thread()); });
     return {};
   }
 
  private:
   // Of an output row, from column `first` on.
-  void resize_band(size_t index, size_t first, float* line) const {
+  void resize_band(size_t index, size_t first, size_t thread) const {
     const Row row = {input_ + index / rows_.size() * height_ * stride_,
                      stride_,
                      channels_,
@@ -175,7 +174,7 @@ class Resize2d : public Op {
     switch (params_.kind()) {
       case fbs::ResizeKind::Nearest: return nearest(row);
       case fbs::ResizeKind::Bilinear: return bilinear(row);
-      case fbs::ResizeKind::Bicubic: return bicubic(row, line);
+      case fbs::ResizeKind::Bicubic: return bicubic(row, lines_ + thread * stride_);
     }
   }
 
