@@ -91,6 +91,14 @@ function(ferry_build_xnnpack source_lines prefix options)
 endfunction()
 
 function(ferry_provide_xnnpack)
+  if(FERRY_SANITIZE AND NOT CMAKE_CROSSCOMPILING) # takes what the dev preset has, whichever compiler instruments our own code
+    find_program(FERRY_UNINSTRUMENTED_C cc REQUIRED)
+    find_program(FERRY_UNINSTRUMENTED_CXX c++ REQUIRED)
+    set(CMAKE_C_COMPILER "${FERRY_UNINSTRUMENTED_C}")
+    set(CMAKE_CXX_COMPILER "${FERRY_UNINSTRUMENTED_CXX}")
+    set(CMAKE_C_COMPILER_ID GNU)
+    execute_process(COMMAND cc -dumpfullversion OUTPUT_VARIABLE CMAKE_C_COMPILER_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
   set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no tables for unwinding: see sdk.cmake
   string(APPEND flags " -fno-asynchronous-unwind-tables -fno-unwind-tables")
   set(options

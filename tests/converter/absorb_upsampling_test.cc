@@ -6,6 +6,7 @@
 #include "converter/graph/ops.h"
 #include "converter/passes/passes.h"
 #include "converter/reference/interpreter.h"
+#include "tests/converter/count.h"
 
 namespace ferry {
 namespace {
@@ -49,16 +50,10 @@ std::vector<double> result(const Graph& graph) {
   return reference::interpret(graph, {input}).at(graph.table.outputs[0]->tensor).values;
 }
 
-int count(const Graph& graph, fbs::OpParams type) {
-  int n = 0;
-  for (const auto& op : graph.table.operators) n += op->params.type == type;
-  return n;
-}
-
 TEST(AbsorbUpsampling, GivesTheSameResultIncludingTheBorders) {
   for (const Case& c :
        {Case{2, 3, 3}, Case{3, 3, 3}, Case{4, 3, 3}, Case{8, 3, 3}, Case{2, 5, 5}, Case{2, 7, 1}, Case{3, 1, 5}}) {
-    SCOPED_TRACE(testing::Message() << "scale " << c.scale << " kernel " << c.kernel_h << "x" << c.kernel_w);
+    SCOPED_TRACE(::testing::Message() << "scale " << c.scale << " kernel " << c.kernel_h << "x" << c.kernel_w);
     auto graph = make_graph(c);
     const std::vector<double> before = result(*graph);
     run_passes(*graph, {});

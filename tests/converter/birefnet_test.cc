@@ -17,7 +17,7 @@ namespace {
 
 using Keys = std::map<std::string, std::vector<int64_t>>;
 
-struct Sizes {
+struct BirefnetSizes {
   int64_t width = 8;
   std::vector<int64_t> depths = {1, 2, 1, 1}, heads = {1, 2, 2, 4};
   int64_t window = 3;
@@ -25,7 +25,7 @@ struct Sizes {
 };
 
 // The keys and shapes of a BiRefNet as the authors save it.
-Keys birefnet(const Sizes& sizes) {
+Keys birefnet(const BirefnetSizes& sizes) {
   Keys keys;
   const auto conv = [&](const std::string& name, int64_t out, int64_t in, int64_t kernel, bool bias = true) {
     keys[name + ".weight"] = {out, in, kernel, kernel};
@@ -123,11 +123,11 @@ std::unique_ptr<Graph> convert_keys(const Keys& keys, const std::string& size, C
   return convert_to_graph(options);
 }
 
-std::string refusal(const Keys& keys, const std::string& size, ConvertOptions options = {}) {
+std::string birefnet_refusal(const Keys& keys, const std::string& size, ConvertOptions options = {}) {
   return complaint([&] { convert_keys(keys, size, std::move(options)); });
 }
 
-std::string identified(const Sizes& sizes) {
+std::string identified(const BirefnetSizes& sizes) {
   auto checkpoint = std::make_shared<MemoryCheckpoint>();
   for (const auto& [key, shape] : birefnet(sizes)) checkpoint->add(key, shape, std::vector<float>{});  // shapes only
   return identify(families(), checkpoint).variant->name();
@@ -196,7 +196,7 @@ TEST(BiRefNet, ATensorThatIsMissingIsNamed) {
     if (unused || !kinds.insert(kind).second) continue;
     Keys part = birefnet({});
     part.erase(key);
-    const std::string said = refusal(part, "32x32");
+    const std::string said = birefnet_refusal(part, "32x32");
     const bool probe = key == "bb.patch_embed.proj.weight" || key == "squeeze_module.0.conv_in.weight" ||
                        key == "decoder.conv_out1.0.weight";
     EXPECT_NE(said.find(probe ? "the keys are not those of" : "'" + key + "'"), std::string::npos)
@@ -207,26 +207,26 @@ TEST(BiRefNet, ATensorThatIsMissingIsNamed) {
 TEST(BiRefNet, RefusesWhatDoesNotFit) {
   ConvertOptions lite;
   lite.model = "birefnet_lite";
-  EXPECT_EQ(refusal(birefnet({}), "64x64", lite),
+  EXPECT_EQ(birefnet_refusal(birefnet({}), "64x64", lite),
             "net.safetensors as birefnet_lite: the checkpoint's backbone is 8 wide with 1, 2, 1, 1 blocks, that of "
             "birefnet_lite 96 with 2, 2, 6, 2: --model birefnet takes any");
-  EXPECT_EQ(refusal(birefnet({}), "64x80"),
+  EXPECT_EQ(birefnet_refusal(birefnet({}), "64x80"),
             "net.safetensors as birefnet: input size 64x80: both sides must be multiples of 32");
   ConvertOptions grey;
   grey.settings.set("in-chans", 1);
-  EXPECT_EQ(refusal(birefnet({}), "64x64", grey),
+  EXPECT_EQ(birefnet_refusal(birefnet({}), "64x64", grey),
             "net.safetensors as birefnet: birefnet takes pictures of 3 channels, not 1");
   Keys keys = birefnet({});
   keys["bb.layers.1.blocks.0.attn.relative_position_bias_table"] = {24, 2};
-  EXPECT_EQ(refusal(keys, "64x64"),
+  EXPECT_EQ(birefnet_refusal(keys, "64x64"),
             "net.safetensors as birefnet: 'bb.layers.1.blocks.0.attn.relative_position_bias_table' has shape [24,2], "
             "expected [(2*window-1)^2,heads]");
   keys = birefnet({.heads = {1, 2, 3, 4}});
-  EXPECT_EQ(refusal(keys, "64x64"),
+  EXPECT_EQ(birefnet_refusal(keys, "64x64"),
             "net.safetensors as birefnet: 'bb.layers.2' has 3 heads for 32 channels, which they do not divide");
   keys = birefnet({});
   keys["squeeze_module.0.conv_in.weight"] = {6, 128, 3, 3};
-  EXPECT_EQ(refusal(keys, "64x64"),
+  EXPECT_EQ(birefnet_refusal(keys, "64x64"),
             "net.safetensors as birefnet: 'squeeze_module.0.conv_in.weight' has shape [6,128,3,3], but module "
             "'squeeze_module.0.conv_in' needs [?,240,3,3]");
 }

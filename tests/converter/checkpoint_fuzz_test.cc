@@ -99,7 +99,7 @@ TEST(DamagedCheckpoint, TwentyThousandMutationsOpenOrAreRefused) {
   for (int i = 0; i < 20000; ++i) {
     const std::string& whole = i % 4 < 2 ? kSafetensors : i % 4 == 2 ? kModelJson : kIndex;
     tally.open(folder.write("x", mutate(whole, random)));
-    if (testing::Test::HasFatalFailure()) return;
+    if (::testing::Test::HasFatalFailure()) return;
   }
   EXPECT_EQ(tally.opened + tally.refused, 20000);
   EXPECT_GT(tally.opened, 100) << "the mutations are too coarse to reach the reader";
@@ -123,7 +123,7 @@ TEST(DamagedCheckpoint, ThirtyThousandMutationsOfPyTorchFilesOpenOrAreRefused) {
     entries[0].second = mutate(pickle, random);
     inside.open(folder.write("x", stored_zip(entries)));
     legacy.open(folder.write("x", mutate(pickles, random)));
-    if (testing::Test::HasFatalFailure()) return;
+    if (::testing::Test::HasFatalFailure()) return;
   }
   for (const Tally& tally : {archives, inside, legacy}) {
     EXPECT_EQ(tally.opened + tally.refused, 10000);

@@ -41,7 +41,7 @@ const MemoryCheckpoint& squeezenet(int classes) {
   return *checkpoint;
 }
 
-class Convert : public testing::Test {
+class Convert : public ::testing::Test {
  protected:
   ConvertOptions options(int classes = 1000) {
     ConvertOptions o;
@@ -237,7 +237,7 @@ TEST_F(Convert, ReportsProgressInOrder) {
 }
 
 // Every tap of a fixture exists in a blob that keeps taps, with the shape that the framework saw.
-class FixtureTaps : public testing::TestWithParam<ParityFixture> {};
+class FixtureTaps : public ::testing::TestWithParam<ParityFixture> {};
 
 TEST_P(FixtureTaps, AreAllThereWithTheirShapes) {
   const std::filesystem::path fixture = GetParam().folder();
@@ -325,10 +325,10 @@ std::vector<ParityFixture> whole_fixtures() {
   return rows;
 }
 
-INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps, testing::ValuesIn(whole_fixtures()),
+INSTANTIATE_TEST_SUITE_P(Convert, FixtureTaps, ::testing::ValuesIn(whole_fixtures()),
                          [](const auto& test) { return test.param.name; });
 
-class RealCheckpoint : public testing::TestWithParam<std::pair<const char*, const char*>> {};
+class RealCheckpoint : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(RealCheckpoint, IsRecognisedAndUsedWhole) {
   const std::filesystem::path shared = shared_dir();
@@ -339,8 +339,8 @@ TEST_P(RealCheckpoint, IsRecognisedAndUsedWhole) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Convert, RealCheckpoint,
-                         testing::Values(std::pair{"squeezenet1_0", "squeezenet1_0.v1"},
-                                         std::pair{"mobilenet_v2", "mobilenet_v2.v2"}),
+                         ::testing::Values(std::pair{"squeezenet1_0", "squeezenet1_0.v1"},
+                                           std::pair{"mobilenet_v2", "mobilenet_v2.v2"}),
                          [](const auto& test) { return std::string(test.param.first); });
 
 }  // namespace

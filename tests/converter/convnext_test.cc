@@ -10,7 +10,7 @@
 namespace ferry::convnext {
 namespace {
 
-constexpr TorchCase kCases[] = {
+constexpr TorchCase kConvnextCases[] = {
 #include "tests/converter/convnext_fixture.inc"
 };
 
@@ -51,7 +51,7 @@ TEST_P(ConvNeXtOptions, ComputeWhatPyTorchDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(ConvNeXt, ConvNeXtOptions, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(ConvNeXt, ConvNeXtOptions, ::testing::ValuesIn(kConvnextCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 // The published network that the config describes; empty where nobody published it.

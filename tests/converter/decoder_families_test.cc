@@ -12,6 +12,7 @@
 #include "models/language/phi/phi.h"
 #include "models/language/qwen/qwen.h"
 #include "models/language/smollm/smollm.h"
+#include "tests/converter/count.h"
 #include "tests/converter/memory_checkpoint.h"
 
 namespace ferry {
@@ -19,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-const Naming kNaming = {.framework = "transformers"};
+const Naming kDecoderFamiliesNaming = {.framework = "transformers"};
 
 json small_config() {
   return {{"vocab_size", 40},       {"hidden_size", 24},        {"intermediate_size", 20},
@@ -72,7 +73,7 @@ std::shared_ptr<MemoryCheckpoint> checkpoint_of(const Parts& has) {
 }
 
 void build(Graph& graph, Family family, const json& change, const Parts& has, int max_length = 64) {
-  Ledger ledger(checkpoint_of(has), kNaming);
+  Ledger ledger(checkpoint_of(has), kDecoderFamiliesNaming);
   const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
   const language::Network network = family(changed(change));
   graph.add_output("logits", network.logits(ids, Weights(graph, ledger), {graph, max_length}), fbs::Layout::Same);
@@ -92,11 +93,6 @@ std::vector<int> windows(Family family, const json& change, const Parts& has) {
   for (const int window : out) expected.insert(expected.end(), 2, window);
   EXPECT_EQ(kept, expected);
   return out;
-}
-
-size_t count(const Graph& graph, fbs::OpParams type) {
-  return static_cast<size_t>(std::count_if(graph.table.operators.begin(), graph.table.operators.end(),
-                                           [&](const auto& op) { return op->params.type == type; }));
 }
 
 using Windows = std::vector<int>;
@@ -150,7 +146,7 @@ TEST(DecoderFamilies, PhiTurnsAPartOfEachHead) {
     if (op->params.type != fbs::OpParams::RotaryEmbedding) continue;
     EXPECT_EQ(channels({&graph, op->inputs[1]}), 6);
   }
-  EXPECT_EQ(count(graph, fbs::OpParams::RotaryEmbedding), 12u);
+  EXPECT_EQ(count(graph, fbs::OpParams::RotaryEmbedding), 12);
 }
 
 TEST(DecoderFamilies, GemmaSeesAllInEverySixthLayer) {

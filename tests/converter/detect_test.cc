@@ -520,7 +520,7 @@ TEST(Detect, KnownHeadsAreNamed) {
   named(fcos, "fcos", places, 5);
 }
 
-std::string refusal(Head& head, const std::string& recipe) {
+std::string head_refusal(Head& head, const std::string& recipe) {
   try {
     head.decode(recipe);
   } catch (const Error& error) {
@@ -536,7 +536,7 @@ TEST(Detect, WhatDoesNotFitIsOneSentence) {
     head.add_rows("boxes", 24, 4);
     head.add_rows("fewer", 23, 4);
     head.add_rows("made", 24, 2, [](Tensor x) { return tanh(x) * sigmoid(x); });
-    return refusal(head, recipe);
+    return head_refusal(head, recipe);
   };
   const std::string scores = R"("scores": {"outputs": "scores"}, )", boxes = R"("boxes": {"outputs": "boxes"}, )";
   const std::pair<std::string, std::string> cases[] = {

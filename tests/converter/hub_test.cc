@@ -29,7 +29,7 @@ const std::string kModel = model_bytes();
 const std::string kSha256 = sha256_hex(std::as_bytes(std::span(kModel)));
 const std::string kHalf = std::to_string(kModel.size() / 2);
 
-class Hub : public testing::Test {
+class Hub : public ::testing::Test {
  protected:
   HubFile fetch(const std::string& name, const std::string& revision = "", const HubProgress& progress = {}) {
     return fetch_from_hub(parse_hub_reference("hf:org/" + name, revision), HubSettings::from_environment(), progress);

@@ -144,7 +144,7 @@ json small() {
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": [["a", "b"]]}})");
 }
 
-std::string refusal(const std::string& text) {
+std::string tokenizer_refusal(const std::string& text) {
   const ScratchFolder folder;
   try {
     Compiled t(folder.write("tokenizer.json", text));
@@ -163,7 +163,7 @@ TEST(HuggingfaceTokenizer, MergesAreSpeltBothWays) {
 }
 
 TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
-  EXPECT_EQ(refusal(small().dump()), "");
+  EXPECT_EQ(tokenizer_refusal(small().dump()), "");
   const std::pair<const char*, const char*> parts[] = {
       {"normalizer", "the normalizer \"Xyz\" is not built"},
       {"pre_tokenizer", "the pre-tokenizer \"Xyz\" is not built"},
@@ -175,21 +175,21 @@ TEST(HuggingfaceTokenizer, WhatIsNotBuiltIsNamed) {
     json file = small();
     if (file[part].is_null()) file[part] = json::object();
     file[part]["type"] = "Xyz";
-    EXPECT_NE(refusal(file.dump()).find(words), std::string::npos) << refusal(file.dump());
+    EXPECT_NE(tokenizer_refusal(file.dump()).find(words), std::string::npos) << tokenizer_refusal(file.dump());
   }
   json file = small();
   file["decoder"] = {{"type", "CTC"}};
-  EXPECT_NE(refusal(file.dump()).find("the decoder \"CTC\" is not built"), std::string::npos);
+  EXPECT_NE(tokenizer_refusal(file.dump()).find("the decoder \"CTC\" is not built"), std::string::npos);
   file = small();
   file["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
-  EXPECT_NE(refusal(file.dump()).find("\"UnicodeScripts\" is not built"), std::string::npos);
+  EXPECT_NE(tokenizer_refusal(file.dump()).find("\"UnicodeScripts\" is not built"), std::string::npos);
 }
 
 TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithASentence) {
   const auto with_model = [](const char* key, const json& value) {
     json file = small();
     file["model"][key] = value;
-    return refusal(file.dump());
+    return tokenizer_refusal(file.dump());
   };
   EXPECT_NE(with_model("merges", json::parse(R"([["a", "c"]])")).find("\"c\" is not in the vocabulary"),
             std::string::npos);
@@ -199,15 +199,15 @@ TEST(HuggingfaceTokenizer, HostileFilesAreRefusedWithASentence) {
   EXPECT_NE(with_model("vocab", {{"a", -1}}).find("the id of \"a\" is -1"), std::string::npos);
   EXPECT_NE(with_model("vocab", {{std::string(5000, 'a'), 1}}).find("has 5000 bytes"), std::string::npos);
   EXPECT_NE(with_model("vocab", json::object()).find("its vocabulary is empty"), std::string::npos);
-  EXPECT_NE(refusal("{").find("it is not JSON"), std::string::npos);
-  EXPECT_NE(refusal("[]").find("it has no \"model\""), std::string::npos);
-  EXPECT_NE(refusal(std::string(1000, '[')).find("nested deeper than 64"), std::string::npos);
+  EXPECT_NE(tokenizer_refusal("{").find("it is not JSON"), std::string::npos);
+  EXPECT_NE(tokenizer_refusal("[]").find("it has no \"model\""), std::string::npos);
+  EXPECT_NE(tokenizer_refusal(std::string(1000, '[')).find("nested deeper than 64"), std::string::npos);
 }
 
 std::string regex_refusal(const std::string& expression) {
   json file = small();
   file["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"Regex", expression}}}, {"behavior", "Isolated"}};
-  return refusal(file.dump());
+  return tokenizer_refusal(file.dump());
 }
 
 TEST(HuggingfaceTokenizer, ExpressionsThatAreNotBuiltAreRefused) {

@@ -7,6 +7,7 @@
 
 #include "converter/passes/passes.h"
 #include "models/language/qwen/qwen.h"
+#include "tests/converter/count.h"
 #include "tests/converter/memory_checkpoint.h"
 
 namespace ferry {
@@ -14,14 +15,14 @@ namespace {
 
 using nlohmann::json;
 
-const Naming kNaming = {.framework = "transformers"};
-constexpr int kLayers = 5;
+const Naming kHybridFamiliesNaming = {.framework = "transformers"};
+constexpr int kHybridFamiliesLayers = 5;
 
 json config(const json& change = {}) {
   json out = {{"vocab_size", 40},
               {"hidden_size", 24},
               {"intermediate_size", 20},
-              {"num_hidden_layers", kLayers},
+              {"num_hidden_layers", kHybridFamiliesLayers},
               {"num_attention_heads", 4},
               {"num_key_value_heads", 2},
               {"head_dim", 8},
@@ -75,7 +76,7 @@ struct Built {
 std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoint> checkpoint) {
   auto out = std::make_unique<Built>();
   Graph& graph = out->graph;
-  Ledger ledger(std::move(checkpoint), kNaming);
+  Ledger ledger(std::move(checkpoint), kHybridFamiliesNaming);
   const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
   const language::Network network = qwen::network_3_5(config);
   graph.add_output("logits", network.logits(ids, Weights(graph, ledger), {graph, 64}), fbs::Layout::Same);
@@ -84,21 +85,16 @@ std::unique_ptr<Built> build(const json& config, std::shared_ptr<MemoryCheckpoin
   return out;
 }
 
-size_t count(const Graph& graph, fbs::OpParams type) {
-  return static_cast<size_t>(std::count_if(graph.table.operators.begin(), graph.table.operators.end(),
-                                           [&](const auto& op) { return op->params.type == type; }));
-}
-
 TEST(HybridFamilies, LayersAreOfTheTypesThatTheyAreToldToBe) {
   const char *delta = "linear_attention", *full = "full_attention";
   const auto told = build(config({{"layer_types", {full, delta, delta, full, delta}}}),
                           checkpoint_of({false, true, true, false, true}));
-  EXPECT_EQ(count(told->graph, fbs::OpParams::GatedDeltaRule), 3u);
-  EXPECT_EQ(count(told->graph, fbs::OpParams::Attention), 2u);
+  EXPECT_EQ(count(told->graph, fbs::OpParams::GatedDeltaRule), 3);
+  EXPECT_EQ(count(told->graph, fbs::OpParams::Attention), 2);
   const auto fourth = build(config(), checkpoint_of({true, true, true, false, true}));
-  EXPECT_EQ(count(fourth->graph, fbs::OpParams::Attention), 1u);
+  EXPECT_EQ(count(fourth->graph, fbs::OpParams::Attention), 1);
   const auto second = build(config({{"full_attention_interval", 2}}), checkpoint_of({true, false, true, false, true}));
-  EXPECT_EQ(count(second->graph, fbs::OpParams::Attention), 2u);
+  EXPECT_EQ(count(second->graph, fbs::OpParams::Attention), 2);
 }
 
 TEST(HybridFamilies, KeepWhatTheirLayersNeed) {
@@ -115,11 +111,11 @@ TEST(HybridFamilies, KeepWhatTheirLayersNeed) {
 }
 
 TEST(HybridFamilies, MayHaveNoAttentionAtAll) {
-  const std::vector<bool> all(kLayers, true);
+  const std::vector<bool> all(kHybridFamiliesLayers, true);
   const auto built = build(config({{"full_attention_interval", 6}}), checkpoint_of(all));
   run_passes(built->graph, {});
-  EXPECT_EQ(count(built->graph, fbs::OpParams::Positions), 0u);
-  EXPECT_EQ(count(built->graph, fbs::OpParams::GatedDeltaRule), 5u);
+  EXPECT_EQ(count(built->graph, fbs::OpParams::Positions), 0);
+  EXPECT_EQ(count(built->graph, fbs::OpParams::GatedDeltaRule), 5);
 }
 
 TEST(HybridFamilies, LeaveOutMultiTokenPredictionAndSaySo) {

@@ -38,7 +38,7 @@ std::string file_bytes() {
   return bytes;
 }
 
-std::string refusal(const std::string& bytes, int vocabulary = kVocabulary) {
+std::string llama2c_refusal(const std::string& bytes, int vocabulary = kVocabulary) {
   const ScratchFolder folder;
   try {
     read_llama2c_tokenizer(folder.write("tokenizer.bin", bytes), vocabulary);
@@ -76,27 +76,30 @@ TEST(Llama2cTokenizer, LiesBesideTheCheckpoint) {
 
 TEST(Llama2cTokenizer, AnyOtherFileIsRefusedWithASentence) {
   const std::string good = file_bytes();
-  EXPECT_EQ(refusal(good), "");
-  EXPECT_NE(refusal(good, 261).find("9 bytes follow the 261 pieces"), std::string::npos) << refusal(good, 261);
-  EXPECT_NE(refusal(good, 263).find("it ends inside piece 262"), std::string::npos) << refusal(good, 263);
-  EXPECT_NE(refusal(good, 100).find("a vocabulary of 100"), std::string::npos);
-  EXPECT_NE(refusal(good, -1).find("a vocabulary of -1"), std::string::npos);
+  EXPECT_EQ(llama2c_refusal(good), "");
+  EXPECT_NE(llama2c_refusal(good, 261).find("9 bytes follow the 261 pieces"), std::string::npos)
+      << llama2c_refusal(good, 261);
+  EXPECT_NE(llama2c_refusal(good, 263).find("it ends inside piece 262"), std::string::npos)
+      << llama2c_refusal(good, 263);
+  EXPECT_NE(llama2c_refusal(good, 100).find("a vocabulary of 100"), std::string::npos);
+  EXPECT_NE(llama2c_refusal(good, -1).find("a vocabulary of -1"), std::string::npos);
   for (size_t size = 0; size < good.size(); size += size < 64 ? 1 : 61)
-    EXPECT_NE(refusal(good.substr(0, size)), "") << size;
+    EXPECT_NE(llama2c_refusal(good.substr(0, size)), "") << size;
 
   const auto with = [&good](size_t at, auto value) {
     std::string bytes = good;
     std::memcpy(bytes.data() + at, &value, sizeof value);
     return bytes;
   };
-  EXPECT_NE(refusal(with(0, int32_t{-1})).find("the longest piece has -1 bytes"), std::string::npos);
-  EXPECT_NE(refusal(with(0, int32_t{1 << 30})).find("the longest piece"), std::string::npos);
-  EXPECT_NE(refusal(with(4, std::numeric_limits<float>::infinity())).find("the score of piece 0"), std::string::npos);
-  EXPECT_NE(refusal(with(8, int32_t{-5})).find("piece 0 has -5 bytes"), std::string::npos);
-  EXPECT_NE(refusal(with(8, INT32_MAX)).find("piece 0 has 2147483647 bytes"), std::string::npos);
+  EXPECT_NE(llama2c_refusal(with(0, int32_t{-1})).find("the longest piece has -1 bytes"), std::string::npos);
+  EXPECT_NE(llama2c_refusal(with(0, int32_t{1 << 30})).find("the longest piece"), std::string::npos);
+  EXPECT_NE(llama2c_refusal(with(4, std::numeric_limits<float>::infinity())).find("the score of piece 0"),
+            std::string::npos);
+  EXPECT_NE(llama2c_refusal(with(8, int32_t{-5})).find("piece 0 has -5 bytes"), std::string::npos);
+  EXPECT_NE(llama2c_refusal(with(8, INT32_MAX)).find("piece 0 has 2147483647 bytes"), std::string::npos);
   std::string bytes = good;
   bytes.replace(bytes.find("<0x41>"), 6, "<0x42>");
-  EXPECT_NE(refusal(bytes).find("'<0x41>' is expected"), std::string::npos) << refusal(bytes);
+  EXPECT_NE(llama2c_refusal(bytes).find("'<0x41>' is expected"), std::string::npos) << llama2c_refusal(bytes);
 }
 
 }  // namespace

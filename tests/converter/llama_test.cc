@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using reference::Array;
 
-const Naming kNaming = {.framework = "transformers"};
+const Naming kLlamaNaming = {.framework = "transformers"};
 
 json small_config() {
   return {{"model_type", "llama"},       {"vocab_size", 40},
@@ -57,7 +57,7 @@ std::shared_ptr<MemoryCheckpoint> checkpoint_of(const json& c) {
 }
 
 void build(Graph& graph, const json& config, const std::shared_ptr<const Checkpoint>& checkpoint) {
-  Ledger ledger(checkpoint, kNaming);
+  Ledger ledger(checkpoint, kLlamaNaming);
   const language::Network network = llama::network(config);
   const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
   graph.add_output("logits", network.logits(ids, Weights(graph, ledger), {graph, 64}), fbs::Layout::Same);

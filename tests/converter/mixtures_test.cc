@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 using Family = language::Network (*)(const json& config);
 
-const Naming kNaming = {.framework = "transformers"};
-constexpr int kLayers = 4, kWidth = 12, kHidden = 6, kExperts = 4;
+const Naming kMixturesNaming = {.framework = "transformers"};
+constexpr int kMixturesLayers = 4, kWidth = 12, kHidden = 6, kExperts = 4;
 
 json config_with(const json& change) {
   json config = {{"vocab_size", 40},       {"hidden_size", kWidth},      {"intermediate_size", kHidden},
@@ -40,7 +40,7 @@ Checkpoint checkpoint() {
   auto out = std::make_shared<MemoryCheckpoint>();
   out->add("model.embed_tokens.weight", {40, kWidth});
   out->add("model.norm.weight", {kWidth});
-  for (int i = 0; i < kLayers; ++i)
+  for (int i = 0; i < kMixturesLayers; ++i)
     for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
       out->add("model.layers." + std::to_string(i) + "." + norm + ".weight", {kWidth});
   return out;
@@ -68,7 +68,7 @@ void add_experts(MemoryCheckpoint& to, int i) {
 }
 
 void build(Graph& graph, Family family, const json& change, const Checkpoint& from) {
-  Ledger ledger(from, kNaming);
+  Ledger ledger(from, kMixturesNaming);
   const Tensor ids = graph.add_input("input_ids", {1, 1}, fbs::Layout::Same, fbs::DType::Int64);
   const language::Network network = family(config_with(change));
   graph.add_output("logits", network.logits(ids, Weights(graph, ledger), {graph, 64}), fbs::Layout::Same);
@@ -84,7 +84,7 @@ std::vector<const fbs::OperatorT*> all_of(const Graph& graph, fbs::OpParams type
 
 Checkpoint qwen(const std::vector<bool>& with_experts) {
   const Checkpoint out = checkpoint();
-  for (int i = 0; i < kLayers; ++i) {
+  for (int i = 0; i < kMixturesLayers; ++i) {
     add_attention(*out, i, true);
     with_experts[static_cast<size_t>(i)] ? add_experts(*out, i) : add_mlp(*out, layer(i, "mlp"));
   }
@@ -254,7 +254,7 @@ TEST(Mixtures, Mxfp4ThatIsNoneIsRefused) {
 
 Checkpoint deepseek(bool low_rank, int dense = 1) {
   const Checkpoint out = checkpoint();
-  for (int i = 0; i < kLayers; ++i) {
+  for (int i = 0; i < kMixturesLayers; ++i) {
     const auto add = [&](const char* name, std::vector<int64_t> shape) {
       out->add(layer(i, "self_attn.") + name + ".weight", shape);
     };
@@ -283,7 +283,7 @@ Checkpoint deepseek(bool low_rank, int dense = 1) {
 TEST(Mixtures, DeepSeekKeepsOneVectorOfEachToken) {
   Graph graph;
   build(graph, deepseek_v3::network, {}, deepseek(true));
-  ASSERT_EQ(graph.table.states.size(), size_t{kLayers});
+  ASSERT_EQ(graph.table.states.size(), size_t{kMixturesLayers});
   EXPECT_EQ(graph.table.states[0]->shape, (std::vector<int32_t>{1, 64, 12}));
   EXPECT_EQ(all_of(graph, fbs::OpParams::Experts).size(), 3u);
   const auto* attention = all_of(graph, fbs::OpParams::Attention).front()->params.AsAttention();

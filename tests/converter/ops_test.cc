@@ -10,7 +10,7 @@ namespace {
 
 using reference::Array;
 
-struct Fixture {
+struct OpsFixture {
   std::shared_ptr<MemoryCheckpoint> file = std::make_shared<MemoryCheckpoint>();
   Naming naming{.framework = "timm"};
   Graph graph;
@@ -30,7 +30,7 @@ struct Fixture {
 };
 
 TEST(Builder, BatchNormUsesTheStatisticsOfTraining) {
-  Fixture f;
+  OpsFixture f;
   f.file->add("bn.weight", {2}, std::vector<float>{2, -1});
   f.file->add("bn.bias", {2}, std::vector<float>{0.5f, 1});
   f.file->add("bn.running_mean", {2}, std::vector<float>{1, 3});
@@ -43,7 +43,7 @@ TEST(Builder, BatchNormUsesTheStatisticsOfTraining) {
 }
 
 TEST(Builder, BatchNormAndActivationAreTappedAfterTheActivation) {
-  Fixture f;
+  OpsFixture f;
   for (const char* leaf : {"weight", "bias", "running_mean"}) f.file->add(std::string("bn.") + leaf, {1});
   f.file->add("bn.running_var", {1}, std::vector<float>{1});
   const Tensor y = batch_norm_act(f.input({1, 1, 1, 1}), f.w["bn"], relu6);
@@ -52,7 +52,7 @@ TEST(Builder, BatchNormAndActivationAreTappedAfterTheActivation) {
 }
 
 TEST(Builder, AVarianceMustBePositive) {
-  Fixture f;
+  OpsFixture f;
   for (const char* leaf : {"weight", "bias", "running_mean"}) f.file->add(std::string("bn.") + leaf, {1});
   f.file->add("bn.running_var", {1}, std::vector<float>{-2});
   EXPECT_EQ(complaint([&] {
@@ -62,19 +62,19 @@ TEST(Builder, AVarianceMustBePositive) {
 }
 
 TEST(Builder, FlattenCountsChannelsFirst) {
-  Fixture f;
+  OpsFixture f;
   const Tensor y = flatten(f.input({1, 2, 1, 3}));  // pixels (0,1,2) and (3,4,5)
   EXPECT_EQ(f.run(y, {0, 1, 2, 3, 4, 5}), (std::vector<double>{0, 3, 1, 4, 2, 5}));
 }
 
 TEST(Builder, FlattenOfOnePixelMovesNothing) {
-  Fixture f;
+  OpsFixture f;
   flatten(global_avg_pool(f.input({1, 2, 2, 3})));
   EXPECT_EQ(f.graph.table.operators.size(), 2u);
 }
 
 TEST(Builder, PixelShuffleTakesPyTorchsChannelOrder) {
-  Fixture f;
+  OpsFixture f;
   // Channels of torch.nn.PixelShuffle(2): colour 0 at the cell's four places, then colour 1.
   const Tensor y = pixel_shuffle(f.input({1, 1, 1, 8}), 2);
   EXPECT_EQ(y.shape(), (Shape{1, 2, 2, 2}));
@@ -82,7 +82,7 @@ TEST(Builder, PixelShuffleTakesPyTorchsChannelOrder) {
 }
 
 TEST(Builder, AValueMayHaveSeveralNamesButANameOneValue) {
-  Fixture f;
+  OpsFixture f;
   const Tensor x = f.input({1, 1, 1, 1});
   const Tensor y = tap(tap(relu(x), f.w["act"]), f.w["block"], kBlock);
   tap(y, f.w["act"]);
@@ -91,7 +91,7 @@ TEST(Builder, AValueMayHaveSeveralNamesButANameOneValue) {
 }
 
 TEST(Builder, MapsOfAChannelsLastModuleAreTappedAsTheyAre) {
-  Fixture f;
+  OpsFixture f;
   const Tensor x = f.input({1, 2, 3, 4});
   tap(x, f.w["stages"]);
   tap(x, f.w["stages"].channels_last()["blocks"][0]);
@@ -101,7 +101,7 @@ TEST(Builder, MapsOfAChannelsLastModuleAreTappedAsTheyAre) {
 }
 
 TEST(Builder, ConvolutionChecksTheSizesThatTheFamilyStates) {
-  Fixture f;
+  OpsFixture f;
   f.file->add("conv.weight", {8, 3, 3, 3});
   const Tensor x = f.input({1, 8, 8, 3});
   EXPECT_EQ(complaint([&] { conv2d(x, f.w["conv"], {.out = 16, .kernel = 3, .bias = false}); }),
@@ -125,7 +125,7 @@ TEST(Builder, TransposedConvolutionIsPyTorchs) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.groups);
-    Fixture f;
+    OpsFixture f;
     const int outputs = c.out / c.groups;
     f.file->add("up.weight", {c.in, outputs, c.kernel, c.kernel}, values(c.in * outputs * c.kernel * c.kernel, 1));
     f.file->add("up.bias", {c.out}, values(c.out, 2));
@@ -157,7 +157,7 @@ TEST(Builder, TransposedConvolutionIsPyTorchs) {
 
 // Keras keeps Conv2DTranspose's kernel as KH,KW,O,I.
 TEST(Builder, TransposedConvolutionTakesKerassOrder) {
-  Fixture f;
+  OpsFixture f;
   f.naming.layout = WeightLayout::Keras;
   f.file->add("up/kernel", {1, 2, 2, 1}, std::vector<float>{1, 2, 3, 4});  // two columns, two outputs
   const Tensor y = conv_transpose2d(f.input({1, 1, 1, 1}), f.w["up"], {.out = 2, .bias = false});
@@ -166,7 +166,7 @@ TEST(Builder, TransposedConvolutionTakesKerassOrder) {
 }
 
 TEST(Builder, TransposedConvolutionChecksTheSizesThatTheFamilyStates) {
-  Fixture f;
+  OpsFixture f;
   f.file->add("up.weight", {4, 3, 2, 2});
   const Tensor x = f.input({1, 8, 8, 4});
   EXPECT_EQ(complaint([&] { conv_transpose2d(x, f.w["up"], {.out = 8, .kernel = 2, .groups = 2, .bias = false}); }),
@@ -174,7 +174,7 @@ TEST(Builder, TransposedConvolutionChecksTheSizesThatTheFamilyStates) {
 }
 
 TEST(Builder, AConvolutionMustHaveTheBiasItIsSaidToHave) {
-  Fixture f;
+  OpsFixture f;
   f.file->add("conv.weight", {8, 3, 3, 3});
   EXPECT_EQ(complaint([&] {
               conv2d(f.input({1, 8, 8, 3}), f.w["conv"]);
@@ -199,7 +199,7 @@ TEST(StandardizeWeight, GivesEachOutputChannelMean0AndPopulationVariance1) {
 }
 
 TEST(Builder, GroupNormAndActivationAreOneModule) {
-  Fixture f;
+  OpsFixture f;
   f.file->add("norm.weight", {4}, std::vector<float>{1, 1, 1, 1});
   f.file->add("norm.bias", {4}, std::vector<float>{0, 0, 0, 0});
   const Tensor y = group_norm_act(f.input({1, 1, 1, 4}), f.w["norm"], relu, 2, 3);
@@ -236,7 +236,7 @@ TEST(AdaptInputChannels, RefusesWhatTheRuleDoesNotCover) {
 }
 
 TEST(AdaptInputChannels, KeepsAWeightThatFits) {
-  Fixture f;
+  OpsFixture f;
   f.file->add("conv.weight", {2, 5, 1, 1});
   conv2d(f.input({1, 4, 4, 5}), f.w["conv"], {.bias = false, .adapt_input = true});
   EXPECT_EQ(f.graph.values(f.graph.table.operators.front()->inputs[1]),
@@ -245,7 +245,7 @@ TEST(AdaptInputChannels, KeepsAWeightThatFits) {
 
 // A map that one window covers along one axis only is rolled along the other.
 TEST(Windows, RollEachAxisByItself) {
-  Fixture f;
+  OpsFixture f;
   const Tensor windows = window_partition(f.input({1, 4, 8, 3}), 4, 0, 2);
   EXPECT_EQ(windows.shape(), (Shape{2, 16, 3}));
   EXPECT_EQ(window_reverse(windows, 4, 0, 2, 4, 8).shape(), (Shape{1, 4, 8, 3}));

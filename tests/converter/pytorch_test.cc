@@ -38,7 +38,7 @@ std::set<std::string> names(const Checkpoint& checkpoint) {
   return all;
 }
 
-class PyTorchTensors : public testing::TestWithParam<const char*> {};
+class PyTorchTensors : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(PyTorchTensors, OfEveryTypeAreRead) {
   const auto checkpoint = open(GetParam());
@@ -79,7 +79,7 @@ TEST_P(PyTorchTensors, OfEveryShapeAndStrideAreContiguous) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, PyTorchTensors,
-                         testing::Values("tensors.pth", "tensors_protocol4.pth", "tensors_before_1_6.pth"));
+                         ::testing::Values("tensors.pth", "tensors_protocol4.pth", "tensors_before_1_6.pth"));
 
 const std::set<std::string> kNet = {
     "conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var", "bn.num_batches_tracked"};
@@ -150,7 +150,7 @@ TEST(PyTorchRefusals, SayWhatIsNoCheckpoint) {
 }
 
 // Zip archives made by hand: the entry "x/data.pkl" and one storage of 8 bytes, "x/data/0".
-struct HandmadePyTorch : testing::Test {
+struct HandmadePyTorch : ::testing::Test {
   ScratchFolder folder;
 
   std::string zip(const std::string& pickle) const {

@@ -12,7 +12,7 @@
 namespace ferry {
 namespace {
 
-constexpr TorchCase kCases[] = {
+constexpr TorchCase kReparameterizedCases[] = {
 #include "tests/converter/reparameterized_fixture.inc"
 };
 
@@ -81,7 +81,7 @@ TEST_P(Reparameterized, ComputesWhatTimmDoes) {
             repvit ? 4 + 3 * 2 : 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Reparameterized, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Families, Reparameterized, ::testing::ValuesIn(kReparameterizedCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 }  // namespace

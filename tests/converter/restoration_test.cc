@@ -24,7 +24,7 @@ std::unique_ptr<Graph> convert_tensors(const MemoryCheckpoint& checkpoint, Conve
   return convert_to_graph(options);
 }
 
-std::string refusal(const MemoryCheckpoint& checkpoint, ConvertOptions options = {}) {
+std::string restoration_refusal(const MemoryCheckpoint& checkpoint, ConvertOptions options = {}) {
   return complaint([&] { convert_tensors(checkpoint, options); });
 }
 
@@ -45,12 +45,12 @@ std::vector<double> output_of(const Graph& graph, int height, int width) {
 
 enum class Names { BasicSr, Esrgan, FirstRelease };
 
-struct Sizes {
+struct RestorationSizes {
   int blocks = 2, features = 8, growth = 4, doublings = 2, channels = 3;
 };
 
 // The same values whatever the names.
-MemoryCheckpoint rrdbnet(const Sizes& sizes, Names names = Names::BasicSr) {
+MemoryCheckpoint rrdbnet(const RestorationSizes& sizes, Names names = Names::BasicSr) {
   MemoryCheckpoint checkpoint;
   int count = 0;
   const auto add = [&](const std::string& name, int out, int in) {
@@ -91,7 +91,7 @@ MemoryCheckpoint rrdbnet(const Sizes& sizes, Names names = Names::BasicSr) {
 
 TEST(RrdbNet, TheFileSaysWhichNetworkItHolds) {
   struct Case {
-    Sizes sizes;
+    RestorationSizes sizes;
     Names names;
     const char* variant;
     int upscale, multiple_of;
@@ -127,7 +127,7 @@ TEST(RrdbNet, IsTheSameUnderEveryName) {
     for (int channels : {3, 12}) {
       if (doublings == 0 && channels == 12) continue;
       SCOPED_TRACE(::testing::Message() << doublings << " doublings, " << channels << " channels");
-      const Sizes sizes{2, 6, 3, doublings, channels};
+      const RestorationSizes sizes{2, 6, 3, doublings, channels};
       ConvertOptions options;
       options.settings.set("input-size", "4x6");
       const std::vector<double> expected = output_of(*convert_tensors(rrdbnet(sizes), options), 4, 6);
@@ -143,7 +143,7 @@ TEST(RrdbNet, ATensorThatIsMissingIsNamed) {
     for (const auto& [key, tensor] : whole.tensors()) {
       MemoryCheckpoint part = rrdbnet({2, 6, 3, 2, 3}, names);
       part.remove(key);
-      const std::string said = refusal(part, as("rrdbnet"));
+      const std::string said = restoration_refusal(part, as("rrdbnet"));
       // By these a file is recognised.
       static const std::set<std::string> kProbes = {"conv_first.weight", "model.0.weight", "body.0.rdb1.conv1.weight",
                                                     "model.1.sub.0.RDB1.conv1.0.weight",
@@ -156,36 +156,36 @@ TEST(RrdbNet, ATensorThatIsMissingIsNamed) {
 }
 
 TEST(RrdbNet, RefusesWhatDoesNotFit) {
-  const Sizes small{2, 6, 3, 2, 3};
-  EXPECT_EQ(refusal(rrdbnet(small), as("realesrgan_x4plus")),
+  const RestorationSizes small{2, 6, 3, 2, 3};
+  EXPECT_EQ(restoration_refusal(rrdbnet(small), as("realesrgan_x4plus")),
             "net.safetensors as realesrgan_x4plus: the checkpoint has 2 blocks, 6 features, growth of 3, 2 doublings "
             "after cells of 1x1 pixels, realesrgan_x4plus has 23 blocks, 64 features, growth of 32, 2 doublings after "
             "cells of 1x1 pixels: --model rrdbnet takes any sizes");
   EXPECT_EQ(
-      refusal(rrdbnet({2, 6, 3, 2, 5}), as("rrdbnet")),
+      restoration_refusal(rrdbnet({2, 6, 3, 2, 5}), as("rrdbnet")),
       "net.safetensors as rrdbnet: 'conv_first.weight' takes 5 channels, expected those of 1, 4 or 16 pixels of 3 "
       "channels each");
   EXPECT_EQ(
-      refusal(rrdbnet({2, 6, 3, 1, 48}), as("rrdbnet")),
+      restoration_refusal(rrdbnet({2, 6, 3, 1, 48}), as("rrdbnet")),
       "net.safetensors as rrdbnet: a network of 2 blocks, 6 features, growth of 3, 1 doublings after cells of 4x4 "
       "pixels gives a smaller picture: expected one as large, or enlarged");
   MemoryCheckpoint wrong = rrdbnet(small);
   wrong.add("body.1.rdb2.conv3.weight", {3, 6, 3, 3});
-  EXPECT_EQ(refusal(wrong, as("rrdbnet")),
+  EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
             "net.safetensors as rrdbnet: 'body.1.rdb2.conv3.weight' has shape [3,6,3,3], but module "
             "'body.1.rdb2.conv3' needs [3,12,3,3]");
   wrong = rrdbnet(small);
   wrong.add("conv_first.weight", {6});
-  EXPECT_EQ(refusal(wrong, as("rrdbnet")),
+  EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
             "net.safetensors as rrdbnet: 'conv_first.weight' has 1 dimensions, expected 4");
   wrong = rrdbnet(small, Names::Esrgan);
   wrong.add("model.1.sub.0.RDB1.conv1x1.weight", {3, 6, 1, 1});
-  EXPECT_EQ(refusal(wrong, as("rrdbnet")),
+  EXPECT_EQ(restoration_refusal(wrong, as("rrdbnet")),
             "net.safetensors as rrdbnet: the network has no use for 1 key of the checkpoint: "
             "'model.1.sub.0.RDB1.conv1x1.weight' [3,6,1,1]");
   ConvertOptions odd;
   odd.settings.set("input-size", "4x7");
-  EXPECT_EQ(refusal(rrdbnet({2, 6, 3, 2, 12}), odd),
+  EXPECT_EQ(restoration_refusal(rrdbnet({2, 6, 3, 2, 12}), odd),
             "net.safetensors as rrdbnet: rrdbnet takes pictures whose sides are multiples of 2, not 4x7");
 }
 
@@ -271,7 +271,7 @@ TEST(MiGan, ATensorThatIsMissingIsNamed) {
   for (const auto& [key, tensor] : whole.tensors()) {
     MemoryCheckpoint part = migan(8);
     part.remove(key);
-    const std::string said = refusal(part, as("migan"));
+    const std::string said = restoration_refusal(part, as("migan"));
     const bool probe = key == "encoder.b4.conv1.conv1.weight" || key == "synthesis.b4.torgb.weight";
     EXPECT_NE(said.find(probe ? "the keys are not those of" : "'" + key + "'"), std::string::npos)
         << key << ": " << said;
@@ -279,29 +279,29 @@ TEST(MiGan, ATensorThatIsMissingIsNamed) {
 }
 
 TEST(MiGan, RefusesWhatDoesNotFit) {
-  EXPECT_EQ(refusal(migan(16), as("migan_256")),
+  EXPECT_EQ(restoration_refusal(migan(16), as("migan_256")),
             "net.safetensors as migan_256: the checkpoint is for pictures of 16x16, migan_256 is for "
             "256x256: --model migan takes any");
   ConvertOptions options;
   options.settings.set("input-size", "32x32");
-  EXPECT_EQ(refusal(migan(16), options),
+  EXPECT_EQ(restoration_refusal(migan(16), options),
             "net.safetensors as migan: the checkpoint is for pictures of 16x16 alone, not 32x32");
   options.settings = {};
   options.settings.set("in-chans", 3);
-  EXPECT_EQ(refusal(migan(16), options),
+  EXPECT_EQ(restoration_refusal(migan(16), options),
             "net.safetensors as migan: migan takes 4 channels, the mask's and three colours', not 3");
   MemoryCheckpoint wrong = migan(8);
   wrong.add("synthesis.b8.conv1.noise_strength", {2});
-  EXPECT_EQ(refusal(wrong, as("migan")),
+  EXPECT_EQ(restoration_refusal(wrong, as("migan")),
             "net.safetensors as migan: 'synthesis.b8.conv1.noise_strength' has shape [2], expected one number");
   wrong = migan(8);
   wrong.add("synthesis.b8.upsample.filter_const", {1, 1, 8, 8}, std::vector<float>(64, 1.0f));
-  EXPECT_EQ(refusal(wrong, as("migan")),
+  EXPECT_EQ(restoration_refusal(wrong, as("migan")),
             "net.safetensors as migan: 'synthesis.b8.upsample.filter_const' is 1 at row 0, column 1: expected 1 where "
             "both are even, else 0");
   wrong = migan(8);
   wrong.add("encoder.b4.conv1.conv2.weight", {5, 6, 1, 1});
-  EXPECT_EQ(refusal(wrong, as("migan")),
+  EXPECT_EQ(restoration_refusal(wrong, as("migan")),
             "net.safetensors as migan: 'encoder.b4.conv1.conv2.weight' has shape [5,6,1,1], but module "
             "'encoder.b4.conv1.conv2' needs [6,6,1,1]");
 }

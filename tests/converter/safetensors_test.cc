@@ -13,7 +13,7 @@ namespace {
 const std::string kTwo =
     R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"b":{"dtype":"U8","shape":[4],"data_offsets":[8,12]}})";
 
-struct Safetensors : testing::Test {
+struct Safetensors : ::testing::Test {
   ScratchFolder folder;
 
   std::string refused(const std::string& header, const std::string& data = "") const {

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 using reference::Array;
 
-struct Sizes {
+struct SamSizes {
   int width = 16, depth = 2, heads = 2, hidden = 24, patch = 16, grid = 4, window = 3;
   std::vector<int> global = {1};
   int embedding = 16, mask_channels = 8, decoder_hidden = 20, masks = 3;
@@ -30,7 +30,7 @@ struct Parameter {
   std::string module, leaf;
   std::vector<int64_t> shape;
 };
-std::vector<Parameter> parameters(const Sizes& s) {
+std::vector<Parameter> parameters(const SamSizes& s) {
   std::vector<Parameter> all;
   const auto add = [&](const std::string& module, const char* leaf, std::vector<int64_t> shape) {
     all.push_back({module, leaf, std::move(shape)});
@@ -125,7 +125,7 @@ std::string key_of(const Parameter& p, const std::string& framework) {
 }
 
 // The same values in either framework's names.
-std::shared_ptr<MemoryCheckpoint> checkpoint(const std::string& framework, const Sizes& sizes = {}) {
+std::shared_ptr<MemoryCheckpoint> checkpoint(const std::string& framework, const SamSizes& sizes = {}) {
   const auto file = std::make_shared<MemoryCheckpoint>();
   for (const Parameter& p : parameters(sizes)) {
     int64_t count = 1;
@@ -140,7 +140,7 @@ std::shared_ptr<MemoryCheckpoint> checkpoint(const std::string& framework, const
   return file;
 }
 
-json config(const Sizes& s = {}) {
+json config(const SamSizes& s = {}) {
   return {{"model_type", "sam"},
           {"architectures", {"SamModel"}},
           {"vision_config",
@@ -250,7 +250,7 @@ TEST(Sam, SizesFollowFromShapes) {
   EXPECT_EQ(root.table.postprocess->params.AsPromptedSegmentation()->graph, "prompt");
 }
 
-void expect_one_network(const Sizes& sizes) {
+void expect_one_network(const SamSizes& sizes) {
   const Graphs authors = build(checkpoint("facebookresearch", sizes), "facebookresearch");
   const Graphs transformers = build(checkpoint("transformers", sizes), "transformers", config(sizes));
   const Array picture = values({1, 64, 64, 3}, 1);
@@ -303,7 +303,7 @@ std::vector<double> attended(const Array& q, const Array& k, const Array& v, int
 }
 
 TEST(Sam, FewTokensSeeThePictureAsEachHeadWouldSeeItNarrowed) {
-  const Sizes sizes{.embedding = 128};
+  const SamSizes sizes{.embedding = 128};
   const auto file = checkpoint("facebookresearch", sizes);
   const Graphs graphs = build(file, "facebookresearch");
   const Graph& graph = *graphs[1];
@@ -415,7 +415,7 @@ TEST(Sam, AConfigThatIsNotBuiltIsRefusedByTheEntry) {
 // A checkpoint of shapes; its numbers are all alike.
 class ShapesOnly : public Checkpoint {
  public:
-  explicit ShapesOnly(const Sizes& sizes) {
+  explicit ShapesOnly(const SamSizes& sizes) {
     for (const Parameter& p : parameters(sizes)) {
       int64_t count = 1;
       for (int64_t d : p.shape) count *= d;
@@ -437,20 +437,20 @@ class ShapesOnly : public Checkpoint {
 };
 
 TEST(Sam, PublishedSizesAreFoundByTheKeys) {
-  const Sizes base{.width = 768,
-                   .depth = 12,
-                   .heads = 12,
-                   .hidden = 3072,
-                   .grid = 64,
-                   .window = 14,
-                   .global = {2, 5, 8, 11},
-                   .embedding = 256,
-                   .mask_channels = 16,
-                   .decoder_hidden = 2048,
-                   .masks = 4};
-  Sizes large = base;
+  const SamSizes base{.width = 768,
+                      .depth = 12,
+                      .heads = 12,
+                      .hidden = 3072,
+                      .grid = 64,
+                      .window = 14,
+                      .global = {2, 5, 8, 11},
+                      .embedding = 256,
+                      .mask_channels = 16,
+                      .decoder_hidden = 2048,
+                      .masks = 4};
+  SamSizes large = base;
   large.width = 1024, large.depth = 24, large.heads = 16, large.hidden = 4096, large.global = {5, 11, 17, 23};
-  const Sizes tiny;
+  const SamSizes tiny;
   for (const auto& [sizes, name] : {std::pair{base, "sam_vit_b"}, {large, "sam_vit_l"}, {tiny, "sam_vit"}})
     EXPECT_EQ(identify(families(), std::make_shared<ShapesOnly>(sizes)).variant->architecture, name);
 }

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheLibrary, SentencePieceModel, ::testing::Values("oc
                          [](const auto& test) { return std::string(test.param); });
 
 // A model of one piece with that charsmap: an array of the trie's units, and texts.
-std::string refusal(const std::vector<uint32_t>& units, const std::string& texts) {
+std::string sentencepiece_refusal(const std::vector<uint32_t>& units, const std::string& texts) {
   const auto field = [](int number, const std::string& bytes) {
     std::string out(1, static_cast<char>(number << 3 | 2));
     for (size_t size = bytes.size();; size >>= 7) {
@@ -86,12 +86,13 @@ TEST(SentencePieceCharsmap, KeysAndTextsHaveABound) {
     units[kSecond ^ octet] = octet | kLeaf | (kSecond ^ octet ^ kLast) << 10;
   }
   units[kSecond] = units[kLast] = 1u << 31;  // text 0
-  EXPECT_EQ(refusal(units, std::string(1, '\0')), "");
-  EXPECT_NE(refusal(units, std::string(5000, 'x') + '\0').find("its charsmap has keys and texts of more than 67108864"),
+  EXPECT_EQ(sentencepiece_refusal(units, std::string(1, '\0')), "");
+  EXPECT_NE(sentencepiece_refusal(units, std::string(5000, 'x') + '\0')
+                .find("its charsmap has keys and texts of more than 67108864"),
             std::string::npos);
   units[kSecond] = 1u << 31 | 77;
-  EXPECT_NE(refusal(units, "xyz").find("its charsmap names text 77 of 3 bytes"), std::string::npos);
-  EXPECT_NE(refusal({}, "").find("its charsmap of 4 bytes has no array"), std::string::npos);
+  EXPECT_NE(sentencepiece_refusal(units, "xyz").find("its charsmap names text 77 of 3 bytes"), std::string::npos);
+  EXPECT_NE(sentencepiece_refusal({}, "").find("its charsmap of 4 bytes has no array"), std::string::npos);
 }
 
 }  // namespace

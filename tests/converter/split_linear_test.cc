@@ -7,7 +7,8 @@ namespace {
 TEST(SplitLinear, EachPartBecomesALinear) {
   Network n;
   const Tensor all = n.linear(n.input({2, 7, 6}), 15);
-  n.output(slice(all, -1, 0, 5) * slice(all, -1, 5, 5) + slice(all, -1, 10, -1));
+  const Tensor q = slice(all, -1, 0, 5), k = slice(all, -1, 5, 5), v = slice(all, -1, 10, -1);
+  n.output(q * k + v);
   n.expect_same_after(split_linear);
   EXPECT_EQ(n.ops(), (Ops{kLinear, kLinear, kLinear, kBinary, kBinary}));
 }

@@ -105,7 +105,7 @@ std::unique_ptr<Graph> convert_file(const fs::path& checkpoint, const std::strin
   return convert_to_graph(options);
 }
 
-std::string refusal(ConvertOptions options) {
+std::string upscaler_refusal(ConvertOptions options) {
   try {
     convert_to_graph(options);
     return "converted";
@@ -149,24 +149,24 @@ TEST(SuperResolution, RefusesWhatDoesNotFit) {
   options.checkpoint = write_compact(folder.path(), 16, 3);
   options.model = "realesr_animevideov3";
   EXPECT_EQ(
-      refusal(options),
+      upscaler_refusal(options),
       "net.safetensors as realesr_animevideov3: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' needs "
       "[48,64,3,3]");
   options.model = "realesr_general_x4v3.wdn";
-  EXPECT_EQ(refusal(options),
+  EXPECT_EQ(upscaler_refusal(options),
             "net.safetensors as realesr_general_x4v3.wdn: 'body.34.weight' has shape [27,64,3,3], but module 'body.34' "
             "needs [64,64,3,3]");
   options.model = "realesr_animevideov3_x3";
   options.settings.set("in-chans", 1);
-  EXPECT_EQ(refusal(options),
+  EXPECT_EQ(upscaler_refusal(options),
             "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 takes pictures of 3 channels, not 1");
   options.settings = {};
   options.settings.set("num-classes", 10);
   EXPECT_EQ(
-      refusal(options),
+      upscaler_refusal(options),
       "net.safetensors as realesr_animevideov3_x3: realesr_animevideov3_x3 has no classes to choose the number of");
   options.settings = {};
-  EXPECT_EQ(refusal(options), "converted");
+  EXPECT_EQ(upscaler_refusal(options), "converted");
 }
 
 TEST(SuperResolution, RecipesSayWhatLevelsTheNetworkWasTrainedOn) {

@@ -5,7 +5,7 @@
 namespace ferry {
 namespace {
 
-struct TensorflowJs : testing::Test {
+struct TensorflowJs : ::testing::Test {
   ScratchFolder folder;
 
   std::filesystem::path model(const std::string& manifest, const std::string& format = "layers-model") const {

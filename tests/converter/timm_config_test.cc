@@ -14,7 +14,7 @@ namespace ferry {
 namespace {
 
 // ResNet-18 in timm's names, in half precision, all zeros.
-class TimmResNet18 : public testing::Test {
+class TimmResNet18 : public ::testing::Test {
  protected:
   TimmResNet18() {
     conv_bn("conv1", "bn1", {64, 3, 7, 7});

@@ -63,7 +63,7 @@ TEST(TransformersConfig, OfSwinAndMobileNetV2) {
 }
 
 // A vision transformer under transformers' names, all zeros.
-class TransformersCheckpoint : public testing::Test {
+class TransformersCheckpoint : public ::testing::Test {
  protected:
   void add(const std::string& key, std::vector<int64_t> shape) {
     size_t bytes = 2;

@@ -17,13 +17,14 @@ struct SizesCase {
   int height, width;
 };
 
-constexpr SizesCase kCases[] = {
+constexpr SizesCase kTransformersSizesCases[] = {
 #include "tests/converter/dense_fixture.inc"
 #include "tests/converter/transformers_fixture.inc"
 };
 
 const SizesCase& case_of(const std::string& name) {
-  return *std::find_if(std::begin(kCases), std::end(kCases), [&](const SizesCase& c) { return c.torch.name == name; });
+  return *std::find_if(std::begin(kTransformersSizesCases), std::end(kTransformersSizesCases),
+                       [&](const SizesCase& c) { return c.torch.name == name; });
 }
 
 class TransformersSizes : public ::testing::TestWithParam<SizesCase> {
@@ -73,7 +74,7 @@ TEST_P(TransformersSizes, ComputeWhatPyTorchDoes) {
   EXPECT_EQ(convert_to_graph(options)->table.provenance->variant, table.provenance->variant);
 }
 
-INSTANTIATE_TEST_SUITE_P(TransformersSizes, TransformersSizes, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(TransformersSizes, TransformersSizes, ::testing::ValuesIn(kTransformersSizesCases),
                          [](const auto& tested) { return std::string(tested.param.torch.name); });
 
 TEST_F(TransformersSizes, WhatIsNotBuiltIsRefusedWithASentence) {

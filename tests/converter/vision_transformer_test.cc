@@ -10,7 +10,7 @@
 namespace ferry {
 namespace {
 
-constexpr TorchCase kCases[] = {
+constexpr TorchCase kVisionTransformerCases[] = {
 #include "tests/converter/vision_transformer_fixture.inc"
 };
 
@@ -63,14 +63,14 @@ TEST_P(VisionTransformerOptions, ComputeWhatPyTorchDoes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(VisionTransformer, VisionTransformerOptions, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(VisionTransformer, VisionTransformerOptions, ::testing::ValuesIn(kVisionTransformerCases),
                          [](const auto& tested) { return std::string(tested.param.name); });
 
 // ---- DINOv2 as transformers and its authors store it
 // ------------------------------------------------------------------
 
 const TorchCase& giant() {
-  return *std::find_if(std::begin(kCases), std::end(kCases),
+  return *std::find_if(std::begin(kVisionTransformerCases), std::end(kVisionTransformerCases),
                        [](const TorchCase& c) { return std::string(c.name) == "dinov2_giant"; });
 }
 

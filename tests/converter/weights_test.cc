@@ -8,8 +8,8 @@
 namespace ferry {
 namespace {
 
-struct Fixture {
-  explicit Fixture(Naming n = {.framework = "timm"}, Ledger::Mode mode = Ledger::Mode::Read)
+struct WeightsFixture {
+  explicit WeightsFixture(Naming n = {.framework = "timm"}, Ledger::Mode mode = Ledger::Mode::Read)
       : naming(std::move(n)), ledger(file, naming, mode), w(graph, ledger) {}
   std::shared_ptr<MemoryCheckpoint> file = std::make_shared<MemoryCheckpoint>();
   Naming naming;
@@ -25,13 +25,13 @@ std::vector<float> counting(size_t n) {
 }
 
 TEST(Weights, PrefixesNest) {
-  Fixture f;
+  WeightsFixture f;
   EXPECT_EQ(f.w["layer1"][0]["conv1"].path(), "layer1.0.conv1");
   EXPECT_EQ(f.w["layer1.0.conv1"].path(), "layer1.0.conv1");
 }
 
 TEST(Weights, PyTorchKernelsBecomeOutHeightWidthIn) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("conv.weight", {2, 3, 2, 1}, counting(12));  // O,I,KH,KW
   const Tensor kernel = f.w["conv"].kernel({2, 2, 1, 3});
   EXPECT_EQ(kernel.shape(), (Shape{2, 2, 1, 3}));
@@ -39,7 +39,7 @@ TEST(Weights, PyTorchKernelsBecomeOutHeightWidthIn) {
 }
 
 TEST(Weights, KerasKernelsAndMatricesAreTransposed) {
-  Fixture f({.framework = "keras", .layout = WeightLayout::Keras});
+  WeightsFixture f({.framework = "keras", .layout = WeightLayout::Keras});
   f.file->add("conv/kernel", {1, 2, 3, 2}, counting(12));  // KH,KW,I,O
   f.file->add("fc/kernel", {2, 3}, counting(6));           // I,O
   f.file->add("fc/bias", {3}, counting(3));
@@ -51,7 +51,7 @@ TEST(Weights, KerasKernelsAndMatricesAreTransposed) {
 }
 
 TEST(Weights, KernelsOfOnePixelAndMatricesShareTheCheckpointsMemory) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("conv.weight", {4, 3, 1, 1});
   f.file->add("fc.weight", {4, 3});
   for (const char* module : {"conv", "fc"}) {
@@ -62,13 +62,13 @@ TEST(Weights, KernelsOfOnePixelAndMatricesShareTheCheckpointsMemory) {
 }
 
 TEST(Weights, DoublesStayDoubles) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("fc.weight", {1, 1}, std::vector<double>{1.0 / 3});
   EXPECT_EQ(f.graph.values(f.w["fc"].matrix({1, 1}).id), std::vector<double>{1.0 / 3});
 }
 
 TEST(Weights, AMissingKeyIsNamedWithItsModule) {
-  Fixture f({.framework = "transformers", .keys = {{"layer{s}.conv", {"stages.{s-1}.convolution"}}}});
+  WeightsFixture f({.framework = "transformers", .keys = {{"layer{s}.conv", {"stages.{s-1}.convolution"}}}});
   EXPECT_EQ(complaint([&] {
               f.w["layer2.conv"].kernel({0, 0, 0, 0});
             }),
@@ -78,7 +78,7 @@ TEST(Weights, AMissingKeyIsNamedWithItsModule) {
 }
 
 TEST(Weights, AShapeThatDoesNotFitIsNamedInTheFrameworksOrder) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("layer1.conv1.weight", {64, 64, 1, 1});
   f.file->add("fc.weight", {1000, 512});
   f.file->add("fc.bias", {1000});
@@ -94,7 +94,7 @@ TEST(Weights, AShapeThatDoesNotFitIsNamedInTheFrameworksOrder) {
 }
 
 TEST(Weights, IntegersAreNoWeights) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("fc.weight", {1, 1}, std::vector<float>{1});
   f.file->set_type("fc.weight", ElementType::I32);
   EXPECT_EQ(complaint([&] {
@@ -104,7 +104,7 @@ TEST(Weights, IntegersAreNoWeights) {
 }
 
 TEST(Weights, AModuleThatRunsAgainHasTheSameConstantsAndNamesOfItsOwn) {
-  Fixture f({.framework = "timm", .taps = {{"fc", {"fc", "head#3"}}}});
+  WeightsFixture f({.framework = "timm", .taps = {{"fc", {"fc", "head#3"}}}});
   f.file->add("fc.weight", {2, 3});
   f.file->add("fc.table", {2});
   const Weights first = f.w["fc"], second = f.w.again(1)["fc"];
@@ -127,7 +127,7 @@ TEST(Weights, AModuleThatRunsAgainHasTheSameConstantsAndNamesOfItsOwn) {
 }
 
 TEST(Ledger, KeysThatNobodyReadAreReportedTogether) {
-  Fixture f;
+  WeightsFixture f;
   for (int i = 0; i < 7; ++i) f.file->add("extra" + std::to_string(i) + ".weight", {2, 3});
   f.file->add("fc.weight", {2, 3});
   f.w["fc"].matrix({2, 3});
@@ -137,7 +137,7 @@ TEST(Ledger, KeysThatNobodyReadAreReportedTogether) {
 }
 
 TEST(Ledger, BatchCountersAndDiscardedModulesNeedNotBeRead) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("bn1.num_batches_tracked", {});
   f.file->add("fc.weight", {2, 3});
   f.file->add("fc.bias", {2});
@@ -147,7 +147,7 @@ TEST(Ledger, BatchCountersAndDiscardedModulesNeedNotBeRead) {
 }
 
 TEST(Ledger, DiscardingAModuleLeavesThoseWhoseNameBeginsLikeIt) {
-  Fixture f;
+  WeightsFixture f;
   f.file->add("fc.weight", {2, 3});
   f.file->add("fc2.weight", {2, 3});
   f.w["fc"].discard();
@@ -156,7 +156,7 @@ TEST(Ledger, DiscardingAModuleLeavesThoseWhoseNameBeginsLikeIt) {
 }
 
 TEST(Ledger, TwoRulesThatLeadToOneKeyAreRefused) {
-  Fixture f({.framework = "timm", .keys = {{"a", {"shared"}}, {"b", {"shared"}}}});
+  WeightsFixture f({.framework = "timm", .keys = {{"a", {"shared"}}, {"b", {"shared"}}}});
   f.file->add("shared.weight", {2, 3});
   f.w["a"].matrix({2, 3});
   EXPECT_EQ(complaint([&] {
@@ -166,7 +166,7 @@ TEST(Ledger, TwoRulesThatLeadToOneKeyAreRefused) {
 }
 
 TEST(Ledger, TryingReadsShapesOnly) {
-  Fixture f({.framework = "timm"}, Ledger::Mode::Try);
+  WeightsFixture f({.framework = "timm"}, Ledger::Mode::Try);
   f.file->add("fc.weight", {2, 3}, std::vector<float>{});  // no bytes at all
   EXPECT_EQ(f.graph.values(f.w["fc"].matrix({2, 3}).id), std::vector<double>(6, 0.0));
   EXPECT_NE(complaint([&] { f.w["fc"].matrix({2, 4}); }), "no error");

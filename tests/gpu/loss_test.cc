@@ -26,7 +26,7 @@ const char* result_name(VkResult result) {
 
 // Of the calls that can fail each does with one of two results; in a build with sanitizers, with the other.
 constexpr uint32_t kStep = 2;
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(FERRY_SANITIZED)
 constexpr uint32_t kFirst = 1;
 #else
 constexpr uint32_t kFirst = 0;

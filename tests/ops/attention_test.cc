@@ -5,15 +5,16 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 3e-6;
+constexpr double kAttentionBound = 3e-6;
 
-struct Sizes {
+struct AttentionSizes {
   int32_t samples, queries, keys, heads, depth, width;
   int32_t kv_heads = 0;  // as many as heads
   int32_t window = -1;   // causal from 0 on
 };
 
-std::vector<float> expect_attention(const Sizes& s, const std::vector<Operand>& biases = {}, double bound = kBound) {
+std::vector<float> expect_attention(const AttentionSizes& s, const std::vector<Operand>& biases = {},
+                                    double bound = kAttentionBound) {
   const int32_t kv_heads = s.kv_heads > 0 ? s.kv_heads : s.heads;
   fbs::AttentionT p;
   p.heads = s.heads;
@@ -58,7 +59,7 @@ TEST(Attention, SharesHeadsOfKeys) {
 }
 
 TEST(Attention, AddsBiases) {
-  const Sizes windows{6, 10, 10, 3, 8, 8};
+  const AttentionSizes windows{6, 10, 10, 3, 8, 8};
   expect_attention(windows, {constant({1, 3, 10, 10}, -3, 3)});
   expect_attention(windows, {constant({1, 3, 10, 10}, -3, 3), constant({3, 1, 10, 10}, -3, 3)});
   expect_attention(windows, {constant({6, 3, 1, 10}, -3, 3), constant({2, 3, 10, 10}, -3, 3)});
@@ -109,7 +110,7 @@ TEST(Attention, TakesOneQueryMore) {
 
 // One more key of each head, that has no value.
 TEST(Attention, HasSinks) {
-  const auto expect = [](const Sizes& s, std::vector<Operand> biases) {
+  const auto expect = [](const AttentionSizes& s, std::vector<Operand> biases) {
     const int32_t kv_heads = s.kv_heads > 0 ? s.kv_heads : s.heads;
     fbs::AttentionT p;
     p.heads = s.heads;
@@ -122,7 +123,7 @@ TEST(Attention, HasSinks) {
                                 input({s.samples, s.keys, kv_heads * s.width})};
     all.insert(all.end(), biases.begin(), biases.end());
     const bool whole_quads = s.depth % 4 == 0 && s.width % 4 == 0;
-    expect_like_oracle(p, all, kBound, {}, /*left_to_cpu=*/!whole_quads || biases.size() > 1);
+    expect_like_oracle(p, all, kAttentionBound, {}, /*left_to_cpu=*/!whole_quads || biases.size() > 1);
   };
   for (const double size : {1.0, 30.0, 200.0}) {
     SCOPED_TRACE(size);

@@ -6,7 +6,7 @@ namespace ferry::testing {
 namespace {
 
 // float32 sums of up to 4608 products, in an order of XNNPACK's choice, against double.
-constexpr double kBound = 2e-6;
+constexpr double kConv2dBound = 2e-6;
 
 fbs::Conv2dT conv(int stride = 1, int pad = 0, int groups = 1, int dilation = 1) {
   fbs::Conv2dT p;
@@ -22,12 +22,12 @@ TEST(Conv2d, MatchesTheOracleForPointwiseKernels) {
     for (const int outputs : {1, 5, 16, 33}) {
       SCOPED_TRACE(::testing::Message() << channels << " to " << outputs << " channels");
       expect_like_oracle(conv(), {input({1, 7, 5, channels}), constant({outputs, 1, 1, channels}), constant({outputs})},
-                         kBound);
+                         kConv2dBound);
     }
 }
 
 TEST(Conv2d, MatchesTheOracleForStridedPointwiseKernels) {
-  expect_like_oracle(conv(2), {input({2, 9, 8, 12}), constant({20, 1, 1, 12}), constant({20})}, kBound);
+  expect_like_oracle(conv(2), {input({2, 9, 8, 12}), constant({20, 1, 1, 12}), constant({20})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleForSpatialKernels) {
@@ -35,7 +35,7 @@ TEST(Conv2d, MatchesTheOracleForSpatialKernels) {
     for (const int stride : {1, 2, 3}) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", stride " << stride);
       expect_like_oracle(conv(stride, kernel / 2),
-                         {input({1, 13, 11, 6}), constant({10, kernel, kernel, 6}), constant({10})}, kBound);
+                         {input({1, 13, 11, 6}), constant({10, kernel, kernel, 6}), constant({10})}, kConv2dBound);
     }
 }
 
@@ -44,10 +44,10 @@ TEST(Conv2d, MatchesTheOracleForRectangularKernelsAndStrides) {
   p.stride_h = 2;
   p.stride_w = 1;
   p.pad_left = p.pad_right = 2;
-  expect_like_oracle(p, {input({1, 9, 9, 4}), constant({6, 1, 5, 4}), constant({6})}, kBound);
+  expect_like_oracle(p, {input({1, 9, 9, 4}), constant({6, 1, 5, 4}), constant({6})}, kConv2dBound);
   p.dilation_h = 2;
   p.dilation_w = 3;
-  expect_like_oracle(p, {input({1, 12, 14, 4}), constant({6, 3, 2, 4}), constant({6})}, kBound);
+  expect_like_oracle(p, {input({1, 12, 14, 4}), constant({6, 3, 2, 4}), constant({6})}, kConv2dBound);
 }
 
 // As segmentation heads have them: parts of the kernel lie outside the picture for some pixels, or for all.
@@ -56,12 +56,12 @@ TEST(Conv2d, MatchesTheOracleForDilatedKernels) {
     for (const int batch : {1, 2}) {
       SCOPED_TRACE(::testing::Message() << "dilation " << dilation << ", batch " << batch);
       expect_like_oracle(conv(1, dilation, 1, dilation),
-                         {input({batch, 12, 9, 20}), constant({40, 3, 3, 20}), constant({40})}, kBound);
+                         {input({batch, 12, 9, 20}), constant({40, 3, 3, 20}), constant({40})}, kConv2dBound);
     }
   fbs::Conv2dT p = conv(2, 4, 1, 4);
   p.pad_top = 0;
   p.dilation_w = 1;
-  expect_like_oracle(p, {input({1, 17, 16, 8}), constant({16, 3, 3, 8}), constant({16})}, kBound);
+  expect_like_oracle(p, {input({1, 17, 16, 8}), constant({16, 3, 3, 8}), constant({16})}, kConv2dBound);
 }
 
 TEST(Conv2d, PadsEachSideByItself) {
@@ -70,20 +70,20 @@ TEST(Conv2d, PadsEachSideByItself) {
   p.pad_left = 1;
   p.pad_bottom = 1;
   p.pad_right = 2;
-  expect_like_oracle(p, {input({1, 8, 8, 3}), constant({8, 3, 3, 3}), constant({8})}, kBound);
+  expect_like_oracle(p, {input({1, 8, 8, 3}), constant({8, 3, 3, 3}), constant({8})}, kConv2dBound);
 }
 
 TEST(Conv2d, AllowsPaddingWiderThanTheKernel) {
-  expect_like_oracle(conv(1, 4), {input({1, 3, 3, 2}), constant({3, 3, 3, 2}), constant({3})}, kBound);
+  expect_like_oracle(conv(1, 4), {input({1, 3, 3, 2}), constant({3, 3, 3, 2}), constant({3})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleWithDilation) {
-  expect_like_oracle(conv(1, 2, 1, 2), {input({1, 10, 9, 5}), constant({7, 3, 3, 5}), constant({7})}, kBound);
+  expect_like_oracle(conv(1, 2, 1, 2), {input({1, 10, 9, 5}), constant({7, 3, 3, 5}), constant({7})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleWithGroups) {
-  expect_like_oracle(conv(1, 1, 4), {input({1, 6, 7, 12}), constant({20, 3, 3, 3}), constant({20})}, kBound);
-  expect_like_oracle(conv(1, 0, 3), {input({2, 5, 5, 9}), constant({6, 1, 1, 3}), constant({6})}, kBound);
+  expect_like_oracle(conv(1, 1, 4), {input({1, 6, 7, 12}), constant({20, 3, 3, 3}), constant({20})}, kConv2dBound);
+  expect_like_oracle(conv(1, 0, 3), {input({2, 5, 5, 9}), constant({6, 1, 1, 3}), constant({6})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernels) {
@@ -92,34 +92,34 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernels) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", " << channels << " channels");
       const Operand weight = constant({channels, kernel, kernel, 1});
       expect_like_oracle(conv(1, kernel / 2, channels), {input({1, 9, 10, channels}), weight, constant({channels})},
-                         kBound);
+                         kConv2dBound);
       expect_like_oracle(conv(2, kernel / 2, channels), {input({2, 9, 10, channels}), weight, constant({channels})},
-                         kBound);
+                         kConv2dBound);
     }
 }
 
 TEST(Conv2d, MatchesTheOracleForDilatedDepthwiseKernels) {
-  expect_like_oracle(conv(1, 2, 24, 2), {input({1, 11, 9, 24}), constant({24, 3, 3, 1}), constant({24})}, kBound);
+  expect_like_oracle(conv(1, 2, 24, 2), {input({1, 11, 9, 24}), constant({24, 3, 3, 1}), constant({24})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleWithSeveralOutputsAGroupOfOneChannel) {
-  expect_like_oracle(conv(1, 1, 5), {input({1, 7, 7, 5}), constant({10, 3, 3, 1}), constant({10})}, kBound);
+  expect_like_oracle(conv(1, 1, 5), {input({1, 7, 7, 5}), constant({10, 3, 3, 1}), constant({10})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleOnOnePixel) {
-  expect_like_oracle(conv(), {input({1, 1, 1, 100}), constant({37, 1, 1, 100}), constant({37})}, kBound);
-  expect_like_oracle(conv(1, 1), {input({1, 1, 1, 16}), constant({9, 3, 3, 16}), constant({9})}, kBound);
+  expect_like_oracle(conv(), {input({1, 1, 1, 100}), constant({37, 1, 1, 100}), constant({37})}, kConv2dBound);
+  expect_like_oracle(conv(1, 1), {input({1, 1, 1, 16}), constant({9, 3, 3, 16}), constant({9})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleForALongSum) {
-  expect_like_oracle(conv(1, 1), {input({1, 7, 7, 512}), constant({16, 3, 3, 512}), constant({16})}, kBound);
+  expect_like_oracle(conv(1, 1), {input({1, 7, 7, 512}), constant({16, 3, 3, 512}), constant({16})}, kConv2dBound);
 }
 
 // Large weights run in panels of output channels (sdk/cpu/panels.h): full ones, and a last one of any width.
 TEST(Conv2d, MatchesTheOracleInPanels) {
-  expect_like_oracle(conv(), {input({1, 7, 7, 512}), constant({273, 1, 1, 512}), constant({273})}, kBound);
-  expect_like_oracle(conv(2), {input({2, 9, 8, 512}), constant({288, 1, 1, 512})}, kBound);
-  expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kBound);
+  expect_like_oracle(conv(), {input({1, 7, 7, 512}), constant({273, 1, 1, 512}), constant({273})}, kConv2dBound);
+  expect_like_oracle(conv(2), {input({2, 9, 8, 512}), constant({288, 1, 1, 512})}, kConv2dBound);
+  expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kConv2dBound);
 }
 
 // Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm_avx512.h), a last vector of any
@@ -127,10 +127,13 @@ TEST(Conv2d, MatchesTheOracleInPanels) {
 TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   for (const int outputs : {16, 24, 33, 64}) {
     SCOPED_TRACE(::testing::Message() << outputs << " outputs");
-    expect_like_oracle(conv(2, 1), {input({2, 17, 22, 3}), constant({outputs, 3, 3, 3}), constant({outputs})}, kBound);
-    expect_like_oracle(conv(4), {input({1, 24, 32, 3}), constant({outputs, 4, 4, 3}), constant({outputs})}, kBound);
-    expect_like_oracle(conv(3, 6), {input({1, 14, 16, 20}), constant({outputs, 7, 5, 20})}, kBound);
-    expect_like_oracle(conv(), {input({2, 9, 7, 11}), constant({outputs, 1, 1, 11}), constant({outputs})}, kBound);
+    expect_like_oracle(conv(2, 1), {input({2, 17, 22, 3}), constant({outputs, 3, 3, 3}), constant({outputs})},
+                       kConv2dBound);
+    expect_like_oracle(conv(4), {input({1, 24, 32, 3}), constant({outputs, 4, 4, 3}), constant({outputs})},
+                       kConv2dBound);
+    expect_like_oracle(conv(3, 6), {input({1, 14, 16, 20}), constant({outputs, 7, 5, 20})}, kConv2dBound);
+    expect_like_oracle(conv(), {input({2, 9, 7, 11}), constant({outputs, 1, 1, 11}), constant({outputs})},
+                       kConv2dBound);
   }
 }
 
@@ -143,9 +146,9 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
       fbs::Conv2dT p = conv(1, 1, channels);
       p.pad_right = 2;
       const Operand weight = constant({channels, kernel, kernel, 1});
-      expect_like_oracle(p, {input({2, 7, 61, channels}), weight, constant({channels})}, kBound);
+      expect_like_oracle(p, {input({2, 7, 61, channels}), weight, constant({channels})}, kConv2dBound);
       p.stride_h = p.stride_w = 2;
-      expect_like_oracle(p, {input({2, 13, 122, channels}), weight, constant({channels})}, kBound);
+      expect_like_oracle(p, {input({2, 13, 122, channels}), weight, constant({channels})}, kConv2dBound);
     }
 }
 
@@ -154,8 +157,8 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnEveryWidth) {
     for (int width = kernel; width < kernel + 9; ++width) {
       SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", width " << width);
       const Operand weight = constant({24, kernel, kernel, 1});
-      expect_like_oracle(conv(1, 0, 24), {input({1, 17, width, 24}), weight, constant({24})}, kBound);
-      expect_like_oracle(conv(2, kernel / 2, 24), {input({1, 17, width, 24}), weight, constant({24})}, kBound);
+      expect_like_oracle(conv(1, 0, 24), {input({1, 17, width, 24}), weight, constant({24})}, kConv2dBound);
+      expect_like_oracle(conv(2, kernel / 2, 24), {input({1, 17, width, 24}), weight, constant({24})}, kConv2dBound);
     }
 }
 
@@ -167,32 +170,32 @@ TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWithUnevenPadding) {
     p.pad_left = kernel - 1;
     p.pad_right = 1;
     const Operand weight = constant({48, kernel, kernel, 1});
-    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kBound);
+    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kConv2dBound);
     p.stride_h = 2;
     p.pad_bottom = kernel + 3;
-    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kBound);
+    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kConv2dBound);
     p.stride_w = 2;
     p.output_min = 0;
-    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kBound);
+    expect_like_oracle(p, {input({3, 11, 30, 48}), weight, constant({48})}, kConv2dBound);
   }
 }
 
 TEST(Conv2d, MatchesTheOracleForRectangularDepthwiseKernels) {
   fbs::Conv2dT p = conv(1, 2, 20);
-  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 1, 5, 1}), constant({20})}, kBound);
-  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 5, 1, 1}), constant({20})}, kBound);
-  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 2, 17, 1}), constant({20})}, kBound);
+  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 1, 5, 1}), constant({20})}, kConv2dBound);
+  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 5, 1, 1}), constant({20})}, kConv2dBound);
+  expect_like_oracle(p, {input({1, 9, 21, 20}), constant({20, 2, 17, 1}), constant({20})}, kConv2dBound);
 }
 
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsWiderThanThePicture) {
   fbs::Conv2dT p = conv(2, 0, 16);
   p.pad_right = 1;
-  expect_like_oracle(p, {input({1, 9, 4, 16}), constant({16, 5, 5, 1}), constant({16})}, kBound);
+  expect_like_oracle(p, {input({1, 9, 4, 16}), constant({16, 5, 5, 1}), constant({16})}, kConv2dBound);
 }
 
 TEST(Conv2d, WorksWithoutBias) {
-  expect_like_oracle(conv(1, 1), {input({1, 6, 6, 4}), constant({8, 3, 3, 4})}, kBound);
-  expect_like_oracle(conv(1, 1, 8), {input({1, 6, 6, 8}), constant({8, 3, 3, 1})}, kBound);
+  expect_like_oracle(conv(1, 1), {input({1, 6, 6, 4}), constant({8, 3, 3, 4})}, kConv2dBound);
+  expect_like_oracle(conv(1, 1, 8), {input({1, 6, 6, 8}), constant({8, 3, 3, 1})}, kConv2dBound);
 }
 
 TEST(Conv2d, ClampsItsOutput) {
@@ -200,9 +203,9 @@ TEST(Conv2d, ClampsItsOutput) {
     fbs::Conv2dT p = conv(1, 1, groups);
     p.output_min = 0;
     const std::vector<Operand> operands = {input({1, 8, 8, 16}), constant({16, 3, 3, 16 / groups}), constant({16})};
-    std::vector<float> relu = expect_like_oracle(p, operands, kBound);
+    std::vector<float> relu = expect_like_oracle(p, operands, kConv2dBound);
     p.output_max = groups == 1 ? 6.0f : 1.0f;  // within reach of sums of 144 and of 9 products
-    std::vector<float> both = expect_like_oracle(p, operands, kBound);
+    std::vector<float> both = expect_like_oracle(p, operands, kConv2dBound);
     size_t at_min = 0, at_max = 0;
     for (const float value : both) {
       at_min += value == 0.0f;
@@ -215,13 +218,13 @@ TEST(Conv2d, ClampsItsOutput) {
 }
 
 TEST(Conv2d, WidensHalfPrecisionWeights) {
-  expect_like_oracle(conv(1, 1), {input({1, 6, 5, 7}), half_constant({9, 3, 3, 7}), half_constant({9})}, kBound);
-  expect_like_oracle(conv(1, 1, 9), {input({1, 6, 5, 9}), half_constant({9, 3, 3, 1}), constant({9})}, kBound);
+  expect_like_oracle(conv(1, 1), {input({1, 6, 5, 7}), half_constant({9, 3, 3, 7}), half_constant({9})}, kConv2dBound);
+  expect_like_oracle(conv(1, 1, 9), {input({1, 6, 5, 9}), half_constant({9, 3, 3, 1}), constant({9})}, kConv2dBound);
 }
 
 TEST(Conv2d, KeepsBatchesApart) {
-  expect_like_oracle(conv(1, 1), {input({3, 5, 6, 8}), constant({12, 3, 3, 8}), constant({12})}, kBound);
-  expect_like_oracle(conv(), {input({3, 5, 6, 8}), constant({12, 1, 1, 8}), constant({12})}, kBound);
+  expect_like_oracle(conv(1, 1), {input({3, 5, 6, 8}), constant({12, 3, 3, 8}), constant({12})}, kConv2dBound);
+  expect_like_oracle(conv(), {input({3, 5, 6, 8}), constant({12, 1, 1, 8}), constant({12})}, kConv2dBound);
 }
 
 // By hand: a 2x2 kernel of 1, 2, 3, 4 over the picture 0..8, padded by one on the left.

@@ -5,8 +5,8 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 2e-6;     // float32 sums, against double
-constexpr double kGpuBound = 3e-6;  // of up to 5400 products, one after the other
+constexpr double kDeformConv2dBound = 2e-6;     // float32 sums, against double
+constexpr double kDeformConv2dGpuBound = 3e-6;  // of up to 5400 products, one after the other
 
 fbs::DeformConv2dT deform(int stride = 1, int pad = 0, int groups = 1, int offset_groups = 1, int dilation = 1) {
   fbs::DeformConv2dT p;
@@ -44,8 +44,8 @@ void expect_convolved(const fbs::DeformConv2dT& p, const Shape& x, int outputs, 
                       double reach = 2.5) {
   for (const bool masked : {false, true}) {
     SCOPED_TRACE(masked ? "with a mask" : "without a mask");
-    expect_like_oracle(p, operands(p, x, outputs, kernel_h, kernel_w, reach, masked), kBound, kGpuBound,
-                       left_to_cpu(p, x, outputs));
+    expect_like_oracle(p, operands(p, x, outputs, kernel_h, kernel_w, reach, masked), kDeformConv2dBound,
+                       kDeformConv2dGpuBound, left_to_cpu(p, x, outputs));
   }
 }
 
@@ -99,7 +99,7 @@ TEST(DeformConv2d, WidensHalfPrecisionWeights) {
   const fbs::DeformConv2dT p = deform(1, 1);
   std::vector<Operand> of = operands(p, {1, 6, 5, 8}, 9, 3, 3);
   of[1] = half_constant(of[1].shape);
-  expect_like_oracle(p, of, kBound, kGpuBound);
+  expect_like_oracle(p, of, kDeformConv2dBound, kDeformConv2dGpuBound);
 }
 
 // What is no place, or one that no integer holds, is outside.
@@ -113,7 +113,7 @@ TEST(DeformConv2d, TakesAnyOffset) {
     std::vector<Operand> of = operands(p, {1, 12, 12, 8}, 16, 3, 3, 2, masked);
     for (int64_t i = 0; i < of[3].shape.elements(); ++i)
       of[3].values.push_back(offsets[static_cast<size_t>(i * 7 + i / 19) % std::size(offsets)]);
-    expect_like_oracle(p, of, kBound, kGpuBound);
+    expect_like_oracle(p, of, kDeformConv2dBound, kDeformConv2dGpuBound);
   }
 }
 

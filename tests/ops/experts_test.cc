@@ -14,9 +14,9 @@ namespace {
 using fbs::DType;
 using Activation = fbs::ExpertsActivation;
 
-constexpr double kBound = 3e-6;
+constexpr double kExpertsBound = 3e-6;
 
-struct Sizes {
+struct ExpertsSizes {
   int32_t tokens, chosen, experts, channels, hidden;
 };
 
@@ -26,7 +26,7 @@ fbs::ExpertsT experts(Activation activation) {
   return p;
 }
 
-std::vector<Operand> operands(const Sizes& s, bool biases = false) {
+std::vector<Operand> operands(const ExpertsSizes& s, bool biases = false) {
   std::vector<Operand> out = {input({s.tokens, s.channels}), ints({s.tokens, s.chosen}, 0, s.experts),
                               input({s.tokens, s.chosen}), constant({s.experts, 2 * s.hidden, s.channels}),
                               constant({s.experts, s.channels, s.hidden})};
@@ -40,7 +40,7 @@ std::vector<Operand> operands(const Sizes& s, bool biases = false) {
 void expect_experts(const fbs::ExpertsT& params, const std::vector<Operand>& all) {
   const Shape& down = all[4].shape;
   const bool within_quads = down[1] % 4 != 0 || down[2] % 4 != 0;  // where rows end, which GPUs have no kernel for
-  expect_like_oracle(params, all, kBound, {}, within_quads);
+  expect_like_oracle(params, all, kExpertsBound, {}, within_quads);
 }
 
 TEST(Experts, MatchesTheOracle) {

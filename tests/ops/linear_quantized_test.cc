@@ -15,7 +15,7 @@ namespace ferry::testing {
 namespace {
 
 // Sums of integers are exact, so that float32 rounds only where scales and bias come in.
-constexpr double kBound = 2e-6;
+constexpr double kLinearQuantizedBound = 2e-6;
 
 TEST(LinearQuantized, MatchesTheOracleWithBytes) {
   for (const int rows : {1, 2, 7, 30, 197})
@@ -23,7 +23,8 @@ TEST(LinearQuantized, MatchesTheOracleWithBytes) {
       for (const int outputs : {1, 10, 33}) {
         SCOPED_TRACE(::testing::Message() << rows << " rows, " << inputs << " to " << outputs);
         expect_like_oracle(fbs::LinearT(),
-                           {input({rows, inputs}), bytes_constant({outputs, inputs}), constant({outputs})}, kBound);
+                           {input({rows, inputs}), bytes_constant({outputs, inputs}), constant({outputs})},
+                           kLinearQuantizedBound);
       }
 }
 
@@ -33,17 +34,20 @@ TEST(LinearQuantized, MatchesTheOracleWithNibbles) {
       for (const int outputs : {1, 10, 33}) {
         SCOPED_TRACE(::testing::Message() << rows << " rows, " << inputs << " to " << outputs);
         expect_like_oracle(fbs::LinearT(),
-                           {input({rows, inputs}), nibbles_constant({outputs, inputs}), constant({outputs})}, kBound);
+                           {input({rows, inputs}), nibbles_constant({outputs, inputs}), constant({outputs})},
+                           kLinearQuantizedBound);
       }
 }
 
 TEST(LinearQuantized, TakesRowsOfOneSign) {
   for (const bool bytes : {true, false}) {
     const Operand weight = bytes ? bytes_constant({16, 64}) : nibbles_constant({16, 64});
-    expect_like_oracle(fbs::LinearT(), {input({9, 64}, 3, 5), weight}, kBound);
-    expect_like_oracle(fbs::LinearT(), {input({9, 64}, -5, -3), weight}, kBound);
-    expect_like_oracle(fbs::LinearT(), {given({2, 64}, std::vector<double>(128, 0.0)), weight, constant({16})}, kBound);
-    expect_like_oracle(fbs::LinearT(), {given({2, 64}, std::vector<double>(128, 7.0)), weight, constant({16})}, kBound);
+    expect_like_oracle(fbs::LinearT(), {input({9, 64}, 3, 5), weight}, kLinearQuantizedBound);
+    expect_like_oracle(fbs::LinearT(), {input({9, 64}, -5, -3), weight}, kLinearQuantizedBound);
+    expect_like_oracle(fbs::LinearT(), {given({2, 64}, std::vector<double>(128, 0.0)), weight, constant({16})},
+                       kLinearQuantizedBound);
+    expect_like_oracle(fbs::LinearT(), {given({2, 64}, std::vector<double>(128, 7.0)), weight, constant({16})},
+                       kLinearQuantizedBound);
   }
 }
 
@@ -51,23 +55,27 @@ TEST(LinearQuantized, TakesAnyRankAndClamps) {
   fbs::LinearT p;
   p.output_min = -0.1f;
   p.output_max = 0.5f;
-  expect_like_oracle(p, {input({2, 3, 5, 64}), bytes_constant({7, 64}), constant({7})}, kBound);
-  expect_like_oracle(p, {input({2, 3, 5, 64}), nibbles_constant({7, 64})}, kBound);
+  expect_like_oracle(p, {input({2, 3, 5, 64}), bytes_constant({7, 64}), constant({7})}, kLinearQuantizedBound);
+  expect_like_oracle(p, {input({2, 3, 5, 64}), nibbles_constant({7, 64})}, kLinearQuantizedBound);
 }
 
 TEST(Conv2dQuantized, OfSinglePixelsIsALinear) {
-  expect_like_oracle(fbs::Conv2dT(), {input({2, 5, 6, 64}), bytes_constant({24, 1, 1, 64}), constant({24})}, kBound);
-  expect_like_oracle(fbs::Conv2dT(), {input({2, 5, 6, 64}), nibbles_constant({24, 1, 1, 64}), constant({24})}, kBound);
+  expect_like_oracle(fbs::Conv2dT(), {input({2, 5, 6, 64}), bytes_constant({24, 1, 1, 64}), constant({24})},
+                     kLinearQuantizedBound);
+  expect_like_oracle(fbs::Conv2dT(), {input({2, 5, 6, 64}), nibbles_constant({24, 1, 1, 64}), constant({24})},
+                     kLinearQuantizedBound);
 }
 
 // Ways of storing a weight that have no kernel: the numbers that they stand for are computed with.
 TEST(LinearQuantized, WidensWhatHasNoKernel) {
   fbs::Conv2dT same;
   same.pad_top = same.pad_left = same.pad_bottom = same.pad_right = 1;
-  expect_like_oracle(same, {input({1, 7, 8, 16}), bytes_constant({24, 3, 3, 16}), constant({24})}, kBound, {}, true);
+  expect_like_oracle(same, {input({1, 7, 8, 16}), bytes_constant({24, 3, 3, 16}), constant({24})},
+                     kLinearQuantizedBound, {}, true);
   fbs::Conv2dT strided;
   strided.stride_h = strided.stride_w = 2;
-  expect_like_oracle(strided, {input({1, 7, 8, 32}), nibbles_constant({24, 1, 1, 32})}, kBound, {}, true);
+  expect_like_oracle(strided, {input({1, 7, 8, 32}), nibbles_constant({24, 1, 1, 32})}, kLinearQuantizedBound, {},
+                     true);
 }
 
 // How far the CPU is from a product whose rows are not rounded: [3,192] with Int4 [5,192] in blocks of `block`, of
@@ -116,10 +124,10 @@ double distance_to_exact(int block, float odd) {
 TEST(LinearQuantized, WidensBlocksThatXnnpackRefuses) {
   constexpr float kGood = 0.25f, kRounded = 1e-4f;
   for (const int block : {32, 64, 96}) EXPECT_GT(distance_to_exact(block, kGood), kRounded) << block;
-  for (const int block : {2, 16, 24, 48}) EXPECT_LE(distance_to_exact(block, kGood), kBound) << block;
+  for (const int block : {2, 16, 24, 48}) EXPECT_LE(distance_to_exact(block, kGood), kLinearQuantizedBound) << block;
   using Limits = std::numeric_limits<float>;
   for (const float odd : {0.0f, -0.0f, -0.25f, Limits::min() / 2, Limits::infinity(), Limits::quiet_NaN()})
-    EXPECT_LE(distance_to_exact(32, odd), kBound) << odd;
+    EXPECT_LE(distance_to_exact(32, odd), kLinearQuantizedBound) << odd;
 }
 
 TEST(LinearQuantizedOracle, RoundsRowsByHand) {

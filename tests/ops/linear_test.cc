@@ -3,7 +3,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 2e-6;
+constexpr double kLinearBound = 2e-6;
 
 TEST(Linear, MatchesTheOracle) {
   for (const int rows : {1, 2, 7, 30})
@@ -11,25 +11,26 @@ TEST(Linear, MatchesTheOracle) {
       for (const int outputs : {1, 10, 33}) {
         SCOPED_TRACE(::testing::Message() << rows << " rows, " << inputs << " to " << outputs);
         expect_like_oracle(fbs::LinearT(), {input({rows, inputs}), constant({outputs, inputs}), constant({outputs})},
-                           kBound);
+                           kLinearBound);
       }
 }
 
 TEST(Linear, MatchesTheOracleForAClassifier) {
-  expect_like_oracle(fbs::LinearT(), {input({1, 2048}), constant({1000, 2048}, -0.05, 0.05), constant({1000})}, kBound);
+  expect_like_oracle(fbs::LinearT(), {input({1, 2048}), constant({1000, 2048}, -0.05, 0.05), constant({1000})},
+                     kLinearBound);
 }
 
 TEST(Linear, TakesAnyRank) {
-  expect_like_oracle(fbs::LinearT(), {input({12}), constant({7, 12}), constant({7})}, kBound);
-  expect_like_oracle(fbs::LinearT(), {input({2, 3, 5, 12}), constant({7, 12})}, kBound);
+  expect_like_oracle(fbs::LinearT(), {input({12}), constant({7, 12}), constant({7})}, kLinearBound);
+  expect_like_oracle(fbs::LinearT(), {input({2, 3, 5, 12}), constant({7, 12})}, kLinearBound);
 }
 
 // Large weights run in panels of output channels (sdk/cpu/panels.h): full ones, and a last one of any width.
 TEST(Linear, MatchesTheOracleInPanels) {
   for (const int outputs : {257, 384, 400}) {
     SCOPED_TRACE(::testing::Message() << "to " << outputs);
-    expect_like_oracle(fbs::LinearT(), {input({33, 520}), constant({outputs, 520}), constant({outputs})}, kBound);
-    expect_like_oracle(fbs::LinearT(), {input({2, 16, 520}), constant({outputs, 520})}, kBound);
+    expect_like_oracle(fbs::LinearT(), {input({33, 520}), constant({outputs, 520}), constant({outputs})}, kLinearBound);
+    expect_like_oracle(fbs::LinearT(), {input({2, 16, 520}), constant({outputs, 520})}, kLinearBound);
   }
 }
 
@@ -42,11 +43,11 @@ TEST(Linear, ClampsItsOutput) {
   fbs::LinearT p;
   p.output_min = -0.1f;
   p.output_max = 0.5f;
-  expect_like_oracle(p, {input({4, 20}), constant({30, 20}), constant({30})}, kBound);
+  expect_like_oracle(p, {input({4, 20}), constant({30, 20}), constant({30})}, kLinearBound);
 }
 
 TEST(Linear, WidensHalfPrecisionWeights) {
-  expect_like_oracle(fbs::LinearT(), {input({4, 20}), half_constant({30, 20}), half_constant({30})}, kBound);
+  expect_like_oracle(fbs::LinearT(), {input({4, 20}), half_constant({30, 20}), half_constant({30})}, kLinearBound);
 }
 
 TEST(LinearOracle, CountsByHand) {

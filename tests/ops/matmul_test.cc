@@ -3,7 +3,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 1e-6;
+constexpr double kMatmulBound = 1e-6;
 
 fbs::MatMulT matmul(bool transpose_a = false, bool transpose_b = false) {
   fbs::MatMulT p;
@@ -30,7 +30,7 @@ void expect_products(const Shape& a, const Shape& b, int32_t m, int32_t k, int32
       const std::vector<Operand> of = operands(p, a, b, m, k, n);
       SCOPED_TRACE(to_string(of[0].shape) + (transpose_a ? "^T x " : " x ") + to_string(of[1].shape) +
                    (transpose_b ? "^T" : ""));
-      expect_like_oracle(p, of, kBound);
+      expect_like_oracle(p, of, kMatmulBound);
     }
 }
 
@@ -63,8 +63,8 @@ TEST(MatMul, BroadcastsSamples) {
 TEST(MatMul, HandsOutManySmallProducts) { expect_products({700}, {700}, 3, 2, 5); }
 
 TEST(MatMul, TakesConstants) {
-  expect_like_oracle(matmul(), {constant({4, 9}), input({2, 9, 6})}, kBound);
-  expect_like_oracle(matmul(false, true), {input({2, 20, 9}), constant({2, 6, 9})}, kBound);
+  expect_like_oracle(matmul(), {constant({4, 9}), input({2, 9, 6})}, kMatmulBound);
+  expect_like_oracle(matmul(false, true), {input({2, 20, 9}), constant({2, 6, 9})}, kMatmulBound);
 }
 
 TEST(MatMulOracle, CountsByHand) {

@@ -3,7 +3,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 3e-6;  // of values up to 6 standard deviations
+constexpr double kNormBound = 3e-6;  // of values up to 6 standard deviations
 
 std::vector<Operand> operands(Shape x, double low = -1, double high = 1) {
   const int32_t channels = x[x.rank - 1];
@@ -20,12 +20,12 @@ fbs::GroupNormT group_norm(int groups, float epsilon = 1e-5f) {
 TEST(LayerNorm, MatchesTheOracle) {
   for (const int channels : {2, 3, 4, 13, 96, 257, 768, 1030}) {
     SCOPED_TRACE(channels);
-    expect_like_oracle(fbs::LayerNormT(), operands({3, 5, channels}), kBound);
+    expect_like_oracle(fbs::LayerNormT(), operands({3, 5, channels}), kNormBound);
   }
-  expect_like_oracle(fbs::LayerNormT(), operands({3, 7, 9, 40}), kBound);
-  expect_like_oracle(fbs::LayerNormT(), operands({1, 1, 6}), kBound);
-  expect_like_oracle(fbs::LayerNormT(), operands({23}), kBound);
-  expect_like_oracle(fbs::LayerNormT(), operands({2, 5000}), kBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({3, 7, 9, 40}), kNormBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({1, 1, 6}), kNormBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({23}), kNormBound);
+  expect_like_oracle(fbs::LayerNormT(), operands({2, 5000}), kNormBound);
 }
 
 // A mean of a hundred standard deviations costs digits, and no more than float32 cannot hold.
@@ -37,7 +37,7 @@ TEST(LayerNorm, KeepsItsDigitsFarFromZero) {
 TEST(LayerNorm, TakesItsEpsilon) {
   fbs::LayerNormT p;
   p.epsilon = 0.5f;
-  expect_like_oracle(p, operands({2, 9, 12}), kBound);
+  expect_like_oracle(p, operands({2, 9, 12}), kNormBound);
 }
 
 TEST(RmsNorm, MatchesTheOracle) {
@@ -45,26 +45,26 @@ TEST(RmsNorm, MatchesTheOracle) {
   p.centered = false;
   for (const int channels : {1, 2, 3, 4, 13, 96, 257, 768, 1030}) {
     SCOPED_TRACE(channels);
-    expect_like_oracle(p, operands({3, 5, channels}), kBound);
+    expect_like_oracle(p, operands({3, 5, channels}), kNormBound);
   }
-  expect_like_oracle(p, operands({3, 7, 9, 40}), kBound);
-  expect_like_oracle(p, operands({23}), kBound);
-  expect_like_oracle(p, operands({2, 5000}), kBound);
-  expect_like_oracle(p, operands({2, 9, 60}, 99, 101), kBound);
+  expect_like_oracle(p, operands({3, 7, 9, 40}), kNormBound);
+  expect_like_oracle(p, operands({23}), kNormBound);
+  expect_like_oracle(p, operands({2, 5000}), kNormBound);
+  expect_like_oracle(p, operands({2, 9, 60}, 99, 101), kNormBound);
   p.epsilon = 0.5f;
-  expect_like_oracle(p, operands({2, 9, 12}), kBound);
+  expect_like_oracle(p, operands({2, 9, 12}), kNormBound);
 }
 
 TEST(GroupNorm, MatchesTheOracle) {
   for (const int groups : {1, 2, 3, 6}) {  // groups of 18, 9, 6 and 3 channels: some share quads
     SCOPED_TRACE(groups);
-    expect_like_oracle(group_norm(groups), operands({3, 5, 7, 18}), kBound);
-    expect_like_oracle(group_norm(groups), operands({2, 11, 18}), kBound);
+    expect_like_oracle(group_norm(groups), operands({3, 5, 7, 18}), kNormBound);
+    expect_like_oracle(group_norm(groups), operands({2, 11, 18}), kNormBound);
   }
-  expect_like_oracle(group_norm(32), operands({2, 14, 15, 64}), kBound);
-  expect_like_oracle(group_norm(32), operands({1, 9, 8, 256}), kBound);
-  expect_like_oracle(group_norm(5), operands({3, 1, 1, 15}), kBound);
-  expect_like_oracle(group_norm(4, 0.25f), operands({2, 60, 61, 8}), kBound);
+  expect_like_oracle(group_norm(32), operands({2, 14, 15, 64}), kNormBound);
+  expect_like_oracle(group_norm(32), operands({1, 9, 8, 256}), kNormBound);
+  expect_like_oracle(group_norm(5), operands({3, 1, 1, 15}), kNormBound);
+  expect_like_oracle(group_norm(4, 0.25f), operands({2, 60, 61, 8}), kNormBound);
 }
 
 // As a layer norm does.
@@ -78,10 +78,10 @@ TEST(GroupNorm, KeepsItsDigitsFarFromZero) {
 TEST(Grn, MatchesTheOracle) {
   for (const int channels : {1, 3, 16, 30, 384}) {
     SCOPED_TRACE(channels);
-    expect_like_oracle(fbs::GrnT(), operands({3, 7, 6, channels}), kBound);
+    expect_like_oracle(fbs::GrnT(), operands({3, 7, 6, channels}), kNormBound);
   }
-  expect_like_oracle(fbs::GrnT(), operands({2, 1, 1, 7}), kBound);
-  expect_like_oracle(fbs::GrnT(), operands({1, 56, 57, 9}), kBound);
+  expect_like_oracle(fbs::GrnT(), operands({2, 1, 1, 7}), kNormBound);
+  expect_like_oracle(fbs::GrnT(), operands({1, 56, 57, 9}), kNormBound);
 }
 
 TEST(NormOracle, CountsByHand) {

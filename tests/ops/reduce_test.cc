@@ -4,9 +4,9 @@ namespace ferry::testing {
 namespace {
 
 // Sums are kept in double: what is left is the rounding to float32.
-constexpr double kBound = 6e-8;
+constexpr double kReduceBound = 6e-8;
 // The GPU adds up compensated shares in a tree of float32 sums and scales the result: six roundings instead of one.
-constexpr double kGpuBound = 3e-7;
+constexpr double kReduceGpuBound = 3e-7;
 
 fbs::ReduceT reduce(fbs::ReduceKind kind, std::vector<int> axes, bool keep_dims = false) {
   fbs::ReduceT p;
@@ -20,11 +20,12 @@ TEST(Reduce, AveragesAPicture) {
   for (const int channels : {1, 3, 64, 129, 512})
     for (const bool keep_dims : {false, true}) {
       SCOPED_TRACE(channels);
-      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kBound,
-                         kGpuBound);
+      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}, keep_dims), {input({2, 7, 7, channels})}, kReduceBound,
+                         kReduceGpuBound);
     }
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kBound, kGpuBound);
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kBound, kGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kReduceBound, kReduceGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kReduceBound,
+                     kReduceGpuBound);
 }
 
 TEST(Reduce, TakesAnyAxes) {
@@ -33,17 +34,21 @@ TEST(Reduce, TakesAnyAxes) {
     for (int i = 0; i < 4; ++i)
       if ((set >> i & 1u) != 0) axes.push_back(i);
     SCOPED_TRACE(::testing::Message() << "axes of bits " << set);
-    expect_like_oracle(reduce(fbs::ReduceKind::Sum, axes), {input({3, 4, 5, 6}, 0, 1)}, kBound, kGpuBound);
-    expect_like_oracle(reduce(fbs::ReduceKind::Mean, axes, true), {input({2, 1, 19, 33}, 0, 1)}, kBound, kGpuBound);
+    expect_like_oracle(reduce(fbs::ReduceKind::Sum, axes), {input({3, 4, 5, 6}, 0, 1)}, kReduceBound, kReduceGpuBound);
+    expect_like_oracle(reduce(fbs::ReduceKind::Mean, axes, true), {input({2, 1, 19, 33}, 0, 1)}, kReduceBound,
+                       kReduceGpuBound);
   }
-  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {1, 3, 5}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound, kGpuBound);
-  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {0, 2, 4}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kBound, kGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {1, 3, 5}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kReduceBound,
+                     kReduceGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Sum, {0, 2, 4}), {input({2, 3, 4, 5, 2, 3}, 0, 1)}, kReduceBound,
+                     kReduceGpuBound);
 }
 
 // A float32 sum of a million terms in order would be off by 1e-5 and more.
 TEST(Reduce, StaysExactOverManyTerms) {
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 1024}, 0, 1)}, kBound, kGpuBound);
-  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kBound, kGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 1024}, 0, 1)}, kReduceBound, kReduceGpuBound);
+  expect_like_oracle(reduce(fbs::ReduceKind::Mean, {0, 1}), {input({1024, 512, 2}, 0, 1)}, kReduceBound,
+                     kReduceGpuBound);
 }
 
 constexpr fbs::ReduceKind kFolds[] = {fbs::ReduceKind::Max, fbs::ReduceKind::Min, fbs::ReduceKind::Prod};
@@ -52,8 +57,8 @@ TEST(Reduce, FindsLargestAndMultiplies) {
   for (const fbs::ReduceKind kind : kFolds) {
     SCOPED_TRACE(fbs::EnumNameReduceKind(kind));
     const auto expect = [&](std::vector<int> axes, bool keep_dims, Shape shape) {
-      expect_like_oracle(reduce(kind, std::move(axes), keep_dims), {input(shape, 0.5, 1.5)}, kBound, {}, true);
-      expect_like_oracle(reduce(kind, {0}), {input(shape, -1, 1)}, kBound, {}, true);
+      expect_like_oracle(reduce(kind, std::move(axes), keep_dims), {input(shape, 0.5, 1.5)}, kReduceBound, {}, true);
+      expect_like_oracle(reduce(kind, {0}), {input(shape, -1, 1)}, kReduceBound, {}, true);
     };
     expect({1, 2}, false, {3, 7, 5, 13});
     expect({3}, true, {3, 7, 5, 13});

@@ -5,7 +5,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 3e-7;  // two roundings on each of two levels
+constexpr double kResize2dBound = 3e-7;  // two roundings on each of two levels
 
 fbs::Resize2dT resize(fbs::ResizeKind kind, int scale_h, int scale_w) {
   fbs::Resize2dT p;
@@ -26,9 +26,9 @@ TEST(Resize2d, RepeatsTheNearestCell) {
 TEST(Resize2d, InterpolatesBetweenHalfPixelCentres) {
   for (const int scale : {1, 2, 3, 4, 8}) {
     SCOPED_TRACE(scale);
-    expect_like_oracle(resize(fbs::ResizeKind::Bilinear, scale, scale), {input({2, 5, 7, 19})}, kBound);
-    expect_like_oracle(resize(fbs::ResizeKind::Bilinear, scale, 1), {input({1, 6, 1, 3})}, kBound);
-    expect_like_oracle(resize(fbs::ResizeKind::Bilinear, 2, scale), {input({1, 1, 1, 4})}, kBound);
+    expect_like_oracle(resize(fbs::ResizeKind::Bilinear, scale, scale), {input({2, 5, 7, 19})}, kResize2dBound);
+    expect_like_oracle(resize(fbs::ResizeKind::Bilinear, scale, 1), {input({1, 6, 1, 3})}, kResize2dBound);
+    expect_like_oracle(resize(fbs::ResizeKind::Bilinear, 2, scale), {input({1, 1, 1, 4})}, kResize2dBound);
   }
 }
 

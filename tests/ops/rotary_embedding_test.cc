@@ -3,7 +3,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 3e-7;
+constexpr double kRotaryEmbeddingBound = 3e-7;
 
 fbs::RotaryEmbeddingT rotary(int heads, bool interleaved) {
   fbs::RotaryEmbeddingT p;
@@ -18,10 +18,11 @@ TEST(RotaryEmbedding, MatchesTheOracle) {
       SCOPED_TRACE(std::to_string(depth) + (interleaved ? " interleaved" : ""));
       for (const int32_t heads : {1, 3})
         expect_like_oracle(rotary(heads, interleaved),
-                           {input({3, 5, heads * depth}), constant({5, depth}), constant({5, depth})}, kBound);
+                           {input({3, 5, heads * depth}), constant({5, depth}), constant({5, depth})},
+                           kRotaryEmbeddingBound);
     }
-  expect_like_oracle(rotary(2, false), {input({1, 1, 12}), constant({1, 6}), constant({1, 6})}, kBound);
-  expect_like_oracle(rotary(2, true), {input({2, 7, 12}), input({7, 6}), input({7, 6})}, kBound);
+  expect_like_oracle(rotary(2, false), {input({1, 1, 12}), constant({1, 6}), constant({1, 6})}, kRotaryEmbeddingBound);
+  expect_like_oracle(rotary(2, true), {input({2, 7, 12}), input({7, 6}), input({7, 6})}, kRotaryEmbeddingBound);
 }
 
 TEST(RotaryEmbeddingOracle, CountsByHand) {

@@ -14,7 +14,7 @@ fbs::CastT cast(DType to) {
   return p;
 }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSelectInfinity = std::numeric_limits<double>::infinity();
 
 TEST(Cast, EveryTypeMatchesTheOracle) {
   for (const DType to : fbs::EnumValuesDType()) {
@@ -28,7 +28,8 @@ TEST(Cast, EveryTypeMatchesTheOracle) {
 }
 
 TEST(Cast, HasAnAnswerForWhatDoesNotFit) {
-  const Operand x = given({7}, {2.9, -2.9, 3e9, -3e9, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()});
+  const Operand x =
+      given({7}, {2.9, -2.9, 3e9, -3e9, kSelectInfinity, -kSelectInfinity, std::numeric_limits<double>::quiet_NaN()});
   EXPECT_EQ(expect_like_oracle(cast(DType::Int32), {x}, 0),
             (std::vector<float>{2, -2, 0x1p31f, -0x1p31f, 0x1p31f, -0x1p31f, 0}));
   const Operand y = given({4}, {300, -300, 128, -129}, DType::Int32);

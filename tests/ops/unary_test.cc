@@ -10,7 +10,7 @@
 namespace ferry::testing {
 namespace {
 
-struct Case {
+struct UnaryCase {
   fbs::UnaryKind kind;
   float alpha, beta;
   double low, high;  // inputs
@@ -19,7 +19,7 @@ struct Case {
   bool left_to_cpu = false;
 };
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kUnaryInfinity = std::numeric_limits<float>::infinity();
 
 // What Vulkan asks of exp(x): 3 + 2 |x| units in the last place, here for x up to 5.
 constexpr double kVulkanExp = 8e-7;
@@ -32,9 +32,9 @@ constexpr double kErfOfShaders = 6.3e-7;
 constexpr double kSineOfShaders = 2.5e-7;
 
 // XNNPACK's approximations are good to a few units in the last place; the rest is exact but for rounding.
-const Case kCases[] = {
+const UnaryCase kUnaryCases[] = {
     {fbs::UnaryKind::Clamp, 0, 6, -10, 10, 0},
-    {fbs::UnaryKind::Clamp, 0, kInfinity, -10, 10, 0},
+    {fbs::UnaryKind::Clamp, 0, kUnaryInfinity, -10, 10, 0},
     {fbs::UnaryKind::Clamp, -1.5f, -1.5f, -10, 10, 0},
     {fbs::UnaryKind::LeakyRelu, 0.2f, 0, -10, 10, 1e-7},
     {fbs::UnaryKind::LeakyRelu, 0, 0, -10, 10, 1e-7},
@@ -72,7 +72,7 @@ const Case kCases[] = {
 };
 
 TEST(Unary, EveryKindMatchesTheOracle) {
-  for (const Case& c : kCases) {
+  for (const UnaryCase& c : kUnaryCases) {
     SCOPED_TRACE(fbs::EnumNameUnaryKind(c.kind));
     fbs::UnaryT p;
     p.kind = c.kind;
@@ -87,7 +87,7 @@ TEST(Unary, EveryKindMatchesTheOracle) {
 TEST(Unary, EveryKindOfTheSchemaIsTested) {
   for (const fbs::UnaryKind kind : fbs::EnumValuesUnaryKind()) {
     bool found = false;
-    for (const Case& c : kCases) found = found || c.kind == kind;
+    for (const UnaryCase& c : kUnaryCases) found = found || c.kind == kind;
     EXPECT_TRUE(found) << fbs::EnumNameUnaryKind(kind);
   }
 }
@@ -111,7 +111,7 @@ TEST(Unary, KnowsWhatIsNoNumber) {
     p.kind = kind;
     p.alpha = alpha;
     p.beta = beta;
-    return expect_like_oracle(p, {given({5}, {kNaN, kInfinity, -kInfinity, 0, -2.5})}, 0);
+    return expect_like_oracle(p, {given({5}, {kNaN, kUnaryInfinity, -kUnaryInfinity, 0, -2.5})}, 0);
   };
   EXPECT_EQ(at(fbs::UnaryKind::IsNaN, 0, 0), (std::vector<float>{1, 0, 0, 0, 0}));
   EXPECT_EQ(at(fbs::UnaryKind::IsInf, 1, 1), (std::vector<float>{0, 1, 1, 0, 0}));

@@ -26,21 +26,21 @@ struct Windows {
   Shape windows() const { return {samples * (height / window_h) * (width / window_w), window_h * window_w, channels}; }
 };
 
-constexpr Windows kCases[] = {
+constexpr Windows kWindowCases[] = {
     {1, 1, 1, 1, 1, 1, 0, 0},  {3, 7, 7, 5, 7, 7, 0, 0},  {2, 14, 21, 13, 7, 7, 3, 3},
     {3, 6, 10, 8, 2, 5, 1, 4}, {1, 6, 10, 3, 3, 1, 2, 0}, {2, 8, 8, 96, 4, 4, 0, 2},
 };
 
 TEST(Window, PartitionMatchesTheOracle) {
-  for (const Windows& c : kCases) expect_like_oracle(c.partition(), {input(c.picture())}, 0);
+  for (const Windows& c : kWindowCases) expect_like_oracle(c.partition(), {input(c.picture())}, 0);
 }
 
 TEST(Window, ReverseMatchesTheOracle) {
-  for (const Windows& c : kCases) expect_like_oracle(c.reverse(), {input(c.windows())}, 0);
+  for (const Windows& c : kWindowCases) expect_like_oracle(c.reverse(), {input(c.windows())}, 0);
 }
 
 TEST(Window, ReverseTakesItsSidesFromAnotherTensor) {
-  for (const Windows& c : kCases) {
+  for (const Windows& c : kWindowCases) {
     auto params = c.reverse();
     params.height = -3;
     params.width = -4;

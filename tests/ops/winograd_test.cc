@@ -6,7 +6,7 @@ namespace ferry::testing {
 namespace {
 
 // The transforms' additions cost accuracy: some 5 times the error of a plain sum, a twentieth of what parity allows.
-constexpr double kBound = 5e-6;
+constexpr double kWinogradBound = 5e-6;
 
 fbs::Conv2dT conv(int top, int left, int bottom, int right) {
   fbs::Conv2dT p;
@@ -39,23 +39,25 @@ TEST(Winograd, MatchesTheOracleWithTilesOf4) {
   const Operand weight = constant({40, 3, 3, 64}), bias = constant({40});
   for (const int size : {29, 30, 31, 32}) {
     SCOPED_TRACE(size);
-    expect_like_oracle(conv(1, 1, 1, 1), {input({1, size, 33, 64}), weight, bias}, kBound);
+    expect_like_oracle(conv(1, 1, 1, 1), {input({1, size, 33, 64}), weight, bias}, kWinogradBound);
   }
-  expect_like_oracle(conv(0, 0, 0, 0), {input({1, 34, 31, 64}), weight, bias}, kBound);
-  expect_like_oracle(conv(0, 2, 1, 3), {input({1, 31, 29, 64}), weight, bias}, kBound);
-  expect_like_oracle(conv(1, 1, 1, 1), {input({3, 18, 19, 64}), weight}, kBound);
+  expect_like_oracle(conv(0, 0, 0, 0), {input({1, 34, 31, 64}), weight, bias}, kWinogradBound);
+  expect_like_oracle(conv(0, 2, 1, 3), {input({1, 31, 29, 64}), weight, bias}, kWinogradBound);
+  expect_like_oracle(conv(1, 1, 1, 1), {input({3, 18, 19, 64}), weight}, kWinogradBound);
 }
 
 TEST(Winograd, MatchesTheOracleWithTilesOf2) {
   ASSERT_EQ(tile_of({128, 3, 3, 128}, {1, 10, 9, 128}), 2);
   const Operand weight = constant({128, 3, 3, 128}), bias = constant({128});
-  for (const int size : {9, 10}) expect_like_oracle(conv(1, 1, 1, 1), {input({1, size, 9, 128}), weight, bias}, kBound);
-  expect_like_oracle(conv(0, 1, 2, 0), {input({1, 10, 11, 128}), weight, bias}, kBound);
+  for (const int size : {9, 10})
+    expect_like_oracle(conv(1, 1, 1, 1), {input({1, size, 9, 128}), weight, bias}, kWinogradBound);
+  expect_like_oracle(conv(0, 1, 2, 0), {input({1, 10, 11, 128}), weight, bias}, kWinogradBound);
 }
 
 // 400 tiles, more than stay in the cache at once.
 TEST(Winograd, WorksInBlocks) {
-  expect_like_oracle(conv(1, 1, 1, 1), {input({1, 78, 79, 64}), constant({64, 3, 3, 64}), constant({64})}, kBound);
+  expect_like_oracle(conv(1, 1, 1, 1), {input({1, 78, 79, 64}), constant({64, 3, 3, 64}), constant({64})},
+                     kWinogradBound);
 }
 
 TEST(Winograd, ClampsItsOutput) {
@@ -64,7 +66,7 @@ TEST(Winograd, ClampsItsOutput) {
   p.output_max = 24;  // within reach of sums of 576 products
   size_t at_max = 0, at_min = 0;
   for (const float value :
-       expect_like_oracle(p, {input({1, 30, 30, 64}), constant({32, 3, 3, 64}), constant({32})}, kBound)) {
+       expect_like_oracle(p, {input({1, 30, 30, 64}), constant({32, 3, 3, 64}), constant({32})}, kWinogradBound)) {
     at_min += value == 0;
     at_max += value == 24;
   }
@@ -74,7 +76,7 @@ TEST(Winograd, ClampsItsOutput) {
 
 TEST(Winograd, WidensHalfPrecisionWeights) {
   expect_like_oracle(conv(1, 1, 1, 1), {input({1, 30, 30, 32}), half_constant({32, 3, 3, 32}), half_constant({32})},
-                     kBound);
+                     kWinogradBound);
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ void take_norms_as_they_are(Graph& graph) {
       });
 }
 
-struct Case {
+struct PlantedCase {
   const char* name;
   const char* fixture;
   Plant plant;
@@ -152,9 +152,9 @@ struct Case {
   bool with_head = false;  // the checkpoint has another matrix as lm_head.weight
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+std::ostream& operator<<(std::ostream& out, const PlantedCase& c) { return out << c.name; }
 
-const Case kCases[] = {
+const PlantedCase kCases[] = {
     {"RopeBase",
      "hf_qwen3_tiny",
      config("/rope_parameters/rope_theta", 1e6),
@@ -276,7 +276,7 @@ const Case kCases[] = {
      true},
 };
 
-class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterface<Case> {
+class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterface<PlantedCase> {
  protected:
   void SetUp() override {
     set_up(GetParam().fixture, "");
@@ -303,7 +303,7 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
     write_safetensors(options_.checkpoint, tensors);
   }
 
-  void expect_told(const Finding& f, Fault fault, const Case::Told& told) {
+  void expect_told(const Finding& f, Fault fault, const PlantedCase::Told& told) {
     EXPECT_EQ(f.op, told.op);
     expect(f, fault, told.name, told.cause);
     EXPECT_LT(f.cause_error, 1e-4) << f.cause;

@@ -164,7 +164,7 @@ TEST_F(Bisect, 22_OneChannelDamaged) {
 // A backend that turns one kernel: it runs another blob than the one that it is given.
 TEST_F(Bisect, BackendIsToldFromConversion) {
   from_right(false);
-  const RunNetwork faulty = [this](std::span<const std::byte> blob, const parity::Fixture& fixture) {
+  const RunNetwork faulty = [](std::span<const std::byte> blob, const parity::Fixture& fixture) {
     const fbs::Graph* graph = nullptr;
     std::span<const std::byte> data;
     cli::check(verify(blob, &graph, &data));
@@ -220,11 +220,11 @@ TEST_F(BisectText, CausalMaskDropped) {
 // The blob's configuration had another theta than the checkpoint's has now: the tables differ.
 TEST_F(BisectText, TableOfAnotherTheta) {
   std::ifstream file(config());
-  nlohmann::json json = nlohmann::json::parse(file);
-  json["rope_parameters"]["rope_theta"] = 500000.0;
+  nlohmann::json changed = nlohmann::json::parse(file);
+  changed["rope_parameters"]["rope_theta"] = 500000.0;
   const fs::path other = folder_.path() / "other";
   fs::create_directory(other);
-  std::ofstream(other / "config.json") << json;
+  std::ofstream(other / "config.json") << changed;
   fs::copy(options_.checkpoint, other / "right.safetensors");
   ConvertOptions wrong = options_;
   wrong.checkpoint = other / "right.safetensors";

@@ -26,11 +26,11 @@ Ran run(const std::vector<std::string>& arguments) {
   add_parity(app, &ran.exit_code);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   reversed.push_back("parity");
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
   app.parse(reversed);
-  ran.out = testing::internal::GetCapturedStdout();
-  ran.err = testing::internal::GetCapturedStderr();
+  ran.out = ::testing::internal::GetCapturedStdout();
+  ran.err = ::testing::internal::GetCapturedStderr();
   return ran;
 }
 

@@ -53,7 +53,7 @@ TEST(Fixture, ReadsInputsTapsPyramidsAndOutputs) {
 }
 
 // A fixture made to be broken.
-class Broken : public testing::Test {
+class Broken : public ::testing::Test {
  protected:
   Broken() {
     manifest_ = json::parse(R"({

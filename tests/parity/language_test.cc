@@ -107,15 +107,15 @@ std::vector<int32_t> state_windows(const fs::path& blob) {
   return any ? windows : std::vector<int32_t>();
 }
 
-struct Case {
+struct LanguageCase {
   const char* fixture;
   const char* max_length = nullptr;  // null: as the converter chooses
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& language) { return out << language.fixture; }
+std::ostream& operator<<(std::ostream& out, const LanguageCase& language) { return out << language.fixture; }
 
 // A fixture's folder as transformers would have saved it.
-class LanguageFixture : public ::testing::TestWithParam<Case> {
+class LanguageFixture : public ::testing::TestWithParam<LanguageCase> {
  protected:
   void SetUp() override {
     if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
@@ -244,12 +244,15 @@ TEST_P(LanguageFixture, CertifiesItself) {
 
 INSTANTIATE_TEST_SUITE_P(
     Language, LanguageFixture,
-    ::testing::Values(Case{"hf_llama_tiny"}, Case{"hf_mistral_tiny"}, Case{"hf_qwen2_tiny"}, Case{"hf_qwen3_tiny"},
-                      Case{"hf_smollm3_tiny"}, Case{"hf_phi3_tiny"}, Case{"hf_phi3_tiny_long", "512"},
-                      Case{"hf_gemma3_text_tiny"}, Case{"hf_qwen3_moe_tiny"}, Case{"hf_gpt_oss_tiny"},
-                      Case{"hf_deepseek_v3_tiny"}, Case{"hf_qwen3_5_text_tiny"}, Case{"hf_qwen3_5_text_tiny_long"},
-                      Case{"hf_qwen3_5_text_tiny_seed1"}, Case{"hf_qwen3_5_moe_text_tiny"}, Case{"hf_qwen3_next_tiny"},
-                      Case{"hf_qwen3_vl_tiny"}, Case{"hf_qwen3_vl_moe_tiny"}, Case{"hf_qwen3_5_vl_tiny"}));
+    ::testing::Values(LanguageCase{"hf_llama_tiny"}, LanguageCase{"hf_mistral_tiny"}, LanguageCase{"hf_qwen2_tiny"},
+                      LanguageCase{"hf_qwen3_tiny"}, LanguageCase{"hf_smollm3_tiny"}, LanguageCase{"hf_phi3_tiny"},
+                      LanguageCase{"hf_phi3_tiny_long", "512"}, LanguageCase{"hf_gemma3_text_tiny"},
+                      LanguageCase{"hf_qwen3_moe_tiny"}, LanguageCase{"hf_gpt_oss_tiny"},
+                      LanguageCase{"hf_deepseek_v3_tiny"}, LanguageCase{"hf_qwen3_5_text_tiny"},
+                      LanguageCase{"hf_qwen3_5_text_tiny_long"}, LanguageCase{"hf_qwen3_5_text_tiny_seed1"},
+                      LanguageCase{"hf_qwen3_5_moe_text_tiny"}, LanguageCase{"hf_qwen3_next_tiny"},
+                      LanguageCase{"hf_qwen3_vl_tiny"}, LanguageCase{"hf_qwen3_vl_moe_tiny"},
+                      LanguageCase{"hf_qwen3_5_vl_tiny"}));
 
 // Keys and values on the device, token by token, in float32.
 TEST_P(LanguageFixture, EveryGpuGoesOnAsTransformersDoes) {

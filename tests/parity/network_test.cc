@@ -10,7 +10,7 @@
 namespace ferry::parity {
 namespace {
 
-class NetworkTest : public testing::Test {
+class NetworkTest : public ::testing::Test {
  protected:
   std::string message() {
     try {

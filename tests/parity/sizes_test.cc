@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Case {
+struct SizesCase {
   const char* fixture;
   const char* size;  // that it is converted for; empty: the network's own
 };
 
-class Sizes : public ::testing::TestWithParam<Case> {};
+class Sizes : public ::testing::TestWithParam<SizesCase> {};
 
 TEST_P(Sizes, ABlobOfAnotherSizeComputesTheSame) {
   const auto row = std::find_if(parity_fixtures().begin(), parity_fixtures().end(),
@@ -51,9 +51,11 @@ TEST_P(Sizes, ABlobOfAnotherSizeComputesTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Sizes,
-                         ::testing::Values(Case{"hf_depth_anything_tiny", ""}, Case{"hf_depth_anything_tiny", "140x42"},
-                                           Case{"hf_segformer_tiny", ""}, Case{"hf_segformer_tiny", "65x71"},
-                                           Case{"lraspp_mobilenet_v3_large", ""}, Case{"deeplabv3_resnet50", "33x130"}),
+                         ::testing::Values(SizesCase{"hf_depth_anything_tiny", ""},
+                                           SizesCase{"hf_depth_anything_tiny", "140x42"},
+                                           SizesCase{"hf_segformer_tiny", ""}, SizesCase{"hf_segformer_tiny", "65x71"},
+                                           SizesCase{"lraspp_mobilenet_v3_large", ""},
+                                           SizesCase{"deeplabv3_resnet50", "33x130"}),
                          [](const auto& tested) {
                            std::string name = std::string(tested.param.fixture) + "_" + tested.param.size;
                            return name;

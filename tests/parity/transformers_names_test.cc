@@ -38,7 +38,7 @@ std::string renamed(const Rules& rules, const std::string& name) {
   return "";
 }
 
-struct Case {
+struct TransformersNamesCase {
   const char* name;
   const char* fixture;
   const char* config;
@@ -49,7 +49,7 @@ struct Case {
   size_t norms;         // with transformers' usual epsilon, 1e-12, where the config says none
 };
 
-class TransformersNames : public ::testing::TestWithParam<Case> {
+class TransformersNames : public ::testing::TestWithParam<TransformersNamesCase> {
  protected:
   void SetUp() override {
     if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
@@ -162,30 +162,31 @@ TEST_P(TransformersNames, AMissingAndAForeignKeyAreNamed) {
 }
 
 // ViT; timm's epsilon instead of transformers' usual 1e-12.
-const Case kVit = {"vit",
-                   "timm_vit_small_patch16_224",
-                   R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 384,
+const TransformersNamesCase kVit = {
+    "vit",
+    "timm_vit_small_patch16_224",
+    R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 384,
         "num_hidden_layers": 12, "num_attention_heads": 6, "intermediate_size": 1536, "image_size": 224,
         "layer_norm_eps": 1e-6})",
-                   "vit_small_patch16_224",
-                   {{"cls_token", "vit.embeddings.cls_token"},
-                    {"pos_embed", "vit.embeddings.position_embeddings"},
-                    {R"(patch_embed\.proj)", "vit.embeddings.patch_embeddings.projection"},
-                    {R"(blocks\.(\d+)\.norm1)", "vit.encoder.layer.$1.layernorm_before"},
-                    {R"(blocks\.(\d+)\.norm2)", "vit.encoder.layer.$1.layernorm_after"},
-                    {R"(blocks\.(\d+)\.attn\.qkv)", "vit.encoder.layer.$1.attention.attention.<qkv>"},
-                    {R"(blocks\.(\d+)\.attn\.proj)", "vit.encoder.layer.$1.attention.output.dense"},
-                    {R"(blocks\.(\d+)\.mlp\.fc1)", "vit.encoder.layer.$1.intermediate.dense"},
-                    {R"(blocks\.(\d+)\.mlp\.fc2)", "vit.encoder.layer.$1.output.dense"},
-                    {R"(norm(?!_))", "vit.layernorm"},
-                    {"head", "classifier"}},
-                   {{"patch_embed$", "vit.embeddings.patch_embeddings"},
-                    {"pos_drop", "vit.embeddings"},
-                    {R"(blocks\.(\d+)$)", "vit.encoder.layer.$1"},
-                    {R"(blocks\.(\d+)\.attn$)", "vit.encoder.layer.$1.attention"},
-                    {R"(blocks\.(\d+)\.mlp\.act$)", "vit.encoder.layer.$1.intermediate"}},
-                   23,
-                   25};
+    "vit_small_patch16_224",
+    {{"cls_token", "vit.embeddings.cls_token"},
+     {"pos_embed", "vit.embeddings.position_embeddings"},
+     {R"(patch_embed\.proj)", "vit.embeddings.patch_embeddings.projection"},
+     {R"(blocks\.(\d+)\.norm1)", "vit.encoder.layer.$1.layernorm_before"},
+     {R"(blocks\.(\d+)\.norm2)", "vit.encoder.layer.$1.layernorm_after"},
+     {R"(blocks\.(\d+)\.attn\.qkv)", "vit.encoder.layer.$1.attention.attention.<qkv>"},
+     {R"(blocks\.(\d+)\.attn\.proj)", "vit.encoder.layer.$1.attention.output.dense"},
+     {R"(blocks\.(\d+)\.mlp\.fc1)", "vit.encoder.layer.$1.intermediate.dense"},
+     {R"(blocks\.(\d+)\.mlp\.fc2)", "vit.encoder.layer.$1.output.dense"},
+     {R"(norm(?!_))", "vit.layernorm"},
+     {"head", "classifier"}},
+    {{"patch_embed$", "vit.embeddings.patch_embeddings"},
+     {"pos_drop", "vit.embeddings"},
+     {R"(blocks\.(\d+)$)", "vit.encoder.layer.$1"},
+     {R"(blocks\.(\d+)\.attn$)", "vit.encoder.layer.$1.attention"},
+     {R"(blocks\.(\d+)\.mlp\.act$)", "vit.encoder.layer.$1.intermediate"}},
+    23,
+    25};
 
 // ConvNeXt; timm's epsilon of the last norm instead of transformers' usual 1e-12.
 Rules convnext_keys(const std::string& root) {
@@ -219,7 +220,7 @@ Rules convnext_taps(const std::string& root, bool linear_mlp) {
   return rules;
 }
 
-const Case kConvNext = {
+const TransformersNamesCase kConvNext = {
     "convnext",
     "timm_convnext_tiny_dinov3_lvd1689m",
     R"({"model_type": "convnext", "architectures": ["ConvNextModel"], "depths": [3, 3, 9, 3], "image_size": 224,
@@ -230,7 +231,7 @@ const Case kConvNext = {
     47,
     1};
 
-const Case kConvNextV2 = {
+const TransformersNamesCase kConvNextV2 = {
     "convnextv2",
     "timm_convnextv2_atto",
     R"({"model_type": "convnextv2", "architectures": ["ConvNextV2ForImageClassification"], "depths": [2, 2, 6, 2],
@@ -261,7 +262,7 @@ Rules swin_keys() {
           {R"(head\.fc)", "classifier"}};
 }
 
-const Case kSwin = {
+const TransformersNamesCase kSwin = {
     "swin",
     "timm_swin_tiny_patch4_window7_224",
     R"({"model_type": "swin", "architectures": ["SwinForImageClassification"], "depths": [2, 2, 6, 2], "embed_dim": 96,

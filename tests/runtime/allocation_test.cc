@@ -8,7 +8,7 @@
 
 #include "tests/runtime/networks.h"
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__GLIBC__) && !defined(FERRY_SANITIZED)
 #define FERRY_COUNTS_ALLOCATIONS 1
 #endif
 

@@ -210,7 +210,7 @@ size_t graph_end(const std::vector<std::byte>& blob) {
 // scripts/fuzz looks further.
 #if defined(FERRY_EMULATED)
 constexpr int kShare = 20;
-#elif defined(__SANITIZE_ADDRESS__)
+#elif defined(FERRY_SANITIZED)
 constexpr int kShare = 4;
 #else
 constexpr int kShare = 10;

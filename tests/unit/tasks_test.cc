@@ -550,7 +550,6 @@ TEST_F(Tasks, BoxesThatFollowThePicturesSizeAreRefused) {
 }
 
 TEST_F(Tasks, BoxesAreDrawnOnTheirPicture) {
-  fbs::DetectionT params;
   const Picture picture(64, 48, [](int, int) { return std::array{9, 9, 9}; });
   open(*testing::one_box(8, 8, recipe_of(fbs::ResizeMode::Exact, 8, 8), {0.25f, 0.25f, 0.75f, 0.5f}));
   const ferry_answer answer = run(request_for(&picture));

@@ -1,0 +1,18 @@
+// How many operators of one type a graph has.
+#ifndef FERRY_TESTS_CONVERTER_COUNT_H_
+#define FERRY_TESTS_CONVERTER_COUNT_H_
+
+#include <algorithm>
+
+#include "converter/graph/graph.h"
+
+namespace ferry {
+
+inline auto count(const Graph& graph, fbs::OpParams type) {
+  return std::count_if(graph.table.operators.begin(), graph.table.operators.end(),
+                       [&](const auto& op) { return op->params.type == type; });
+}
+
+}  // namespace ferry
+
+#endif
