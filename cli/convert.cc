@@ -23,7 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, read, characters;
+  std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, like, read,
+      characters;
   std::map<std::string, std::string> picture;  // by the names of converter/recipes/picture_settings.h
   std::string weights = "f32", report = "text";
   std::vector<std::string> shapes, dynamic, without;
@@ -111,6 +112,7 @@ Settings settings_of(const Options& o) {
   for (const std::string& open : o.dynamic) out.add("dynamic", open);
   for (const std::string& recogniser : o.without) out.add("no-recognise", recogniser);
   if (!o.detect.empty()) out.set("detect", o.detect);
+  if (!o.like.empty()) out.set("like", o.like);
   for (const auto& [name, value] : o.picture)
     if (!value.empty()) out.set(name, value);
   // Families ask, too, but only once the whole checkpoint was read.
@@ -271,6 +273,8 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert llama/ -o llama.ferry                                    a language model, with its tokenizer\n"
       "  ferry convert net.onnx --shape input=1x3x224x224 -o net.ferry\n"
       "  ferry convert net.onnx --dry-run                                       what would be built\n"
+      "  ferry convert net.onnx --like timm/resnet50.a1_in1k                    a classifier that takes photographs\n"
+      "  ferry convert net.onnx --labels c.txt --mean 0.5 --std 0.5 --resize 256 --crop 224x224 --filter bicubic\n"
       "  ferry convert net.onnx --dynamic batch                                 one blob for any batch\n"
       "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   PP-OCR: finds and reads text\n"
       "  ferry convert face.onnx --detect ultraface                             boxes, drawn by `ferry run`\n"
@@ -331,6 +335,10 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   };
   for (const auto& option : kPicture)
     app.add_option(std::string("--") + option.name, o->picture[option.name], option.help).type_name(option.type);
+  app.add_option("--like", o->like,
+                 "Prepare an ONNX file's pictures as this variant of `ferry models` does, and name the classes as it\n"
+                 "does where they are as many; without it: as a preprocessor_config.json beside the file says")
+      .type_name("NAME");
   app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted: text or json")
       .one_of({"text", "json"})
       .type_name("KIND");

@@ -147,8 +147,17 @@ void print_outputs(const ModelHandle& model, ferry_session* session) {
 }
 
 // The tensors that the network gives for each picture.
+void check_recipe(const RunOptions& o, const ModelHandle& model) {
+  if (!model->model->graph().preprocess())
+    fail(
+        "%s does not say how a picture becomes its input: give tensors (--tensors), or convert it again with "
+        "--like NAME, with --mean, --std and --resize, or with a preprocessor_config.json beside the file",
+        o.model.c_str());
+}
+
 int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
   if (o.json) fail("--json: this model has no task; use --save for tensors");
+  check_recipe(o, model);
   const SessionHandle session = create_session(model, options);
   const bool warned = warn_of_cpu(session.get());
   for (const std::string& path : o.pictures) {
@@ -285,6 +294,7 @@ int run_pictures(const RunOptions& o, const ModelHandle& model, const ferry_sess
   // Tiles have no tensors of the whole picture.
   if (info.answer == FERRY_ANSWER_NONE || (info.kind == FERRY_TASK_ENHANCEMENT && !o.save.empty()))
     return run_whole(o, model, options);
+  check_recipe(o, model);
   Runner runner(o, model, info, options);
   const bool warned = warn_of_cpu(runner.session());
   ProgressLine line("picture");

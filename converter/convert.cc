@@ -7,6 +7,7 @@
 #include "converter/export/record.h"
 #include "converter/identify.h"
 #include "converter/onnx/convert_onnx.h"
+#include "converter/onnx/pictures.h"
 #include "converter/passes/passes.h"
 #include "converter/provenance.h"
 #include "converter/quantize/quantize.h"
@@ -15,10 +16,11 @@ namespace ferry {
 namespace {
 
 // Settings that ONNX files take.
-constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect";
+constexpr const char *kShape = "shape", *kDynamic = "dynamic", *kWithout = "no-recognise", *kDetect = "detect",
+                     *kLike = "like";
 
 bool is_for_onnx(const std::string& setting) {
-  return setting == kShape || setting == kDynamic || setting == kWithout || setting == kDetect ||
+  return setting == kShape || setting == kDynamic || setting == kWithout || setting == kDetect || setting == kLike ||
          is_picture_setting(setting);
 }
 
@@ -54,14 +56,8 @@ std::optional<detect::Request> detection(const ConvertOptions& o) {
       .recipe = recipes.empty() ? "" : recipes.back(), .picture = picture_settings(o.settings), .labels = o.labels};
 }
 
-void set_picture(const PictureSettings& picture, Graph* graph) {
-  const auto& inputs = graph->table.inputs;
-  const Shape shape = inputs.empty() ? Shape{} : graph->shape(inputs.front()->tensor);
-  if (shape.rank != 4) fail("the first input has %d dimensions: it takes no picture to prepare", shape.rank);
-  graph->table.preprocess = std::make_unique<fbs::PreprocessT>(blob_recipe(picture, shape[1], shape[2], shape[3]));
-}
-
-std::unique_ptr<Graph> import_onnx(const ConvertOptions& o, std::optional<detect::Detector>* detector) {
+std::unique_ptr<Graph> import_onnx(Families families, const ConvertOptions& o,
+                                   std::optional<detect::Detector>* detector, std::vector<std::string>* notes) {
   const auto refuse = [](const std::string& option) {
     fail("--%s: is for checkpoints, an ONNX file says itself what it is", option.c_str());
   };
@@ -88,9 +84,16 @@ std::unique_ptr<Graph> import_onnx(const ConvertOptions& o, std::optional<detect
   const std::optional<detect::Request> wanted = detection(o);
   const auto finish = [&](Graph& graph) {
     if (wanted) *detector = detect::make_detector(graph, *wanted);
+    const std::vector<std::string> like = o.settings.values(kLike);
+    if (*detector && !like.empty()) fail("--like %s: a detector's recipe says it: --detect", like.back().c_str());
     if (*detector) return;
-    if (!o.labels.empty()) refuse("labels");
-    if (const PictureSettings picture = picture_settings(o.settings); picture.given()) set_picture(picture, &graph);
+    notes->clear();  // a graph with open dimensions is imported more than once
+    onnx::prepare_pictures(graph, families,
+                           {.settings = picture_settings(o.settings),
+                            .like = like.empty() ? "" : like.back(),
+                            .labels = o.labels,
+                            .file = o.checkpoint},
+                           notes);
   };
   return onnx::build_graph({.file = o.checkpoint,
                             .shapes = o.settings.values(kShape),
@@ -139,7 +142,7 @@ std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const Convert
   step(options, "reading", 0.0);
   std::vector<std::unique_ptr<Graph>> graphs;
   if (onnx::is_onnx_file(options.checkpoint)) {
-    graphs.push_back(import_onnx(options, &found->detector));
+    graphs.push_back(import_onnx(families, options, &found->detector, &found->notes));
     write_options(options, graphs.front()->table.provenance.get());
     return graphs;
   }
@@ -161,6 +164,7 @@ std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const Convert
     Ledger ledger(checkpoint, *network.naming);
     graphs = build_graphs(configured, ledger);
     found->notes = std::move(ledger.notes);
+    if (!network.assumed.empty()) found->notes.push_back(network.assumed);
     found->converted = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());

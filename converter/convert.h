@@ -33,7 +33,8 @@ struct ConvertOptions {
   // What the network's family understands (Family::settings()); of an ONNX file
   //   "shape": "input=1x3x224x224", once an input; "dynamic": a dimension that the blob leaves open, "batch" or
   //   "input:0"; "no-recognise": a recogniser to leave out, "gelu" or "all"; "detect": how its outputs become boxes, a
-  //   detector's name, a file.json or "none"; and how pictures are prepared (converter/recipes/picture_settings.h).
+  //   detector's name, a file.json or "none"; "like": a variant whose pictures are prepared alike; and how pictures are
+  //   prepared (converter/recipes/picture_settings.h).
   Settings settings;
   std::string weights = "f32";  // storage of weights: "f32", "f16", "i8", "i4"
   // What of the checkpoint follows from no constant of the blob is kept in it, however large, so that
@@ -59,7 +60,7 @@ struct Conversion {
   uint64_t bytes = 0;                 // of the blob; of a dry run's, without what is to give the checkpoint back
   std::unique_ptr<Graph> graph = {};  // of a dry run
   std::optional<detect::Detector> detector;
-  std::vector<std::string> notes;  // sentences about what of the checkpoint is left out
+  std::vector<std::string> notes;  // sentences about what is left out, and what was assumed
 };
 
 // Throws Error with one sentence. Nothing is left at `output` then.

@@ -34,9 +34,18 @@ bool is_called(const Variant& variant, const std::string& model, bool whole) {
   return model == name || model == variant.framework + "/" + name || (whole && model == variant.hub);
 }
 
-// The default of an architecture: of the framework whose names the checkpoint bears, else the first.
+// "resnet18-f37072fd.pth" of "resnet18": torchvision calls its files so, by the first digits of their SHA-256.
+bool called_as_torchvision_does(const std::string& file, const std::string& architecture) {
+  if (!file.starts_with(architecture + "-")) return false;
+  const std::string rest = file.substr(architecture.size() + 1);
+  return rest.size() == 12 && rest.ends_with(".pth") && rest.find_first_not_of("0123456789abcdef") == 8;
+}
+
+// The default of an architecture: of the framework that the file's name tells of or whose names the checkpoint bears,
+// else the first.
 const Variant* default_variant(const Family& family, const Checkpoint& checkpoint, const std::string& architecture) {
-  const Naming* naming = naming_of(family, checkpoint, "");
+  const bool torchvision = called_as_torchvision_does(checkpoint.path().filename().string(), architecture);
+  const Naming* naming = naming_of(family, checkpoint, torchvision ? "torchvision" : "");
   const Variant* first = nullptr;
   for (const Variant* variant : family.variants()) {
     if (variant->architecture != architecture) continue;
@@ -57,6 +66,34 @@ Identified with_naming(const Family& family, const Variant& variant, const Check
   }
   fail("%s: the keys are not those of a %s (%s): there is no '%s', for example",
        checkpoint.path().filename().string().c_str(), family.name(), frameworks.c_str(), example.c_str());
+}
+
+std::vector<uint8_t> bytes_of(const fbs::PreprocessT& recipe) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(fbs::CreatePreprocess(builder, &recipe));
+  return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+// With what is to be said of other trainings of the same tensors, whose pictures are prepared otherwise.
+Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
+  const auto mine = found.family->pictures(*found.variant);
+  if (!mine) return found;
+  std::string first;
+  int more = -1;
+  for (const Variant* other : found.family->variants()) {
+    if (other == found.variant || other->architecture != found.variant->architecture) continue;
+    const Naming* naming = naming_of(*found.family, checkpoint, other->framework);
+    if (!naming || naming->framework != other->framework) continue;
+    const auto others = found.family->pictures(*other);
+    if (!others || others->classes != mine->classes || bytes_of(others->recipe) == bytes_of(mine->recipe)) continue;
+    if (first.empty()) first = other->framework + "/" + other->name();
+    ++more;
+  }
+  if (first.empty()) return found;
+  found.assumed = "taken for " + found.variant->framework + "/" + found.variant->name() + "; " + first +
+                  (more > 0 ? " and " + std::to_string(more) + " more have" : " has") +
+                  " the same tensors and other pictures (size, crop or colours): --model NAME says which it is";
+  return found;
 }
 
 // A network that was tried: what it is, and what the graph would be.
@@ -131,7 +168,8 @@ Identified identify(Families families, const Checkpoint& checkpoint, const std::
         const bool placed = model.find('/') != model.npos;
         // A bare "resnet50" is not timm's where the checkpoint bears transformers' names.
         const bool named = placed || (whole && !variant->tag.empty());
-        return with_naming(*family, named ? *variant : *default_variant(*family, checkpoint, model), checkpoint);
+        if (named) return with_naming(*family, *variant, checkpoint);
+        return as_assumed(with_naming(*family, *default_variant(*family, checkpoint, model), checkpoint), checkpoint);
       }
     }
   }
@@ -160,7 +198,14 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
     }
   }
   const std::string file = checkpoint->path().filename().string();
-  if (found.size() == 1) return found.begin()->second.network;
+  if (found.size() == 1) {
+    const Identified& network = found.begin()->second.network;
+    const std::string& architecture = network.variant->architecture;
+    const Variant* variant = called_as_torchvision_does(file, architecture)
+                                 ? default_variant(*network.family, *checkpoint, architecture)
+                                 : network.variant;
+    return as_assumed(with_naming(*network.family, *variant, *checkpoint), *checkpoint);
+  }
   if (found.size() > 1) {
     std::string candidates;
     for (const auto& [architecture, candidate] : found) candidates += (candidates.empty() ? "" : ", ") + architecture;

@@ -12,6 +12,9 @@ struct Identified {
   const Family* family = nullptr;
   const Variant* variant = nullptr;
   const Naming* naming = nullptr;
+  // Which training the network was taken for, where nothing says it and others have the same tensors but prepare
+  // pictures otherwise: a sentence; else empty.
+  std::string assumed = {};
 };
 
 // By name: a variant ("resnet50.a1_in1k"), an architecture ("resnet50": the first variant of the framework whose names
@@ -21,7 +24,8 @@ struct Identified {
 Identified identify(Families families, const Checkpoint& checkpoint, const std::string& model);
 
 // Without a name: by the config.json beside the checkpoint, timm's or transformers', else by trying which network's
-// keys and shapes are those of the file. Throws Error, listing candidates, where that leaves none or several.
+// keys and shapes are those of the file; a file that is called as torchvision's are, "resnet18-f37072fd.pth", is
+// torchvision's. Throws Error, listing candidates, where that leaves none or several.
 Identified identify(Families families, const std::shared_ptr<const Checkpoint>& checkpoint);
 
 }  // namespace ferry

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -9,5 +10,9 @@ namespace ferry {
 
 // One a line. Throws Error where the file cannot be read.
 std::vector<std::string> read_labels(const std::filesystem::path& path);
+
+// id2label of transformers' config.json, in the order of the ids; empty where the names are only "LABEL_<id>". Throws
+// Error where a class has none.
+std::vector<std::string> transformers_labels(const nlohmann::json& config);
 
 }  // namespace ferry

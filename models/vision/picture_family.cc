@@ -252,6 +252,15 @@ const Variant* PictureFamily::described_by(const json& config) const {
   return first;
 }
 
+std::optional<Family::Pictures> PictureFamily::pictures(const Variant& variant) const {
+  const PictureVariant& own = as_picture(variant);
+  if (own.num_classes == 0) return {};
+  const std::vector<std::string>& labels = own.imagenet_labels ? imagenet_labels() : own.labels;
+  const bool named = labels.size() == static_cast<size_t>(own.num_classes);
+  return Pictures{blob_recipe(own.picture, own.height, own.width, own.framework), own.num_classes,
+                  named ? labels : std::vector<std::string>{}};
+}
+
 std::vector<const Variant*> PictureFamily::candidates(const Naming& naming) const {
   std::vector<const Variant*> all;
   std::set<std::string> seen;

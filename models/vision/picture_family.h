@@ -82,6 +82,7 @@ class PictureFamily final : public Family {
   // "unit-length" (an embedding's recipe divides it by its Euclidean length).
   std::span<const std::string_view> settings() const override;
   Description describe(const Variant& variant) const override;
+  std::optional<Pictures> pictures(const Variant& variant) const override;
   const Variant* described_by(const nlohmann::json& config) const override;
   std::vector<const Variant*> candidates(const Naming& naming) const override;
   Configured configure(const Request& request) const override;

@@ -164,19 +164,4 @@ std::optional<int> transformers_classes(const json& config, const PictureVariant
   return variant.num_classes;
 }
 
-std::vector<std::string> transformers_labels(const json& config) {
-  std::vector<std::string> labels;
-  if (!config.contains("id2label")) return labels;
-  const json& names = config["id2label"];
-  bool telling = false;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const auto name = names.find(std::to_string(i));
-    if (name == names.end() || !name->is_string())
-      fail("config.json: id2label has %zu names but none for class %zu", names.size(), i);
-    labels.push_back(name->get<std::string>());
-    telling = telling || labels.back() != "LABEL_" + std::to_string(i);
-  }
-  return telling ? labels : std::vector<std::string>{};
-}
-
 }  // namespace ferry

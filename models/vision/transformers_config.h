@@ -49,9 +49,6 @@ PictureVariant with_transformers_config(PictureVariant variant, const nlohmann::
 // nothing of two classes without names.
 std::optional<int> transformers_classes(const nlohmann::json& config, const PictureVariant& variant);
 
-// id2label, in the order of the ids; empty where the names are only "LABEL_<id>".
-std::vector<std::string> transformers_labels(const nlohmann::json& config);
-
 // The input's height as the config says; 0 where it does not.
 int transformers_height(const nlohmann::json& config);
 

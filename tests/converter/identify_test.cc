@@ -77,6 +77,28 @@ TEST(Identify, WithoutANameKeysAndShapesDecide) {
   EXPECT_EQ(identify(families(), basic_resnet({3, 4, 6, 3}, true)).variant->hub, "microsoft/resnet-34");
 }
 
+TEST(Identify, ATrainingThatIsAssumedIsTold) {
+  const std::string told = identify(families(), basic_resnet({2, 2, 2, 2})).assumed;
+  EXPECT_TRUE(told.starts_with("taken for timm/resnet18.a1_in1k; timm/resnet18.")) << told;
+  EXPECT_TRUE(
+      told.ends_with(" more have the same tensors and other pictures (size, crop or colours): --model NAME says "
+                     "which it is"))
+      << told;
+  EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18").assumed, told);
+  EXPECT_EQ(identify(families(), *basic_resnet({2, 2, 2, 2}), "resnet18.a1_in1k").assumed, "");
+}
+
+TEST(Identify, FilesThatAreCalledAsTorchvisionDoesAreItsOwn) {
+  const auto checkpoint = basic_resnet({2, 2, 2, 2});
+  checkpoint->set_path("downloads/resnet18-f37072fd.pth");
+  EXPECT_EQ(identify(families(), checkpoint).variant->hub, "torchvision/resnet18.v1");
+  EXPECT_EQ(identify(families(), *checkpoint, "resnet18").variant->hub, "torchvision/resnet18.v1");
+  for (const char* other : {"resnet18-f37072fd.safetensors", "resnet18-flowers0.pth", "my-resnet18-f37072fd.pth"}) {
+    checkpoint->set_path(other);
+    EXPECT_EQ(identify(families(), checkpoint).variant->hub, "timm/resnet18.a1_in1k") << other;
+  }
+}
+
 TEST(Identify, AnUnknownDepthIsNoKnownModel) {
   const std::string message = complaint([] { identify(families(), basic_resnet({2, 2, 2, 3})); });
   EXPECT_TRUE(message.starts_with("model.safetensors has the keys of a ResNet, but fits none that is known here"))

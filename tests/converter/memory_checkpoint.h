@@ -42,6 +42,7 @@ class MemoryCheckpoint : public Checkpoint {
   const char* format() const override { return "memory"; }
   std::string sha256() const override { return ""; }
   const std::filesystem::path& path() const override { return path_; }
+  void set_path(const std::filesystem::path& path) { path_ = path; }
 
  private:
   std::map<std::string, CheckpointTensor> tensors_;

@@ -1,3 +1,4 @@
+#include "converter/recipes/labels.h"
 #include "models/vision/transformers_config.h"
 
 #include <gtest/gtest.h>
