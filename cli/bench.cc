@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "cli/bench_text.h"
+#include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/gpu_plan.h"
 #include "cli/kernels.h"
@@ -19,7 +20,7 @@
 namespace ferry::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
   std::string model, graph;
   BackendOptions backend;
   ThreadOptions threads;
@@ -45,12 +46,6 @@ struct OpTime {
   double microseconds = 0;
   uint64_t bytes = 0, operations = 0;  // on the GPU
 };
-
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 // Numbers on [-1, 1), the same every time: zeros would flatter a network, and denormals would slander it.
 void fill_inputs(const ModelHandle& model, const SessionHandle& session) {
@@ -78,7 +73,7 @@ std::vector<OpTime> as_steps(const std::vector<OpTime>& ops, const GpuPlan& plan
 }
 
 // Every operator's minimum time over some runs, slowest first.
-std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_session_options options,
+std::vector<OpTime> profile(const BenchOptions& o, const ModelHandle& model, ferry_session_options options,
                             const GpuPlan& plan) {
   options.profile = true;
   const SessionHandle session = create_session(model, options);
@@ -104,7 +99,7 @@ std::vector<OpTime> profile(const Options& o, const ModelHandle& model, ferry_se
   return ops;
 }
 
-void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
+void print_text(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   if (!f.device.empty()) std::printf("%-18s %s (%s)\n", "device", f.device.c_str(), f.driver.c_str());
   std::printf("%-18s %9zu%s%s\n", "threads", f.threads, f.cpus.empty() ? "" : " on CPU ", f.cpus.c_str());
   std::printf("%-18s %9.2f ms\n", "open and verify", f.load_ms);
@@ -135,7 +130,7 @@ void print_text(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%10.1f        all operators\n", total);
 }
 
-void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
+void print_json(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {
   nlohmann::json j = {{"model", o.model},
                       {"backend", o.backend.backend},
                       {"precision", o.backend.precision},
@@ -177,21 +172,21 @@ void print_json(const Options& o, const Figures& f, const std::vector<OpTime>& o
   std::printf("%s\n", j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
-void time_runs(const Options& o, const SessionHandle& session, Figures* f) {
+void time_runs(const BenchOptions& o, const SessionHandle& session, Figures* f) {
   const Clock::duration interval = o.fps > 0 ? Clock::duration(std::chrono::seconds(1)) / o.fps : Clock::duration(0);
   ProgressLine line("run");
   const std::clock_t cpu = std::clock();
   for (int i = 0; i < o.runs; ++i) {
     const Clock::time_point start = Clock::now();
     check(ferry_session_run(session.get()));
-    f->runs_ms.push_back(ms_since(start));
+    f->runs_ms.push_back(1e3 * seconds_since(start));
     line.update(i + 1, o.runs);
     std::this_thread::sleep_until(start + interval);
   }
   f->cpu_ms = static_cast<double>(std::clock() - cpu) * 1e3 / CLOCKS_PER_SEC / o.runs;
 }
 
-int bench(Options o) {
+int bench(BenchOptions o) {
   if (o.fps < 0 || o.fps > 1000) fail("--fps %d: expected 0 (no pauses) to 1000", o.fps);
   ferry_session_options options = session_options(o.threads);
   options.gpu_required = true;
@@ -200,7 +195,7 @@ int bench(Options o) {
   Figures f;
   Clock::time_point start = Clock::now();
   const ModelHandle model = open_model(o.model, o.graph);
-  f.load_ms = ms_since(start);
+  f.load_ms = 1e3 * seconds_since(start);
   if (is_text(model)) {
     if (o.ops || o.fps > 0) fail("--%s: not of a language model, whose runs differ", o.ops ? "ops" : "fps");
     return bench_text({o.model, o.prompt_tokens, o.new_tokens, o.runs > 0 ? o.runs : 3, o.json}, model, f.load_ms,
@@ -210,11 +205,11 @@ int bench(Options o) {
   if (o.runs == 0) o.runs = 20;
   start = Clock::now();
   const SessionHandle session = create_session(model, options);
-  f.session_ms = ms_since(start);
+  f.session_ms = 1e3 * seconds_since(start);
   fill_inputs(model, session);
   start = Clock::now();
   check(ferry_session_run(session.get()));
-  f.first_ms = ms_since(start);
+  f.first_ms = 1e3 * seconds_since(start);
 
   time_runs(o, session, &f);
   check_backend(session);
@@ -234,7 +229,7 @@ int bench(Options o) {
   if (!o.backend.gpu()) f.kernels = cpu_kernels();
   const GpuPlan plan = o.backend.gpu() ? gpu_plan(session->session->model(), options) : GpuPlan();
   const std::vector<OpTime> ops = o.ops ? profile(o, model, options, plan) : std::vector<OpTime>();
-  (o.json ? print_json : print_text)(o, f, ops, plan);
+  o.json ? print_json(o, f, ops, plan) : print_text(o, f, ops, plan);
   return kDone;
 }
 
@@ -254,7 +249,7 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       "  ferry bench m.ferry --ops | head -20        where the time goes\n"
       "  ferry bench m.ferry --runs 200 --json\n"
       "  ferry bench m.ferry --backend gpu --precision f16 --tune");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_thread_options(app, &o->threads);

@@ -1,10 +1,10 @@
 #include "cli/bench_text.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/generation.h"
 #include "cli/gpu_plan.h"
@@ -17,10 +17,6 @@ namespace {
 
 constexpr int kPromptTokens = 512, kNewTokens = 128;
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 // Ids all over the vocabulary, the same every time.
 Ids some_ids(size_t count, int32_t vocabulary) {
   Ids ids(count);
@@ -32,7 +28,7 @@ Ids some_ids(size_t count, int32_t vocabulary) {
   return ids;
 }
 
-struct Figures {
+struct TextFigures {
   double session_ms = 0, first_token_ms = 0;            // of the first round, where weights are packed and read
   double prompt_per_second = 0, tokens_per_second = 0;  // of the fastest rounds
   GpuPlan plan;                                         // of the last token, on a GPU
@@ -49,7 +45,7 @@ bool is_text(const ModelHandle& model) {
 }
 
 int bench_text(const TextBench& o, const ModelHandle& model, double load_ms, const ferry_session_options& options) {
-  Figures f;
+  TextFigures f;
   Clock::time_point start = Clock::now();
   const GeneratorHandle generator = create_generator(model, options);
   f.session_ms = 1e3 * seconds_since(start);

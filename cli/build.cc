@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct BuildOptions {
   std::vector<std::string> models;
   std::string target, output, source;
   bool no_gpu = false, no_files = false;
@@ -54,7 +54,7 @@ void add_model(const std::string& path, Parts* parts) {
   }
 }
 
-void write_parts(const Options& o, const fs::path& file) {
+void write_parts(const BuildOptions& o, const fs::path& file) {
   Parts parts;
   for (const std::string& path : o.models) add_model(path, &parts);
   if (!o.no_files) parts.insert("feature files");
@@ -79,7 +79,7 @@ fs::path sources(const std::string& given) {
   fail("Ferry's sources are neither around this program nor here: name them with --source");
 }
 
-int build(const Options& o) {
+int build(const BuildOptions& o) {
   if (o.target.empty()) {
     write_parts(o, o.output);
     return kDone;
@@ -107,7 +107,7 @@ void add_build(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry build --for m.ferry arm64 --no-gpu -o small/      small/lib/libferry.so\n"
       "  ferry build --for m.ferry --for n.ferry -o parts.txt    the list alone");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BuildOptions>();
   app.add_option("TARGET", o->target, "arm64, armv7, riscv64, android-arm64, android-armv7, android-x86_64")
       .type_name("");
   app.add_option("--for", o->models, "A blob that the library has to run").required().type_name("MODEL");

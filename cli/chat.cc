@@ -2,22 +2,21 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/clock.h"
 #include "cli/command.h"
 #include "cli/generation.h"
 
 namespace ferry::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using nlohmann::ordered_json;
 
-struct Options {
+struct ChatOptions {
   std::string model, system, load;
   std::vector<std::string> pictures;
   BackendOptions backend;
@@ -82,10 +81,8 @@ struct Speed {
   double seconds = 0;
 };
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 // Puts the conversation before the model and prints what it answers.
-std::string answer(const Options& o, const Conversation& conversation, const TextHandle& text,
+std::string answer(const ChatOptions& o, const Conversation& conversation, const TextHandle& text,
                    const GeneratorHandle& generator, Speed* speed) {
   const std::string prompt = conversation.rendered(text);
   const size_t room = ferry_generator_max_length(generator.get());
@@ -137,7 +134,7 @@ void load(const std::string& path, Conversation* conversation, const GeneratorHa
   }
 }
 
-int chat(const Options& o) {
+int chat(const ChatOptions& o) {
   ferry_session_options options = session_options(o.threads);
   const ModelHandle model = open_model(o.model);
   set_backend(o.backend, &options);
@@ -210,7 +207,7 @@ void add_chat(CLI::App& ferry, int* exit_code) {
       "  ferry chat qwen.ferry --system 'Answer in one sentence.' --temperature 0\n"
       "  ferry chat qwen-vl.ferry --image photo.jpg\n"
       "  echo 'What is a ferry?' | ferry chat qwen.ferry --seed 1 --max-tokens 100");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ChatOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   app.add_option("--system", o->system, "What the model is told before the conversation").type_name("TEXT");
   app.add_option("--image", o->pictures, "A picture to talk about: JPEG, PNG or BMP; may be given again")

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct ConvertArguments {
   std::string checkpoint, revision, state_dict, model, output, input_size, certify, labels, detect, like, read,
       characters;
   std::map<std::string, std::string> picture;  // by the names of converter/recipes/picture_settings.h
@@ -63,7 +63,7 @@ void require_detector(const std::string& detector) {
 }
 
 // A checkpoint of the hub comes to the cache; one that lies here stays where it is.
-void locate(const Options& o, ConvertOptions* options) {
+void locate(const ConvertArguments& o, ConvertOptions* options) {
   options->checkpoint = o.checkpoint;
   if (!is_hub_reference(o.checkpoint)) {
     if (!o.revision.empty()) fail("--revision %s: is for hf:ORG/NAME only", o.revision.c_str());
@@ -85,7 +85,7 @@ void locate(const Options& o, ConvertOptions* options) {
 }
 
 // MODEL.ferry; without --model the repository's or the checkpoint's name, or its folder's where the name says nothing.
-fs::path default_output(const Options& o) {
+fs::path default_output(const ConvertArguments& o) {
   if (!o.model.empty()) return fs::path(o.model).filename().string() + ".ferry";
   if (is_hub_reference(o.checkpoint)) {
     const std::string repository = parse_hub_reference(o.checkpoint, o.revision).repository;
@@ -100,7 +100,7 @@ fs::path default_output(const Options& o) {
   return stem + ".ferry";
 }
 
-Settings settings_of(const Options& o) {
+Settings settings_of(const ConvertArguments& o) {
   Settings out;
   if (o.has_classes) out.set("num-classes", o.num_classes);
   if (o.has_chans) out.set("in-chans", o.in_chans);
@@ -173,7 +173,7 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
   print_notes(done);
 }
 
-int convert_checkpoint(const Options& o) {
+int convert_checkpoint(const ConvertArguments& o) {
   if (o.dry_run && !o.certify.empty()) fail("--dry-run: not with --certify, which runs the blob");
   if (!o.model.empty()) require_known(o.model);
   if (!o.detect.empty()) require_detector(o.detect);
@@ -231,7 +231,7 @@ int convert_checkpoint(const Options& o) {
 
 #else
 
-int convert_checkpoint(const Options&) {
+int convert_checkpoint(const ConvertArguments&) {
   fail("this build has no converter: convert on a desktop build, then bring the .ferry file here");
 }
 
@@ -279,7 +279,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       "  ferry convert det.onnx --read rec.onnx --characters keys.txt -o r.ferry   PP-OCR: finds and reads text\n"
       "  ferry convert face.onnx --detect ultraface                             boxes, drawn by `ferry run`\n"
       "  ferry convert model.safetensors --model resnet50 --certify fixtures/timm_resnet50_a1_in1k");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ConvertArguments>();
   app.add_option("CKPT", o->checkpoint, "The checkpoint: a file, a folder with one in it, or hf:ORG/NAME")
       .required()
       .type_name("");

@@ -53,7 +53,7 @@ int devices(bool json) {
     gpus[i].struct_size = sizeof(ferry_gpu_info);
     check(ferry_gpu_describe(i, &gpus[i]));
   }
-  (json ? print_json : print_text)(gpus, reason);
+  json ? print_json(gpus, reason) : print_text(gpus, reason);
   return kDone;
 }
 

@@ -13,13 +13,13 @@
 namespace ferry::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   std::string model, output;
 };
 
 #if defined(FERRY_HAS_CONVERTER)
 
-int export_blob(const Options& o) {
+int export_blob(const ExportOptions& o) {
   Exported done;
   {
     ProgressLine line("exporting");
@@ -34,7 +34,7 @@ int export_blob(const Options& o) {
 
 #else
 
-int export_blob(const Options&) { fail("this build has no converter: export with a desktop build"); }
+int export_blob(const ExportOptions&) { fail("this build has no converter: export with a desktop build"); }
 
 #endif
 
@@ -51,7 +51,7 @@ void add_export(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry convert Qwen3-0.6B/ -o qwen.ferry\n"
       "  ferry export qwen.ferry -o folder/");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ExportOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   app.add_option("-o,--output", o->output, "The folder to write, new or empty").required().type_name("FOLDER");
   app.callback([o, exit_code] { *exit_code = export_blob(*o); });

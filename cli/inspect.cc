@@ -39,7 +39,7 @@ int inspect(const InspectOptions& o) {
   const Summary summary = summarize(o.model, o.graph);
   const ModelHandle model = open_model(o.model, o.graph);
   const InspectPlan plan = make_plan(o, summary, model);
-  (o.json ? print_json : print_text)(o, summary, model, plan);
+  o.json ? print_json(o, summary, model, plan) : print_text(o, summary, model, plan);
   return kDone;
 }
 

@@ -32,7 +32,7 @@ constexpr const char* kGpu = "gpu";
 constexpr const char* kGpuHalf = "gpu-f16";
 constexpr std::string_view kArm64 = "arm64-";  // before the name that qemu has for a CPU
 
-struct Options {
+struct PackOptions {
   std::string model, output, device, tool, emulator, root = "/usr/aarch64-linux-gnu";
   std::vector<std::string> targets = {kThisCpu};
   bool embed = false;
@@ -74,7 +74,7 @@ fs::path pack_here(const std::string& path, const fs::path& output) {
 #if FERRY_GPU
 
 // The model's weights in the order of a GPU's kernels.
-fs::path pack_on_gpu(const Options& o, bool half, const fs::path& output) {
+fs::path pack_on_gpu(const PackOptions& o, bool half, const fs::path& output) {
   std::shared_ptr<Model> model;
   check(Model::open(o.model.c_str(), &model));
   SessionOptions options;
@@ -97,14 +97,14 @@ fs::path pack_on_gpu(const Options& o, bool half, const fs::path& output) {
 
 #else
 
-fs::path pack_on_gpu(const Options&, bool, const fs::path&) {
+fs::path pack_on_gpu(const PackOptions&, bool, const fs::path&) {
   fail("--for gpu: this build has no GPU backend (FERRY_GPU=OFF)");
 }
 
 #endif
 
 // Runs this program's arm64 sister on an emulated CPU.
-void pack_there(const Options& o, const std::string& target, const fs::path& output) {
+void pack_there(const PackOptions& o, const std::string& target, const fs::path& output) {
   if (!target.starts_with(kArm64))
     fail("--for: '%s' is no target: this, gpu, gpu-f16, or arm64-CPU for a CPU that qemu knows (arm64-cortex-a76)",
          target.c_str());
@@ -181,7 +181,7 @@ struct Removed {
   std::vector<fs::path> files;
 };
 
-int pack(const Options& o) {
+int pack(const PackOptions& o) {
   if (o.embed && o.output.empty()) fail("--embed writes another blob: name it with -o");
   if (!o.embed && o.targets.size() > 1 && !o.output.empty() && !fs::is_directory(o.output))
     fail("-o %s: %zu targets need a folder, or --embed", o.output.c_str(), o.targets.size());
@@ -226,7 +226,7 @@ void add_pack(CLI::App& ferry, int* exit_code) {
       "  ferry pack m.ferry --embed -o out.ferry                a blob that carries them\n"
       "  ferry pack m.ferry --for gpu-f16                       m.gpu-f16.packed, for this GPU in float16\n"
       "  ferry pack m.ferry --for this,arm64-cortex-a76 --tool build/arm64/bin/ferry --embed -o out.ferry");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PackOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   app.add_option("-o,--output", o->output, "File, or folder; with --embed: the blob to write").type_name("PATH");
   app.add_flag("--embed", o->embed, "Write a copy of the blob with the packed weights inside");

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct TemplateOptions {
   std::string from, chat;
 };
 
@@ -40,7 +40,7 @@ std::vector<uint8_t> text_of_folder(const std::string& path) {
   return packed(text);
 }
 
-int render(const Options& o) {
+int render(const TemplateOptions& o) {
   const std::vector<uint8_t> bytes = fs::is_directory(o.from) ? text_of_folder(o.from) : text_of_blob(o.from);
   if (bytes.empty()) fail("%s has no chat template", o.from.c_str());
   const fbs::Text* text = nullptr;
@@ -67,7 +67,7 @@ void add_template(CLI::App& ferry, int* exit_code) {
       "  ferry template Qwen3-0.6B/ chat.json         from tokenizer_config.json or chat_template.jinja in the folder\n"
       "  echo '{\"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}], \"add_generation_prompt\": true}' |\n"
       "      ferry template qwen.ferry -");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TemplateOptions>();
   app.add_option("MODEL", o->from, "The blob, or the folder of a language model").required().type_name("");
   app.add_option("CHAT", o->chat, "The JSON file; -: standard input").required().type_name("");
   app.callback([o, exit_code] { *exit_code = render(*o); });

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Options {
+struct TokenizeOptions {
   std::string source, input;
   bool special = false, decode = false, skip_special = false;
 };
@@ -79,14 +79,14 @@ json read_list(const std::string& path) {
   return list;
 }
 
-json encoded(const Tokenizer& tokenizer, const json& text, size_t index, const Options& o) {
+json encoded(const Tokenizer& tokenizer, const json& text, size_t index, const TokenizeOptions& o) {
   if (!text.is_string()) fail("%s: entry %zu is not a text", o.input.c_str(), index);
   std::vector<int32_t> ids;
   check(tokenizer.encode(text.get_ref<const std::string&>(), {.special = o.special}, &ids));
   return ids;
 }
 
-json decoded(const Tokenizer& tokenizer, const json& ids, size_t index, const Options& o) {
+json decoded(const Tokenizer& tokenizer, const json& ids, size_t index, const TokenizeOptions& o) {
   if (!ids.is_array()) fail("%s: entry %zu is not an array of ids", o.input.c_str(), index);
   TextDecoder decoder(tokenizer, o.skip_special);
   std::string text;
@@ -100,7 +100,7 @@ json decoded(const Tokenizer& tokenizer, const json& ids, size_t index, const Op
   return text;
 }
 
-int tokenize(const Options& o) {
+int tokenize(const TokenizeOptions& o) {
   const Source source(o.source);
   const json list = read_list(o.input);
   json out = json::array();
@@ -123,7 +123,7 @@ void add_tokenize(CLI::App& ferry, int* exit_code) {
       "  ferry tokenize qwen.ferry texts.json --special         with the tokens before and behind a text\n"
       "  ferry tokenize qwen.ferry ids.json --decode            the other way round\n"
       "  echo '[\"Hello\"]' | ferry tokenize qwen.ferry -         from standard input");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TokenizeOptions>();
   app.add_option("FOLDER_OR_BLOB", o->source, "Whose tokenizer").required().type_name("");
   app.add_option("TEXTS", o->input, "A JSON array of texts, with --decode of arrays of ids; -: standard input")
       .required()

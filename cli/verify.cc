@@ -9,14 +9,14 @@
 namespace ferry::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string model;
   BackendOptions backend;
   ThreadOptions threads;
   bool json = false;
 };
 
-int verify(const Options& o) {
+int verify(const VerifyOptions& o) {
   ferry_session_options options = session_options(o.threads);
   options.gpu_required = true;
   set_backend(o.backend, &options);
@@ -73,7 +73,7 @@ void add_verify(CLI::App& ferry, int* exit_code) {
       "\nExamples:\n"
       "  ferry verify m.ferry\n"
       "  ferry verify m.ferry --backend gpu --device nvidia");
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<VerifyOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
   add_backend_options(app, &o->backend, Tuning::No);
   add_thread_options(app, &o->threads);

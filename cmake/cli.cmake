@@ -11,7 +11,7 @@ ferry_sources(cli_sources cli/*.cc cli/*/*.cc)
 list(FILTER cli_sources EXCLUDE REGEX "/cli/(parity/|bisect/|(arguments|sdk)\\.cc$)")
 if(cli_sources)
   add_executable(ferry_cli ${cli_sources})
-  set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry ${FERRY_APART}) # each command has Options
+  set_target_properties(ferry_cli PROPERTIES OUTPUT_NAME ferry)
   target_compile_options(ferry_cli PRIVATE ${FERRY_COLD})
   target_link_libraries(ferry_cli PRIVATE ferry_options ferry_parity ferry_tools)
   configure_file("${PROJECT_SOURCE_DIR}/toolchains/qemu-aarch64" # for `ferry pack --for`

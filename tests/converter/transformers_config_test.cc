@@ -1,4 +1,3 @@
-#include "converter/recipes/labels.h"
 #include "models/vision/transformers_config.h"
 
 #include <gtest/gtest.h>
@@ -7,6 +6,7 @@
 
 #include "converter/checkpoint/safetensors.h"
 #include "converter/identify.h"
+#include "converter/recipes/labels.h"
 #include "models/families.h"
 #include "models/vision/mobilenetv2/mobilenetv2.h"
 #include "models/vision/swin/swin.h"
