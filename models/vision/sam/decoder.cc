@@ -80,7 +80,8 @@ Tensor attend(Tensor query, Tensor key, Tensor value, const Weights& w, const Co
   if (places(key) < places(query) && places(key) * heads < inner)
     return tap(grouped(few.places_see(query, key, value)), w);
   const auto rows = [&](Tensor x) { return config.groups ? reshape(x, {1, -1, inner}) : x; };
-  const Tensor y = attention(rows(q(query)), rows(k(key)), rows(v(value)), {.heads = heads});
+  const Tensor values = rows(v(value)), keys = rows(k(key)), queries = rows(q(query));  // one order for every compiler
+  const Tensor y = attention(queries, keys, values, {.heads = heads});
   return tap(out(config.groups ? reshape(y, {1, 1, -1, inner}) : y), w);
 }
 
