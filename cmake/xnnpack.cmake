@@ -97,7 +97,7 @@ function(ferry_provide_xnnpack)
     set(CMAKE_C_COMPILER "${FERRY_UNINSTRUMENTED_C}")
     set(CMAKE_CXX_COMPILER "${FERRY_UNINSTRUMENTED_CXX}")
     set(CMAKE_C_COMPILER_ID GNU)
-    execute_process(COMMAND cc -dumpfullversion OUTPUT_VARIABLE CMAKE_C_COMPILER_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
+    execute_process(COMMAND "${CMAKE_C_COMPILER}" -dumpfullversion OUTPUT_VARIABLE CMAKE_C_COMPILER_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
   endif()
   set(flags "-fPIC -ffunction-sections -fdata-sections -fvisibility=hidden") # no tables for unwinding: see sdk.cmake
   string(APPEND flags " -fno-asynchronous-unwind-tables -fno-unwind-tables")

@@ -28,12 +28,6 @@ const Naming* naming_of(const Family& family, const Checkpoint& checkpoint, cons
   return first;
 }
 
-// Is `model` a name of this variant? `whole`: of this variant alone, not of its architecture.
-bool is_called(const Variant& variant, const std::string& model, bool whole) {
-  const std::string name = whole ? variant.name() : variant.architecture;
-  return model == name || model == variant.framework + "/" + name || (whole && model == variant.hub);
-}
-
 // "resnet18-f37072fd.pth" of "resnet18": torchvision calls its files so, by the first digits of their SHA-256.
 bool called_as_torchvision_does(const std::string& file, const std::string& architecture) {
   if (!file.starts_with(architecture + "-")) return false;
@@ -159,6 +153,11 @@ std::map<std::string, Tried> fitting(Families families, const std::shared_ptr<co
 }
 
 }  // namespace
+
+bool is_called(const Variant& variant, const std::string& name, bool whole) {
+  const std::string own = whole ? variant.name() : variant.architecture;
+  return name == own || name == variant.framework + "/" + own || (whole && name == variant.hub);
+}
 
 Identified identify(Families families, const Checkpoint& checkpoint, const std::string& model) {
   for (const bool whole : {true, false}) {

@@ -42,8 +42,10 @@ std::string in_quotes(std::string_view name) {
   return out + (name.size() > kLongest ? "...\"" : "\"");
 }
 
-json read_config(const Checkpoint& checkpoint, const char* name) {
-  const std::filesystem::path path = checkpoint.path().parent_path() / name;
+json read_config(const Checkpoint& checkpoint, const char* name) { return read_config(checkpoint.path(), name); }
+
+json read_config(const std::filesystem::path& checkpoint, const char* name) {
+  const std::filesystem::path path = checkpoint.parent_path() / name;
   std::ifstream file(path, std::ios::binary);
   if (!file) return nullptr;
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

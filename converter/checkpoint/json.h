@@ -1,6 +1,7 @@
 // JSON from files that nobody vouches for.
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ class Checkpoint;
 // The config.json, or another such file, beside the checkpoint; null where there is none. Throws Error where it is not
 // JSON.
 nlohmann::json read_config(const Checkpoint& checkpoint, const char* name = "config.json");
+nlohmann::json read_config(const std::filesystem::path& checkpoint, const char* name = "config.json");
 
 // For messages: in double quotes, without control characters, cut where it is very long.
 std::string in_quotes(std::string_view name);

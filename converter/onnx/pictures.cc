@@ -5,45 +5,31 @@
 #include <optional>
 
 #include "converter/checkpoint/json.h"
-#include "converter/checkpoint/mapped_file.h"
 #include "converter/graph/ops.h"
+#include "converter/identify.h"
 #include "converter/recipes/labels.h"
 #include "converter/recipes/recipes.h"
 
 namespace ferry::onnx {
 namespace {
 
-namespace fs = std::filesystem;
-using Json = nlohmann::json;
-
-// [N,H,W,C] of the first input; rank 0: it takes no picture.
-Shape picture_input(const Graph& graph) {
+// Rank 0: there is none.
+Shape first_input(const Graph& graph) {
   const auto& inputs = graph.table.inputs;
-  const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
-  return shape.rank == 4 && (shape[3] == 1 || shape[3] == 3) ? shape : Shape{};
+  return inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
 }
 
-// By its whole name, as `ferry models` lists it, or by its architecture's.
 Family::Pictures pictures_like(Families families, const std::string& like) {
   for (const bool whole : {true, false}) {
     for (const Family* family : families) {
       for (const Variant* variant : family->variants()) {
-        const std::string name = whole ? variant->name() : variant->architecture;
-        if (like != name && like != variant->framework + "/" + name && !(whole && like == variant->hub)) continue;
+        if (!is_called(*variant, like, whole)) continue;
         if (auto known = family->pictures(*variant)) return std::move(*known);
         fail("--like %s: a %s has no recipe that another network could use", like.c_str(), family->name());
       }
     }
   }
   fail("--like %s: no model is called so: `ferry models` lists those known", like.c_str());
-}
-
-// Null where it is not there.
-Json file_beside(const fs::path& file, const char* name) {
-  const fs::path path = fs::absolute(file).parent_path() / name;
-  if (!fs::is_regular_file(path)) return {};
-  const auto text = MappedFile::open(path);
-  return parse_json({reinterpret_cast<const char*>(text->bytes().data()), text->bytes().size()}, name);
 }
 
 const fbs::OperatorT* producer_of(const Graph& graph, TensorId tensor) {
@@ -60,7 +46,7 @@ int class_count(const Graph& graph) {
   return shape.rank == 2 || map ? shape[shape.rank - 1] : 0;
 }
 
-// Whether a transpose leaves all numbers where they are: it moves dimensions of 1 only.
+// Whether all numbers stay where they are: of a reshape, and of a transpose that moves dimensions of 1 only.
 bool keeps_order(const Graph& graph, const fbs::OperatorT& op) {
   const fbs::TransposeT* transpose = op.params.AsTranspose();
   if (!transpose) return op.params.AsReshape() != nullptr;
@@ -114,70 +100,75 @@ void set_classes(Graph& graph, std::vector<std::string> labels, int classes, std
   table.postprocess->top = std::min(table.postprocess->top, classes);
 }
 
-std::vector<std::string> labels_from(const PictureRequest& request, int classes, const Graph& graph) {
-  if (classes == 0) {
-    const auto& outputs = graph.table.outputs;
-    fail("--labels: the first output is %s, expected a score for each class, [1,classes]",
-         outputs.empty() ? "absent" : to_string(graph.shape(outputs.front()->tensor)).c_str());
+std::vector<std::string> labels_from(const std::filesystem::path& file, int classes, const Graph& graph) {
+  if (classes > 0) return read_labels(file, classes);
+  const auto& outputs = graph.table.outputs;
+  fail("--labels: the first output is %s, expected a score for each class, [1,classes]",
+       outputs.empty() ? "absent" : to_string(graph.shape(outputs.front()->tensor)).c_str());
+}
+
+// What `read` makes of the file `name` beside the ONNX file; absent, and told, where that cannot be used.
+template <typename Read>
+auto from_beside(const PictureRequest& request, const char* name, std::vector<std::string>* notes, const Read& read)
+    -> std::optional<decltype(read(nlohmann::json()))> {
+  if (request.file.empty()) return {};
+  try {
+    if (const nlohmann::json said = read_config(request.file, name); said.is_object()) return read(said);
+  } catch (const Error& error) {
+    notes->push_back(std::string(name) + " beside the file is not used: " + error.what());
   }
-  std::vector<std::string> labels = read_labels(request.labels);
-  if (labels.size() != static_cast<size_t>(classes))
-    fail("%s has %zu lines, but the network has %d classes", request.labels.string().c_str(), labels.size(), classes);
-  return labels;
+  return {};
+}
+
+std::optional<fbs::PreprocessT> recipe_from_transformers(const PictureRequest& request,
+                                                         std::vector<std::string>* notes) {
+  constexpr const char* kFile = "preprocessor_config.json";
+  auto recipe = from_beside(request, kFile, notes, [](const nlohmann::json& said) {
+    fbs::PreprocessT made = transformers_recipe(said);
+    if (made.patch > 0) fail("it is for pictures that are cut into patches");
+    return made;
+  });
+  if (recipe) notes->push_back(std::string("pictures are prepared as ") + kFile + " beside the file says");
+  return recipe;
 }
 
 }  // namespace
 
 void prepare_pictures(Graph& graph, Families families, const PictureRequest& request, std::vector<std::string>* notes) {
-  const Shape input = picture_input(graph);
+  const Shape input = first_input(graph);
+  const bool takes_pictures = input.rank == 4 && (input[3] == 1 || input[3] == 3);
   const int classes = class_count(graph);
+  const bool told = request.settings.given();
   std::vector<std::string> labels;
   std::optional<fbs::PreprocessT> recipe;
-  if (request.settings.given()) {
-    const auto& inputs = graph.table.inputs;
-    const Shape shape = inputs.empty() ? Shape{} : graph.shape(inputs.front()->tensor);
-    if (shape.rank != 4) fail("the first input has %d dimensions: it takes no picture to prepare", shape.rank);
-    recipe = blob_recipe(request.settings, shape[1], shape[2], shape[3]);
-  }
-  if (!request.like.empty()) {
-    if (recipe) fail("--like %s: says how pictures are prepared, as --mean and the others do", request.like.c_str());
-    if (input.rank == 0) fail("--like %s: the first input takes no picture of 1 or 3 channels", request.like.c_str());
+  if (told && !request.like.empty())
+    fail("--like %s: says how pictures are prepared, as --mean and the others do", request.like.c_str());
+  if (told) {
+    if (input.rank != 4) fail("the first input has %d dimensions: it takes no picture to prepare", input.rank);
+    recipe = blob_recipe(request.settings, input[1], input[2], input[3]);
+  } else if (!request.like.empty()) {
+    if (!takes_pictures) fail("--like %s: the first input takes no picture of 1 or 3 channels", request.like.c_str());
     Family::Pictures known = pictures_like(families, request.like);
     recipe = std::move(known.recipe);
     labels = std::move(known.labels);
+  } else if (takes_pictures) {
+    recipe = recipe_from_transformers(request, notes);
   }
-  if (input.rank != 0) {
-    try {
-      if (!recipe && !request.file.empty()) {
-        if (const Json said = file_beside(request.file, "preprocessor_config.json"); said.is_object()) {
-          recipe = transformers_recipe(said);
-          if (recipe->patch > 0) fail("it is for pictures that are cut into patches");
-          notes->push_back("pictures are prepared as preprocessor_config.json beside the file says");
-        }
-      }
-      if (labels.empty() && request.labels.empty() && recipe)
-        if (const Json said = file_beside(request.file, "config.json"); said.is_object())
-          labels = transformers_labels(said);
-    } catch (const Error& error) {
-      notes->push_back(std::string("a configuration beside the file is not used: ") + error.what());
-      recipe.reset();
-    }
-  }
-  if (recipe) {
-    if (!request.settings.given()) {
-      change_size(&*recipe, input[1], input[2]);
-      change_channels(&*recipe, input[3]);
-    }
-    graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*recipe));
+  if (recipe && !told) {
+    change_size(&*recipe, input[1], input[2]);
+    change_channels(&*recipe, input[3]);
   }
   if (!request.labels.empty()) {
-    labels = labels_from(request, classes, graph);
-    if (!graph.table.preprocess)
+    labels = labels_from(request.labels, classes, graph);
+    if (!recipe)
       notes->push_back(
-          "nothing says how a picture becomes the input: --like VARIANT does, --mean, --std and --resize, or a "
+          "nothing says how a picture becomes the input: --like NAME does, --mean, --std and --resize, or a "
           "preprocessor_config.json beside the file");
+  } else if (labels.empty() && recipe && takes_pictures) {
+    labels = from_beside(request, "config.json", notes, transformers_labels).value_or(std::vector<std::string>());
   }
-  if (!labels.empty() && classes > 0 && labels.size() == static_cast<size_t>(classes)) {
+  if (recipe) graph.table.preprocess = std::make_unique<fbs::PreprocessT>(std::move(*recipe));
+  if (!labels.empty() && labels.size() == static_cast<size_t>(classes)) {
     set_classes(graph, std::move(labels), classes, notes);
   } else if (!labels.empty()) {
     notes->push_back("the " + std::to_string(labels.size()) + " class names of " +

@@ -18,6 +18,13 @@ std::vector<std::string> read_labels(const std::filesystem::path& path) {
   return labels;
 }
 
+std::vector<std::string> read_labels(const std::filesystem::path& path, int classes) {
+  std::vector<std::string> labels = read_labels(path);
+  if (labels.size() != static_cast<size_t>(classes))
+    fail("%s has %zu lines, but the network has %d classes", path.string().c_str(), labels.size(), classes);
+  return labels;
+}
+
 std::vector<std::string> transformers_labels(const nlohmann::json& config) {
   std::vector<std::string> labels;
   if (!config.contains("id2label")) return labels;

@@ -10,6 +10,8 @@ namespace ferry {
 
 // One a line. Throws Error where the file cannot be read.
 std::vector<std::string> read_labels(const std::filesystem::path& path);
+// Likewise, and where they are not as many as the classes.
+std::vector<std::string> read_labels(const std::filesystem::path& path, int classes);
 
 // id2label of transformers' config.json, in the order of the ids; empty where the names are only "LABEL_<id>". Throws
 // Error where a class has none.

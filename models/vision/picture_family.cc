@@ -76,12 +76,7 @@ void output_features(Graph& graph, const std::vector<int>& features) {
 
 std::vector<std::string> labels_for(const Plan& plan, int classes) {
   std::vector<std::string> labels;
-  if (!plan.labels.empty()) {
-    labels = read_labels(plan.labels);
-    if (labels.size() != static_cast<size_t>(classes))
-      fail("%s has %zu lines, but the network has %d classes", plan.labels.string().c_str(), labels.size(), classes);
-    return labels;
-  }
+  if (!plan.labels.empty()) return read_labels(plan.labels, classes);
   if (is_timm_config(plan.config)) labels = timm_labels(plan.config);
   // transformers' TimmWrapper writes both forms in one.
   if (labels.empty() && plan.config.is_object()) labels = transformers_labels(plan.config);

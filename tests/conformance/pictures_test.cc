@@ -211,6 +211,19 @@ TEST(OnnxPictures, AreAsTransformersWroteBesideTheFile) {
   EXPECT_EQ(graph->table.labels, (std::vector<std::string>{"ant", "bee", "cat", "dog", "eel"}));
 }
 
+// Only what cannot be used is left out.
+TEST(OnnxPictures, ABrokenConfigurationTakesNothingElseAway) {
+  const ScratchFolder folder;
+  Classifier network;
+  ConvertOptions options = options_for(network.then("Flatten").write(folder));
+  folder.write("config.json", R"({"id2label": {"0": "ant", "2": "cat"}})");
+  options.settings.set("mean", "0.25");
+  const auto graph = convert_to_graph(options);
+  ASSERT_TRUE(graph->table.preprocess);
+  EXPECT_FLOAT_EQ(graph->table.preprocess->mean.front(), 0.25f);
+  EXPECT_TRUE(graph->table.labels.empty());
+}
+
 TEST(OnnxPictures, NamesThatDoNotFitAreRefused) {
   const ScratchFolder folder;
   Classifier network;

@@ -1,6 +1,5 @@
 // How many operators of one type a graph has.
-#ifndef FERRY_TESTS_CONVERTER_COUNT_H_
-#define FERRY_TESTS_CONVERTER_COUNT_H_
+#pragma once
 
 #include <algorithm>
 
@@ -14,5 +13,3 @@ inline auto count(const Graph& graph, fbs::OpParams type) {
 }
 
 }  // namespace ferry
-
-#endif
