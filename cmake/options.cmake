@@ -16,8 +16,8 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^arm") # notes of what gcc 7 has changed
   target_compile_options(ferry_options INTERFACE -Wno-psabi)
 endif()
-# For what never computes long, the command line and the tests: they take longer to compile than to run, instrumented even
-# longer.
+# For what never computes long, the command line, the tests, what reads files and describes networks: they take longer to
+# compile than to run, instrumented even longer.
 if(FERRY_SANITIZE)
   set(FERRY_COLD -O0)
 else()

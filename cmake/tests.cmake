@@ -27,12 +27,6 @@ if(FERRY_SANITIZE MATCHES fuzzer) # preset fuzz: the harnesses, and nothing else
 endif()
 if(FERRY_SANITIZE)
   target_compile_definitions(ferry_test_support PUBLIC FERRY_SANITIZED)
-  # What reads files and describes networks takes longer to compile optimised than it ever works, instrumented even more so.
-  foreach(room ferry_models ferry_onnx ferry_recipes ferry_text_files ferry_tokenizer_files ferry_export ferry_bisect)
-    if(TARGET ${room})
-      target_compile_options(${room} PRIVATE -O0)
-    endif()
-  endforeach()
   list(APPEND test_environment "ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1"
        "UBSAN_OPTIONS=print_stacktrace=1")
 endif()

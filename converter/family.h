@@ -28,6 +28,12 @@ struct Variant {
 
   // "resnet50.a1_in1k"
   std::string name() const { return tag.empty() ? architecture : architecture + "." + tag; }
+  // Is `called` one of its names? `whole`: of this variant alone ("resnet50.a1_in1k", "timm/resnet50.a1_in1k", the
+  // hub's), not of its architecture ("resnet50", "timm/resnet50").
+  bool is_called(const std::string& called, bool whole) const {
+    const std::string own = whole ? name() : architecture;
+    return called == own || called == framework + "/" + own || (whole && called == hub);
+  }
 };
 
 // What a family configures a network from.

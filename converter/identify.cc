@@ -154,16 +154,11 @@ std::map<std::string, Tried> fitting(Families families, const std::shared_ptr<co
 
 }  // namespace
 
-bool is_called(const Variant& variant, const std::string& name, bool whole) {
-  const std::string own = whole ? variant.name() : variant.architecture;
-  return name == own || name == variant.framework + "/" + own || (whole && name == variant.hub);
-}
-
 Identified identify(Families families, const Checkpoint& checkpoint, const std::string& model) {
   for (const bool whole : {true, false}) {
     for (const Family* family : families) {
       for (const Variant* variant : family->variants()) {
-        if (!is_called(*variant, model, whole)) continue;
+        if (!variant->is_called(model, whole)) continue;
         const bool placed = model.find('/') != model.npos;
         // A bare "resnet50" is not timm's where the checkpoint bears transformers' names.
         const bool named = placed || (whole && !variant->tag.empty());

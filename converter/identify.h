@@ -8,10 +8,6 @@
 
 namespace ferry {
 
-// Is `name` one of this variant's? `whole`: of this variant alone ("resnet50.a1_in1k", "timm/resnet50.a1_in1k", the
-// hub's), not of its architecture ("resnet50", "timm/resnet50").
-bool is_called(const Variant& variant, const std::string& name, bool whole);
-
 struct Identified {
   const Family* family = nullptr;
   const Variant* variant = nullptr;

@@ -6,7 +6,6 @@
 
 #include "converter/checkpoint/json.h"
 #include "converter/graph/ops.h"
-#include "converter/identify.h"
 #include "converter/recipes/labels.h"
 #include "converter/recipes/recipes.h"
 
@@ -23,7 +22,7 @@ Family::Pictures pictures_like(Families families, const std::string& like) {
   for (const bool whole : {true, false}) {
     for (const Family* family : families) {
       for (const Variant* variant : family->variants()) {
-        if (!is_called(*variant, like, whole)) continue;
+        if (!variant->is_called(like, whole)) continue;
         if (auto known = family->pictures(*variant)) return std::move(*known);
         fail("--like %s: a %s has no recipe that another network could use", like.c_str(), family->name());
       }
