@@ -29,7 +29,11 @@ vec4 pack_quad(vec4 value) { return value; }
 layout(std430, binding = 0) buffer Output { OUTPUT_TYPE output_data[]; };
 layout(std430, binding = 1) readonly buffer Input { INPUT_TYPE input_data[]; };
 layout(std430, binding = 2) readonly buffer Weights { QUAD weight_data[]; };
+#ifdef STATE_TYPE  // of kernels that change a state of fixed size
+layout(std430, binding = 3) buffer State { STATE_TYPE state_data[]; };
+#else
 layout(std430, binding = 3) readonly buffer Operand { QUAD operand_data[]; };
+#endif
 
 #define LOAD_INPUT(i) unpack_quad(input_data[i])
 #define LOAD_WEIGHT(i) unpack_quad(weight_data[i])

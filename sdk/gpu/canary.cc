@@ -39,11 +39,15 @@ struct Canary {
   std::map<TensorId, Slot> slots;
   uint64_t workspace = 0;
   std::map<TensorId, Array> values;  // of every tensor of the chain
+  Array state, next;                 // before and after, of a state of fixed size that the chain changes
+  uint64_t state_at = 0;             // where it lies
   std::string wrong;                 // what was wrong
 
   const Step& step() const { return program.steps[0]; }
   const Shape& shape(TensorId tensor) const { return program.shapes[tensor]; }
 };
+
+uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
 
 bool same_variants(const Step& a, const Step& b) {
   return std::equal(a.dispatches.begin(), a.dispatches.end(), b.dispatches.begin(), b.dispatches.end(),
@@ -51,7 +55,7 @@ bool same_variants(const Step& a, const Step& b) {
 }
 
 bool same_work(const Canary& a, const Canary& b) {
-  return a.needs == b.needs &&
+  return a.needs == b.needs && a.state.shape == b.state.shape &&
          std::equal(a.step().dispatches.begin(), a.step().dispatches.end(), b.step().dispatches.begin(),
                     b.step().dispatches.end(), [](const Dispatch& x, const Dispatch& y) {
                       return x.variant == y.variant && x.push == y.push && x.groups == y.groups;
@@ -64,6 +68,7 @@ bool lower_alike(const Model& model, const Step& real, const Limits& limits, Can
   for (size_t i = 1; i < real.operators.size(); ++i)
     if (!ride(model, out->program.shapes, real.operators[i], &chain)) return false;
   const Problem problem = problem_of(model, chain, out->program.shapes, out->program.storage, limits);
+  out->state.shape = problem.state;
   const int count = alternatives(problem.op.params_type());
   for (int i = -1; i < count; ++i) {  // the first may choose by size
     Step step;
@@ -140,6 +145,7 @@ void make_up(const Model& model, Canary* canary, MadeUpConstants* constants) {
   }
   for (TensorId tensor : canary->step().inputs)
     canary->values[tensor] = made_up_input(root, tensor, canary->shape(tensor), positive);
+  if (canary->state.shape.rank > 0) canary->state = made_up_input(root, TensorId::None, canary->state.shape, false);
 }
 
 void compute(const Model& model, const MadeUpConstants& constants, Canary* canary) {
@@ -150,39 +156,41 @@ void compute(const Model& model, const MadeUpConstants& constants, Canary* canar
       if (model.is_constant(tensor)) canary->values[tensor] = constants.array(tensor, canary->shape(tensor));
       inputs.push_back(&canary->values[tensor]);
     }
+    if (canary->state.shape.rank > 0) inputs.push_back(&canary->state);
     for (unsigned i = 0; i < op.outputs()->size(); ++i) {
       const TensorId output = op.outputs()->Get(i);
       Array computed = compute_plainly(op, inputs, canary->shape(output), i);
       canary->values[output] = std::move(computed);
     }
+    if (canary->state.shape.rank > 0) canary->next = compute_plainly(op, inputs, canary->state.shape, kStateAfter);
   }
 }
 
 // Gives every tensor of it a place from *end on.
-void place(const Canary& canary, uint64_t alignment, uint64_t* end, std::map<TensorId, Slot>* slots,
-           uint64_t* workspace) {
+void place(uint64_t alignment, uint64_t* end, Canary* canary) {
   const auto take = [&](uint64_t bytes) {
     const uint64_t begin = *end;
     *end = aligned(begin + bytes + kGuardBytes, alignment);
     return begin;
   };
-  std::vector<TensorId> tensors = canary.step().inputs;
-  for (TensorId tensor : outputs_of(canary.step())) tensors.push_back(tensor);
+  std::vector<TensorId> tensors = canary->step().inputs;
+  for (TensorId tensor : outputs_of(canary->step())) tensors.push_back(tensor);
   for (TensorId tensor : tensors) {
-    const Shape& shape = canary.shape(tensor);
-    (*slots)[tensor] = {take(stored_bytes(shape, canary.program.storage)),
-                        take(static_cast<uint64_t>(shape.elements()) * sizeof(float))};
+    const Shape& shape = canary->shape(tensor);
+    canary->slots[tensor] = {take(stored_bytes(shape, canary->program.storage)), take(float_bytes(shape))};
   }
-  *workspace = take(canary.step().workspace);
+  canary->workspace = take(canary->step().workspace);
+  canary->state_at = take(float_bytes(canary->state.shape));
 }
 
 Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffer, std::span<const Place> weights) {
   switch (operand.kind) {
     case Operand::Kind::None: return {};
+    case Operand::Kind::State: return {buffer.handle(), canary.state_at, operand.bytes + kGuardBytes};
     case Operand::Kind::Weights: return weights[canary.first_region + operand.region];
     case Operand::Kind::Workspace: return {buffer.handle(), canary.workspace + operand.offset, operand.bytes};
     case Operand::Kind::Host: {
-      const uint64_t bytes = static_cast<uint64_t>(canary.shape(operand.tensor).elements()) * sizeof(float);
+      const uint64_t bytes = float_bytes(canary.shape(operand.tensor));
       return {buffer.handle(), canary.slots.at(operand.tensor).floats, bytes + kGuardBytes};
     }
     case Operand::Kind::Value: break;
@@ -249,7 +257,7 @@ std::string judge(const Model& model, const Canary& canary, const std::byte* mem
   for (const auto& [tensor, slot] : canary.slots) {
     const Shape& shape = canary.shape(tensor);
     if (!is_guard(memory + slot.quads + stored_bytes(shape, canary.program.storage)) ||
-        !is_guard(memory + slot.floats + static_cast<size_t>(shape.elements()) * sizeof(float)))
+        !is_guard(memory + slot.floats + float_bytes(shape)))
       return "writes behind its output";
     if (!is_padded(memory + slot.quads, shape, canary.program.storage))
       return "leaves something in the lanes that pad a row";
@@ -261,7 +269,9 @@ std::string judge(const Model& model, const Canary& canary, const std::byte* mem
     std::string wrong = compare(canary.values.at(tensor).values, floats, integers, bound);
     if (!wrong.empty()) return wrong;
   }
-  return "";
+  if (canary.next.values.empty()) return "";
+  if (!is_guard(memory + canary.state_at + float_bytes(canary.state.shape))) return "writes behind its state";
+  return compare(canary.next.values, memory + canary.state_at, false, bound);
 }
 
 // Runs them all; fills in `wrong`.
@@ -275,7 +285,7 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
     make_up(model, &canary, &constants);
     canary.first_region = regions.size();
     regions.insert(regions.end(), canary.program.weights.begin(), canary.program.weights.end());
-    place(canary, limits.offset_alignment, &bytes, &canary.slots, &canary.workspace);
+    place(limits.offset_alignment, &bytes, &canary);
     dispatches += canary.step().inputs.size() + canary.step().dispatches.size() + outputs_of(canary.step()).size();
   }
   FERRY_TRY(constants.fill());
@@ -297,6 +307,8 @@ Status run(const Model& model, Device& device, std::vector<Canary>* canaries) {
         std::memcpy(to, values.data(), values.size() * sizeof(float));
       }
     }
+    std::copy(canary.state.values.begin(), canary.state.values.end(),
+              reinterpret_cast<float*>(buffer.mapped() + canary.state_at));
     FERRY_TRY(record(model, canary, buffer, places, limits, &commands));
   }
   FERRY_TRY(commands.end());

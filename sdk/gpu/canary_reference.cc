@@ -23,7 +23,7 @@ void for_each(const Shape& shape, Visit visit) {
   }
 }
 
-size_t index_of(const Shape& shape, const Index& place) {
+size_t offset_of(const Shape& shape, const Index& place) {
   size_t index = 0;
   for (int d = 0; d < shape.rank; ++d)
     index = index * static_cast<size_t>(shape[d]) + static_cast<size_t>(place[static_cast<size_t>(d)]);
@@ -110,7 +110,7 @@ void matmul(const fbs::MatMul& p, Inputs inputs, Array* out) {
         if (x.shape[d] > 1) place[static_cast<size_t>(d)] = at[static_cast<size_t>(d + y.rank - rank)];
       place[static_cast<size_t>(rank - 2)] = transposed ? column : row;
       place[static_cast<size_t>(rank - 1)] = transposed ? row : column;
-      return static_cast<double>(x.values[index_of(x.shape, place)]);
+      return static_cast<double>(x.values[offset_of(x.shape, place)]);
     };
     const int32_t row = at[static_cast<size_t>(y.rank - 2)], column = at[static_cast<size_t>(y.rank - 1)];
     double sum = 0;
@@ -127,7 +127,7 @@ double between(const Array& map, int32_t n, double y, double x, int32_t channel)
     const double row = std::floor(y) + corner / 2, column = std::floor(x) + corner % 2;
     if (row < 0 || row >= map.shape[1] || column < 0 || column >= map.shape[2]) continue;
     const float value =
-        map.values[index_of(map.shape, {n, static_cast<int32_t>(row), static_cast<int32_t>(column), channel})];
+        map.values[offset_of(map.shape, {n, static_cast<int32_t>(row), static_cast<int32_t>(column), channel})];
     sum += (1 - std::abs(y - row)) * (1 - std::abs(x - column)) * static_cast<double>(value);
   }
   return sum;
@@ -144,7 +144,7 @@ void deform_conv2d(const fbs::DeformConv2d& p, Inputs inputs, Array* out) {
       for (int32_t i = 0; i < group_in; ++i) {
         const int32_t cell = (first + i) / block * cells + k;
         const auto offset = [&](int32_t side) {
-          return static_cast<double>(offsets.values[index_of(offsets.shape, {at[0], at[1], at[2], 2 * cell + side})]);
+          return static_cast<double>(offsets.values[offset_of(offsets.shape, {at[0], at[1], at[2], 2 * cell + side})]);
         };
         const int32_t ky = k / weight.shape[2], kx = k % weight.shape[2];
         const double value =
@@ -154,7 +154,7 @@ void deform_conv2d(const fbs::DeformConv2d& p, Inputs inputs, Array* out) {
         sum += inputs.size() == 4
                    ? value
                    : value * static_cast<double>(
-                                 inputs[4]->values[index_of(inputs[4]->shape, {at[0], at[1], at[2], cell})]);
+                                 inputs[4]->values[offset_of(inputs[4]->shape, {at[0], at[1], at[2], cell})]);
       }
     out->values[index] = static_cast<float>(sum);
   });
@@ -205,7 +205,7 @@ void pool2d(const fbs::Pool2d& p, const Array& x, Array* out) {
     int32_t cells = 0;
     for (int32_t y = std::max(top, 0); y < std::min(bottom, x.shape[1]); ++y)
       for (int32_t c = std::max(left, 0); c < std::min(right, x.shape[2]); ++c, ++cells) {
-        const double cell = static_cast<double>(x.values[index_of(x.shape, {at[0], y, c, at[3]})]);
+        const double cell = static_cast<double>(x.values[offset_of(x.shape, {at[0], y, c, at[3]})]);
         result = max ? std::max(result, cell) : result + cell;
       }
     if (p.count_include_pad()) cells = (bottom - top) * (right - left);
@@ -255,7 +255,7 @@ void resize2d(const fbs::Resize2d& p, const Array& x, Array* out) {
       for (size_t u = 0; u < columns.size(); ++u) {
         const int32_t row = std::clamp(top + static_cast<int32_t>(v), 0, x.shape[1] - 1);
         const int32_t column = std::clamp(left + static_cast<int32_t>(u), 0, x.shape[2] - 1);
-        value += rows[v] * columns[u] * static_cast<double>(x.values[index_of(x.shape, {at[0], row, column, at[3]})]);
+        value += rows[v] * columns[u] * static_cast<double>(x.values[offset_of(x.shape, {at[0], row, column, at[3]})]);
       }
     out->values[index] = static_cast<float>(value);
   });
@@ -319,11 +319,11 @@ void attention(const fbs::Attention& p, Inputs inputs, Array* out) {
         std::vector<double> scores, sums(static_cast<size_t>(width), 0);
         for (int32_t key = 0; key < keys; ++key) {
           double score =
-              static_cast<double>(p.scale()) * dot(&q.values[index_of(q.shape, {n, query, head * depth})],
-                                                   &k.values[index_of(k.shape, {n, key, kv_head * depth})], depth);
+              static_cast<double>(p.scale()) * dot(&q.values[offset_of(q.shape, {n, query, head * depth})],
+                                                   &k.values[offset_of(k.shape, {n, key, kv_head * depth})], depth);
           for (const Array* bias : inputs.subspan(3, inputs.size() - (p.sinks() ? 4 : 3))) {
             const Shape& b = bias->shape;
-            score += static_cast<double>(bias->values[index_of(b, {n % b[0], head % b[1], query % b[2], key})]);
+            score += static_cast<double>(bias->values[offset_of(b, {n % b[0], head % b[1], query % b[2], key})]);
           }
           const int32_t last = keys - q.shape[1] + query;  // that the query sees
           const bool hidden = p.causal() && (key > last || (p.window() > 0 && key <= last - p.window()));
@@ -334,11 +334,11 @@ void attention(const fbs::Attention& p, Inputs inputs, Array* out) {
         double total = p.sinks() ? std::exp(scores.back() - largest) : 0;
         for (int32_t key = 0; key < keys; ++key) {
           const double e = std::exp(scores[static_cast<size_t>(key)] - largest);
-          const float* value = &v.values[index_of(v.shape, {n, key, kv_head * width})];
+          const float* value = &v.values[offset_of(v.shape, {n, key, kv_head * width})];
           for (size_t i = 0; i < sums.size(); ++i) sums[i] += e * static_cast<double>(value[i]);
           total += e;
         }
-        float* result = &out->values[index_of(out->shape, {n, query, head * width})];
+        float* result = &out->values[offset_of(out->shape, {n, query, head * width})];
         for (size_t i = 0; i < sums.size(); ++i) result[i] = static_cast<float>(sums[i] / total);
       }
 }
@@ -366,7 +366,7 @@ void for_each_in_windows(const Params& p, const Shape& picture, const Shape& win
     const int32_t window =
         (at[0] * (picture[1] / p.window_h()) + y / p.window_h()) * (picture[2] / p.window_w()) + x / p.window_w();
     const int32_t cell = y % p.window_h() * p.window_w() + x % p.window_w();
-    visit(index, index_of(windows, {window, cell, at[3]}));
+    visit(index, offset_of(windows, {window, cell, at[3]}));
   });
 }
 
@@ -427,7 +427,7 @@ void binary(const fbs::Binary& p, Inputs inputs, Array* out) {
       const int missing = out->shape.rank - x.shape.rank;
       for (int d = 0; d < x.shape.rank; ++d)
         if (x.shape[d] > 1) place[static_cast<size_t>(d)] = at[static_cast<size_t>(d + missing)];
-      return static_cast<double>(x.values[index_of(x.shape, place)]);
+      return static_cast<double>(x.values[offset_of(x.shape, place)]);
     };
     out->values[index] = clamped(binary(p.kind(), side(*inputs[0]), side(*inputs[1])), p.output_min(), p.output_max());
   });
@@ -439,7 +439,7 @@ void concat(const fbs::Concat& p, Inputs inputs, Array* out) {
   for (const Array* x : inputs) {
     for_each(x->shape, [&](size_t index, Index at) {
       at[axis] += begin;
-      out->values[index_of(out->shape, at)] = x->values[index];
+      out->values[offset_of(out->shape, at)] = x->values[index];
     });
     begin += x->shape[p.axis()];
   }
@@ -449,7 +449,7 @@ void pixel_shuffle(const fbs::PixelShuffle& p, const Array& x, Array* out) {
   const int32_t r = p.factor();
   for_each(out->shape, [&](size_t index, const Index& at) {
     const int32_t channel = (at[1] % r * r + at[2] % r) * out->shape[3] + at[3];
-    out->values[index] = x.values[index_of(x.shape, {at[0], at[1] / r, at[2] / r, channel})];
+    out->values[index] = x.values[offset_of(x.shape, {at[0], at[1] / r, at[2] / r, channel})];
   });
 }
 
@@ -457,7 +457,7 @@ void pad(const fbs::Pad& p, const Array& x, Array* out) {
   std::fill(out->values.begin(), out->values.end(), p.value());
   for_each(x.shape, [&](size_t index, Index at) {
     for (unsigned d = 0; d < p.before()->size(); ++d) at[d] += p.before()->Get(d);
-    out->values[index_of(out->shape, at)] = x.values[index];
+    out->values[offset_of(out->shape, at)] = x.values[index];
   });
 }
 
@@ -465,14 +465,14 @@ void transpose(const fbs::Transpose& p, const Array& x, Array* out) {
   for_each(out->shape, [&](size_t index, const Index& at) {
     Index from{};
     for (unsigned d = 0; d < p.perm()->size(); ++d) from[static_cast<size_t>(p.perm()->Get(d))] = at[d];
-    out->values[index] = x.values[index_of(x.shape, from)];
+    out->values[index] = x.values[offset_of(x.shape, from)];
   });
 }
 
 void slice(const fbs::Slice& p, const Array& x, Array* out) {
   for_each(out->shape, [&](size_t index, Index at) {
     for (unsigned d = 0; d < p.begin()->size(); ++d) at[d] += p.begin()->Get(d);
-    out->values[index] = x.values[index_of(x.shape, at)];
+    out->values[index] = x.values[offset_of(x.shape, at)];
   });
 }
 
@@ -487,6 +487,58 @@ void top_k(const fbs::TopK& p, const Array& x, bool values, Array* out) {
       better += a == b ? (other < place) != p.later() && other != place : (b > a) != p.smallest();
     }
     if (better < k) out->values[row * k + better] = values ? x.values[i] : static_cast<float>(place);
+  }
+}
+
+// x behind what the state holds: the tokens that each sees, or those that the state holds then.
+void causal_conv1d(Inputs inputs, bool after, Array* out) {
+  const Array &x = *inputs[0], &weight = *inputs[1], &held = *inputs.back();
+  const size_t channels = static_cast<size_t>(x.shape[2]);
+  for_each(out->shape, [&](size_t index, const Index& at) {
+    const auto token = [&](int32_t t) {
+      const Array& from = t < held.shape[1] ? held : x;
+      const int32_t row = at[0] * from.shape[1] + (t < held.shape[1] ? t : t - held.shape[1]);
+      return static_cast<double>(from.values[static_cast<size_t>(row) * channels + static_cast<size_t>(at[2])]);
+    };
+    double sum = after ? token(at[1] + x.shape[1]) : 0;
+    if (!after && inputs.size() > 3) sum = static_cast<double>(inputs[2]->values[static_cast<size_t>(at[2])]);
+    for (int32_t k = 0; k < weight.shape[0] && !after; ++k)
+      sum += token(at[1] + k) * static_cast<double>(weight.values[offset_of(weight.shape, {k, at[2]})]);
+    out->values[index] = static_cast<float>(sum);
+  });
+}
+
+void gated_delta_rule(Inputs inputs, bool after, Array* out) {
+  const auto value = [&](size_t i, int32_t n, int32_t t, int32_t channel) {
+    return static_cast<double>(inputs[i]->values[offset_of(inputs[i]->shape, {n, t, channel})]);
+  };
+  const Array& held = *inputs[5];
+  const int32_t samples = held.shape[1], heads = held.shape[2], keys = held.shape[3], width = held.shape[4];
+  const int32_t sharing = heads / (inputs[0]->shape[2] / keys), tokens = inputs[0]->shape[1];
+  const size_t half = held.values.size() / 2;  // then what rounding left
+  std::vector<double> column(static_cast<size_t>(keys));
+  for (int32_t i = 0; i < samples * heads * width; ++i) {  // columns of S
+    const int32_t n = i / (heads * width), channel = i % (heads * width), head = channel / width;
+    const auto cell = [&](int32_t d) { return offset_of(held.shape, {0, n, head, d, channel % width}); };
+    for (int32_t d = 0; d < keys; ++d)
+      column[static_cast<size_t>(d)] =
+          static_cast<double>(held.values[cell(d)]) + static_cast<double>(held.values[half + cell(d)]);
+    for (int32_t t = 0; t < tokens; ++t) {
+      const double decay = std::exp(value(3, n, t, head));
+      double known = 0, found = 0;
+      for (int32_t d = 0; d < keys; ++d) {
+        column[static_cast<size_t>(d)] *= decay;
+        known += value(1, n, t, head / sharing * keys + d) * column[static_cast<size_t>(d)];
+      }
+      for (int32_t d = 0; d < keys; ++d) {
+        column[static_cast<size_t>(d)] +=
+            value(1, n, t, head / sharing * keys + d) * value(4, n, t, head) * (value(2, n, t, channel) - known);
+        found += value(0, n, t, head / sharing * keys + d) * column[static_cast<size_t>(d)];
+      }
+      if (!after) out->values[offset_of(out->shape, {n, t, channel})] = static_cast<float>(found);
+    }
+    for (int32_t d = 0; d < keys && after; ++d)
+      out->values[cell(d)] = static_cast<float>(column[static_cast<size_t>(d)]);
   }
 }
 
@@ -540,6 +592,8 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
       break;
     case fbs::OpParams::MatMul: matmul(*op.params_as_MatMul(), inputs, &out); break;
     case fbs::OpParams::Experts: experts(*op.params_as_Experts(), inputs, &out); break;
+    case fbs::OpParams::CausalConv1d: causal_conv1d(inputs, number == kStateAfter, &out); break;
+    case fbs::OpParams::GatedDeltaRule: gated_delta_rule(inputs, number == kStateAfter, &out); break;
     case fbs::OpParams::TopK: top_k(*op.params_as_TopK(), x, number == 1, &out); break;
     case fbs::OpParams::DeformConv2d: deform_conv2d(*op.params_as_DeformConv2d(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:

@@ -16,7 +16,11 @@ struct Array {
   std::vector<float> values;
 };
 
-// The operator's output, which has the shape `output`. Sums are in double precision.
+// A number in the place of an output's: what a state of fixed size holds after the run.
+inline constexpr unsigned kStateAfter = 1;
+
+// The operator's output `number`, which has the shape `output`. Sums are in double precision. Of operators that change
+// a state of fixed size the last input is what it holds before the run.
 Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inputs, const Shape& output,
                       unsigned number = 0);
 

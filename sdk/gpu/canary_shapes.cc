@@ -249,6 +249,18 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
     case fbs::OpParams::Append:  // to an empty state
       *output = x = kMoved(x);
       return true;
+    case fbs::OpParams::CausalConv1d:
+      *output = x = {std::min(x[0], 2), 5, fewer(x[2], 20)};
+      (*inputs)[1][1] = x[2];
+      if (inputs->size() > 2) (*inputs)[2] = {x[2]};
+      return true;
+    case fbs::OpParams::GatedDeltaRule: {  // keys keep their size, which is the state's
+      const int32_t heads = (*inputs)[3][2], width = fewer((*inputs)[2][2] / heads, 20);
+      for (Shape& shape : *inputs) shape = {std::min(shape[0], 2), 3, shape[2]};
+      (*inputs)[2][2] = heads * width;
+      *output = (*inputs)[2];
+      return true;
+    }
     case fbs::OpParams::TopK: x = Limit{std::max(68, op.params_as_TopK()->k()), 3, 3, 2}(x); break;
     case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
     case fbs::OpParams::Experts: shrink_experts(size, inputs); break;

@@ -102,7 +102,9 @@ Status Commands::dispatch(const Dispatch& dispatch, const std::array<Place, kBin
                  .descriptorCount = 1,
                  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                  .pBufferInfo = &buffers[i]};
-    if (used) accesses[count++] = {place.buffer, place.offset, place.offset + place.bytes, i == 0};
+    if (used)
+      accesses[count++] = {place.buffer, place.offset, place.offset + place.bytes,
+                           i == 0 || dispatch.bindings[i].kind == Operand::Kind::State};
   }
   vk.vkUpdateDescriptorSets(device_->handle(), kBindings, writes.data(), 0, nullptr);
 

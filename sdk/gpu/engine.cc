@@ -59,7 +59,7 @@ class GpuEngine : public Engine, public Interop {
   bool lower_changed(const Shapes& shapes);
   Status reshape_cpu_ops(const Shapes& former, bool* fits);
   Status bring_up_states();
-  void keep_appended() const;
+  Status bring_down_states();
   void add_note(const std::string& note);
   Status record(Layout* layout);
   Status check_place(TensorId tensor, const Place& place) const;
@@ -224,6 +224,12 @@ Status GpuEngine::reserve_states(const Layout& layout) {
     FERRY_TRY(device_states_->reserve(static_cast<size_t>(program.state_of[t]), program.shapes[t], &moved));
     if (moved) recorded_ = false;
   }
+  for (size_t state = 0; state < program.device_states.size(); ++state) {
+    if (!program.device_states[state]) continue;
+    const StateShape& held = options_.states->shapes()[state];
+    bool moved = false;  // before anything was recorded
+    if (held.fixed()) FERRY_TRY(device_states_->reserve(state, held.bound, &moved));
+  }
   return options_.budget != nullptr ? options_.budget->check(MemoryBudget::Part::Activations, memory(layout))
                                     : Status();
 }
@@ -295,8 +301,8 @@ Status GpuEngine::bring_up_states() {
   return {};
 }
 
-// What was appended on the device goes behind what the states hold on the host.
-void GpuEngine::keep_appended() const {
+// What was appended on the device goes behind what the states hold on the host, and those of fixed size are there anew.
+Status GpuEngine::bring_down_states() {
   const Program& program = layout_.program;
   for (const Step& step : program.steps) {
     if (!appends_on_device(program, step)) continue;
@@ -305,6 +311,9 @@ void GpuEngine::keep_appended() const {
     std::memcpy(options_.states->data(static_cast<size_t>(program.state_of[step.output])) + (all - bytes),
                 layout_.transfer.mapped() + layout_.host.offsets[input], bytes);
   }
+  for (size_t state = 0; state < program.device_states.size(); ++state)
+    if (program.device_states[state]) FERRY_TRY(device_states_->bring_down(state));
+  return {};
 }
 
 void GpuEngine::states_advanced() {
@@ -338,6 +347,7 @@ Place GpuEngine::place(const Layout& layout, const Step& step, const Operand& op
     case Operand::Kind::None: return {};
     case Operand::Kind::Weights: return layout.weights[operand.region];
     case Operand::Kind::Host: return host_place(layout, operand.tensor);
+    case Operand::Kind::State: return device_states_->place(operand.region);
     case Operand::Kind::Workspace: {
       const uint64_t start = layout.device_workspaces[static_cast<size_t>(&step - layout.program.steps.data())];
       return {layout.arena.handle(), start + operand.offset, operand.bytes};
@@ -435,8 +445,7 @@ Status GpuEngine::run(const std::atomic<Progress>& progress, Lasting) {
     FERRY_TRY(run_segment(segment));
   }
   copy_results();
-  keep_appended();
-  return {};
+  return bring_down_states();
 }
 
 Status GpuEngine::run_segment(const Segment& segment) {

@@ -17,6 +17,7 @@ uint64_t operand_bytes(const Operand& operand, const Problem& problem, const std
     case Operand::Kind::Weights: return weights[operand.region].quads() * quad_bytes(problem.storage);
     case Operand::Kind::Workspace: return operand.bytes;
     case Operand::Kind::Value:
+    case Operand::Kind::State:
     case Operand::Kind::Host: break;
   }
   return operand.bytes;
@@ -52,6 +53,12 @@ Operand Lowering::weights(Region region) {
     if ((*weights_)[i] == region) return Operand::weights(i);
   weights_->push_back(std::move(region));
   return Operand::weights(weights_->size() - 1);
+}
+
+Operand Lowering::state() const {
+  return {.kind = Operand::Kind::State,
+          .region = state_of(problem_.op),
+          .bytes = static_cast<uint64_t>(problem_.state.elements()) * sizeof(float)};
 }
 
 void Lowering::add(const Call& call) {

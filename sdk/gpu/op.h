@@ -25,6 +25,7 @@ struct Problem {
   std::vector<bool> is_constant;  // of op's inputs
   Shape output;                   // of op, and of the whole chain
   TensorId output_tensor;         // of the whole chain
+  Shape state;                    // that op changes, where it is of fixed size; else of rank 0
   Epilogue epilogue;              // after op; without op's own clamp
   Storage storage;
   const Limits& limits;
@@ -83,6 +84,8 @@ class Lowering {
   // Scratch memory of this step, aligned for a binding.
   Operand workspace(uint64_t bytes);
   Operand weights(Region region);
+  // The operator's state of fixed size, which the kernel changes in place.
+  Operand state() const;
 
   // The same step, for a problem that says it otherwise. `problem` must outlive the result.
   Lowering with(const Problem& problem) const { return {problem, step_, weights_}; }

@@ -46,6 +46,8 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::Experts, kFloats | kQuantized, 1, false, lower_experts},
     {fbs::OpParams::TopK, kFloats, 1, false, lower_top_k},
     {fbs::OpParams::Append, kFloats, 1, false, lower_append},
+    {fbs::OpParams::CausalConv1d, kFloats, 1, false, lower_causal_conv1d},
+    {fbs::OpParams::GatedDeltaRule, kFloats, 1, false, lower_gated_delta_rule},
 };
 
 #define FERRY_TYPE(Type, ...) fbs::OpParams::Type,

@@ -136,6 +136,14 @@ std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const P
   return ordered;
 }
 
+Shape fixed_state(const Model& model, const fbs::Operator& op, const Shapes& shapes) {
+  const auto input = [&](unsigned i) -> const Shape& { return shapes[op.inputs()->Get(i)]; };
+  if (op.params_type() == fbs::OpParams::CausalConv1d) return {input(0)[0], input(1)[0] - 1, input(0)[2]};
+  if (op.params_type() != fbs::OpParams::GatedDeltaRule) return {};
+  const int32_t heads = input(3)[2], key_size = model.root().states()->Get(state_of(op))->shape()->Get(3);
+  return {2, input(0)[0], heads, key_size, input(2)[2] / heads};
+}
+
 Problem problem_of(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage,
                    const Limits& limits) {
   const fbs::Operator& root = operator_at(model, chain.operators.front());
@@ -150,6 +158,7 @@ Problem problem_of(const Model& model, const Chain& chain, const Shapes& shapes,
           constant_inputs(model, root),
           shapes[last],
           last,
+          fixed_state(model, root, shapes),
           chain.epilogue,
           storage,
           limits};
@@ -241,15 +250,17 @@ void route_in_float32(const Model& model, std::vector<uint8_t>* on_cpu) {
   }
 }
 
-// The states that a step appends to or reads.
+// The states that a step changes or reads.
 std::vector<size_t> states_of(const Model& model, const Program& program, const Step& step) {
   std::vector<size_t> states;
   const auto add = [&](TensorId tensor) {
     if (program.state_of[tensor] >= 0) states.push_back(static_cast<size_t>(program.state_of[tensor]));
   };
-  add(step.output);
-  for (int index : step.operators)
-    for (TensorId tensor : *operator_at(model, index).inputs()) add(tensor);
+  for (int index : step.operators) {
+    const fbs::Operator& op = operator_at(model, index);
+    if (changes_state(op.params_type())) states.push_back(state_of(op));
+    for (TensorId tensor : *op.inputs()) add(tensor);
+  }
   return states;
 }
 
@@ -257,10 +268,9 @@ std::vector<size_t> states_of(const Model& model, const Program& program, const 
 // are no more of them.
 bool leave_states(const Model& model, Program* program, std::vector<uint8_t>* on_cpu) {
   for (const fbs::Operator* op : *model.graph().operators()) {
-    const fbs::Append* append = op->params_as_Append();
-    if (append == nullptr) continue;
-    program->state_of[output_of(*op)] = static_cast<int>(append->state());
-    program->device_states[append->state()] = true;
+    if (!changes_state(op->params_type())) continue;
+    if (op->params_type() == fbs::OpParams::Append) program->state_of[output_of(*op)] = static_cast<int>(state_of(*op));
+    program->device_states[state_of(*op)] = true;
   }
   for (const Step& step : program->steps)
     for (size_t state : states_of(model, *program, step))

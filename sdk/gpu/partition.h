@@ -29,6 +29,9 @@ bool ride(const Model& model, const Shapes& shapes, int next, Chain* chain);
 // exist after a run (an output, a kept tap)? Such values, and those with a second reader, end a chain.
 std::vector<Chain> make_chains(const Model& model, const Shapes& shapes, const PerTensor<bool>& kept);
 
+// The state of fixed size that `op` changes, at those shapes of its inputs; of rank 0: it changes none.
+Shape fixed_state(const Model& model, const fbs::Operator& op, const Shapes& shapes);
+
 // The problem of a chain at the shapes of `shapes` (of every tensor).
 Problem problem_of(const Model& model, const Chain& chain, const Shapes& shapes, Storage storage, const Limits& limits);
 

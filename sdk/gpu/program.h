@@ -35,10 +35,11 @@ struct Operand {
     Weights,    // a region of Program.weights
     Workspace,  // bytes [offset, offset + bytes) of the step's scratch memory
     Host,       // an activation in the transfer buffer, floats, rows without padding
+    State,      // a state of fixed size, floats, rows without padding; kernels change it
   };
   Kind kind = Kind::None;
   TensorId tensor = TensorId::None;
-  uint32_t region = 0;
+  uint32_t region = 0;  // of weights; of states the number
   uint64_t offset = 0, bytes = 0;
 
   static Operand value(TensorId tensor) { return {.kind = Kind::Value, .tensor = tensor}; }
@@ -121,7 +122,7 @@ struct Program {
   std::vector<Step> steps;
   std::vector<Region> weights;
   PerTensor<int> state_of;             // by tensor: the state whose memory it is, or -1
-  std::vector<uint8_t> device_states;  // by state: kernels append to it and read it; else the CPU does
+  std::vector<uint8_t> device_states;  // by state: kernels change it and read it; else the CPU does
 };
 
 }  // namespace ferry::gpu

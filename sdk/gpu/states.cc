@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sdk/gpu/layout.h"
+
 namespace ferry::gpu {
 
 Status DeviceStates::reserve(size_t state, const Shape& shape, bool* moved) {
   Copy& copy = copies_[state];
   *moved = false;
   const StateShape& held = states_->shapes()[state];
-  const uint64_t wanted = stored_bytes(shape, storage_);
+  const uint64_t wanted = held.fixed() ? host_bytes(shape) : stored_bytes(shape, storage_);
   if (wanted <= copy.buffer.bytes()) return {};
   const uint64_t enough = stored_bytes(held.bound, storage_);
   Copy grown;
-  FERRY_TRY(
-      device_->allocate(std::max(wanted, std::min(2 * copy.buffer.bytes(), enough)), MemoryUse::Device, &grown.buffer));
+  FERRY_TRY(device_->allocate(std::max(wanted, std::min(2 * copy.buffer.bytes(), enough)),
+                              held.fixed() ? MemoryUse::Readback : MemoryUse::Device, &grown.buffer));
   copy = std::move(grown);
   *moved = true;
   return {};
@@ -28,7 +30,13 @@ uint64_t DeviceStates::bytes() const {
 
 Status DeviceStates::bring_up(size_t state) {
   Copy& copy = copies_[state];
-  if (copy.version == states_->version(state)) return {};
+  const uint64_t version = states_->version(state);
+  if (fixed(state)) {
+    if (copy.version != version) std::memcpy(copy.buffer.mapped(), states_->data(state), copy.buffer.bytes());
+    copy.version = 0;
+    return copy.buffer.flush();
+  }
+  if (copy.version == version) return {};
   const Shape shape = states_->shapes()[state].shape();
   const Rows all = rows_of(shape);
   if (all.rows > 0) {
@@ -56,7 +64,15 @@ Status DeviceStates::bring_up(size_t state) {
       FERRY_TRY(commands.wait());
     }
   }
-  copy.version = states_->version(state);
+  copy.version = version;
+  return {};
+}
+
+Status DeviceStates::bring_down(size_t state) {
+  const Buffer& buffer = copies_[state].buffer;
+  if (!fixed(state)) return {};
+  FERRY_TRY(buffer.invalidate());
+  std::memcpy(states_->next(state), buffer.mapped(), buffer.bytes());
   return {};
 }
 

@@ -66,6 +66,7 @@ class Arena {
         return {buffer_.handle(), place.offset, place.bytes};
       }
       case Operand::Kind::None:
+      case Operand::Kind::State:        // of operators that have one way
       case Operand::Kind::Host: break;  // transfers are no candidates
     }
     return {};

@@ -48,13 +48,13 @@
   X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
   X(NonMaxSuppression, non_max_suppression, )
 
-// These read or change a state, on which their shapes may depend; the last three are the CPU's.
+// These read or change a state, on which their shapes may depend; the last one is the CPU's.
 #define FERRY_OPERATORS_WITH_STATE_ON_GPU(X)                                                              \
-  X(Append,            append,              .changes_state = true)
-#define FERRY_OPERATORS_WITH_STATE_ON_CPU(X)                                                              \
-  X(Positions,         positions,           )                                                             \
+  X(Append,            append,              .changes_state = true)                                        \
   X(CausalConv1d,      causal_conv1d,       .changes_state = true)                                        \
   X(GatedDeltaRule,    gated_delta_rule,    .changes_state = true)
+#define FERRY_OPERATORS_WITH_STATE_ON_CPU(X)                                                              \
+  X(Positions,         positions,           )
 
 #define FERRY_OPERATORS_WITH_STATE(X) FERRY_OPERATORS_WITH_STATE_ON_GPU(X) FERRY_OPERATORS_WITH_STATE_ON_CPU(X)
 #define FERRY_OPERATORS(X) FERRY_OPERATORS_ON_GPU(X) FERRY_OPERATORS_ON_CPU(X) FERRY_OPERATORS_WITH_STATE(X)

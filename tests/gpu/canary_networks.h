@@ -41,9 +41,13 @@ inline Tensor constant(Graph& graph, const char* name, const Shape& shape) {
 }
 
 template <typename Params>
+Tensor weighted(Graph& graph, const Params& params, const Shape& x, const Shape& weight, const Shape& bias) {
+  return graph.add_op("op", params, {input(graph, "x", x), constant(graph, "w", weight), constant(graph, "b", bias)});
+}
+
+template <typename Params>
 Tensor weighted(Graph& graph, const Params& params, const Shape& x, const Shape& weight) {
-  return graph.add_op("op", params,
-                      {input(graph, "x", x), constant(graph, "w", weight), constant(graph, "b", {weight[0]})});
+  return weighted(graph, params, x, weight, {weight[0]});
 }
 
 inline Tensor conv(Graph& graph) {
@@ -317,6 +321,21 @@ inline Tensor mixture_of_bytes(Graph& graph) {
   const std::vector<Tensor> inputs = mixture_inputs(graph, 64, 96);
   for (size_t i = 3; i < 5; ++i) quantize_to_int8(graph, graph.at(inputs[i].id), kInt4Block);
   return graph.add_op("op", fbs::ExpertsT(), inputs);
+}
+
+inline Tensor causal_conv(Graph& graph) {
+  fbs::CausalConv1dT p;
+  p.state = graph.add_state("inputs", {2, 3, 22}, Graph::kFixed).index;
+  return weighted(graph, p, {2, 7, 22}, {4, 22}, {22});
+}
+
+// Six heads on three of queries and keys.
+inline Tensor delta_rule(Graph& graph) {
+  fbs::GatedDeltaRuleT p;
+  p.state = graph.add_state("memory", {2, 2, 6, 10, 24}, Graph::kFixed).index;
+  const Tensor inputs[] = {input(graph, "q", {2, 5, 30}), input(graph, "k", {2, 5, 30}), input(graph, "v", {2, 5, 144}),
+                           input(graph, "g", {2, 5, 6}), input(graph, "beta", {2, 5, 6})};
+  return graph.add_op("op", p, {std::begin(inputs), std::end(inputs)});
 }
 
 inline Tensor best_places(Graph& graph) {

@@ -16,11 +16,25 @@ namespace ferry::testing {
 namespace {
 
 // Of the oracle's largest magnitude. Both add up in double; the canaries' answers are float.
-constexpr double kBound = 3e-7;
+constexpr double kOracleBound = 3e-7;
 
 using Network = std::function<Tensor(Graph&)>;
 
 gpu::Array plain(const reference::Array& array) { return {array.shape, {array.values.begin(), array.values.end()}}; }
+
+// Of the oracle's largest magnitude.
+double error_of(const gpu::Array& known, const reference::Array& right) {
+  EXPECT_EQ(known.values.size(), right.values.size());
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < right.values.size() && i < known.values.size(); ++i) {
+    const double value = static_cast<double>(known.values[i]);
+    if (value == right.values[i] || (std::isnan(value) && std::isnan(right.values[i]))) continue;
+    const double error = std::fabs(value - right.values[i]);
+    worst = std::max(worst, error >= 0 ? error : INFINITY);
+    if (std::isfinite(right.values[i])) largest = std::max(largest, std::fabs(right.values[i]));
+  }
+  return worst == 0 ? 0 : worst / largest;
+}
 
 // Every operator of the network, from the oracle's inputs. Adds the operators' types to `compared`.
 void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
@@ -38,16 +52,8 @@ void expect_same(const Network& network, std::set<fbs::OpParams>* compared) {
     for (unsigned number = 0; number < op->outputs.size(); ++number) {
       const reference::Array& right = values.at(op->outputs[number]);
       const gpu::Array known = gpu::compute_plainly(serialized, pointers, right.shape, number);
-      ASSERT_EQ(known.values.size(), right.values.size());
-      double worst = 0, largest = 0;
-      for (size_t i = 0; i < right.values.size(); ++i) {
-        const double value = static_cast<double>(known.values[i]);
-        if (value == right.values[i] || (std::isnan(value) && std::isnan(right.values[i]))) continue;
-        const double error = std::fabs(value - right.values[i]);
-        worst = std::max(worst, error >= 0 ? error : INFINITY);
-        if (std::isfinite(right.values[i])) largest = std::max(largest, std::fabs(right.values[i]));
-      }
-      EXPECT_LE(worst, kBound * largest) << op_name(op->params.type) << " with output " << to_string(right.shape);
+      EXPECT_LE(error_of(known, right), kOracleBound)
+          << op_name(op->params.type) << " with output " << to_string(right.shape);
     }
     compared->insert(op->params.type);
   }
@@ -122,6 +128,31 @@ TEST(CanaryReference, IsTheOracle) {
 #define FERRY_EXPECT_COMPARED(Type, ...) EXPECT_TRUE(compared.contains(fbs::OpParams::Type)) << #Type;
   FERRY_OPERATORS_ON_GPU(FERRY_EXPECT_COMPARED)
 #undef FERRY_EXPECT_COMPARED
+}
+
+// An operator and what it leaves in its state, which is not empty before.
+TEST(CanaryReference, KnowsStates) {
+  for (const Network& network : {Network(causal_conv), Network(delta_rule)}) {
+    Graph graph;
+    graph.add_output("y", network(graph), fbs::Layout::Same);
+    std::vector<reference::State> states = reference::empty_states(graph);
+    const std::vector<float> held = some(states[0].shape.bound, 7);
+    states[0].values.assign(held.begin(), held.end());
+    const std::vector<reference::State> before = states;
+    const std::map<TensorId, reference::Array> values = reference::interpret(graph, inputs_of(graph), &states);
+    const fbs::OperatorT& op = *graph.table.operators[0];
+    std::vector<gpu::Array> operands;
+    for (const TensorId input : op.inputs) operands.push_back(plain(values.at(input)));
+    operands.push_back({before[0].shape.bound, held});
+    std::vector<const gpu::Array*> pointers;
+    for (const gpu::Array& operand : operands) pointers.push_back(&operand);
+    const SerializedOp serialized(op);
+    const reference::Array& y = values.at(op.outputs[0]);
+    const reference::Array after{before[0].shape.bound, states[0].values};
+    EXPECT_LE(error_of(gpu::compute_plainly(*serialized, pointers, y.shape), y), kOracleBound);
+    EXPECT_LE(error_of(gpu::compute_plainly(*serialized, pointers, after.shape, gpu::kStateAfter), after),
+              kOracleBound);
+  }
 }
 
 }  // namespace

@@ -25,12 +25,12 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 1e-5;      // largest difference from the CPU's results over their largest magnitude
-constexpr double kHalfBound = 5e-3;  // likewise, of half precision
+constexpr double kCanaryTestBound = 1e-5;      // largest difference from the CPU's results over their largest magnitude
+constexpr double kCanaryTestHalfBound = 5e-3;  // likewise, of half precision
 
 // ---- faults ---------------------------------------------------------------------------------------------------------
 
-struct Fault {
+struct PlantedFault {
   const char* kernel;
   const char* file;  // in shaders/; "": no fault
   const char* from;  // once in it
@@ -45,7 +45,7 @@ using fbs::ResizeKind;
 using fbs::UnaryKind;
 
 // One network at least for every kernel.
-constexpr Fault kNone[] = {
+constexpr PlantedFault kNone[] = {
     {"conv2d", "", "", "", conv},
     {"conv2d", "", "", "", uneven_conv, true},
     {"winograd_input", "", "", "", conv},
@@ -97,6 +97,10 @@ constexpr Fault kNone[] = {
     {"experts", "", "", "", mixture<ExpertsActivation::Silu>},
     {"experts", "", "", "", mixture<ExpertsActivation::GeluTanh>, true},
     {"experts", "", "", "", mixture_of_bytes},
+    {"causal_conv1d", "", "", "", causal_conv},
+    {"causal_conv1d", "", "", "", causal_conv, true},
+    {"gated_delta_rule", "", "", "", delta_rule},
+    {"gated_delta_rule", "", "", "", delta_rule, true},
     {"top_k", "", "", "", best_places, true},
     {"top_k", "", "", "", smallest_values},
     {"rotary_embedding", "", "", "", rotary_embedding<false>, true},
@@ -113,7 +117,7 @@ constexpr Fault kNone[] = {
     {"reshape", "", "", "", reshape, true},
 };
 
-constexpr Fault kFaults[] = {
+constexpr PlantedFault kFaults[] = {
     // Transfers and packing.
     {"upload", "upload.comp", "row * push.channels + first + lane;", "row * push.channels + first;",
      activation<UnaryKind::Abs>},
@@ -305,6 +309,14 @@ constexpr Fault kFaults[] = {
     {"softmax", "softmax.glsl", "- largest), quad * 4, push.channels)", "- largest), 0, 4)", softmax},
     {"softmax", "softmax.comp", "n = kInvocations / 2", "n = kInvocations / 4", softmax},
     {"softmax_subgroup", "softmax_subgroup.comp", "uint i = 1", "uint i = 2", softmax},
+    {"causal_conv1d", "causal_conv1d.comp", "push.bias == 0", "true", causal_conv},
+    {"causal_conv1d", "causal_conv1d.comp", "push.tokens + t - push.past", "t - push.past", causal_conv, true},
+    {"causal_conv1d", "causal_conv1d.comp", "token(n, push.tokens + t, quad);", "token(n, t, quad);", causal_conv},
+    {"gated_delta_rule", "gated_delta_rule.comp", "state[i] *= decay;", "", delta_rule},
+    {"gated_delta_rule", "gated_delta_rule.comp", "head / push.shared_heads", "head % push.shared_heads", delta_rule},
+    {"gated_delta_rule", "gated_delta_rule.comp", "+ state_data[push.left + at]", "", delta_rule, true},
+    {"gated_delta_rule", "gated_delta_rule.comp", "state_data[at] = state[i];", "", delta_rule},
+    {"gated_delta_rule", "gated_delta_rule.comp", "uint p = 0;", "uint p = 1;", delta_rule},
     {"concat", "concat.comp", "if (quad * 4 < push.first)", "if (false)", concat<3>},
     {"concat", "concat.comp", "[c % 4]", "[lane]", concat<3>},
     {"concat", "concat.comp", " + push.row_offset", "", concat<1>},
@@ -330,7 +342,7 @@ std::string read(const std::filesystem::path& path) {
 }
 
 // The kernel with the fault, compiled in `folder`; empty where that failed.
-std::vector<uint32_t> compile(const Fault& fault, const std::filesystem::path& folder) {
+std::vector<uint32_t> compile(const PlantedFault& fault, const std::filesystem::path& folder) {
   std::filesystem::copy(FERRY_SHADERS, folder, std::filesystem::copy_options::recursive);
   std::string text = read(folder / fault.file);
   const size_t at = text.find(fault.from);
@@ -349,9 +361,9 @@ std::vector<uint32_t> compile(const Fault& fault, const std::filesystem::path& f
 
 // ---- sessions -------------------------------------------------------------------------------------------------------
 
-class Case {
+class CanaryCase {
  public:
-  explicit Case(const Fault& fault) : fault_(fault) {
+  explicit CanaryCase(const PlantedFault& fault) : fault_(fault) {
     graph_.add_output("y", fault.network(graph_), fbs::Layout::Same);
     blob_ = std::make_unique<AlignedBytes>(pack(graph_));
     const Status status = Model::open_memory(blob_->data(), blob_->size(), &model_);
@@ -371,13 +383,13 @@ class Case {
                        [](const auto& tensor) { return tensor->quantization != nullptr; });
   }
 
-  const Fault& fault_;
+  const PlantedFault& fault_;
   Graph graph_;
   std::unique_ptr<AlignedBytes> blob_;
   std::shared_ptr<Model> model_;
 };
 
-bool Case::choose(gpu::Device& device) const {
+bool CanaryCase::choose(gpu::Device& device) const {
   Shapes shapes;
   for (const TensorId t : graph_.tensors()) shapes.push_back(graph_.shape(t));
   PerTensor<bool> kept(shapes.size(), false);
@@ -402,7 +414,7 @@ bool Case::choose(gpu::Device& device) const {
   return false;
 }
 
-std::vector<float> Case::compute(const SessionOptions& options, EngineReport* report) const {
+std::vector<float> CanaryCase::compute(const SessionOptions& options, EngineReport* report) const {
   std::unique_ptr<Session> session;
   Status status = Session::create(model_, options, &session);
   if (status.ok()) {
@@ -427,13 +439,13 @@ std::vector<float> Case::compute(const SessionOptions& options, EngineReport* re
   return {values, values + graph_.shape(output).elements()};
 }
 
-std::vector<float> Case::interpret() const {
+std::vector<float> CanaryCase::interpret() const {
   const std::map<TensorId, reference::Array> computed = reference::interpret(graph_, inputs_of(graph_));
   const std::vector<double>& output = computed.at(graph_.table.outputs[0]->tensor).values;
   return {output.begin(), output.end()};
 }
 
-void Case::run(const SessionOptions& options, EngineReport* report) const {
+void CanaryCase::run(const SessionOptions& options, EngineReport* report) const {
   SessionOptions on_cpu;
   on_cpu.num_threads = 1;
   EngineReport ignored;
@@ -449,10 +461,10 @@ void Case::run(const SessionOptions& options, EngineReport* report) const {
     worst = std::isfinite(difference) ? std::max(worst, difference) : INFINITY;
     largest = std::max(largest, std::abs(static_cast<double>(expected[i])));
   }
-  EXPECT_LE(worst / largest, fault_.half ? kHalfBound : kBound);
+  EXPECT_LE(worst / largest, fault_.half ? kCanaryTestHalfBound : kCanaryTestBound);
 }
 
-SessionOptions on_gpu(const std::string& gpu, const Fault& fault) {
+SessionOptions on_gpu(const std::string& gpu, const PlantedFault& fault) {
   SessionOptions options;
   options.num_threads = 1;
   options.backend = FERRY_BACKEND_GPU;
@@ -470,11 +482,11 @@ std::string join(const std::vector<std::string>& notes) {
 
 TEST(Canary, SingsForEveryKernel) {
   for (const std::string& gpu : test_gpus())
-    for (const Fault& none : kNone) {
+    for (const PlantedFault& none : kNone) {
       SCOPED_TRACE(gpu + ": " + none.kernel);
       std::shared_ptr<gpu::Device> device;
       ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
-      const Case network(none);
+      const CanaryCase network(none);
       if (!network.choose(*device)) {
         EXPECT_FALSE(device->limits().subgroup_arithmetic) << "no alternative uses it";
         continue;
@@ -503,7 +515,7 @@ TEST(Canary, DiesOfEveryFault) {
   for (std::thread& compiler : compilers) compiler.join();
 
   for (size_t f = 0; f < codes.size(); ++f) {
-    const Fault& fault = kFaults[f];
+    const PlantedFault& fault = kFaults[f];
     SCOPED_TRACE(std::string(fault.file) + ": " + fault.from + " -> " + fault.to);
     ASSERT_FALSE(codes[f].empty()) << "the fault is not planted: not once in the file, or no GLSL";
     std::shared_ptr<gpu::Device> device;
@@ -511,7 +523,7 @@ TEST(Canary, DiesOfEveryFault) {
     const gpu::Kernel kernel = kernel_of(fault.kernel);
     device->pipelines().shaders().replace(kernel, fault.half ? gpu::Storage::Half : gpu::Storage::Float32,
                                           std::move(codes[f]));
-    const Case network(fault);
+    const CanaryCase network(fault);
     if (!network.choose(*device)) {
       EXPECT_FALSE(device->limits().subgroup_arithmetic) << "no alternative uses it";
       continue;
@@ -530,13 +542,13 @@ TEST(Canary, DiesOfEveryFault) {
 TEST(Canary, IsRemembered) {
   for (const std::string& gpu : test_gpus()) {
     SCOPED_TRACE(gpu);
-    const Fault none{"resize2d", "", "", "", resize<ResizeKind::Bilinear>};
+    const PlantedFault none{"resize2d", "", "", "", resize<ResizeKind::Bilinear>};
     const ScratchFolder scratch;
     const std::string folder = scratch.path().string();
     SessionOptions options = on_gpu(gpu, none);
     options.gpu_cache_dir = folder.c_str();
     EngineReport first, second, third;
-    const Case network(none);
+    const CanaryCase network(none);
     network.run(options, &first);
     EXPECT_GT(first.canary_ms, 0);
     EXPECT_EQ(first.cpu_operators, 0u);

@@ -36,11 +36,9 @@ inline Entry as_reference(const std::string& name, const Computed& computed, Ent
   return entry;
 }
 
-// States of fixed size.
-inline const std::set<std::string> kWithoutKernels = {"causal_conv1d", "gated_delta_rule"};
-
 // float32: the reference's bounds, and the CPU's result within 1e-4 of its maximum. float16: as `ferry
-// parity` judges it (judge.h). No operator is left to the CPU; of a network with states, those that have no kernel.
+// parity` judges it (judge.h). No operator is left to the CPU but, of a network with states, those that
+// read token ids.
 inline void expect_gpu_computes_the_same(const std::string& gpu, const std::filesystem::path& blob, const Network& cpu,
                                          const Fixture& fixture, Precision precision) {
   const bool half = precision == Precision::Float16;
@@ -60,7 +58,7 @@ inline void expect_gpu_computes_the_same(const std::string& gpu, const std::file
   const bool routes = half && std::any_of(operators.begin(), operators.end(), [](const fbs::Operator* op) {
                         return op->params_type() == fbs::OpParams::Experts;
                       });
-  for (const std::string& kind : network.kinds_on_cpu()) EXPECT_TRUE(routes || kWithoutKernels.contains(kind)) << kind;
+  for (const std::string& kind : network.kinds_on_cpu()) EXPECT_TRUE(routes) << kind;
   const ComputedTensors on_gpu = network.tensors();
   const Comparison comparison = judge(blob, fixture, on_gpu, options);
   EXPECT_TRUE(comparison.passed()) << text(comparison);

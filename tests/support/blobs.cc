@@ -354,9 +354,9 @@ std::unique_ptr<Graph> small_transformer() {
   return graph;
 }
 
-std::unique_ptr<Graph> small_recurrent() {
-  constexpr int32_t kWords = 11, kWidth = 16, kHeads = 4, kKeys = 2 * 5, kValues = kHeads * 6,
-                    kAll = 2 * kKeys + kValues;
+std::unique_ptr<Graph> small_recurrent(int32_t value_size) {
+  constexpr int32_t kWords = 11, kWidth = 16, kHeads = 4, kKeys = 2 * 5;
+  const int32_t values = kHeads * value_size, all = 2 * kKeys + values;
   auto graph = std::make_unique<Graph>();
   Graph& g = *graph;
   g.table.name = "small_recurrent";
@@ -367,16 +367,16 @@ std::unique_ptr<Graph> small_recurrent() {
   };
   const Tensor x = g.add_op("words", fbs::GatherT(), {constant(g, "words", {kWords, kWidth}), ids});
   fbs::CausalConv1dT conv;
-  conv.state = g.add_state("inputs", {1, 3, kAll}, Graph::kFixed).index;
-  const Tensor qkv = g.add_op(
-      "conv", conv,
-      {project(x, "qkv", kAll, kWidth), constant(g, "conv.weight", {4, kAll}), constant(g, "conv.bias", {kAll})});
-  const State memory = g.add_state("memory", {2, 1, kHeads, 5, 6}, Graph::kFixed);
+  conv.state = g.add_state("inputs", {1, 3, all}, Graph::kFixed).index;
+  const Tensor qkv =
+      g.add_op("conv", conv,
+               {project(x, "qkv", all, kWidth), constant(g, "conv.weight", {4, all}), constant(g, "conv.bias", {all})});
+  const State memory = g.add_state("memory", {2, 1, kHeads, 5, value_size}, Graph::kFixed);
   const Tensor beta = sigmoid(project(x, "beta", kHeads, kWidth));
   const Tensor decay = softplus(project(x, "decay", kHeads, kWidth)) * -1.0;
   const Tensor y = gated_delta_rule(slice(qkv, -1, 0, kKeys), slice(qkv, -1, kKeys, kKeys),
-                                    slice(qkv, -1, 2 * kKeys, kValues), decay, beta, memory);
-  const Tensor mixed = x + project(y, "out", kWidth, kValues);
+                                    slice(qkv, -1, 2 * kKeys, values), decay, beta, memory);
+  const Tensor mixed = x + project(y, "out", kWidth, values);
   g.add_output("logits", project(mixed, "head", kWords, kWidth), fbs::Layout::Same);
   g.add_output("places", g.add_op("places", fbs::CastT(), {positions(ids, memory)}), fbs::Layout::Same);
   return graph;

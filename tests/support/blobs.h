@@ -58,7 +58,7 @@ std::unique_ptr<Graph> small_window(bool forgets = true);
 
 // ids [1,L], L up to 100 -> logits [1,L,11] and places [L]: a convolution over time and a gated delta rule of 4 heads
 // on 2 of keys, whose states "inputs" and "memory" are of fixed size.
-std::unique_ptr<Graph> small_recurrent();
+std::unique_ptr<Graph> small_recurrent(int32_t value_size = 6);
 
 // ids [1,3] -> logits [1,3,11]: an embedding of Int8 that is tied to the head, a linear of Int4 and one of Int8.
 std::unique_ptr<Graph> small_integers();
