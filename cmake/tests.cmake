@@ -16,6 +16,8 @@ set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/support/paths.cc" PROPE
   COMPILE_DEFINITIONS "FERRY_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";FERRY_BINARY_DIR=\"${PROJECT_BINARY_DIR}\";FERRY_COMMAND=\"${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ferry\"")
 target_compile_definitions(ferry_test_support PUBLIC $<$<BOOL:${CMAKE_CROSSCOMPILING}>:FERRY_EMULATED=1>)
 
+# Names as short as those of tests/gpu/canary_networks.h.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/gpu/alternatives_test.cc" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 # The C++ API as an app sees it, beside which our own Tensor and Status are ambiguous; and allocations, which have short names.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/conformance/run_blob.cc" "${PROJECT_SOURCE_DIR}/tests/memory/failing.cc"
   PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
@@ -105,8 +107,8 @@ foreach(folder unit threads ops converter conformance runtime memory parity cli 
   add_executable(${folder}_tests ${sources})
   target_link_libraries(${folder}_tests PRIVATE ferry_options ferry_test_support)
   target_compile_options(${folder}_tests PRIVATE ${FERRY_COLD})
-  if(folder STREQUAL "gpu") # canary_networks.h has the short names
-    set_target_properties(gpu_tests PROPERTIES ${FERRY_APART})
+  if(folder STREQUAL "gpu") # functions are volk's
+    target_compile_definitions(gpu_tests PRIVATE VK_NO_PROTOTYPES=)
   endif()
   if(folder STREQUAL "threads") # which the system refuses to start: tests/threads/workers.h
     target_link_options(threads_tests PRIVATE -Wl,--wrap=pthread_create)

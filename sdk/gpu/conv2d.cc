@@ -9,8 +9,8 @@
 namespace ferry::gpu {
 namespace {
 
-using Lower = Status (*)(const Problem& problem, const Convolution& convolution, RegisterTile tile, uint64_t minimum,
-                         Lowering* out);
+using LowerConv2d = Status (*)(const Problem& problem, const Convolution& convolution, RegisterTile tile,
+                               uint64_t minimum, Lowering* out);
 
 Status lower_depthwise(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
                        Lowering* out) {
@@ -46,27 +46,27 @@ Status lower_tuned_winograd(const Problem& problem, const Convolution& c, Regist
   return lower_winograd(problem, c, tile.rows, out);
 }
 
-struct Alternative {
-  Lower lower;
+struct Way {
+  LowerConv2d lower;
   RegisterTile tile;
 };
 
 // Behind those of a matrix product, in order of preference.
-constexpr Alternative kAlternatives[] = {
+constexpr Way kConv2dWays[] = {
     {lower_depthwise, {4, 1}},      {lower_depthwise, {1, 1}},      {lower_direct, {4, 2}},
     {lower_direct, {4, 1}},         {lower_direct, {1, 1}},         {lower_any_groups, {1, 1}},
     {lower_tuned_winograd, {4, 1}}, {lower_tuned_winograd, {2, 1}}, {lower_direct, {8, 1}},
     {lower_direct, {2, 2}},
 };
 
-static_assert(kConv2dAlternatives == 1 + kProductAlternatives + std::size(kAlternatives));
+static_assert(kConv2dAlternatives == 1 + kProductAlternatives + std::size(kConv2dWays));
 
-Status lower_one(const Problem& problem, const Convolution& c, int which, uint64_t minimum, Lowering* out) {
+Status lower_way(const Problem& problem, const Convolution& c, int which, uint64_t minimum, Lowering* out) {
   if (which >= kProductAlternatives) {
     if (problem.types[1].quantized)
       return unsupported("conv2d: input 1 is of type %s, which the GPU backend takes for single pixels",
                          in_words(problem.types[1]).c_str());
-    const Alternative& chosen = kAlternatives[which - kProductAlternatives];
+    const Way& chosen = kConv2dWays[which - kProductAlternatives];
     return chosen.lower(problem, c, chosen.tile, minimum, out);
   }
   if (c.taps() != 1 || c.groups != 1 || c.stride_h != 1 || c.stride_w != 1 || c.output_height != c.input_height ||
@@ -82,10 +82,10 @@ Status lower_one(const Problem& problem, const Convolution& c, int which, uint64
 Status lower_conv2d(const Problem& problem, int alternative, Lowering* out) {
   if (problem.is_constant[0]) return unsupported("conv2d: a constant input");
   const Convolution convolution = convolution_of(problem, *problem.op.params_as_Conv2d());
-  if (alternative > 0) return lower_one(problem, convolution, alternative - 1, 0, out);
+  if (alternative > 0) return lower_way(problem, convolution, alternative - 1, 0, out);
   Status status;
   for (int i = 0; i + 1 < kConv2dAlternatives; ++i) {
-    status = lower_one(problem, convolution, i, kEnoughInvocations, out);
+    status = lower_way(problem, convolution, i, kEnoughInvocations, out);
     if (status.ok()) break;
   }
   return status;

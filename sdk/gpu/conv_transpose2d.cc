@@ -6,13 +6,13 @@ namespace ferry::gpu {
 namespace {
 
 // In order of preference; behind them any groups.
-constexpr RegisterTile kTiles[] = {{4, 2}, {4, 1}, {1, 1}, {2, 2}};
-static_assert(kConvTranspose2dAlternatives == 2 + std::size(kTiles));
+constexpr RegisterTile kTransposedTiles[] = {{4, 2}, {4, 1}, {1, 1}, {2, 2}};
+static_assert(kConvTranspose2dAlternatives == 2 + std::size(kTransposedTiles));
 
 Status lower_one(const Problem& problem, const Convolution& convolution, size_t which, uint64_t minimum,
                  Lowering* out) {
-  return which < std::size(kTiles) ? lower_direct(problem, convolution, kTiles[which], minimum, out)
-                                   : lower_grouped(problem, convolution, out);
+  return which < std::size(kTransposedTiles) ? lower_direct(problem, convolution, kTransposedTiles[which], minimum, out)
+                                             : lower_grouped(problem, convolution, out);
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ Status lower_conv_transpose2d(const Problem& problem, int alternative, Lowering*
   convolution.transposed = true;
   if (alternative > 0) return lower_one(problem, convolution, static_cast<size_t>(alternative) - 1, 0, out);
   Status status;
-  for (size_t i = 0; i <= std::size(kTiles); ++i) {
+  for (size_t i = 0; i <= std::size(kTransposedTiles); ++i) {
     status = lower_one(problem, convolution, i, kEnoughInvocations, out);
     if (status.ok()) break;
   }

@@ -5,8 +5,8 @@
 namespace ferry::gpu {
 namespace {
 
-constexpr RegisterTile kTiles[] = {{4, 2}, {4, 1}, {1, 1}};
-static_assert(kMatMulAlternatives == 1 + std::size(kTiles));
+constexpr RegisterTile kMatMulTiles[] = {{4, 2}, {4, 1}, {1, 1}};
+static_assert(kMatMulAlternatives == 1 + std::size(kMatMulTiles));
 
 constexpr int kSamples = 4;  // dimensions of them: the output's but for the last two
 
@@ -54,10 +54,10 @@ Status lower_tiles(const Problem& problem, const RegisterTile& tile, uint64_t mi
 
 // 0: the largest tiles of which there are enough; then all of them.
 Status lower_matmul(const Problem& problem, int alternative, Lowering* out) {
-  if (alternative > 0) return lower_tiles(problem, kTiles[alternative - 1], 0, out);
+  if (alternative > 0) return lower_tiles(problem, kMatMulTiles[alternative - 1], 0, out);
   Status status;
   for (const uint64_t minimum : {kEnoughInvocations, uint64_t{0}})
-    for (const RegisterTile& tile : kTiles) {
+    for (const RegisterTile& tile : kMatMulTiles) {
       status = lower_tiles(problem, tile, minimum, out);
       if (status.ok()) return {};
     }

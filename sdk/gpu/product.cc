@@ -5,7 +5,7 @@
 namespace ferry::gpu {
 namespace {
 
-struct Alternative {
+struct ProductKernel {
   Kernel kernel;
   RegisterTile tile;
   // Invocations that share a quad's sums (matvec), or staged input quads (matmul_shared).
@@ -13,7 +13,7 @@ struct Alternative {
 };
 
 // For few rows what shares the inner dimension; otherwise tiles, those with the fewest loads a multiplication first.
-constexpr Alternative kAlternatives[] = {
+constexpr ProductKernel kProductKernels[] = {
     {Kernel::MatvecSubgroup, {1, 1}, 64},
     {Kernel::MatvecSubgroup, {4, 1}, 64},
     {Kernel::Matvec, {1, 1}, 64},
@@ -28,12 +28,12 @@ constexpr Alternative kAlternatives[] = {
     {Kernel::MatmulShared, {8, 2}, 2},
 };
 
-static_assert(std::size(kAlternatives) == kProductAlternatives);
+static_assert(std::size(kProductKernels) == kProductAlternatives);
 
 constexpr uint32_t kFewRows = 4;                         // for which a product is a matvec
 constexpr uint32_t kThreadsQuads = 8, kThreadsRows = 8;  // of matmul_shared
 
-Status fits(const Alternative& alternative, const Product& product, uint64_t minimum, const Limits& limits) {
+Status fits(const ProductKernel& alternative, const Product& product, uint64_t minimum, const Limits& limits) {
   const RegisterTile& tile = alternative.tile;
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
   switch (alternative.kernel) {
@@ -93,7 +93,7 @@ ProductWeight product_weight(const Problem& problem, unsigned input, unsigned bi
 }
 
 Status lower_product(const Problem& problem, const Product& product, int alternative, uint64_t minimum, Lowering* out) {
-  const Alternative& chosen = kAlternatives[alternative];
+  const ProductKernel& chosen = kProductKernels[alternative];
   FERRY_TRY(fits(chosen, product, minimum, problem.limits));
   const RegisterTile& tile = chosen.tile;
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);

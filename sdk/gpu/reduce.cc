@@ -6,8 +6,8 @@
 namespace ferry::gpu {
 namespace {
 
-constexpr uint32_t kQuads = 8, kShares = 16;  // a workgroup of reduce_rows
-constexpr uint32_t kInvocations = 128;        // of reduce
+constexpr uint32_t kRowQuads = 8, kRowShares = 16;  // a workgroup of reduce_rows
+constexpr uint32_t kReduceInvocations = 128;        // of reduce
 
 // Dimensions of one kind (kept, or reduced), neighbours merged, innermost last.
 struct Dims {
@@ -69,16 +69,17 @@ Status lower_reduce(const Problem& problem, int alternative, Lowering* out) {
   const size_t maximum = by_rows ? 3 : 4;
   if (!kept.append_to(&call.push, maximum) || !gone.append_to(&call.push, maximum))
     return unsupported("too many dimensions take turns");
-  if (gone.count() / (by_rows ? kShares : kInvocations) > kMaxRounds) return unsupported("too many terms in a sum");
+  if (gone.count() / (by_rows ? kRowShares : kReduceInvocations) > kMaxRounds)
+    return unsupported("too many terms in a sum");
   if (by_rows) {
     call.kernel = Kernel::ReduceRows;
-    call.workgroup = {kQuads, kShares, 1};
-    call.constants = {kShares, kQuads, 0};
-    call.groups = spread(uint64_t{rows.rows} * ((rows.quads() + kQuads - 1) / kQuads), 1, problem.limits);
+    call.workgroup = {kRowQuads, kRowShares, 1};
+    call.constants = {kRowShares, kRowQuads, 0};
+    call.groups = spread(uint64_t{rows.rows} * ((rows.quads() + kRowQuads - 1) / kRowQuads), 1, problem.limits);
   } else {
     call.kernel = Kernel::Reduce;
-    call.workgroup = {kInvocations, 1, 1};
-    call.constants = {kInvocations};
+    call.workgroup = {kReduceInvocations, 1, 1};
+    call.constants = {kReduceInvocations};
     call.groups = spread(rows.total(), 1, problem.limits);
   }
   return out->add_with_epilogue(std::move(call));

@@ -16,7 +16,7 @@ constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 constexpr uint32_t kWorkgroup = 64;
 
 // Words of the push constants that pack kernels begin with.
-constexpr size_t kQuads = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
+constexpr size_t kQuadCount = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
 
 // Bytes on their way to a region: packed ones, or a run of a piece's outermost coordinate; small enough to be staged.
 struct Part {
@@ -36,7 +36,7 @@ Dispatch dispatch_of(const Part& part, Storage storage, uint64_t input_offset, c
   dispatch.bindings[0].kind = Operand::Kind::Weights;
   dispatch.bindings[1].kind = Operand::Kind::Host;
   dispatch.push = part.piece->push;
-  dispatch.push[kQuads] = static_cast<uint32_t>(quads);
+  dispatch.push[kQuadCount] = static_cast<uint32_t>(quads);
   dispatch.push[kOutputOffset] = static_cast<uint32_t>(part.output_offset + part.first * part.piece->outer_quads);
   dispatch.push[kInputOffset] = static_cast<uint32_t>(8 * input_offset / bits_of(part.dtype));
   if (dispatch.push[kLaneOf] == 0) dispatch.push[kLaneLimit] -= static_cast<uint32_t>(4 * part.first);

@@ -12,7 +12,7 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
+constexpr double kLossBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
 constexpr int32_t kSizes[] = {8, 8, 8, 12};
 
 const char* result_name(VkResult result) {
@@ -54,7 +54,7 @@ class Loss : public ::testing::Test {
   void expect_right(const SessionPtr& session, int run) {
     const Results got = compute(session, run);
     for (const auto& [name, values] : expected_[static_cast<size_t>(run)])
-      EXPECT_LE(relative_error(got.at(name), {values.begin(), values.end()}), kBound) << name << " of run " << run;
+      EXPECT_LE(relative_error(got.at(name), {values.begin(), values.end()}), kLossBound) << name << " of run " << run;
   }
 
   ferry_session_options on_gpu(const std::string& name) const {

@@ -16,15 +16,15 @@ namespace ferry::testing {
 namespace {
 
 // SwiftShader takes seconds to compile so many kernels: it has its turn with the first kind only.
-struct Case {
+struct PackedCase {
   Stored stored;
   ferry_precision precision;
   bool swiftshader;
 };
-constexpr Case kCases[] = {{Stored::Float32, FERRY_PRECISION_FLOAT32, true},
-                           {Stored::Float16, FERRY_PRECISION_FLOAT16, false},
-                           {Stored::Int8, FERRY_PRECISION_FLOAT32, false},
-                           {Stored::Int4, FERRY_PRECISION_FLOAT16, false}};
+constexpr PackedCase kPackedCases[] = {{Stored::Float32, FERRY_PRECISION_FLOAT32, true},
+                                       {Stored::Float16, FERRY_PRECISION_FLOAT16, false},
+                                       {Stored::Int8, FERRY_PRECISION_FLOAT32, false},
+                                       {Stored::Int4, FERRY_PRECISION_FLOAT16, false}};
 
 class PackedOnGpu : public ::testing::Test {
  protected:
@@ -33,7 +33,7 @@ class PackedOnGpu : public ::testing::Test {
     gpu_ = test_gpus()[0];
   }
 
-  ferry_session_options on(const std::string& gpu, const Case& c, const char* cache_dir) const {
+  ferry_session_options on(const std::string& gpu, const PackedCase& c, const char* cache_dir) const {
     ferry_session_options options = default_options();
     options.num_threads = 1;
     options.backend = FERRY_BACKEND_GPU;
@@ -47,7 +47,7 @@ class PackedOnGpu : public ::testing::Test {
   }
 
   // Packs, writes, reads and embeds.
-  void expect_packed_once(const std::string& gpu, const Case& c) const {
+  void expect_packed_once(const std::string& gpu, const PackedCase& c) const {
     const ScratchFolder folder;
     const auto blob = packings(c.stored);
     const Outcome here = run_session(blob, on(gpu, c, nullptr));
@@ -96,7 +96,7 @@ class PackedOnGpu : public ::testing::Test {
 
 TEST_F(PackedOnGpu, GivesTheBitsOfWeightsPackedThere) {
   for (const std::string& gpu : test_gpus())
-    for (const Case& c : kCases) {
+    for (const PackedCase& c : kPackedCases) {
       SCOPED_TRACE(gpu + ", stored " + std::to_string(static_cast<int>(c.stored)));
       if (gpu != "SwiftShader" || c.swiftshader) expect_packed_once(gpu, c);
     }
@@ -106,7 +106,7 @@ TEST_F(PackedOnGpu, GivesTheBitsOfWeightsPackedThere) {
 TEST_F(PackedOnGpu, IsCopiedToADeviceThatImportsNothing) {
   Faults faults;
   faults.set_quirks(FAULT_LYING_IMPORT);
-  expect_packed_once(gpu_, kCases[0]);
+  expect_packed_once(gpu_, kPackedCases[0]);
   faults.expect_nothing_alive();
 }
 
@@ -114,16 +114,16 @@ TEST_F(PackedOnGpu, IsCopiedToADeviceThatImportsNothing) {
 TEST_F(PackedOnGpu, IsCopiedToADeviceThatReadsOtherPages) {
   const auto blob = packings(Stored::Float32);
   const ScratchFolder folder;
-  const Outcome right = run_session(blob, on(gpu_, kCases[0], folder.path().c_str()));  // verdicts are kept
+  const Outcome right = run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str()));  // verdicts are kept
   Faults faults;
   faults.set_quirks(FAULT_OTHER_PAGES);
-  expect_same_bits(right.results, run_session(blob, on(gpu_, kCases[0], folder.path().c_str())).results);
+  expect_same_bits(right.results, run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str())).results);
 }
 
 TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
   const auto blob = packings(Stored::Float32);
   const ScratchFolder folder;
-  const auto options = on(gpu_, kCases[0], folder.path().c_str());
+  const auto options = on(gpu_, kPackedCases[0], folder.path().c_str());
   const Outcome heap = run_session(blob, options);
   const auto file = files_in(folder.path())[0];
   const std::string good = read_text(file);
@@ -145,10 +145,10 @@ TEST_F(PackedOnGpu, IsMadeAnewWhereTheFileIsDamaged) {
 TEST_F(PackedOnGpu, IsReadInTheRawOnesStead) {
   const auto blob = pack(*large_linear());
   const ScratchFolder folder;
-  const ferry_session_options options = on(gpu_, kCases[0], folder.path().c_str());
+  const ferry_session_options options = on(gpu_, kPackedCases[0], folder.path().c_str());
   const Outcome packs = run_session(blob, options);
   expect_same_bits(packs.results, run_session(emptied(blob), options).results);
-  EXPECT_EQ(run_session(emptied(blob), on(gpu_, kCases[0], nullptr)).results.begin()->second.front(), 0);
+  EXPECT_EQ(run_session(emptied(blob), on(gpu_, kPackedCases[0], nullptr)).results.begin()->second.front(), 0);
 }
 
 #if defined(__linux__) && !defined(FERRY_EMULATED)
@@ -158,7 +158,7 @@ TEST_F(PackedOnGpu, RawWeightsLeaveMemory) {
   const auto file = folder.write("m.ferry", {reinterpret_cast<const char*>(blob.data()), blob.size()});
   ferry_model* model = nullptr;
   ASSERT_OK(ferry_model_open(file.c_str(), &model));
-  run_session(model, on(gpu_, kCases[0], nullptr));
+  run_session(model, on(gpu_, kPackedCases[0], nullptr));
   EXPECT_LT(resident_kilobytes(file), 4200u);  // of the graph, and a huge page of the system's or two around it
   ferry_model_close(model);
 }
@@ -178,9 +178,9 @@ TEST_F(PackedOnGpu, LeavesTheCpuItsOwnFile) {
   graph.add_output("y", graph.add_op("y", fbs::LinearT(), {middle, coarse}), fbs::Layout::Same);
   const auto blob = pack(graph);
   const ScratchFolder folder;
-  const Outcome here = run_session(blob, on(gpu_, kCases[0], nullptr));
+  const Outcome here = run_session(blob, on(gpu_, kPackedCases[0], nullptr));
   for (int times = 0; times < 2; ++times) {  // writes, then maps
-    const Outcome outcome = run_session(blob, on(gpu_, kCases[0], folder.path().c_str()));
+    const Outcome outcome = run_session(blob, on(gpu_, kPackedCases[0], folder.path().c_str()));
     EXPECT_TRUE(outcome.notes.empty()) << outcome.notes[0];
     expect_same_bits(here.results, outcome.results);
     EXPECT_EQ(files_in(folder.path()).size(), 2u);
@@ -205,10 +205,10 @@ TEST_F(PackedOnGpu, IsSharedByTheGraphsOfABlob) {
   ferry_model *model = nullptr, *other = nullptr;
   ASSERT_OK(ferry_model_open_memory(blob.data(), blob.size(), &model));
   ASSERT_OK(ferry_model_open_graph(model, "second", &other));
-  const SessionPtr one = make_session(model, on(gpu_, kCases[0], nullptr));
+  const SessionPtr one = make_session(model, on(gpu_, kPackedCases[0], nullptr));
   const uint64_t bytes = ferry_session_packed_bytes(one.get());
   EXPECT_EQ(bytes, 64u * 32 * sizeof(float));
-  const SessionPtr two = make_session(other, on(gpu_, kCases[0], nullptr));
+  const SessionPtr two = make_session(other, on(gpu_, kPackedCases[0], nullptr));
   EXPECT_EQ(ferry_session_packed_bytes(two.get()), bytes);
   ferry_model_close(other);
   ferry_model_close(model);

@@ -1,4 +1,4 @@
-// A network with weights in fewer bits, as the converter writes it, on the GPU from end to end.
+// A quantized_network with weights in fewer bits, as the converter writes it, on the GPU from end to end.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -16,22 +16,22 @@ namespace {
 
 // Mean squared error over the mean square, of four layers: float32's rounding, and half precision's, of which each may
 // add 1e-5.
-constexpr double kBound = 1e-12, kHalfBound = 4e-5;
+constexpr double kQuantizedBound = 1e-12, kQuantizedHalfBound = 4e-5;
 
-std::vector<float> some(const Shape& shape, uint32_t seed) {
+std::vector<float> numbers_of(const Shape& shape, uint32_t seed) {
   std::vector<float> values(static_cast<size_t>(shape.elements()));
   for (size_t i = 0; i < values.size(); ++i) values[i] = noise(seed, static_cast<uint32_t>(i));
   return values;
 }
 
 // The MLP of a transformer's block on a map of 13 x 15 tokens, a convolution of single pixels, and a classifier.
-std::unique_ptr<Graph> network() {
+std::unique_ptr<Graph> quantized_network() {
   auto graph = std::make_unique<Graph>();
   uint32_t seed = 0;
   const auto layer = [&](const char* name, const auto& params, Tensor x, Shape weight) {
     const std::string prefix = name;
-    const Tensor w = graph->add_constant(prefix + ".weight", weight, some(weight, ++seed));
-    const Tensor b = graph->add_constant(prefix + ".bias", {weight[0]}, some({weight[0]}, ++seed));
+    const Tensor w = graph->add_constant(prefix + ".weight", weight, numbers_of(weight, ++seed));
+    const Tensor b = graph->add_constant(prefix + ".bias", {weight[0]}, numbers_of({weight[0]}, ++seed));
     return graph->add_op(name, params, {x, w, b});
   };
   const Tensor x = graph->add_input("x", {1, 13, 15, 64}, fbs::Layout::Same);
@@ -70,7 +70,7 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
   status = Session::create(model, options, &session);
   EXPECT_TRUE(status.ok()) << status.message();
   if (!status.ok()) return ran;
-  const std::vector<float> x = some({1, 13, 15, 64}, 0);
+  const std::vector<float> x = numbers_of({1, 13, 15, 64}, 0);
   const auto port = [](const auto& ports) { return ports->Get(0)->tensor(); };
   std::memcpy(session->data(port(model->graph().inputs())), x.data(), x.size() * sizeof(float));
   status = session->run();
@@ -88,9 +88,9 @@ Ran run(const Graph& graph, const std::string& gpu, ferry_precision precision) {
 // The oracle's answer with rows as they are; and weights that take no more memory than their bits and scales.
 TEST(Quantized, NetworksRunOnTheGpu) {
   for (const WeightBits bits : {WeightBits::Eight, WeightBits::Four}) {
-    const std::unique_ptr<Graph> graph = network();
+    const std::unique_ptr<Graph> graph = quantized_network();
     quantize_weights(*graph, bits);
-    const std::vector<float> x = some({1, 13, 15, 64}, 0);
+    const std::vector<float> x = numbers_of({1, 13, 15, 64}, 0);
     const reference::Array input{{1, 13, 15, 64}, {x.begin(), x.end()}};
     const std::map<TensorId, reference::Array> values = reference::interpret(*graph, {input});
     const std::vector<double>& expected = values.at(graph->table.outputs[0]->tensor).values;
@@ -106,7 +106,7 @@ TEST(Quantized, NetworksRunOnTheGpu) {
           error += difference * difference;
           square += expected[i] * expected[i];
         }
-        EXPECT_LE(error / square, half ? kHalfBound : kBound);
+        EXPECT_LE(error / square, half ? kQuantizedHalfBound : kQuantizedBound);
         // 48,600 weights, of which the classifier's 9,700 stay bytes, 500 scales of outputs or 1,200 of blocks, and 500
         // of the bias, in quads; as halves they took 100,000.
         EXPECT_LE(ran.weight_bytes, bits == WeightBits::Eight ? 54'000u : 38'000u);

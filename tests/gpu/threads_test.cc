@@ -9,7 +9,7 @@ namespace ferry::testing {
 namespace {
 
 constexpr int kThreads = 4, kRuns = 6;
-constexpr double kBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
+constexpr double kThreadsBound = 1e-5;  // of float32 on either backend, for networks as shallow as these
 
 // Every thread makes a session of its own, runs it on its own inputs at changing sizes and closes it.
 void run_side_by_side(const Graph& graph, ferry_model* model, const ferry_session_options& options) {
@@ -33,7 +33,7 @@ void run_side_by_side(const Graph& graph, ferry_model* model, const ferry_sessio
           EXPECT_OK(ferry_session_wait(session.get()));
         }
         for (const auto& [name, values] : results(model, session.get()))
-          EXPECT_LE(relative_error(values, expected[static_cast<size_t>(run)].at(name)), kBound) << name;
+          EXPECT_LE(relative_error(values, expected[static_cast<size_t>(run)].at(name)), kThreadsBound) << name;
       }
     });
   }

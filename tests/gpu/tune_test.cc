@@ -16,10 +16,10 @@
 namespace ferry::testing {
 namespace {
 
-constexpr double kBound = 1e-5;  // of two sums of up to 288 products in float32
+constexpr double kTuneBound = 1e-5;  // of two sums of up to 288 products in float32
 
 // A convolution with an activation, a mean, a linear: each with several ways to compute it; and a softmax.
-std::unique_ptr<Graph> network() {
+std::unique_ptr<Graph> tuned_network() {
   auto graph = std::make_unique<Graph>();
   const auto constant = [&](const char* name, const Shape& shape, uint32_t seed) {
     std::vector<float> values(static_cast<size_t>(shape.elements()));
@@ -78,7 +78,7 @@ class Tune : public ::testing::Test {
     return out;
   }
 
-  std::unique_ptr<Graph> graph_ = network();
+  std::unique_ptr<Graph> graph_ = tuned_network();
   AlignedBytes blob_{pack(*graph_)};
   std::shared_ptr<Model> model_;
   Shapes shapes_;
@@ -100,7 +100,7 @@ TEST_F(Tune, IsDoneOnceAndKept) {
     options.gpu_cache_dir = folder.c_str();
     const std::vector<float> got = run(options);
     ASSERT_EQ(got.size(), expected.size());
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], kBound);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], kTuneBound);
 
     // Another device object: it knows what the file says.
     std::shared_ptr<gpu::Device> device;
@@ -148,7 +148,7 @@ TEST_F(Tune, AChoiceThatDoesNotFitIsPassedOver) {
     options.gpu_device = gpu.c_str();
     const std::vector<float> got = run(options);
     ASSERT_EQ(got.size(), expected.size());
-    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], kBound);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], kTuneBound);
   }
 }
 
