@@ -1,7 +1,6 @@
 #include "converter/checkpoint/sha256.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -12,46 +11,6 @@
 namespace ferry {
 namespace {
 
-// FIPS 180-4, 4.2.2: the fractional parts of the cube roots of the first 64 primes.
-constexpr std::array<uint32_t, 64> kRound = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-
-using State = std::array<uint32_t, 8>;
-
-uint32_t load_be32(const std::byte* p) {
-  return std::to_integer<uint32_t>(p[0]) << 24 | std::to_integer<uint32_t>(p[1]) << 16 |
-         std::to_integer<uint32_t>(p[2]) << 8 | std::to_integer<uint32_t>(p[3]);
-}
-
-void blocks_plainly(State& state, const std::byte* data, size_t count) {
-  std::array<uint32_t, 64> w;
-  for (; count > 0; --count, data += 64) {
-    for (size_t t = 0; t < 16; ++t) w[t] = load_be32(data + 4 * t);
-    for (size_t t = 16; t < 64; ++t) {
-      const uint32_t s0 = std::rotr(w[t - 15], 7) ^ std::rotr(w[t - 15], 18) ^ (w[t - 15] >> 3);
-      const uint32_t s1 = std::rotr(w[t - 2], 17) ^ std::rotr(w[t - 2], 19) ^ (w[t - 2] >> 10);
-      w[t] = s1 + w[t - 7] + s0 + w[t - 16];
-    }
-    auto [a, b, c, d, e, f, g, h] = state;
-    for (size_t t = 0; t < 64; ++t) {
-      const uint32_t sum1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-      const uint32_t t1 = h + sum1 + ((e & f) ^ (~e & g)) + kRound[t] + w[t];
-      const uint32_t sum0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-      const uint32_t t2 = sum0 + ((a & b) ^ (a & c) ^ (b & c));
-      h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
-    }
-    const std::array<uint32_t, 8> add = {a, b, c, d, e, f, g, h};
-    for (size_t i = 0; i < 8; ++i) state[i] += add[i];
-  }
-}
-
 #if defined(__x86_64__)
 bool has_instructions() {
   constexpr unsigned kSha = 1u << 29;  // of leaf 7's ebx; who has it has SSE4.1
@@ -61,7 +20,7 @@ bool has_instructions() {
 
 // Hashes four times as much in a second, which converting a large checkpoint mostly waits for. The instructions
 // hold the state as a, b, e, f and c, d, g, h, the first in the highest lane, and do two rounds each.
-[[gnu::target("sha,sse4.1")]] void blocks_by_instructions(State& state, const std::byte* data, size_t count) {
+[[gnu::target("sha,sse4.1")]] void blocks_by_instructions(Sha256State& state, const std::byte* data, size_t count) {
   const auto load = [](const void* from) { return _mm_loadu_si128(static_cast<const __m128i*>(from)); };
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   const __m128i cdab = _mm_shuffle_epi32(load(state.data()), 0xb1);
@@ -80,7 +39,7 @@ bool has_instructions() {
         now = _mm_add_epi32(now, _mm_alignr_epi8(before, w[(t + 2) % 4], 4));
         now = _mm_sha256msg2_epu32(now, before);
       }
-      const __m128i words = _mm_add_epi32(now, load(kRound.data() + 4 * t));
+      const __m128i words = _mm_add_epi32(now, load(kSha256Rounds.data() + 4 * t));
       cdgh = _mm_sha256rnds2_epu32(cdgh, abef, words);
       abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(words, 0x0e));
     }
@@ -95,7 +54,7 @@ bool has_instructions() {
 
 }  // namespace
 
-Sha256::Sha256(bool plainly) : blocks_(blocks_plainly) {
+Sha256::Sha256(bool plainly) : blocks_(take_sha256_blocks) {
 #if defined(__x86_64__)
   static const bool kInstructions = has_instructions();
   if (kInstructions && !plainly) blocks_ = blocks_by_instructions;

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4). Our own, because the parity tool checks fixtures on devices that have no cryptography library.
+// SHA-256 of what comes in pieces, by the CPU's instructions where it has them.
 #pragma once
 
 #include <array>
@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 #include <string>
+
+#include "sdk/model/sha256.h"
 
 namespace ferry {
 
@@ -19,10 +21,8 @@ class Sha256 {
   std::string hex();
 
  private:
-  using State = std::array<uint32_t, 8>;
-
-  void (*blocks_)(State& state, const std::byte* data, size_t count);  // takes in blocks of 64 bytes
-  State state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  void (*blocks_)(Sha256State& state, const std::byte* data, size_t count);  // takes in blocks of 64 bytes
+  Sha256State state_ = kSha256Begin;
   std::array<std::byte, 64> pending_{};
   uint64_t length_ = 0;  // bytes so far
 };

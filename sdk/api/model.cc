@@ -57,6 +57,11 @@ ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model*
               [&](std::shared_ptr<ferry::Model>* opened) { return ferry::Model::open_memory(data, size, opened); });
 }
 
+ferry_status ferry_model_check(const ferry_model* model) {
+  FERRY_REQUIRE(model);
+  return guarded([&] { return model->model->check_weights(); });
+}
+
 void ferry_model_close(ferry_model* model) { ferry::close(model, __func__); }
 
 size_t ferry_model_graph_count(const ferry_model* model) { return model != nullptr ? model->model->graph_count() : 0; }

@@ -1,11 +1,14 @@
 #include "sdk/model/model.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
 #include "sdk/model/mapping.h"
 #include "sdk/model/packed_store.h"
 #include "sdk/model/seeded.h"
+#include "sdk/model/sha256.h"
 #include "sdk/model/verify_meaning.h"
 
 namespace ferry {
@@ -85,6 +88,21 @@ void Model::forget(TensorId id) const { contents_->mapping->forget(constant(id))
 std::span<const std::byte> Model::segment(uint32_t buffer) const {
   const fbs::Buffer& segment = *root().buffers()->Get(buffer);
   return contents_->data.subspan(static_cast<size_t>(segment.offset()), static_cast<size_t>(segment.size()));
+}
+
+Status Model::check_weights() const {
+  if (root().content() == nullptr)
+    return error(FERRY_NOT_FOUND, "the blob does not tell its weights' SHA-256: convert it anew");
+  uint64_t end = contents_->data.size();  // of the weights: packed ones lie behind them
+  for (uint32_t i = 0; root().packed() != nullptr && i < root().packed()->size(); ++i)
+    end = std::min(end, root().buffers()->Get(root().packed()->Get(i)->buffer())->offset());
+  char digits[65];
+  char* to = digits;
+  for (const uint32_t word : sha256_of(contents_->data.first(static_cast<size_t>(end))))
+    to += std::snprintf(to, 9, "%08x", word);
+  if (root().content()->string_view() == digits) return {};
+  return error(FERRY_CORRUPT, "the weights are damaged: their SHA-256 is %s, where %s was written", digits,
+               root().content()->c_str());
 }
 
 uint64_t Model::identity() const {

@@ -96,6 +96,9 @@ class Model {
   std::span<const std::byte> segment(uint32_t buffer) const;
   // Are the two graphs of one opened blob?
   bool shares_blob(const Model& other) const { return contents_ == other.contents_; }
+  // Reads all weights and compares their SHA-256 with the one that the converter wrote. FERRY_CORRUPT: they are
+  // damaged. FERRY_NOT_FOUND: the blob does not tell.
+  Status check_weights() const;
   // Tells this blob's graphs from another's: a hash of them, which takes time in proportion to their size.
   uint64_t identity() const;
 

@@ -155,6 +155,7 @@ FERRY_FUNCTIONS = [
     ("ferry_version", c_char_p),
     ("ferry_last_error", c_char_p),
     ("ferry_model_open", STATUS_CODE, c_char_p, _OUT),
+    ("ferry_model_check", STATUS_CODE, _HANDLE),
     ("ferry_model_close", None, _HANDLE),
     ("ferry_model_graph_count", c_size_t, _HANDLE),
     ("ferry_model_graph_name", c_char_p, _HANDLE, c_size_t),

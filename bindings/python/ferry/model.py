@@ -205,6 +205,12 @@ class Model(Closing):
         with self._use() as model:
             return Generator(opened(text_library().ferry_generator_create, model, ctypes.byref(options)))
 
+    def check(self) -> None:
+        """Reads the whole file: are the weights those that the converter wrote? ferry.Error: CORRUPT where they are
+        damaged, NOT_FOUND where the blob does not tell."""
+        with self._use() as model:
+            library().ferry_model_check(model)
+
     def verify(self, *, backend: str = "cpu", threads: int = 0, device: Optional[str] = None,
                gpu_required: bool = False) -> Verification:
         """Runs the blob's certificates (`ferry convert --certify`) on this machine. With a fixture's folder,

@@ -170,7 +170,8 @@ FERRY_API ferry_status ferry_set_last_error(ferry_status status, const char* mes
 
 /* ---- model: a mapped, verified blob -------------------------------------------------------------------------------*/
 
-/* Maps the file and verifies it, structure and meaning. It reads no weights: any bits of theirs are taken. */
+/* Maps the file and verifies it, structure and meaning. It reads no weights: any bits of theirs are taken, and damage
+ * to them is found by ferry_model_check() alone. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open(const char* path, ferry_model** model);
 /* A blob inside a larger file (an uncompressed APK asset): `length` bytes from `offset`, any alignment. The descriptor
  * may be closed afterwards. */
@@ -179,6 +180,9 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_fd(int fd, uint64_t offs
 /* A blob in memory, not copied: it must stay unchanged until the model and its sessions are closed. `data` must be
  * aligned to 64 bytes. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_model_open_memory(const void* data, size_t size, ferry_model** model);
+/* Reads the whole file: are the weights those that the converter wrote? For after a download, not for every start.
+ * FERRY_CORRUPT: they are damaged. FERRY_NOT_FOUND: the blob, of a version before 0.2, has no checksum. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_model_check(const ferry_model* model);
 /* NULL is allowed. */
 FERRY_API void ferry_model_close(ferry_model* model);
 

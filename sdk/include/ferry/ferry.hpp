@@ -464,6 +464,8 @@ class Model {
     return Task(task);
   }
 
+  // Reads the whole file: are the weights those that the converter wrote?
+  Status check() const { return ferry_model_check(model_); }
   // Measures the model against its certificate, on the backend of `options`.
   Result<ferry_verification> verify(const SessionOptions& options = SessionOptions()) const {
     ferry_verification verification{};
