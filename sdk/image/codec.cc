@@ -66,11 +66,17 @@ bool starts_like_a_jpeg(const unsigned char* p, size_t size) {
   return size >= 3 && p[0] == 0xff && p[1] == 0xd8 && p[2] == 0xff;
 }
 
-bool starts_like_a_picture(const unsigned char* p, size_t size) {
-  const bool png = size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
-  const bool bmp = size >= 2 && p[0] == 'B' && p[1] == 'M';
-  return starts_like_a_jpeg(p, size) || png || bmp;
+bool starts_like_a_png(const unsigned char* p, size_t size) {
+  return size >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0;
 }
+
+bool starts_like_a_picture(const unsigned char* p, size_t size) {
+  const bool bmp = size >= 2 && p[0] == 'B' && p[1] == 'M';
+  return starts_like_a_jpeg(p, size) || starts_like_a_png(p, size) || bmp;
+}
+
+// What the header of a PNG says, which has it after 16 bytes.
+int side_of_png(const unsigned char* p) { return p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3]; }
 
 }  // namespace
 
@@ -86,8 +92,12 @@ Status decode(const void* data, size_t size, const char* name, Pixels* out) {
   }
   int width = 0, height = 0, channels = 0;
   // Asked before anything of the picture's size is allocated. Where this fails, loading fails too, with a better
-  // reason.
-  stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels);
+  // reason, but of a PNG that is too large.
+  if (!stbi_info_from_memory(bytes, static_cast<int>(size), &width, &height, &channels) && size >= 24 &&
+      starts_like_a_png(bytes, size)) {
+    width = side_of_png(bytes + 16);
+    height = side_of_png(bytes + 20);
+  }
   if (width > kMaxSide || height > kMaxSide || int64_t{width} * height > kMaxPixels) {
     return error(FERRY_PICTURE_TOO_LARGE, "%s: %dx%d pixels, where sides may be %d and pixels %lld at most", name,
                  width, height, kMaxSide, static_cast<long long>(kMaxPixels));

@@ -315,6 +315,11 @@ TEST(Codec, AHeaderThatPromisesTooManyPixelsIsRefusedBeforeAnyIsAllocated) {
   const Status s = decode(file, &out);
   EXPECT_EQ(s.code(), FERRY_PICTURE_TOO_LARGE);
   EXPECT_NE(s.message().find("20000x16000"), std::string::npos) << s.message();
+  const uint8_t square[8] = {0, 0, 0x4e, 0x20, 0, 0, 0x4e, 0x20};  // which stb does not even count
+  std::memcpy(&file[16], square, 8);
+  const Status more = decode(file, &out);
+  EXPECT_EQ(more.code(), FERRY_PICTURE_TOO_LARGE);
+  EXPECT_NE(more.message().find("20000x20000"), std::string::npos) << more.message();
 }
 
 TEST(Codec, MissingFilesAndFoldersAreNamed) {
