@@ -37,7 +37,7 @@ struct ConvertArguments {
 #if defined(FERRY_HAS_CONVERTER)
 
 // The converter would find out too, but only after the whole checkpoint was read, and without a suggestion.
-void require_known(const std::string& model) {
+void require_known(const char* option, const std::string& model) {
   std::vector<std::string> names;
   for (const Family* family : families()) {
     for (const Variant* v : family->variants()) {
@@ -49,7 +49,7 @@ void require_known(const std::string& model) {
     }
   }
   if (std::find(names.begin(), names.end(), model) != names.end()) return;
-  fail("--model %s: no model is called so%s; `ferry models` lists them", model.c_str(),
+  fail("%s %s: no model is called so%s; `ferry models` lists them", option, model.c_str(),
        did_you_mean(model, names).c_str());
 }
 
@@ -175,7 +175,8 @@ void print_dry_run(const Conversion& done, const fs::path& output, double second
 
 int convert_checkpoint(const ConvertArguments& o) {
   if (o.dry_run && !o.certify.empty()) fail("--dry-run: not with --certify, which runs the blob");
-  if (!o.model.empty()) require_known(o.model);
+  if (!o.model.empty()) require_known("--model", o.model);
+  if (!o.like.empty()) require_known("--like", o.like);
   if (!o.detect.empty()) require_detector(o.detect);
   ConvertOptions options;
   options.state_dict = o.state_dict;

@@ -25,6 +25,7 @@ struct Variant {
   std::string tag;           // "a1_in1k": which training; may be empty
   std::string framework;     // whose checkpoint: a naming of the family bears the same name
   std::string hub;           // where it is published: "timm/resnet50.a1_in1k"; may be empty
+  std::string digest;        // the first digits of its file's SHA-256, where files are called by them; may be empty
 
   // "resnet50.a1_in1k"
   std::string name() const { return tag.empty() ? architecture : architecture + "." + tag; }

@@ -35,9 +35,16 @@ bool called_as_torchvision_does(const std::string& file, const std::string& arch
   return rest.size() == 12 && rest.ends_with(".pth") && rest.find_first_not_of("0123456789abcdef") == 8;
 }
 
-// The default of an architecture: of the framework that the file's name tells of or whose names the checkpoint bears,
-// else the first.
+// Does the file's name end in the digits of this very training? "resnet50-11ad3fa6.pth".
+bool told_by_digest(const Variant& variant, const Checkpoint& checkpoint) {
+  return !variant.digest.empty() && checkpoint.path().filename().string().ends_with("-" + variant.digest + ".pth");
+}
+
+// The default of an architecture: the training that the file's name tells of, else of the framework that it tells of or
+// whose names the checkpoint bears, else the first.
 const Variant* default_variant(const Family& family, const Checkpoint& checkpoint, const std::string& architecture) {
+  for (const Variant* variant : family.variants())
+    if (variant->architecture == architecture && told_by_digest(*variant, checkpoint)) return variant;
   const bool torchvision = called_as_torchvision_does(checkpoint.path().filename().string(), architecture);
   const Naming* naming = naming_of(family, checkpoint, torchvision ? "torchvision" : "");
   const Variant* first = nullptr;
@@ -71,7 +78,7 @@ std::vector<uint8_t> bytes_of(const fbs::PreprocessT& recipe) {
 // With what is to be said of other trainings of the same tensors, whose pictures are prepared otherwise.
 Identified as_assumed(Identified found, const Checkpoint& checkpoint) {
   const auto mine = found.family->pictures(*found.variant);
-  if (!mine) return found;
+  if (!mine || told_by_digest(*found.variant, checkpoint)) return found;
   std::string first;
   int more = -1;
   for (const Variant* other : found.family->variants()) {
@@ -195,9 +202,9 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
   if (found.size() == 1) {
     const Identified& network = found.begin()->second.network;
     const std::string& architecture = network.variant->architecture;
-    const Variant* variant = called_as_torchvision_does(file, architecture)
-                                 ? default_variant(*network.family, *checkpoint, architecture)
-                                 : network.variant;
+    const Variant* named = default_variant(*network.family, *checkpoint, architecture);
+    const bool told = called_as_torchvision_does(file, architecture) || told_by_digest(*named, *checkpoint);
+    const Variant* variant = told ? named : network.variant;
     return as_assumed(with_naming(*network.family, *variant, *checkpoint), *checkpoint);
   }
   if (found.size() > 1) {

@@ -108,6 +108,7 @@ Tensor conv2d(Tensor x, const Weights& w, const Conv2dOptions& o) {
   params.stride_h = params.stride_w = o.stride;
   params.dilation_h = params.dilation_w = o.dilation;
   params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = o.padding;
+  if (o.padding_w >= 0) params.pad_left = params.pad_right = o.padding_w;
   params.groups = o.groups;
   std::vector<Tensor> inputs = {x, weight};
   if (o.bias) inputs.push_back(w("bias", {weight.shape()[0]}));

@@ -30,6 +30,7 @@ struct Conv2dOptions {
   int kernel = 0;  // height and width; 0: as the weight has them
   int stride = 1;
   int padding = 0;
+  int padding_w = -1;  // left and right, where that is another; negative: as padding
   int dilation = 1;
   int groups = 1;
   bool bias = true;

@@ -33,6 +33,7 @@ PictureVariant published(const char* framework, const std::string& architecture,
   variant.tag = tag;
   variant.framework = framework;
   if (!tag.empty()) variant.hub = std::string(framework) + "/" + architecture + "." + tag;
+  variant.digest = training.digest;
   variant.num_classes = classes;
   variant.height = variant.width = training.size;
   variant.picture.filter = training.filter.value_or(usual_filter);

@@ -25,6 +25,7 @@ struct Training {
   bool squash = false;
   std::optional<fbs::Filter> filter = {};  // absent: Bicubic in timm, Bilinear in torchvision
   std::optional<Pixels> pixels = {};       // absent: ImageNet
+  std::string digest = {};                 // Variant::digest
 };
 
 // timm's `architecture.tag`. Without a tag it was never published with weights.

@@ -85,7 +85,8 @@ TEST_F(Onnx, BadUsageIsOneSentence) {
   EXPECT_REFUSED(run({"convert", kNet, "--shape", "input"}), "expected an input's name and its sizes");
   EXPECT_REFUSED(run({"convert", kNet, "--no-recognise", "gleu"}), "no recogniser is called 'gleu'");
   EXPECT_REFUSED(run({"convert", kNet, "--model", "resnet50"}), "is for checkpoints");
-  EXPECT_REFUSED(run({"convert", kNet, "--like", "resnet5"}), "--like resnet5: no model is called so");
+  EXPECT_REFUSED(run({"convert", kNet, "--like", "resnet5"}),
+                 "--like resnet5: no model is called so (did you mean resnet50?)");
   EXPECT_REFUSED(run({"convert", kNet, "--like", "resnet50", "--std", "1"}), "as --mean and the others do");
   EXPECT_REFUSED(run({"convert", kNet, "--read", kNet}), "--read and --characters");
   EXPECT_REFUSED(run({"convert", kNet, "--characters", "keys.txt"}), "--read and --characters");

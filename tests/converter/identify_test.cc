@@ -51,6 +51,30 @@ std::shared_ptr<MemoryCheckpoint> basic_resnet(std::vector<int> layers, bool tra
   return with_keys(keys);
 }
 
+std::shared_ptr<MemoryCheckpoint> bottleneck_resnet(std::vector<int> layers) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> keys;
+  const auto conv_bn = [&](const std::string& conv, const std::string& bn, std::vector<int64_t> shape) {
+    keys.push_back({conv + ".weight", shape});
+    for (const char* leaf : {"weight", "bias", "running_mean", "running_var"})
+      keys.push_back({bn + "." + leaf, {shape.front()}});
+  };
+  conv_bn("conv1", "bn1", {64, 3, 7, 7});
+  int64_t in = 64;
+  for (int s = 0; s < 4; ++s) {
+    const int64_t planes = 64 << s, out = 4 * planes;
+    for (int b = 0; b < layers[static_cast<size_t>(s)]; ++b, in = out) {
+      const std::string block = "layer" + std::to_string(s + 1) + "." + std::to_string(b);
+      conv_bn(block + ".conv1", block + ".bn1", {planes, in, 1, 1});
+      conv_bn(block + ".conv2", block + ".bn2", {planes, planes, 3, 3});
+      conv_bn(block + ".conv3", block + ".bn3", {out, planes, 1, 1});
+      if (b == 0) conv_bn(block + ".downsample.0", block + ".downsample.1", {out, in, 1, 1});
+    }
+  }
+  keys.push_back({"fc.weight", {1000, 2048}});
+  keys.push_back({"fc.bias", {1000}});
+  return with_keys(keys);
+}
+
 TEST(Identify, FindsTheVariantByAnyOfItsNames) {
   const auto checkpoint = basic_resnet({2, 2, 2, 2});
   for (const char* name : {"resnet18", "resnet18.a1_in1k", "timm/resnet18", "timm/resnet18.a1_in1k"})
@@ -97,6 +121,21 @@ TEST(Identify, FilesThatAreCalledAsTorchvisionDoesAreItsOwn) {
     checkpoint->set_path(other);
     EXPECT_EQ(identify(families(), checkpoint).variant->hub, "timm/resnet18.a1_in1k") << other;
   }
+}
+
+// The digits in the name tell torchvision's two trainings apart; others leave the first one assumed.
+TEST(Identify, ATrainingIsToldByTheDigitsOfItsFile) {
+  const auto checkpoint = bottleneck_resnet({3, 4, 6, 3});
+  for (const auto& [file, hub] : {std::pair("resnet50-11ad3fa6.pth", "torchvision/resnet50.v2"),
+                                  {"resnet50-0676ba61.pth", "torchvision/resnet50.v1"}}) {
+    checkpoint->set_path(file);
+    EXPECT_EQ(identify(families(), checkpoint).variant->hub, hub);
+    EXPECT_EQ(identify(families(), checkpoint).assumed, "") << file;
+    EXPECT_EQ(identify(families(), *checkpoint, "resnet50").variant->hub, hub);
+  }
+  checkpoint->set_path("resnet50-00000000.pth");
+  EXPECT_EQ(identify(families(), checkpoint).variant->hub, "torchvision/resnet50.v2");
+  EXPECT_NE(identify(families(), checkpoint).assumed, "");
 }
 
 TEST(Identify, AnUnknownDepthIsNoKnownModel) {

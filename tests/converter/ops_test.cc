@@ -109,6 +109,13 @@ TEST(Builder, ConvolutionChecksTheSizesThatTheFamilyStates) {
   EXPECT_EQ(conv2d(x, f.w["conv"], {.out = 8, .kernel = 3, .bias = false}).shape(), (Shape{1, 6, 6, 8}));
 }
 
+TEST(Builder, KernelsOfUnequalSidesArePaddedAsTheyAre) {
+  OpsFixture f;
+  f.file->add("wide.weight", {8, 3, 1, 7});
+  const Tensor x = f.input({1, 8, 9, 3});
+  EXPECT_EQ(conv2d(x, f.w["wide"], {.out = 8, .padding_w = 3, .bias = false}).shape(), (Shape{1, 8, 9, 8}));
+}
+
 // What PyTorch computes, with weights in its order I,O/groups,KH,KW.
 TEST(Builder, TransposedConvolutionIsPyTorchs) {
   struct Case {

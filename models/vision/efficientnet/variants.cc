@@ -47,10 +47,11 @@ PictureVariant designed(const std::string& architecture, const std::string& tag 
 
 // `resize`: what the shorter edge becomes.
 PictureVariant torchvision(const char* architecture, const char* tag, int resize, int size,
-                           fbs::Filter filter = Bicubic) {
+                           fbs::Filter filter = Bicubic, const char* digest = "") {
   // Any share that floors to `resize`; the middle is safe from rounding.
   const double crop_pct = resize == size ? 1 : size / (resize + 0.5);
-  return ferry::torchvision(architecture, tag, {.size = size, .crop_pct = crop_pct, .filter = filter});
+  return ferry::torchvision(architecture, tag,
+                            {.size = size, .crop_pct = crop_pct, .filter = filter, .digest = digest});
 }
 
 // Settings as in timm's pretrained configurations and torchvision's weight transforms.
@@ -72,8 +73,8 @@ std::vector<PictureVariant> make_variants() {
       designed("efficientnet_lite3"),
       designed("efficientnet_lite4"),
       torchvision("efficientnet_b0", "v1", 256, 224),
-      torchvision("efficientnet_b1", "v2", 255, 240, Bilinear),
-      torchvision("efficientnet_b1", "v1", 256, 240),
+      torchvision("efficientnet_b1", "v2", 255, 240, Bilinear, "c27df63c"),
+      torchvision("efficientnet_b1", "v1", 256, 240, Bicubic, "533bc792"),
       torchvision("efficientnet_b2", "v1", 288, 288),
       torchvision("efficientnet_b3", "v1", 320, 300),
       torchvision("efficientnet_b4", "v1", 384, 380),

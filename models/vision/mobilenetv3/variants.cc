@@ -51,8 +51,8 @@ std::span<const PictureVariant> variants() {
       google("tf_mobilenetv3_small_075"),
       google("tf_mobilenetv3_small_100"),
       google("tf_mobilenetv3_small_minimal_100"),
-      torchvision("mobilenet_v3_large", "v2", {.crop_pct = 0.965}),
-      torchvision("mobilenet_v3_large", "v1"),
+      torchvision("mobilenet_v3_large", "v2", {.crop_pct = 0.965, .digest = "5c1a4163"}),
+      torchvision("mobilenet_v3_large", "v1", {.digest = "8738ca79"}),
       torchvision("mobilenet_v3_small", "v1"),
   };
   return all;
