@@ -9,7 +9,7 @@ namespace ferry::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kCheckFailed = 1,  // parity or a certificate out of bounds
+  kCheckFailed = 1,  // parity or a certificate out of bounds, or blobs that differ
   kBadInput = 2,     // bad usage, or input that cannot be used
 };
 
@@ -17,6 +17,7 @@ void add_models(CLI::App& ferry, int* exit_code);
 void add_convert(CLI::App& ferry, int* exit_code);
 void add_export(CLI::App& ferry, int* exit_code);
 void add_inspect(CLI::App& ferry, int* exit_code);
+void add_diff(CLI::App& ferry, int* exit_code);
 void add_verify(CLI::App& ferry, int* exit_code);
 void add_run(CLI::App& ferry, int* exit_code);
 void add_chat(CLI::App& ferry, int* exit_code);

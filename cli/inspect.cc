@@ -1,7 +1,11 @@
 // ferry inspect
 #include "cli/inspect.h"
 
+#include <cstdio>
+
+#include "cli/drawing.h"
 #include "cli/onnx.h"
+#include "converter/pack/new_file.h"
 #include "sdk/text/verify_text.h"
 
 namespace ferry::cli {
@@ -32,12 +36,46 @@ InspectPlan make_plan(const InspectOptions& o, const Summary& s, const ModelHand
   return plan;
 }
 
+bool is_drawing(const std::string& name) { return name.ends_with(".html") || name.ends_with(".svg"); }
+
+// Of each operator, in microseconds, of the second of two runs on inputs of zeros.
+std::vector<double> measure(const InspectOptions& o, const ModelHandle& model) {
+  ferry_session_options options = session_options(0);
+  options.profile = true;
+  options.gpu_required = true;
+  set_backend(o.backend, &options);
+  const SessionHandle session = create_session(model, options);
+  for (int run = 0; run < 2; ++run) check(ferry_session_run(session.get()));
+  std::vector<double> times(ferry_session_profile_count(session.get()));
+  for (size_t i = 0; i < times.size(); ++i) {
+    ferry_profile_entry entry;
+    check(ferry_session_profile(session.get(), i, &entry));
+    times[i] = entry.microseconds;
+  }
+  return times;
+}
+
+int draw_graph(const InspectOptions& o, const Summary& summary, const ModelHandle& model) {
+  const Drawing drawing = draw(summary, o.times ? measure(o, model) : std::vector<double>());
+  const std::string text = o.drawing.ends_with(".svg") ? svg_of(drawing) : page_of(drawing);
+  write_file(o.drawing, std::as_bytes(std::span(text)));
+  std::printf("%s: %zu operators%s\n", o.drawing.c_str(), summary.ops.size(), o.times ? " and their times" : "");
+  return kDone;
+}
+
 int inspect(const InspectOptions& o) {
+  if (o.times && o.drawing.empty())
+    fail("--times goes with --graph FILE.html or FILE.svg: `ferry bench --ops` lists them");
+  if (!o.drawing.empty() && o.json)
+    fail("--json and --graph %s are two ways to show it: choose one", o.drawing.c_str());
 #if defined(FERRY_HAS_ONNX)
+  if (o.model.ends_with(".onnx") && !o.drawing.empty())
+    fail("--graph %s draws a blob: convert the ONNX file first", o.drawing.c_str());
   if (o.model.ends_with(".onnx")) return inspect_onnx(o.model, o.shapes, o.json);
 #endif
   const Summary summary = summarize(o.model, o.graph);
   const ModelHandle model = open_model(o.model, o.graph);
+  if (!o.drawing.empty()) return draw_graph(o, summary, model);
   const InspectPlan plan = make_plan(o, summary, model);
   o.json ? print_json(o, summary, model, plan) : print_text(o, summary, model, plan);
   return kDone;
@@ -76,18 +114,27 @@ void add_inspect(CLI::App& ferry, int* exit_code) {
       "  ferry inspect m.ferry --ops                 every operator with its output, work and weights\n"
       "  ferry inspect m.ferry --backend gpu         what runs on the GPU, what does not and why, and what it moves\n"
       "  ferry inspect m.ferry --json | jq .memory\n"
+      "  ferry inspect m.ferry --graph m.html --times    the graph as a page to walk through, timed on this machine\n"
       "  ferry inspect net.onnx                      its operators, and whether `ferry convert` would take them");
   auto o = std::make_shared<InspectOptions>();
   app.add_option("MODEL", o->model, "The blob, or an ONNX file").required().type_name("");
   app.add_option("--shape", o->shapes,
                  "Size of an ONNX file's input, where the file leaves it open: input=1x3x224x224; once an input")
       .type_name("NAME=SIZES");
-  app.add_option("--graph", o->graph, "Which graph of a blob that has several; without it: the first")
-      .type_name("NAME");
+  app.add_option(
+         "--graph", o->graph_or_drawing,
+         "Which graph of a blob that has several; without it: the first. Or a file\nto draw it into, which ends in "
+         ".html "
+         "or .svg. May be given once of each")
+      .type_name("NAME|FILE");
+  app.add_flag("--times", o->times, "In that file: what each operator takes, of a run on zeros");
   app.add_flag("--json", o->json, "All of it as JSON");
   app.add_flag("--ops", o->ops, "List the operators");
   add_backend_options(app, &o->backend, Tuning::No);
-  app.callback([o, exit_code] { *exit_code = inspect(*o); });
+  app.callback([o, exit_code] {
+    for (const std::string& word : o->graph_or_drawing) (is_drawing(word) ? o->drawing : o->graph) = word;
+    *exit_code = inspect(*o);
+  });
 }
 
 }  // namespace ferry::cli

@@ -13,10 +13,10 @@
 namespace ferry::cli {
 
 struct InspectOptions {
-  std::string model, graph;
+  std::string model, graph, drawing;  // drawing: a file to draw the graph into
   BackendOptions backend;
-  std::vector<std::string> shapes;
-  bool json = false, ops = false;
+  std::vector<std::string> shapes, graph_or_drawing;
+  bool json = false, ops = false, times = false;
 };
 
 // The memory plan at the default input size, or why there is none.
@@ -40,6 +40,5 @@ std::vector<ferry_tensor> ports_of(const ModelHandle& model, size_t count, GetPo
 std::vector<std::string> graph_names(const Model& model);
 // Null where the blob has none. Throws Error where what it says of text is damaged.
 const fbs::Tokenizer* tokenizer_of(const Model& model);
-inline std::string text_of(const flatbuffers::String* s) { return s ? s->str() : ""; }
 
 }  // namespace ferry::cli

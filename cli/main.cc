@@ -65,6 +65,7 @@ int run_command_line(int argc, char** argv) {
       "  ferry models                                         what can be converted\n"
       "  ferry convert model.safetensors --model resnet50 -o resnet50.ferry\n"
       "  ferry inspect resnet50.ferry                         what is inside\n"
+      "  ferry diff resnet50.ferry other.ferry                what differs between two\n"
       "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
       "  ferry parity resnet50.ferry FIXTURE                  how near it is to the framework that trained it\n"
       "  ferry bisect resnet50.ferry CKPT --fixture FIXTURE   which operator is wrong where it is not, and why\n"
@@ -85,6 +86,7 @@ int run_command_line(int argc, char** argv) {
 #if defined(FERRY_HAS_CONVERTER)
   bisect::add_command(app, &exit_code);
 #endif
+  add_diff(app, &exit_code);
   add_verify(app, &exit_code);
   add_pack(app, &exit_code);
   add_template(app, &exit_code);

@@ -42,10 +42,11 @@ void check_pictures_or_tensors(const RunOptions& o) {
   if (!o.tensors.empty() && o.json) fail("--json goes with pictures, --prompt or --tokens");
 }
 
-int run(const RunOptions& o) {
+int run(RunOptions& o) {
   ferry_session_options options = session_options(o.threads);
   if (o.top < 0) fail("--top %d: expected 0 (as many as the blob says) or more", o.top);
   if (o.tile < 0) fail("--tile %d: expected 0 (automatic) or a side in pixels", o.tile);
+  o.pictures = pictures_in(o.pictures);
   if (o.text()) {
     check_text(o);
   } else {
@@ -74,7 +75,8 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "a\n"
       "picture, a depth map, each pixel's class or a mask writes a PNG in the size of the picture that was given.\n"
       "Pictures are JPEG, PNG or BMP, prepared by the blob's own recipe; large ones are enlarged tile by tile. Of\n"
-      "several, -o names a folder, and --json prints one line for each.\n"
+      "several, or a folder's, -o names a folder, and --json prints one line for each; one that cannot be read is\n"
+      "named, the others are run, and the exit code is 2.\n"
       "\nA language model goes on with the text of --prompt, or with the token ids of --tokens, by the most probable\n"
       "token or, with a --temperature, by chance. The text appears as it is made; --json gives {\"prompt\": [ids],\n"
       "\"tokens\": [ids]} at the end.\n"
@@ -93,12 +95,13 @@ void add_run(CLI::App& ferry, int* exit_code) {
       "  ferry run mobile_sam.ferry dog.jpg --point 320,240 --point -40,12 --composite dog.png\n"
       "  ferry run birefnet.ferry portrait.jpg -o cut.png --background '#00ff00'\n"
       "  ferry run faces.ferry group.jpg -o boxes.png --json\n"
-      "  ferry run resnet50.ferry *.jpg --json\n"
+      "  ferry run resnet50.ferry holidays/ --json\n"
       "  ferry run m.ferry --tensors in.safetensors --save out.safetensors --taps --threads 2\n"
       "  ferry run resnet50.ferry cat.jpg --backend gpu --precision f16");
   auto o = std::make_shared<RunOptions>();
   app.add_option("MODEL", o->model, "The blob").required().type_name("");
-  app.add_option("PICTURE", o->pictures, "JPEG, PNG or BMP; several are run one after the other").type_name("");
+  app.add_option("PICTURE", o->pictures, "JPEG, PNG or BMP, or a folder of them; several are run one after the other")
+      .type_name("");
   app.add_option("-o,--output", o->output,
                  "The PNG to write, or a folder. Without it: PICTURE_x4.png, PICTURE_depth.png... in this folder. A\n"
                  "name that ends in .pfm gets a depth map's numbers")

@@ -28,6 +28,8 @@ struct RunOptions {
 // The GPU that was asked for is not used: one line, and on with the CPU.
 bool warn_of_cpu(ferry_session* session);
 
+// Folders give the pictures that lie in them, by name.
+std::vector<std::string> pictures_in(const std::vector<std::string>& given);
 // Does with RunOptions.pictures what the blob is for.
 int run_pictures(const RunOptions& options, const ModelHandle& model, const ferry_session_options& session);
 // Reads the inputs from RunOptions.tensors.

@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -68,6 +70,12 @@ void check_folder(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   if (!folder.empty() && !fs::is_directory(folder))
     fail("cannot write %s: there is no folder %s", path.c_str(), folder.c_str());
+}
+
+bool is_picture(const fs::path& file) {
+  std::string end = file.extension().string();
+  std::transform(end.begin(), end.end(), end.begin(), [](unsigned char c) { return std::tolower(c); });
+  return end == ".jpg" || end == ".jpeg" || end == ".png" || end == ".bmp";
 }
 
 // What is asked for has to fit what the blob is for, before anything is run.
@@ -217,6 +225,15 @@ class Runner {
     give(path, image, picture.view(), answer);
   }
 
+  // One of several could not be run.
+  void refuse(const std::string& path, const char* why) const {
+    std::fprintf(stderr, "ferry run: %s\n", why);
+    if (!o_.json) return;
+    const nlohmann::ordered_json line = {{"picture", path}, {"error", why}};
+    std::printf("%s\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    std::fflush(stdout);
+  }
+
  private:
   // In the mask's place.
   bool gives_composite() const { return !o_.background.empty() && o_.composite.empty(); }
@@ -286,6 +303,24 @@ class Runner {
 
 }  // namespace
 
+std::vector<std::string> pictures_in(const std::vector<std::string>& given) {
+  std::vector<std::string> pictures;
+  for (const std::string& name : given) {
+    if (!fs::is_directory(name)) {
+      pictures.push_back(name);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const fs::directory_entry& entry : fs::directory_iterator(name))
+      if (entry.is_regular_file() && is_picture(entry.path())) inside.push_back(entry.path().string());
+    if (inside.empty())
+      fail("the folder %s has no pictures: expected files named .jpg, .jpeg, .png or .bmp", name.c_str());
+    std::sort(inside.begin(), inside.end());
+    pictures.insert(pictures.end(), inside.begin(), inside.end());
+  }
+  return pictures;
+}
+
 int run_pictures(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
   ferry_task_info info{};
   info.struct_size = sizeof(info);
@@ -298,13 +333,20 @@ int run_pictures(const RunOptions& o, const ModelHandle& model, const ferry_sess
   Runner runner(o, model, info, options);
   const bool warned = warn_of_cpu(runner.session());
   ProgressLine line("picture");
+  int exit_code = kDone;
   for (size_t i = 0; i < o.pictures.size(); ++i) {
     if (o.pictures.size() > 1 && !isatty(STDOUT_FILENO))
       line.update(static_cast<int>(i), static_cast<int>(o.pictures.size()));
-    runner.run(o.pictures[i]);
+    try {
+      runner.run(o.pictures[i]);
+    } catch (const Error& error) {  // the others are run nevertheless
+      if (o.pictures.size() == 1) throw;
+      runner.refuse(o.pictures[i], error.what());
+      exit_code = kBadInput;
+    }
   }
   if (!warned) warn_of_cpu(runner.session());
-  return kDone;
+  return exit_code;
 }
 
 }  // namespace ferry::cli

@@ -26,6 +26,10 @@ void count_stored(const Model& model, TensorId tensor, std::vector<StoredSummary
 
 }  // namespace
 
+std::string tensor_text(const Model& model, TensorId tensor) {
+  return to_string(type_of(model.tensor(tensor))) + " " + to_string(model.shape(tensor));
+}
+
 // Every output element of a convolution (deformable or not) or a linear is a dot product with one row of its weight; of
 // a transposed convolution, every input element of its group is multiplied with one. A token meets the experts that it
 // goes through.

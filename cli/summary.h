@@ -38,6 +38,10 @@ struct Summary {
   std::vector<StoredSummary> stored;  // most bytes first; scales count with what they scale
 };
 
+inline std::string text_of(const flatbuffers::String* s) { return s ? s->str() : ""; }
+// "Float32 [1,224,224,3]"
+std::string tensor_text(const Model& model, TensorId tensor);
+
 // Multiplications with addition of an operator, where it is a convolution, a linear or a product. `shape_of`: of a
 // tensor.
 uint64_t macs_of(const fbs::Operator& op, const std::function<Shape(TensorId)>& shape_of);

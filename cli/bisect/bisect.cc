@@ -10,6 +10,7 @@
 #include "cli/bisect/graphs.h"
 #include "cli/bisect/matching.h"
 #include "cli/bisect/trial.h"
+#include "cli/parameters.h"
 #include "cli/parity/compare.h"
 #include "cli/parity/prompts.h"
 #include "converter/checkpoint/checkpoint.h"
@@ -220,7 +221,7 @@ class Bisector {
   void describe(const Departure& found) {
     finding_.op = op_name(found.op->params.type);
     finding_.name = name_of(*found.op, model_);
-    finding_.parameters = parameters_text(*found.op);
+    finding_.parameters = cli::parameters_text(*found.op);
     finding_.error = found.difference.relative;
     finding_.pattern = pattern_of(found.ours, found.right);
     if (found.ours.shape != found.right.shape) return;
@@ -250,7 +251,7 @@ class Bisector {
     const fbs::OperatorT& op = piece.operators[planted_at_];
     finding_.op = op_name(op.params.type);
     finding_.name = name_of(op, matching_.graph->table);
-    finding_.parameters = parameters_text(op);
+    finding_.parameters = cli::parameters_text(op);
   }
 
   // What of the checkpoint the family's graph reads for what it gives.

@@ -52,9 +52,6 @@ Finding bisect(std::span<const std::byte> blob, const ConvertOptions& convert, c
 // How the blob was converted, by its provenance, for the checkpoint at `checkpoint`.
 ConvertOptions conversion_of(const fbs::Graph& blob, const std::filesystem::path& checkpoint);
 
-// The operator's parameters in words: "stride 2x2, padding 1 1 1 1".
-std::string parameters_text(const fbs::OperatorT& op);
-
 // What an operator of the graph is told by: its module, what it gives or the table that it reads, else "before" the
 // next module. May be empty.
 std::string name_of(const fbs::OperatorT& op, const fbs::GraphT& graph);

@@ -23,7 +23,8 @@ constexpr const char* kStyle = R"css(
 .pp text{fill:var(--mute)}.pp .ink{fill:var(--ink)}.pp .title{font-size:16px;font-weight:600}
 .pp .bg{fill:var(--bg)}.pp .band{fill:var(--band)}.pp .grid{stroke:var(--grid)}
 .pp .floor{fill:none;stroke:var(--floor);stroke-width:1.4}.pp .area{fill:var(--fill)}
-.pp .bound{fill:none;stroke:var(--bad);stroke-width:1.6;stroke-dasharray:7 5}.pp .boundtext{fill:var(--bad)}
+.pp .bound{fill:none;stroke:var(--bad);stroke-width:1.6;stroke-dasharray:7 5}.pp .boundtext{fill:var(--bad);
+paint-order:stroke;stroke:var(--bg);stroke-width:5px;stroke-linejoin:round;pointer-events:none}
 .pp .ours{fill:none;stroke:var(--ours);stroke-width:1.8;stroke-linejoin:round}.pp .dot{fill:var(--ours)}
 .pp .bad{fill:var(--bad);stroke:var(--bg);stroke-width:1}
 .pp .first{stroke:var(--bad);stroke-width:1}
@@ -89,6 +90,7 @@ class Plot {
     grid();
     curves();
     columns();
+    bound_label();
     first_out_of_bounds();
     return out_ + "</svg>\n";
   }
@@ -177,6 +179,10 @@ class Plot {
       out_ += "<path class=\"floor\" d=\"" + floor + "\"/>\n";
     }
     out_ += "<path class=\"bound\" d=\"" + bound + "\"/>\n<path class=\"ours\" d=\"" + ours + "\"/>\n";
+  }
+
+  // Over the points, which keep off its letters.
+  void bound_label() {
     if (!rows_.empty() && rows_[0].measure == Measure::Squared) {
       text(kLeft + 8, y(std::sqrt(kSquaredBound)) - 7, "boundtext", "start",
            "bound: mean square 1e-5 of the reference's");

@@ -450,5 +450,38 @@ TEST_F(Run, AGraphOfSeveralIsChosenByName) {
   EXPECT_NE(r.err.find("the model has no graph 'none'"), std::string::npos) << r.err;
 }
 
+TEST_F(Run, AFolderGivesItsPictures) {
+  const std::string model = blob(kClassifier);
+  fs::create_directory(folder_.path() / "holidays");
+  picture("holidays/b.png", 9, 8);
+  picture("holidays/a.PNG", 8, 9);
+  folder_.write("holidays/notes.txt", std::string_view("no picture"));
+  const Result r = run({model, "holidays", "--json"});
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  const std::vector<std::string> out = lines(r.out);
+  ASSERT_EQ(out.size(), 2u) << r.out;
+  EXPECT_EQ(nlohmann::json::parse(out[0])["picture"], "holidays/a.PNG");
+  EXPECT_EQ(nlohmann::json::parse(out[1])["picture"], "holidays/b.png");
+  fs::create_directory(folder_.path() / "empty");
+  EXPECT_REFUSED(run({model, "empty"}), "the folder empty has no pictures");
+}
+
+// The others are run, and the exit code tells.
+TEST_F(Run, OnePictureOfSeveralThatCannotBeRead) {
+  const std::string model = blob(kClassifier);
+  picture("a.png", 9, 8);
+  folder_.write("b.png", std::string_view("\x89PNG\r\n\x1a\nand no more"));
+  picture("c.png", 8, 9);
+  const Result r = run({model, "a.png", "b.png", "c.png", "--json"});
+  EXPECT_EQ(r.exit_code, 2);
+  const std::vector<std::string> out = lines(r.out);
+  ASSERT_EQ(out.size(), 3u) << r.out;
+  EXPECT_EQ(nlohmann::json::parse(out[1])["picture"], "b.png");
+  EXPECT_NE(nlohmann::json::parse(out[1])["error"].get<std::string>().find("b.png"), std::string::npos) << out[1];
+  EXPECT_EQ(nlohmann::json::parse(out[2])["picture"], "c.png");
+  EXPECT_EQ(lines(r.err).size(), 1u) << r.err;
+  EXPECT_REFUSED(run({model, "b.png"}), "b.png");
+}
+
 }  // namespace
 }  // namespace ferry::cli_test

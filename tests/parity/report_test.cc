@@ -114,6 +114,7 @@ TEST(Plot, MarksEveryTensorAndTheFirstOutOfBounds) {
   EXPECT_NE(svg.find("first out of bounds: tap/b"), std::string::npos);
   EXPECT_EQ(svg.find("first out of bounds: tap/c"), std::string::npos);
   EXPECT_EQ(svg.find("\"nan"), std::string::npos) << "no coordinate is a NaN";
+  EXPECT_GT(svg.find(">bound: 1e-4"), svg.rfind("<circle")) << "points lie on what the bound is";
 }
 
 TEST(Plot, OfNothingIsEmptyAndWhole) {

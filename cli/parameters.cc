@@ -1,9 +1,10 @@
+#include "cli/parameters.h"
+
 #include <cmath>
 
-#include "cli/bisect/bisect.h"
 #include "cli/parity/markup.h"
 
-namespace ferry::bisect {
+namespace ferry::cli {
 namespace {
 
 using parity::format;
@@ -77,19 +78,4 @@ std::string parameters_text(const fbs::OperatorT& op) {
   return "no parameters";
 }
 
-std::string name_of(const fbs::OperatorT& op, const fbs::GraphT& graph) {
-  if (!op.name.empty()) return op.name;
-  // What has no module is known by its result, or by the table that it reads.
-  const auto tensor = [&](TensorId id) -> const fbs::TensorT& { return *graph.tensors[index_of(id)]; };
-  if (const std::string& name = tensor(op.outputs.front()).name; !name.empty()) return name;
-  for (TensorId input : op.inputs)
-    if (tensor(input).buffer != 0 && !tensor(input).name.empty()) return tensor(input).name;
-  // Else by the next one that has.
-  const auto same = [&](const auto& other) { return other->outputs.front() == op.outputs.front(); };
-  for (auto next = std::find_if(graph.operators.begin(), graph.operators.end(), same); next != graph.operators.end();
-       ++next)
-    if (!(*next)->name.empty()) return "before " + (*next)->name;
-  return {};
-}
-
-}  // namespace ferry::bisect
+}  // namespace ferry::cli
