@@ -45,12 +45,12 @@ elseif(FERRY_LLD AND NOT FERRY_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x8
   set(FERRY_LINK_SMALL "-B${PROJECT_BINARY_DIR}/lld" -fuse-ld=lld -Wl,--icf=all -Wl,-O2)
 endif()
 
-# A shared library of such objects. The version script names what may be seen; tests/package compares the result with the
-# lists sdk/exports*.txt.
+# A shared library of such objects. The version script names what may be seen; tests/package compares the result with
+# sdk/abi.txt.
 function(ferry_shared_library target name) # sources
   add_library(${target} SHARED ${ARGN})
   set_target_properties(${target} PROPERTIES
-    OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${FERRY_ABI_VERSION}
     LINK_DEPENDS "${PROJECT_SOURCE_DIR}/sdk/ferry.map" LINKER_LANGUAGE CXX)
   target_include_directories(${target} INTERFACE "${PROJECT_SOURCE_DIR}/sdk/include")
   target_link_options(${target} PRIVATE "-Wl,--version-script=${PROJECT_SOURCE_DIR}/sdk/ferry.map" ${FERRY_LINK_SMALL}

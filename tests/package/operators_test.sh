@@ -2,11 +2,11 @@
 # A library that was built for one blob (`ferry build --for`) exports what every library does, runs that blob, refuses another
 # in words, and weighs LIMIT bytes at most, stripped. As in gpu_off_test.sh, sources that cannot see what is left out are not
 # compiled again.
-#     operators_test.sh CMAKE NM STRIP CC LIMIT SOURCES BUILD FERRY BLOB|NETWORK.onnx EMULATOR -- CMAKE_OPTIONS...
+#     operators_test.sh CMAKE NM READELF STRIP CC LIMIT SOURCES BUILD FERRY BLOB|NETWORK.onnx EMULATOR -- CMAKE_OPTIONS...
 # FERRY runs here and converts; EMULATOR, where there is one, runs what was built.
 set -euo pipefail
-cmake=$1 nm=$2 strip=$3 cc=$4 limit=$5 sources=$6 build=$7 ferry=$8 blob=$9
-shift 9
+cmake=$1 nm=$2 readelf=$3 strip=$4 cc=$5 limit=$6 sources=$7 build=$8 ferry=$9 blob=${10}
+shift 10
 emulator=()
 while [ "$1" != -- ]; do emulator+=("$1"); shift; done
 shift
@@ -33,7 +33,7 @@ cat "$scratch/parts.txt"
 "$cmake" --build "$scratch/build" --clean-first --target ferry_shared >"$scratch/build.log" ||
   { cat "$scratch/build.log"; exit 1; }
 library=$scratch/build/lib/libferry.so
-bash "$sources/tests/package/exports_test.sh" "$nm" "$library" "$sources/sdk/exports.txt"
+bash "$sources/tests/package/exports_test.sh" "$nm" "$readelf" "$library" "$sources/sdk/abi.txt" ferry.h image.h task.h
 "$strip" -o "$scratch/stripped.so" "$library"
 bytes=$(stat -c %s "$scratch/stripped.so")
 echo "$bytes bytes stripped"
