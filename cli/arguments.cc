@@ -9,11 +9,11 @@ Argument Argument::required() const { return Argument(option_->required()); }
 Argument Argument::type_name(const std::string& name) const { return Argument(option_->type_name(name)); }
 Argument Argument::capture_default_str() const { return Argument(option_->capture_default_str()); }
 Argument Argument::range(int minimum, int maximum) const {
-  return Argument(option_->check(CLI::Range(minimum, maximum)));
+  return Argument(option_->check(CLI::Range(minimum, maximum).description("")));
 }
 Argument Argument::delimiter(char between) const { return Argument(option_->delimiter(between)); }
 Argument Argument::one_of(const std::vector<std::string>& values) const {
-  return Argument(option_->check(CLI::IsMember(values)));
+  return Argument(option_->check(CLI::IsMember(values).description(""))->type_name(CLI::detail::join(values, "|")));
 }
 bool Argument::given() const { return option_->count() > 0; }
 

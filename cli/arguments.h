@@ -19,12 +19,14 @@ class Argument {
   explicit Argument(CLI::Option* option) : option_(option) {}
 
   Argument required() const;
-  Argument type_name(const std::string& name) const;  // in the help; "" where its own name says enough
-  Argument capture_default_str() const;               // the help tells the variable's value of now
-  Argument range(int minimum, int maximum) const;
-  Argument delimiter(char between) const;  // of a list's items
-  Argument one_of(const std::vector<std::string>& values) const;
-  bool given() const;  // once the words are read
+  // In the help; "" where its own name says enough. By it shells know what to complete: "cpu|gpu", and what
+  // completion.cc has for FILE, FOLDER, VARIANT...
+  Argument type_name(const std::string& name) const;
+  Argument capture_default_str() const;                           // the help tells the variable's value of now
+  Argument range(int minimum, int maximum) const;                 // refuses others
+  Argument delimiter(char between) const;                         // of a list's items
+  Argument one_of(const std::vector<std::string>& values) const;  // refuses others; its type is "these|values"
+  bool given() const;                                             // once the words are read
 
  private:
   CLI::Option* option_;

@@ -108,8 +108,8 @@ void add_build(CLI::App& ferry, int* exit_code) {
       "  ferry build --for m.ferry arm64 --no-gpu -o small/      small/lib/libferry.so\n"
       "  ferry build --for m.ferry --for n.ferry -o parts.txt    the list alone");
   auto o = std::make_shared<BuildOptions>();
-  app.add_option("TARGET", o->target, "arm64, armv7, riscv64, android-arm64, android-armv7, android-x86_64")
-      .type_name("");
+  app.add_option("TARGET", o->target, "What the library is built for; without it only the list is written")
+      .type_name("arm64|armv7|riscv64|android-arm64|android-armv7|android-x86_64");
   app.add_option("--for", o->models, "A blob that the library has to run").required().type_name("MODEL");
   app.add_option("-o,--output", o->output, "Folder; without a target: the list's file").required().type_name("PATH");
   app.add_flag("--no-gpu", o->no_gpu, "Without the Vulkan backend");

@@ -2,6 +2,9 @@
 // Bad input is thrown as Error: main() prints its sentence as one line and exits with kBadInput.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "cli/arguments.h"
 #include "converter/error.h"
 
@@ -27,5 +30,10 @@ void add_build(CLI::App& ferry, int* exit_code);
 void add_bench(CLI::App& ferry, int* exit_code);
 void add_tokenize(CLI::App& ferry, int* exit_code);
 void add_devices(CLI::App& ferry, int* exit_code);
+void add_help(CLI::App& ferry, int* exit_code);
+void add_completion(CLI::App& ferry, int* exit_code);
+
+// What `ferry convert --model` knows, as `ferry models` lists it; nothing without the converter.
+std::vector<std::string> variant_names();
 
 }  // namespace ferry::cli

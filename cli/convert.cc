@@ -288,7 +288,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.add_option("--state-dict", o->state_dict,
                  "Which dictionary of a PyTorch file. Without it: averaged weights (EMA) before plain ones")
       .type_name("KEY");
-  app.add_option("--model", o->model, "Which network it is, as `ferry models` lists them").type_name("NAME");
+  app.add_option("--model", o->model, "Which network it is, as `ferry models` lists them").type_name("VARIANT");
   app.add_option("-o,--output", o->output,
                  "The blob to write. Without it: NAME.ferry, or the checkpoint's name, in this folder")
       .type_name("FILE");
@@ -326,12 +326,12 @@ void add_convert(CLI::App& ferry, int* exit_code) {
       {"mean", "LIST", "Of an ONNX file's pictures: a mean for each channel or all, in the network's order"},
       {"std", "LIST", "Deviations, as --mean; colours become (colour - mean) / deviation"},
       {"range", "1|255", "What white is before that; without it: 255 where a mean or deviation is above 1, else 1"},
-      {"colour", "ORDER", "The order of channels: rgb, bgr or gray"},
+      {"colour", "rgb|bgr|gray", "The order of channels"},
       {"resize", "MODE",
        "How a picture gets the input's size: stretch, letterbox (in its middle), letterbox-corner, crop (its centre), "
        "or its shorter edge (256) or size (256x320) before the centre is cut out"},
       {"crop", "HxW", "What is cut out: the input's size"},
-      {"filter", "NAME", "Of resizing: nearest, box, bilinear, hamming, bicubic or lanczos"},
+      {"filter", "nearest|box|bilinear|hamming|bicubic|lanczos", "Of resizing"},
       {"fill", "LIST", "The colour around a picture in a letterbox; without it: black"},
   };
   for (const auto& option : kPicture)
@@ -339,10 +339,9 @@ void add_convert(CLI::App& ferry, int* exit_code) {
   app.add_option("--like", o->like,
                  "Prepare an ONNX file's pictures as this variant of `ferry models` does, and name the classes as it\n"
                  "does where they are as many; without it: as a preprocessor_config.json beside the file says")
-      .type_name("NAME");
-  app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted: text or json")
-      .one_of({"text", "json"})
-      .type_name("KIND");
+      .type_name("VARIANT");
+  app.add_option("--report", o->report, "How the reasons are told why an ONNX file cannot be converted")
+      .one_of({"text", "json"});
   app.add_option("--features", o->features,
                  "Give these maps of the backbone's pyramid, numbered from the finest, and no classes: 0,1,2,3")
       .delimiter(',')
@@ -351,7 +350,7 @@ void add_convert(CLI::App& ferry, int* exit_code) {
          "--weights", o->weights,
          "How weights are stored: f32; f16 (half the file, 3 digits); i8 or i4, integers with scales: those of\n"
          "linears and 1x1 convolutions, a quarter or a sixth of the bytes. docs/checkpoints.md says what it costs")
-      .type_name("KIND")
+      .type_name("f32|f16|i8|i4")
       .capture_default_str();
   app.add_option("--labels", o->labels, "Text file with a class name a line").type_name("FILE");
   app.add_option("--read", o->read,

@@ -56,7 +56,7 @@ int complain(const std::string& where, const std::string& what) {
 int run_command_line(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file larger than this user may write is then an error, which tidies up
   CLI::App app("Carries trained models to devices: converts a checkpoint to one file, runs it, measures it.", "ferry");
-  app.set_version_flag("--version", std::string("ferry ") + ferry_version());
+  app.set_version_flag("--version", std::string("ferry ") + ferry_version(), "Its version");
   app.set_help_flag("-h,--help", "This text");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
@@ -94,6 +94,8 @@ int run_command_line(int argc, char** argv) {
   add_bench(app, &exit_code);
   add_tokenize(app, &exit_code);
   add_devices(app, &exit_code);
+  add_help(app, &exit_code);
+  add_completion(app, &exit_code);
 
   const std::vector<std::string> commands = command_names(app);
   if (argc < 2) return complain("ferry", "which command? " + join(commands, ", ") + " (see `ferry --help`)");

@@ -1,6 +1,7 @@
 // ferry models
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.h"
 #include "cli/text.h"
@@ -42,6 +43,13 @@ void print_json() {
   std::printf("%s\n", list.dump(2).c_str());
 }
 
+std::vector<std::string> known_variants() {
+  std::set<std::string> names;
+  for (const Family* family : families())
+    for (const Variant* v : family->variants()) names.insert({v->architecture, v->name()});
+  return {names.begin(), names.end()};
+}
+
 int models(bool json) {
   json ? print_json() : print_table();
   return kDone;
@@ -49,11 +57,14 @@ int models(bool json) {
 
 #else
 
+std::vector<std::string> known_variants() { return {}; }
 int models(bool) { fail("this build has no converter, so it knows no families; use a desktop build"); }
 
 #endif
 
 }  // namespace
+
+std::vector<std::string> variant_names() { return known_variants(); }
 
 void add_models(CLI::App& ferry, int* exit_code) {
   const Command app(ferry, "models", "Families and variants that can be converted");

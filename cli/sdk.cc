@@ -48,7 +48,7 @@ void add_thread_options(const Command& command, ThreadOptions* options) {
       .add_option("--cores", read,
                   "Where they run: performance (the big cores, which is the default), balanced (of\n"
                   "these, not the fastest), efficient (the slowest), all, or CPUs by number as 0-3,6")
-      .type_name("NAME");
+      .type_name("performance|balanced|efficient|all|CPUS");
 }
 
 ferry_session_options session_options(const ThreadOptions& given) {
@@ -95,9 +95,9 @@ SessionHandle create_session(const ModelHandle& model, const ferry_session_optio
 std::string BackendOptions::text() const { return gpu() && precision != "f32" ? backend + " " + precision : backend; }
 
 void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning) {
-  command.add_option("--backend", options->backend, "cpu or gpu").type_name("NAME").capture_default_str();
-  command.add_option("--precision", options->precision, "What the GPU stores: f32 or f16; it adds up in float32")
-      .type_name("NAME")
+  command.add_option("--backend", options->backend, "Where it computes").type_name("cpu|gpu").capture_default_str();
+  command.add_option("--precision", options->precision, "What the GPU stores; it adds up in float32")
+      .type_name("f32|f16")
       .capture_default_str();
   command.add_option("--device", options->device, "GPU by index or part of its name (`ferry devices`); else the best")
       .type_name("NAME");

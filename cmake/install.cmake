@@ -1,4 +1,4 @@
-# cmake --install: headers, the libraries, the CMake package, the pkg-config files and the command.
+# cmake --install: headers, the libraries, the CMake package, the pkg-config files and the command with its manual page.
 
 include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Ferry")
@@ -14,6 +14,25 @@ if(TARGET ferry_cli)
   install(TARGETS ferry_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
   install(PROGRAMS "${PROJECT_SOURCE_DIR}/toolchains/qemu-aarch64" DESTINATION "${CMAKE_INSTALL_BINDIR}"
           RENAME ferry-qemu-aarch64) # for `ferry pack --for`
+  # What the command says of itself, for shells and man. Without an emulator for what was cross-built there is none of it.
+  install(CODE "
+    function(ferry_says file destination)
+      execute_process(COMMAND ${CMAKE_CROSSCOMPILING_EMULATOR} \"$<TARGET_FILE:ferry_cli>\" \${ARGN}
+                      OUTPUT_FILE \"${PROJECT_BINARY_DIR}/words/\${file}\" ERROR_VARIABLE why RESULT_VARIABLE failed)
+      if(NOT failed)
+        file(INSTALL \"${PROJECT_BINARY_DIR}/words/\${file}\"
+             DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/\${destination}\")
+      elseif(\"${CMAKE_CROSSCOMPILING}\")
+        message(STATUS \"Not installed: \${file}, which the command says itself, and cannot here: \${why}\")
+      else()
+        message(FATAL_ERROR \"ferry \${ARGN}: \${failed}: \${why}\")
+      endif()
+    endfunction()
+    file(MAKE_DIRECTORY \"${PROJECT_BINARY_DIR}/words\")
+    ferry_says(ferry bash-completion/completions completion bash)
+    ferry_says(_ferry zsh/site-functions completion zsh)
+    ferry_says(ferry.fish fish/vendor_completions.d completion fish)
+    ferry_says(ferry.1 man/man1 help --man)")
 endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE"
         DESTINATION "${CMAKE_INSTALL_DATADIR}/ferry/licenses")

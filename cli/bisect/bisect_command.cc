@@ -130,7 +130,7 @@ void add_command(CLI::App& app, int* exit_code) {
       .required()
       .type_name("FOLDER");
   command.add_option("--model", o->model, "Which network the graph is built of; without it, what the blob says")
-      .type_name("NAME");
+      .type_name("VARIANT");
   cli::add_backend_options(command, &o->backend, cli::Tuning::No);
   cli::add_thread_options(command, &o->threads);
   command.callback([o, exit_code] { *exit_code = run(*o); });

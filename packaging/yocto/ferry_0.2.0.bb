@@ -47,5 +47,5 @@ PACKAGECONFIG ??= ""
 PACKAGECONFIG[gpu] = "-DFERRY_GPU=ON,-DFERRY_GPU=OFF,vulkan-headers volk shaderc-native spirv-tools-native"
 
 # The file that programs are linked to is no development file's: libferry.so carries the version as libferry.so.0.2.0.
-FILES:${PN} += "${datadir}/ferry"
+FILES:${PN} += "${datadir}/ferry ${datadir}/bash-completion ${datadir}/zsh ${datadir}/fish"
 FILES:${PN}-dev += "${libdir}/cmake"
