@@ -15,6 +15,7 @@ VERSIONS = {
     "bindings/android/src/main/java/io/ferry/Ferry.java": r'"(\d+\.\d+\.\d+)"',
     "bindings/python/ferry/_library.py": r'"(\d+\.\d+\.\d+)"',
     "docs/embedded-linux.md": r"ferry_(\d[\d.]*)\.bb",
+    "docs/packages.md": r"ferry(?:-dev|\d[\d.]*)?[-_](\d+\.\d+\.\d+)[-_]",
     "docs/python.md": r"ferry-(\d[\d.]*)-py3",
     "packaging/buildroot/ferry/ferry.mk": r"^FERRY_VERSION = (\S+)",
     "packaging/yocto/ferry_{version}.bb": r"libferry\.so\.(\d+\.\d+\.\d+)",

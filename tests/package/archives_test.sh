@@ -1,0 +1,80 @@
+#!/bin/bash
+# scripts/package, of the installed prefix: the archive and the Debian packages have all that is installed and nothing of who made
+# them; a second time they are the same bytes; what is unpacked can be compiled with and run.
+#     archives_test.sh SOURCES PREFIX TARGET CONSUMER_SOURCES SCRATCH
+set -euo pipefail
+sources=$1 prefix=$2 target=$3 consumer=$4 scratch=$5/archives
+command -v dpkg-deb dpkg-shlibdeps >/dev/null || { echo "skipped: dpkg and dpkg-dev are not installed"; exit 77; }
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cd "$scratch"
+version=$(sed -nE 's/^#define FERRY_VERSION_(MAJOR|MINOR|PATCH) //p' "$prefix/include/ferry/ferry.h" | paste -sd.)
+abi=$(sed -n 's/^version //p' "$sources/sdk/abi.txt")
+architecture=$(dpkg --print-architecture)
+wrong() { echo "$*"; exit 1; }
+
+# At another time, by somebody else, somewhere else.
+export SOURCE_DATE_EPOCH=1700000000
+"$sources/scripts/package" --tree "$prefix" "$target" --quick -o first >/dev/null
+cp -r "$prefix" elsewhere
+(umask 077; TZ=Asia/Kathmandu LC_ALL=C.UTF-8 "$sources/scripts/package" --tree elsewhere "$target" --quick -o second)
+rm -r elsewhere
+[ "$(ls first)" = "$(ls second)" ] || wrong "files differ: $(ls first second)"
+for file in first/*; do cmp "$file" "second/${file#*/}"; done
+runtime=first/libferry${abi}_${version}_$architecture.deb
+development=first/libferry-dev_${version}_$architecture.deb
+command=first/ferry_${version}_$architecture.deb
+
+# name, field, what it should be (a pattern)
+field() {
+  local has
+  has=$(dpkg-deb --field "$1" "$2")
+  [[ $has == $3 ]] || wrong "$1: $2 is '$has', expected '$3'"
+}
+field "$runtime" Package "libferry$abi"
+field "$runtime" Version "$version"
+field "$runtime" Architecture "$architecture"
+field "$runtime" Depends "libc6 (>= *), *libstdc++6 (>= *)"
+field "$development" Depends "libferry$abi (= $version)"
+field "$command" Version "$version"
+field "$command" Depends "*libc6 (>= *libstdc++6 (>= *"
+dpkg-deb --info "$runtime" shlibs | grep -qx "libferry_text $abi libferry$abi (>= $version)" || wrong "$runtime has no shlibs"
+
+# Whatever is installed is in the archive and, but for licences, in one of the packages; with modes and times of its own.
+installed=$(cd "$prefix" && find bin include lib share ! -type d | sort)
+tar xzf "first/ferry-$version-linux-$target.tar.gz"
+packed=$(cd "ferry-$version-linux-$target" && find . ! -type d | sed 's|^\./||' | sort)
+[ "$installed" = "$packed" ] || { diff <(echo "$installed") <(echo "$packed") || true; wrong "the archive differs from $prefix"; }
+for package in "$runtime" "$development" "$command"; do dpkg-deb --extract "$package" root; done
+unpacked=$(cd root/usr && find . ! -type d ! -path './share/doc/*' | sed 's|^\./||; s|ferry\.1\.gz$|ferry.1|' | sort)
+wanted=$(grep -v '^share/ferry/licenses/' <<<"$installed")
+[ "$wanted" = "$unpacked" ] || { diff <(echo "$wanted") <(echo "$unpacked") || true; wrong "the packages differ from $prefix"; }
+for package in libferry$abi libferry-dev ferry; do
+  grep -q "Apache License" root/usr/share/doc/$package/copyright || wrong "$package has no copyright"
+  test -s root/usr/share/doc/$package/LICENSE.xnnpack
+done
+modes=$(dpkg-deb --contents "$command" | awk '{ print $1, $2, $4, $5 }' | sort -u)
+wanted_modes=$(printf -- '%s root/root 2023-11-14 22:13\n' -rw-r--r-- -rwxr-xr-x drwxr-xr-x)
+[ "$(sort <<<"$modes")" = "$(sort <<<"$wanted_modes")" ] || wrong "owners, modes or times: $modes"
+for file in "$prefix/include/ferry/ferry.h" "$prefix/share/man/man1/ferry.1"; do grep -q . "$file"; done
+
+# The unpacked packages work.
+said=$(root/usr/bin/ferry --version)
+[ "$said" = "ferry $version" ] || wrong "$said"
+for way in "" --static; do
+  PKG_CONFIG_PATH=root/usr/lib/pkgconfig pkg-config $way --cflags --libs ferry >flags
+  "$CC" -std=c11 "$consumer/consumer.c" -o app $(cat flags)
+  said=$(LD_LIBRARY_PATH=root/usr/lib ./app absent.ferry)
+  [[ $said == "ferry $version"*absent.ferry* ]] || wrong "$said"
+done
+
+# What cannot be packed is refused in a sentence.
+refused() {  # words, arguments...
+  if said=$("$sources/scripts/package" "${@:2}" 2>&1); then wrong "not refused: ${*:2}"; fi
+  [[ $said == *"$1"* ]] || wrong "expected '$1', it says: $said"
+}
+refused "no target is called 'mips': x86-64, arm64" mips
+refused "it has no include/ferry/ferry.h" --tree "$scratch/first" arm64
+refused "--tree needs the target" --tree "$prefix"
+refused "-o needs a value" -o
+rm -rf "$scratch"
