@@ -82,7 +82,7 @@ class CpuEngine : public Engine {
   CpuEngine(const Model& model, const SessionOptions& options, Pool* pool)
       : model_(model), budget_(options.budget), pool_(pool), states_(options.states.get()) {}
 
-  Status create(const SessionOptions& options, const std::vector<bool>& kept_taps);
+  Status create(const SessionOptions& options, const std::vector<uint8_t>& kept_taps);
   void add_notes(const std::vector<std::string>& notes) {
     report_.notes.insert(report_.notes.end(), notes.begin(), notes.end());
   }
@@ -131,7 +131,7 @@ class CpuEngine : public Engine {
   std::vector<void*> results_;
   std::vector<TensorId> kept_;  // outputs and kept taps
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<bool> views_;  // operators that leave their input's bytes as they are
+  std::vector<uint8_t> views_;  // operators that leave their input's bytes as they are
   Schedule schedule_;
   bool lasting_known_ = false;  // its values are there
   MemoryLayout layout_;
@@ -140,7 +140,7 @@ class CpuEngine : public Engine {
   EngineReport report_;
 };
 
-Status CpuEngine::create(const SessionOptions& options, const std::vector<bool>& kept_taps) {
+Status CpuEngine::create(const SessionOptions& options, const std::vector<uint8_t>& kept_taps) {
   const fbs::Graph& graph = model_.graph();
   for (const fbs::Port* port : *graph.outputs()) kept_.push_back(port->tensor());
   for (size_t i = 0; i < kept_taps.size(); ++i) {
@@ -382,8 +382,8 @@ Status CpuEngine::run(const std::atomic<Progress>& progress, Lasting lasting) {
 
 }  // namespace
 
-Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps, Pool* pool,
-                     std::unique_ptr<Engine>* out) {
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<uint8_t>& kept_taps,
+                     Pool* pool, std::unique_ptr<Engine>* out) {
   FERRY_TRY(initialize());
   PackedFiles files(model, model.packed(), options.cache_dir);
   PackedTarget target;

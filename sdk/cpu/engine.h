@@ -12,7 +12,7 @@ namespace ferry::cpu {
 
 // Lowers every operator (packing its weights unless the model's store has them). `kept_taps` is by index in Graph.taps;
 // `model` and `pool` outlive the engine. It must be prepared before it runs. FERRY_UNSUPPORTED names the operator.
-Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps, Pool* pool,
-                     std::unique_ptr<Engine>* out);
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<uint8_t>& kept_taps,
+                     Pool* pool, std::unique_ptr<Engine>* out);
 
 }  // namespace ferry::cpu

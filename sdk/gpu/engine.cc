@@ -33,7 +33,7 @@ class GpuEngine : public Engine, public Interop {
   GpuEngine(const Model& model, const SessionOptions& options, Pool* pool)
       : model_(model), options_(options), pool_(pool), cpu_files_(model, model.packed(), options.cache_dir) {}
 
-  Status create(const std::vector<bool>& kept_taps);
+  Status create(const std::vector<uint8_t>& kept_taps);
 
   Status prepare(const Shapes& shapes, const Shapes& bounds) override;
   Status reshape(const Shapes& shapes, bool* fits) override;
@@ -90,7 +90,7 @@ class GpuEngine : public Engine, public Interop {
   EngineReport report_;
 };
 
-Status GpuEngine::create(const std::vector<bool>& kept_taps) {
+Status GpuEngine::create(const std::vector<uint8_t>& kept_taps) {
   if (options_.gpu == nullptr) {
     FERRY_TRY(Device::open(options_.gpu_device, options_.gpu_cache_dir, options_.gpu_retry, &device_));
   } else {
@@ -557,8 +557,8 @@ Interop* interop_of(Engine& engine) {
   return engine.report().backend == FERRY_BACKEND_GPU ? static_cast<GpuEngine*>(&engine) : nullptr;
 }
 
-Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps, Pool* pool,
-                     std::unique_ptr<Engine>* out) {
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<uint8_t>& kept_taps,
+                     Pool* pool, std::unique_ptr<Engine>* out) {
   auto engine = std::make_unique<GpuEngine>(model, options, pool);
   FERRY_TRY(engine->create(kept_taps));
   *out = std::move(engine);

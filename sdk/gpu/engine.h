@@ -12,7 +12,7 @@ namespace ferry::gpu {
 
 // Finds the device, packs the weights. `kept_taps` is by index in Graph.taps. FERRY_GPU_UNAVAILABLE: no such device,
 // with the reason. The engine must be prepared before it runs; data() of it is null before.
-Status create_engine(const Model& model, const SessionOptions& options, const std::vector<bool>& kept_taps, Pool* pool,
-                     std::unique_ptr<Engine>* out);
+Status create_engine(const Model& model, const SessionOptions& options, const std::vector<uint8_t>& kept_taps,
+                     Pool* pool, std::unique_ptr<Engine>* out);
 
 }  // namespace ferry::gpu

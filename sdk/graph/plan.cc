@@ -60,8 +60,9 @@ int shared_storage(const PlanRequest& request, size_t s, const PerTensor<int>& s
 uint64_t place(std::vector<Storage>* storages) {
   std::vector<int> order(storages->size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return (*storages)[static_cast<size_t>(a)].bytes > (*storages)[static_cast<size_t>(b)].bytes;
+  std::sort(order.begin(), order.end(), [&](int a, int b) {
+    const uint64_t of_a = (*storages)[static_cast<size_t>(a)].bytes, of_b = (*storages)[static_cast<size_t>(b)].bytes;
+    return of_a > of_b || (of_a == of_b && a < b);
   });
 
   uint64_t arena = 0;

@@ -139,7 +139,7 @@ class Session {
   std::atomic<Progress> progress_{Progress::Idle};
   std::unique_ptr<Pool> pool_;
   std::string threads_note_, cpus_;
-  std::vector<bool> kept_taps_;       // by index in Graph.taps
+  std::vector<uint8_t> kept_taps_;    // by index in Graph.taps
   Shapes shapes_;                     // of every tensor
   Shapes next_;                       // those being tried
   Shapes bounds_;                     // the largest that there shall be room for; empty: none but shapes_
