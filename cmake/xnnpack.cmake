@@ -137,6 +137,7 @@ function(ferry_provide_xnnpack)
   endif()
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     list(APPEND options "-DFERRY_NO_PREFETCH=-D__builtin_prefetch(address,...)=(void)(address)") # likewise
+    list(APPEND options -DFERRY_KERNELS_TOGETHER=ON)
   endif()
 
   execute_process(
