@@ -1,7 +1,7 @@
 # XNNPACK with pthreadpool and cpuinfo, as one static archive.
 #
 # The sources are pinned and checked by scripts/fetch-sources. The library is built once per (version, compiler, target,
-# flags) into the cache folder and shared by every build folder, so that only the very first configure pays the five
+# flags) into the cache folder and shared by every build folder, so that only the very first configure pays those
 # minutes. It is never instrumented: the asan preset uses the same archive.
 #
 # Defines: target XNNPACK::XNNPACK (include folder and archive), variable FERRY_XNNPACK_ARCHIVE.
@@ -25,7 +25,7 @@ function(ferry_build_xnnpack source_lines prefix options)
     string(REGEX MATCH "^([a-z0-9]+)=(.*)$" _ "${line}")
     set(source_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}")
   endforeach()
-  message(STATUS "XNNPACK: building it once for ${CMAKE_SYSTEM_PROCESSOR}; about 5 minutes on 2 cores, then cached in")
+  message(STATUS "XNNPACK: building it once for ${CMAKE_SYSTEM_PROCESSOR}; one to five minutes on 2 cores, then cached in")
   message(STATUS "XNNPACK:   ${prefix}")
   string(TIMESTAMP start "%s")
 
