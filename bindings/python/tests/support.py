@@ -49,7 +49,10 @@ def blob(name):
 
 def command(*arguments, status=0, program=COMMAND):
     """What `ferry` prints; AssertionError where it ends with another status."""
-    done = subprocess.run([program, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # An instrumented program has the sanitizers' runtime in it, and Python needs it before.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    done = subprocess.run([program, *map(str, arguments)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True)
     if done.returncode != status:
         raise AssertionError(f"{program} {' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stdout}")
     return done.stdout
