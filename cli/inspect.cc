@@ -68,9 +68,9 @@ int inspect(const InspectOptions& o) {
     fail("--times goes with --graph FILE.html or FILE.svg: `ferry bench --ops` lists them");
   if (!o.drawing.empty() && o.json)
     fail("--json and --graph %s are two ways to show it: choose one", o.drawing.c_str());
-#if defined(FERRY_HAS_ONNX)
   if (o.model.ends_with(".onnx") && !o.drawing.empty())
     fail("--graph %s draws a blob: convert the ONNX file first", o.drawing.c_str());
+#if defined(FERRY_HAS_ONNX)
   if (o.model.ends_with(".onnx")) return inspect_onnx(o.model, o.shapes, o.json);
 #endif
   const Summary summary = summarize(o.model, o.graph);
