@@ -192,7 +192,8 @@ TEST_P(DeviceTest, MakesAPipelineOnce) {
   EXPECT_EQ(to_string(variant_of(Kernel::Upload)), "upload f32 64 1 1");
 }
 
-// Valid, and the modules that glslc made but for the numbers of their identifiers, which spirv-opt gives in their order.
+// Valid, and the modules that glslc made but for the numbers of their identifiers, which spirv-opt gives in their
+// order.
 TEST(Shaders, AreThoseThatWereBuilt) {
   Shaders shaders;
   shaders.load();
