@@ -11,6 +11,7 @@
 #include "sdk/gpu/canary_shapes.h"
 #include "sdk/gpu/canary_values.h"
 #include "sdk/gpu/commands.h"
+#include "sdk/gpu/layout.h"
 #include "sdk/gpu/partition.h"
 #include "sdk/gpu/pipelines.h"
 #include "sdk/operators/operators.h"
@@ -46,8 +47,6 @@ struct Canary {
   const Step& step() const { return program.steps[0]; }
   const Shape& shape(TensorId tensor) const { return program.shapes[tensor]; }
 };
-
-uint64_t float_bytes(const Shape& shape) { return static_cast<uint64_t>(shape.elements()) * sizeof(float); }
 
 bool same_variants(const Step& a, const Step& b) {
   return std::equal(a.dispatches.begin(), a.dispatches.end(), b.dispatches.begin(), b.dispatches.end(),
@@ -177,10 +176,10 @@ void place(uint64_t alignment, uint64_t* end, Canary* canary) {
   for (TensorId tensor : outputs_of(canary->step())) tensors.push_back(tensor);
   for (TensorId tensor : tensors) {
     const Shape& shape = canary->shape(tensor);
-    canary->slots[tensor] = {take(stored_bytes(shape, canary->program.storage)), take(float_bytes(shape))};
+    canary->slots[tensor] = {take(stored_bytes(shape, canary->program.storage)), take(host_bytes(shape))};
   }
   canary->workspace = take(canary->step().workspace);
-  canary->state_at = take(float_bytes(canary->state.shape));
+  canary->state_at = take(host_bytes(canary->state.shape));
 }
 
 Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffer, std::span<const Place> weights) {
@@ -190,7 +189,7 @@ Place place_of(const Canary& canary, const Operand& operand, const Buffer& buffe
     case Operand::Kind::Weights: return weights[canary.first_region + operand.region];
     case Operand::Kind::Workspace: return {buffer.handle(), canary.workspace + operand.offset, operand.bytes};
     case Operand::Kind::Host: {
-      const uint64_t bytes = float_bytes(canary.shape(operand.tensor));
+      const uint64_t bytes = host_bytes(canary.shape(operand.tensor));
       return {buffer.handle(), canary.slots.at(operand.tensor).floats, bytes + kGuardBytes};
     }
     case Operand::Kind::Value: break;
@@ -257,7 +256,7 @@ std::string judge(const Model& model, const Canary& canary, const std::byte* mem
   for (const auto& [tensor, slot] : canary.slots) {
     const Shape& shape = canary.shape(tensor);
     if (!is_guard(memory + slot.quads + stored_bytes(shape, canary.program.storage)) ||
-        !is_guard(memory + slot.floats + float_bytes(shape)))
+        !is_guard(memory + slot.floats + host_bytes(shape)))
       return "writes behind its output";
     if (!is_padded(memory + slot.quads, shape, canary.program.storage))
       return "leaves something in the lanes that pad a row";
@@ -270,7 +269,7 @@ std::string judge(const Model& model, const Canary& canary, const std::byte* mem
     if (!wrong.empty()) return wrong;
   }
   if (canary.next.values.empty()) return "";
-  if (!is_guard(memory + canary.state_at + float_bytes(canary.state.shape))) return "writes behind its state";
+  if (!is_guard(memory + canary.state_at + host_bytes(canary.state.shape))) return "writes behind its state";
   return compare(canary.next.values, memory + canary.state_at, false, bound);
 }
 
