@@ -20,13 +20,18 @@ using Ports = flatbuffers::Vector<flatbuffers::Offset<fbs::Port>>;
 
 // The table anew, so that equal ones have equal bytes.
 template <typename Table>
+std::string packed(const typename Table::NativeTableType& unpacked) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(Table::Pack(builder, &unpacked));
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+template <typename Table>
 std::string packed(const Table* table) {
   if (table == nullptr) return "";
   typename Table::NativeTableType unpacked;
   table->UnPackTo(&unpacked);
-  flatbuffers::FlatBufferBuilder builder;
-  builder.Finish(Table::Pack(builder, &unpacked));
-  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+  return packed<Table>(unpacked);
 }
 
 // An operator by what it is for: its kind and its module.
@@ -48,9 +53,7 @@ bool same_parameters(const fbs::Operator& a, const fbs::Operator& b) {
     unpacked.name.clear();
     unpacked.inputs.clear();
     unpacked.outputs.clear();
-    flatbuffers::FlatBufferBuilder builder;
-    builder.Finish(fbs::Operator::Pack(builder, &unpacked));
-    return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
+    return packed<fbs::Operator>(unpacked);
   };
   return bytes(a) == bytes(b);
 }
