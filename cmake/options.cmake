@@ -54,6 +54,10 @@ if(FERRY_SANITIZE)
   add_compile_options(-fsanitize=${FERRY_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FERRY_SANITIZE})
+  find_program(FERRY_LLD ld.lld)
+  if(FERRY_LLD AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # large programs, in a fifth of ld's time
+    add_link_options(-fuse-ld=lld)
+  endif()
   add_library(ferry_keep_mapped OBJECT tests/support/keep_mapped.c)
   target_sources(ferry_options INTERFACE
     $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:$<TARGET_OBJECTS:ferry_keep_mapped>>)

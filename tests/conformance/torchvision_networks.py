@@ -43,6 +43,9 @@ NETWORKS = {
     "mobilenet_v3_small": Network(224, 64),
     "efficientnet_b0": Network(224, 64),
     "convnext_tiny": Network(224, 64),
+    "mobilenet_v3_large": Network(224, 64),
+    "vit_s_16": Network(224, 48, lambda name, side: torchvision.models.VisionTransformer(
+        image_size=side, patch_size=16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536)),
     "vit_b_16": Network(224, 48, lambda name, side: torchvision.models.vit_b_16(weights=None, image_size=side)),
     "swin_t": Network(224, 96),
     "deeplabv3_mobilenet_v3_large": Network(520, 72, lambda name, side: Segmentation(name)),

@@ -19,6 +19,7 @@ size_t bytes_of(std::string_view text, size_t characters);
 // Writes 1 to 4 bytes. 0 for what is no character: surrogates, beyond U+10FFFF.
 size_t encode(uint32_t code, char* bytes);
 
+inline bool is_digit(uint32_t code) { return code >= '0' && code <= '9'; }
 bool is_space(uint32_t code);   // str.isspace()
 bool ends_line(uint32_t code);  // str.splitlines(); a carriage return and a line feed end one together
 // The simple mappings of Latin, Greek, Cyrillic and Armenian; other characters stay.

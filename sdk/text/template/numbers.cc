@@ -7,13 +7,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sdk/text/template/characters.h"
+
 namespace ferry::jinja {
 namespace {
 
 // C's functions write and read the point of the locale that the app has set.
 char locale_point() { return std::localeconv()->decimal_point[0]; }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 }  // namespace
 

@@ -229,7 +229,6 @@ Value all_are(Evaluator& run, const Value& subject, const Arguments&) {
 }
 
 // Of ASCII, and letters as far as characters.h knows them.
-bool is_digit(uint32_t code) { return code >= '0' && code <= '9'; }
 bool is_letter(uint32_t code) { return is_upper(code) || is_lower(code); }
 bool is_word(uint32_t code) { return is_letter(code) || is_digit(code); }
 
