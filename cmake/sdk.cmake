@@ -103,6 +103,19 @@ if(FERRY_GPU)
   list(APPEND sdk_sources "${volk}")
 endif()
 
+# Files in which nothing throws, nor what they call: they take memory by functions that return null, and say so. tests/memory
+# ends where this is not so.
+set(throwing_nothing ${sdk_sources})
+list(FILTER throwing_nothing INCLUDE REGEX
+     "/sdk/(operators/|model/(verify|numbers|seeded|sha256)|image/(classify|codec|exif|frame\\.|frame_rows|jpeg_check|normalizer|pixels)|gpu/lzma)")
+set(rules ${throwing_nothing})
+list(FILTER rules INCLUDE REGEX "/sdk/(operators|model)/")
+list(REMOVE_ITEM sdk_sources ${rules})
+list(REMOVE_ITEM throwing_nothing ${rules})
+ferry_together(rules rules)
+list(APPEND sdk_sources ${rules})
+set_property(SOURCE ${throwing_nothing} ${rules} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
+
 # Our objects alone. Tests and the command line link this one and may include internal headers.
 add_library(ferry_core STATIC ${sdk_sources})
 if(FERRY_GPU)
@@ -114,12 +127,6 @@ function(ferry_optimise source) # options
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/${source}" APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:${ARGN}>")
 endfunction()
 
-# Files in which nothing throws, nor what they call: they take memory by functions that return null, and say so. tests/memory
-# ends where this is not so.
-set(throwing_nothing ${sdk_sources})
-list(FILTER throwing_nothing INCLUDE REGEX
-     "/sdk/(operators/|model/(verify|numbers|seeded|sha256)|image/(classify|codec|exif|frame\\.|frame_rows|jpeg_check|normalizer|pixels)|gpu/lzma)")
-set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
 # Of the GPU's room nothing works long on the CPU: 2 % smaller than for size alone.
 if(FERRY_GPU AND NOT FERRY_SANITIZE AND NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12))
   set_property(SOURCE ${gpu_sources} APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:-Oz;-fno-gcse>")
@@ -127,7 +134,7 @@ endif()
 # Files with kernels are compiled for speed, the rest, which plan or hand rows to XNNPACK and memcpy, for size. A file that is
 # not listed here knows no FERRY_KERNEL (sdk/kernel.h). Our own kernels are plain loops for the compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
-set(kernels attention attention_in_place channel_norm depthwise_avx512 gemm_avx512 layer_norm pool2d products resize2d
+set(kernels attention attention_in_place channel_norm depthwise gemm layer_norm pool2d products resize2d
     rotary_embedding softmax unary winograd)
 set(kernels_of_short_loops binary causal_conv1d experts gated_delta_rule reduce) # many, which -O3 writes out in versions
 set(kernels_in_size) # what is around a FERRY_KERNEL is compiled for size
@@ -135,7 +142,8 @@ set(kernels_of_pictures kernels_of_short_loops)
 set(kernel_options -fno-trapping-math)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64") # the limit of the library's size: docs/performance.md, "Size"
   set(kernels_of_short_loops attention attention_in_place binary)
-  set(kernels_in_size causal_conv1d channel_norm experts gated_delta_rule layer_norm pool2d reduce resize2d softmax unary winograd)
+  set(kernels_in_size causal_conv1d channel_norm depthwise experts gated_delta_rule gemm layer_norm pool2d products reduce resize2d softmax unary
+      winograd)
   set(kernels_of_pictures kernels_in_size)
   list(REMOVE_ITEM kernels ${kernels_of_short_loops} ${kernels_in_size})
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # the last iterations one by one
@@ -165,7 +173,7 @@ if(FERRY_SANITIZE) # as the preset has it, but for instrumented kernels: they ta
   foreach(name IN LISTS kernels)
     ferry_optimise(sdk/${name}.cc -O1)
   endforeach()
-  ferry_optimise(sdk/cpu/depthwise_avx512.cc -O0)
+  ferry_optimise(sdk/cpu/depthwise.cc -O0)
   # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
   ferry_optimise(sdk/image/codec.cc -fno-sanitize=nonnull-attribute)
 else()
@@ -178,6 +186,13 @@ else()
   foreach(name IN LISTS kernels_in_size)
     ferry_optimise(sdk/${name}.cc -Os ${kernel_options})
   endforeach()
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # All 32 registers of vectors are taken: instructions stay in their order, or sums would be kept in memory.
+    foreach(name depthwise gemm products)
+      ferry_optimise(sdk/cpu/${name}.cc -fno-schedule-insns)
+    endforeach()
+    ferry_optimise(sdk/cpu/binary.cc -fno-tree-vectorize) # its loops over vectors are written out
+  endif()
   # stb's decoders, too large at -O3, are as fast at -O2. On arm64 the decoders are for size, too:
   # 20 KB less for 0.96 to 1.08 times the instructions of a JPEG (1.3 times those of a PNG; counted under qemu as cortex-a76).
   if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
@@ -212,12 +227,15 @@ add_custom_target(ferry_static_archive ALL DEPENDS "${FERRY_STATIC_ARCHIVE}")
 
 # What works with text. Statuses are values of each library's own.
 ferry_sources(text_sources sdk/text/*.cc sdk/text/*/*.cc)
+set(template_sources ${text_sources})
+list(FILTER template_sources INCLUDE REGEX "/sdk/text/(template/|utf8)") # nothing throws there
+list(REMOVE_ITEM text_sources ${template_sources})
+ferry_together(template_sources template)
+list(APPEND text_sources ${template_sources})
 add_library(ferry_text STATIC ${text_sources})
 ferry_ships(ferry_text)
 target_link_libraries(ferry_text PUBLIC ferry_core PRIVATE ferry_options)
-set(throwing_nothing ${text_sources})
-list(FILTER throwing_nothing INCLUDE REGEX "/sdk/text/(template/|utf8)")
-set_property(SOURCE ${throwing_nothing} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
+set_property(SOURCE ${template_sources} APPEND PROPERTY COMPILE_OPTIONS -fno-exceptions)
 set(status_sources "${PROJECT_SOURCE_DIR}/sdk/status.cc" "${PROJECT_SOURCE_DIR}/sdk/attempt.cc")
 ferry_shared_library(ferry_text_shared ferry_text $<TARGET_OBJECTS:ferry_text> ${status_sources})
 ferry_ships(ferry_text_shared)

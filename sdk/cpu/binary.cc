@@ -5,6 +5,9 @@
 #include "sdk/cpu/packing.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/rows.h"
+#if defined(__aarch64__)
+#include "sdk/cpu/vector.h"
+#endif
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
@@ -13,31 +16,61 @@ namespace {
 // XNNPACK's binary operators have no clamp, so a residual connection's ReLU would be a second pass over memory.
 
 struct Add {
-  static float apply(float a, float b) { return a + b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a + b;
+  }
 };
 struct Sub {
-  static float apply(float a, float b) { return a - b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a - b;
+  }
 };
 struct Mul {
-  static float apply(float a, float b) { return a * b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a * b;
+  }
 };
 struct Div {
-  static float apply(float a, float b) { return a / b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a / b;
+  }
 };
 struct Max {
-  static float apply(float a, float b) { return a > b ? a : b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a > b ? a : b;
+  }
 };
 struct Min {
-  static float apply(float a, float b) { return a < b ? a : b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a < b ? a : b;
+  }
 };
 struct PRelu {
-  static float apply(float a, float b) { return a > 0 ? a : a * b; }
+  template <typename T>
+  [[gnu::always_inline]] static T apply(T a, T b) {
+    return a > 0 ? a : a * b;
+  }
 };
 
 template <typename Function, size_t kStepA, size_t kStepB>
 FERRY_KERNEL void row(const float* a, size_t, const float* b, size_t, float* out, size_t count, float low, float high) {
+  size_t i = 0;
+#if defined(__aarch64__)  // gcc would compare and select, where an instruction does for each end of the range
+  const Vector minimum = repeat(low), maximum = repeat(high);
+#pragma GCC unroll 2
+  for (; i + kLanes <= count; i += kLanes) {
+    const Vector x = kStepA == 0 ? repeat(*a) : load(a + i), y = kStepB == 0 ? repeat(*b) : load(b + i);
+    store(out + i, clamp(Function::apply(x, y), minimum, maximum));
+  }
+#endif
   FERRY_INDEPENDENT
-  for (size_t i = 0; i < count; ++i) {
+  for (; i < count; ++i) {
     float value = Function::apply(a[i * kStepA], b[i * kStepB]);
     value = value < low ? low : value;  // a NaN passes
     out[i] = value > high ? high : value;

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "sdk/cpu/depthwise_avx512.h"
-#include "sdk/cpu/gemm_avx512.h"
+#include "sdk/cpu/depthwise.h"
+#include "sdk/cpu/gemm.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/cpu/winograd.h"
@@ -97,11 +97,11 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   WeightSource source(model, op);
   const size_t rows = elements(y, 0, 3), group_outputs = static_cast<size_t>(w[0] / p.groups());
   const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
-  if (p.groups() == 1 && gemm_avx512_pays(cpu, rows, gemm)) {
+  if (p.groups() == 1 && gemm_pays(cpu, rows, gemm)) {
     const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
-    return pointwise ? create_gemm_avx512(gemm, source, out) : create_conv_avx512(p, w, gemm, source, out);
+    return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
   }
-  if (depthwise_avx512_pays(cpu, p, w)) return create_depthwise_avx512(p, w, source, out);
+  if (depthwise_pays(cpu, p, w)) return create_depthwise(p, w, source, out);
   auto conv = std::make_unique<Conv2d>();
   const size_t width = p.groups() == 1 ? panel_width(rows, gemm.inputs * sizeof(float), group_outputs) : group_outputs;
   FERRY_TRY(conv->create(p, w, width, source));

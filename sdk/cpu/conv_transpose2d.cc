@@ -2,7 +2,7 @@
 #include <cstring>
 #include <vector>
 
-#include "sdk/cpu/gemm_avx512.h"
+#include "sdk/cpu/gemm.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn_weights.h"
@@ -122,7 +122,9 @@ class Windows : public Op {
         kernel_w_(static_cast<size_t>(weight[2])),
         inputs_(static_cast<size_t>(weight[3])) {}
 
-  Status create(const Gemm& gemm, WeightSource& source) { return create_gemm_avx512(gemm, source, &product_); }
+  Status create(const CpuFeatures& cpu, const Gemm& gemm, WeightSource& source) {
+    return create_gemm(cpu, gemm, source, &product_);
+  }
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     const Shape& x = inputs[0];
@@ -190,10 +192,10 @@ Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const
   const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
   const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
   const Gemm gemm{1, static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max()};
-  if (windows_are_apart(params, shape) && gemm_avx512_pays(cpu, elements(x, 0, 3), gemm)) {
+  if (windows_are_apart(params, shape) && gemm_pays(cpu, elements(x, 0, 3), gemm)) {
     WindowWeights source(model, op, shape);
     auto windows = std::make_unique<Windows>(shape);
-    FERRY_TRY(windows->create(gemm, source));
+    FERRY_TRY(windows->create(cpu, gemm, source));
     *out = std::move(windows);
     return {};
   }

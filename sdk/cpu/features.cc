@@ -1,13 +1,39 @@
 #include "sdk/cpu/features.h"
 
+#include <cpuinfo.h>
+
+#include <algorithm>
+
 namespace ferry::cpu {
 namespace {
 
+#if defined(__aarch64__)
+bool executes_in_order(cpuinfo_uarch core) {
+  switch (core) {
+    case cpuinfo_uarch_cortex_a35:
+    case cpuinfo_uarch_cortex_a53:
+    case cpuinfo_uarch_cortex_a55r0:
+    case cpuinfo_uarch_cortex_a55:
+    case cpuinfo_uarch_cortex_a510:
+    case cpuinfo_uarch_cortex_a520: return true;
+    default: return false;
+  }
+}
+#endif
+
 CpuFeatures detect() {
   CpuFeatures features;
+  const bool described = cpuinfo_initialize();
+  size_t l2_bytes = 0;
+  for (uint32_t i = 0; described && i < cpuinfo_get_l2_caches_count(); ++i)
+    l2_bytes = std::max<size_t>(l2_bytes, cpuinfo_get_l2_cache(i)->size);
+  if (l2_bytes > 0) features.l2_bytes = l2_bytes;
 #if defined(__x86_64__)
   features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   features.avx512f = __builtin_cpu_supports("avx512f");
+#elif defined(__aarch64__)
+  for (uint32_t i = 0; described && i < cpuinfo_get_uarchs_count(); ++i)
+    features.out_of_order = features.out_of_order || !executes_in_order(cpuinfo_get_uarch(i)->uarch);
 #endif
   return features;
 }

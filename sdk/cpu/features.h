@@ -1,11 +1,15 @@
 // What this CPU can do that lowerings choose by.
 #pragma once
 
+#include <cstddef>
+
 namespace ferry::cpu {
 
 struct CpuFeatures {
-  bool avx2 = false;  // with FMA
+  size_t l2_bytes = 512 << 10;  // of the cores' largest L2 cache; this, where it is not known
+  bool avx2 = false;            // with FMA
   bool avx512f = false;
+  bool out_of_order = false;  // there are arm64 cores that execute so, unlike Cortex-A53, A55 or A510
 };
 
 // Detected once in the process.

@@ -1,6 +1,8 @@
 // XNNPACK's tables name kernels of operators that Ferry never creates: convolutions of 8-bit activations, functions of
-// half precision and of integers, transposes of elements smaller than a float. Defined here, where the linker looks
-// first, they stay out of the library: 24 KB of the arm64 one.
+// half precision and of integers, transposes of elements smaller than a float. And it has the same matrix product for
+// many cores, where the large ones are ours (gemm.h): one of each size for those that execute out of order and one for
+// the others do for the small ones. Defined here, where the linker looks first, the rest stays out of the library: 55
+// KB of the arm64 one.
 #if defined(__aarch64__)
 
 extern "C" {
@@ -23,6 +25,15 @@ FERRY_LEAVE_OUT(xnn_f16_vsqr_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_vsqrt_ukernel__aarch64_neonfp16arith_sqrt_u8)
 FERRY_LEAVE_OUT(xnn_f16_vtanh_ukernel__aarch64_neonfp16arith_expm1minus_rr1_p3h2ts_div_u32)
 FERRY_LEAVE_OUT(xnn_f32_qu8_vcvt_ukernel__neonv8_u32)
+FERRY_LEAVE_OUT(xnn_f32_vclamp_ukernel__neon_u16)
+FERRY_LEAVE_OUT(xnn_f32_velu_ukernel__neonfma_rr1_lut16_p3_u16)
+FERRY_LEAVE_OUT(xnn_f32_vhswish_ukernel__neon_u16)
+FERRY_LEAVE_OUT(xnn_f32_vlog_ukernel__neon_rational_3_3_div_u8)
+FERRY_LEAVE_OUT(xnn_f32_vlrelu_ukernel__neon_u8)
+FERRY_LEAVE_OUT(xnn_f32_vrndd_ukernel__neonv8_u8)
+FERRY_LEAVE_OUT(xnn_f32_vrndne_ukernel__neonv8_u8)
+FERRY_LEAVE_OUT(xnn_f32_vrndu_ukernel__neonv8_u8)
+FERRY_LEAVE_OUT(xnn_f32_vrsqrt_ukernel__scalar_rsqrt_u4)
 FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_1x16c4__neondot)
 FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_1x16c8__neoni8mm)
 FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_1x8c2s4__neon_mlal)
@@ -45,5 +56,27 @@ FERRY_LEAVE_OUT(xnn_x8_lut_ukernel__aarch64_neon_tbx128x4_u64)
 FERRY_LEAVE_OUT(xnn_x8_transposec_ukernel__16x16_reuse_dec_zip_neon)
 #undef FERRY_LEAVE_OUT
 }
+
+// A kernel in the place of another of the same tile and layout.
+#define FERRY_INSTEAD_OF(name, kernel, other)                                                              \
+  asm(".text\n.globl xnn_f32_" name kernel "\n.hidden xnn_f32_" name kernel "\n.type xnn_f32_" name kernel \
+      ", %function\nxnn_f32_" name kernel ": b xnn_f32_" name other);
+#define FERRY_INSTEAD_OF_BOTH(kernel, other)              \
+  FERRY_INSTEAD_OF("gemm_minmax_ukernel_", kernel, other) \
+  FERRY_INSTEAD_OF("igemm_minmax_ukernel_", kernel, other)
+FERRY_INSTEAD_OF("gemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a75",
+                 "1x8__asm_aarch64_neonfma_cortex_a75_prfm")
+FERRY_INSTEAD_OF("igemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a75", "1x8__asm_aarch64_neonfma_ld64")
+FERRY_INSTEAD_OF("igemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a75_prfm", "1x8__asm_aarch64_neonfma_ld64")
+FERRY_INSTEAD_OF_BOTH("1x8__asm_aarch64_neonfma_cortex_a53", "1x8__asm_aarch64_neonfma_cortex_a53_prfm")
+FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a53", "4x8__asm_aarch64_neonfma_cortex_a53_prfm")
+FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a75", "4x8__asm_aarch64_neonfma_ld128")
+FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a75_prfm", "4x8__asm_aarch64_neonfma_ld128")
+FERRY_INSTEAD_OF_BOTH("6x8__aarch64_neonfma_lane_ld128", "6x8__asm_aarch64_neonfma_ld128")
+FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a53", "6x8__asm_aarch64_neonfma_cortex_a53_prfm")
+FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a73", "6x8__asm_aarch64_neonfma_ld128")
+FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a75_prfm", "6x8__asm_aarch64_neonfma_ld128")
+#undef FERRY_INSTEAD_OF_BOTH
+#undef FERRY_INSTEAD_OF
 
 #endif

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sdk/cpu/gemm_avx512.h"
+#include "sdk/cpu/gemm.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/threads/xnnpack.h"
@@ -57,7 +57,7 @@ Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   const size_t rows = elements(x, 0, x.rank - 1);
   const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
   WeightSource source(model, op);
-  if (gemm_avx512_pays(cpu, rows, gemm)) return create_gemm_avx512(gemm, source, out);
+  if (gemm_pays(cpu, rows, gemm)) return create_gemm(cpu, gemm, source, out);
   auto linear = std::make_unique<Linear>();
   FERRY_TRY(linear->create(gemm, panel_width(rows, gemm.inputs * sizeof(float), gemm.outputs), source));
   *out = std::move(linear);

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "sdk/cpu/parallel.h"
+#if defined(__aarch64__)
+#include "sdk/cpu/tile_neon.h"
+#endif
 
 namespace ferry::cpu {
 namespace {
@@ -23,11 +26,17 @@ template <size_t kBytes, size_t kCount, size_t kRows>
 #pragma GCC unroll 4
     for (size_t j = 0; j < kCount; ++j) sums[i][j] = Vector{};
   const float* b = p.b + begin * p.b_stride + x;
+#if defined(__aarch64__)
+#pragma GCC unroll 6
+  for (size_t i = 0; i < kRows; ++i) a[i] += begin;
+  add_products(a, end - begin, b, p.b_stride, sums);
+#else
   for (size_t k = begin; k < end; ++k, b += p.b_stride)
 #pragma GCC unroll 12
     for (size_t i = 0; i < kRows; ++i)
 #pragma GCC unroll 4
       for (size_t j = 0; j < kCount; ++j) sums[i][j] += a[i][k] * reinterpret_cast<const Unaligned*>(b)[j];
+#endif
 #pragma GCC unroll 12
   for (size_t i = 0; i < kRows; ++i) {
     if (first + i >= p.rows) return;
@@ -49,8 +58,13 @@ template <size_t kBytes, size_t kCount>
     for (size_t turn = 0; turn < turns; ++turn)
       for (size_t first = 0; first < p.rows; first += kRows)
         multiply_tile<kBytes, kCount, kRows>(p, first, x, p.count * turn / turns, p.count * (turn + 1) / turns);
+#if defined(__aarch64__)
+  constexpr size_t kNarrower = 1;  // for the sake of the library's size
+#else
+  constexpr size_t kNarrower = kCount / 2;
+#endif
   if constexpr (kCount > 1) {
-    multiply_with<kBytes, kCount / 2>(p, x);
+    multiply_with<kBytes, kNarrower>(p, x);
   } else if constexpr (kBytes > 16) {
     multiply_with<kBytes / 2, 1>(p, x);
   } else {
@@ -66,7 +80,11 @@ template <size_t kBytes, size_t kCount>
 }
 
 // A clone of one kernel would not do: how wide vectors are is in the text.
+#if defined(__aarch64__)
+void multiply_128(const Product& p) { multiply_with<16, 4>(p); }
+#else
 void multiply_128(const Product& p) { multiply_with<16, 2>(p); }
+#endif
 #if defined(__x86_64__) && defined(__gnu_linux__)
 [[gnu::target("avx2,fma")]] void multiply_256(const Product& p) { multiply_with<32, 2>(p); }
 [[gnu::target("avx512f")]] void multiply_512(const Product& p) { multiply_with<64, 4>(p); }

@@ -1,10 +1,14 @@
 #include "sdk/cpu/winograd.h"
 #include "sdk/threads/xnnpack.h"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #include <algorithm>
 #include <cstring>
 
-#include "sdk/cpu/gemm_avx512.h"
+#include "sdk/cpu/gemm.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn_weights.h"
 
@@ -12,13 +16,26 @@ namespace ferry::cpu {
 namespace {
 
 // Channels handled together: a vector of the compiler's, cut into the machine's own.
+#if defined(__aarch64__)
+constexpr size_t kLanes = 4;
+#else
 constexpr size_t kLanes = 8;
+#endif
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 
 // Through memcpy: any alignment.
 inline __attribute__((always_inline)) void load(const float* from, Vector& to) { std::memcpy(&to, from, sizeof(to)); }
 inline __attribute__((always_inline)) void store(const Vector& from, float* to) {
   std::memcpy(to, &from, sizeof(from));
+}
+// A NaN passes.
+inline __attribute__((always_inline)) void clamp(const Vector& low, const Vector& high, Vector& value) {
+#if defined(__aarch64__)  // gcc would compare and select
+  value = vminq_f32(vmaxq_f32(value, low), high);
+#else
+  value = value < low ? low : value;
+  value = value > high ? high : value;
+#endif
 }
 
 // The one-dimensional transforms of the paper, from d to y, whose numbers lie `step` and `out_step` vectors apart.
@@ -87,11 +104,19 @@ template <int M>
 FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, float* out) {
   constexpr int n = M + 2;
   for (size_t c = 0; c < channels; c += kLanes) {
-    Vector x[n * n], half[n * n], y[n * n];
-    for (int i = 0; i < n * n; ++i) load(cells[i] + c, x[i]);
-    for (int i = 0; i < n; ++i) Transform<M>::input(x + i, n, half + i, n);
-    for (int i = 0; i < n; ++i) Transform<M>::input(half + n * i, 1, y + n * i, 1);
-    for (int i = 0; i < n * n; ++i) store(y[i], out + static_cast<size_t>(i) * channels + c);
+    Vector half[n * n];
+    for (int i = 0; i < n; ++i) {
+      Vector x[n];
+#pragma GCC unroll 6
+      for (int j = 0; j < n; ++j) load(cells[n * j + i] + c, x[j]);
+      Transform<M>::input(x, 1, half + i, n);
+    }
+    for (int i = 0; i < n; ++i) {
+      Vector y[n];
+      Transform<M>::input(half + n * i, 1, y, 1);
+#pragma GCC unroll 6
+      for (int j = 0; j < n; ++j) store(y[j], out + static_cast<size_t>(n * i + j) * channels + c);
+    }
   }
 }
 
@@ -102,16 +127,23 @@ FERRY_KERNEL void transform_output(const float* in, size_t channels, const float
   constexpr int n = M + 2;
   const Vector minimum = Vector{} + low, maximum = Vector{} + high;
   for (size_t c = 0; c < channels; c += kLanes) {
-    Vector x[n * n], half[M * n], y[M * M], b;
+    Vector half[M * n], b;
     load(bias + c, b);
-    for (int i = 0; i < n * n; ++i) load(in + static_cast<size_t>(i) * channels + c, x[i]);
-    for (int i = 0; i < n; ++i) Transform<M>::output(x + i, n, half + i, n);
-    for (int i = 0; i < M; ++i) Transform<M>::output(half + n * i, 1, y + M * i, 1);
-    for (int i = 0; i < M * M; ++i) {
-      Vector value = y[i] + b;
-      value = value < minimum ? minimum : value;
-      value = value > maximum ? maximum : value;
-      if (pixels[i] != nullptr) store(value, pixels[i] + c);
+    for (int i = 0; i < n; ++i) {
+      Vector x[n];
+#pragma GCC unroll 6
+      for (int j = 0; j < n; ++j) load(in + static_cast<size_t>(n * j + i) * channels + c, x[j]);
+      Transform<M>::output(x, 1, half + i, n);
+    }
+    for (int i = 0; i < M; ++i) {
+      Vector y[M];
+      Transform<M>::output(half + n * i, 1, y, 1);
+#pragma GCC unroll 4
+      for (int j = 0; j < M; ++j) {
+        Vector value = y[j] + b;
+        clamp(minimum, maximum, value);
+        if (pixels[M * i + j] != nullptr) store(value, pixels[M * i + j] + c);
+      }
     }
   }
 }
@@ -225,8 +257,8 @@ class Winograd : public Op {
     TransformedKernels<M> source(model, op, outputs_, inputs_);
     const float infinity = std::numeric_limits<float>::infinity();
     const Gemm gemm{kPoints, inputs_, outputs_, -infinity, infinity};
-    if (gemm_avx512_pays(cpu, tiles(model.shape(op.outputs()->Get(0))), gemm))
-      return create_gemm_avx512(gemm, source, &products_);
+    if (gemm_pays(cpu, tiles(model.shape(op.outputs()->Get(0))), gemm))
+      return create_gemm(cpu, gemm, source, &products_);
     auto products = std::make_unique<Products>();
     FERRY_TRY(products->create(gemm, source));
     products_ = std::move(products);

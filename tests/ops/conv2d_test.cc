@@ -122,10 +122,10 @@ TEST(Conv2d, MatchesTheOracleInPanels) {
   expect_like_oracle(conv(2, 1), {input({1, 13, 12, 96}), constant({200, 3, 3, 96}), constant({200})}, kConv2dBound);
 }
 
-// Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm_avx512.h), a last vector of any
+// Enough pixels and outputs for the matrix products of wide machines (sdk/cpu/gemm.h), a last vector of any
 // width.
 TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
-  for (const int outputs : {16, 24, 33, 64}) {
+  for (const int outputs : {8, 16, 24, 27, 33, 64}) {
     SCOPED_TRACE(::testing::Message() << outputs << " outputs");
     expect_like_oracle(conv(2, 1), {input({2, 17, 22, 3}), constant({outputs, 3, 3, 3}), constant({outputs})},
                        kConv2dBound);
@@ -137,7 +137,7 @@ TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   }
 }
 
-// Tiles inside a picture are read where they lie, others are copied (sdk/cpu/depthwise_avx512.cc): several of each,
+// Tiles inside a picture are read where they lie, others are copied (sdk/cpu/depthwise.cc): several of each,
 // over more rows than a tile has.
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
   for (const int kernel : {3, 4, 5, 7, 9})

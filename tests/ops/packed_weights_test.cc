@@ -113,7 +113,7 @@ TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
 }
 
 // Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with
-// them, in gemm_avx512.cc, depthwise_avx512.cc or winograd.cc, and then the hash here.
+// them, in gemm_kernel_avx512.h, depthwise.cc or winograd.cc, and then the hash here.
 TEST(PackedLayouts, KeepTheirBytes) {
   if (!cpu::cpu_features().avx512f) GTEST_SKIP() << "our own layouts need AVX-512";
   Graph graph;

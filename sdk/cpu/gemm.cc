@@ -1,107 +1,40 @@
-#include "sdk/cpu/gemm_avx512.h"
+#include "sdk/cpu/gemm.h"
 
-#if defined(__x86_64__) && defined(__gnu_linux__)
+#if FERRY_HAS_GEMM
 
-#include <immintrin.h>
 #include "sdk/threads/pool.h"
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
+#if defined(__x86_64__)
+#include "sdk/cpu/gemm_kernel_avx512.h"
+#else
+#include "sdk/cpu/gemm_kernel_neon.h"
+#endif
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/unary.h"
 
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kLanes = 16;
-constexpr size_t kRows = 12, kColumns = 2 * kLanes;  // of a tile: 24 of the 32 registers add up
-constexpr size_t kDepth = 768;             // inputs that are multiplied at once: the L1 cache holds them for a tile
+using namespace tile;
+
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
-constexpr uint32_t kLayoutVersion = 1;     // of packed weights
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
-struct Tile {
-  const float* x;  // rows, `x_stride` apart
-  size_t x_stride, inputs;
-  const float* start;  // what products are added to: for each row, `start_stride` apart
-  size_t start_stride;
-  const float* weights;
-  float* y;
-  size_t y_stride, columns;  // columns: how many of the slab's y has
-  float low, high;
-  const char* next;  // what the L2 cache takes meanwhile, `next_step` bytes for each input
-  size_t next_step;
-};
-
-template <size_t R, size_t V>
-[[gnu::target("avx512f")]] void compute(const Tile& tile) {
-  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
-  __m512 sum[R][V], w[V];
-  __mmask16 mask[V];
-#pragma GCC unroll 2
-  for (size_t j = 0; j < V; ++j) {
-    const size_t left = std::min(tile.columns - kLanes * j, kLanes);
-    mask[j] = static_cast<__mmask16>((1u << left) - 1);
-#pragma GCC unroll 12
-    for (size_t i = 0; i < R; ++i)
-      sum[i][j] = _mm512_maskz_loadu_ps(mask[j], tile.start + i * tile.start_stride + kLanes * j);
-  }
-  const float* weights = tile.weights;
-  const char* next = tile.next;
-  // Addresses of three rows each: gcc would keep those of all in too few registers.
-  constexpr size_t kBases = (R + 2) / 3;
-  const size_t stride = tile.x_stride;
-  const float* x[kBases];
-#pragma GCC unroll 4
-  for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + 3 * i * stride;
-  for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes, next += tile.next_step) {
-    _mm_prefetch(next, _MM_HINT_T1);
-    for (size_t j = 0; j < V; ++j) {
-      _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
-      w[j] = _mm512_load_ps(weights + kLanes * j);
-    }
-#pragma GCC unroll 12
-    for (size_t i = 0; i < R; ++i) {
-      const __m512 value = _mm512_set1_ps(x[i / 3][i % 3 * stride]);
-      for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
-    }
-#pragma GCC unroll 4
-    for (size_t i = 0; i < kBases; ++i) {
-      ++x[i];
-      asm volatile("" : "+r"(x[i]));
-    }
-  }
-  const __m512 minimum = _mm512_set1_ps(tile.low), maximum = _mm512_set1_ps(tile.high);
-#pragma GCC unroll 2
-  for (size_t j = 0; j < V; ++j)
-#pragma GCC unroll 12
-    for (size_t i = 0; i < R; ++i)  // a NaN passes
-      _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask[j],
-                            _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, minimum, sum[i][j])));
-}
-
-using Compute = void (*)(const Tile&);
-template <size_t V>
-constexpr auto kCompute = []<size_t... R>(std::index_sequence<R...>) {
-  return std::array<Compute, sizeof...(R)>{compute<R + 1, V>...};
-}
-(std::make_index_sequence<kRows>());
-
-class GemmAvx512 : public Op {
+class GemmOp : public Op {
  public:
-  explicit GemmAvx512(const Gemm& gemm) : gemm_(gemm) {
-    const size_t inputs = std::min(gemm.inputs, kDepth);
-    const size_t fitting = std::max<size_t>(kPanelBytes / (inputs * kColumns * sizeof(float)), 1);
+  GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
+    const size_t inputs = std::min(gemm.inputs, kDepth), bytes = std::min(l2_bytes_ / 2, kPanelBytes);
+    const size_t fitting = std::max<size_t>(bytes / (inputs * kColumns * sizeof(float)), 1);
     const size_t minimum = (slabs() + fitting - 1) / fitting;
     panel_ = (slabs() + minimum - 1) / minimum;
     panels_ = (slabs() + panel_ - 1) / panel_;
   }
 
   Status create(WeightSource& source) {
-    const PackingId id =
-        PackingId("gemm_avx512", kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
+    const PackingId id = PackingId(kLayout, kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
     const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
     FERRY_TRY(source.packed_floats(id, packed_bytes(), fill, &held_));
     packed_ = floats(held_.get());
@@ -150,16 +83,18 @@ class GemmAvx512 : public Op {
     const float* packed = packed_ + group * group_size();
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
-    const size_t blocks = (rows + kRows - 1) / kRows;  // alike in height, as small ones are slow
+    const size_t whole = std::min(end, gemm_.outputs / kColumns);  // slabs up to here have all their columns
+    const size_t blocks = (rows + kRows - 1) / kRows;              // alike in height, as small ones are slow
     const size_t turns = std::max<size_t>((to - from + kDepth - 1) / kDepth, 1);
     for (size_t turn = 0; turn < turns; ++turn) {
       const size_t low = from + (to - from) * turn / turns, high = from + (to - from) * (turn + 1) / turns;
       const bool initial = turn == 0, final = turn + 1 == turns;
       for (size_t block = 0; block < blocks; ++block) {
         const size_t row = rows * block / blocks, height = rows * (block + 1) / blocks - row;
-        for (size_t slab = begin; slab < end; ++slab) {
+        for (size_t slab = begin, count; slab < end; slab += count) {
           const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
-          const size_t width = columns > kLanes ? kColumns : kLanes;
+          count = slab < whole ? std::min(whole - slab, kSlabsAtOnce) : 1;
+          const size_t width = columns > kNarrow ? kColumns : kNarrow;
           const float* bias = packed + slab * slab_size();
           float* to_y = y + row * y_stride() + column;
           // What comes next, this slab's other inputs or a slab of the next panel: the blocks share out fetching it, as
@@ -167,20 +102,23 @@ class GemmAvx512 : public Op {
           const float* next = final ? bias + panel_ * slab_size() + (1 + from) * kColumns : bias + (1 + high) * width;
           const bool fetch = !final || slab + panel_ < slabs();
           const size_t step = fetch ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
-          const Tile tile{.x = x + row * x_stride() + low,
-                          .x_stride = x_stride(),
-                          .inputs = high - low,
-                          .start = initial ? bias : to_y,
-                          .start_stride = initial ? 0 : y_stride(),
-                          .weights = bias + (1 + low) * width,
-                          .y = to_y,
-                          .y_stride = y_stride(),
-                          .columns = columns,
-                          .low = final ? gemm_.output_min : -kNone,
-                          .high = final ? gemm_.output_max : kNone,
-                          .next = reinterpret_cast<const char*>(fetch ? next : bias) + block * (high - low) * step,
-                          .next_step = step};
-          (columns > kLanes ? kCompute<2> : kCompute<1>)[height - 1](tile);
+          const Tile at{.x = x + row * x_stride() + low,
+                        .x_stride = x_stride(),
+                        .inputs = high - low,
+                        .start = initial ? bias : to_y,
+                        .start_stride = initial ? 0 : y_stride(),
+                        .weights = bias + (1 + low) * width,
+                        .y = to_y,
+                        .y_stride = y_stride(),
+                        .columns = columns,
+                        .low = final ? gemm_.output_min : -kNone,
+                        .high = final ? gemm_.output_max : kNone,
+                        .next = reinterpret_cast<const char*>(fetch ? next : bias) + block * (high - low) * step,
+                        .next_step = step,
+                        .slabs = count,
+                        .slab_size = slab_size(),
+                        .start_step = initial ? slab_size() : kColumns};
+          tile::multiply(at, height, width);
         }
         for (size_t i = row; final && after_ && i < row + height; ++i)
           after_(y + i * y_stride() + first, y + i * y_stride() + first, last - first);
@@ -189,19 +127,20 @@ class GemmAvx512 : public Op {
   }
 
   Gemm gemm_;
+  size_t l2_bytes_;
   size_t panel_ = 1, panels_ = 1;  // slabs that stay in the cache while rows pass
   const float* x_ = nullptr;
   float* y_ = nullptr;
 
  private:
-  // Weights are cut into slabs of kColumns outputs; the last of a group may have kLanes.
+  // Weights are cut into slabs of kColumns outputs; the last of a group may have kNarrow.
   size_t slab_size() const { return (gemm_.inputs + 1) * kColumns; }
-  size_t group_size() const { return (gemm_.inputs + 1) * ((gemm_.outputs + kLanes - 1) / kLanes * kLanes); }
+  size_t group_size() const { return (gemm_.inputs + 1) * ((gemm_.outputs + kNarrow - 1) / kNarrow * kNarrow); }
 
   void pack(const float* weight, const float* bias, float* to) const {
     for (size_t group = 0; group < gemm_.groups; ++group) {
       for (size_t begin = 0; begin < gemm_.outputs; begin += kColumns) {
-        const size_t columns = gemm_.outputs - begin > kLanes ? kColumns : kLanes;
+        const size_t columns = gemm_.outputs - begin > kNarrow ? kColumns : kNarrow;
         for (size_t j = 0; j < columns; ++j) {
           const bool exists = begin + j < gemm_.outputs;
           const size_t o = group * gemm_.outputs + begin + j;
@@ -220,25 +159,21 @@ class GemmAvx512 : public Op {
   size_t rows_ = 0;
 };
 
-[[gnu::target("avx512f")]] inline void copy(const float* from, size_t count, float* to) {
-  for (; count >= kLanes; count -= kLanes, from += kLanes, to += kLanes) _mm512_storeu_ps(to, _mm512_loadu_ps(from));
-  const auto mask = static_cast<__mmask16>((1u << count) - 1);
-  _mm512_mask_storeu_ps(to, mask, _mm512_maskz_loadu_ps(mask, from));
-}
-
 // A task copies the windows under the kernel at some pixels into rows of its thread's own memory and multiplies these.
-class ConvAvx512 : public GemmAvx512 {
+class ConvGemm : public GemmOp {
  public:
-  ConvAvx512(const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
-      : GemmAvx512(gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
+  ConvGemm(const CpuFeatures& cpu, const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
+      : GemmOp(cpu, gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs, too.
-    const bool large = packed_bytes() > kLargeBytes;
+    const bool large = packed_bytes() > std::min(l2_bytes_, kLargeBytes);
     input_shape_ = inputs[0];
     output_shape_ = output;
     windows_ = elements(output, 0, 3);
-    const size_t maximum = large ? 5 * kRows : 2 * kRows, blocks = (windows_ + maximum - 1) / maximum;
+    const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * sizeof(float));  // copies beside the weights
+    const size_t maximum = large ? std::clamp(fitting, kFewWindows, kManyWindows) : kFewWindows;
+    const size_t blocks = (windows_ + maximum - 1) / maximum;
     block_ = (windows_ + blocks - 1) / blocks;
     share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
     *workspace = pool->threads() * block_ * gemm_.inputs * sizeof(float);
@@ -259,7 +194,9 @@ class ConvAvx512 : public GemmAvx512 {
   }
 
  private:
-  static constexpr size_t kLargeBytes = 512 << 10, kNarrowest = 4;  // slabs that a task has at least
+  static constexpr size_t kLargeBytes = 512 << 10;
+  static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
+  static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
 
   void compute(size_t thread, size_t share, size_t block) const {
     const size_t first = block * block_, count = std::min(block_, windows_ - first);
@@ -301,29 +238,43 @@ class ConvAvx512 : public GemmAvx512 {
   }
 
   // The windows of `count` output pixels, zeros outside the picture; only rows [from, until) of the kernel.
-  [[gnu::target("avx512f")]] void read_windows(size_t first, size_t count, int64_t from, int64_t until,
-                                               float* to) const {
-    const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
+  FERRY_VECTORS void read_windows(size_t first, size_t count, int64_t from, int64_t until, float* to) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
-    const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h();
-    const auto pixel = static_cast<int64_t>(first);
-    int64_t out_x = pixel % out_w, out_y = pixel / out_w % out_h, image = pixel / (out_w * out_h);
-    for (size_t i = 0; i < count; ++i, to += gemm_.inputs) {
-      const int64_t left = out_x * params_.stride_w() - params_.pad_left();
-      const auto [begin, end] = inside(left, step_x, kernel_w_, width);
-      const int64_t together = step_x == 1 ? end - begin : 1;  // of the kernel's columns: neighbours
-      for (int64_t k = from; k < until; ++k) {
-        const int64_t y = top(out_y) + k * step_y;
-        float* row = to + k * kernel_w_ * channels;
-        const bool seen = y >= 0 && y < height;
-        if (!seen || end - begin < kernel_w_) std::fill_n(row, kernel_w_ * channels, 0.0f);
-        for (int64_t x = begin; seen && x < end; x += together)
-          copy(x_ + ((image * height + y) * width + left + x * step_x) * channels,
-               static_cast<size_t>(together * channels), row + x * channels);
-      }
-      if (++out_x == out_w) {
-        out_x = 0;
-        if (++out_y == out_h) out_y = 0, ++image;
+    int64_t x = static_cast<int64_t>(first) % out_w, row = static_cast<int64_t>(first) / out_w;
+    while (count > 0) {  // of one output row at a time
+      const auto pixels = static_cast<size_t>(std::min<int64_t>(out_w - x, static_cast<int64_t>(count)));
+      read_row(row / out_h, row % out_h, x, pixels, from, until, to);
+      to += pixels * gemm_.inputs;
+      count -= pixels;
+      x = 0;
+      ++row;
+    }
+  }
+
+  FERRY_VECTORS void read_row(int64_t image, int64_t out_y, int64_t out_x, size_t pixels, int64_t from, int64_t until,
+                              float* to) const {
+    const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
+    const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h(), stride = params_.stride_w();
+    const int64_t kernel_w = kernel_w_, line = width * channels, row_size = kernel_w * channels;
+    const auto [first_row, end_row] = inside(top(out_y), step_y, kernel_h_, height);
+    const int64_t begin_row = std::clamp(first_row, from, until), last_row = std::clamp(end_row, begin_row, until);
+    const float* const picture = x_ + (image * height + top(out_y)) * line;
+    int64_t left = out_x * stride - params_.pad_left();
+    for (size_t i = 0; i < pixels; ++i, left += stride, to += gemm_.inputs) {
+      const auto [begin, end] = inside(left, step_x, kernel_w, width);
+      std::fill(to + from * row_size, to + begin_row * row_size, 0.0f);
+      std::fill(to + last_row * row_size, to + until * row_size, 0.0f);
+      for (int64_t k = begin_row; k < last_row; ++k) {
+        const float* source = picture + k * step_y * line + left * channels;
+        float* row = to + k * row_size;
+        if (step_x == 1 && end - begin == kernel_w) {
+          copy(source, static_cast<size_t>(row_size), row);
+          continue;
+        }
+        std::fill_n(row, row_size, 0.0f);
+        const int64_t together = step_x == 1 ? end - begin : 1;  // of the kernel's columns: neighbours
+        for (int64_t x = begin; x < end; x += together)
+          copy(source + x * step_x * channels, static_cast<size_t>(together * channels), row + x * channels);
       }
     }
   }
@@ -335,8 +286,8 @@ class ConvAvx512 : public GemmAvx512 {
   float* copies_ = nullptr;
 };
 
-template <typename Gemm512>
-Status create(std::unique_ptr<Gemm512> op, WeightSource& source, std::unique_ptr<Op>* out) {
+template <typename Product>
+Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr<Op>* out) {
   FERRY_TRY(op->create(source));
   *out = std::move(op);
   return {};
@@ -344,17 +295,17 @@ Status create(std::unique_ptr<Gemm512> op, WeightSource& source, std::unique_ptr
 
 }  // namespace
 
-bool gemm_avx512_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
-  return cpu.avx512f && rows >= 2 * kRows && gemm.outputs >= kLanes;
+bool gemm_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
+  return runs_here(cpu) && rows >= 2 * kRows && gemm.outputs >= kFewestOutputs;
 }
 
-Status create_gemm_avx512(const Gemm& gemm, WeightSource& source, std::unique_ptr<Op>* out) {
-  return create(std::make_unique<GemmAvx512>(gemm), source, out);
+Status create_gemm(const CpuFeatures& cpu, const Gemm& gemm, WeightSource& source, std::unique_ptr<Op>* out) {
+  return create(std::make_unique<GemmOp>(cpu, gemm), source, out);
 }
 
-Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm, WeightSource& source,
-                          std::unique_ptr<Op>* out) {
-  return create(std::make_unique<ConvAvx512>(gemm, params, weight_shape), source, out);
+Status create_conv_gemm(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm,
+                        WeightSource& source, std::unique_ptr<Op>* out) {
+  return create(std::make_unique<ConvGemm>(cpu, gemm, params, weight_shape), source, out);
 }
 
 }  // namespace ferry::cpu
@@ -363,8 +314,9 @@ Status create_conv_avx512(const fbs::Conv2d& params, const Shape& weight_shape, 
 
 namespace ferry::cpu {
 
-Status create_gemm_avx512(const Gemm&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
-Status create_conv_avx512(const fbs::Conv2d&, const Shape&, const Gemm&, WeightSource&, std::unique_ptr<Op>*) {
+Status create_gemm(const CpuFeatures&, const Gemm&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
+Status create_conv_gemm(const CpuFeatures&, const fbs::Conv2d&, const Shape&, const Gemm&, WeightSource&,
+                        std::unique_ptr<Op>*) {
   return {};
 }
 

@@ -1,0 +1,264 @@
+#include "sdk/cpu/depthwise.h"
+
+#if (defined(__x86_64__) && defined(__gnu_linux__)) || defined(__aarch64__)
+
+#include "sdk/threads/loops.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "sdk/cpu/depthwise_kernels.h"
+#include "sdk/cpu/unary.h"
+
+namespace ferry::cpu {
+namespace {
+
+using namespace depthwise;
+
+#if defined(__x86_64__)
+constexpr const char* kLayout = "depthwise_avx512";  // of packed weights, and its version
+#else
+constexpr const char* kLayout = "depthwise_neon";
+#endif
+constexpr uint32_t kLayoutVersion = 1;
+constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
+constexpr int64_t kBand = 8;  // rows of a tile: what it reads and writes stays in the L1 cache
+constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
+
+using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
+
+// For prefetching: what may be outside of the array has no pointer.
+uintptr_t address(const float* array, int64_t offset) {
+  return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(float);
+}
+
+// A task computes a strip of output rows, all or some vectors of channels, tile by tile.
+class Depthwise : public Op {
+ public:
+  Depthwise(const fbs::Conv2d& params, const Shape& weight)
+      : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
+
+  Status create(WeightSource& source) {
+    const size_t bytes = vectors() * vector_weights() * sizeof(float);
+    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.packed_floats(PackingId(kLayout, kLayoutVersion), bytes, fill, &held_));
+    weights_ = floats(held_.get());
+    return {};
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
+    input_shape_ = inputs[0];
+    output_shape_ = output;
+    strips_ = static_cast<size_t>((output[1] + kBand - 1) / kBand);
+    const size_t threads = pool->threads(), strips = static_cast<size_t>(output[0]) * strips_;
+    const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
+    block_ = (vectors() + blocks - 1) / blocks;
+    pieces_.clear();
+    const int64_t out_w = output[2], stride = params_.stride_w(), pad = params_.pad_left();
+    for (int64_t x = 0; x < out_w;) {
+      Piece piece = cut(x, out_w);
+      x = piece.x + piece.count;
+      piece.beyond = piece.x * stride < pad || (x - 1) * stride - pad + kernel_w_ > input_shape_[2];
+      pieces_.push_back(piece);
+    }
+    window_size_ = 0;
+    if (!kHasMasks) {
+      const int64_t lines = (kBand - 1) * params_.stride_h() + kernel_h_;
+      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * kLanes;
+    }
+    const size_t result_size = after_ || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
+    task_size_ = result_size + window_size_;
+    *workspace = threads * task_size_ * sizeof(float);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    input_ = floats(inputs[0]);
+    output_ = floats(output);
+    workspace_ = floats(workspace);
+    return {};
+  }
+
+  Status run(Pool* pool) override {
+    const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
+    parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
+      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
+                    workspace_ + share.thread() * task_size_);
+    });
+    return {};
+  }
+
+  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override {
+    after_ = elementwise(cpu, next);
+    return static_cast<bool>(after_);
+  }
+
+ private:
+  // Vectors of channels: each the bias, then the kernel's cells.
+  void pack(const float* weight, const float* bias, float* to) const {
+    const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
+    for (size_t c = 0; c < vectors() * kLanes; ++c) {
+      float* lane = to + c / kLanes * vector_weights() + c % kLanes;
+      const bool exists = c < channels_;
+      *lane = exists && bias != nullptr ? bias[c] : 0.0f;
+      for (size_t i = 0; i < cells; ++i) lane[(i + 1) * kLanes] = exists ? weight[c * cells + i] : 0.0f;
+    }
+  }
+
+  // That the windows of neighbouring pixels cover.
+  int64_t columns(int64_t pixels) const { return (pixels - 1) * params_.stride_w() + kernel_w_; }
+  size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
+  size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
+
+  Compute kernel_of(size_t count, bool masked) const {
+    const int64_t slides = params_.stride_w() == 1 ? kernel_w_ : 1;
+    if (slides == 3) return kernel<3>(count, masked);
+    if (slides == 5) return kernel<5>(count, masked);
+    if (slides == 7) return kernel<7>(count, masked);
+#if defined(__x86_64__)  // rare: not worth its bytes on a phone
+    if (slides == 9) return kernel<9>(count, masked);
+#endif
+    return kernel<1>(count, masked);
+  }
+
+  // Output rows from `y` on.
+  void compute_strip(int64_t image, int64_t y, size_t first_vector, size_t end_vector, float* workspace) const {
+    const int64_t width = input_shape_[2], out_w = output_shape_[2];
+    const int64_t stride_h = params_.stride_h(), stride_w = params_.stride_w();
+    const int64_t top = y * stride_h - params_.pad_top(), first = std::max<int64_t>(top, 0);
+    const float* picture = input_ + static_cast<size_t>(image * input_shape_[1] * width) * channels_;
+    float* const strip = output_ + static_cast<size_t>((image * output_shape_[1] + y) * out_w) * channels_;
+    Tile tile{};
+    tile.top = top - first;
+    tile.lines = input_shape_[1] - first;
+    tile.stride_h = stride_h;
+    tile.stride_w = static_cast<size_t>(stride_w);
+    tile.kernel_h = kernel_h_;
+    tile.kernel_w = kernel_w_;
+    tile.low = params_.output_min();
+    tile.high = params_.output_max();
+    tile.clamps = std::min(-tile.low, tile.high) < std::numeric_limits<float>::infinity();
+    tile.rows = std::min(kBand, output_shape_[1] - y);
+    tile.next_step = channels_ * sizeof(float);
+    tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
+    tile.next_y_row = static_cast<size_t>(out_w) * tile.next_step;
+    for (size_t piece = 0; piece < pieces_.size(); ++piece) {
+      const int64_t x = pieces_[piece].x;
+      const bool last = piece + 1 == pieces_.size();
+      const int64_t left = x * stride_w - params_.pad_left();
+      for (size_t vector = first_vector; vector < end_vector; ++vector) {
+        const int64_t channels = static_cast<int64_t>(channels_);
+        // The next tile: of the next vector, of the pixels to the right, or of the next strip.
+        const bool turns = vector + 1 == end_vector, ends = turns && last;
+        const int64_t next_c = static_cast<int64_t>((turns ? first_vector : vector + 1) * kLanes);
+        const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? kBand : 0;
+        const int64_t line = top + down * stride_h + kernel_h_ - stride_h;
+        const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
+        tile.next_x = address(picture, (line * width + column) * channels + next_c);
+        tile.next_y = address(strip, (down * out_w + next_x) * channels + next_c);
+        tile.x = picture + (first * width + left) * channels + static_cast<int64_t>(vector * kLanes);
+        float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
+        compute_tile(tile, vector, left, pieces_[piece], to, workspace);
+      }
+    }
+  }
+
+  // Pixels of which the first one's window begins at column `left` of the picture. What windows have beside the picture
+  // counts as zeros: the CPU touches no memory there, nor for lanes without a channel.
+  void compute_tile(Tile& tile, size_t vector, int64_t left, const Piece& piece, float* to, float* workspace) const {
+    const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
+    const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kFewest);
+    const auto lanes = static_cast<Lanes>((1u << channels) - 1);
+    const bool masked = kHasMasks && (piece.beyond || channels < kLanes);
+    Inside inside;
+    if (masked) {
+      for (int64_t i = 0; i < columns(piece.count); ++i)
+        inside[static_cast<size_t>(i)] = left + i >= 0 && left + i < input_shape_[2] ? lanes : kNoLanes;
+    }
+    tile.inside = inside.data();
+    tile.weights = weights_ + vector * vector_weights();
+    tile.line = static_cast<size_t>(input_shape_[2]) * channels_;
+    tile.cell = channels_;
+    if (!kHasMasks && piece.beyond) copy_window(left, columns(static_cast<int64_t>(computed)), workspace, &tile);
+    float* const result = workspace + window_size_;
+    const bool apart = after_ || computed > count;  // from where it belongs
+    tile.y = apart ? result : to;
+    tile.y_step = apart ? kLanes : channels_;
+    tile.y_row = apart ? computed * kLanes : static_cast<size_t>(output_shape_[2]) * channels_;
+    tile.lanes = apart ? kAllLanes : lanes;
+    kernel_of(computed, masked)(tile);
+    if (after_) after_(result, result, static_cast<size_t>(tile.rows) * tile.y_row);
+    if (apart) copy_out(result, tile.rows, computed, count, lanes, to);
+  }
+
+  // What the tile reads, from `left` on, with zeros where that is outside of the picture.
+  FERRY_VECTORS void copy_window(int64_t left, int64_t columns, float* to, Tile* tile) const {
+    const int64_t lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
+    const float* from = tile->x;
+    const size_t step = tile->cell;
+    const int64_t begin = std::clamp<int64_t>(-left, 0, columns);
+    const int64_t end = std::clamp<int64_t>(input_shape_[2] - left, begin, columns);
+    tile->x = to;
+    for (int64_t line = 0; line < lines; ++line, from += tile->line) {
+      const float* next_from = from + begin * static_cast<int64_t>(step);
+      int64_t i = 0;
+      for (; i < begin; ++i, to += kLanes) store(to, Vector{});
+#pragma GCC unroll 4
+      for (; i < end; ++i, to += kLanes, next_from += step) store(to, load(next_from));
+      for (; i < columns; ++i, to += kLanes) store(to, Vector{});
+    }
+    tile->line = static_cast<size_t>(columns) * kLanes;
+    tile->cell = kLanes;
+  }
+
+  FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
+                              float* to) const {
+    for (int64_t row = 0; row < rows;
+         ++row, from += computed * kLanes, to += static_cast<size_t>(output_shape_[2]) * channels_)
+      for (size_t i = 0; i < count; ++i) store(to + i * channels_, load(from + i * kLanes), lanes);
+  }
+
+  const fbs::Conv2d& params_;
+  size_t channels_;
+  int64_t kernel_h_, kernel_w_;
+  Elementwise after_;
+  Shape input_shape_, output_shape_;
+  size_t strips_ = 1;                       // of a picture
+  size_t block_ = 1;                        // vectors of a task
+  size_t window_size_ = 0, task_size_ = 0;  // numbers of workspace
+  std::vector<Piece> pieces_;               // of an output row
+  PackedBytes held_;
+  const float *weights_ = nullptr, *input_ = nullptr;
+  float *output_ = nullptr, *workspace_ = nullptr;
+};
+
+}  // namespace
+
+bool depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
+  return runs_here(cpu, weight[0]) && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 &&
+         weight[1] <= kTallest && weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
+         params.stride_h() <= kMaxStride && params.stride_w() <= kMaxStride;
+}
+
+Status create_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
+                        std::unique_ptr<Op>* out) {
+  auto created = std::make_unique<Depthwise>(params, weight);
+  FERRY_TRY(created->create(source));
+  *out = std::move(created);
+  return {};
+}
+
+}  // namespace ferry::cpu
+
+#else
+
+namespace ferry::cpu {
+
+bool depthwise_pays(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
+Status create_depthwise(const fbs::Conv2d&, const Shape&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
+
+}  // namespace ferry::cpu
+
+#endif

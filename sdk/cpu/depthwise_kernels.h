@@ -1,0 +1,190 @@
+// The kernels of depthwise convolutions: a tile of a few pixels of some output rows, a vector of channels. For
+// depthwise.cc alone.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "sdk/cpu/features.h"
+#include "sdk/cpu/vector.h"
+
+namespace ferry::cpu::depthwise {
+
+constexpr size_t kPixels = 8;     // at most: 16 registers add up two rows, 8 hold the input's pixels, 2 the weights
+constexpr size_t kFewPixels = 4;  // fewer do not pay for code of their own
+constexpr bool kVectorFillsLine = kLanes * sizeof(float) == 64;  // of the cache: else the next vectors are mostly there
+
+// Distances are in numbers.
+struct Tile {
+  const float* x;         // the first line that is read, at the first pixel's first column
+  size_t line, cell;      // from line to line, from column to column
+  size_t stride_w;        // columns from pixel to pixel
+  const Lanes* inside;    // for masked kernels: of each column the lanes to be read, the others are zeros
+  int64_t lines;          // from x's to the picture's end
+  int64_t top, stride_h;  // the line where the first row's kernel begins, 0 or above the picture; and from row to row
+  int64_t kernel_h, kernel_w;
+  const float* weights;  // the bias, then those of each cell of the kernel
+  bool clamps;
+  float low, high;
+  float* y;
+  size_t y_row, y_step;
+  int64_t rows;
+  Lanes lanes;  // that are channels
+  // What the next tile is the first to read, and where it writes; may be outside of the arrays. Distances in bytes.
+  uintptr_t next_x, next_y;
+  size_t next_x_line, next_y_row, next_step;
+};
+
+// Adds K columns of a line to the sums of output rows [kFirst, kEnd). What a column reads is, but for one pixel, what
+// the column before has left in registers: a load takes the time of half a multiply-add.
+template <size_t K, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
+FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, size_t step, const Lanes* inside,
+                                                             size_t inside_step, const float* const (&weights)[2],
+                                                             Vector (&sum)[2][P]) {
+  Vector values[P];
+#pragma GCC unroll 9
+  for (size_t k = 0; k < K; ++k) {  // pixel i is in values[(k + i) % P]
+#pragma GCC unroll 8
+    for (size_t i = k == 0 ? 0 : P - 1; i < P; ++i) {
+      Vector value = next<kMasked>(x, step, k + i, kMasked ? inside[(k + i) * inside_step] : kAllLanes);
+      FERRY_IN_VECTOR_REGISTER(value);  // gcc would load it for each multiply-add
+      values[(k + i) % P] = value;
+    }
+#pragma GCC unroll 2
+    for (size_t r = kFirst; r < kEnd; ++r) {
+      const Vector weight = load(weights[r] + k * kLanes);
+#pragma GCC unroll 8
+      for (size_t i = 0; i < P; ++i) sum[r][i] = multiply_add(values[(k + i) % P], weight, sum[r][i]);
+    }
+  }
+}
+
+// Adds lines [begin, end) to the sums of output rows [kFirst, kEnd). `top`: where the first row's kernel begins.
+template <size_t K, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
+FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, int64_t top, int64_t begin, int64_t end,
+                                                     Vector (&sum)[2][P]) {
+  const size_t line = tile.line, cell = tile.cell, stride = K == 1 ? tile.stride_w : 1;
+  const int64_t kernel_w = K == 1 ? tile.kernel_w : static_cast<int64_t>(K);
+  const float *x = tile.x + begin * static_cast<int64_t>(line), *weights[2] = {};
+#pragma GCC unroll 2
+  for (size_t r = kFirst; r < kEnd; ++r) {
+    const int64_t row = begin - top - static_cast<int64_t>(r) * tile.stride_h;
+    weights[r] = tile.weights + (1 + row * kernel_w) * static_cast<int64_t>(kLanes);
+  }
+  for (int64_t i = begin; i < end; ++i, x += line)
+    for (int64_t column = 0; column < kernel_w; column += static_cast<int64_t>(K)) {
+      add_columns<K, kMasked, kFirst, kEnd>(x + static_cast<size_t>(column) * cell, stride * cell, tile.inside + column,
+                                            stride, weights, sum);
+#pragma GCC unroll 2
+      for (size_t r = kFirst; r < kEnd; ++r) weights[r] += K * kLanes;
+    }
+}
+
+// The same vector of some pixels, to be read (0) or written (1).
+template <size_t kCount, int kWrite>
+inline void prefetch(uintptr_t from, size_t step) {
+  for (size_t i = 0; i < kCount; ++i) __builtin_prefetch(reinterpret_cast<const void*>(from + i * step), kWrite);
+}
+
+// Two rows at a time: what both read is loaded once.
+template <size_t K, bool kMasked, size_t P>
+FERRY_VECTORS void compute(const Tile& tile) {
+  for (int64_t row = 0; row < tile.rows; row += 2) {
+    if constexpr (kVectorFillsLine) {
+      for (int64_t i = row; i < row + 2; ++i)
+        prefetch<P, 1>(tile.next_y + static_cast<size_t>(i) * tile.next_y_row, tile.next_step);
+      for (int64_t i = row * tile.stride_h; i < (row + 2) * tile.stride_h; ++i)
+        prefetch<P, 0>(tile.next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
+    }
+    const bool alone = row + 1 == tile.rows;
+    const int64_t top = tile.top + row * tile.stride_h, second_top = top + tile.stride_h;
+    const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + tile.kernel_h, tile.lines);
+    const int64_t second_begin = alone ? end : std::max<int64_t>(second_top, 0);
+    const int64_t second_end = alone ? end : std::min(second_top + tile.kernel_h, tile.lines);
+    Vector sum[2][P];
+#pragma GCC unroll 2
+    for (size_t r = 0; r < 2; ++r)
+#pragma GCC unroll 8
+      for (size_t i = 0; i < P; ++i) sum[r][i] = load(tile.weights);
+    add<K, kMasked, 0, 1>(tile, top, begin, std::min(end, second_begin), sum);
+    add<K, kMasked, 0, 2>(tile, top, second_begin, end, sum);
+    add<K, kMasked, 1, 2>(tile, top, std::max(end, second_begin), second_end, sum);
+
+    if (tile.clamps) {
+      const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
+#pragma GCC unroll 2
+      for (size_t r = 0; r < 2; ++r)
+#pragma GCC unroll 8
+        for (size_t i = 0; i < P; ++i) sum[r][i] = clamp(sum[r][i], minimum, maximum);
+    }
+    float* y = tile.y + static_cast<size_t>(row) * tile.y_row;
+    float* second = alone ? y : y + tile.y_row;
+    const size_t y_step = tile.y_step;
+    const Lanes lanes = tile.lanes;
+#pragma GCC unroll 8
+    for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < P; ++i) store_next(y, y_step, sum[0][i], lanes);  // over no second row's
+  }
+}
+
+using Compute = void (*)(const Tile&);
+
+// Some neighbouring pixels of an output row, of which windows may reach beyond the picture.
+struct Piece {
+  int64_t x, count;
+  bool beyond;
+};
+
+// K: the kernel's width, with stride 1, or 1 for any width and stride.
+#if defined(__x86_64__)
+
+constexpr size_t kFewest = 1;  // pixels that a kernel computes
+constexpr bool kHasMasks = true;
+
+template <size_t K, bool kMasked>
+constexpr auto kCompute = []<size_t... I>(std::index_sequence<I...>) {
+  return std::array<Compute, sizeof...(I)>{compute<(I + 1 < kFewPixels ? 1 : K), kMasked, I + 1>...};
+}
+(std::make_index_sequence<kPixels>());
+
+template <size_t K>
+Compute kernel(size_t count, bool masked) {
+  return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
+}
+
+inline bool runs_here(const CpuFeatures& cpu, int64_t) { return cpu.avx512f; }
+
+// The piece from pixel x on, of `width`: all alike in size.
+inline Piece cut(int64_t x, int64_t width) {
+  constexpr auto kMany = static_cast<int64_t>(kPixels);
+  const int64_t pieces = (width - x + kMany - 1) / kMany;
+  return {x, (width - x + pieces - 1) / pieces, false};
+}
+
+#else
+
+// Few sizes, for the sake of the library's. What reaches beyond the picture is copied, with zeros around it.
+constexpr size_t kFewest = kFewPixels;
+constexpr bool kHasMasks = false;
+
+template <size_t K>
+Compute kernel(size_t count, bool) {
+  return count <= kFewPixels ? compute < K <= 5 ? K : 1, false, kFewPixels > : compute<K, false, kPixels>;
+}
+
+inline bool runs_here(const CpuFeatures&, int64_t channels) { return channels % static_cast<int64_t>(kLanes) == 0; }
+
+// The piece for pixel x, of `width`: it may compute pixels of the one before once more.
+inline Piece cut(int64_t x, int64_t width) {
+  constexpr auto kMany = static_cast<int64_t>(kPixels), kFew = static_cast<int64_t>(kFewPixels);
+  const int64_t count = width >= kMany && width - x > kFew ? kMany : std::min(width, kFew);
+  return {std::min(x, width - count), count, false};
+}
+
+#endif
+
+}  // namespace ferry::cpu::depthwise

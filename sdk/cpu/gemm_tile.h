@@ -1,0 +1,23 @@
+// What the kernels of matrix products compute at once: a tile of a few rows by a slab of outputs.
+#pragma once
+
+#include <cstddef>
+
+namespace ferry::cpu::tile {
+
+struct Tile {
+  const float* x;  // rows, `x_stride` apart
+  size_t x_stride, inputs;
+  const float* start;  // what products are added to: for each row, `start_stride` apart
+  size_t start_stride;
+  const float* weights;
+  float* y;
+  size_t y_stride, columns;  // columns: how many of the slab's y has
+  float low, high;
+  const char* next;  // what the L2 cache takes meanwhile, `next_step` bytes for each input
+  size_t next_step;
+  // Slabs one after another, of kColumns columns each; from one to the next of packed weights, and of `start`.
+  size_t slabs, slab_size, start_step;
+};
+
+}  // namespace ferry::cpu::tile
