@@ -9,7 +9,10 @@
 #include "cli/bisect/causes.h"
 #include "cli/bisect/graphs.h"
 #include "cli/bisect/matching.h"
+#include "cli/bisect/reference.h"
+#include "cli/bisect/region.h"
 #include "cli/bisect/trial.h"
+#include "cli/bisect/weights.h"
 #include "cli/parameters.h"
 #include "cli/parity/compare.h"
 #include "cli/parity/prompts.h"
@@ -22,8 +25,6 @@
 
 namespace ferry::bisect {
 namespace {
-
-using parity::Dims;
 
 // An operator that differs by more from the oracle, of the absolute maximum, is wrong: float32's rounding within one
 // operator stays below, and what puts a tensor out of parity's bounds does not.
@@ -40,10 +41,15 @@ class Bisector {
       : data_(data), fixture_(fixture), run_(run) {
     model_ = std::move(table);
     checkpoint_ = open_checkpoint(convert.checkpoint);
-    if (model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256())
-      fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s", model_.provenance->source_sha256.c_str(),
-           convert.checkpoint.c_str(), checkpoint_->sha256().c_str());
-    matching_ = match(model_, index, convert, from);
+    other_file_ = model_.provenance && model_.provenance->source_sha256 != checkpoint_->sha256();
+    try {
+      matching_ = match(model_, index, convert, from);
+    } catch (const Error& e) {
+      if (!other_file_) throw;
+      fail("the blob was made from a checkpoint with SHA-256 %s, %s has %s, and is of another network: %s",
+           model_.provenance->source_sha256.c_str(), convert.checkpoint.c_str(), checkpoint_->sha256().c_str(),
+           e.what());
+    }
     list_constants();
   }
 
@@ -58,22 +64,35 @@ class Bisector {
     if (first == nullptr) return finding_;
     finding_.first = first->name;
     finding_.first_error = first->relative_error;
-    std::set<TensorId> good;
+    if (other_file_ && names_unlike(unlike_graph(blob_source(), source_of(*matching_.after_passes), matching_.passed),
+                                    Fault::OtherCheckpoint))
+      return finding_;
+    std::map<TensorId, std::string> good;
     for (const parity::Row& row : comparison.rows) {
       if (&row == first) break;
-      good.insert(tensor_of(row));
+      good.emplace(tensor_of(row), row.name);
     }
     const TensorId bad = tensor_of(*first);
     good.erase(bad);
     look_into(bad, good);
     if (!departs()) judge_name(*first, bad);
-    if (departs()) return finding_;
+    if (departs() || names_unlike(unlike_fixture(*checkpoint_, fixture_), Fault::OtherWeights)) return finding_;
+    for (const parity::Row& row : comparison.rows)
+      if (const auto tensor = tensor_of(row, model_); row.in_bounds && tensor) in_bounds_.insert(*tensor);
     graph_fault(*first, bad, good);
     return finding_;
   }
 
  private:
   bool departs() const { return finding_.fault != Fault::None; }
+
+  bool names_unlike(const UnlikeTensors& found, Fault fault) {
+    if (found.names.empty()) return false;
+    finding_.fault = fault;
+    finding_.unlike = found.names;
+    finding_.alike = found.compared - found.names.size();
+    return true;
+  }
 
   Source blob_source() const {
     return {&model_,
@@ -111,9 +130,9 @@ class Bisector {
 
   // Runs the network once more, keeping the result of every operator between the good tensors and the bad one, and
   // compares each in its turn with the oracle.
-  void look_into(TensorId bad, const std::set<TensorId>& good) {
+  void look_into(TensorId bad, const std::map<TensorId, std::string>& good) {
     Values given;
-    for (TensorId tensor : good) given[tensor];
+    for (const auto& [tensor, name] : good) given[tensor];
     for (const auto& input : model_.inputs) given[input->tensor];
     const Source source = blob_source();
     const Piece part = cut(source, bad, given);
@@ -224,15 +243,7 @@ class Bisector {
     finding_.parameters = cli::parameters_text(*found.op);
     finding_.error = found.difference.relative;
     finding_.pattern = pattern_of(found.ours, found.right);
-    if (found.ours.shape != found.right.shape) return;
-    size_t at = found.difference.at;
-    std::string place;
-    for (int d = found.right.shape.rank; d-- > 0; at /= static_cast<size_t>(found.right.shape[d]))
-      place = std::to_string(at % static_cast<size_t>(found.right.shape[d])) + (place.empty() ? "" : ",") + place;
-    char values[96];
-    std::snprintf(values, sizeof values, "]: %.6g where %.6g is right", found.ours.values[found.difference.at],
-                  found.right.values[found.difference.at]);
-    finding_.worst = "[" + place + values;
+    if (found.ours.shape == found.right.shape) finding_.worst = worst_text(found.ours, found.right, found.difference);
   }
 
   void report(Fault fault, const Piece& right, const Departure& found) {
@@ -240,10 +251,23 @@ class Bisector {
     describe(found);
     explain(right, Trial::MakesWrong, found.difference.relative,
             [&](const Array& tried) { return difference(tried, found.ours).relative; });
-    // What computes nothing shows that something before it is not there.
-    const auto type = found.op->params.type;
-    if (finding_.cause.empty() || (type != fbs::OpParams::Reshape && type != fbs::OpParams::Transpose)) return;
-    name_planted(right);
+    if (finding_.cause.empty()) {
+      const Region region = region_of(right, source_of(*matching_.graph), {}, {});
+      if (fault == Fault::Conversion && region.operators.size() > 1) finding_.region = region.operators;
+    } else if (is_about_former(right, *found.op)) {
+      name_planted(right);
+    }
+  }
+
+  // Whether the cause is about another operator than the one that departs. What computes nothing shows that something
+  // before it is not there; and what has no module is found by the next operator that has one.
+  bool is_about_former(const Piece& right, const fbs::OperatorT& departing) const {
+    const auto type = departing.params.type;
+    if (type == fbs::OpParams::Reshape || type == fbs::OpParams::Transpose) return true;
+    const auto later = right.operators.begin() + static_cast<std::ptrdiff_t>(planted_at_) + 1;
+    return right.operators[planted_at_].name.empty() && right.operators[planted_at_].params.type != type &&
+           std::any_of(later, right.operators.end(),
+                       [&](const auto& op) { return op.params.type == type && op.name == departing.name; });
   }
 
   // The operator that the cause is about.
@@ -283,26 +307,38 @@ class Bisector {
   }
 
   // No operator departs from the checkpoint's graph: the graph itself is not the reference's network.
-  void graph_fault(const parity::Row& row, TensorId bad, const std::set<TensorId>& good) {
+  void graph_fault(const parity::Row& row, TensorId bad, const std::map<TensorId, std::string>& good) {
     finding_.fault = Fault::Graph;
-    const auto target = matching_.raw.find(bad);
+    finding_.name = row.module;
+    std::optional<TensorId> target = tensor_of(row, matching_.graph->table);
+    if (const auto matched = matching_.raw.find(bad); matched != matching_.raw.end()) target = matched->second;
     const auto entry = std::find_if(fixture_.entries.begin(), fixture_.entries.end(),
                                     [&](const parity::Entry& e) { return e.name == row.name; });
-    if (target == matching_.raw.end() || entry == fixture_.entries.end()) return;
+    if (!target || entry == fixture_.entries.end()) return;
     Values given;
-    for (const auto& [tensor, value] : values_)
-      if (const auto raw = matching_.raw.find(tensor);
-          raw != matching_.raw.end() && (good.contains(tensor) || is_input(tensor)))
-        given[raw->second] = value;
+    std::map<TensorId, std::string> names;
+    std::set<TensorId> right;
+    for (const auto& [tensor, raw] : matching_.raw) {
+      if (in_bounds_.contains(tensor)) right.insert(raw);
+      const auto value = values_.find(tensor);
+      if (value == values_.end() || !(good.contains(tensor) || is_input(tensor))) continue;
+      given[raw] = value->second;
+      if (good.contains(tensor)) names[raw] = good.at(tensor);
+    }
     const Source graph = source_of(*matching_.graph);
-    const Piece piece = cut(graph, target->second, given);
+    const Piece piece = cut(graph, *target, given);
     const bool channels_first = layout_of(bad) == fbs::Layout::NCHW;
-    const auto error = [&](const Array& value) { return fixture_error(*entry, value, channels_first); };
-    const Values base = compute(piece);
-    finding_.error = error(base.at(piece.target));
-    finding_.worst = "[" + parity_place(row) + "]: " + two_numbers(row.worst_ours, row.worst_reference);
-    planted_at_ = piece.operators.size() - 1;
+    const auto error = [&](const Array& value) { return reference_error(*entry, value, channels_first); };
+    finding_.error = error(compute(piece).at(piece.target));
+    finding_.worst = worst_text(row);
     explain(piece, Trial::Repairs, finding_.error, error);
+    const Region region = region_of(piece, graph, names, right);
+    finding_.from = region.from;
+    finding_.region = region.operators;
+    if (finding_.cause.empty()) {
+      if (region.places.size() != 1) return;  // one of these, and nothing tells which
+      planted_at_ = region.places.front();
+    }
     name_planted(piece);
     if (finding_.name.empty()) finding_.name = row.module;
   }
@@ -319,35 +355,6 @@ class Bisector {
     return fbs::Layout::Same;
   }
 
-  static std::string parity_place(const parity::Row& row) {
-    std::string out;
-    for (int64_t at : row.worst) out += (out.empty() ? "" : ",") + std::to_string(at);
-    return out;
-  }
-
-  static std::string two_numbers(double ours, double right) {
-    char values[96];
-    std::snprintf(values, sizeof values, "%.6g where the reference has %.6g", ours, right);
-    return values;
-  }
-
-  static double fixture_error(const parity::Entry& entry, const Array& value, bool channels_first) {
-    Dims shape;
-    for (int d = 0; d < value.shape.rank; ++d) shape.push_back(value.shape[d]);
-    std::vector<float> ours(value.values.begin(), value.values.end());
-    if (channels_first && shape.size() == 4) {
-      const int64_t area = shape[1] * shape[2], channels = shape[3];
-      for (int64_t n = 0; n < shape[0]; ++n)
-        for (int64_t at = 0; at < area; ++at)
-          for (int64_t c = 0; c < channels; ++c)
-            ours[static_cast<size_t>((n * channels + c) * area + at)] =
-                static_cast<float>(value.values[static_cast<size_t>((n * area + at) * channels + c)]);
-      shape = {shape[0], shape[3], shape[1], shape[2]};
-    }
-    const parity::Row row = parity::compare_entry(entry, shape, ours);
-    return std::isnan(row.relative_error) ? HUGE_VAL : row.relative_error;
-  }
-
   std::span<const std::byte> data_;
   const parity::Fixture fixture_;
   const RunNetwork& run_;
@@ -359,6 +366,8 @@ class Bisector {
   std::set<TensorId> on_gpu_;                // what operators there read, which round no rows
   Values values_;                            // of the blob's tensors, as the backend computed them
   std::optional<Departure> passes_;          // the first value that the passes changed
+  std::set<TensorId> in_bounds_;             // of the fixture's tensors, before and behind the bad one
+  bool other_file_ = false;                  // the checkpoint is not the file that the blob was made from
   size_t planted_at_ = 0;
   std::unique_ptr<parity::Network> network_;
   Finding finding_;

@@ -6,9 +6,7 @@
 #include <memory>
 
 #include "cli/bisect/bisect.h"
-#include "cli/parity/markup.h"
 #include "cli/parity/network.h"
-#include "cli/parity/report.h"
 #include "cli/parity/rounding.h"
 #include "cli/sdk.h"
 #include "converter/onnx/convert_onnx.h"
@@ -34,36 +32,6 @@ struct Options {
   cli::BackendOptions backend;
   cli::ThreadOptions threads;
 };
-
-const char* kFaults[] = {
-    "nothing",
-    "the backend: it departs from the oracle on the blob's own operator, fed with the same inputs",
-    "the conversion: the blob's operator is not what the checkpoint's graph has there, fed with the same inputs",
-    "the passes: they change what the graph computes there, in this or the next operators",
-    "the family's graph, or the configuration that it is built from: blob and graph agree operator by operator, and "
-    "the "
-    "reference has something else",
-};
-
-std::string told(const Finding& f, double seconds) {
-  if (f.fault == Fault::None)
-    return f.graph.empty() ? "every tensor is in bounds: there is nothing to find\n"
-                           : "every tensor is in bounds, of each graph by itself: there is nothing to find\n";
-  using parity::format;
-  std::string out = "first out of bounds  " + f.first + ", relative error " + parity::number(f.first_error) + "\n";
-  out += "at fault             " + std::string(kFaults[static_cast<size_t>(f.fault)]) + "\n";
-  if (!f.graph.empty()) out += "graph                " + f.graph + "\n";
-  out += "operator             " + f.op + " '" + f.name + "', " + f.parameters + "\n";
-  out += "departs by           " + parity::number(f.error) + " of the absolute maximum" +
-         (f.worst.empty() ? "" : ", at worst at " + f.worst) + "\n";
-  if (!f.cause.empty())
-    out += "likely cause         " + f.cause + " (tried: it leaves " + parity::number(f.cause_error) + ")\n";
-  else
-    out += "likely cause         none of the " + std::to_string(f.causes) + " that were tried gives these values\n";
-  if (!f.pattern.empty()) out += "the values tell      " + f.pattern + "\n";
-  return out + "looked at            " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
-         " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);
-}
 
 // An ONNX file is its own graph: there is no second one, built from a checkpoint, to compare the blob with.
 void refuse_onnx(const std::string& what) {

@@ -21,6 +21,7 @@ Causes known_causes(const Suspect& suspect) {
     weight_causes(suspect, k, out.known);
     parameter_causes(suspect.piece, k, out.known);
   }
+  for (size_t k = 0; k < suspect.piece.operators.size(); ++k) missing_causes(suspect.piece, k, out.known);
   return out;
 }
 

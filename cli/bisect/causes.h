@@ -31,11 +31,23 @@ struct Suspect {
 
 struct Cause {
   std::string text;  // what is wrong where this makes a right piece wrong: "the kernel is turned by 180 degrees"
-  size_t from = 0;   // the first operator of the piece that it changes
+  std::string
+      repaired;     // what is wrong where this makes a wrong piece right: "the blob has a bias, the reference none"
+  size_t from = 0;  // the first operator of the piece that it changes
   std::function<void(Piece&)> plant;
-  std::string repaired = {};  // what is wrong where this makes a wrong piece right; empty: `text` says what it would be
   std::optional<size_t> at = {};  // the operator that is at fault, where that is not the first one that changes
 };
+
+// `repaired` of a cause, by what the piece has and what planting makes of it.
+inline std::string blob_has(const std::string& piece, const std::string& planted) {
+  return "the blob has " + piece + ", the reference " + planted;
+}
+
+// A cause that puts one of several into the place of another: "the activation is SiLU in place of ReLU".
+inline Cause exchanged(const std::string& what, const std::string& now, const std::string& other, size_t k,
+                       std::function<void(Piece&)> plant) {
+  return {what + " is " + other + " in place of " + now, what + ": " + blob_has(now, other), k, std::move(plant)};
+}
 
 // One number that may be wrong, and would be found: causes of which the best is wanted.
 struct Fit {
@@ -58,6 +70,8 @@ void weight_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out);
 void norm_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out);
 // causes_parameters.cc: of an operator's own parameters and of its place among its neighbours.
 void parameter_causes(const Piece& piece, size_t k, std::vector<Cause>& out);
+// causes_missing.cc: of an activation that should stand beside the operator, or does and should not.
+void missing_causes(const Piece& piece, size_t k, std::vector<Cause>& out);
 // causes_attention.cc: of attention: its scale, what it sees, its sinks.
 void attention_causes(const Suspect& suspect, size_t k, Causes& out);
 // causes_experts.cc: of mixtures of experts: the shares that a router gives, an expert for all tokens.

@@ -24,10 +24,9 @@ Cause scale_cause(size_t k, float now, float other) {
     return "attention's scale is " + scale_text(static_cast<double>(wrong)) + " in place of " +
            scale_text(static_cast<double>(right));
   };
-  return {.text = text(other, now),
-          .from = k,
-          .plant = [k, other](Piece& p) { p.operators[k].params.AsAttention()->scale = other; },
-          .repaired = text(now, other)};
+  return {.text = text(other, now), .repaired = text(now, other), .from = k, .plant = [k, other](Piece& p) {
+            p.operators[k].params.AsAttention()->scale = other;
+          }};
 }
 
 void scale_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, Causes& out) {
@@ -61,10 +60,9 @@ void extent_causes(const Suspect& suspect, size_t k, const fbs::AttentionT& a, s
     const auto text = [](int wrong, int right) {
       return "attention's window: a token sees " + seen_text(wrong) + ", where " + seen_text(right) + " are right";
     };
-    out.push_back({.text = text(window, now),
-                   .from = k,
-                   .plant = [k, window](Piece& p) { p.operators[k].params.AsAttention()->window = window; },
-                   .repaired = text(now, window)});
+    out.push_back({.text = text(window, now), .repaired = text(now, window), .from = k, .plant = [k, window](Piece& p) {
+                     p.operators[k].params.AsAttention()->window = window;
+                   }});
   }
 }
 
@@ -75,35 +73,32 @@ void attention_causes(const Suspect& suspect, size_t k, Causes& out) {
   fbs::OpParamsUnion params = op.params;
   if (params.AsAttention() == nullptr) return;
   const fbs::AttentionT& a = *params.AsAttention();
-  const auto add = [&](std::string text, const auto& change, std::string repaired = {}) {
-    out.known.push_back({.text = std::move(text),
-                         .from = k,
-                         .plant = [k, change](Piece& p) { change(p.operators[k]); },
-                         .repaired = std::move(repaired)});
+  const auto add = [&](std::string text, std::string repaired, const auto& change) {
+    out.known.push_back({std::move(text), std::move(repaired), k, [k, change](Piece& p) { change(p.operators[k]); }});
   };
   scale_causes(suspect, k, a, out);
   extent_causes(suspect, k, a, out.known);
   if (a.sinks)
-    add(
-        "attention's sinks are left out",
-        [](fbs::OperatorT& o) {
-          o.inputs.pop_back();
-          o.params.AsAttention()->sinks = false;
-        },
-        "attention has sinks, which are not wanted");
+    add("attention's sinks are left out", "attention has sinks, which are not wanted", [](fbs::OperatorT& o) {
+      o.inputs.pop_back();
+      o.params.AsAttention()->sinks = false;
+    });
   for (size_t bias = 3; bias < op.inputs.size() - (a.sinks ? 1 : 0); ++bias)
-    add("attention's bias or mask is dropped",
+    add("attention's bias or mask is dropped", blob_has("a bias or mask of attention's scores", "none"),
         [bias](fbs::OperatorT& o) { o.inputs.erase(o.inputs.begin() + static_cast<std::ptrdiff_t>(bias)); });
   const auto see_all = [](fbs::OperatorT& o) { o.params.AsAttention()->causal = false; };
   const auto see_past = [](fbs::OperatorT& o) { o.params.AsAttention()->causal = true; };
   const std::string sees_all = "attention sees the tokens that follow (the causal mask is dropped)",
                     sees_past = "attention does not see the tokens that follow (it is causal, and should not be)";
   if (a.causal)
-    add(sees_all, see_all, sees_past);
+    add(sees_all, sees_past, see_all);
   else
-    add(sees_past, see_past, sees_all);
-  add("query and key are exchanged", [](fbs::OperatorT& o) { std::swap(o.inputs[0], o.inputs[1]); });
-  add("key and value are exchanged", [](fbs::OperatorT& o) { std::swap(o.inputs[1], o.inputs[2]); });
+    add(sees_past, sees_all, see_past);
+  const auto turned = [](const char* pair) { return blob_has(pair, "these two the other way round"); };
+  add("query and key are exchanged", turned("attention's query and key as they are"),
+      [](fbs::OperatorT& o) { std::swap(o.inputs[0], o.inputs[1]); });
+  add("key and value are exchanged", turned("attention's key and value as they are"),
+      [](fbs::OperatorT& o) { std::swap(o.inputs[1], o.inputs[2]); });
 }
 
 }  // namespace ferry::bisect

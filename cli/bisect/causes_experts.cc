@@ -52,13 +52,13 @@ void experts_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   const TensorId shares = piece.operators[k].inputs[2];
   if (const auto division = normalization_of(piece, shares)) {
     out.push_back({.text = kLeftAsTheyAre,
+                   .repaired = kNormalized,
                    .from = *division,
                    .plant = [at = *division](Piece& p) { bypass(p.operators[at]); },
-                   .repaired = kNormalized,
                    .at = k});
   } else if (const Array* values = suspect.value(shares); values != nullptr && values->shape.rank == 2) {
     out.push_back(
-        {.text = kNormalized, .from = k, .plant = [k](Piece& p) { normalize(p, k); }, .repaired = kLeftAsTheyAre});
+        {.text = kNormalized, .repaired = kLeftAsTheyAre, .from = k, .plant = [k](Piece& p) { normalize(p, k); }});
   }
 }
 

@@ -9,9 +9,9 @@ namespace {
 
 constexpr double kEpsilons[] = {1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-12, 0};
 
-std::string epsilon_text(double wrong, double right) {
-  char text[64];
-  std::snprintf(text, sizeof text, "epsilon is %g in place of %g", wrong, right);
+std::string epsilon_text(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
   return text;
 }
 
@@ -79,32 +79,40 @@ void batch_norm_causes(const Piece& piece, size_t k, const Checkpoint& checkpoin
     }
     if (error < minimum) minimum = error, right = e;
   }
-  const auto cause = [&](std::string text, const auto& factor, double means, double biases) {
+  const auto plant = [&](const auto& factor, double means, double biases) {
     std::vector<double> scales(count), shifts(count);
     for (size_t c = 0; c < count; ++c) {
       scales[c] = factor(c);
       shifts[c] = biases * bias[c] - means * mean[c] * scales[c];
     }
-    out.push_back({std::move(text), k, [=](Piece& p) {
-                     if (norm.scale != TensorId::None) p.known.at(norm.scale).values = scales;
-                     if (norm.shift != TensorId::None) p.known.at(norm.shift).values = shifts;
-                   }});
+    return [=](Piece& p) {
+      if (norm.scale != TensorId::None) p.known.at(norm.scale).values = scales;
+      if (norm.shift != TensorId::None) p.known.at(norm.shift).values = shifts;
+    };
+  };
+  const auto cause = [&](const char* text, const char* now, const char* other, const auto& factor, double means,
+                         double biases) {
+    out.push_back({std::string("batch norm") + text, blob_has(std::string("batch norm") + now, other), k,
+                   plant(factor, means, biases)});
   };
   const auto scale = scale_for(right);
   for (double e : kEpsilons)
-    if (e != right) cause("batch norm's " + epsilon_text(e, right), scale_for(e), 1, 1);
-  cause("batch norm's running mean is not subtracted", scale, 0, 1);
-  cause("batch norm's bias is missing", scale, 1, 0);
+    if (e != right)
+      out.push_back(
+          exchanged("batch norm's epsilon", epsilon_text(right), epsilon_text(e), k, plant(scale_for(e), 1, 1)));
+  cause("'s running mean is not subtracted", "'s running mean subtracted", "does not subtract it", scale, 0, 1);
+  cause("'s bias is missing", "'s bias", "none", scale, 1, 0);
   cause(
-      "batch norm's weight is missing", [&](size_t c) { return scale(c) / weight[c]; }, 1, 1);
+      "'s weight is missing", "'s weight", "none", [&](size_t c) { return scale(c) / weight[c]; }, 1, 1);
   cause(
-      "batch norm's running variance is left out", [&](size_t c) { return weight[c]; }, 1, 1);
+      "'s running variance is left out", "'s running variance applied", "leaves it out",
+      [&](size_t c) { return weight[c]; }, 1, 1);
   cause(
-      "batch norm divides by the variance, not by its root", [&](size_t c) { return scale(c) * scale(c) / weight[c]; },
-      1, 1);
+      " divides by the variance, not by its root", " divided by the root of the variance", "by the variance itself",
+      [&](size_t c) { return scale(c) * scale(c) / weight[c]; }, 1, 1);
   cause(
-      "batch norm's scale is applied twice (folded, and applied again)", [&](size_t c) { return scale(c) * scale(c); },
-      1, 1);
+      "'s scale is applied twice (folded, and applied again)", "'s scale applied once", "applies it twice",
+      [&](size_t c) { return scale(c) * scale(c); }, 1, 1);
 }
 
 // A multiplication by, or an addition of, a constant that may have been lost on the way.
@@ -113,21 +121,28 @@ void constant_causes(const Piece& piece, size_t k, std::vector<Cause>& out) {
   const TensorId constant = constant_of(piece, op);
   if (constant == TensorId::None) return;
   const fbs::BinaryKind kind = kind_of(op);
-  const bool scales = kind == fbs::BinaryKind::Mul || kind == fbs::BinaryKind::Div;
+  const bool divides = kind == fbs::BinaryKind::Div, scales = kind == fbs::BinaryKind::Mul || divides;
   if (!scales && kind != fbs::BinaryKind::Add && kind != fbs::BinaryKind::Sub) return;
-  const auto cause = [&](const char* text, double (*map)(double)) {
-    out.push_back({text, k, [=](Piece& p) {
+  const auto cause = [&](const std::string& what, const char* text, const char* now, const char* other,
+                         double (*map)(double)) {
+    out.push_back({what + text, blob_has(what + now, other), k, [=](Piece& p) {
                      for (double& v : p.known.at(constant).values) v = map(v);
                    }});
   };
   if (scales) {
-    cause("the scale (LayerScale, or a norm's) is dropped", [](double) { return 1.0; });
-    cause("the scale is applied twice", [](double v) { return v * v; });
-    cause("the scale divides where it should multiply", [](double v) { return 1 / v; });
+    const std::string scale = "the scale (LayerScale, or a norm's)";
+    cause(scale, " is dropped", "", "none", [](double) { return 1.0; });
+    cause(scale, " is applied twice", " applied once", "applies it twice", [](double v) { return v * v; });
+    if (divides)
+      cause(scale, " multiplies where it should divide", " as a divisor", "as a factor",
+            [](double v) { return 1 / v; });
+    else
+      cause(scale, " divides where it should multiply", " as a factor", "as a divisor", [](double v) { return 1 / v; });
   } else {
-    cause("the shift (a bias, or a position embedding) is dropped", [](double) { return 0.0; });
-    cause("the shift is added twice", [](double v) { return 2 * v; });
-    cause("the shift has the wrong sign", [](double v) { return -v; });
+    const std::string shift = "the shift (a bias, or a position embedding)";
+    cause(shift, " is dropped", "", "none", [](double) { return 0.0; });
+    cause(shift, " is added twice", " added once", "adds it twice", [](double v) { return 2 * v; });
+    cause(shift, " has the wrong sign", " with one sign", "with the other", [](double v) { return -v; });
   }
 }
 
@@ -140,11 +155,9 @@ void zero_centered_causes(const Piece& piece, size_t k, std::vector<Cause>& out)
       "(zero-centred: 1 is to be added)";
   constexpr const char* kCentered = "1 is added to the norm's weight, which is to be taken as it is stored";
   for (const auto& [by, text, repaired] : {std::tuple{-1.0, kPlain, kCentered}, {1.0, kCentered, kPlain}})
-    out.push_back({text, k,
-                   [weight, by = by](Piece& p) {
+    out.push_back({text, repaired, k, [weight, by = by](Piece& p) {
                      for (double& v : p.known.at(weight).values) v += by;
-                   },
-                   repaired});
+                   }});
 }
 
 float* epsilon_of(fbs::OperatorT& op) {
@@ -166,23 +179,22 @@ void norm_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   const auto now = static_cast<double>(*epsilon);
   for (double e : kEpsilons)
     if (static_cast<float>(e) != *epsilon)
-      out.push_back({"the norm's " + epsilon_text(e, now), k,
-                     [=](Piece& p) { *epsilon_of(p.operators[k]) = static_cast<float>(e); },
-                     "the norm's " + epsilon_text(now, e)});
+      out.push_back(exchanged("the norm's epsilon", epsilon_text(now), epsilon_text(e), k,
+                              [=](Piece& p) { *epsilon_of(p.operators[k]) = static_cast<float>(e); }));
   zero_centered_causes(piece, k, out);
-  for (const auto& [place, value, text] :
-       {std::tuple{size_t{1}, 1.0, "the norm's weight is missing"}, {size_t{2}, 0.0, "the norm's bias is missing"}})
+  for (const auto& [place, value, what] :
+       {std::tuple{size_t{1}, 1.0, "the norm's weight"}, {size_t{2}, 0.0, "the norm's bias"}})
     if (const TensorId tensor = op.inputs[place]; piece.is_constant(tensor))
-      out.push_back({text, k, [tensor, v = value](Piece& p) {
+      out.push_back({std::string(what) + " is missing", blob_has(what, "none"), k, [tensor, v = value](Piece& p) {
                        auto& values = p.known.at(tensor).values;
                        std::fill(values.begin(), values.end(), v);
                      }});
   if (const auto* group = op.params.AsGroupNorm())
     for (int groups : {1, 2, 4, 8, 16, 32, 64})
       if (groups != group->groups)
-        out.push_back(
-            {"the norm has " + std::to_string(groups) + " groups in place of " + std::to_string(group->groups), k,
-             [=](Piece& p) { p.operators[k].params.AsGroupNorm()->groups = groups; }});
+        out.push_back(exchanged("the number of the norm's groups", std::to_string(group->groups),
+                                std::to_string(groups), k,
+                                [=](Piece& p) { p.operators[k].params.AsGroupNorm()->groups = groups; }));
 }
 
 }  // namespace ferry::bisect

@@ -101,6 +101,7 @@ class TableCauses {
   template <typename Change>  // of a Table&
   Cause changed(std::string text, std::string repaired, Change change) const {
     return {.text = std::move(text),
+            .repaired = std::move(repaired),
             .from = tables_.first_reader,
             .plant =
                 [tables = tables_.all, change](Piece& p) {
@@ -109,7 +110,6 @@ class TableCauses {
                     write(table, p.known.at(table.tensor));
                   }
                 },
-            .repaired = std::move(repaired),
             .at = turns_};
   }
 
@@ -260,15 +260,11 @@ void place_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
       return "the places that the rotary embedding counts are off by one: " + whose +
              (ahead ? "ahead" + (role ? " of" + of : "") : "behind" + of);
     };
-    out.push_back({.text = text(by > 0),
-                   .from = k,
-                   .plant =
-                       [k, angles = *angles](Piece& p) {
-                         Edit edit(p, k);
-                         p.operators[k].inputs[1] = edit.add_constant("cos", angles.cos);
-                         p.operators[k].inputs[2] = edit.add_constant("sin", angles.sin);
-                       },
-                   .repaired = text(by < 0)});
+    out.push_back({.text = text(by > 0), .repaired = text(by < 0), .from = k, .plant = [k, angles = *angles](Piece& p) {
+                     Edit edit(p, k);
+                     p.operators[k].inputs[1] = edit.add_constant("cos", angles.cos);
+                     p.operators[k].inputs[2] = edit.add_constant("sin", angles.sin);
+                   }});
   }
 }
 
@@ -298,14 +294,13 @@ struct Sections {
 
 Cause section_cause(const Sections& s, std::string text, std::string repaired, std::vector<int> axes) {
   return {.text = std::move(text),
+          .repaired = std::move(repaired),
           .from = s.k,
-          .plant =
-              [mask = s.mask, axes = std::move(axes)](Piece& p) {
-                std::vector<double>& values = p.known.at(mask).values;
-                for (size_t i = 0; i < values.size(); ++i)
-                  values[i] = axes[i % axes.size()] == static_cast<int>(i / axes.size()) ? 1 : 0;
-              },
-          .repaired = std::move(repaired)};
+          .plant = [mask = s.mask, axes = std::move(axes)](Piece& p) {
+            std::vector<double>& values = p.known.at(mask).values;
+            for (size_t i = 0; i < values.size(); ++i)
+              values[i] = axes[i % axes.size()] == static_cast<int>(i / axes.size()) ? 1 : 0;
+          }};
 }
 
 void section_causes(const Sections& s, std::vector<Cause>& out) {

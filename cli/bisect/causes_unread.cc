@@ -93,9 +93,9 @@ std::vector<NormKind> norm_kinds(const Piece& piece) {
 // Of what is applied where nothing of the graph reads it.
 Cause left_out(const std::string& what, size_t from, std::function<void(Piece&)> apply) {
   return {.text = what + " of the checkpoint is applied and should be left aside",
+          .repaired = what + " of the checkpoint is left out",
           .from = from,
-          .plant = std::move(apply),
-          .repaired = what + " of the checkpoint is left out"};
+          .plant = std::move(apply)};
 }
 
 // On what an operator gives, or reads first.
@@ -221,10 +221,11 @@ void exchanged_weights(const Suspect& suspect, size_t k, std::vector<Cause>& out
                                                    : ": the head is not to be tied to it");
     };
     out.push_back({.text = text(key, own),
+                   .repaired = text(own, key),
                    .from = k,
-                   .plant = [weight, key = key, checkpoint = &suspect.checkpoint](
-                                Piece& p) { p.known.at(weight).values = values_in(*checkpoint, key).values; },
-                   .repaired = text(own, key)});
+                   .plant = [weight, key = key, checkpoint = &suspect.checkpoint](Piece& p) {
+                     p.known.at(weight).values = values_in(*checkpoint, key).values;
+                   }});
   }
 }
 

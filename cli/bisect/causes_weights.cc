@@ -51,20 +51,23 @@ class WeightCauses {
       : k_(k), tensor_(piece.operators[k].inputs[1]), n_(extent(piece.known.at(tensor_).shape)), out_(out) {}
 
   template <typename From>
-  void moved(std::string text, From from) {
-    out_.push_back({std::move(text), k_, [tensor = tensor_, from](Piece& p) { rearrange(p.known.at(tensor), from); }});
+  void moved(std::string text, std::string repaired, From from) {
+    out_.push_back({std::move(text), std::move(repaired), k_,
+                    [tensor = tensor_, from](Piece& p) { rearrange(p.known.at(tensor), from); }});
   }
 
   template <typename Map>
-  void mapped(std::string text, Map map) {
-    out_.push_back({std::move(text), k_, [tensor = tensor_, map](Piece& p) {
+  void mapped(std::string text, std::string repaired, Map map) {
+    out_.push_back({std::move(text), std::move(repaired), k_, [tensor = tensor_, map](Piece& p) {
                       for (double& v : p.known.at(tensor).values) v = map(v);
                     }});
   }
 
   // Read as if it were stored in `order` (0: O, 1: KH, 2: KW, 3: I) without being turned.
   void order(const char* name, std::array<int, 4> order) {
-    moved(std::string("the weight is read in the order ") + name + " without being turned to O,KH,KW,I",
+    const std::string read = std::string("read in the order ") + name;
+    moved("the weight is " + read + " without being turned to O,KH,KW,I",
+          blob_has("the weight as O,KH,KW,I", "the same numbers " + read),
           [order](const Place& p, const Place& n) { return unflat(n, order, static_cast<int64_t>(flat(n, p))); });
   }
 
@@ -80,19 +83,23 @@ class WeightCauses {
 void kernel_causes(WeightCauses& w) {
   const Place n = w.extent_of();
   if (n[1] * n[2] == 1) return;
-  w.moved("the kernel is turned by 180 degrees (flipped)", [](Place p, const Place& m) {
-    return Place{p[0], m[1] - 1 - p[1], m[2] - 1 - p[2], p[3]};
-  });
-  w.moved("the kernel is mirrored left to right", [](Place p, const Place& m) {
-    return Place{p[0], p[1], m[2] - 1 - p[2], p[3]};
-  });
-  w.moved("the kernel is mirrored top to bottom", [](Place p, const Place& m) {
-    return Place{p[0], m[1] - 1 - p[1], p[2], p[3]};
-  });
+  w.moved("the kernel is turned by 180 degrees (flipped)",
+          blob_has("the kernel one way round", "has it turned by 180 degrees (flipped)"), [](Place p, const Place& m) {
+            return Place{p[0], m[1] - 1 - p[1], m[2] - 1 - p[2], p[3]};
+          });
+  w.moved("the kernel is mirrored left to right", blob_has("the kernel one way round", "has it mirrored left to right"),
+          [](Place p, const Place& m) {
+            return Place{p[0], p[1], m[2] - 1 - p[2], p[3]};
+          });
+  w.moved("the kernel is mirrored top to bottom", blob_has("the kernel one way round", "has it mirrored top to bottom"),
+          [](Place p, const Place& m) {
+            return Place{p[0], m[1] - 1 - p[1], p[2], p[3]};
+          });
   if (n[1] == n[2])
-    w.moved("the kernel's rows and columns are exchanged", [](Place p, const Place&) {
-      return Place{p[0], p[2], p[1], p[3]};
-    });
+    w.moved("the kernel's rows and columns are exchanged",
+            blob_has("the kernel one way round", "has its rows and columns exchanged"), [](Place p, const Place&) {
+              return Place{p[0], p[2], p[1], p[3]};
+            });
   w.order("O,I,KH,KW (PyTorch's)", {0, 3, 1, 2});
   w.order("KH,KW,I,O (TensorFlow's)", {1, 2, 3, 0});
 }
@@ -100,41 +107,54 @@ void kernel_causes(WeightCauses& w) {
 void channel_causes(WeightCauses& w, bool linear) {
   const Place n = w.extent_of();
   if (n[0] == n[3] && n[0] > 1)
-    w.moved("the weight is transposed: outputs and inputs are exchanged", [](Place p, const Place&) {
-      return Place{p[3], p[1], p[2], p[0]};
-    });
+    w.moved("the weight is transposed: outputs and inputs are exchanged",
+            blob_has("the weight one way round", "has it transposed"), [](Place p, const Place&) {
+              return Place{p[3], p[1], p[2], p[0]};
+            });
   else if (linear)
     w.order("I,O", {3, 1, 2, 0});
-  if (n[3] > 1)
-    w.moved(n[3] == 3 ? "the input channels are reversed (RGB read as BGR)" : "the input channels are reversed",
-            [](Place p, const Place& m) {
+  if (n[3] > 1) {
+    const std::string colours = n[3] == 3 ? " (RGB read as BGR)" : "";
+    w.moved("the input channels are reversed" + colours,
+            blob_has("the input channels in one order", "has them reversed" + colours), [](Place p, const Place& m) {
               return Place{p[0], p[1], p[2], m[3] - 1 - p[3]};
             });
+  }
   if (n[3] % 2 == 0)
-    w.moved("the halves of the inputs are exchanged (the order of a concatenation)", [](Place p, const Place& m) {
-      return Place{p[0], p[1], p[2], (p[3] + m[3] / 2) % m[3]};
-    });
+    w.moved("the halves of the inputs are exchanged (the order of a concatenation)",
+            blob_has("the halves of the inputs in one order", "in the other (that of a concatenation)"),
+            [](Place p, const Place& m) {
+              return Place{p[0], p[1], p[2], (p[3] + m[3] / 2) % m[3]};
+            });
   if (n[0] % 2 == 0)
-    w.moved("the halves of the outputs are exchanged (gate and value)", [](Place p, const Place& m) {
-      return Place{(p[0] + m[0] / 2) % m[0], p[1], p[2], p[3]};
-    });
+    w.moved("the halves of the outputs are exchanged (gate and value)",
+            blob_has("the halves of the outputs in one order", "in the other (gate and value)"),
+            [](Place p, const Place& m) {
+              return Place{(p[0] + m[0] / 2) % m[0], p[1], p[2], p[3]};
+            });
   if (n[0] % 3 == 0 && linear) {
-    w.moved("the outputs' thirds are in another order: query and key exchanged", [](Place p, const Place& m) {
-      const int64_t third = m[0] / 3;
-      return Place{p[0] < 2 * third ? (p[0] + third) % (2 * third) : p[0], p[1], p[2], p[3]};
-    });
+    const std::string thirds = "the outputs' thirds (query, key, value) in one order";
+    w.moved("the outputs' thirds are in another order: query and key exchanged",
+            blob_has(thirds, "has query and key exchanged"), [](Place p, const Place& m) {
+              const int64_t third = m[0] / 3;
+              return Place{p[0] < 2 * third ? (p[0] + third) % (2 * third) : p[0], p[1], p[2], p[3]};
+            });
     for (int64_t turn : {1, 2})
-      w.moved("the outputs' thirds (query, key, value) are in another order", [turn](Place p, const Place& m) {
-        return Place{(p[0] + turn * (m[0] / 3)) % m[0], p[1], p[2], p[3]};
-      });
+      w.moved("the outputs' thirds (query, key, value) are in another order", blob_has(thirds, "in another"),
+              [turn](Place p, const Place& m) {
+                return Place{(p[0] + turn * (m[0] / 3)) % m[0], p[1], p[2], p[3]};
+              });
   }
   for (int64_t groups : {2, 3, 4, 6, 8, 12, 16, 32}) {
     if (n[0] % groups != 0 || n[0] == groups) continue;
-    const std::string count = std::to_string(groups);
-    w.moved("the output channels of " + count + " groups are interleaved", [groups](Place p, const Place& m) {
-      return Place{p[0] % groups * (m[0] / groups) + p[0] / groups, p[1], p[2], p[3]};
-    });
-    w.moved("the output channels are taken as interleaved by " + count + " groups, and are not",
+    const std::string count = std::to_string(groups), channels = "the output channels ";
+    w.moved(channels + "of " + count + " groups are interleaved",
+            blob_has(channels + "of " + count + " groups one behind the other", "interleaved"),
+            [groups](Place p, const Place& m) {
+              return Place{p[0] % groups * (m[0] / groups) + p[0] / groups, p[1], p[2], p[3]};
+            });
+    w.moved(channels + "are taken as interleaved by " + count + " groups, and are not",
+            blob_has(channels + "interleaved by " + count + " groups", "one group behind the other"),
             [groups](Place p, const Place& m) {
               const int64_t size = m[0] / groups;
               return Place{p[0] % size * groups + p[0] / size, p[1], p[2], p[3]};
@@ -143,15 +163,17 @@ void channel_causes(WeightCauses& w, bool linear) {
   // A flattened map: C,H,W in PyTorch, H,W,C in TensorFlow and here.
   for (int64_t area : {4, 9, 16, 25, 36, 49, 64, 81, 100, 144, 196}) {
     if (!linear || n[3] % area != 0 || n[3] == area) continue;
-    const std::string text = "the flattened map of " + std::to_string(area) + " places is read ";
-    w.moved(text + "as H,W,C, and is C,H,W", [area](Place p, const Place& m) {
-      const int64_t c = m[3] / area;
-      return Place{p[0], p[1], p[2], p[3] % c * area + p[3] / c};
-    });
-    w.moved(text + "as C,H,W, and is H,W,C", [area](Place p, const Place& m) {
-      const int64_t c = m[3] / area;
-      return Place{p[0], p[1], p[2], p[3] % area * c + p[3] / area};
-    });
+    const std::string map = "the flattened map of " + std::to_string(area) + " places";
+    w.moved(map + " is read as H,W,C, and is C,H,W", blob_has(map + " as C,H,W", "as H,W,C"),
+            [area](Place p, const Place& m) {
+              const int64_t c = m[3] / area;
+              return Place{p[0], p[1], p[2], p[3] % c * area + p[3] / c};
+            });
+    w.moved(map + " is read as C,H,W, and is H,W,C", blob_has(map + " as H,W,C", "as C,H,W"),
+            [area](Place p, const Place& m) {
+              const int64_t c = m[3] / area;
+              return Place{p[0], p[1], p[2], p[3] % area * c + p[3] / area};
+            });
   }
 }
 
@@ -165,11 +187,14 @@ void weight_causes(const Suspect& suspect, size_t k, std::vector<Cause>& out) {
   WeightCauses w(piece, k, out);
   kernel_causes(w);
   channel_causes(w, linear);
-  w.mapped("the weights are rounded to float16", [](double v) { return rounded(v, 11); });
-  w.mapped("the weights are rounded to bfloat16", [](double v) { return rounded(v, 8); });
-  w.mapped("the weights have the wrong sign", [](double v) { return -v; });
+  w.mapped("the weights are rounded to float16", blob_has("the weights as they are", "rounded to float16"),
+           [](double v) { return rounded(v, 11); });
+  w.mapped("the weights are rounded to bfloat16", blob_has("the weights as they are", "rounded to bfloat16"),
+           [](double v) { return rounded(v, 8); });
+  w.mapped("the weights have the wrong sign", blob_has("the weights with one sign", "with the other"),
+           [](double v) { return -v; });
   if (op.inputs.size() > 2)
-    out.push_back({"the bias is missing", k, [bias = op.inputs[2]](Piece& p) {
+    out.push_back({"the bias is missing", blob_has("a bias", "none"), k, [bias = op.inputs[2]](Piece& p) {
                      auto& values = p.known.at(bias).values;
                      std::fill(values.begin(), values.end(), 0.0);
                    }});

@@ -52,10 +52,7 @@ class Trials {
     if (!(left < best_)) return;
     best_ = tried_.left = left;
     tried_.at = cause.at.value_or(cause.from);
-    if (trial_ == Trial::MakesWrong)
-      tried_.text = cause.text;
-    else
-      tried_.text = cause.repaired.empty() ? "the reference has what comes out where " + cause.text : cause.repaired;
+    tried_.text = trial_ == Trial::MakesWrong ? cause.text : cause.repaired;
   }
 
   // The number that leaves the least: the best of a row, then between its neighbours by the golden section. Of four

@@ -1,5 +1,6 @@
 #include "cli/parity/fixture.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cmath>
 #include <fstream>
@@ -37,12 +38,8 @@ constexpr int64_t kMaxElements = int64_t{1} << 28;
 
 class Reader {
  public:
-  explicit Reader(const fs::path& folder) : where_((folder / "manifest.json").string()) {
-    std::ifstream file(folder / "manifest.json", std::ios::binary);
-    if (!file) fail("%s: cannot be opened; a fixture is a folder with manifest.json and fixture.safetensors", where());
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    manifest_ = parse_json(text, where_);
-    if (!manifest_.is_object()) fail("%s: an object is expected at the top", where());
+  explicit Reader(const fs::path& folder)
+      : where_((folder / "manifest.json").string()), manifest_(manifest_in(folder)) {
     if (const std::string format = text_of(manifest_, "format", where_); format != "parity-fixture/1")
       fail("%s: format %s, where \"parity-fixture/1\" is expected", where(), in_quotes(format).c_str());
     data_ = open_checkpoint(folder / "fixture.safetensors");
@@ -63,6 +60,7 @@ class Reader {
     for (const json& item : list("taps")) fixture.entries.push_back(entry(item, EntryKind::Tap));
     read_pyramids(fixture.entries);
     for (const json& item : list("outputs")) fixture.entries.push_back(entry(item, EntryKind::Output));
+    read_weights(&fixture);
     if (fixture.inputs.empty()) fail("%s: no inputs are listed", where());
     if (fixture.entries.empty()) fail("%s: no outputs and no taps are listed: there is nothing to compare", where());
     return fixture;
@@ -70,6 +68,16 @@ class Reader {
 
  private:
   const char* where() const { return where_.c_str(); }
+
+  static json manifest_in(const fs::path& folder) {
+    const std::string where = (folder / "manifest.json").string();
+    std::ifstream file(folder / "manifest.json", std::ios::binary);
+    if (!file)
+      fail("%s: cannot be opened; a fixture is a folder with manifest.json and fixture.safetensors", where.c_str());
+    json manifest = parse_json(std::string{std::istreambuf_iterator<char>(file), {}}, where);
+    if (!manifest.is_object()) fail("%s: an object is expected at the top", where.c_str());
+    return manifest;
+  }
 
   std::string text_of(const json& object, const char* key, const std::string& place) const {
     const auto it = object.find(key);
@@ -229,6 +237,49 @@ class Reader {
         if (tap.module == out.module && tap.shape == out.shape) out.floor = tap.floor, out.absmax = tap.absmax;
       entries.push_back(std::move(out));
     }
+  }
+
+  // Rules that are not known, and a manifest that is not there, say nothing: a comparison needs no checkpoint.
+  void read_weights(Fixture* out) const {
+    json manifest = manifest_;
+    const fs::path folder = fs::path(where_).parent_path();
+    if (const json other = manifest.value("checkpoint_of", json()); other.is_string()) {
+      const fs::path there = fs::absolute(folder).lexically_normal().parent_path() / other.get<std::string>();
+      if (!fs::exists(there / "manifest.json")) return;
+      manifest = manifest_in(there);
+    }
+    const json seed = manifest.value("seed", json()), tensors = manifest.value("tensors", json());
+    if (!seed.is_number_unsigned() || !tensors.is_array()) return;
+    out->weights_seed = seed.get<uint64_t>();
+    for (const json& tensor : tensors)
+      if (const auto rule = rule_of(tensor)) out->weights.push_back(*rule);
+  }
+
+  static std::optional<WeightRule> rule_of(const json& tensor) {
+    if (!tensor.is_object() || tensor.value("dtype", json()) != "F32") return {};
+    const json name = tensor.value("name", json()), shape = tensor.value("shape", json());
+    const json kind = tensor.value("kind", json());
+    const auto number = [&](const char* key) { return tensor.value(key, json()); };
+    if (!name.is_string() || !shape.is_array() || !std::all_of(shape.begin(), shape.end(), [](const json& d) {
+          return d.is_number_unsigned() && d.get<uint64_t>() <= static_cast<uint64_t>(kMaxElements);
+        }))
+      return {};
+    WeightRule out{.name = name, .shape = shape.get<Dims>(), .sha256 = {}, .kind = {}};
+    if (kind == "recorded") {
+      out.sha256 = tensor.value("sha256", std::string());
+      return out.sha256.empty() ? std::nullopt : std::optional(out);
+    }
+    if (kind == "const") {
+      if (!number("value").is_number()) return {};
+      out.value = number("value").get<float>();
+      return out;
+    }
+    if (!number("offset").is_number() || !number("scale").is_number()) return {};
+    out.offset = number("offset").get<double>(), out.scale = number("scale").get<double>();
+    for (const auto& [called, fills] :
+         {std::pair{"uniform", FillKind::Uniform}, {"abs", FillKind::Abs}, {"centered", FillKind::Centered}})
+      if (kind == called) out.kind = fills;
+    return out.kind ? std::optional(out) : std::nullopt;
   }
 
   void load(Entry& out, const Dims& stored_shape, bool sampled) const {

@@ -6,8 +6,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "cli/parity/generator.h"
 
 namespace ferry::parity {
 
@@ -37,6 +40,16 @@ struct Entry {
   double floor = -1;  // the reference's own float32 error relative to absmax; negative: not known
 };
 
+// What a float32 tensor of the checkpoint is: how it follows from a seed, or what it is told by.
+struct WeightRule {
+  std::string name;
+  Dims shape;
+  std::string sha256;            // of its values; "": it follows from the rest
+  std::optional<FillKind> kind;  // absent: all of it is `value`
+  double offset = 0, scale = 0;
+  float value = 0;
+};
+
 struct Fixture {
   std::string name;
   std::string architecture;
@@ -45,6 +58,9 @@ struct Fixture {
   uint64_t seed = 0;    // of the inputs that follow from one, and of the checkpoint
   std::vector<FixtureInput> inputs;
   std::vector<Entry> entries;  // taps in network order, then pyramids, then outputs
+  // The checkpoint that it was computed with, as far as the manifest, or the one that it names, tells.
+  std::vector<WeightRule> weights;
+  uint64_t weights_seed = 0;
 };
 
 // Reads a folder. Inputs that are stored as samples are remade from their rule; every input is checked with its

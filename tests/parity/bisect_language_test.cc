@@ -8,7 +8,6 @@
 #include <cmath>
 
 #include "tests/parity/bisected_network.h"
-#include "tests/parity/planted_families.h"
 
 namespace ferry::bisect {
 namespace {
@@ -282,13 +281,10 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
     set_up(GetParam().fixture, "");
     if (IsSkipped()) return;
     if (GetParam().with_head) add_head();
-    planted_ = std::make_unique<PlantedFamilies>(GetParam().plant);
   }
 
-  Finding found(bool keep_taps, Families families) {
-    options_.keep_taps = keep_taps;
-    graph_ = convert_to_graph(planted_->all(), options_);
-    families_ = families;
+  Finding found(bool keep_taps, Search search) {
+    from_planted(GetParam().plant, keep_taps, search);
     return find();
   }
 
@@ -308,13 +304,11 @@ class PlantedInText : public BisectedNetwork, public ::testing::WithParamInterfa
     expect(f, fault, told.name, told.cause);
     EXPECT_LT(f.cause_error, 1e-4) << f.cause;
   }
-
-  std::unique_ptr<PlantedFamilies> planted_;
 };
 
 TEST_P(PlantedInText, IsFoundInAFamily) {
   for (const bool keep_taps : {false, true}) {
-    const Finding finding = found(keep_taps, planted_->all());
+    const Finding finding = found(keep_taps, Search::ByPlanted);
     EXPECT_EQ(finding.first, GetParam().first);
     expect_told(finding, Fault::Graph, GetParam().by_reference);
   }
@@ -322,7 +316,7 @@ TEST_P(PlantedInText, IsFoundInAFamily) {
 
 TEST_P(PlantedInText, IsFoundInABlob) {
   for (const bool keep_taps : {false, true})
-    expect_told(found(keep_taps, families()), Fault::Conversion, GetParam().by_graph);
+    expect_told(found(keep_taps, Search::ByRight), Fault::Conversion, GetParam().by_graph);
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, PlantedInText, ::testing::ValuesIn(kCases),
@@ -334,19 +328,18 @@ class UnknownInText : public BisectedNetwork, public ::testing::WithParamInterfa
 TEST_P(UnknownInText, HasNoCause) {
   set_up("hf_qwen3_5_moe_text_tiny", "");
   if (IsSkipped()) return;
-  const PlantedFamilies planted({.graph = [](Graph& graph) {
+  const Plant plant{.graph = [](Graph& graph) {
     for_each_op(graph, named(GetParam()), [&](size_t at) {
       const auto unlike = [](const std::vector<double>& values, size_t i) {
         return values[i] * (1 + 0.3 * std::sin(12.9898 * static_cast<double>(i)));
       };
       recompute(graph, *graph.table.operators[at], 1, unlike);
     });
-  }});
-  graph_ = convert_to_graph(planted.all(), options_);
-  for (const bool by_reference : {false, true}) {
-    families_ = by_reference ? planted.all() : families();
+  }};
+  for (const Search search : {Search::ByRight, Search::ByPlanted}) {
+    from_planted(plant, false, search);
     const Finding f = find();
-    EXPECT_EQ(f.fault, by_reference ? Fault::Graph : Fault::Conversion);
+    EXPECT_EQ(f.fault, search == Search::ByPlanted ? Fault::Graph : Fault::Conversion);
     EXPECT_GT(f.causes, 0u);
     EXPECT_EQ(f.cause, "") << f.name << " leaves " << f.cause_error << " of " << f.error;
   }

@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "converter/checkpoint/sha256.h"
 #include "sdk/model/model.h"
 #include "tests/parity/bisected_network.h"
 
@@ -184,12 +185,10 @@ TEST_F(Bisect, BackendIsToldFromConversion) {
 
 // A family that reads a kernel the wrong way round: blob and graph agree, and only the reference tells.
 TEST_F(Bisect, GraphIsToldFromConversion) {
-  from_changed(true, "blocks.2.0.conv_dw.weight", [](std::vector<float>& v) {
-    for (auto at = v.begin(); at != v.end(); at += 9) std::reverse(at, at + 9);
-  });
-  options_.checkpoint = folder_.path() / "wrong.safetensors";
-  graph_ = convert_to_graph(options_);
-  expect(find(), Fault::Graph, "blocks.2.0.conv_dw", "turned by 180");
+  const auto flip = [](const std::vector<double>& v, size_t i) { return v[i - i % 9 + 8 - i % 9]; };
+  from_planted(recomputed("blocks.2.0.conv_dw", fbs::OpParams::Conv2d, flip), true, Search::ByPlanted);
+  expect(find(), Fault::Graph, "blocks.2.0.conv_dw",
+         "the blob has the kernel one way round, the reference has it turned by 180 degrees");
 }
 
 // A language model, which takes token ids and appends to states.
@@ -240,10 +239,82 @@ TEST_F(BisectText, TableOfAnotherTheta) {
   EXPECT_EQ(both.first, "tap/model.layers.0.self_attn.o_proj") << "the first tap behind the attention";
 }
 
-TEST_F(Bisect, RefusesAnotherCheckpoint) {
+// ---- weights of another training of the same network
+
+// Of which two tensors differ: the operators are right, whatever they give.
+TEST_F(Bisect, BlobAndCheckpointOfAnotherTraining) {
+  auto tensors = right_->tensors();
+  std::vector<float> a = tensors.at("blocks.3.1.conv_pw.weight").to_floats(), b = tensors.at("bn1.bias").to_floats();
+  std::reverse(a.begin(), a.end());
+  b[3] = std::nextafter(b[3], 2.0f);
+  tensors.at("blocks.3.1.conv_pw.weight").bytes = std::as_bytes(std::span(a));
+  tensors.at("bn1.bias").bytes = std::as_bytes(std::span(b));
+  options_.checkpoint = folder_.path() / "other.safetensors";
+  write_safetensors(options_.checkpoint, tensors);
   from_right(false);
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::OtherWeights);
+  EXPECT_EQ(finding.unlike, (std::vector<std::string>{"bn1.bias", "blocks.3.1.conv_pw.weight"}));
+  EXPECT_EQ(finding.alike + 2, fixture_.weights.size());
+  const std::string text = told(finding, 1);
+  EXPECT_NE(text.find("the fixture was computed with another checkpoint of this network\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\ntensors that differ  2 of the " + std::to_string(fixture_.weights.size()) +
+                      " compared: 'bn1.bias'; 'blocks.3.1.conv_pw.weight'\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("operator"), std::string::npos) << text;
+}
+
+// A fixture of real weights has what tells them apart.
+TEST_F(Bisect, WeightsThatAFixtureHasTheHashesOf) {
+  fixture_.weights.clear();
+  for (const auto& [name, tensor] : right_->tensors()) {
+    const std::vector<float> values = tensor.to_floats();
+    fixture_.weights.push_back(
+        {.name = name, .shape = tensor.shape, .sha256 = sha256_hex(std::as_bytes(std::span(values))), .kind = {}});
+  }
+  auto tensors = right_->tensors();
+  std::vector<float> values = tensors.at("conv_head.weight").to_floats();
+  for (float& v : values) v *= 1.1f;
+  tensors.at("conv_head.weight").bytes = std::as_bytes(std::span(values));
+  options_.checkpoint = folder_.path() / "other.safetensors";
+  write_safetensors(options_.checkpoint, tensors);
+  from_right(false);
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::OtherWeights);
+  EXPECT_EQ(finding.unlike, std::vector<std::string>{"conv_head.weight"});
+}
+
+TEST_F(Bisect, CheckpointThatTheBlobWasNotMadeFrom) {
+  from_changed(false, "blocks.3.1.conv_pw.weight", [](std::vector<float>& v) { std::reverse(v.begin(), v.end()); });
   graph_->table.provenance->source_sha256[0] ^= 1;
-  EXPECT_THROW(find(), Error);
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::OtherCheckpoint);
+  EXPECT_EQ(finding.unlike, std::vector<std::string>{"blocks.3.1.conv_pw.weight"});
+  EXPECT_GT(finding.alike, 50u);
+}
+
+// The same weights in another file are the same checkpoint.
+TEST_F(Bisect, CheckpointThatWasSavedAnew) {
+  from_right(true);
+  conv("blocks.2.1.conv_dw").params.AsConv2d()->pad_top = 2,
+  conv("blocks.2.1.conv_dw").params.AsConv2d()->pad_bottom = 0;
+  graph_->table.provenance->source_sha256[0] ^= 1;
+  EXPECT_EQ(find().fault, Fault::Conversion);
+}
+
+TEST_F(Bisect, RefusesACheckpointOfAnotherNetwork) {
+  from_right(false);
+  auto tensors = right_->tensors();
+  tensors.erase("bn1.bias");
+  options_.checkpoint = folder_.path() / "less.safetensors";
+  write_safetensors(options_.checkpoint, tensors);
+  try {
+    find();
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("is of another network"), std::string::npos) << e.what();
+  }
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include "converter/checkpoint/safetensors.h"
 #include "converter/pack/pack.h"
 #include "tests/parity/checkpoint/fixture_checkpoint.h"
+#include "tests/parity/planted_families.h"
 #include "tests/shared.h"
+#include "tests/support/paths.h"
 #include "tests/support/scratch_folder.h"
 
 namespace ferry::bisect {
@@ -33,8 +35,10 @@ class BisectedNetwork : public ::testing::Test {
  protected:
   // `model`: empty where the fixture's config.json says it.
   void set_up(const char* fixture, const char* model) {
-    if (shared_dir().empty()) GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
-    const std::filesystem::path folder = shared_dir() / "fixtures" / fixture;
+    const std::filesystem::path own = source_folder() / "tests/data/fixtures" / fixture;
+    if (!std::filesystem::exists(own) && shared_dir().empty())
+      GTEST_SKIP() << "no ../shared with the parity fixtures (set FERRY_SHARED)";
+    const std::filesystem::path folder = std::filesystem::exists(own) ? own : shared_dir() / "fixtures" / fixture;
     fixture_ = parity::read_fixture(folder);
     options_.checkpoint = folder_.path() / "right.safetensors";
     options_.model = model;
@@ -62,6 +66,15 @@ class BisectedNetwork : public ::testing::Test {
     wrong.checkpoint = folder_.path() / "wrong.safetensors";
     graph_ = convert_to_graph(wrong);
     graph_->table.provenance->source_sha256 = right_->sha256();
+  }
+
+  // A graph by families with something planted in them, which the search builds its own by, too, or not.
+  enum class Search { ByPlanted, ByRight };
+  void from_planted(Plant plant, bool keep_taps, Search search) {
+    planted_ = std::make_unique<PlantedFamilies>(plant);
+    options_.keep_taps = keep_taps;
+    graph_ = convert_to_graph(planted_->all(), options_);
+    families_ = search == Search::ByPlanted ? planted_->all() : families();
   }
 
   // The operator of that kind in that module, whichever graph's.
@@ -140,6 +153,7 @@ class BisectedNetwork : public ::testing::Test {
   ScratchFolder folder_;
   parity::Fixture fixture_;
   ConvertOptions options_;
+  std::unique_ptr<PlantedFamilies> planted_;
   Families families_ = families();  // that the search builds the graph by
   std::shared_ptr<const Checkpoint> right_;
   std::unique_ptr<Graph> graph_;

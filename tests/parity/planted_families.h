@@ -39,14 +39,19 @@ class PlantedFamily : public Family {
                                        .settings = r.settings,
                                        .labels = r.labels,
                                        .trial = r.trial});
-    out.build = [build = out.build, change = plant_.graph](Graph& graph, const Weights& weights) {
-      build(graph, weights);
-      if (change) change(graph);
-    };
+    out.build = planted(out.build);
+    for (Configured::Named& graph : out.graphs) graph.build = planted(graph.build);
     return out;
   }
 
  private:
+  Configured::Build planted(const Configured::Build& build) const {
+    return [build, change = plant_.graph](Graph& graph, const Weights& weights) {
+      build(graph, weights);
+      if (change) change(graph);
+    };
+  }
+
   const Family& right_;
   Plant plant_;
 };
@@ -96,6 +101,15 @@ inline void recompute(Graph& graph, fbs::OperatorT& op, size_t input,
   std::vector<double> changed;
   for (size_t i = 0; i < values.size(); ++i) changed.push_back(value(values, i));
   op.inputs[input] = graph.add_constant(graph.at(old).name, graph.shape(old), std::move(changed)).id;
+}
+
+// The same for the operator of that module and kind, if the graph has it.
+inline Plant recomputed(const std::string& module, fbs::OpParams type,
+                        const std::function<double(const std::vector<double>&, size_t)>& value) {
+  return {.graph = [=](Graph& graph) {
+    for (const auto& op : graph.table.operators)
+      if (op->name == module && is(*op, type)) recompute(graph, *op, 1, value);
+  }};
 }
 
 }  // namespace ferry::bisect

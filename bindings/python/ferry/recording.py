@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ferry.fixture(): what a PyTorch module computes, recorded as a parity fixture (docs/parity.md)."""
-import copy, inspect, os, sys
+import copy, hashlib, inspect, os, sys
 from numbers import Integral
 from typing import Iterable, Mapping, Optional, Sequence, Union
 
@@ -71,10 +71,23 @@ def fixture(module, inputs, folder, *, taps: Optional[Iterable[str]] = None,
         "inputs": [_input_entry(name, array, seed, stored) for name, array in arrays.items()],
         "taps": entries(exact_taps, rough_taps, samples, "tap/"),
         "outputs": entries(exact, rough, 8 * samples),
+        "tensors": _weights(module),
         **(extra or {}),
     }
     write_files(os.fspath(folder), manifest, stored)
     return os.fspath(folder)
+
+
+def _weights(module):
+    """What the checkpoint's tensors are told by: `ferry bisect` names those that another one has otherwise."""
+    out = []
+    for name, tensor in module.state_dict().items():
+        if not tensor.is_floating_point():
+            continue
+        values = np.ascontiguousarray(tensor.detach().cpu().float().numpy())
+        out.append({"name": name, "dtype": "F32", "shape": list(values.shape), "kind": "recorded",
+                    "sha256": hashlib.sha256(values.tobytes()).hexdigest()})
+    return out
 
 
 # ---- inputs ----------------------------------------------------------------------------------------------------------

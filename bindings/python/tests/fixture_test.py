@@ -216,6 +216,9 @@ class Proven(Folder):
         self.assertEqual(first.name, "tap/features.4.block.1.0")
         told = re.search(r"the first out of bounds is (\S+),", report.replace("\n", " "))
         self.assertEqual(told and told.group(1), first.name)
+        report = command("bisect", blob, checkpoint, "--fixture", fixture, status=1)
+        floats = sum(tensor.is_floating_point() for tensor in state.values())
+        self.assertIn(f"tensors that differ  1 of the {floats} compared: 'features.4.block.1.0.weight'\n", report)
 
     def test_a_module_of_ones_own_through_onnx(self):
         net = seeded(Pair).eval()

@@ -1,0 +1,77 @@
+// What `ferry bisect` says of a finding.
+#include <algorithm>
+
+#include "cli/bisect/bisect.h"
+#include "cli/parity/markup.h"
+#include "cli/parity/report.h"
+
+namespace ferry::bisect {
+namespace {
+
+constexpr const char* kFaults[] = {
+    "nothing",
+    "the backend: it departs from the oracle on the blob's own operator, fed with the same inputs",
+    "the conversion: the blob's operator is not what the checkpoint's graph has there, fed with the same inputs",
+    "the passes: they change what the graph computes there, in this or the next operators",
+    "the family's graph, or the configuration that it is built from: blob and graph agree operator by operator, and "
+    "the reference has something else",
+    "the checkpoint: the blob was made from another file of this network, with other weights",
+    "the weights: blob and checkpoint agree, and the fixture was computed with another checkpoint of this network",
+};
+
+// The first few of a list, and how many more there are.
+std::string few(const std::vector<std::string>& list, size_t most) {
+  std::string out;
+  for (size_t i = 0; i < std::min(list.size(), most); ++i) out += (i == 0 ? "" : "; ") + list[i];
+  return list.size() <= most ? out : out + "; and " + std::to_string(list.size() - most) + " more";
+}
+
+std::string unlike_text(const Finding& f) {
+  std::vector<std::string> quoted;
+  for (const std::string& name : f.unlike) quoted.push_back("'" + name + "'");
+  const size_t all = f.unlike.size() + f.alike;
+  return "tensors that differ  " + std::to_string(f.unlike.size()) + " of the " + std::to_string(all) +
+         " compared: " + few(quoted, 4) + "\n";
+}
+
+// Where it is, as far as it is known.
+std::string place_text(const Finding& f) {
+  std::string out;
+  if (f.fault == Fault::Graph && !f.region.empty()) {
+    std::string from;
+    for (const std::string& name : f.from) from += (from.empty() ? "" : ", ") + name;
+    out += "between              " + (from.empty() ? "the constants" : from) + " and " + f.first + ", " +
+           std::to_string(f.region.size()) + (f.region.size() == 1 ? " operator\n" : " operators\n");
+  }
+  if (!f.op.empty())
+    out += "operator             " + f.op + " '" + f.name + "', " + f.parameters + "\n";
+  else if (!f.region.empty())
+    out += "one of               " + few(f.region, 12) + "\n";
+  if (f.fault == Fault::Conversion && !f.region.empty()) out += "stands for           " + few(f.region, 12) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string told(const Finding& f, double seconds) {
+  if (f.fault == Fault::None)
+    return f.graph.empty() ? "every tensor is in bounds: there is nothing to find\n"
+                           : "every tensor is in bounds, of each graph by itself: there is nothing to find\n";
+  using parity::format;
+  std::string out = "first out of bounds  " + f.first + ", relative error " + parity::number(f.first_error) + "\n";
+  out += "at fault             " + std::string(kFaults[static_cast<size_t>(f.fault)]) + "\n";
+  if (!f.graph.empty()) out += "graph                " + f.graph + "\n";
+  if (!f.unlike.empty()) return out + unlike_text(f);
+  out += place_text(f);
+  out += "departs by           " + parity::number(f.error) + " of the absolute maximum" +
+         (f.worst.empty() ? "" : ", at worst at " + f.worst) + "\n";
+  if (!f.cause.empty())
+    out += "likely cause         " + f.cause + " (tried: it leaves " + parity::number(f.cause_error) + ")\n";
+  else
+    out += "likely cause         none of the " + std::to_string(f.causes) + " that were tried gives these values\n";
+  if (!f.pattern.empty()) out += "the values tell      " + f.pattern + "\n";
+  return out + "looked at            " + std::to_string(f.operators) + " operators, " + std::to_string(f.causes) +
+         " causes, in " + std::to_string(f.runs) + " runs" + format(" and %.1f s\n", seconds);
+}
+
+}  // namespace ferry::bisect
