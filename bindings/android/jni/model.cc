@@ -92,6 +92,8 @@ jint model_tensors(JNIEnv* env, jclass, jlong handle, jint kind, jobject out) {
   });
 }
 
+jint check_model(JNIEnv*, jclass, jlong model) { return ferry_model_check(pointer<ferry_model>(model)); }
+
 jint verify(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts, jobject out) {
   return attempt([&] {
     Options options;
@@ -118,6 +120,7 @@ std::span<const JNINativeMethod> model_methods() {
       method("closeModel", "(J)V", close_model),
       method("describeModel", "(JLio/ferry/Parcel;)I", describe_model),
       method("modelTensors", "(JILio/ferry/Parcel;)I", model_tensors),
+      method("checkModel", "(J)I", check_model),
       method("verify", "(J[IJ[BLio/ferry/Parcel;)I", verify),
   };
   return methods;

@@ -46,6 +46,21 @@ final class RefusedTest {
     refused(IO_ERROR, "", () -> Model.open(9999, 0, 10));
   }
 
+  public static void weightsThatWereDamaged() throws Exception {
+    byte[] blob = bytes(blob("classifier"));
+    int weights = (int) ByteBuffer.wrap(blob).order(ByteOrder.LITTLE_ENDIAN).getLong(32); // docs/format.md, data_offset
+    try (Model model = Model.open(direct(blob))) {
+      model.check();
+    }
+    blob[weights] ^= 1;
+    try (Model model = Model.open(direct(blob))) { // which does not look at them
+      refused(CORRUPT, "", model::check);
+    }
+    try (Model model = Model.open(golden(NAME))) { // written before there were checksums
+      refused(NOT_FOUND, "", model::check);
+    }
+  }
+
   public static void buffersThatDoNotFit() {
     try (Model model = Model.open(golden(NAME)); Session session = model.session(new SessionOptions())) {
       session.setInput(0, goldenInput(session));
@@ -177,8 +192,9 @@ final class RefusedTest {
     for (Tests.Action action : ofSession) refused(IllegalStateException.class, "this session is closed", action);
     Tests.Action[] ofTask = {task::cancel, task::report, () -> task.run(Request.of(frame))};
     for (Tests.Action action : ofTask) refused(IllegalStateException.class, "this task is closed", action);
-    Tests.Action[] ofModel = {model::inputs, () -> model.graph("x"), () -> model.session(new SessionOptions()),
-        () -> model.task(new SessionOptions()), () -> model.verify(new SessionOptions())};
+    Tests.Action[] ofModel = {model::inputs, model::check, () -> model.graph("x"),
+        () -> model.session(new SessionOptions()), () -> model.task(new SessionOptions()),
+        () -> model.verify(new SessionOptions())};
     for (Tests.Action action : ofModel) refused(IllegalStateException.class, "this model is closed", action);
   }
 }

@@ -178,6 +178,20 @@ public final class Model extends Handle {
   }
 
   /**
+   * Reads the whole file: are the weights those that the converter wrote? Opening does not look at them. For after a
+   * download, not for every start. FerryException, CORRUPT: they are damaged; NOT_FOUND: the blob, of a version before
+   * 0.2, has no checksum.
+   */
+  public void check() {
+    long model = begin();
+    try {
+      Native.check(Native.checkModel(model));
+    } finally {
+      done();
+    }
+  }
+
+  /**
    * Runs the network on the inputs that the converter stored with what the framework computed from them, and compares
    * every stage: is this device right? It takes one inference and little more. FerryException, NOT_FOUND: the blob has
    * no certificate.

@@ -73,6 +73,8 @@ final class Native {
   /** `kind`: 0 inputs, 1 outputs, 2 taps. */
   static native int modelTensors(long model, int kind, Parcel out);
 
+  static native int checkModel(long model);
+
   static native int verify(long model, int[] numbers, long memoryLimit, byte[] texts, Parcel out);
 
   // ---- sessions: jni/session.cc
