@@ -1,4 +1,6 @@
 // ferry bench
+#include "cli/bench.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -6,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "cli/bench_suite.h"
 #include "cli/bench_text.h"
 #include "cli/clock.h"
 #include "cli/command.h"
@@ -19,14 +22,6 @@
 
 namespace ferry::cli {
 namespace {
-
-struct BenchOptions {
-  std::string model, graph;
-  BackendOptions backend;
-  ThreadOptions threads;
-  int runs = 0, fps = 0, prompt_tokens = 0, new_tokens = 0;
-  bool json = false, ops = false;
-};
 
 struct Figures {
   double load_ms = 0, session_ms = 0, first_ms = 0;
@@ -186,6 +181,8 @@ void time_runs(const BenchOptions& o, const SessionHandle& session, Figures* f) 
   f->cpu_ms = static_cast<double>(std::clock() - cpu) * 1e3 / CLOCKS_PER_SEC / o.runs;
 }
 
+}  // namespace
+
 int bench(BenchOptions o) {
   if (o.fps < 0 || o.fps > 1000) fail("--fps %d: expected 0 (no pauses) to 1000", o.fps);
   ferry_session_options options = session_options(o.threads);
@@ -233,6 +230,23 @@ int bench(BenchOptions o) {
   return kDone;
 }
 
+namespace {
+
+struct CommandOptions {
+  std::vector<std::string> models;
+  BenchOptions each;
+  bool suite = false;
+  std::string page;
+};
+
+int run(CommandOptions o) {
+  if (o.suite) return bench_suite({o.models, o.each, o.page});
+  if (!o.page.empty()) fail("-o %s: a page is written of a suite: add --suite", o.page.c_str());
+  if (o.models.size() != 1) fail("one blob is timed at a time, %zu were given: --suite times several", o.models.size());
+  o.each.model = o.models.front();
+  return bench(o.each);
+}
+
 }  // namespace
 
 void add_bench(CLI::App& ferry, int* exit_code) {
@@ -243,14 +257,20 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       "apart, in a session of its own. --fps 30 begins 30 runs a second, as a camera does: what sleeps between them\n"
       "shows in the slowest run and in the processor time, which is that of all threads, pauses included.\n"
       "\nOf a language model: a prompt, then token after token, three --runs of which the fastest count.\n"
+      "\n--suite times every blob given, and every one in the folders given, each in a process of its own, with one\n"
+      "thread and with all of --threads, and writes a page with the machine, the date and ferry's commit.\n"
       "\nExamples:\n"
       "  ferry bench qwen.ferry --prompt-tokens 512 --new-tokens 128\n"
       "  ferry bench m.ferry --threads 1\n"
       "  ferry bench m.ferry --ops | head -20        where the time goes\n"
       "  ferry bench m.ferry --runs 200 --json\n"
-      "  ferry bench m.ferry --backend gpu --precision f16 --tune");
-  auto o = std::make_shared<BenchOptions>();
-  app.add_option("MODEL", o->model, "The blob").required().type_name("");
+      "  ferry bench m.ferry --backend gpu --precision f16 --tune\n"
+      "  ferry bench --suite blobs/ -o page.html     all of a folder, as a page to show");
+  const auto all = std::make_shared<CommandOptions>();
+  BenchOptions* o = &all->each;
+  app.add_option("MODEL", all->models, "The blob; with --suite blobs, and folders of them").required().type_name("");
+  app.add_flag("--suite", all->suite, "Time several blobs, for one table");
+  app.add_option("-o,--output", all->page, "With --suite: a page with that table (HTML)").type_name("FILE");
   add_backend_options(app, &o->backend, Tuning::Yes);
   add_thread_options(app, &o->threads);
   app.add_option("--runs", o->runs, "Timed runs after the first. Without it: 20, or 3 of a language model")
@@ -269,7 +289,7 @@ void add_bench(CLI::App& ferry, int* exit_code) {
       .type_name("N");
   app.add_flag("--json", o->json, "JSON instead of a table");
   app.add_flag("--ops", o->ops, "Time every operator, slowest first");
-  app.callback([o, exit_code] { *exit_code = bench(*o); });
+  app.callback([all, exit_code] { *exit_code = run(*all); });
 }
 
 }  // namespace ferry::cli

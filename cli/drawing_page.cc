@@ -2,33 +2,25 @@
 
 #include "cli/drawing.h"
 #include "cli/parity/markup.h"
+#include "cli/parity/page.h"
 #include "cli/text.h"
 
 namespace ferry::cli {
 namespace {
 
-constexpr const char* kHead = R"html(<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<style>
-:root{--page:#f3f5f9;--card:#fff;--ink:#1c2330;--mute:#667085;--line:#e4e8ef;--sel:#eaf1ff;--mark:#2457d6}
-@media(prefers-color-scheme:dark){:root{--page:#0d121b;--card:#151b26;--ink:#e6eaf2;--mute:#94a0b4;--line:#2a3343;
---sel:#1d2c4a;--mark:#7aa5ff}}
-*{box-sizing:border-box}html,body{height:100%}
-body{margin:0;background:var(--page);color:var(--ink);display:grid;grid-template:auto 1fr/1fr 360px;
-font:14px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
+constexpr const char* kPageStyle = R"html(html,body{height:100%}
+body{display:grid;grid-template:auto 1fr/1fr 360px;font-size:14px}
 header{grid-column:1/3;display:flex;gap:16px;align-items:center;padding:10px 16px;border-bottom:1px solid var(--line)}
 header input{flex:0 1 300px;font:inherit;padding:5px 10px;border:1px solid var(--line);border-radius:8px;
 background:var(--card);color:var(--ink)}
 header span{color:var(--mute)}
-#graph{overflow:auto;background:var(--card)}#graph .row{cursor:pointer}#graph .row:hover .hit{fill:var(--sel)}
-#graph .chosen .hit{fill:var(--sel)}#graph .line.near{stroke:var(--mark);stroke-width:2.5}
+#graph{overflow:auto;background:var(--card)}#graph .row{cursor:pointer}#graph .row:hover .hit{fill:var(--chosen)}
+#graph .chosen .hit{fill:var(--chosen)}#graph .line.near{stroke:var(--ours);stroke-width:2.5}
 #graph .found .hit{fill:#ffd54a55}
 aside{border-left:1px solid var(--line);padding:16px;overflow:auto;overflow-wrap:anywhere}
 aside h2{margin:0 0 8px;font-size:17px}aside dt{color:var(--mute);font-size:12px;margin-top:10px}
-aside dd{margin:0}aside a{display:block;color:var(--mark);cursor:pointer}
+aside dd{margin:0}aside a{display:block;color:var(--ours);cursor:pointer}
 @media(max-width:800px){body{grid-template:auto 1fr auto/1fr}header{grid-column:1}aside{border:0;max-height:40vh}}
-</style>
 )html";
 
 constexpr const char* kScript = R"html(<script>
@@ -124,7 +116,7 @@ std::string page_of(const Drawing& drawing) {
   for (const char c : rows.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
     data += c == '<' ? "\\u003c" : std::string(1, c);
   const std::string title = parity::escaped(drawing.title);
-  return std::string(kHead) + "<title>" + title + "</title></head>\n<body><header><b>" + title +
+  return parity::page_head(drawing.title, kPageStyle) + "\n<body><header><b>" + title +
          "</b><input type=\"search\" placeholder=\"operator or module\" aria-label=\"Search\"><span "
          "id=\"count\"></span>" +
          "<span>" + std::to_string(drawing.rows.size()) + " rows, " + grouped(elements) + " parameters, " +
