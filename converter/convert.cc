@@ -165,6 +165,7 @@ std::vector<std::unique_ptr<Graph>> make_graphs(Families families, const Convert
     graphs = build_graphs(configured, ledger);
     found->notes = std::move(ledger.notes);
     if (!network.assumed.empty()) found->notes.push_back(network.assumed);
+    if (const std::string doubt = doubt_of_name(*checkpoint); !doubt.empty()) found->notes.push_back(doubt);
     found->converted = {checkpoint, std::move(ledger.readings)};
   } catch (const Error& error) {
     fail("%s as %s: %s", file.c_str(), name.c_str(), error.what());

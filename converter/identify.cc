@@ -28,11 +28,18 @@ const Naming* naming_of(const Family& family, const Checkpoint& checkpoint, cons
   return first;
 }
 
-// "resnet18-f37072fd.pth" of "resnet18": torchvision calls its files so, by the first digits of their SHA-256.
+// "f37072fd" of "resnet18-f37072fd.pth": torchvision calls its files so, by the first digits of their SHA-256. Empty:
+// the name has none.
+std::string digits_in(const std::string& file) {
+  constexpr size_t kDigits = 8, kEnd = kDigits + 4;
+  if (file.size() <= kEnd || file[file.size() - kEnd - 1] != '-' || !file.ends_with(".pth")) return {};
+  const std::string digits = file.substr(file.size() - kEnd, kDigits);
+  return digits.find_first_not_of("0123456789abcdef") == digits.npos ? digits : std::string();
+}
+
 bool called_as_torchvision_does(const std::string& file, const std::string& architecture) {
-  if (!file.starts_with(architecture + "-")) return false;
-  const std::string rest = file.substr(architecture.size() + 1);
-  return rest.size() == 12 && rest.ends_with(".pth") && rest.find_first_not_of("0123456789abcdef") == 8;
+  const std::string digits = digits_in(file);
+  return !digits.empty() && file == architecture + "-" + digits + ".pth";
 }
 
 // Does the file's name end in the digits of this very training? "resnet50-11ad3fa6.pth".
@@ -218,6 +225,14 @@ Identified identify(Families families, const std::shared_ptr<const Checkpoint>& 
   const bool keras = std::string_view(checkpoint->format()) == "tensorflowjs";
   fail("%s has the keys of no model known here: `ferry models` lists them%s", file.c_str(),
        keras ? "" : "; any other network comes as an ONNX file: torch.onnx.export(), then `ferry convert net.onnx`");
+}
+
+std::string doubt_of_name(const Checkpoint& checkpoint) {
+  const std::string file = checkpoint.path().filename().string(), digits = digits_in(file);
+  const std::string found = digits.empty() ? std::string() : checkpoint.sha256().substr(0, digits.size());
+  if (digits == found) return {};
+  return file + " is called by the first digits of its SHA-256, which are " + found +
+         ": the file is damaged, or not what it is called";
 }
 
 }  // namespace ferry

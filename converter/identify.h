@@ -28,4 +28,8 @@ Identified identify(Families families, const Checkpoint& checkpoint, const std::
 // torchvision's. Throws Error, listing candidates, where that leaves none or several.
 Identified identify(Families families, const std::shared_ptr<const Checkpoint>& checkpoint);
 
+// "resnet50-11ad3fa6.pth" is called by the first digits of its SHA-256: where its bytes have another one, a sentence
+// that says so; else empty.
+std::string doubt_of_name(const Checkpoint& checkpoint);
+
 }  // namespace ferry

@@ -5,9 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "converter/checkpoint/safetensors.h"
 #include "models/families.h"
 #include "models/vision/resnet/resnet.h"
 #include "tests/converter/memory_checkpoint.h"
+#include "tests/support/scratch_folder.h"
 
 namespace ferry {
 namespace {
@@ -136,6 +138,26 @@ TEST(Identify, ATrainingIsToldByTheDigitsOfItsFile) {
   checkpoint->set_path("resnet50-00000000.pth");
   EXPECT_EQ(identify(families(), checkpoint).variant->hub, "torchvision/resnet50.v2");
   EXPECT_NE(identify(families(), checkpoint).assumed, "");
+}
+
+// Digits that are not the file's own are told.
+TEST(Identify, DigitsInANameAreComparedWithTheFile) {
+  const ScratchFolder folder;
+  const auto written = [&](const std::string& name, const std::string& checkpoint) {
+    std::filesystem::copy(checkpoint, folder.path() / name, std::filesystem::copy_options::overwrite_existing);
+    return doubt_of_name(*open_checkpoint(folder.path() / name));
+  };
+  const std::string any = (folder.path() / "any.safetensors").string();
+  const std::vector<float> values(4, 1.0f);
+  write_safetensors(any, {{"a", {ElementType::F32, {4}, std::as_bytes(std::span(values))}}});
+  const std::string digits = open_checkpoint(any)->sha256().substr(0, 8);
+  EXPECT_EQ(written("resnet50-" + digits + ".pth", any), "");
+  EXPECT_EQ(written("resnet50-11ad3fa6.pth", any),
+            "resnet50-11ad3fa6.pth is called by the first digits of its SHA-256, which are " + digits +
+                ": the file is damaged, or not what it is called");
+  for (const char* other :
+       {"resnet50.pth", "-11ad3fa6.pth.safetensors", "my-flowers-0.pth", "resnet50-11ad3fa6.safetensors"})
+    EXPECT_EQ(written(other, any), "") << other;
 }
 
 TEST(Identify, AnUnknownDepthIsNoKnownModel) {
