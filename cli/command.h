@@ -17,6 +17,7 @@ enum ExitCode : int {
 };
 
 void add_models(CLI::App& ferry, int* exit_code);
+void add_get(CLI::App& ferry, int* exit_code);
 void add_convert(CLI::App& ferry, int* exit_code);
 void add_export(CLI::App& ferry, int* exit_code);
 void add_inspect(CLI::App& ferry, int* exit_code);

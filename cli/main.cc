@@ -64,6 +64,7 @@ int run_command_line(int argc, char** argv) {
       "\nA first walk:\n"
       "  ferry models                                         what can be converted\n"
       "  ferry convert model.safetensors --model resnet50 -o resnet50.ferry\n"
+      "  ferry get torchvision/resnet50.v2                    a publisher's checkpoint, checked and converted\n"
       "  ferry inspect resnet50.ferry                         what is inside\n"
       "  ferry diff resnet50.ferry other.ferry                what differs between two\n"
       "  ferry run resnet50.ferry photo.jpg                   what it sees\n"
@@ -77,6 +78,7 @@ int run_command_line(int argc, char** argv) {
       "\n`ferry COMMAND --help` tells more. Exit codes: 0 done, 1 a check failed, 2 bad usage or input.");
   int exit_code = kDone;
   add_models(app, &exit_code);
+  add_get(app, &exit_code);
   add_convert(app, &exit_code);
   add_export(app, &exit_code);
   add_inspect(app, &exit_code);

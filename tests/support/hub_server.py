@@ -7,6 +7,8 @@ Every repository ORG/NAME has the same files; NAME says what goes wrong. Large f
 second server of another name and port, as the hub does with its CDN. Each request is a line of LOG:
 
     hub|cdn METHOD PATH RANGE TOKEN        "-" where there is none
+
+Below /published/there/ every file is MODEL, as publishers without a hub serve theirs.
 """
 import hashlib
 import http.server
@@ -77,6 +79,8 @@ class Hub(Handler):
     def do_GET(self):
         self.note()
         parts = self.path.strip("/").split("/")
+        if parts[0] == "published":  # no hub at all: files at plain addresses
+            return self.answer(200, model) if parts[1] == "there" else self.answer(404)
         api = parts[:2] == ["api", "models"]
         org, name, verb, revision = parts[2:6] if api else parts[:4]
         file = "/".join(parts[4:])
