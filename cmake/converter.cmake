@@ -99,3 +99,7 @@ foreach(room ferry_recipes ferry_text_files ferry_tokenizer_files ferry_export f
     target_compile_options(${room} PRIVATE ${FERRY_COLD})
   endif()
 endforeach()
+if(FERRY_SANITIZE AND TARGET ferry_export) # these two go through every number of a checkpoint
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/converter/export/record.cc" "${PROJECT_SOURCE_DIR}/converter/export/restore.cc"
+               APPEND PROPERTY COMPILE_OPTIONS -O1)
+endif()

@@ -20,10 +20,10 @@ constexpr const char* kFaults[] = {
 };
 
 // The first few of a list, and how many more there are.
-std::string few(const std::vector<std::string>& list, size_t most) {
+std::string few(const std::vector<std::string>& list, size_t maximum) {
   std::string out;
-  for (size_t i = 0; i < std::min(list.size(), most); ++i) out += (i == 0 ? "" : "; ") + list[i];
-  return list.size() <= most ? out : out + "; and " + std::to_string(list.size() - most) + " more";
+  for (size_t i = 0; i < std::min(list.size(), maximum); ++i) out += (i == 0 ? "" : "; ") + list[i];
+  return list.size() <= maximum ? out : out + "; and " + std::to_string(list.size() - maximum) + " more";
 }
 
 std::string unlike_text(const Finding& f) {

@@ -13,8 +13,10 @@ done
 source=${!#}
 sources=("$source")
 same=true
-if [[ $source == */Unity/* ]]; then # of several, which must be the same ones there
-  cmp -s "$source" "$build/${object%.o}" || same=false
+if [[ $source == */[Uu]nity/* ]]; then # of several, which must be the same ones there; unity: ferry_together()'s
+  there=$build/${object%.o}
+  [[ $source != */unity/* ]] || there=$build/unity/${source##*/}
+  cmp -s "$source" "$there" || same=false
   mapfile -t -O 1 sources < <(sed -n 's/^#include "\(.*\)"$/\1/p' "$source")
 fi
 if $same && [ -f "$build/$object" ] && ! grep -qwE "$words" "${sources[@]}"; then
