@@ -226,7 +226,8 @@ def convnext_tiny():
             y = net.add("Scale", [y], f"0={channels}", [net.state[path + "layer_scale"]])
             x = net.sum(y, x)
     x = net.layer_norm(net.add("Pooling", [x], "0=1 4=1"), "classifier.0")
-    net.linear(x, "classifier.2")
+    weight, bias = net.parameters_of("classifier.2")  # of a vector, which Gemm would take for a column
+    net.add("InnerProduct", [x], f"0={weight.shape[0]} 1=1 2={weight.size}", [(weight,), bias])
     return net.network
 
 
