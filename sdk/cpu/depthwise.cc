@@ -60,7 +60,8 @@ class Depthwise : public Op {
     for (int64_t x = 0; x < out_w;) {
       Piece piece = cut(x, out_w);
       x = piece.x + piece.count;
-      piece.beyond = piece.x * stride < pad || (x - 1) * stride - pad + kernel_w_ > input_shape_[2];
+      const int64_t end = piece.x + std::max(piece.count, static_cast<int64_t>(kFewest));  // of what is computed
+      piece.beyond = piece.x * stride < pad || (end - 1) * stride - pad + kernel_w_ > input_shape_[2];
       pieces_.push_back(piece);
     }
     window_size_ = 0;

@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-#define FERRY_VECTORS __attribute__((target("avx512f")))
+#define FERRY_VECTORS [[gnu::target("avx512f")]]
 #define FERRY_IN_VECTOR_REGISTER(value) asm("" : "+v"(value))
 
 namespace ferry::cpu {

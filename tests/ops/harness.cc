@@ -1,5 +1,8 @@
 #include "tests/ops/harness.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "sdk/threads/pool.h"
 
 #include <bit>
@@ -20,17 +23,27 @@
 namespace ferry::testing {
 namespace {
 
-// Memory aligned as the session's arena is.
+// Memory aligned as the session's arena is. It ends at most kAlignment bytes before a page that nobody may touch: a
+// kernel that reads where it should not ends the test, on emulated CPUs, too, for which nothing is instrumented.
 class Buffer {
  public:
-  explicit Buffer(size_t bytes)
-      : bytes_(std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment)) {}
-  ~Buffer() { std::free(bytes_); }
+  explicit Buffer(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
+    const size_t size = (bytes + kAlignment) / kAlignment * kAlignment;
+    const size_t inner = (size + page_ - 1) / page_ * page_;
+    mapped_ = inner + 2 * page_;
+    void* const memory = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) std::abort();
+    begin_ = static_cast<std::byte*>(memory);
+    if (mprotect(begin_ + page_, inner, PROT_READ | PROT_WRITE) != 0) std::abort();
+    data_ = begin_ + page_ + inner - size;
+  }
+  ~Buffer() { munmap(begin_, mapped_); }
   Buffer(const Buffer&) = delete;
-  void* data() { return bytes_; }
+  void* data() { return data_; }
 
  private:
-  void* bytes_;
+  size_t page_, mapped_;
+  std::byte *begin_, *data_;
 };
 
 // Kept from test to test: starting threads takes longer than most runs.
