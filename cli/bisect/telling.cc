@@ -13,8 +13,8 @@ constexpr const char* kFaults[] = {
     "the backend: it departs from the oracle on the blob's own operator, fed with the same inputs",
     "the conversion: the blob's operator is not what the checkpoint's graph has there, fed with the same inputs",
     "the passes: they change what the graph computes there, in this or the next operators",
-    "the family's graph, or the configuration that it is built from: blob and graph agree operator by operator, and "
-    "the reference has something else",
+    ("the family's graph, or the configuration that it is built from: blob and graph agree operator by operator, and "
+     "the reference has something else"),
     "the checkpoint: the blob was made from another file of this network, with other weights",
     "the weights: blob and checkpoint agree, and the fixture was computed with another checkpoint of this network",
 };

@@ -1,5 +1,5 @@
-// The tile of a matrix product on arm64, for gemm.cc. For cores that execute out of order: the others gain by loads of 64
-// bits, which XNNPACK's kernels for them have.
+// The tile of a matrix product on arm64, for gemm.cc. For cores that execute out of order: the others gain by loads of
+// 64 bits, which XNNPACK's kernels for them have.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The inner loop of matrix products on arm64, for gemm.cc and products.cc: up to 6 rows by 16 columns, of which 24 of the
-// 32 registers add up, 6 hold four numbers of each row and 2 those of a matrix. Instructions a multiply-add of four:
-// 1.18, where XNNPACK's 6 by 8 execute 1.25 and more. Cores that execute out of order fetch ahead themselves.
+// The inner loop of matrix products on arm64, for gemm.cc and products.cc: up to 6 rows by 16 columns, of which 24 of
+// the 32 registers add up, 6 hold four numbers of each row and 2 those of a matrix. Instructions a multiply-add of
+// four: 1.18, where XNNPACK's 6 by 8 execute 1.25 and more. Cores that execute out of order fetch ahead themselves.
 #pragma once
 
 #include <cstddef>

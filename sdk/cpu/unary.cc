@@ -132,8 +132,8 @@ template <typename Function>
   if (rest != 0) _mm512_mask_storeu_ps(to + i, rest, Function::of(_mm512_maskz_loadu_ps(rest, from + i)));
 }
 #elif defined(__aarch64__)
-// a / (1 + e^-x), as with AVX-512. gcc makes twice as many instructions of the plain loop: comparisons and selections in
-// the place of minimum and maximum.
+// a / (1 + e^-x), as with AVX-512. gcc makes twice as many instructions of the plain loop: comparisons and selections
+// in the place of minimum and maximum.
 [[gnu::always_inline]] inline Vector times_sigmoid(Vector a, Vector x) {
   const Vector within = cpu::clamp(x, repeat(-87.0f), repeat(87.0f)), rounds = repeat(0x1.8p23f);
   const Vector shifted = vfmsq_f32(rounds, within, repeat(0x1.715476p+0f)), n = vsubq_f32(shifted, rounds);

@@ -1,5 +1,5 @@
-// Vectors for kernels that are written once for AVX-512 and arm64: floats, and which lanes of them count. Functions that use
-// them are FERRY_VECTORS, as AVX-512 is chosen when the library runs.
+// Vectors for kernels that are written once for AVX-512 and arm64: floats, and which lanes of them count. Functions
+// that use them are FERRY_VECTORS, as AVX-512 is chosen when the library runs.
 #pragma once
 
 #include <cstddef>
@@ -70,8 +70,8 @@ constexpr Lanes kNoLanes = false, kAllLanes = true;
 }
 [[gnu::always_inline]] inline void store(float* to, Vector value) { vst1q_f32(to, value); }
 [[gnu::always_inline]] inline void store(float* to, Vector value, Lanes) { vst1q_f32(to, value); }
-// The next of those that lie `step` apart. gcc 12 would add to the address by itself. It does not know that memory is read: for
-// what the function that calls this does not write.
+// The next of those that lie `step` apart. gcc 12 would add to the address by itself. It does not know that memory is
+// read: for what the function that calls this does not write.
 template <bool kMasked>
 [[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t, Lanes) {
   Vector value;

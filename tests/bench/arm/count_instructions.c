@@ -2,13 +2,13 @@
  *
  *     qemu-aarch64 -plugin count_instructions.so,out=FILE[,cache=on][,l1=KB,l1ways=N,l2=KB,l2ways=N] PROGRAM
  *
- * What is in a block of instructions is classified once, when qemu translates it, from the instructions' own words; then
- * it costs an addition when it runs. Three hints, which do nothing on any processor, steer it from inside the program
- * (region.h): a region begins, it ends, a step within it ends. FILE has, one a line:
+ * What is in a block of instructions is classified once, when qemu translates it, from the instructions' own words;
+ * then it costs an addition when it runs. Three hints, which do nothing on any processor, steer it from inside the
+ * program (region.h): a region begins, it ends, a step within it ends. FILE has, one a line:
  *
- *     step NAME COUNT...              of each step: the classes in their order, bytes loaded and stored, misses of L1 and L2
- *     block ADDRESS WORDS RUNS L1 L2 COUNT...    of each block that ran in a region: misses, then what one run counts
- *     total NAME COUNT                of all regions
+ *     step NAME COUNT...              of each step: the classes in their order, bytes loaded and stored, misses of L1
+ * and L2     block ADDRESS WORDS RUNS L1 L2 COUNT...    of each block that ran in a region: misses, then what one run
+ * counts     total NAME COUNT                of all regions
  *     map ...                         the guest's mappings, so that addresses find their symbols
  *
  * With cache=on every access within a region passes a model of two levels of cache: least recently used lines of 64
@@ -39,8 +39,8 @@ unsigned qemu_plugin_mem_size_shift(uint32_t);
 void qemu_plugin_register_atexit_cb(plugin_id, void (*)(plugin_id, void*), void*);
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
 
-/* fma: multiply-adds of four floats, of two, of halves; dot: products of bytes; fp, integer vectors; permute: moves between
- * lanes; then one float at a time. */
+/* fma: multiply-adds of four floats, of two, of halves; dot: products of bytes; fp, integer vectors; permute: moves
+ * between lanes; then one float at a time. */
 enum {
   kFma4,
   kFma2,

@@ -1,5 +1,5 @@
-/* run_onnxruntime LIBRARY NETWORK.onnx: a run to warm up and one that is counted, on one thread. Prints the first numbers
- * of its output.
+/* run_onnxruntime LIBRARY NETWORK.onnx: a run to warm up and one that is counted, on one thread. Prints the first
+ * numbers of its output.
  *
  * The library comes from npm without a header: of its table of functions, whose places never change, these are here. */
 #include <dlfcn.h>
