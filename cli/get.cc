@@ -1,13 +1,13 @@
 // ferry get
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/parity/certify.h"
 #include "cli/progress.h"
+#include "cli/sdk.h"
 #include "cli/text.h"
 #if defined(FERRY_HAS_CONVERTER)
 #include "models/families.h"
@@ -62,10 +62,9 @@ const ZooEntry& find(const std::vector<ZooEntry>& all, const std::string& name) 
 }
 
 fs::path checkpoints_folder() {
-  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
-  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "ferry/checkpoints";
-  if (home == nullptr || *home == '\0') fail("there is no home to keep checkpoints in: set XDG_CACHE_HOME");
-  return fs::path(home) / ".cache/ferry/checkpoints";
+  const std::string folder = cache_folder("checkpoints");
+  if (folder.empty()) fail("there is no home to keep checkpoints in: set XDG_CACHE_HOME");
+  return folder;
 }
 
 // The checked file, from its publisher, a mirror or a folder.

@@ -17,13 +17,14 @@ AlignedBytes aligned_copy(std::span<const std::byte> bytes) {
   return {memory, std::free};
 }
 
+std::string cache_folder(const std::string& name) {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/ferry/" + name;
+  return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/ferry/" + name : std::string();
+}
+
 const std::string& gpu_cache_folder() {
-  static const std::string folder = [] {
-    const char* cache = std::getenv("XDG_CACHE_HOME");
-    const char* home = std::getenv("HOME");
-    if (cache != nullptr && *cache != '\0') return std::string(cache) + "/ferry/gpu";
-    return home != nullptr && *home != '\0' ? std::string(home) + "/.cache/ferry/gpu" : std::string();
-  }();
+  static const std::string folder = cache_folder("gpu");
   return folder;
 }
 

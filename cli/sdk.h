@@ -40,6 +40,8 @@ AlignedBytes aligned_copy(std::span<const std::byte> bytes);
 
 // Where pipelines, canary verdicts and tuned choices are kept; "" where this user has no home.
 const std::string& gpu_cache_folder();
+// That of this name among ferry's in the user's cache; empty where there is no home.
+std::string cache_folder(const std::string& name);
 
 // How many threads sessions have, and where: --threads and --cores.
 struct ThreadOptions {

@@ -65,9 +65,6 @@ constexpr size_t kLanes = 4;
 constexpr Lanes kNoLanes = false, kAllLanes = true;
 
 [[gnu::always_inline]] inline Vector load(const float* from) { return vld1q_f32(from); }
-[[gnu::always_inline]] inline Vector load(const float* from, Lanes lanes) {
-  return lanes ? vld1q_f32(from) : vdupq_n_f32(0.0f);
-}
 [[gnu::always_inline]] inline void store(float* to, Vector value) { vst1q_f32(to, value); }
 [[gnu::always_inline]] inline void store(float* to, Vector value, Lanes) { vst1q_f32(to, value); }
 // The next of those that lie `step` apart. gcc 12 would add to the address by itself. It does not know that memory is

@@ -1,27 +1,24 @@
 #include "sdk/cpu/winograd.h"
 #include "sdk/threads/xnnpack.h"
 
-#if defined(__aarch64__)
-#include <arm_neon.h>
-#endif
-
 #include <algorithm>
 #include <cstring>
 
 #include "sdk/cpu/gemm.h"
 #include "sdk/cpu/parallel.h"
+#if defined(__aarch64__)
+#include "sdk/cpu/vector.h"
+#endif
 #include "sdk/cpu/xnn_weights.h"
 
 namespace ferry::cpu {
 namespace {
 
 // Channels handled together: a vector of the compiler's, cut into the machine's own.
-#if defined(__aarch64__)
-constexpr size_t kLanes = 4;
-#else
+#if !defined(__aarch64__)  // which has its own
 constexpr size_t kLanes = 8;
-#endif
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+#endif
 
 // Through memcpy: any alignment.
 inline __attribute__((always_inline)) void load(const float* from, Vector& to) { std::memcpy(&to, from, sizeof(to)); }
@@ -30,8 +27,8 @@ inline __attribute__((always_inline)) void store(const Vector& from, float* to) 
 }
 // A NaN passes.
 inline __attribute__((always_inline)) void clamp(const Vector& low, const Vector& high, Vector& value) {
-#if defined(__aarch64__)  // gcc would compare and select
-  value = vminq_f32(vmaxq_f32(value, low), high);
+#if defined(__aarch64__)
+  value = cpu::clamp(value, low, high);
 #else
   value = value < low ? low : value;
   value = value > high ? high : value;
