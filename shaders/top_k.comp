@@ -1,9 +1,7 @@
 #version 450
-// The places of each row's best elements, the best first; or what stands at such places. A workgroup takes a row, and
-// finds one after the other the best of those behind the one before.
+// The places of each row's best elements, the best first. A workgroup takes a row, and finds one after the other the
+// best of those behind the one before.
 #include "common.glsl"
-
-layout(constant_id = 3) const bool kValues = false;  // those at the operand's places
 
 layout(push_constant) uniform Push {
   uint rows, channels, row_quads;  // of the input
@@ -28,14 +26,6 @@ void main() {
   if (row >= push.rows) return;  // all of the workgroup
   const uint first = row * push.row_quads, first_best = row * push.k_quads;
   vec4 found = vec4(0);
-  if (kValues) {
-    for (uint quad = me; quad < push.k_quads; quad += kInvocations) {
-      const uvec4 place = uvec4(LOAD_OPERAND(first_best + quad));
-      for (uint lane = 0; lane < 4; ++lane) found[lane] = LOAD_INPUT(first + place[lane] / 4)[place[lane] % 4];
-      STORE_OUTPUT(first_best + quad, mask_lanes(found, quad * 4, push.k));
-    }
-    return;
-  }
   ivec2 last = ivec2(0x7fffffff);
   for (uint i = 0; i < push.k; ++i) {
     ivec2 next = ivec2(0x80000000);

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "sdk/api/guard.h"
+#include "sdk/api/handles.h"
 
 namespace ferry {
 namespace {
@@ -61,6 +61,20 @@ Status check_size(const ferry_frame& f) {
   return {};
 }
 
+// A plane in memory of the GPU's.
+Status check_part(const ferry_frame& f, const Format& format, int index) {
+  const ferry_plane& plane = f.planes[index];
+  const uint64_t bytes = f.gpu_memory->memory->bytes(), offset = f.gpu_offsets[index];
+  if (plane.data != nullptr)
+    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is given, and gpu_memory, too", format.name, index);
+  if (offset > bytes || plane.size > bytes - offset) {
+    return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d] has %zu bytes from %llu on, gpu_memory has %llu",
+                 format.name, index, plane.size, static_cast<unsigned long long>(offset),
+                 static_cast<unsigned long long>(bytes));
+  }
+  return {};
+}
+
 // Plane `index`, whose strides may be left to us.
 Status read_plane(const ferry_frame& f, const Format& format, int index, image::Plane* out) {
   const ferry_plane& plane = f.planes[index];
@@ -69,8 +83,11 @@ Status read_plane(const ferry_frame& f, const Format& format, int index, image::
   const int pixel = plane.pixel_stride != 0 ? plane.pixel_stride : layout.bytes;
   const int64_t width = int64_t{units - 1} * pixel + layout.bytes;
   const int64_t row = plane.row_stride != 0 ? plane.row_stride : width;
-  if (plane.data == nullptr)
+  if (f.gpu_memory != nullptr) {
+    FERRY_TRY(check_part(f, format, index));
+  } else if (plane.data == nullptr) {
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
+  }
   const bool pairs = f.format == FERRY_FRAME_YUY2;  // whose pixels lie evenly apart only so
   if (pixel < layout.bytes || (pairs && pixel != layout.bytes)) {
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].pixel_stride is %d: must be 0 or %s%d", format.name,
@@ -88,7 +105,7 @@ Status read_plane(const ferry_frame& f, const Format& format, int index, image::
                  format.name, index, plane.size, rows, static_cast<long long>(row), f.width, f.height,
                  static_cast<long long>(needed));
   }
-  *out = {plane.data, row, pixel};
+  *out = {plane.data, static_cast<int64_t>(f.gpu_offsets[index]), row, pixel};
   return {};
 }
 
@@ -123,6 +140,7 @@ Status read_colours(const ferry_frame& f, image::Frame* out) {
   }
   const double* shares = kShares[matrix];
   out->matrix = image::matrix_of(shares[0], shares[1], range == FERRY_RANGE_LIMITED, out->wide);
+  out->fixed_matrix = image::fixed_of(out->matrix);
   return {};
 }
 
@@ -150,6 +168,10 @@ Status read_frame(const ferry_frame& given, image::Frame* out) {
   const Format& format = kFormats[static_cast<size_t>(number) - 1];
   FERRY_TRY(check_size(f));
   image::Frame frame;
+  if (f.gpu_memory != nullptr) {
+    if (!usable(f.gpu_memory)) return closed_argument("ferry_frame", "gpu_memory");
+    frame.memory = f.gpu_memory->memory;
+  }
   frame.samples = format.samples;
   frame.wide = format.wide;
   frame.half_rows = format.planes[1].rows == 2;
@@ -159,7 +181,8 @@ Status read_frame(const ferry_frame& given, image::Frame* out) {
   for (size_t i = 0; i < 3; ++i) {
     const Place& place = format.places[i];
     frame.planes[i] = planes[place.plane];
-    frame.planes[i].data += place.byte;
+    if (frame.planes[i].data != nullptr) frame.planes[i].data += place.byte;
+    frame.planes[i].offset += place.byte;
   }
   if (f.format == FERRY_FRAME_YUY2) frame.planes[0].pixel /= 2;
   FERRY_TRY(read_colours(f, &frame));

@@ -35,6 +35,11 @@ struct ferry_states : ferry::Handle {
   std::shared_ptr<ferry::States> states;
 };
 
+struct ferry_gpu_memory : ferry::Handle {
+  explicit ferry_gpu_memory(std::shared_ptr<const ferry::DeviceMemory> imported) : memory(std::move(imported)) {}
+  std::shared_ptr<const ferry::DeviceMemory> memory;
+};
+
 namespace ferry {
 
 // A port of `model` as the outside sees it.

@@ -490,6 +490,36 @@ void top_k(const fbs::TopK& p, const Array& x, bool values, Array* out) {
   }
 }
 
+// Where in a row of `length` place `i` is.
+size_t place_at(const Array& places, size_t i, size_t length) {
+  const auto place = static_cast<int64_t>(places.values[i]);
+  return place < 0 ? length - static_cast<size_t>(-place) : static_cast<size_t>(place);
+}
+
+// Along the last dimension.
+void gather(const Array& x, const Array& places, Array* out) {
+  const size_t length = rows_of(x.shape).channels, count = rows_of(places.shape).channels;
+  for (size_t i = 0; i < out->values.size(); ++i)
+    out->values[i] = x.values[i / count * length + place_at(places, i, length)];
+}
+
+void scatter(const fbs::Scatter& p, Inputs inputs, Array* out) {
+  const Array &x = *inputs[0], &places = *inputs[1], &updates = *inputs[2];
+  const size_t length = rows_of(x.shape).channels, count = rows_of(places.shape).channels;
+  out->values = x.values;
+  for (size_t i = 0; i < places.values.size(); ++i) {
+    float& to = out->values[i / count * length + place_at(places, i, length)];
+    const float update = updates.values[i];
+    switch (p.kind()) {
+      case fbs::ScatterKind::Set: to = update; break;
+      case fbs::ScatterKind::Add: to += update; break;
+      case fbs::ScatterKind::Mul: to *= update; break;
+      case fbs::ScatterKind::Max: to = std::max(to, update); break;
+      case fbs::ScatterKind::Min: to = std::min(to, update); break;
+    }
+  }
+}
+
 // x behind what the state holds: the tokens that each sees, or those that the state holds then.
 void causal_conv1d(Inputs inputs, bool after, Array* out) {
   const Array &x = *inputs[0], &weight = *inputs[1], &held = *inputs.back();
@@ -595,6 +625,8 @@ Array compute_plainly(const fbs::Operator& op, std::span<const Array* const> inp
     case fbs::OpParams::CausalConv1d: causal_conv1d(inputs, number == kStateAfter, &out); break;
     case fbs::OpParams::GatedDeltaRule: gated_delta_rule(inputs, number == kStateAfter, &out); break;
     case fbs::OpParams::TopK: top_k(*op.params_as_TopK(), x, number == 1, &out); break;
+    case fbs::OpParams::Gather: gather(x, *inputs[1], &out); break;
+    case fbs::OpParams::Scatter: scatter(*op.params_as_Scatter(), inputs, &out); break;
     case fbs::OpParams::DeformConv2d: deform_conv2d(*op.params_as_DeformConv2d(), inputs, &out); break;
 #define FERRY_ON_CPU(Type, ...) case fbs::OpParams::Type:
       FERRY_OPERATORS_ON_CPU(FERRY_ON_CPU)

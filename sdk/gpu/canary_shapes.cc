@@ -262,6 +262,16 @@ bool shrink_root(const fbs::Operator& op, Size size, std::vector<Shape>* inputs,
       return true;
     }
     case fbs::OpParams::TopK: x = Limit{std::max(68, op.params_as_TopK()->k()), 3, 3, 2}(x); break;
+    case fbs::OpParams::Gather:
+    case fbs::OpParams::Scatter: {  // more places than the rows have elements, so that some are the same
+      x = kMoved(x);
+      x[x.rank - 1] = kCanaryRow;
+      for (size_t i = 1; i < inputs->size(); ++i) {
+        (*inputs)[i] = x;
+        (*inputs)[i][x.rank - 1] = kCanaryRow + 5;
+      }
+      break;
+    }
     case fbs::OpParams::MatMul: shrink_matmul(*op.params_as_MatMul(), size, inputs); break;
     case fbs::OpParams::Experts: shrink_experts(size, inputs); break;
     case fbs::OpParams::DeformConv2d: shrink_deform_conv2d(*op.params_as_DeformConv2d(), size, inputs); break;

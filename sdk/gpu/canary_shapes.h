@@ -15,6 +15,8 @@ inline constexpr int kCanarySizes = 4;
 
 // Of a mixture of experts.
 inline constexpr int32_t kCanaryExperts = 3;
+// Elements of a row that canaries of gather and scatter name by their places.
+inline constexpr int32_t kCanaryRow = 22;
 
 // Replaces the shapes of all tensors that a chain of operators reads or writes, in `shapes` of every tensor of the
 // model, by small ones. False: its parameters do not allow it.

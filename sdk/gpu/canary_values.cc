@@ -86,6 +86,10 @@ Array made_up_input(const fbs::Operator& op, TensorId tensor, const Shape& shape
     // Numbers of experts, of which canaries have that many.
     if (op.params_type() == fbs::OpParams::Experts && op.inputs()->Get(1) == tensor)
       value = static_cast<float>(i % kCanaryExperts);
+    // Places counted from either end.
+    const bool by_place = op.params_type() == fbs::OpParams::Gather || op.params_type() == fbs::OpParams::Scatter;
+    if (by_place && op.inputs()->Get(1) == tensor)
+      value = static_cast<float>(static_cast<int>(i * 5 % (2 * kCanaryRow)) - kCanaryRow);
     // Keys about as long as normalised ones.
     if (op.params_type() == fbs::OpParams::GatedDeltaRule && tensor == op.inputs()->Get(1)) value /= 8;
     value = rounded(value);

@@ -134,6 +134,19 @@ void Commands::copy(const Place& from, const Place& to) {
   accesses_.clear();
 }
 
+void Commands::change_owner(const Place& place, uint32_t from, uint32_t to) {
+  const VkBufferMemoryBarrier barrier{.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER,
+                                      .srcAccessMask = 0,
+                                      .dstAccessMask = VK_ACCESS_SHADER_READ_BIT,
+                                      .srcQueueFamilyIndex = from,
+                                      .dstQueueFamilyIndex = to,
+                                      .buffer = place.buffer,
+                                      .offset = place.offset,
+                                      .size = place.bytes};
+  constexpr VkPipelineStageFlags kCompute = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+  device_->vk().vkCmdPipelineBarrier(buffer_, kCompute, kCompute, 0, 0, nullptr, 1, &barrier, 0, nullptr);
+}
+
 void Commands::timestamp() {
   if (timestamps_ < max_timestamps_)
     device_->vk().vkCmdWriteTimestamp(buffer_, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, queries_, timestamps_++);

@@ -30,6 +30,9 @@ class Commands {
   Status dispatch(const Dispatch& dispatch, const std::array<Place, kBindings>& places);
   // As many bytes as `from` has, after all dispatches before it and before all that follow. Needs no room.
   void copy(const Place& from, const Place& to);
+  // The device's queue takes memory over that others write, before the dispatches that read it, or gives it back.
+  void acquire(const Place& place) { change_owner(place, device_->foreign_family(), device_->queue_family()); }
+  void release(const Place& place) { change_owner(place, device_->queue_family(), device_->foreign_family()); }
   // All that was recorded so far is done at this timestamp; they count from 0.
   void timestamp();
   // Results become visible to the host and to later submissions.
@@ -52,6 +55,7 @@ class Commands {
     bool write;
   };
   void barrier_if_needed(std::span<const Access> accesses);
+  void change_owner(const Place& place, uint32_t from, uint32_t to);
 
   std::shared_ptr<Device> device_;
   VkCommandPool pool_ = VK_NULL_HANDLE;

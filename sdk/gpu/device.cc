@@ -138,6 +138,34 @@ Device::~Device() {
   });
 }
 
+// Those that import memory: the host's first, where there is one.
+Status Device::choose_extensions(std::vector<const char*>* extensions) {
+  uint32_t count = 0;
+  FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, nullptr),
+                  "vkEnumerateDeviceExtensionProperties"));
+  std::vector<VkExtensionProperties> present(count);
+  FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, present.data()),
+                  "vkEnumerateDeviceExtensionProperties"));
+  const auto has = [&](const char* name) {
+    return std::any_of(present.begin(), present.end(),
+                       [&](const VkExtensionProperties& p) { return std::strcmp(p.extensionName, name) == 0; });
+  };
+  // All of a list, or none.
+  const auto enable = [&](std::initializer_list<const char*> names) {
+    if (!std::all_of(names.begin(), names.end(), has)) return false;
+    extensions->insert(extensions->end(), names.begin(), names.end());
+    return true;
+  };
+  enable({VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME});
+  enable({VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME});
+  const bool foreign = enable({VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME});
+  if (foreign) {
+    foreign_family_ = VK_QUEUE_FAMILY_FOREIGN_EXT;
+    enable({VK_ANDROID_EXTERNAL_MEMORY_ANDROID_HARDWARE_BUFFER_EXTENSION_NAME});
+  }
+  return {};
+}
+
 Status Device::create(const char* cache_folder) {
   functions_.vkGetPhysicalDeviceMemoryProperties(info_.handle, &memory_);
   bool can_import = false;
@@ -157,15 +185,8 @@ Status Device::create(const char* cache_folder) {
     queue_family_ = static_cast<uint32_t>(best);
 
     std::vector<const char*> extensions;
-    uint32_t count = 0;
-    FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, nullptr),
-                    "vkEnumerateDeviceExtensionProperties"));
-    std::vector<VkExtensionProperties> present(count);
-    FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, present.data()),
-                    "vkEnumerateDeviceExtensionProperties"));
-    for (const VkExtensionProperties& p : present)
-      can_import |= std::strcmp(p.extensionName, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
-    if (can_import) extensions.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+    FERRY_TRY(choose_extensions(&extensions));
+    can_import = !extensions.empty() && std::strcmp(extensions[0], VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                         .queueFamilyIndex = queue_family_,
@@ -223,10 +244,6 @@ void Device::read_limits(bool can_import) {
   limits_.timestamp_mask = bits < 64 ? (uint64_t{1} << bits) - 1 : UINT64_MAX;
 }
 
-// Kinds that only a device with a feature of their name enabled may allocate.
-constexpr VkMemoryPropertyFlags kSpecial = VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
-                                           VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
-
 // Kinds of memory in order of preference; each kind is asked for with fewer wishes than the one before.
 Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
   const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
@@ -257,7 +274,7 @@ Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
   for (const VkMemoryPropertyFlags wish : wishes) {
     for (uint32_t type = 0; type < memory_.memoryTypeCount; ++type) {
       const VkMemoryPropertyFlags flags = memory_.memoryTypes[type].propertyFlags;
-      if (!(needs.memoryTypeBits >> type & 1) || (flags & wish) != wish || (flags & kSpecial)) continue;
+      if (!(needs.memoryTypeBits >> type & 1) || (flags & wish) != wish || (flags & kSpecialMemory)) continue;
       if (needs.size > memory_.memoryHeaps[memory_.memoryTypes[type].heapIndex].size) continue;
       const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                           .allocationSize = aligned(needs.size, limits_.copy_alignment),
@@ -280,47 +297,6 @@ Status Device::allocate(uint64_t bytes, MemoryUse use, Buffer* out) {
     }
   }
   return status;
-}
-
-Status Device::import(const void* memory, uint64_t bytes, Buffer* out) {
-  void* host = const_cast<void*>(memory);  // kernels only read it
-  constexpr auto kKind = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
-  if (limits_.import_alignment == 0 || vk_.vkGetMemoryHostPointerPropertiesEXT == nullptr)
-    return error(FERRY_UNSUPPORTED, "the device does not import host memory");
-  VkMemoryHostPointerPropertiesEXT pointer{.sType = VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
-  FERRY_TRY(check(vk_.vkGetMemoryHostPointerPropertiesEXT(handle_, kKind, host, &pointer),
-                  "vkGetMemoryHostPointerPropertiesEXT"));
-  const VkExternalMemoryBufferCreateInfo external{.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO,
-                                                  .handleTypes = kKind};
-  const VkBufferCreateInfo create{.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
-                                  .pNext = &external,
-                                  .size = bytes,
-                                  .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
-  Buffer buffer;
-  buffer.device_ = shared_from_this();
-  buffer.bytes_ = bytes;
-  FERRY_TRY(check(vk_.vkCreateBuffer(handle_, &create, nullptr, &buffer.handle_), "vkCreateBuffer"));
-  VkMemoryRequirements needs{};
-  vk_.vkGetBufferMemoryRequirements(handle_, buffer.handle_, &needs);
-  uint32_t types = needs.memoryTypeBits & pointer.memoryTypeBits;
-  for (uint32_t i = 0; i < memory_.memoryTypeCount; ++i) {
-    const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
-    // It is never mapped, so nobody could flush it.
-    if ((flags & kSpecial) || !(flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)) types &= ~(1u << i);
-  }
-  if (types == 0 || needs.size > bytes) return error(FERRY_UNSUPPORTED, "the device does not import this memory");
-  uint32_t type = 0;
-  while (!(types >> type & 1)) ++type;
-  const VkImportMemoryHostPointerInfoEXT import{
-      .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_HOST_POINTER_INFO_EXT, .handleType = kKind, .pHostPointer = host};
-  const VkMemoryAllocateInfo allocate{.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-                                      .pNext = &import,
-                                      .allocationSize = bytes,
-                                      .memoryTypeIndex = type};
-  FERRY_TRY(check(vk_.vkAllocateMemory(handle_, &allocate, nullptr, &buffer.memory_), "vkAllocateMemory"));
-  FERRY_TRY(check(vk_.vkBindBufferMemory(handle_, buffer.handle_, buffer.memory_, 0), "vkBindBufferMemory"));
-  *out = std::move(buffer);
-  return {};
 }
 
 Status Device::submit(const VkSubmitInfo& info, VkFence fence) {

@@ -8,9 +8,11 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sdk/gpu/instance.h"
 #include "sdk/gpu/vulkan.h"
+#include "sdk/graph/device_memory.h"
 
 namespace ferry::gpu {
 
@@ -18,6 +20,11 @@ class Pipelines;
 
 // The multiple of `to` that is `n` or follows it.
 constexpr uint64_t aligned(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
+
+// Kinds of memory that only a device with a feature of their name enabled may allocate.
+inline constexpr VkMemoryPropertyFlags kSpecialMemory = VK_MEMORY_PROPERTY_PROTECTED_BIT |
+                                                        VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |
+                                                        VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD;
 
 // What a device offers, as it says itself.
 struct Limits {
@@ -53,6 +60,7 @@ class Buffer {
   ~Buffer();
 
   VkBuffer handle() const { return handle_; }
+  const class Device* device() const { return device_.get(); }
   uint64_t bytes() const { return bytes_; }
   std::byte* mapped() const { return mapped_; }  // null for MemoryUse::Device
   // Host writes become visible to later submissions; results of completed ones to the host. Nothing to do where memory
@@ -104,6 +112,10 @@ class Device : public std::enable_shared_from_this<Device> {
   // `memory` and `bytes` at multiples of limits().import_alignment; it outlives the buffer, which is only read. Any
   // error: stage it instead.
   Status import(const void* memory, uint64_t bytes, Buffer* out);
+  // The same of any kind of memory. FERRY_UNSUPPORTED: the device or its driver cannot.
+  Status import(const MemorySource& source, Buffer* out);
+  // Whose such memory is while no kernel reads it, but for the host's: a queue family.
+  uint32_t foreign_family() const { return foreign_family_; }
 
   // Thread-safe. `fence` may be null.
   Status submit(const VkSubmitInfo& info, VkFence fence);
@@ -115,8 +127,13 @@ class Device : public std::enable_shared_from_this<Device> {
 
  private:
   Device() = default;
+  struct Import;
   Status create(const char* cache_folder);
+  Status choose_extensions(std::vector<const char*>* extensions);
   void read_limits(bool can_import);
+  Status import_memory(const Import& import, Buffer* out);
+  Status import_dma_buf(int fd, uint64_t bytes, Buffer* out);
+  Status import_hardware_buffer(AHardwareBuffer* hardware_buffer, uint64_t bytes, Buffer* out);
 
   std::shared_ptr<const Instance> instance_;  // null where the device is a caller's
   InstanceFunctions functions_{};
@@ -126,7 +143,7 @@ class Device : public std::enable_shared_from_this<Device> {
   VkPhysicalDeviceMemoryProperties memory_{};
   VkDevice handle_ = VK_NULL_HANDLE;
   VkQueue queue_ = VK_NULL_HANDLE;
-  uint32_t queue_family_ = 0;
+  uint32_t queue_family_ = 0, foreign_family_ = VK_QUEUE_FAMILY_EXTERNAL;
   DeviceFunctions vk_{};
   ExternalDevice external_{};
   std::mutex queue_mutex_;

@@ -9,6 +9,7 @@
 
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/gpu/canary.h"
+#include "sdk/gpu/frame.h"
 #include "sdk/gpu/interop.h"
 #include "sdk/gpu/layout.h"
 #include "sdk/gpu/partition.h"
@@ -42,6 +43,9 @@ class GpuEngine : public Engine, public Interop {
   bool submitted() const override { return submitted_; }
   Status finish() override;
   bool bound() const override;
+  Status import(const MemorySource& source, std::shared_ptr<const DeviceMemory>* out) override;
+  Status take_frame(TensorId tensor, const image::Frame& frame, const image::Conversion& conversion) override;
+  Status leave_frame(TensorId tensor) override;
   Status bind(TensorId tensor, const Place& place) override;
   Status submit(const VkSubmitInfo& batch, VkFence fence) override;
   void* data(TensorId tensor) const override;
@@ -63,6 +67,8 @@ class GpuEngine : public Engine, public Interop {
   void add_note(const std::string& note);
   Status record(Layout* layout);
   Status check_place(TensorId tensor, const Place& place) const;
+  Status check_reach(TensorId tensor) const;
+  Status set_place(TensorId tensor, const Place& place);
   Status record_segment(Layout* layout, Segment* segment);
   Place place(const Layout& layout, const Step& step, const Operand& operand) const;
   Place host_place(const Layout& layout, TensorId tensor) const;
@@ -86,6 +92,7 @@ class GpuEngine : public Engine, public Interop {
   Layout layout_;
   bool recorded_ = false;  // layout_ is as a whole
   bool submitted_ = false;
+  std::optional<FrameReader> frames_;
   std::vector<double> microseconds_;
   EngineReport report_;
 };
@@ -484,7 +491,6 @@ bool GpuEngine::bound() const {
 }
 
 Status GpuEngine::check_place(TensorId tensor, const Place& place) const {
-  if (options_.states != nullptr) return error(FERRY_UNSUPPORTED, "the graph has states: it is run from host memory");
   const uint64_t bytes = host_bytes(layout_.program.shapes[tensor]);
   const uint64_t alignment = device_->info().properties.limits.minStorageBufferOffsetAlignment;
   if (options_.gpu == nullptr)
@@ -495,6 +501,12 @@ Status GpuEngine::check_place(TensorId tensor, const Place& place) const {
   if (place.offset % alignment != 0)
     return error(FERRY_INVALID_ARGUMENT, "a range that begins at %" PRIu64 ": GPU '%s' needs a multiple of %" PRIu64,
                  place.offset, device_->info().properties.deviceName, alignment);
+  return check_reach(tensor);
+}
+
+// Is it kernels alone that read or write the tensor?
+Status GpuEngine::check_reach(TensorId tensor) const {
+  if (options_.states != nullptr) return error(FERRY_UNSUPPORTED, "the graph has states: it is run from host memory");
   for (const Step& step : layout_.program.steps) {
     const bool reads = std::find(step.inputs.begin(), step.inputs.end(), tensor) != step.inputs.end();
     const auto& further = step.further_outputs;
@@ -513,6 +525,10 @@ Status GpuEngine::check_place(TensorId tensor, const Place& place) const {
 // The kernels that bring values up and down read and write the app's buffers in the place of the transfer buffer.
 Status GpuEngine::bind(TensorId tensor, const Place& place) {
   if (place.buffer != VK_NULL_HANDLE) FERRY_TRY(check_place(tensor, place));
+  return set_place(tensor, place);
+}
+
+Status GpuEngine::set_place(TensorId tensor, const Place& place) {
   const Place former = layout_.bound[tensor];
   layout_.bound[tensor] = place;
   layout_.bound[tensor].bytes = host_bytes(layout_.program.shapes[tensor]);
@@ -524,6 +540,30 @@ Status GpuEngine::bind(TensorId tensor, const Place& place) {
   layout_.bound[tensor] = former;
   layout_.segments = std::move(segments);
   return status;
+}
+
+Status GpuEngine::import(const MemorySource& source, std::shared_ptr<const DeviceMemory>* out) {
+  Buffer buffer;
+  FERRY_TRY(device_->import(source, &buffer));
+  *out = std::make_shared<ImportedMemory>(std::move(buffer), source.bytes, source.kind != MemorySource::Kind::Host);
+  return {};
+}
+
+Status GpuEngine::take_frame(TensorId tensor, const image::Frame& frame, const image::Conversion& conversion) {
+  if (!static_cast<const ImportedMemory&>(*frame.memory).belongs_to(*device_))
+    return error(FERRY_INVALID_ARGUMENT, "frame.gpu_memory was imported by a session on another GPU");
+  FERRY_TRY(check_reach(tensor));
+  if (!frames_) frames_.emplace(device_);
+  if (!frames_->is_ready_for(conversion)) FERRY_TRY(leave_frame(tensor));
+  FERRY_TRY(frames_->read(frame, conversion));
+  const Place result = frames_->result();
+  return layout_.bound[tensor].buffer == result.buffer ? Status() : set_place(tensor, result);
+}
+
+Status GpuEngine::leave_frame(TensorId tensor) {
+  const bool reads = frames_ && layout_.bound[tensor].buffer != VK_NULL_HANDLE &&
+                     layout_.bound[tensor].buffer == frames_->result().buffer;
+  return reads ? set_place(tensor, {}) : Status();
 }
 
 Status GpuEngine::submit(const VkSubmitInfo& batch, VkFence fence) {

@@ -45,6 +45,8 @@ constexpr Entry kEntries[] = {
     {fbs::OpParams::DeformConv2d, kFloats, kDeformConv2dAlternatives, false, lower_deform_conv2d},
     {fbs::OpParams::Experts, kFloats | kQuantized, 1, false, lower_experts},
     {fbs::OpParams::TopK, kFloats, 1, false, lower_top_k},
+    {fbs::OpParams::Gather, kFloats, 1, false, lower_gather},
+    {fbs::OpParams::Scatter, kFloats, 1, false, lower_scatter},
     {fbs::OpParams::Append, kFloats, 1, false, lower_append},
     {fbs::OpParams::CausalConv1d, kFloats, 1, false, lower_causal_conv1d},
     {fbs::OpParams::GatedDeltaRule, kFloats, 1, false, lower_gated_delta_rule},
@@ -72,6 +74,10 @@ bool has_kind(const fbs::Operator& op) {
   const fbs::Unary* unary = op.params_as_Unary();
   const fbs::Binary* binary = op.params_as_Binary();
   const fbs::Reduce* reduce = op.params_as_Reduce();
+  const fbs::Gather* gather = op.params_as_Gather();
+  const fbs::Scatter* scatter = op.params_as_Scatter();
+  if (gather != nullptr) return gather->kind() == fbs::GatherKind::Elements;
+  if (scatter != nullptr) return scatter->where() == fbs::GatherKind::Elements;
   return unary != nullptr    ? has_kind(unary->kind())
          : binary != nullptr ? binary->kind() <= fbs::BinaryKind::PRelu
                              : reduce == nullptr || reduce->kind() <= fbs::ReduceKind::Sum;
@@ -86,7 +92,9 @@ bool unpacks(const Type& type, bool stacked) {
 
 // Which types input `i` may have.
 TypeSet types_of(fbs::OpParams type, const Entry* entry, unsigned i) {
-  if (type == fbs::OpParams::Experts && i == 1) return kInt32;  // their numbers
+  const bool numbers =
+      type == fbs::OpParams::Experts || type == fbs::OpParams::Gather || type == fbs::OpParams::Scatter;
+  if (numbers && i == 1) return kInt32;  // of experts, of places
   return entry != nullptr && is_weight(type, i) ? entry->weights : kFloats;
 }
 

@@ -47,6 +47,8 @@ Status DeviceFunctions::load(PFN_vkGetDeviceProcAddr get, VkDevice device, Devic
   FERRY_DEVICE_FUNCTIONS(FERRY_LOAD)
 #undef FERRY_LOAD
   (void)load_one("vkGetMemoryHostPointerPropertiesEXT", &out->vkGetMemoryHostPointerPropertiesEXT);
+  (void)load_one("vkGetMemoryFdPropertiesKHR", &out->vkGetMemoryFdPropertiesKHR);
+  (void)load_one("vkGetAndroidHardwareBufferPropertiesANDROID", &out->vkGetAndroidHardwareBufferPropertiesANDROID);
   if (missing == nullptr) return {};
   return error(FERRY_GPU_UNAVAILABLE, "the Vulkan device lacks %s: Vulkan 1.1 is needed", missing);
 }

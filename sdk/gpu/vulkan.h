@@ -3,6 +3,8 @@
 
 #define VK_NO_PROTOTYPES
 #include <volk.h>
+// AHardwareBuffer is a name alone in it: the same code everywhere.
+#include <vulkan/vulkan_android.h>
 
 #include "sdk/status.h"
 
@@ -35,7 +37,10 @@ struct DeviceFunctions {
 #define FERRY_DECLARE(name) PFN_##name name;
   FERRY_DEVICE_FUNCTIONS(FERRY_DECLARE)
 #undef FERRY_DECLARE
-  PFN_vkGetMemoryHostPointerPropertiesEXT vkGetMemoryHostPointerPropertiesEXT;  // may be null
+  // These may be null: the device lacks the extension, or it is not enabled.
+  PFN_vkGetMemoryHostPointerPropertiesEXT vkGetMemoryHostPointerPropertiesEXT;
+  PFN_vkGetMemoryFdPropertiesKHR vkGetMemoryFdPropertiesKHR;
+  PFN_vkGetAndroidHardwareBufferPropertiesANDROID vkGetAndroidHardwareBufferPropertiesANDROID;
 
   // FERRY_GPU_UNAVAILABLE, naming the function, where one is missing.
   static Status load(PFN_vkGetDeviceProcAddr get, VkDevice device, DeviceFunctions* out);

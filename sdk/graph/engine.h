@@ -4,18 +4,27 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "sdk/graph/device_memory.h"
 #include "sdk/model/per_tensor.h"
 #include "sdk/operators/shape.h"
 #include "sdk/status.h"
 #include "sdk/threads/pool.h"
 
+namespace ferry::image {
+struct Frame;
+struct Conversion;
+}  // namespace ferry::image
+
 namespace ferry {
 
 inline constexpr Status::Failure kCancelled = {FERRY_CANCELLED, "run cancelled"};
+inline constexpr Status::Failure kNoDevice = {
+    FERRY_GPU_UNAVAILABLE, "the session is on the CPU, which reads frames in the app's memory alone"};
 
 // What an engine tells of itself: ferry_report in ferry.h.
 struct EngineReport {
@@ -58,8 +67,19 @@ class Engine {
   // Whether a run was begun without waiting for it, and the wait for its end: after it, results are there.
   virtual bool submitted() const { return false; }
   virtual Status finish() { return {}; }
-  // Inputs or outputs lie in buffers of the app's, where no other engine reaches them.
+  // Inputs or outputs lie in buffers where no other engine reaches them.
   virtual bool bound() const { return false; }
+
+  // Memory for the engine's device to read. FERRY_GPU_UNAVAILABLE: it has none. FERRY_UNSUPPORTED: the device or its
+  // driver does not import such memory.
+  virtual Status import(const MemorySource&, std::shared_ptr<const DeviceMemory>*) { return Status(kNoDevice); }
+  // Input `tensor` becomes what a frame in such memory gives, which is read before this returns, until another frame
+  // does, leave_frame() or prepare().
+  virtual Status take_frame(TensorId /*tensor*/, const image::Frame&, const image::Conversion&) {
+    return Status(kNoDevice);
+  }
+  // Input `tensor` lies in host memory again.
+  virtual Status leave_frame(TensorId /*tensor*/) { return {}; }
 
   // Host memory of a graph input, an output or a kept tap, float32, channels last; inputs in it outlive any failure
   // of run(). Constants give the blob's read-only bytes, other values null.

@@ -65,7 +65,7 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
   // A pass that changes nothing is left out in Pillow.
   const bool nearest = filter == fbs::Filter::Nearest || side.source == side.target;
   taps_ = nearest ? 1 : static_cast<size_t>(std::ceil(support)) * 2 + 1;
-  entries_.resize(static_cast<size_t>(side.count) * (taps_ + 2));
+  entries_.resize(static_cast<size_t>(side.count) * entry_size());
   if (nearest) return take_nearest();
   for (int i = 0; i < side.count; ++i) {
     const double centre = (side.begin + i + 0.5) * scale;
@@ -74,7 +74,7 @@ void Axis::compute(const Side& side, fbs::Filter filter) {
     const auto weight = [&](int x) { return kernel.weight((x - centre + 0.5) * (1.0 / filter_scale)); };
     double sum = 0.0;
     for (int x = begin; x < end; ++x) sum += weight(x);
-    int32_t* entry = entries_.data() + static_cast<size_t>(i) * (taps_ + 2);
+    int32_t* entry = entries_.data() + static_cast<size_t>(i) * entry_size();
     int32_t* coefficients = entry + 2;
     for (int x = 0; x < end - begin; ++x) {
       double w = weight(begin + x);
@@ -94,7 +94,7 @@ void Axis::take_nearest() {
   for (int i = -side_.begin; i < side_.count; ++i, place += step) {
     if (i < 0) continue;
     const int at = place < side_.source ? static_cast<int>(place) : side_.source - 1;
-    int32_t* entry = entries_.data() + static_cast<size_t>(i) * (taps_ + 2);
+    int32_t* entry = entries_.data() + static_cast<size_t>(i) * entry_size();
     entry[0] = side_.mirrored ? side_.source - 1 - at : at;
     entry[1] = 1;
     entry[2] = 1 << kPrecisionBits;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ferry_generated.h"
@@ -36,6 +37,9 @@ class Axis {
   int begin(int i) const { return entry(i)[0]; }
   int count(int i) const { return entry(i)[1]; }
   const int32_t* of(int i) const { return entry(i) + 2; }
+  // All of that as it lies, an entry an output: begin, count, coefficients and room up to taps() of them.
+  std::span<const int32_t> entries() const { return entries_; }
+  size_t entry_size() const { return taps_ + 2; }
   // The most that an output has.
   size_t taps() const { return taps_; }
   // All positions that count for any output: [first, last).
@@ -47,7 +51,7 @@ class Axis {
 
  private:
   // Of an output: begin, count and room for taps_ coefficients.
-  const int32_t* entry(int i) const { return entries_.data() + static_cast<size_t>(i) * (taps_ + 2); }
+  const int32_t* entry(int i) const { return entries_.data() + static_cast<size_t>(i) * entry_size(); }
   void take_nearest();
 
   Side side_;

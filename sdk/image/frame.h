@@ -2,36 +2,52 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "sdk/image/frame_columns.h"
 #include "sdk/image/resize.h"
+
+namespace ferry {
+class DeviceMemory;  // sdk/graph/device_memory.h
+}
 
 namespace ferry::image {
 
 // Samples of one kind, `row` and `pixel` bytes apart.
 struct Plane {
-  const uint8_t* data = nullptr;
+  const uint8_t* data = nullptr;  // null where the frame lies in a device's memory
+  int64_t offset = 0;             // of the first, there
   int64_t row = 0;
   int pixel = 0;
 };
 
-// To RGB in levels of 0 to 255, from luma above `black` and chroma above 128; luma's factor has 14 bits after the
-// point, the others 13.
+// To RGB in levels of 0 to 255, from luma above `black` and chroma above 128.
 struct YuvMatrix {
+  float luma = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
+  int16_t black = 0;
+};
+// From the shares that red and blue have in luma (Rec. ITU-R BT.601-7, 2.5). Limited range: luma has 219 steps from 16
+// on, chroma 224; of 10 bits (`wide`) four times as many, and full range 1023.
+YuvMatrix matrix_of(double red, double blue, bool limited, bool wide);
+
+// The same for what is within a level of it: luma's factor has 14 bits after the point, the others 13.
+struct FixedMatrix {
   int16_t luma = 0, red_v = 0, green_u = 0, green_v = 0, blue_u = 0;
   int16_t black = 0;
 };
-YuvMatrix matrix_of(double red, double blue, bool limited, bool wide);
+FixedMatrix fixed_of(const YuvMatrix& matrix);
 
 // Everything about it is checked: samples may be read.
 struct Frame {
   enum class Samples : uint8_t { Rgb, Yuv, Gray };
 
+  std::shared_ptr<const DeviceMemory> memory;  // where it lies; null: in the app's
   Samples samples = Samples::Rgb;
   Plane planes[3];         // red, green, blue; or luma, U, V, of which a chroma sample is for two columns
   bool wide = false;       // Yuv: 16 bits, little-endian, of which the upper 10 count
   bool half_rows = false;  // Yuv: a chroma sample is for two rows, too
   YuvMatrix matrix;
+  FixedMatrix fixed_matrix;
   // The part that counts, in the pixels of the frame as it lies in memory.
   int left = 0, top = 0, width = 0, height = 0;
   // How it is seen: with rows and columns exchanged, then from right to left, from bottom to top.

@@ -1,4 +1,4 @@
-// Blocks of a frame's row to RGB, in 16 bits: exact to a tenth of a level before they are rounded.
+// Blocks of a frame's row to RGB.
 #pragma once
 
 #include "sdk/image/frame.h"
@@ -12,9 +12,8 @@ inline constexpr int kLumaShift = 7, kChromaShift = 8, kSumBits = 5;
 inline constexpr int kGray = 128;
 
 struct Block {
-  int16_t luma[kBlock];                              // above black
-  int16_t u[kBlock / 2], v[kBlock / 2];              // above kGray
-  int16_t red[kBlock], green[kBlock], blue[kBlock];  // what chroma adds
+  int16_t luma[kBlock];                  // above black
+  int16_t u[kBlock / 2], v[kBlock / 2];  // above kGray
 };
 
 // The upper half of the product: an instruction on most machines.
@@ -27,13 +26,9 @@ inline const uint8_t* samples_at(const Frame& frame, int plane, int column, int 
 
 void read_luma(const Frame& frame, int x, int y, int count, Block* block);
 void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block);
-// From u and v to red, green and blue.
-void add_chroma(const YuvMatrix& matrix, int pairs, Block* block);
-// From luma and what chroma adds to RGB of 4 bytes.
-void write_colours(const Block& block, int16_t gain, int count, uint8_t* out);
-// From what the pass over columns leaves.
-void write_filtered(const Filtered& filtered, const YuvMatrix& matrix, int count, uint8_t* out);
-// All of it: `count` pixels from column `x` of row `y` on; `x` is even where a chroma sample is for two.
+// From what the pass over columns leaves to RGB of 4 bytes, in 16 bits: exact to a tenth of a level before it is rounded.
+void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out);
+// All of it, rounded as the colours' definition is: `count` pixels from column `x` of row `y` on; `x` is even where a chroma sample is for two.
 void convert(const Frame& frame, int x, int y, int count, uint8_t* out);
 
 }  // namespace ferry::image

@@ -77,17 +77,27 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
   read(samples_at(frame, 2, x / 2, row), frame.planes[2].pixel, pairs, frame.wide, kChromaShift, kGray, block->v);
 }
 
-FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, int pairs, Block* block) {
-  const YuvMatrix m = matrix;
+namespace {
+
+// What chroma adds to each pixel's luma, in levels.
+struct Added {
+  float red[kBlock], green[kBlock], blue[kBlock];
+};
+
+FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pairs, Added* added) {
+  constexpr float kLevel = 1.0f / (1 << kChromaShift);
+  const float red_v = matrix.red_v * kLevel, green_v = matrix.green_v * kLevel;
+  const float green_u = matrix.green_u * kLevel, blue_u = matrix.blue_u * kLevel;
   FERRY_INDEPENDENT
   for (int i = 0; i < pairs; ++i) {
-    const int16_t red = times(block->v[i], m.red_v), blue = times(block->u[i], m.blue_u);
-    const auto green = static_cast<int16_t>(times(block->u[i], m.green_u) + times(block->v[i], m.green_v));
-    block->red[2 * i] = block->red[2 * i + 1] = red;
-    block->green[2 * i] = block->green[2 * i + 1] = green;
-    block->blue[2 * i] = block->blue[2 * i + 1] = blue;
+    const float u = block.u[i], v = block.v[i];
+    added->red[2 * i] = added->red[2 * i + 1] = v * red_v;
+    added->green[2 * i] = added->green[2 * i + 1] = u * green_u + v * green_v;
+    added->blue[2 * i] = added->blue[2 * i + 1] = u * blue_u;
   }
 }
+
+}  // namespace
 
 #if defined(__aarch64__)
 namespace {
@@ -118,19 +128,34 @@ struct Eights {
   }
 };
 
-}  // namespace
+// Eight levels: luma and what chroma adds to it.
+inline uint8x8_t levels_8(float32x4_t low, float32x4_t high, const float* added) {
+  const int32x4_t first = vcvtaq_s32_f32(vaddq_f32(low, vld1q_f32(added)));
+  const int32x4_t second = vcvtaq_s32_f32(vaddq_f32(high, vld1q_f32(added + 4)));
+  return vqmovn_u16(vqmovun_high_s32(vqmovun_s32(first), second));
+}
 
-FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
+FERRY_KERNEL void write_colours(const Block& block, const Added& added, float gain, int count, uint8_t* out) {
+  gain /= 1 << kLumaShift;
   Eights eights = {count, out, {}};
   for (int next = 0; next < count; next += 8) {
     const int i = eights.begin(next);
-    write_8(vqdmulhq_n_s16(vld1q_s16(block.luma + i), gain), vshlq_n_s16(vld1q_s16(block.red + i), 1),
-            vshlq_n_s16(vld1q_s16(block.green + i), 1), vshlq_n_s16(vld1q_s16(block.blue + i), 1), eights.at(i));
+    const int16x8_t luma = vld1q_s16(block.luma + i);
+    const float32x4_t low = vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(luma))), gain);
+    const float32x4_t high = vmulq_n_f32(vcvtq_f32_s32(vmovl_high_s16(luma)), gain);
+    uint8x8x4_t pixels;
+    pixels.val[0] = levels_8(low, high, added.red + i);
+    pixels.val[1] = levels_8(low, high, added.green + i);
+    pixels.val[2] = levels_8(low, high, added.blue + i);
+    pixels.val[3] = vdup_n_u8(0);
+    vst4_u8(eights.at(i), pixels);
   }
   eights.end();
 }
 
-FERRY_KERNEL void write_filtered(const Filtered& filtered, const YuvMatrix& matrix, int count, uint8_t* out) {
+}  // namespace
+
+FERRY_KERNEL void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out) {
   Eights eights = {count, out, {}};
   for (int next = 0; next < count; next += 8) {
     const int i = eights.begin(next);
@@ -150,26 +175,33 @@ uint32_t level(int sum) {
   return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
 }
 
-inline void write_pixel(int luma, int red, int green, int blue, uint8_t* out) {
+uint32_t level(float exact) {
+  const int rounded = static_cast<int>(exact + 0.5f);
+  return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
+}
+
+template <typename Number>
+inline void write_pixel(Number luma, Number red, Number green, Number blue, uint8_t* out) {
   const uint32_t pixel = level(luma + red) | level(luma + green) << 8 | level(luma + blue) << 16;
   std::memcpy(out, &pixel, sizeof(pixel));
 }
 
-}  // namespace
-
-FERRY_KERNEL void write_colours(const Block& block, int16_t gain, int count, uint8_t* out) {
+FERRY_KERNEL void write_colours(const Block& block, const Added& added, float gain, int count, uint8_t* out) {
+  gain /= 1 << kLumaShift;
   FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i)
-    write_pixel(times(block.luma[i], gain), block.red[i], block.green[i], block.blue[i], out + 4 * i);
+    write_pixel(block.luma[i] * gain, added.red[i], added.green[i], added.blue[i], out + 4 * i);
 }
 
-FERRY_KERNEL void write_filtered(const Filtered& filtered, const YuvMatrix& matrix, int count, uint8_t* out) {
-  const YuvMatrix m = matrix;
+}  // namespace
+
+FERRY_KERNEL void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out) {
+  const FixedMatrix m = matrix;
   FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) {
     const int16_t luma = filtered.samples[4 * i], u = filtered.samples[4 * i + 1], v = filtered.samples[4 * i + 2];
-    write_pixel(times(luma, m.luma), times(v, m.red_v), times(u, m.green_u) + times(v, m.green_v), times(u, m.blue_u),
-                out + 4 * i);
+    write_pixel<int>(times(luma, m.luma), times(v, m.red_v), times(u, m.green_u) + times(v, m.green_v),
+                     times(u, m.blue_u), out + 4 * i);
   }
 }
 #endif
@@ -180,15 +212,16 @@ void convert(const Frame& frame, int x, int y, int count, uint8_t* out) {
     return write_rgb(frame, at(0), at(1), at(2), count, out);
   }
   Block block;
+  Added added;
   const int pairs = (count + 1) / 2;
   read_luma(frame, x, y, count, &block);
   if (frame.samples == Frame::Samples::Yuv) {
     read_chroma(frame, x, y, pairs, &block);
-    add_chroma(frame.matrix, pairs, &block);
+    add_chroma(frame.matrix, block, pairs, &added);
   } else {
-    for (int16_t* colour : {block.red, block.green, block.blue}) std::fill(colour, colour + count, int16_t{0});
+    for (float* colour : {added.red, added.green, added.blue}) std::fill(colour, colour + count, 0.0f);
   }
-  write_colours(block, frame.matrix.luma, count, out);
+  write_colours(block, added, frame.matrix.luma, count, out);
 }
 
 const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) {
@@ -207,7 +240,7 @@ const uint8_t* FrameRows::row(int y, int begin, int end, uint8_t* room) {
 
 Frame frame_of(const View& rgb) {
   Frame frame;
-  for (int c = 0; c < 3; ++c) frame.planes[c] = {rgb.data + c, rgb.stride, 3};
+  for (int c = 0; c < 3; ++c) frame.planes[c] = {rgb.data + c, 0, rgb.stride, 3};
   frame.width = rgb.width;
   frame.height = rgb.height;
   frame.exact = true;

@@ -94,12 +94,29 @@ template <typename At>
 }
 #endif
 
-[[gnu::noinline]] FERRY_KERNEL bool clips(const Block& block, int16_t gain, int count) {
+// What chroma adds to each pixel's luma, with kSumBits.
+struct Added {
+  int16_t red[kBlock], green[kBlock], blue[kBlock];
+};
+
+FERRY_KERNEL void add_chroma(const FixedMatrix& matrix, const Block& block, int pairs, Added* added) {
+  const FixedMatrix m = matrix;
+  FERRY_INDEPENDENT
+  for (int i = 0; i < pairs; ++i) {
+    const int16_t red = times(block.v[i], m.red_v), blue = times(block.u[i], m.blue_u);
+    const auto green = static_cast<int16_t>(times(block.u[i], m.green_u) + times(block.v[i], m.green_v));
+    added->red[2 * i] = added->red[2 * i + 1] = red;
+    added->green[2 * i] = added->green[2 * i + 1] = green;
+    added->blue[2 * i] = added->blue[2 * i + 1] = blue;
+  }
+}
+
+[[gnu::noinline]] FERRY_KERNEL bool clips(const Block& block, const Added& added, int16_t gain, int count) {
   constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
   int16_t least = 0, most = 0;
   for (int i = 0; i < count; ++i) {
     const int16_t luma = times(block.luma[i], gain);
-    const int16_t red = block.red[i], green = block.green[i], blue = block.blue[i];
+    const int16_t red = added.red[i], green = added.green[i], blue = added.blue[i];
     const int16_t low = std::min(std::min(red, green), blue), high = std::max(std::max(red, green), blue);
     least = std::min(least, static_cast<int16_t>(luma + low));
     most = std::max(most, static_cast<int16_t>(luma + high));
@@ -111,8 +128,8 @@ template <typename At>
 // bits, whose halves need no shuffling. Where V is first it changes places with U, and red with blue: the least and the
 // most are the same.
 [[gnu::noinline]] FERRY_KERNEL bool pairs_clip(const uint8_t* upper, const uint8_t* lower, const uint8_t* chroma,
-                                               bool u_first, const YuvMatrix& matrix, int pairs) {
-  YuvMatrix m = matrix;
+                                               bool u_first, const FixedMatrix& matrix, int pairs) {
+  FixedMatrix m = matrix;
   if (!u_first) std::swap(m.red_v, m.blue_u), std::swap(m.green_u, m.green_v);
   typedef uint16_t Pair __attribute__((aligned(1), may_alias));
   const Pair *above = reinterpret_cast<const Pair*>(upper), *below = reinterpret_cast<const Pair*>(lower),
@@ -181,17 +198,18 @@ bool FrameRows::some_clip(int chroma_y, const Group& group, uint8_t* known) {
   if (frame_.planes[0].pixel == 1 && in_pairs(frame_, u, v)) {
     const int pairs = count / 2;
     const uint8_t *upper = samples_at(frame_, 0, x, first), *lower = samples_at(frame_, 0, x, last - 1);
-    if (pairs_clip(upper, lower, std::min(u, v), u < v, frame_.matrix, pairs)) *known = kSome;
+    if (pairs_clip(upper, lower, std::min(u, v), u < v, frame_.fixed_matrix, pairs)) *known = kSome;
     x += 2 * pairs, count -= 2 * pairs;
   }
   Block block;
+  Added added;
   if (count > 0 && *known == kNone) {
     read_chroma(frame_, x, first, (count + 1) / 2, &block);
-    add_chroma(frame_.matrix, (count + 1) / 2, &block);
+    add_chroma(frame_.fixed_matrix, block, (count + 1) / 2, &added);
   }
   for (int y = first; y < last && count > 0 && *known == kNone; ++y) {
     read_luma(frame_, x, y, count, &block);
-    if (clips(block, frame_.matrix.luma, count)) *known = kSome;
+    if (clips(block, added, frame_.fixed_matrix.luma, count)) *known = kSome;
   }
   return *known == kSome;
 }
@@ -272,10 +290,10 @@ void FrameRows::sum_planes(const Weights& w, const Group& group, uint8_t* out) {
     add_rows(from_u, u->row, u->pixel, w.chroma, w.chroma_rows, pairs, first);
     add_rows(from_v, v->row, v->pixel, w.chroma, w.chroma_rows, pairs, second);
   }
-  to_block(sums, first, second, step, frame_.matrix.black, count, &block);
+  to_block(sums, first, second, step, frame_.fixed_matrix.black, count, &block);
   Filtered filtered;
   plane_columns_.run(block, group, &filtered);
-  write_filtered(filtered, frame_.matrix, group.end - group.begin, out);
+  write_filtered(filtered, frame_.fixed_matrix, group.end - group.begin, out);
 }
 
 }  // namespace ferry::image

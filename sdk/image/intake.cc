@@ -1,7 +1,5 @@
 #include "sdk/image/intake.h"
 
-#include <algorithm>
-
 namespace ferry::image {
 namespace {
 
@@ -39,32 +37,62 @@ class NormalizedLines final : public Lines {
 
 }  // namespace
 
-Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
-  frame_ = frame;
-  FERRY_TRY(image::plan(recipe, frame.seen_width(), frame.seen_height(), &plan_));
+Status plan_conversion(const fbs::Preprocess& recipe, const Frame& frame, Conversion* out) {
+  Plan& plan = out->plan;
+  FERRY_TRY(image::plan(recipe, frame.seen_width(), frame.seen_height(), &plan));
   const bool gray = recipe.color() == fbs::ColorOrder::Gray;
-  FERRY_TRY(normalizer_.prepare(recipe, plan_.seen_height, plan_.seen_width, gray ? 1 : 3));
-  Side columns = {frame.seen_width(), plan_.width, plan_.columns.begin, plan_.columns.count, frame.from_right};
-  Side rows = {frame.seen_height(), plan_.height, plan_.rows.begin, plan_.rows.count, frame.from_bottom};
-  if (frame.transposed) std::swap(columns, rows);
-  // Rows first is faster. It rounds apart, and what overshoots would be clipped at another place.
-  const bool overshoots = recipe.filter() == fbs::Filter::Bicubic || recipe.filter() == fbs::Filter::Lanczos;
-  using Order = Resizer::Order;
-  const Order order = !frame.exact && !overshoots ? Order::SumsFirst
-                      : frame.transposed          ? Order::RowsFirst
-                                                  : Order::ColumnsFirst;
-  const Kind kind = {columns, rows, order, recipe.filter(), gray ? 1 : 4, frame.left};
-  if (kind == kind_) return {};
-  kind_ = {};
-  resizer_.prepare(columns, rows, order, kind.filter, kind.channels);
-  if (order == Order::SumsFirst) rows_.prepare(frame, resizer_.columns());
-  kind_ = kind;
+  FERRY_TRY(out->normalizer.prepare(recipe, plan.seen_height, plan.seen_width, gray ? 1 : 3));
+  out->resize = {{frame.seen_width(), plan.width, plan.columns.begin, plan.columns.count, frame.from_right},
+                 {frame.seen_height(), plan.height, plan.rows.begin, plan.rows.count, frame.from_bottom},
+                 recipe.filter()};
   return {};
 }
 
+Status Intake::prepare(const fbs::Preprocess& recipe, const Frame& frame) {
+  frame_ = frame;
+  return plan_conversion(recipe, frame, &conversion_);
+}
+
+namespace {
+
+// Are sums of rows as they lie within a level of Pillow's, which rounds each pixel's colours and each pass? Where every
+// output is the mean of several positions along each axis: their roundings cancel out. What overshoots would be clipped
+// at another place.
+bool many_count(const Conversion::Resize& resize) {
+  int positions = 0;  // that count for an output, for each position by which the source is larger
+  if (resize.filter == fbs::Filter::Bilinear || resize.filter == fbs::Filter::Hamming) positions = 2;
+  if (resize.filter == fbs::Filter::Box) positions = 1;
+  constexpr int kEnough = 4;
+  const auto many = [&](const Side& side) {
+    return int64_t{positions} * side.source >= int64_t{kEnough} * side.target;
+  };
+  return many(resize.columns) && many(resize.rows);
+}
+
+}  // namespace
+
+void Intake::make_room() {
+  const Conversion::Resize& resize = conversion_.resize;
+  using Order = Resizer::Order;
+  const Order order = !frame_.exact && many_count(resize) ? Order::SumsFirst
+                      : frame_.transposed                 ? Order::RowsFirst
+                                                          : Order::ColumnsFirst;
+  const int channels = conversion_.normalizer.channels() == 1 ? 1 : 4;
+  const Kind kind = {resize, frame_.transposed, order, channels, frame_.left};
+  if (kind == kind_) return;
+  kind_ = {};
+  const Side &along = frame_.transposed ? resize.rows : resize.columns,
+             &across = frame_.transposed ? resize.columns : resize.rows;
+  resizer_.prepare(along, across, order, resize.filter, channels);
+  if (order == Order::SumsFirst) rows_.prepare(frame_, resizer_.columns());
+  kind_ = kind;
+}
+
 void Intake::write(float* out) {
-  NormalizedLines lines(normalizer_, plan_, frame_.transposed, kind_.channels, out);
-  lines.fill(frame_.transposed ? plan_.seen_width : plan_.seen_height);
+  make_room();
+  const Plan& plan = conversion_.plan;
+  NormalizedLines lines(conversion_.normalizer, plan, frame_.transposed, kind_.channels, out);
+  lines.fill(frame_.transposed ? plan.seen_width : plan.seen_height);
   rows_.begin(frame_, kind_.channels);
   resizer_.run(rows_, lines);
 }

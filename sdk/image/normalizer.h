@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ferry_generated.h"
 #include "sdk/status.h"
@@ -24,12 +25,23 @@ class Normalizer {
   void row(int y, const Line& line, float* out) const { put(y, line, false, out); }
   void column(int x, const Line& line, float* out) const { put(x, line, true, out); }
 
+  static constexpr int kLevels = 256;
+  int channels() const { return channels_; }
+  // What the levels of a channel become, in the order in which the network has them, and what stands where there is no
+  // picture.
+  std::span<const float, kLevels> numbers(int channel) const { return table_[channel]; }
+  float fill(int channel) const { return fill_[channel]; }
+  bool reversed() const { return reversed_; }  // the network's first channel is the picture's last
+  // Pixels of a patch's side, patches of a block's, copies of each; no patches: 0.
+  int patch() const { return patch_; }
+  int block() const { return block_; }
+  int frames() const { return frames_; }
+
  private:
   void put(int at, const Line& line, bool column, float* out) const;
   void put_patches(int at, const Line& line, bool column, float* out) const;
   void part(const Line& line, int from, int count, float* out, int64_t pixel_step, int64_t channel_step) const;
 
-  static constexpr int kLevels = 256;
   float table_[4][kLevels];
   float fill_[4];
   int channels_ = 0, height_ = 0, width_ = 0;

@@ -38,14 +38,14 @@
   X(MatMul,            matmul,              )                                                             \
   X(DeformConv2d,      deform_conv2d,       .constants = Constants::Weight)                               \
   X(Experts,           experts,             .constants = Constants::AfterThird)                           \
-  X(TopK,              top_k,               .outputs = 2)
+  X(TopK,              top_k,               .outputs = 2)                                                 \
+  X(Gather,            gather,              )                                                             \
+  X(Scatter,           scatter,             .in_place = InPlace::First)
 
 // The GPU leaves these to the CPU.
 #define FERRY_OPERATORS_ON_CPU(X)                                                                         \
   X(Cast,              cast,                .in_place = InPlace::First, .elementwise = true)              \
   X(Select,            select,              .in_place = InPlace::Any, .elementwise = true)                \
-  X(Gather,            gather,              )                                                             \
-  X(Scatter,           scatter,             .in_place = InPlace::First)                                   \
   X(NonMaxSuppression, non_max_suppression, )
 
 // These read or change a state, on which their shapes may depend; the last one is the CPU's.

@@ -351,6 +351,26 @@ inline Tensor smallest_values(Graph& graph) {
   return graph.add_op_with_outputs("op", p, {input(graph, "x", {2, 5, 301})}, 2)[1];
 }
 
+inline Tensor elements_of_rows(Graph& graph) {
+  fbs::GatherT p;
+  p.kind = fbs::GatherKind::Elements;
+  p.axis = 2;
+  return graph.add_op(
+      "op", p,
+      {input(graph, "x", {2, 5, 301}), graph.add_input("places", {2, 5, 6}, fbs::Layout::Same, fbs::DType::Int32)});
+}
+
+template <fbs::ScatterKind kind>
+Tensor updated_rows(Graph& graph) {
+  fbs::ScatterT p;
+  p.axis = 2;
+  p.kind = kind;
+  return graph.add_op(
+      "op", p,
+      {input(graph, "x", {2, 5, 30}), graph.add_input("places", {2, 5, 6}, fbs::Layout::Same, fbs::DType::Int32),
+       input(graph, "updates", {2, 5, 6})});
+}
+
 template <bool interleaved>
 Tensor rotary_embedding(Graph& graph) {
   fbs::RotaryEmbeddingT p;

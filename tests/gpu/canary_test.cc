@@ -18,6 +18,7 @@
 #include "sdk/gpu/pipelines.h"
 #include "sdk/graph/session.h"
 #include "tests/gpu/canary_networks.h"
+#include "tests/gpu/planted_fault.h"
 #include "tests/support/blobs.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch_folder.h"
@@ -42,6 +43,7 @@ struct PlantedFault {
 using fbs::ExpertsActivation;
 using fbs::PoolKind;
 using fbs::ResizeKind;
+using fbs::ScatterKind;
 using fbs::UnaryKind;
 
 // One network at least for every kernel.
@@ -103,6 +105,10 @@ constexpr PlantedFault kNone[] = {
     {"gated_delta_rule", "", "", "", delta_rule, true},
     {"top_k", "", "", "", best_places, true},
     {"top_k", "", "", "", smallest_values},
+    {"gather", "", "", "", elements_of_rows},
+    {"gather", "", "", "", elements_of_rows, true},
+    {"scatter", "", "", "", updated_rows<ScatterKind::Set>},
+    {"scatter", "", "", "", updated_rows<ScatterKind::Add>, true},
     {"rotary_embedding", "", "", "", rotary_embedding<false>, true},
     {"rotary_embedding", "", "", "", rotary_embedding<true>},
     {"window", "", "", "", window_partition, true},
@@ -294,7 +300,15 @@ constexpr PlantedFault kFaults[] = {
     {"top_k", "top_k.comp", "a.y > b.y", "a.y < b.y", best_places},
     {"top_k", "top_k.comp", "* push.largest", "", smallest_values},
     {"top_k", "top_k.comp", "n = kInvocations / 2", "n = kInvocations / 4", best_places},
-    {"top_k", "top_k.comp", "place[lane] % 4", "lane", smallest_values, true},
+    {"gather", "gather.comp", "[place % 4]", "[lane]", smallest_values, true},
+    {"gather", "gather.comp", "places[lane] + int(push.channels)", "0", elements_of_rows},
+    {"gather", "gather.comp", "row * push.row_quads + ", "", elements_of_rows},
+    {"scatter", "scatter.comp", "told + int(push.channels)", "told", updated_rows<ScatterKind::Set>},
+    {"scatter", "scatter.comp", "value[place - first], LOAD", "LOAD_INPUT(i)[place - first], LOAD",
+     updated_rows<ScatterKind::Add>},
+    {"scatter", "scatter.comp", "row * push.count_quads + k / 4", "k / 4", updated_rows<ScatterKind::Mul>},
+    {"scatter", "scatter.comp", "update > there", "update < there", updated_rows<ScatterKind::Max>},
+    {"scatter", "scatter.comp", "update < there", "update > there", updated_rows<ScatterKind::Min>, true},
     {"download", "download.comp", "int(value[lane])", "floatBitsToInt(value[lane])", best_places},
     {"rotary_embedding", "rotary_embedding.comp", "LOAD_OPERAND(angle)", "LOAD_WEIGHT(angle)", rotary_embedding<false>},
     {"rotary_embedding", "rotary_embedding.comp", "row % push.tokens", "0", rotary_embedding<false>},
@@ -335,29 +349,6 @@ gpu::Kernel kernel_of(const std::string& name) {
 }
 
 bool is_packer(gpu::Kernel kernel) { return kernel == gpu::Kernel::Pack || kernel == gpu::Kernel::PackQuantized; }
-
-std::string read(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// The kernel with the fault, compiled in `folder`; empty where that failed.
-std::vector<uint32_t> compile(const PlantedFault& fault, const std::filesystem::path& folder) {
-  std::filesystem::copy(FERRY_SHADERS, folder, std::filesystem::copy_options::recursive);
-  std::string text = read(folder / fault.file);
-  const size_t at = text.find(fault.from);
-  if (at == std::string::npos || text.find(fault.from, at + 1) != std::string::npos) return {};
-  text.replace(at, std::strlen(fault.from), fault.to);
-  std::ofstream(folder / fault.file, std::ios::binary) << text;
-  const std::string kernel = (folder / fault.kernel).string();
-  const std::string command = std::string(FERRY_GLSLC) + " -w --target-env=vulkan1.1 " + (fault.half ? "-DHALF " : "") +
-                              kernel + ".comp -o " + kernel + ".spv";
-  if (std::system(command.c_str()) != 0) return {};
-  const std::string bytes = read(kernel + ".spv");
-  std::vector<uint32_t> code(bytes.size() / sizeof(uint32_t));
-  std::memcpy(code.data(), bytes.data(), code.size() * sizeof(uint32_t));
-  return code;
-}
 
 // ---- sessions -------------------------------------------------------------------------------------------------------
 
@@ -509,8 +500,11 @@ TEST(Canary, DiesOfEveryFault) {
   std::vector<std::thread> compilers;
   for (unsigned i = 0; i < std::max(std::thread::hardware_concurrency(), 1u); ++i)
     compilers.emplace_back([&] {
-      for (size_t f = next++; f < codes.size(); f = next++)
-        codes[f] = compile(kFaults[f], std::filesystem::path(scratch.path()) / std::to_string(f));
+      for (size_t f = next++; f < codes.size(); f = next++) {
+        const PlantedFault& fault = kFaults[f];
+        codes[f] = compile_with_fault(fault.kernel, fault.file, fault.from, fault.to, fault.half,
+                                      std::filesystem::path(scratch.path()) / std::to_string(f));
+      }
     });
   for (std::thread& compiler : compilers) compiler.join();
 

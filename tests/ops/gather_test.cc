@@ -75,6 +75,26 @@ TEST(Gather, TakesTuples) {
   expect_like_oracle(gather(GatherKind::Tuples, 0), {input({3, 4}), ints({1}, 1, 3)}, 0);
 }
 
+// Which GPUs compute, too.
+TEST(Gather, TakesElementsOfRows) {
+  for (const int count : {1, 3, 4, 9})
+    expect_like_oracle(gather(GatherKind::Elements, 2), {input({5, 5, 7}), ints({5, 5, count}, -7, 7)}, 0);
+  expect_like_oracle(gather(GatherKind::Elements, 1), {input({3, 2048}), ints({3, 5}, -2048, 2048)}, 0);
+  expect_like_oracle(gather(GatherKind::Elements, 0), {input({8}), ints({8}, -8, 8)}, 0);
+}
+
+TEST(Scatter, EveryKindMatchesTheOracleInRows) {
+  for (const ScatterKind kind : fbs::EnumValuesScatterKind()) {
+    SCOPED_TRACE(fbs::EnumNameScatterKind(kind));
+    for (const int count : {1, 4, 10})
+      expect_like_oracle(scatter(GatherKind::Elements, 2, kind),
+                         {input({3, 5, 7}), ints({3, 5, count}, -7, 7), input({3, 5, count})}, 2e-7);
+    expect_like_oracle(scatter(GatherKind::Elements, 1, kind),
+                       {input({3, 300}), ints({3, 256}, -300, 300), input({3, 256})}, 2e-7);
+    expect_like_oracle(scatter(GatherKind::Elements, 0, kind), {input({6}), ints({2}, -6, 6), constant({2})}, 2e-7);
+  }
+}
+
 TEST(Scatter, EveryKindMatchesTheOracle) {
   for (const ScatterKind kind : fbs::EnumValuesScatterKind()) {
     SCOPED_TRACE(fbs::EnumNameScatterKind(kind));

@@ -59,7 +59,7 @@ double normalised_error(const std::vector<double>& got, const std::vector<double
 // operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
 // within `bound` of the oracle (normalised_error). Then the same on every GPU under test (gpu_runs.h), within
 // `gpu_bound` where one is given, where they leave the operator to the CPU if `left_to_cpu` says so or there is an
-// Int32 at it that is no expert's number and no place of TopK's. The CPU rounds the rows that quantised weights are
+// Int32 at it that is no expert's number and no place in a row. The CPU rounds the rows that quantised weights are
 // multiplied with, and so does its oracle; GPUs take them as they are.
 // Gives the CPU's output for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,

@@ -8,6 +8,7 @@
 #include "converter/pack/pack.h"
 #include "sdk/api/frame.h"
 #include "sdk/image/intake.h"
+#include "sdk/image/resize.h"
 #include "tests/support/blobs.h"
 #include "tests/support/frames.h"
 #include "tests/support/open_task.h"
@@ -73,6 +74,20 @@ double apart(const ferry_tensor& input, const Picture& expected, int left = 0, i
 
 constexpr double kOneLevel = 1 + 1e-4;
 
+// In Pillow's own integers, of which tests/unit/image_resize_test.cc is a test: a sum that lies in the middle of two
+// levels goes its way, not that of doubles.
+Picture resized_like_pillow(const Picture& picture, int width, int height, fbs::Filter filter) {
+  std::vector<uint8_t> rgb;
+  for (const double level : picture.samples) rgb.push_back(static_cast<uint8_t>(level));
+  image::Pixels pixels;
+  EXPECT_TRUE(
+      image::resize({rgb.data(), picture.width, picture.height, 3, 3 * picture.width}, width, height, filter, &pixels)
+          .ok());
+  Picture out{width, height, {}};
+  for (int y = 0; y < height; ++y) out.samples.insert(out.samples.end(), pixels.row(y), pixels.row(y) + 3 * width);
+  return out;
+}
+
 constexpr ferry_frame_format kFormats[] = {FERRY_FRAME_YUV420, FERRY_FRAME_NV12, FERRY_FRAME_NV21,
                                            FERRY_FRAME_P010,   FERRY_FRAME_YUY2, FERRY_FRAME_RGBA,
                                            FERRY_FRAME_BGRA,   FERRY_FRAME_RGB,  FERRY_FRAME_GRAY};
@@ -94,6 +109,31 @@ TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
             EXPECT_LE(apart(input, resized(own.seen(), 40, 24, filter)), kOneLevel)
                 << testing::name_of(format) << ", " << fbs::EnumNameFilter(filter) << ", orientation " << orientation
                 << (gaps ? ", gaps" : "") << (contents == Contents::Noise ? ", noise" : "");
+          }
+        }
+      }
+    }
+  }
+}
+
+// Reductions at which few pixels count for an output, so that roundings do not cancel out, and enlargements. In limited
+// range no colour lies in the middle of two levels.
+TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
+  for (const fbs::Filter filter : {fbs::Filter::Bicubic, fbs::Filter::Bilinear, fbs::Filter::Box}) {
+    for (const double scale : {0.5, 0.9, 1.1, 1.3, 1.6, 2.0, 2.1, 2.5, 3.0, 4.2}) {
+      for (int i = 0; i < 4; ++i) {
+        const int width = 120 + 5 * i, height = 90 + 7 * i;
+        const int to_width = static_cast<int>(width / scale) + i % 3, to_height = static_cast<int>(height / scale);
+        Network network(recipe_of(fbs::ResizeMode::Exact, to_height, to_width, filter));
+        for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010, FERRY_FRAME_YUY2}) {
+          for (const Contents contents : {Contents::Picture, Contents::Noise}) {
+            OwnFrame own(format, width, height, contents, false);
+            own.frame.range = FERRY_RANGE_LIMITED;
+            own.frame.rotation = i % 2 * 90;
+            EXPECT_LE(apart(network.input(own.frame), resized_like_pillow(own.seen(), to_width, to_height, filter)),
+                      kOneLevel)
+                << testing::name_of(format) << ", " << fbs::EnumNameFilter(filter) << ", scale " << scale << ", "
+                << width << "x" << height << (contents == Contents::Noise ? ", noise" : "");
           }
         }
       }

@@ -163,6 +163,25 @@ struct Frame : ferry_frame {
   }
 };
 
+// Memory that a GPU reads frames from where it lies: Session::import_memory(), for a frame's gpu_memory.
+class GpuMemory {
+ public:
+  GpuMemory() = default;
+  // Takes over a handle of the C API.
+  explicit GpuMemory(ferry_gpu_memory* memory) : memory_(memory) {}
+  ~GpuMemory() { ferry_gpu_memory_close(memory_); }
+  GpuMemory(GpuMemory&& other) noexcept : memory_(std::exchange(other.memory_, nullptr)) {}
+  GpuMemory& operator=(GpuMemory&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    return *this;
+  }
+
+  ferry_gpu_memory* get() const { return memory_; }
+
+ private:
+  ferry_gpu_memory* memory_ = nullptr;
+};
+
 // ferry_session_options, initialised.
 struct SessionOptions : ferry_session_options {
   SessionOptions() : ferry_session_options{} { ferry_session_options_init(this); }
@@ -246,6 +265,12 @@ class Session {
     return ferry_session_set_image_at(session_, index, &image.get());
   }
   Status set_frame(const Frame& frame) { return ferry_session_set_frame(session_, &frame); }
+  Result<GpuMemory> import_memory(const ferry_memory_source& source) {
+    ferry_gpu_memory* memory = nullptr;
+    Status status = ferry_gpu_memory_import(session_, &source, &memory);
+    if (!status) return status;
+    return GpuMemory(memory);
+  }
   // At most `count` classes, the most probable first.
   Result<std::vector<ferry_class>> top_classes(size_t count) const {
     std::vector<ferry_class> classes(count);

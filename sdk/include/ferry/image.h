@@ -111,6 +111,10 @@ typedef struct ferry_frame {
   int32_t crop_top;
   int32_t crop_width;
   int32_t crop_height;
+  /* Where the planes lie if not in the app's memory: then `data` of each is NULL, it begins at its offset, and the
+   * session's GPU reads it there. */
+  const struct ferry_gpu_memory* gpu_memory;
+  size_t gpu_offsets[3]; /* bytes from its beginning */
 } ferry_frame;
 
 /* The size of the frame's picture: the crop, upright. Places in answers are places in it. FERRY_INVALID_ARGUMENT, and
@@ -121,6 +125,52 @@ FERRY_NODISCARD FERRY_API ferry_status ferry_frame_size(const ferry_frame* frame
  * read once, without a copy; takes memory only where a frame has another size, crop, orientation or format than the
  * last one. FERRY_INVALID_ARGUMENT: what a plane says of its size is not so, and the like. */
 FERRY_NODISCARD FERRY_API ferry_status ferry_session_set_frame(ferry_session* session, const ferry_frame* frame);
+
+/* Memory that a camera or a decoder writes, or the app, and a GPU reads without a copy: imported once, then named by
+ * any number of frames.
+ *
+ *   ferry_memory_source source = FERRY_INIT(ferry_memory_source);
+ *   source.type = FERRY_MEMORY_DMA_BUF;
+ *   source.fd = buffer_fd;  // what VIDIOC_EXPBUF gave
+ *   source.bytes = buffer_bytes;
+ *   ferry_gpu_memory* memory;
+ *   if (ferry_gpu_memory_import(session, &source, &memory) != FERRY_OK) return fail(ferry_last_error());
+ *   // in every frame
+ *   frame.gpu_memory = memory;
+ *   frame.gpu_offsets[1] = 1920 * 1080;  // where chroma begins
+ *   frame.planes[0].size = 1920 * 1080;
+ *   frame.planes[1].size = 1920 * 540;
+ *   if (ferry_session_set_frame(session, &frame) != FERRY_OK) return fail(ferry_last_error());
+ *
+ * Input 0 is then on the GPU alone, as if it was bound (vulkan.h): ferry_session_input()'s memory is not read, until a
+ * picture or a frame in the app's own memory is set, or the input resized. The frame is read before
+ * ferry_session_set_frame() returns. */
+typedef struct ferry_gpu_memory ferry_gpu_memory;
+
+typedef enum ferry_memory_type {
+  FERRY_MEMORY_HOST = 1,    /* the app's own, at `address`, where the device reads it in place */
+  FERRY_MEMORY_DMA_BUF = 2, /* Linux: `fd`, which stays the app's */
+  /* Android: `address` is an AHardwareBuffer of the format BLOB with the usage GPU_DATA_BUFFER, which is held */
+  FERRY_MEMORY_HARDWARE_BUFFER = 3
+} ferry_memory_type;
+
+typedef struct ferry_memory_source {
+  size_t struct_size; /* set by the caller: sizeof(ferry_memory_source) */
+  ferry_memory_type type;
+  int32_t fd;
+  void* address;
+  size_t bytes;
+} ferry_memory_source;
+
+/* For frames of this session, and of others on its device. FERRY_MEMORY_HOST stays where it is until the memory is
+ * closed and no run uses it; address and bytes are multiples of what the device asks for, mostly 4096.
+ * FERRY_GPU_UNAVAILABLE: the session is on the CPU. FERRY_UNSUPPORTED: the device or its driver imports no such memory;
+ * frames in the app's memory remain. */
+FERRY_NODISCARD FERRY_API ferry_status ferry_gpu_memory_import(ferry_session* session,
+                                                               const ferry_memory_source* source,
+                                                               ferry_gpu_memory** memory);
+/* Sessions that read a frame in it may still be open. NULL is allowed. */
+FERRY_API void ferry_gpu_memory_close(ferry_gpu_memory* memory);
 
 /* Rows and columns of patches that the recipe cuts a picture of that size into, where input 0 is a list of them
  * [patches, numbers]: further inputs may have to be of as many. FERRY_INVALID_ARGUMENT: the recipe cuts none, or the

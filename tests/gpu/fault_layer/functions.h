@@ -38,6 +38,7 @@
   DESTROY(vkDestroyQueryPool, VkQueryPool)                               \
   CALL(vkAllocateCommandBuffers)                                         \
   CALL(vkAllocateDescriptorSets)                                         \
+  CALL(vkGetMemoryFdPropertiesKHR)                                       \
   CALL(vkBeginCommandBuffer)                                             \
   CALL(vkBindBufferMemory)                                               \
   CALL(vkBindBufferMemory2)                                              \

@@ -2,7 +2,7 @@
 package io.ferry
 
 import java.nio.ByteBuffer
-import java.util.concurrent.SynchronousQueue
+import java.util.concurrent.LinkedBlockingQueue
 import kotlin.coroutines.Continuation
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlin.coroutines.startCoroutine
@@ -11,7 +11,7 @@ import kotlin.coroutines.startCoroutine
 object CoroutinesTest {
     /** Waits for what the coroutine gives, or throws what it throws. */
     private fun <T> outcome(block: suspend () -> T): T {
-        val ended = SynchronousQueue<() -> T>()
+        val ended = LinkedBlockingQueue<() -> T>()  // the coroutine may end in this very thread
         block.startCoroutine(object : Continuation<T> {
             override val context = EmptyCoroutineContext
 

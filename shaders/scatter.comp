@@ -1,0 +1,37 @@
+#version 450
+// Rows in which updates are put to places, or combined with what stands there: the operand's rows are places, as in
+// gather.comp, and the weights' the updates. An invocation takes a quad and looks at all places of its row in turn, for
+// several may be the same. A place outside the row, which ends a run on the CPU, makes all of the row NaN.
+#include "common.glsl"
+
+layout(constant_id = 3) const uint kKind = 0;  // fbs::ScatterKind
+
+layout(push_constant) uniform Push {
+  uint rows, channels, row_quads;
+  uint count, count_quads;  // of places in a row
+} push;
+
+float combined(float there, float update) {
+  switch (kKind) {
+    case 1: return there + update;
+    case 2: return there * update;
+    case 3: return update > there ? update : there;
+    case 4: return update < there ? update : there;
+    default: return update;
+  }
+}
+
+void main() {
+  const uint i = linear_index(), row = i / push.row_quads, first = i % push.row_quads * 4;
+  if (row >= push.rows) return;
+  vec4 value = LOAD_INPUT(i);
+  for (uint k = 0; k < push.count; ++k) {
+    const uint at = row * push.count_quads + k / 4;
+    const int told = int(LOAD_OPERAND(at)[k % 4]);
+    const uint place = uint(told < 0 ? told + int(push.channels) : told);
+    if (place >= push.channels) value = vec4(uintBitsToFloat(0x7fc00000));
+    else if (place >= first && place < first + 4)
+      value[place - first] = combined(value[place - first], LOAD_WEIGHT(at)[k % 4]);
+  }
+  STORE_OUTPUT(i, mask_lanes(value, first, push.channels));
+}
