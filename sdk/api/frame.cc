@@ -61,6 +61,8 @@ Status check_size(const ferry_frame& f) {
   return {};
 }
 
+#if FERRY_GPU
+
 // A plane in memory of the GPU's.
 Status check_part(const ferry_frame& f, const Format& format, int index) {
   const ferry_plane& plane = f.planes[index];
@@ -75,6 +77,17 @@ Status check_part(const ferry_frame& f, const Format& format, int index) {
   return {};
 }
 
+const DeviceMemory* memory_of(const ferry_frame& f) {
+  return f.gpu_memory != nullptr ? f.gpu_memory->memory.get() : nullptr;
+}
+
+#else  // there is none
+
+Status check_part(const ferry_frame&, const Format&, int) { return {}; }
+const DeviceMemory* memory_of(const ferry_frame&) { return nullptr; }
+
+#endif
+
 // Plane `index`, whose strides may be left to us.
 Status read_plane(const ferry_frame& f, const Format& format, int index, image::Plane* out) {
   const ferry_plane& plane = f.planes[index];
@@ -83,7 +96,7 @@ Status read_plane(const ferry_frame& f, const Format& format, int index, image::
   const int pixel = plane.pixel_stride != 0 ? plane.pixel_stride : layout.bytes;
   const int64_t width = int64_t{units - 1} * pixel + layout.bytes;
   const int64_t row = plane.row_stride != 0 ? plane.row_stride : width;
-  if (f.gpu_memory != nullptr) {
+  if (memory_of(f) != nullptr) {
     FERRY_TRY(check_part(f, format, index));
   } else if (plane.data == nullptr) {
     return error(FERRY_INVALID_ARGUMENT, "%s frame: planes[%d].data is NULL", format.name, index);
@@ -168,10 +181,8 @@ Status read_frame(const ferry_frame& given, image::Frame* out) {
   const Format& format = kFormats[static_cast<size_t>(number) - 1];
   FERRY_TRY(check_size(f));
   image::Frame frame;
-  if (f.gpu_memory != nullptr) {
-    if (!usable(f.gpu_memory)) return closed_argument("ferry_frame", "gpu_memory");
-    frame.memory = f.gpu_memory->memory;
-  }
+  if (f.gpu_memory != nullptr && !usable(f.gpu_memory)) return closed_argument("ferry_frame", "gpu_memory");
+  frame.memory = memory_of(f);
   frame.samples = format.samples;
   frame.wide = format.wide;
   frame.half_rows = format.planes[1].rows == 2;

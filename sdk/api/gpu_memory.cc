@@ -7,9 +7,12 @@
 
 namespace {
 
+using ferry::Status;
+
+#if FERRY_GPU
+
 using ferry::error;
 using ferry::MemorySource;
-using ferry::Status;
 
 Status read_source(const ferry_memory_source& given, MemorySource* out) {
   ferry_memory_source s;
@@ -30,6 +33,21 @@ Status read_source(const ferry_memory_source& given, MemorySource* out) {
   return {};
 }
 
+Status import(ferry_session* session, const ferry_memory_source& source, ferry_gpu_memory** memory) {
+  MemorySource read;
+  FERRY_TRY(read_source(source, &read));
+  std::shared_ptr<const ferry::DeviceMemory> imported;
+  FERRY_TRY(session->idle().computing().import(read, &imported));
+  *memory = new ferry_gpu_memory(std::move(imported));
+  return {};
+}
+
+#else
+
+Status import(ferry_session*, const ferry_memory_source&, ferry_gpu_memory**) { return Status(ferry::kNoDevice); }
+
+#endif
+
 }  // namespace
 
 ferry_status ferry_gpu_memory_import(ferry_session* session, const ferry_memory_source* source,
@@ -38,14 +56,7 @@ ferry_status ferry_gpu_memory_import(ferry_session* session, const ferry_memory_
   *memory = nullptr;
   FERRY_REQUIRE(session);
   FERRY_REQUIRE(source);
-  return ferry::guarded([&]() -> Status {
-    MemorySource read;
-    FERRY_TRY(read_source(*source, &read));
-    std::shared_ptr<const ferry::DeviceMemory> imported;
-    FERRY_TRY(session->idle().computing().import(read, &imported));
-    *memory = new ferry_gpu_memory(std::move(imported));
-    return {};
-  });
+  return ferry::guarded([&] { return import(session, *source, memory); });
 }
 
 void ferry_gpu_memory_close(ferry_gpu_memory* memory) { ferry::close(memory, __func__); }

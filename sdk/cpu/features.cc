@@ -31,6 +31,8 @@ CpuFeatures detect() {
 #if defined(__x86_64__)
   features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   features.avx512f = __builtin_cpu_supports("avx512f");
+  features.avx512_vnni = features.avx512f && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+                         __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
   for (uint32_t i = 0; described && i < cpuinfo_get_uarchs_count(); ++i)
     features.out_of_order = features.out_of_order || !executes_in_order(cpuinfo_get_uarch(i)->uarch);

@@ -9,6 +9,7 @@ struct CpuFeatures {
   size_t l2_bytes = 512 << 10;  // of the cores' largest L2 cache; this, where it is not known
   bool avx2 = false;            // with FMA
   bool avx512f = false;
+  bool avx512_vnni = false;   // with bytes and short vectors
   bool out_of_order = false;  // there are arm64 cores that execute so, unlike Cortex-A53, A55 or A510
 };
 

@@ -97,27 +97,28 @@ class GemmOp : public Op {
           const size_t width = columns > kNarrow ? kColumns : kNarrow;
           const float* bias = packed + slab * slab_size();
           float* to_y = y + row * y_stride() + column;
-          // What comes next, this slab's other inputs or a slab of the next panel: the blocks share out fetching it, as
-          // more at once would keep the L1 cache waiting.
-          const float* next = final ? bias + panel_ * slab_size() + (1 + from) * kColumns : bias + (1 + high) * width;
-          const bool fetch = !final || slab + panel_ < slabs();
-          const size_t step = fetch ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
-          const Tile at{.x = x + row * x_stride() + low,
-                        .x_stride = x_stride(),
-                        .inputs = high - low,
-                        .start = initial ? bias : to_y,
-                        .start_stride = initial ? 0 : y_stride(),
-                        .weights = bias + (1 + low) * width,
-                        .y = to_y,
-                        .y_stride = y_stride(),
-                        .columns = columns,
-                        .low = final ? gemm_.output_min : -kNone,
-                        .high = final ? gemm_.output_max : kNone,
-                        .next = reinterpret_cast<const char*>(fetch ? next : bias) + block * (high - low) * step,
-                        .next_step = step,
-                        .slabs = count,
-                        .slab_size = slab_size(),
-                        .start_step = initial ? slab_size() : kColumns};
+          Tile at{.x = x + row * x_stride() + low,
+                  .x_stride = x_stride(),
+                  .inputs = high - low,
+                  .start = initial ? bias : to_y,
+                  .start_stride = initial ? 0 : y_stride(),
+                  .weights = bias + (1 + low) * width,
+                  .y = to_y,
+                  .y_stride = y_stride(),
+                  .columns = columns,
+                  .low = final ? gemm_.output_min : -kNone,
+                  .high = final ? gemm_.output_max : kNone,
+                  .slabs = count,
+                  .slab_size = slab_size(),
+                  .start_step = initial ? slab_size() : kColumns};
+          if constexpr (kFetches) {
+            // What comes next, this slab's other inputs or a slab of the next panel: the blocks share out fetching it,
+            // as more at once would keep the L1 cache waiting.
+            const float* next = final ? bias + panel_ * slab_size() + (1 + from) * kColumns : bias + (1 + high) * width;
+            const bool fetch = !final || slab + panel_ < slabs();
+            at.next_step = fetch ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
+            at.next = reinterpret_cast<const char*>(fetch ? next : bias) + block * (high - low) * at.next_step;
+          }
           tile::multiply(at, height, width);
         }
         for (size_t i = row; final && after_ && i < row + height; ++i)

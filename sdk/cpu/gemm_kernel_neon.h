@@ -17,6 +17,7 @@ constexpr size_t kRows = 6, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
 constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
 constexpr size_t kFewestOutputs = kNarrow;
 constexpr size_t kSlabsAtOnce = SIZE_MAX;
+constexpr bool kFetches = false;
 constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
 constexpr uint32_t kLayoutVersion = 1;
 

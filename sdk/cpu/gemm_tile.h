@@ -14,10 +14,11 @@ struct Tile {
   float* y;
   size_t y_stride, columns;  // columns: how many of the slab's y has
   float low, high;
-  const char* next;  // what the L2 cache takes meanwhile, `next_step` bytes for each input
-  size_t next_step;
   // Slabs one after another, of kColumns columns each; from one to the next of packed weights, and of `start`.
   size_t slabs, slab_size, start_step;
+  // Of kernels that fetch ahead (kFetches): what the L2 cache takes meanwhile, `next_step` bytes for each input.
+  const char* next;
+  size_t next_step;
 };
 
 }  // namespace ferry::cpu::tile

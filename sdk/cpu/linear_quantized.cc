@@ -2,7 +2,9 @@
 #include "sdk/threads/xnnpack.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "sdk/cpu/linear_int4.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/xnn_weights.h"
 #include "sdk/operators/pointwise.h"
@@ -53,7 +55,7 @@ class LinearQuantized : public Op {
  public:
   LinearQuantized(fbs::OpParams type, size_t inputs) : type_(type), inputs_(inputs) {}
 
-  Status create(const StoredConstant& weight, const Clamp& clamp, IntegerWeights& source) {
+  Status create(const CpuFeatures& cpu, const StoredConstant& weight, const Clamp& clamp, IntegerWeights& source) {
     const size_t outputs = static_cast<size_t>(weight.shape[0]);
     xnn_operator_t created = nullptr;
     const xnn_status status = xnn_create_convert_nc_f32_qd8(/*flags=*/0, &created);
@@ -74,6 +76,10 @@ class LinearQuantized : public Op {
           },
           &product_);
     }
+    if (LinearInt4::pays(cpu, weight.type)) {
+      own_.emplace(inputs_, outputs, clamp.min, clamp.max);
+      return own_->create(weight, source);
+    }
     constexpr uint8_t kZeroPoint = 8;
     const XnnPacking packing{source, PackingId("xnnpack fully_connected qd8 f32 qb4w", kXnnLayouts)};
     return create_packed(
@@ -91,11 +97,15 @@ class LinearQuantized : public Op {
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     FERRY_TRY(check(xnn_reshape_convert_nc_f32_qd8(rounding_.get(), rows_, inputs_, inputs_, inputs_, as_xnnpack(pool)),
                     type_, "reshaping"));
+    // The rows' integers, then their steps and zero points.
+    *workspace = padded_size(rows_ * inputs_) + uint64_t{rows_ + kExtraRows} * sizeof(xnn_quantization_params);
+    if (has_own()) {
+      *workspace += own_->sums(rows_) * sizeof(int32_t);
+      return {};
+    }
     const xnn_status status =
         eight_bits_ ? xnn_reshape_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows_, as_xnnpack(pool))
                     : xnn_reshape_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows_, as_xnnpack(pool));
-    // The rows' integers, then their steps and zero points.
-    *workspace = padded_size(rows_ * inputs_) + uint64_t{rows_ + kExtraRows} * sizeof(xnn_quantization_params);
     return check(status, type_, "reshaping");
   }
 
@@ -105,6 +115,11 @@ class LinearQuantized : public Op {
     last_row_ = steps + rows_ - 1;
     FERRY_TRY(
         check(xnn_setup_convert_nc_f32_qd8(rounding_.get(), floats(inputs[0]), rows, steps), type_, "setting up"));
+    if (has_own()) {
+      y_ = floats(output);
+      own_rows_ = {rows, steps, reinterpret_cast<int32_t*>(steps + rows_ + kExtraRows), rows_};
+      return {};
+    }
     return check(eight_bits_ ? xnn_setup_fully_connected_nc_qd8_f32_qc8w(product_.get(), rows, floats(output), steps)
                              : xnn_setup_fully_connected_nc_qd8_f32_qb4w(product_.get(), rows, floats(output), steps),
                  type_, "setting up");
@@ -112,17 +127,26 @@ class LinearQuantized : public Op {
 
   Status run(Pool* pool) override {
     FERRY_TRY(check(xnn_run_operator(rounding_.get(), as_xnnpack(pool)), type_, "running"));
+    if (has_own()) {
+      own_->run(own_rows_, y_, pool);
+      return {};
+    }
     std::fill_n(last_row_ + 1, kExtraRows, *last_row_);
     return check(xnn_run_operator(product_.get(), as_xnnpack(pool)), type_, "running");
   }
 
  private:
+  bool has_own() const { return FERRY_HAS_LINEAR_INT4 && own_; }
+
   fbs::OpParams type_;
   size_t inputs_, rows_ = 0;
   bool eight_bits_ = true;
   xnn_quantization_params* last_row_ = nullptr;
   XnnOperator rounding_;
   PackedXnn product_;
+  std::optional<LinearInt4> own_;  // in its place
+  LinearInt4::Rows own_rows_{};
+  float* y_ = nullptr;
 };
 
 // Of the blocks that have a size, XNNPACK takes multiples of 32, and scales that are positive and normal; it refuses
@@ -142,7 +166,7 @@ Status create_linear_quantized(const CpuFeatures& cpu, const Model& model, const
   if ((convolution == nullptr || is_pointwise(*convolution, weight.shape)) && may_have_kernel(weight.type)) {
     IntegerWeights source(model, op);
     auto linear = std::make_unique<LinearQuantized>(op.params_type(), inputs);
-    const Status status = linear->create(weight, clamp_of(op), source);
+    const Status status = linear->create(cpu, weight, clamp_of(op), source);
     if (status.ok()) *out = std::move(linear);
     if (status.code() != FERRY_UNSUPPORTED) return status;  // else XNNPACK has none for this weight or CPU
   }

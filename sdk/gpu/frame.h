@@ -49,6 +49,8 @@ class FrameReader {
   Status lower(const image::Frame& frame, const image::Conversion& conversion, Dispatches* out) const;
   Status record(const Dispatches& dispatches, const Place& frame, const Place& result, bool foreign,
                 std::unique_ptr<Commands>* out) const;
+  Status try_out(const image::Frame& frame, const image::Conversion& conversion, const Dispatches& dispatches,
+                 bool* well) const;
   Status prove(const image::Frame& frame, const image::Conversion& conversion, const Dispatches& dispatches) const;
 
   std::shared_ptr<Device> device_;

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace ferry {
 
-class DeviceMemory {
+class DeviceMemory : public std::enable_shared_from_this<DeviceMemory> {
  public:
   virtual ~DeviceMemory() = default;
   virtual uint64_t bytes() const = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "sdk/image/frame_columns.h"
 #include "sdk/image/resize.h"
@@ -41,7 +40,7 @@ FixedMatrix fixed_of(const YuvMatrix& matrix);
 struct Frame {
   enum class Samples : uint8_t { Rgb, Yuv, Gray };
 
-  std::shared_ptr<const DeviceMemory> memory;  // where it lies; null: in the app's
+  const DeviceMemory* memory = nullptr;  // where it lies; null: in the app's
   Samples samples = Samples::Rgb;
   Plane planes[3];         // red, green, blue; or luma, U, V, of which a chroma sample is for two columns
   bool wide = false;       // Yuv: 16 bits, little-endian, of which the upper 10 count

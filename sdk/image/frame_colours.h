@@ -26,6 +26,11 @@ inline const uint8_t* samples_at(const Frame& frame, int plane, int column, int 
 
 void read_luma(const Frame& frame, int x, int y, int count, Block* block);
 void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block);
+// What chroma adds to each pixel's luma, in levels.
+struct Added {
+  float red[kBlock], green[kBlock], blue[kBlock];
+};
+void add_chroma(const YuvMatrix& matrix, const Block& block, int pairs, Added* added);
 // From what the pass over columns leaves to RGB of 4 bytes, in 16 bits: exact to a tenth of a level before it is rounded.
 void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out);
 // All of it, rounded as the colours' definition is: `count` pixels from column `x` of row `y` on; `x` is even where a chroma sample is for two.

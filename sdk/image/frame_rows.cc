@@ -77,13 +77,6 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
   read(samples_at(frame, 2, x / 2, row), frame.planes[2].pixel, pairs, frame.wide, kChromaShift, kGray, block->v);
 }
 
-namespace {
-
-// What chroma adds to each pixel's luma, in levels.
-struct Added {
-  float red[kBlock], green[kBlock], blue[kBlock];
-};
-
 FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pairs, Added* added) {
   constexpr float kLevel = 1.0f / (1 << kChromaShift);
   const float red_v = matrix.red_v * kLevel, green_v = matrix.green_v * kLevel;
@@ -96,8 +89,6 @@ FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pa
     added->blue[2 * i] = added->blue[2 * i + 1] = u * blue_u;
   }
 }
-
-}  // namespace
 
 #if defined(__aarch64__)
 namespace {

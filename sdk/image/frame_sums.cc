@@ -94,34 +94,15 @@ template <typename At>
 }
 #endif
 
-// What chroma adds to each pixel's luma, with kSumBits.
-struct Added {
-  int16_t red[kBlock], green[kBlock], blue[kBlock];
-};
-
-FERRY_KERNEL void add_chroma(const FixedMatrix& matrix, const Block& block, int pairs, Added* added) {
-  const FixedMatrix m = matrix;
-  FERRY_INDEPENDENT
-  for (int i = 0; i < pairs; ++i) {
-    const int16_t red = times(block.v[i], m.red_v), blue = times(block.u[i], m.blue_u);
-    const auto green = static_cast<int16_t>(times(block.u[i], m.green_u) + times(block.v[i], m.green_v));
-    added->red[2 * i] = added->red[2 * i + 1] = red;
-    added->green[2 * i] = added->green[2 * i + 1] = green;
-    added->blue[2 * i] = added->blue[2 * i + 1] = blue;
-  }
-}
-
-[[gnu::noinline]] FERRY_KERNEL bool clips(const Block& block, const Added& added, int16_t gain, int count) {
-  constexpr int16_t kSlack = 1 << (kSumBits - 1), kWhite = 255 << kSumBits;
-  int16_t least = 0, most = 0;
+[[gnu::noinline]] FERRY_KERNEL bool clips(const Block& block, const Added& added, float gain, int count) {
+  gain /= 1 << kLumaShift;
+  float least = 0, most = 0;
   for (int i = 0; i < count; ++i) {
-    const int16_t luma = times(block.luma[i], gain);
-    const int16_t red = added.red[i], green = added.green[i], blue = added.blue[i];
-    const int16_t low = std::min(std::min(red, green), blue), high = std::max(std::max(red, green), blue);
-    least = std::min(least, static_cast<int16_t>(luma + low));
-    most = std::max(most, static_cast<int16_t>(luma + high));
+    const float luma = block.luma[i] * gain, red = added.red[i], green = added.green[i], blue = added.blue[i];
+    least = std::min(least, luma + std::min(std::min(red, green), blue));
+    most = std::max(most, luma + std::max(std::max(red, green), blue));
   }
-  return least < -kSlack || most > kWhite + kSlack;
+  return least < -0.5f || most > 255.5f;
 }
 
 // The same of two rows whose luma lies byte by byte, as does chroma in pairs: two samples at a time are a number of 16
@@ -205,11 +186,11 @@ bool FrameRows::some_clip(int chroma_y, const Group& group, uint8_t* known) {
   Added added;
   if (count > 0 && *known == kNone) {
     read_chroma(frame_, x, first, (count + 1) / 2, &block);
-    add_chroma(frame_.fixed_matrix, block, (count + 1) / 2, &added);
+    add_chroma(frame_.matrix, block, (count + 1) / 2, &added);
   }
   for (int y = first; y < last && count > 0 && *known == kNone; ++y) {
     read_luma(frame_, x, y, count, &block);
-    if (clips(block, added, frame_.fixed_matrix.luma, count)) *known = kSome;
+    if (clips(block, added, frame_.matrix.luma, count)) *known = kSome;
   }
   return *known == kSome;
 }

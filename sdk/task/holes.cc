@@ -9,7 +9,7 @@ namespace {
 class Cells {
  public:
   Cells(const image::View& mask, int side)
-      : side_(side), columns_((mask.width + side - 1) / side), rows_((mask.height + side - 1) / side) {
+      : columns_((mask.width + side - 1) / side), rows_((mask.height + side - 1) / side) {
     areas_.resize(static_cast<size_t>(columns_) * static_cast<size_t>(rows_));
     for (int y = 0; y < mask.height; ++y) {
       for (int x = 0; x < mask.width; ++x) {
@@ -59,7 +59,7 @@ class Cells {
              std::max(area->bottom, part.bottom)};
   }
 
-  int side_, columns_, rows_;
+  int columns_, rows_;
   std::vector<Area> areas_;  // of what is covered in a cell; empty where nothing is
 };
 

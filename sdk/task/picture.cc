@@ -37,11 +37,13 @@ Status set_picture(Session& session, const image::Frame& frame, image::Intake* i
     }
     FERRY_TRY(session.resize(0, shape));
   }
+#if FERRY_GPU
   if (frame.memory != nullptr) {
     if (batch > 1) return error(FERRY_UNSUPPORTED, "a frame in a GPU's memory in a batch of %d pictures", batch);
     return session.computing().take_frame(input, frame, intake->conversion());
   }
   FERRY_TRY(session.computing().leave_frame(input));
+#endif
   const size_t place = index == kOnly ? 0 : index * static_cast<size_t>(shape.elements() / batch);
   intake->write(static_cast<float*>(session.data(input)) + place);
   return {};

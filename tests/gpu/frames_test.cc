@@ -23,7 +23,7 @@
 namespace ferry::testing {
 namespace {
 
-using Contents = OwnFrame::Contents;
+using FrameContents = OwnFrame::Contents;
 using Values = std::vector<float>;
 
 constexpr size_t kPage = 4096;  // of which drivers import multiples
@@ -197,7 +197,7 @@ TEST_F(GpuFrames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
       const FrameNetwork network(recipe, gpu);
       for (const ferry_frame_format format : kFormats) {
         for (const bool gaps : {false, true}) {
-          OwnFrame own(format, 131, 77, gaps ? Contents::Noise : Contents::Picture, gaps);
+          OwnFrame own(format, 131, 77, gaps ? FrameContents::Noise : FrameContents::Picture, gaps);
           Block block(own.frame);
           ASSERT_TRUE(block.import(network.get()));
           for (int orientation = 0; orientation < 8; ++orientation) {
@@ -220,7 +220,7 @@ TEST_F(GpuFrames, OfEveryMatrixRangeAndCropAreWithinALevelOfTheReference) {
     for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010, FERRY_FRAME_GRAY}) {
       for (const ferry_yuv_matrix matrix : {FERRY_MATRIX_BT601, FERRY_MATRIX_BT709, FERRY_MATRIX_BT2020}) {
         for (const ferry_yuv_range range : {FERRY_RANGE_FULL, FERRY_RANGE_LIMITED}) {
-          OwnFrame own(format, 64, 40, Contents::Noise, false);
+          OwnFrame own(format, 64, 40, FrameContents::Noise, false);
           own.frame.matrix = matrix;
           own.frame.range = range;
           own.frame.rotation = 90;
@@ -258,7 +258,7 @@ TEST_F(GpuFrames, GoThroughEveryKindOfRecipe) {
     for (const fbs::PreprocessT& recipe : {patches, gray, bgr, filled, cropped}) {
       const FrameNetwork network(recipe, gpu);
       for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_RGBA, FERRY_FRAME_GRAY}) {
-        OwnFrame own(format, 75, 50, Contents::Picture, false);
+        OwnFrame own(format, 75, 50, FrameContents::Picture, false);
         Block block(own.frame);
         ASSERT_TRUE(block.import(network.get()));
         for (int orientation = 0; orientation < 8; ++orientation) {
@@ -280,7 +280,7 @@ TEST_F(GpuFrames, ComeInTurnFromManyBuffers) {
     std::vector<std::unique_ptr<OwnFrame>> frames;
     std::vector<std::unique_ptr<Block>> blocks;
     for (int i = 0; i < 11; ++i) {
-      frames.push_back(std::make_unique<OwnFrame>(FERRY_FRAME_NV12, 64 + i / 4, 48, Contents::Picture, false));
+      frames.push_back(std::make_unique<OwnFrame>(FERRY_FRAME_NV12, 64 + i / 4, 48, FrameContents::Picture, false));
       blocks.push_back(std::make_unique<Block>(frames.back()->frame));
       ASSERT_TRUE(blocks.back()->import(network.get()));
     }
@@ -310,7 +310,7 @@ TEST_F(GpuFrames, ThatDoNotFitAreRefused) {
   on_each([](const std::string& gpu) {
     const fbs::PreprocessT recipe = recipe_of(fbs::ResizeMode::Exact, 8, 8, fbs::Filter::Bilinear);
     const FrameNetwork network(recipe, gpu), on_cpu(recipe, "");
-    OwnFrame own(FERRY_FRAME_NV12, 64, 48, Contents::Picture, false);
+    OwnFrame own(FERRY_FRAME_NV12, 64, 48, FrameContents::Picture, false);
     Block block(own.frame);
     ASSERT_TRUE(block.import(network.get()));
     const auto refused = [&](const ferry_frame& frame) {
@@ -393,7 +393,7 @@ TEST_F(GpuFrames, WhicheverCallOfTheDriverFailsNothingIsLeftBehind) {
       for (uint32_t n = 0; fired; n += 6) {  // all of them were tried: nearly a minute
         {
           const FrameNetwork network(recipe, gpu, false);
-          OwnFrame own(FERRY_FRAME_NV12, 20, 14, Contents::Picture, false);
+          OwnFrame own(FERRY_FRAME_NV12, 20, 14, FrameContents::Picture, false);
           Block block(own.frame);
           faults.arm(n, result);
           const ferry_memory_source source = block.source();
@@ -461,7 +461,7 @@ TEST_F(GpuFrames, AreRefusedWhereTheDriverReadsThemWrongly) {
       device->pipelines().shaders().replace(columns ? gpu::Kernel::FrameColumns : gpu::Kernel::FrameRows,
                                             gpu::Storage::Float32, std::move(code));
       const FrameNetwork network(recipe, gpu);
-      OwnFrame own(fault.format, 75, 50, Contents::Picture, false);
+      OwnFrame own(fault.format, 75, 50, FrameContents::Picture, false);
       own.frame.rotation = fault.rotation;
       Block block(own.frame);
       ASSERT_TRUE(block.import(network.get()));

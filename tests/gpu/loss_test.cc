@@ -32,7 +32,7 @@ constexpr uint32_t kFirst = 1;
 constexpr uint32_t kFirst = 0;
 #endif
 
-using Results = std::map<std::string, std::vector<float>>;
+using LossResults = std::map<std::string, std::vector<float>>;
 
 class Loss : public ::testing::Test {
  protected:
@@ -43,7 +43,7 @@ class Loss : public ::testing::Test {
   }
 
   // Run number `run` of every session: its size, its input, its results.
-  Results compute(const SessionPtr& session, int run) {
+  LossResults compute(const SessionPtr& session, int run) {
     const int32_t size = kSizes[run];
     const int32_t shape[] = {1, size, size, 3};
     EXPECT_OK(ferry_session_resize(session.get(), 0, shape, 4));
@@ -52,7 +52,7 @@ class Loss : public ::testing::Test {
     return results(opened_.model, session.get());
   }
   void expect_right(const SessionPtr& session, int run) {
-    const Results got = compute(session, run);
+    const LossResults got = compute(session, run);
     for (const auto& [name, values] : expected_[static_cast<size_t>(run)])
       EXPECT_LE(relative_error(got.at(name), {values.begin(), values.end()}), kLossBound) << name << " of run " << run;
   }
@@ -97,7 +97,7 @@ class Loss : public ::testing::Test {
   // Of few operators: a life makes every kind of call whatever they are, and a pipeline for each.
   std::unique_ptr<Graph> graph_ = residual_network(1, 8, 3);
   Opened opened_{*graph_};
-  std::vector<Results> expected_;  // the CPU's, by run
+  std::vector<LossResults> expected_;  // the CPU's, by run
 };
 
 // A call of a session's life, and whether it is to fail.

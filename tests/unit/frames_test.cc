@@ -121,11 +121,11 @@ TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
 TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bicubic, fbs::Filter::Bilinear, fbs::Filter::Box}) {
     for (const double scale : {0.5, 0.9, 1.1, 1.3, 1.6, 2.0, 2.1, 2.5, 3.0, 4.2}) {
-      for (int i = 0; i < 4; ++i) {
+      for (int i = 0; i < 2; ++i) {
         const int width = 120 + 5 * i, height = 90 + 7 * i;
         const int to_width = static_cast<int>(width / scale) + i % 3, to_height = static_cast<int>(height / scale);
         Network network(recipe_of(fbs::ResizeMode::Exact, to_height, to_width, filter));
-        for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010, FERRY_FRAME_YUY2}) {
+        for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010}) {
           for (const Contents contents : {Contents::Picture, Contents::Noise}) {
             OwnFrame own(format, width, height, contents, false);
             own.frame.range = FERRY_RANGE_LIMITED;
