@@ -52,7 +52,8 @@ void main() {
   ivec3 sum = ivec3(1 << (kPrecisionBits - 1));
   for (uint k = 0; k < count; ++k) {
     const uint along = begin + k;
-    uvec3 rgb = kTransposed ? rgb_at(push.left + across, push.top + along) : rgb_at(push.left + along, push.top + across);
+    uvec3 rgb = kTransposed ? rgb_at(push.left + across, push.top + along)
+                            : rgb_at(push.left + along, push.top + across);
     if (kGray) rgb = uvec3(rgb.r * 19595 + rgb.g * 38470 + rgb.b * 7471 + 0x8000 >> 16);  // as sdk/image: luma()
     sum += ivec3(rgb) * tables[entry + 2 + k];
   }

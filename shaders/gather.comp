@@ -1,6 +1,6 @@
 #version 450
-// What stands in each row at the places that its own row of the operand names: behind 0 from the row's beginning, before
-// it from its end. A place outside the row, which ends a run on the CPU, gives NaN.
+// What stands in each row at the places that its own row of the operand names: behind 0 from the row's beginning,
+// before it from its end. A place outside the row, which ends a run on the CPU, gives NaN.
 #include "common.glsl"
 
 layout(push_constant) uniform Push {

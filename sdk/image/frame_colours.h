@@ -31,9 +31,11 @@ struct Added {
   float red[kBlock], green[kBlock], blue[kBlock];
 };
 void add_chroma(const YuvMatrix& matrix, const Block& block, int pairs, Added* added);
-// From what the pass over columns leaves to RGB of 4 bytes, in 16 bits: exact to a tenth of a level before it is rounded.
+// From what the pass over columns leaves to RGB of 4 bytes, in 16 bits: exact to a tenth of a level before it is
+// rounded.
 void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out);
-// All of it, rounded as the colours' definition is: `count` pixels from column `x` of row `y` on; `x` is even where a chroma sample is for two.
+// All of it, rounded as the colours' definition is: `count` pixels from column `x` of row `y` on; `x` is even where a
+// chroma sample is for two.
 void convert(const Frame& frame, int x, int y, int count, uint8_t* out);
 
 }  // namespace ferry::image
