@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "sdk/gpu/program.h"
 #include "sdk/operators/operators.h"
 
 namespace ferry::gpu {
