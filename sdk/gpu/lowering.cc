@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sdk/gpu/op.h"
+#include "sdk/operators/operators.h"
 
 namespace ferry::gpu {
 namespace {
