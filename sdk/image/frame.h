@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "sdk/image/frame_clipping.h"
 #include "sdk/image/frame_columns.h"
 #include "sdk/image/resize.h"
 
@@ -68,20 +69,20 @@ class FrameRows final : public Rows {
   // Of this frame, from its first row on. Takes memory only where a frame is larger than those before.
   void begin(const Frame& frame, int channels);
   const uint8_t* row(int y, int begin, int end, uint8_t* room) override;
-  bool sum(int y, int rows, const int32_t* weights, const ColumnPass& columns, uint8_t* line) override;
+  bool sum(int y, int rows, const int32_t* weights, uint8_t* line) override;
 
  private:
   struct Weights;
-  using Group = PlaneColumns::Group;
-  void sum_colours(const Weights& weights, const Group& group, const ColumnPass& columns, uint8_t* out);
-  void sum_planes(const Weights& weights, const Group& group, uint8_t* out);
-  bool some_clip(int chroma_y, const Group& group, uint8_t* known);
+  void sum_planes(const Weights& weights);
+  bool sum_excess(const Weights& weights);
 
   Frame frame_;
   int channels_ = 0;
-  PlaneColumns plane_columns_;
-  std::vector<uint8_t> clipping_;       // by row of chroma and group
-  std::unique_ptr<uint8_t[]> colours_;  // a group's rows
+  PlaneColumns planes_;
+  Clipping clipping_;
+  std::vector<uint8_t> clips_;            // cells that do in any row of a sum
+  std::vector<int16_t> sums_[3];          // of rows: a sample for each column
+  std::vector<int16_t> filtered_[3 + 3];  // luma, u, v, and by how much red, green, blue clip: a sample for each output
 };
 
 // The picture as a frame.

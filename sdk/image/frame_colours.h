@@ -7,8 +7,8 @@ namespace ferry::image {
 
 // Columns at a time at most; even, for a chroma sample is for two.
 inline constexpr int kBlock = 512;
-// Luma has 7 bits below the level, chroma 8, what is computed of them 5.
-inline constexpr int kLumaShift = 7, kChromaShift = 8, kSumBits = 5;
+// Luma has 7 bits after the point, chroma 8, what is computed of them 5, sums of rows 7.
+inline constexpr int kLumaShift = 7, kChromaShift = 8, kSumBits = 5, kLevelBits = 7;
 inline constexpr int kGray = 128;
 
 struct Block {
@@ -24,15 +24,21 @@ inline const uint8_t* samples_at(const Frame& frame, int plane, int column, int 
   return frame.planes[plane].data + row * frame.planes[plane].row + int64_t{column} * frame.planes[plane].pixel;
 }
 
+// Chroma whose samples alternate, of which these are the first.
+inline bool in_pairs(const Frame& frame, const uint8_t* u, const uint8_t* v) {
+  return frame.planes[1].pixel == 2 && (u == v + 1 || v == u + 1);
+}
+
 void read_luma(const Frame& frame, int x, int y, int count, Block* block);
 void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block);
-// What chroma adds to each pixel's luma, in levels.
-struct Added {
-  float red[kBlock], green[kBlock], blue[kBlock];
+
+// Sums of samples in levels with kLevelBits after the point, and of what clips of red, green and blue with kSumBits;
+// nothing clips: null.
+struct Filtered {
+  const int16_t *luma, *u, *v;
+  const int16_t* excess[3];
 };
-void add_chroma(const YuvMatrix& matrix, const Block& block, int pairs, Added* added);
-// From what the pass over columns leaves to RGB of 4 bytes, in 16 bits: exact to a tenth of a level before it is
-// rounded.
+// To RGB of 4 bytes: exact to a tenth of a level before it is rounded.
 void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out);
 // All of it, rounded as the colours' definition is: `count` pixels from column `x` of row `y` on; `x` is even where a
 // chroma sample is for two.

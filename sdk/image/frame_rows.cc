@@ -77,6 +77,13 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
   read(samples_at(frame, 2, x / 2, row), frame.planes[2].pixel, pairs, frame.wide, kChromaShift, kGray, block->v);
 }
 
+namespace {
+
+// What chroma adds to each pixel's luma, in levels.
+struct Added {
+  float red[kBlock], green[kBlock], blue[kBlock];
+};
+
 FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pairs, Added* added) {
   constexpr float kLevel = 1.0f / (1 << kChromaShift);
   const float red_v = matrix.red_v * kLevel, green_v = matrix.green_v * kLevel;
@@ -91,16 +98,13 @@ FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pa
 }
 
 #if defined(__aarch64__)
-namespace {
-
 // Eight pixels of 16 bits; products have a bit more than those of times(). What leaves 16 bits is far beyond white or
 // black.
-[[gnu::always_inline]] inline void write_8(int16x8_t luma, int16x8_t red, int16x8_t green, int16x8_t blue,
-                                           uint8_t* out) {
+[[gnu::always_inline]] inline void write_8(int16x8_t red, int16x8_t green, int16x8_t blue, uint8_t* out) {
   uint8x8x4_t pixels;
-  pixels.val[0] = vqrshrun_n_s16(vqaddq_s16(luma, red), kSumBits + 1);
-  pixels.val[1] = vqrshrun_n_s16(vqaddq_s16(luma, green), kSumBits + 1);
-  pixels.val[2] = vqrshrun_n_s16(vqaddq_s16(luma, blue), kSumBits + 1);
+  pixels.val[0] = vqrshrun_n_s16(red, kSumBits + 1);
+  pixels.val[1] = vqrshrun_n_s16(green, kSumBits + 1);
+  pixels.val[2] = vqrshrun_n_s16(blue, kSumBits + 1);
   pixels.val[3] = vdup_n_u8(0);
   vst4_u8(out, pixels);
 }
@@ -147,53 +151,77 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
 }  // namespace
 
 FERRY_KERNEL void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out) {
+  const int16x8_t black = vdupq_n_s16(static_cast<int16_t>(matrix.black << kLevelBits));
+  const int16x8_t gray = vdupq_n_s16(kGray << kLevelBits);
   Eights eights = {count, out, {}};
   for (int next = 0; next < count; next += 8) {
     const int i = eights.begin(next);
-    const int16x8x4_t planes = vld4q_s16(filtered.samples + 4 * i);
-    const int16x8_t u = planes.val[1], v = planes.val[2];
+    const int16x8_t luma = vqdmulhq_n_s16(vsubq_s16(vld1q_s16(filtered.luma + i), black), matrix.luma);
+    const int16x8_t u = vshlq_n_s16(vsubq_s16(vld1q_s16(filtered.u + i), gray), kChromaShift - kLevelBits);
+    const int16x8_t v = vshlq_n_s16(vsubq_s16(vld1q_s16(filtered.v + i), gray), kChromaShift - kLevelBits);
     const int16x8_t green = vqaddq_s16(vqdmulhq_n_s16(u, matrix.green_u), vqdmulhq_n_s16(v, matrix.green_v));
-    write_8(vqdmulhq_n_s16(planes.val[0], matrix.luma), vqdmulhq_n_s16(v, matrix.red_v), green,
-            vqdmulhq_n_s16(u, matrix.blue_u), eights.at(i));
+    // First less, then more: what is between does not leave 16 bits.
+    const auto within = [&](int colour) {
+      return filtered.excess[colour] ? vqsubq_s16(luma, vshlq_n_s16(vld1q_s16(filtered.excess[colour] + i), 1)) : luma;
+    };
+    const int16x8_t red = vqdmulhq_n_s16(v, matrix.red_v), blue = vqdmulhq_n_s16(u, matrix.blue_u);
+    write_8(vqaddq_s16(within(0), red), vqaddq_s16(within(1), green), vqaddq_s16(within(2), blue), eights.at(i));
   }
   eights.end();
 }
 #else
-namespace {
-
-uint32_t level(int sum) {
-  const int rounded = (sum + (1 << (kSumBits - 1))) >> kSumBits;
-  return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
-}
-
 uint32_t level(float exact) {
   const int rounded = static_cast<int>(exact + 0.5f);
   return static_cast<uint32_t>(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
 }
 
-template <typename Number>
-inline void write_pixel(Number luma, Number red, Number green, Number blue, uint8_t* out) {
-  const uint32_t pixel = level(luma + red) | level(luma + green) << 8 | level(luma + blue) << 16;
+void write_pixel(uint32_t red, uint32_t green, uint32_t blue, uint8_t* out) {
+  const uint32_t pixel = red | green << 8 | blue << 16;
   std::memcpy(out, &pixel, sizeof(pixel));
 }
 
 FERRY_KERNEL void write_colours(const Block& block, const Added& added, float gain, int count, uint8_t* out) {
   gain /= 1 << kLumaShift;
   FERRY_INDEPENDENT
-  for (int i = 0; i < count; ++i)
-    write_pixel(block.luma[i] * gain, added.red[i], added.green[i], added.blue[i], out + 4 * i);
+  for (int i = 0; i < count; ++i) {
+    const float luma = block.luma[i] * gain;
+    write_pixel(level(luma + added.red[i]), level(luma + added.green[i]), level(luma + added.blue[i]), out + 4 * i);
+  }
+}
+
+// Of 16 bits, so that vectors hold twice as many.
+uint16_t level(int16_t sum) {
+  const auto rounded = static_cast<int16_t>((sum + (1 << (kSumBits - 1))) >> kSumBits);
+  const int16_t least = rounded > 0 ? rounded : int16_t{0};
+  return static_cast<uint16_t>(least < 255 ? least : int16_t{255});
+}
+
+template <bool kClips>
+[[gnu::always_inline]] inline void write_filtered(const Filtered& filtered, const FixedMatrix& m, int count,
+                                                  uint8_t* out) {
+  const auto black = static_cast<int16_t>(m.black << kLevelBits);
+  constexpr int16_t kGrayLevel = kGray << kLevelBits, kToChroma = 1 << (kChromaShift - kLevelBits);
+  const Filtered from = filtered;
+  FERRY_INDEPENDENT
+  for (int i = 0; i < count; ++i) {
+    const int16_t luma = times(static_cast<int16_t>(from.luma[i] - black), m.luma);
+    const auto u = static_cast<int16_t>((from.u[i] - kGrayLevel) * kToChroma);
+    const auto v = static_cast<int16_t>((from.v[i] - kGrayLevel) * kToChroma);
+    const auto colour = [&](int c, int added) {
+      const int16_t excess = kClips ? from.excess[c][i] : int16_t{0};
+      return level(static_cast<int16_t>(luma + added - excess));
+    };
+    const uint16_t red = colour(0, times(v, m.red_v)), blue = colour(2, times(u, m.blue_u));
+    const uint16_t green = colour(1, times(u, m.green_u) + times(v, m.green_v));
+    write_pixel(static_cast<uint16_t>(red | green << 8), 0, blue, out + 4 * i);
+  }
 }
 
 }  // namespace
 
 FERRY_KERNEL void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out) {
   const FixedMatrix m = matrix;
-  FERRY_INDEPENDENT
-  for (int i = 0; i < count; ++i) {
-    const int16_t luma = filtered.samples[4 * i], u = filtered.samples[4 * i + 1], v = filtered.samples[4 * i + 2];
-    write_pixel<int>(times(luma, m.luma), times(v, m.red_v), times(u, m.green_u) + times(v, m.green_v),
-                     times(u, m.blue_u), out + 4 * i);
-  }
+  filtered.excess[0] ? write_filtered<true>(filtered, m, count, out) : write_filtered<false>(filtered, m, count, out);
 }
 #endif
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sdk/kernel.h"
+
 namespace ferry::image {
 namespace {
 
@@ -18,6 +20,17 @@ class PerChannel {
   const flatbuffers::Vector<float>* values_;
   float otherwise_;
 };
+
+// Pixels of three channels, whose samples are written side by side.
+FERRY_KERNEL void write_pixels(const uint8_t* pixel, int step, int count, const float (*table)[Normalizer::kLevels],
+                               bool reversed, float* out, int64_t pixel_step) {
+  const int first = reversed ? 2 : 0;
+  for (; count > 0; --count, pixel += step, out += pixel_step) {
+    out[0] = table[0][pixel[first]];
+    out[1] = table[1][pixel[1]];
+    out[2] = table[2][pixel[2 - first]];
+  }
+}
 
 }  // namespace
 
@@ -58,13 +71,18 @@ void Normalizer::part(const Line& line, int from, int count, float* out, int64_t
   const int end = std::clamp(line.begin + line.count - from, begin, count);
   for (int c = 0; c < channels_; ++c) {
     float* to = out + c * channel_step;
-    const float* table = table_[c];
     for (int i = 0; i < begin; ++i) to[i * pixel_step] = fill_[c];
     for (int i = end; i < count; ++i) to[i * pixel_step] = fill_[c];
-    if (begin == end) continue;
-    const uint8_t* sample =
-        line.pixels + int64_t{from + begin - line.begin} * line.step + (reversed_ ? channels_ - 1 - c : c);
-    for (int i = begin; i < end; ++i, sample += line.step) to[i * pixel_step] = table[*sample];
+  }
+  if (begin == end) return;
+  const uint8_t* pixel = line.pixels + int64_t{from + begin - line.begin} * line.step;
+  out += begin * pixel_step;
+  if (channels_ == 3 && channel_step == 1)
+    return write_pixels(pixel, line.step, end - begin, table_, reversed_, out, pixel_step);
+  for (int c = 0; c < channels_; ++c) {
+    const uint8_t* sample = pixel + (reversed_ ? channels_ - 1 - c : c);
+    float* to = out + c * channel_step;
+    for (int i = begin; i < end; ++i, sample += line.step, to += pixel_step) *to = table_[c][*sample];
   }
 }
 

@@ -31,12 +31,9 @@ class Rows {
   // `room`, for what follows them is read and not used.
   static constexpr int kSpare = 4;
   virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) = 0;
-  // All outputs of `columns` of the sum of `rows` rows from `y` on, within half a level. False: there is no faster way
-  // than to add them.
-  virtual bool sum(int /*y*/, int /*rows*/, const int32_t* /*weights*/, const ColumnPass& /*columns*/,
-                   uint8_t* /*line*/) {
-    return false;
-  }
+  // All outputs of the columns of the sum of `rows` rows from `y` on, within half a level. False: there is no faster
+  // way than to add them.
+  virtual bool sum(int /*y*/, int /*rows*/, const int32_t* /*weights*/, uint8_t* /*line*/) { return false; }
 
  protected:
   ~Rows() = default;

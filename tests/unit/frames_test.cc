@@ -93,7 +93,6 @@ constexpr ferry_frame_format kFormats[] = {FERRY_FRAME_YUV420, FERRY_FRAME_NV12,
                                            FERRY_FRAME_BGRA,   FERRY_FRAME_RGB,  FERRY_FRAME_GRAY};
 
 TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
-  // Odd sides, and larger than the block of columns that rows are converted by.
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic}) {
     Network network(recipe_of(fbs::ResizeMode::Exact, 24, 40, filter));
     for (const ferry_frame_format format : kFormats) {
@@ -111,6 +110,24 @@ TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
                 << (gaps ? ", gaps" : "") << (contents == Contents::Noise ? ", noise" : "");
           }
         }
+      }
+    }
+  }
+}
+
+// Rows are gone through in blocks and cells of columns, in which colours that clip are found.
+TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
+  Network network(recipe_of(fbs::ResizeMode::Exact, 24, 200, fbs::Filter::Bilinear));
+  for (const ferry_frame_format format :
+       {FERRY_FRAME_YUV420, FERRY_FRAME_NV12, FERRY_FRAME_NV21, FERRY_FRAME_P010, FERRY_FRAME_YUY2}) {
+    for (const Contents contents : {Contents::Picture, Contents::Noise}) {
+      OwnFrame own(format, 1101, 61, contents, false);
+      for (int orientation = 0; orientation < 8; ++orientation) {
+        own.frame.rotation = orientation / 2 * 90;
+        own.frame.mirror = orientation % 2 != 0;
+        EXPECT_LE(apart(network.input(own.frame), resized(own.seen(), 200, 24, fbs::Filter::Bilinear)), kOneLevel)
+            << testing::name_of(format) << ", orientation " << orientation
+            << (contents == Contents::Noise ? ", noise" : "");
       }
     }
   }
