@@ -7,6 +7,8 @@
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__x86_64__)
+#include <immintrin.h>
 #endif
 
 #include "sdk/image/frame_colours.h"
@@ -17,6 +19,8 @@ namespace {
 
 // More would overflow sums of 16 bits, and their rounding be seen.
 constexpr int kMaxRows = 128;
+// Samples side by side that are added up at a time, where their sums stay in registers.
+constexpr int kBytes = 32;
 
 // add_rows() adds up rows `stride` bytes apart, whose samples are `step` bytes apart, to levels with kLevelBits after the
 // point. Products are cut off, by half a bit on average, or rounded.
@@ -41,7 +45,6 @@ struct Sums {
 
 [[gnu::noinline]] FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const int16_t* weights,
                                              int rows, int count, int16_t* sums) {
-  constexpr int kBytes = 32;  // side by side, at a time: their sums stay in registers
   if (step != 1 || count < kBytes) {
     for (int i = 0; i < count; ++i, from += step) {
       int sum = 0;
@@ -91,8 +94,34 @@ template <typename At>
   }
 }
 
+#if defined(__x86_64__)
+// Twice as fast as what gcc makes of the loop above: bytes in the upper halves of 16 bits take one instruction.
+[[gnu::target("avx2")]] void add_rows_avx2(const uint8_t* from, int64_t stride, const int16_t* weights, int rows,
+                                           int count, int16_t* sums) {
+  const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi16(static_cast<int16_t>(rows / 2));
+  for (int next = 0; next < count; next += kBytes) {
+    const int i = std::min(next, count - kBytes);
+    const uint8_t* row = from + i;
+    __m256i low = half, high = half;  // of each half of a vector
+    for (int k = 0; k < rows; ++k, row += stride) {
+      const __m256i samples = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(row));
+      const __m256i weight = _mm256_set1_epi16(weights[k]);
+      low = _mm256_add_epi16(low, _mm256_mulhi_epu16(_mm256_unpacklo_epi8(zero, samples), weight));
+      high = _mm256_add_epi16(high, _mm256_mulhi_epu16(_mm256_unpackhi_epi8(zero, samples), weight));
+    }
+    __m256i_u* to = reinterpret_cast<__m256i_u*>(sums + i);
+    _mm256_storeu_si256(to, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256(to + 1, _mm256_permute2x128_si256(low, high, 0x31));
+  }
+}
+#endif
+
 [[gnu::noinline]] FERRY_KERNEL void add_rows(const uint8_t* from, int64_t stride, int step, const int16_t* weights,
                                              int rows, int count, int16_t* sums) {
+#if defined(__x86_64__)
+  if (step == 1 && count >= kBytes && __builtin_cpu_supports("avx2"))
+    return add_rows_avx2(from, stride, weights, rows, count, sums);
+#endif
   if (step == 1) {
     add(from, stride, weights, rows, count, sums, [](int i) { return i; });
   } else {
