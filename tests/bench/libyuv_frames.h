@@ -1,0 +1,77 @@
+// libyuv's ways from a frame of 1920x1080 in NV21 to the normalised 224x224 colours that a network reads. Each cuts the
+// part out before it begins, scales by kFilterBox, and a loop subtracts means and divides. The filter is not Pillow's: a
+// box over whole pixels, where Pillow's bilinear filter is twice as wide and weighs by distance. And only planes of
+// single samples get it: pairs of chroma (NV12Scale) and colours (ARGBScale) are interpolated between 2x2 pixels,
+// whatever lies around them.
+#pragma once
+
+#include <libyuv.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace ferry::bench {
+
+constexpr int kWidth = 1920, kHeight = 1080, kSide = 224;
+constexpr float kMean[] = {0.485f, 0.456f, 0.406f}, kDeviation[] = {0.229f, 0.224f, 0.225f};
+
+using Bytes = std::vector<uint8_t>;
+
+// The part that the recipe leaves, in the frame's pixels.
+struct Part {
+  int left, top, width, height;
+};
+
+class LibyuvFrames {
+ public:
+  LibyuvFrames(const uint8_t* nv21, const Part& part, int rotation)
+      : nv21_(nv21), part_(part), rotation_(rotation), full_(static_cast<size_t>(4 * part.width * part.height)) {}
+
+  void colours_first(float* out) {
+    libyuv::NV21ToARGB(luma(), kWidth, chroma(), kWidth, full_.data(), 4 * part_.width, part_.width, part_.height);
+    libyuv::ARGBScale(full_.data(), 4 * part_.width, part_.width, part_.height, small_.data(), 4 * kSide, kSide, kSide,
+                      libyuv::kFilterBox);
+    finish(out);
+  }
+  void luma_and_pairs(float* out) {
+    libyuv::NV12Scale(luma(), kWidth, chroma(), kWidth, part_.width, part_.height, small_luma_.data(), kSide,
+                      small_chroma_.data(), kSide, kSide, kSide, libyuv::kFilterBox);
+    libyuv::NV21ToARGB(small_luma_.data(), kSide, small_chroma_.data(), kSide, small_.data(), 4 * kSide, kSide, kSide);
+    finish(out);
+  }
+  void three_planes(float* out) {
+    const int half = (part_.width + 1) / 2;
+    libyuv::SplitUVPlane(chroma(), kWidth, v_.data(), half, u_.data(), half, half, (part_.height + 1) / 2);
+    libyuv::I420Scale(luma(), kWidth, u_.data(), half, v_.data(), half, part_.width, part_.height, small_luma_.data(),
+                      kSide, small_u_.data(), kSide / 2, small_v_.data(), kSide / 2, kSide, kSide, libyuv::kFilterBox);
+    libyuv::I420ToARGB(small_luma_.data(), kSide, small_u_.data(), kSide / 2, small_v_.data(), kSide / 2, small_.data(),
+                       4 * kSide, kSide, kSide);
+    finish(out);
+  }
+
+ private:
+  const uint8_t* luma() const { return nv21_ + part_.top * kWidth + part_.left; }
+  const uint8_t* chroma() const { return nv21_ + kWidth * kHeight + part_.top / 2 * kWidth + part_.left; }
+  void finish(float* out) {
+    const uint8_t* pixel = small_.data();
+    if (rotation_ != 0) {
+      libyuv::ARGBRotate(small_.data(), 4 * kSide, turned_.data(), 4 * kSide, kSide, kSide,
+                         static_cast<libyuv::RotationMode>(rotation_));
+      pixel = turned_.data();
+    }
+    float scale[3], shift[3];
+    for (int c = 0; c < 3; ++c) scale[c] = 1 / (255 * kDeviation[c]), shift[c] = -kMean[c] / kDeviation[c];
+    for (int i = 0; i < kSide * kSide; ++i, pixel += 4, out += 3) {
+      for (int c = 0; c < 3; ++c) out[c] = static_cast<float>(pixel[2 - c]) * scale[c] + shift[c];
+    }
+  }
+
+  const uint8_t* nv21_;
+  Part part_;
+  int rotation_;
+  Bytes full_, small_ = Bytes(4 * kSide * kSide), turned_ = small_, small_luma_ = Bytes(kSide * kSide),
+               small_chroma_ = Bytes(kSide * kSide / 2), u_ = Bytes(kWidth * kHeight / 4), v_ = u_,
+               small_u_ = Bytes(kSide * kSide / 4), small_v_ = small_u_;
+};
+
+}  // namespace ferry::bench
