@@ -64,25 +64,35 @@ struct Frame {
 // A frame's rows in memory as RGB of 4 bytes a pixel, or grey.
 class FrameRows final : public Rows {
  public:
-  // For sums of frames that begin at that frame's column.
-  void prepare(const Frame& frame, const ColumnPass& columns);
+  // Of frames that begin at that frame's column. `sums`: such that sums are near enough.
+  void prepare(const Frame& frame, const Resizer& resizer, bool sums);
   // Of this frame, from its first row on. Takes memory only where a frame is larger than those before.
   void begin(const Frame& frame, int channels);
   const uint8_t* row(int y, int begin, int end, uint8_t* room) override;
   bool sum(int y, int rows, const int32_t* weights, uint8_t* line) override;
 
  private:
+  using Line = std::vector<int16_t>;
   struct Weights;
   void sum_planes(const Weights& weights);
   bool sum_excess(const Weights& weights);
+  void to_colours(bool clips, int16_t* const* colours);
+  void sum_colours(int y, int rows, const int16_t* weights);
 
   Frame frame_;
   int channels_ = 0;
+  Resizer::Order order_ = Resizer::Order::SumsFirst;
+  bool sums_near_ = false, adds_planes_ = false;
   PlaneColumns planes_;
   Clipping clipping_;
-  std::vector<uint8_t> clips_;            // cells that do in any row of a sum
-  std::vector<int16_t> sums_[3];          // of rows: a sample for each column
-  std::vector<int16_t> filtered_[3 + 3];  // luma, u, v, and by how much red, green, blue clip: a sample for each output
+  std::vector<uint8_t> clips_;  // cells that do in any row of a sum
+  // Luma, u, v, and by how much red, green, blue clip: sums of rows, a sample for each column or two; then a sample for
+  // each output of the columns, or each column where rows come first.
+  Line sums_[6], outputs_[6];
+  Line colours_[3];
+  // Colours of rows whose columns come first, y's at y modulo kept_.size().
+  std::vector<Line> kept_;
+  int next_ = 0;
 };
 
 // The picture as a frame.

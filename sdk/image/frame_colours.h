@@ -7,7 +7,8 @@ namespace ferry::image {
 
 // Columns at a time at most; even, for a chroma sample is for two.
 inline constexpr int kBlock = 512;
-// Luma has 7 bits after the point, chroma 8, what is computed of them 5, sums of rows 7.
+// Luma has 7 bits after the point, chroma 8, what is computed of them 5. Sums of either have 7, and are counted from
+// kGray, so that what overshoots has room.
 inline constexpr int kLumaShift = 7, kChromaShift = 8, kSumBits = 5, kLevelBits = 7;
 inline constexpr int kGray = 128;
 
@@ -32,14 +33,16 @@ inline bool in_pairs(const Frame& frame, const uint8_t* u, const uint8_t* v) {
 void read_luma(const Frame& frame, int x, int y, int count, Block* block);
 void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block);
 
-// Sums of samples in levels with kLevelBits after the point, and of what clips of red, green and blue with kSumBits;
-// nothing clips: null.
-struct Filtered {
+// Sums of samples above kGray with kLevelBits after the point, a sample of each for a pixel, and of what clips of red,
+// green and blue with kSumBits; nothing clips: null.
+struct Summed {
   const int16_t *luma, *u, *v;
   const int16_t* excess[3];
 };
-// To RGB of 4 bytes: exact to a tenth of a level before it is rounded.
-void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out);
+// To red, green and blue, clipped, above kGray with kLevelBits after the point.
+void to_colours(const Summed& summed, const FixedMatrix& matrix, int count, int16_t* const* colours);
+// Those, rounded, to RGB of 4 bytes.
+void write_rounded(const int16_t* const* colours, int count, uint8_t* out);
 // All of it, rounded as the colours' definition is: `count` pixels from column `x` of row `y` on; `x` is even where a
 // chroma sample is for two.
 void convert(const Frame& frame, int x, int y, int count, uint8_t* out);

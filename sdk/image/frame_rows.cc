@@ -79,6 +79,18 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
 
 namespace {
 
+// Sums' products have so many bits after the point more, and one of excess is so many of them.
+constexpr int kProductShift = 13;
+constexpr int kExcessUnit = 1 << (kProductShift + kLevelBits - kSumBits);
+constexpr int16_t kBlackest = -kGray * (1 << kLevelBits), kWhitest = (255 - kGray) * (1 << kLevelBits);
+
+// Luma's factor with as many bits as the others have.
+inline int16_t luma_gain(const FixedMatrix& matrix) { return static_cast<int16_t>((matrix.luma + 1) >> 1); }
+// What a sample of luma at kGray is above level kGray.
+inline int32_t zero_of(const FixedMatrix& matrix) {
+  return ((kGray - matrix.black) * luma_gain(matrix) - (kGray << kProductShift)) * (1 << kLevelBits);
+}
+
 // What chroma adds to each pixel's luma, in levels.
 struct Added {
   float red[kBlock], green[kBlock], blue[kBlock];
@@ -98,17 +110,6 @@ FERRY_KERNEL void add_chroma(const YuvMatrix& matrix, const Block& block, int pa
 }
 
 #if defined(__aarch64__)
-// Eight pixels of 16 bits; products have a bit more than those of times(). What leaves 16 bits is far beyond white or
-// black.
-[[gnu::always_inline]] inline void write_8(int16x8_t red, int16x8_t green, int16x8_t blue, uint8_t* out) {
-  uint8x8x4_t pixels;
-  pixels.val[0] = vqrshrun_n_s16(red, kSumBits + 1);
-  pixels.val[1] = vqrshrun_n_s16(green, kSumBits + 1);
-  pixels.val[2] = vqrshrun_n_s16(blue, kSumBits + 1);
-  pixels.val[3] = vdup_n_u8(0);
-  vst4_u8(out, pixels);
-}
-
 // Eights of `count` pixels: the last begins so early that it is one. Fewer are written beside.
 struct Eights {
   int count;
@@ -150,22 +151,55 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
 
 }  // namespace
 
-FERRY_KERNEL void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out) {
-  const int16x8_t black = vdupq_n_s16(static_cast<int16_t>(matrix.black << kLevelBits));
-  const int16x8_t gray = vdupq_n_s16(kGray << kLevelBits);
+namespace {
+
+// Four numbers of 32 bits, twice.
+struct Wide {
+  int32x4_t low, high;
+
+  Wide add(int16x8_t samples, int16_t factor) const {
+    return {vmlal_n_s16(low, vget_low_s16(samples), factor), vmlal_high_n_s16(high, samples, factor)};
+  }
+  // Of levels above kGray.
+  int16x8_t clipped() const {
+    const int16x8_t rounded = vqrshrn_high_n_s32(vqrshrn_n_s32(low, kProductShift), high, kProductShift);
+    return vminq_s16(vmaxq_s16(rounded, vdupq_n_s16(kBlackest)), vdupq_n_s16(kWhitest));
+  }
+};
+
+}  // namespace
+
+FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, int count, int16_t* const* colours) {
+  const FixedMatrix m = matrix;
+  const int16_t gain = luma_gain(m);
+  const int32x4_t zero = vdupq_n_s32(zero_of(m));
+  for (int next = 0; next < count; next += 8) {
+    const int i = std::max(std::min(next, count - 8), 0);
+    const int16x8_t u = vld1q_s16(summed.u + i), v = vld1q_s16(summed.v + i);
+    const Wide luma = Wide{zero, zero}.add(vld1q_s16(summed.luma + i), gain);
+    Wide red = luma.add(v, m.red_v), green = luma.add(u, m.green_u).add(v, m.green_v), blue = luma.add(u, m.blue_u);
+    if (summed.excess[0]) {
+      constexpr auto less = static_cast<int16_t>(-kExcessUnit);
+      red = red.add(vld1q_s16(summed.excess[0] + i), less);
+      green = green.add(vld1q_s16(summed.excess[1] + i), less);
+      blue = blue.add(vld1q_s16(summed.excess[2] + i), less);
+    }
+    vst1q_s16(colours[0] + i, red.clipped());
+    vst1q_s16(colours[1] + i, green.clipped());
+    vst1q_s16(colours[2] + i, blue.clipped());
+  }
+}
+
+FERRY_KERNEL void write_rounded(const int16_t* const* colours, int count, uint8_t* out) {
   Eights eights = {count, out, {}};
+  const auto level = [](const int16_t* from) {
+    const int8x8_t rounded = vqrshrn_n_s16(vld1q_s16(from), kLevelBits);
+    return veor_u8(vreinterpret_u8_s8(rounded), vdup_n_u8(kGray));
+  };
   for (int next = 0; next < count; next += 8) {
     const int i = eights.begin(next);
-    const int16x8_t luma = vqdmulhq_n_s16(vsubq_s16(vld1q_s16(filtered.luma + i), black), matrix.luma);
-    const int16x8_t u = vshlq_n_s16(vsubq_s16(vld1q_s16(filtered.u + i), gray), kChromaShift - kLevelBits);
-    const int16x8_t v = vshlq_n_s16(vsubq_s16(vld1q_s16(filtered.v + i), gray), kChromaShift - kLevelBits);
-    const int16x8_t green = vqaddq_s16(vqdmulhq_n_s16(u, matrix.green_u), vqdmulhq_n_s16(v, matrix.green_v));
-    // First less, then more: what is between does not leave 16 bits.
-    const auto within = [&](int colour) {
-      return filtered.excess[colour] ? vqsubq_s16(luma, vshlq_n_s16(vld1q_s16(filtered.excess[colour] + i), 1)) : luma;
-    };
-    const int16x8_t red = vqdmulhq_n_s16(v, matrix.red_v), blue = vqdmulhq_n_s16(u, matrix.blue_u);
-    write_8(vqaddq_s16(within(0), red), vqaddq_s16(within(1), green), vqaddq_s16(within(2), blue), eights.at(i));
+    vst4_u8(eights.at(i),
+            (uint8x8x4_t{{level(colours[0] + i), level(colours[1] + i), level(colours[2] + i), vdup_n_u8(0)}}));
   }
   eights.end();
 }
@@ -189,39 +223,43 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
   }
 }
 
-// Of 16 bits, so that vectors hold twice as many.
-uint16_t level(int16_t sum) {
-  const auto rounded = static_cast<int16_t>((sum + (1 << (kSumBits - 1))) >> kSumBits);
-  const int16_t least = rounded > 0 ? rounded : int16_t{0};
-  return static_cast<uint16_t>(least < 255 ? least : int16_t{255});
-}
-
 template <bool kClips>
-[[gnu::always_inline]] inline void write_filtered(const Filtered& filtered, const FixedMatrix& m, int count,
-                                                  uint8_t* out) {
-  const auto black = static_cast<int16_t>(m.black << kLevelBits);
-  constexpr int16_t kGrayLevel = kGray << kLevelBits, kToChroma = 1 << (kChromaShift - kLevelBits);
-  const Filtered from = filtered;
+[[gnu::always_inline]] inline void to_colours(const Summed& summed, const FixedMatrix& m, int count, int16_t* red,
+                                              int16_t* green, int16_t* blue) {
+  const int gain = luma_gain(m), zero = zero_of(m) + (1 << (kProductShift - 1));
+  const Summed from = summed;
   FERRY_INDEPENDENT
   for (int i = 0; i < count; ++i) {
-    const int16_t luma = times(static_cast<int16_t>(from.luma[i] - black), m.luma);
-    const auto u = static_cast<int16_t>((from.u[i] - kGrayLevel) * kToChroma);
-    const auto v = static_cast<int16_t>((from.v[i] - kGrayLevel) * kToChroma);
+    const int luma = from.luma[i] * gain + zero, u = from.u[i], v = from.v[i];
     const auto colour = [&](int c, int added) {
-      const int16_t excess = kClips ? from.excess[c][i] : int16_t{0};
-      return level(static_cast<int16_t>(luma + added - excess));
+      const int level = (luma + added - (kClips ? from.excess[c][i] * kExcessUnit : 0)) >> kProductShift;
+      const int least = level > kBlackest ? level : kBlackest;
+      return static_cast<int16_t>(least < kWhitest ? least : kWhitest);
     };
-    const uint16_t red = colour(0, times(v, m.red_v)), blue = colour(2, times(u, m.blue_u));
-    const uint16_t green = colour(1, times(u, m.green_u) + times(v, m.green_v));
-    write_pixel(static_cast<uint16_t>(red | green << 8), 0, blue, out + 4 * i);
+    red[i] = colour(0, v * m.red_v);
+    green[i] = colour(1, u * m.green_u + v * m.green_v);
+    blue[i] = colour(2, u * m.blue_u);
   }
 }
 
 }  // namespace
 
-FERRY_KERNEL void write_filtered(const Filtered& filtered, const FixedMatrix& matrix, int count, uint8_t* out) {
+FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, int count, int16_t* const* colours) {
   const FixedMatrix m = matrix;
-  filtered.excess[0] ? write_filtered<true>(filtered, m, count, out) : write_filtered<false>(filtered, m, count, out);
+  int16_t *red = colours[0], *green = colours[1], *blue = colours[2];
+  summed.excess[0] ? to_colours<true>(summed, m, count, red, green, blue)
+                   : to_colours<false>(summed, m, count, red, green, blue);
+}
+
+FERRY_KERNEL void write_rounded(const int16_t* const* colours, int count, uint8_t* out) {
+  const int16_t *red = colours[0], *green = colours[1], *blue = colours[2];
+  const auto level = [](int16_t colour) {
+    const int rounded = (colour + (kGray << kLevelBits) + (1 << (kLevelBits - 1))) >> kLevelBits;
+    const int least = rounded > 0 ? rounded : 0;
+    return static_cast<uint32_t>(least < 255 ? least : 255);
+  };
+  FERRY_INDEPENDENT
+  for (int i = 0; i < count; ++i) write_pixel(level(red[i]), level(green[i]), level(blue[i]), out + 4 * i);
 }
 #endif
 

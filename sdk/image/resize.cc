@@ -161,7 +161,7 @@ const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
 const uint8_t* Resizer::line(Rows& rows, int output) {
   const int begin = rows_.begin(output), count = rows_.count(output);
   const int32_t* w = rows_.of(output);
-  if (order_ == Order::SumsFirst && rows.sum(begin, count, w, narrow_)) return narrow_;
+  if (rows.sum(begin, count, w, narrow_)) return narrow_;
   const size_t slots = rows_.taps();
   for (next_ = std::max(next_, begin); next_ < begin + count; ++next_) {
     const size_t slot = static_cast<size_t>(next_) % slots;

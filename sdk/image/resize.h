@@ -31,8 +31,8 @@ class Rows {
   // `room`, for what follows them is read and not used.
   static constexpr int kSpare = 4;
   virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) = 0;
-  // All outputs of the columns of the sum of `rows` rows from `y` on, within half a level. False: there is no faster
-  // way than to add them.
+  // All outputs of the columns of the sum of `rows` rows from `y` on, computed from planes in the order for which it is
+  // prepared. False: there is no faster way than row().
   virtual bool sum(int /*y*/, int /*rows*/, const int32_t* /*weights*/, uint8_t* /*line*/) { return false; }
 
  protected:
@@ -61,7 +61,9 @@ class Resizer {
   // Gives a line for each of the outputs of `rows`, in the order in which they lie in memory, each with the outputs of
   // `columns`.
   void run(Rows& rows, Lines& lines);
-  const ColumnPass& columns() const { return columns_; }
+  const Axis& columns() const { return columns_.axis(); }
+  const Axis& rows() const { return rows_; }
+  Order order() const { return order_; }
 
  private:
   bool rows_first() const { return order_ != Order::ColumnsFirst; }

@@ -1,6 +1,6 @@
 // libyuv's ways from a frame of 1920x1080 in NV21 to the normalised 224x224 colours that a network reads. Each cuts the
-// part out before it begins, scales by kFilterBox, and a loop subtracts means and divides. The filter is not Pillow's: a
-// box over whole pixels, where Pillow's bilinear filter is twice as wide and weighs by distance. And only planes of
+// part out before it begins, scales by kFilterBox, and a loop subtracts means and divides. The filter is not Pillow's:
+// a box over whole pixels, where Pillow's bilinear filter is twice as wide and weighs by distance. And only planes of
 // single samples get it: pairs of chroma (NV12Scale) and colours (ARGBScale) are interpolated between 2x2 pixels,
 // whatever lies around them.
 #pragma once
