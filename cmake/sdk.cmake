@@ -10,8 +10,11 @@ function(ferry_ships target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
   if(NOT FERRY_SANITIZE)
     target_compile_options(${target} PRIVATE $<${optimised}:-Os>)
-    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # kernels, too: 1 % smaller
-      target_compile_options(${target} PRIVATE $<$<AND:${optimised},$<COMPILE_LANGUAGE:CXX>>:-fno-gcse>)
+    if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # Kernels, too. No elimination of common subexpressions between blocks: 1 % smaller. No chain of frame pointers: 2 %.
+      # Registers are saved where a function begins, all at once, which tables for unwinding say in fewer bytes: 2 %.
+      target_compile_options(${target} PRIVATE
+        $<$<AND:${optimised},$<COMPILE_LANGUAGE:CXX>>:-fno-gcse;-fomit-frame-pointer;-fno-shrink-wrap>)
     endif()
     if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # tables for unwinding need no entry for each push
       target_compile_options(${target} PRIVATE $<${optimised}:-fno-omit-frame-pointer>)
@@ -107,7 +110,7 @@ endif()
 # ends where this is not so.
 set(throwing_nothing ${sdk_sources})
 list(FILTER throwing_nothing INCLUDE REGEX
-     "/sdk/(operators/|model/(verify|numbers|seeded|sha256)|image/(classify|codec|exif|frame\\.|frame_rows|jpeg_check|normalizer|pixels)|gpu/lzma)")
+     "/sdk/(operators/|model/(verify|numbers|seeded|sha256)|threads/(cpuinfo|core_kinds)|image/(classify|codec|exif|frame\\.|frame_rows|jpeg_check|normalizer|pixels)|gpu/lzma)")
 set(rules ${throwing_nothing})
 list(FILTER rules INCLUDE REGEX "/sdk/(operators|model)/")
 list(REMOVE_ITEM sdk_sources ${rules})

@@ -16,6 +16,11 @@ else()
 endif()
 
 set(FERRY_XNNPACK_THREADS "${PROJECT_SOURCE_DIR}/cmake/xnnpack_threads.syms")
+set(FERRY_XNNPACK_CPUINFO "${PROJECT_SOURCE_DIR}/cmake/xnnpack_cpuinfo.syms")
+set(FERRY_OWN_CPUINFO OFF) # sdk/threads/cpuinfo_arm64.cc
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64" AND CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$")
+  set(FERRY_OWN_CPUINFO ON)
+endif()
 
 function(ferry_build_xnnpack source_lines prefix options)
   set(build "${prefix}.build")
@@ -53,19 +58,26 @@ function(ferry_build_xnnpack source_lines prefix options)
     message(FATAL_ERROR "XNNPACK could not be built; the compiler's words are above, the folder is ${build}")
   endif()
 
-  # XNNPACK's loops run on our threads (sdk/threads/xnnpack.cc): what it calls of pthreadpool gets the names there.
+  # XNNPACK's loops run on our threads (sdk/threads/xnnpack.cc): what it calls of pthreadpool gets the names there. Likewise
+  # what it calls of cpuinfo, where we have that ourselves.
+  set(renamed "--redefine-syms=${FERRY_XNNPACK_THREADS}")
+  if(FERRY_OWN_CPUINFO)
+    list(APPEND renamed "--redefine-syms=${FERRY_XNNPACK_CPUINFO}")
+  endif()
   file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a")
   foreach(archive IN LISTS archives)
-    execute_process(COMMAND "${CMAKE_OBJCOPY}" "--redefine-syms=${FERRY_XNNPACK_THREADS}" "${archive}"
-                    RESULT_VARIABLE result)
+    execute_process(COMMAND "${CMAKE_OBJCOPY}" ${renamed} "${archive}" RESULT_VARIABLE result)
     if(NOT result EQUAL 0)
-      message(FATAL_ERROR "XNNPACK's calls of pthreadpool could not be renamed with '${CMAKE_OBJCOPY}'")
+      message(FATAL_ERROR "XNNPACK's calls of pthreadpool and cpuinfo could not be renamed with '${CMAKE_OBJCOPY}'")
     endif()
   endforeach()
 
   # One archive: XNNPACK and its kernels refer to each other, and an app should not have to care about link order.
-  file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a" "${build}/*pthreadpool.a"
-       "${build}/*libcpuinfo.a")
+  file(GLOB_RECURSE archives "${build}/*XNNPACK.a" "${build}/*microkernels-prod.a" "${build}/*pthreadpool.a")
+  if(NOT FERRY_OWN_CPUINFO)
+    file(GLOB_RECURSE cpuinfo "${build}/*libcpuinfo.a")
+    list(APPEND archives ${cpuinfo})
+  endif()
   set(script "CREATE ${build}/merged.a\n")
   foreach(archive IN LISTS archives)
     string(APPEND script "ADDLIB ${archive}\n")
@@ -151,6 +163,10 @@ function(ferry_provide_xnnpack)
   # What the bytes of the archive depend on, and nothing else.
   string(REPLACE "${PROJECT_SOURCE_DIR}" "" kind "${options}")
   file(SHA256 "${FERRY_XNNPACK_THREADS}" threads)
+  if(FERRY_OWN_CPUINFO)
+    file(SHA256 "${FERRY_XNNPACK_CPUINFO}" cpuinfo)
+    string(APPEND threads "|${cpuinfo}")
+  endif()
   string(SHA256 hash "${kind}|${threads}|${sources}|${CMAKE_C_COMPILER}|${CMAKE_CXX_COMPILER}|${ANDROID_ABI}|${ANDROID_PLATFORM}")
   string(SUBSTRING "${hash}" 0 8 hash)
   string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}-${CMAKE_C_COMPILER_ID}${CMAKE_C_COMPILER_VERSION}" host)

@@ -1,25 +1,11 @@
 #include "sdk/cpu/features.h"
 
-#include <cpuinfo.h>
-
 #include <algorithm>
+
+#include "sdk/threads/cpuinfo.h"
 
 namespace ferry::cpu {
 namespace {
-
-#if defined(__aarch64__)
-bool executes_in_order(cpuinfo_uarch core) {
-  switch (core) {
-    case cpuinfo_uarch_cortex_a35:
-    case cpuinfo_uarch_cortex_a53:
-    case cpuinfo_uarch_cortex_a55r0:
-    case cpuinfo_uarch_cortex_a55:
-    case cpuinfo_uarch_cortex_a510:
-    case cpuinfo_uarch_cortex_a520: return true;
-    default: return false;
-  }
-}
-#endif
 
 CpuFeatures detect() {
   CpuFeatures features;

@@ -1,4 +1,3 @@
-#include <cpuinfo.h>
 #include <xnnpack.h>
 
 #include <cerrno>
@@ -8,9 +7,12 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/operators/built_in.h"
 #include "sdk/operators/type_rules.h"
+#include "sdk/threads/cpuinfo.h"
 
 // cpuinfo's own initialisation, without the pthread_once before it.
-#if defined(__linux__) && defined(__x86_64__)
+#if FERRY_OWN_CPUINFO
+#define FERRY_INITIALIZE_CPUINFO (void)cpuinfo_initialize
+#elif defined(__linux__) && defined(__x86_64__)
 extern "C" void cpuinfo_x86_linux_init(void);
 #define FERRY_INITIALIZE_CPUINFO cpuinfo_x86_linux_init
 #elif defined(__linux__) && defined(__riscv)

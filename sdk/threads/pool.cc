@@ -1,6 +1,5 @@
 #include "sdk/threads/pool.h"
 
-#include <cpuinfo.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -9,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "sdk/threads/cpuinfo.h"
 #include "sdk/threads/denormals.h"
 
 namespace ferry {

@@ -1,11 +1,12 @@
 // On an emulator the library sees the CPU that is emulated, or XNNPACK's kernels for it would go untested.
 #if defined(__aarch64__) && FERRY_EMULATED
 
-#include <cpuinfo.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <string>
+
+#include "sdk/threads/cpuinfo.h"
 
 namespace ferry {
 namespace {
@@ -16,6 +17,11 @@ TEST(EmulatedCpu, IsTheOneThatProgramsSee) {
   if (cpu != "cortex-a53" && cpu != "cortex-a76") GTEST_SKIP() << cpu << " is of no maker";
   ASSERT_TRUE(cpuinfo_initialize());
   EXPECT_EQ(cpuinfo_get_core(0)->uarch, cpu == "cortex-a53" ? cpuinfo_uarch_cortex_a53 : cpuinfo_uarch_cortex_a76);
+  EXPECT_EQ(cpuinfo_get_uarchs_count(), 1u);
+  EXPECT_EQ(cpuinfo_get_current_uarch_index_with_default(7), 0u);
+  EXPECT_EQ(cpuinfo_has_arm_neon_dot(), cpu == "cortex-a76");
+  ASSERT_EQ(cpuinfo_get_l2_caches_count(), 1u);
+  EXPECT_EQ(cpuinfo_get_l2_cache(0)->size, 512u << 10);
 }
 
 }  // namespace
