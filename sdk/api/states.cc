@@ -1,4 +1,5 @@
 #include "sdk/api/handles.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/operators/type.h"
 
 namespace {
@@ -8,9 +9,12 @@ using ferry::guarded;
 using ferry::report;
 using ferry::Status;
 
+Status left_out() { return ferry::left_out("what keeps states"); }
+
 // `change`, while nobody else uses the states.
 template <typename Change>
 ferry_status alone(const ferry_states* states, const Change& change) {
+  if constexpr (!ferry::states_built_in()) return report(left_out());
   return guarded([&] {
     ferry::States& s = *states->states;
     const ferry::StatesLock lock(&s);
@@ -25,6 +29,7 @@ ferry_status ferry_states_create(const ferry_model* model, ferry_states** states
   FERRY_REQUIRE(states);
   *states = nullptr;
   FERRY_REQUIRE(model);
+  if constexpr (!ferry::states_built_in()) return report(left_out());
   return guarded([&]() -> Status {
     std::shared_ptr<ferry::States> made;
     FERRY_TRY(ferry::States::create(model->model, &made));
@@ -40,7 +45,8 @@ ferry_status ferry_session_states(const ferry_session* session, ferry_states** s
   *states = nullptr;
   FERRY_REQUIRE(session);
   const std::shared_ptr<ferry::States>& held = session->session->states();
-  if (held == nullptr) return report(error(FERRY_NOT_FOUND, "the session's graph names no states"));
+  if (!ferry::states_built_in() || held == nullptr)
+    return report(error(FERRY_NOT_FOUND, "the session's graph names no states"));
   return guarded([&]() -> Status {
     *states = new ferry_states(held);
     return {};
@@ -53,6 +59,7 @@ ferry_status ferry_states_describe(const ferry_states* states, size_t index, fer
   FERRY_REQUIRE(out);
   *out = {};
   FERRY_REQUIRE(states);
+  if constexpr (!ferry::states_built_in()) return report(left_out());
   const ferry::States& s = *states->states;
   if (index >= s.count())
     return report(error(FERRY_INVALID_ARGUMENT, "state %zu does not exist: the model has %zu", index, s.count()));

@@ -15,6 +15,7 @@
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -342,6 +343,7 @@ extern "C" const struct xnn_unary_elementwise_config* xnn_init_unary_reference_c
 }
 
 Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer) {
+  if constexpr (!built_in(fbs::OpParams::Unary)) return {};
   return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
 }
 

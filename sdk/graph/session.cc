@@ -9,6 +9,7 @@
 
 #include "sdk/cpu/engine.h"
 #include "sdk/model/packed_store.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 #if FERRY_GPU
@@ -161,7 +162,7 @@ Status Session::open_states() {
   options_.states = nullptr;
   if (given != nullptr && !given->model().shares_blob(*model_))
     return error(FERRY_INVALID_ARGUMENT, "options.states are of another model");
-  if (!any_names_state(*model_)) return {};
+  if (!states_built_in() || !any_names_state(*model_)) return {};
   options_.states = given;
   if (given == nullptr) FERRY_TRY(States::create(model_, &options_.states));
   // Shapes are at first for empty states, as they are declared.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sdk/graph/session.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
 
@@ -64,7 +65,7 @@ Status Session::infer_next(std::span<const StateShape> states) {
 }
 
 Status Session::reserve_states(const Shapes& shapes) {
-  if (states() == nullptr) return {};
+  if (!states_built_in() || states() == nullptr) return {};
   uint64_t bytes = 0;
   for (const fbs::Operator* op : *model_->graph().operators()) {
     if (!changes_state(op->params_type())) continue;
@@ -89,7 +90,7 @@ Status Session::adopt_next() {
 }
 
 Status Session::follow_states() {
-  if (states() == nullptr) return {};
+  if (!states_built_in() || states() == nullptr) return {};
   states()->drop_unseen();
   const std::span<const StateShape> held = states()->shapes();
   const auto same = [](const StateShape& a, const StateShape& b) { return a.length == b.length && a.first == b.first; };
@@ -103,7 +104,7 @@ Status Session::follow_states() {
 }
 
 void Session::advance_states() {
-  if (states() == nullptr) return;
+  if (!states_built_in() || states() == nullptr) return;
   for (const fbs::Operator* op : *model_->graph().operators()) {
     if (!changes_state(op->params_type())) continue;
     const uint32_t state = state_of(*op);
@@ -168,7 +169,7 @@ Status Session::resize(std::span<const Shape> wanted) {
 Status Session::follow_inputs() {
   const StatesLock lock(states().get());
   FERRY_TRY(lock.status());
-  if (states() != nullptr) states()->drop_unseen();
+  if (states_built_in() && states() != nullptr) states()->drop_unseen();
   Status status = infer_next(states() != nullptr ? states()->shapes() : std::span<const StateShape>());
   const bool full = status.code() == FERRY_STATE_FULL;
   if (full) {  // the next run says so, unless the states are shortened before

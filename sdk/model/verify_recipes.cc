@@ -5,6 +5,7 @@
 
 #include "sdk/model/model.h"
 #include "sdk/model/verify_meaning.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry {
 namespace {
@@ -214,15 +215,19 @@ Status check_postprocess(const fbs::Graph& graph) {
     return error(FERRY_CORRUPT, "postprocess: %s with parameters of %s%s, expected %s", EnumNameTask(p->task()),
                  p->params_type() <= fbs::TaskParams::MAX ? EnumNameTaskParams(p->params_type()) : "a later version",
                  p->params() == nullptr ? ", which are absent" : "", EnumNameTaskParams(expected));
+  // What a task reads. A library without the task refuses it when it is opened.
   switch (p->task()) {
-    case fbs::Task::Text: return check_text(graph);
-    case fbs::Task::ImageToImage: return check_pictures(graph, *p);
-    case fbs::Task::Inpainting: return check_inpainting(graph, *p);
-    case fbs::Task::Depth: return check_depth(graph, *p->params_as_Depth());
-    case fbs::Task::Matting: return check_places(graph, 1);
-    case fbs::Task::Detection: return check_detection(graph, *p->params_as_Detection());
-    case fbs::Task::Reading: return check_reading(graph, *p->params_as_Reading());
-    case fbs::Task::SemanticSegmentation: return check_places(graph, kMaxClasses);
+#define FERRY_CHECK(kind, check) \
+  case fbs::Task::kind: return built_in(fbs::Task::kind) ? check : Status()
+    FERRY_CHECK(Text, check_text(graph));
+    FERRY_CHECK(ImageToImage, check_pictures(graph, *p));
+    FERRY_CHECK(Inpainting, check_inpainting(graph, *p));
+    FERRY_CHECK(Depth, check_depth(graph, *p->params_as_Depth()));
+    FERRY_CHECK(Matting, check_places(graph, 1));
+    FERRY_CHECK(Detection, check_detection(graph, *p->params_as_Detection()));
+    FERRY_CHECK(Reading, check_reading(graph, *p->params_as_Reading()));
+    FERRY_CHECK(SemanticSegmentation, check_places(graph, kMaxClasses));
+#undef FERRY_CHECK
     default: return {};
   }
 }
@@ -288,6 +293,7 @@ Status check_line_reader(const fbs::Graph& line) {
 }  // namespace
 
 Status verify_second_graph(const fbs::Graph& graph, const fbs::Graph& root) {
+  if constexpr (!any_built_in(fbs::Task::Reading, fbs::Task::PromptedSegmentation)) return {};
   const fbs::Postprocess* p = graph.postprocess();
   const bool reads = p && p->task() == fbs::Task::Reading;
   if (!reads && !(p && p->task() == fbs::Task::PromptedSegmentation)) return {};

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "ferry_generated.h"
+#include "sdk/operators/operators.h"
 #include "sdk/status.h"
 
 namespace ferry {
@@ -26,6 +27,13 @@ constexpr bool built_in(fbs::Task task) { return (kBuiltInTasks & bit(task)) != 
 template <typename... Parts>
 constexpr bool any_built_in(Parts... parts) {
   return (built_in(parts) || ...);
+}
+
+// Whether an operator that reads or changes a state is: a blob has states for these.
+constexpr bool states_built_in() {
+#define FERRY_BUILT_IN(Type, ...) || built_in(fbs::OpParams::Type)
+  return false FERRY_OPERATORS_WITH_STATE(FERRY_BUILT_IN);
+#undef FERRY_BUILT_IN
 }
 
 // Of a part's name.

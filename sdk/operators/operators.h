@@ -103,7 +103,7 @@ inline fbs::TensorId output_of(const fbs::Operator& op) { return op.outputs()->G
 inline bool may_be_sized_by_input(fbs::OpParams type) { return traits(type).sized_by_input; }
 
 // Whether it reads or changes a state.
-inline bool names_state(fbs::OpParams type) {
+constexpr bool names_state(fbs::OpParams type) {
 #define FERRY_NAMES_STATE(table, name, ...) || type == fbs::OpParams::table
   return false FERRY_OPERATORS_WITH_STATE(FERRY_NAMES_STATE);
 #undef FERRY_NAMES_STATE

@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   ferry_model* model = NULL;
   ferry_session* session = NULL;
   ferry_task* task = NULL;
+  ferry_states* states = NULL;
   ferry_tensor output;
   ferry_image picture = {grey, 32, 32, 32 * 3, false};
   ferry_task_info info = {.struct_size = sizeof info};
@@ -38,6 +39,8 @@ int main(int argc, char** argv) {
     printf(", %s: class %d", info.name, (int)answer.classes[0].index);
   }
   printf("\n");
+  /* No operator of these blobs keeps a state. */
+  if (ferry_states_create(model, &states) != FERRY_UNSUPPORTED) return 3;
   ferry_task_close(task);
   ferry_session_close(session);
   ferry_model_close(model);
