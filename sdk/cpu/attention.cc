@@ -18,7 +18,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr size_t kQueries = 8 * kTileRows;  // at once: keys and values come from the L2 cache once for all of them
+constexpr size_t kQueries = kRowsAtOnce;  // at once: keys and values come from the L2 cache once for all of them
 constexpr size_t kKeys = 256;               // scores on the stack, for each query
 constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
 

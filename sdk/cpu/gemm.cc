@@ -59,7 +59,7 @@ class GemmOp : public Op {
     const Grid<2, 1> grid{{products, rows_}, {block}};
     parallel(pool, grid, [&](Pool::Share&, size_t panel, size_t row, size_t rows) {
       const size_t group = panel / panels_;
-      multiply(group, panel % panels_, x_ + row * x_stride() + group * gemm_.inputs,
+      multiply(group, panel % panels_, {x_ + row * x_stride() + group * gemm_.inputs, x_stride()},
                y_ + row * y_stride() + group * gemm_.outputs, rows, 0, gemm_.inputs);
     });
     return {};
@@ -76,9 +76,15 @@ class GemmOp : public Op {
   size_t x_stride() const { return gemm_.groups * gemm_.inputs; }
   size_t y_stride() const { return gemm_.groups * gemm_.outputs; }
 
+  // Rows, `stride` apart, each of that many parts, `step` apart.
+  struct Inputs {
+    const float* x;
+    size_t stride, parts = 1, step = 0;
+  };
+
   // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are
-  // multiplied in turns, which add to the outputs.
-  void multiply(size_t group, size_t panel, const float* x, float* y, size_t rows, size_t from, size_t to) const {
+  // multiplied in turns, which add to the outputs; if they are of several parts, there are at most kDepth.
+  void multiply(size_t group, size_t panel, const Inputs& in, float* y, size_t rows, size_t from, size_t to) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const float* packed = packed_ + group * group_size();
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
@@ -97,9 +103,11 @@ class GemmOp : public Op {
           const size_t width = columns > kNarrow ? kColumns : kNarrow;
           const float* bias = packed + slab * slab_size();
           float* to_y = y + row * y_stride() + column;
-          Tile at{.x = x + row * x_stride() + low,
-                  .x_stride = x_stride(),
-                  .inputs = high - low,
+          Tile at{.x = in.x + row * in.stride + low - from,
+                  .x_stride = in.stride,
+                  .inputs = (high - low) / in.parts,
+                  .parts = in.parts,
+                  .part_step = in.step,
                   .start = initial ? bias : to_y,
                   .start_stride = initial ? 0 : y_stride(),
                   .weights = bias + (1 + low) * width,
@@ -160,7 +168,8 @@ class GemmOp : public Op {
   size_t rows_ = 0;
 };
 
-// A task copies the windows under the kernel at some pixels into rows of its thread's own memory and multiplies these.
+// A task copies the windows under the kernel at some pixels into rows of its thread's own memory and multiplies these;
+// or, where the kernel is small, computes a row of pixels and copies those windows only that reach beyond its ends.
 class ConvGemm : public GemmOp {
  public:
   ConvGemm(const CpuFeatures& cpu, const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
@@ -177,7 +186,15 @@ class ConvGemm : public GemmOp {
     const size_t blocks = (windows_ + maximum - 1) / maximum;
     block_ = (windows_ + blocks - 1) / blocks;
     share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
-    *workspace = pool->threads() * block_ * gemm_.inputs * sizeof(float);
+    copied_ = block_;
+    if (in_place()) {
+      const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
+      begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
+      end_ = std::clamp<int64_t>(last < 0 ? 0 : last / stride + 1, begin_, output[2]);
+      block_ = static_cast<size_t>(output[2]);
+      copied_ = static_cast<size_t>(std::max(begin_, output[2] - end_));
+    }
+    *workspace = pool->threads() * copied_ * gemm_.inputs * sizeof(float);
     return {};
   }
 
@@ -190,7 +207,10 @@ class ConvGemm : public GemmOp {
 
   Status run(Pool* pool) override {
     const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (windows_ + block_ - 1) / block_}};
-    parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) { compute(part.thread(), share, block); });
+    parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
+      float* copies = copies_ + part.thread() * copied_ * gemm_.inputs;
+      in_place() ? compute_row(share, block, copies) : compute(share, block, copies);
+    });
     return {};
   }
 
@@ -199,18 +219,46 @@ class ConvGemm : public GemmOp {
   static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
   static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
 
-  void compute(size_t thread, size_t share, size_t block) const {
+  bool in_place() const { return kReadsInPlace && params_.dilation_w() == 1 && gemm_.inputs <= kDepth; }
+
+  void compute(size_t share, size_t block, float* copies) const {
     const size_t first = block * block_, count = std::min(block_, windows_ - first);
-    float* copies = copies_ + thread * block_ * gemm_.inputs;
     const auto [begin, end] = kernel_rows(first, count);
     read_windows(first, count, begin, end, copies);
     // The columns of a single row, too.
     const auto [left, right] = end - begin == 1 ? kernel_columns() : std::pair<int64_t, int64_t>(0, kernel_w_);
     const int64_t from = begin * kernel_w_ + left, to = std::max(from, (end - 1) * kernel_w_ + right);
-    const auto channels = static_cast<size_t>(input_shape_[3]);
+    const size_t channels = static_cast<size_t>(input_shape_[3]), skipped = static_cast<size_t>(from) * channels;
+    multiply(share, {copies + skipped, gemm_.inputs}, first, count, skipped, static_cast<size_t>(to) * channels);
+  }
+
+  void multiply(size_t share, const Inputs& in, size_t first, size_t count, size_t from, size_t to) const {
     for (size_t panel = share * share_; panel < std::min((share + 1) * share_, panels_); ++panel)
-      multiply(0, panel, copies, y_ + first * gemm_.outputs, count, static_cast<size_t>(from) * channels,
-               static_cast<size_t>(to) * channels);
+      GemmOp::multiply(0, panel, in, y_ + first * gemm_.outputs, count, from, to);
+  }
+
+  // An output row: of the kernel only the rows that lie in the picture.
+  void compute_row(size_t share, size_t row, float* copies) const {
+    const int64_t out_h = output_shape_[1], out_w = output_shape_[2], height = input_shape_[1];
+    const int64_t image = static_cast<int64_t>(row) / out_h, y = static_cast<int64_t>(row) % out_h;
+    const auto [begin, end] = inside(top(y), params_.dilation_h(), kernel_h_, height);
+    const size_t channels = static_cast<size_t>(input_shape_[3]),
+                 line = static_cast<size_t>(input_shape_[2]) * channels;
+    const size_t width = static_cast<size_t>(kernel_w_) * channels, first = row * block_;
+    const size_t from = static_cast<size_t>(begin) * width, to = static_cast<size_t>(end) * width;
+    const std::pair<int64_t, int64_t> edges[] = {{0, begin_}, {end_, out_w}};
+    for (const auto& [left, right] : edges) {
+      if (left == right) continue;
+      const auto count = static_cast<size_t>(right - left);
+      read_row(image, y, left, count, begin, end, copies);
+      multiply(share, {copies + from, gemm_.inputs}, first + static_cast<size_t>(left), count, from, to);
+    }
+    if (begin_ == end_) return;
+    const int64_t x = begin_ * params_.stride_w() - params_.pad_left(), step = params_.dilation_h();
+    const int64_t pixel = (image * height + top(y) + begin * step) * input_shape_[2] + x;
+    const Inputs in{x_ + static_cast<size_t>(pixel) * channels, static_cast<size_t>(params_.stride_w()) * channels,
+                    static_cast<size_t>(std::max<int64_t>(end - begin, 1)), static_cast<size_t>(step) * line};
+    multiply(share, in, first + static_cast<size_t>(begin_), static_cast<size_t>(end_ - begin_), from, to);
   }
 
   // Of `size` places that are `step` apart, the first of them at `from`: those inside [0, limit).
@@ -284,6 +332,8 @@ class ConvGemm : public GemmOp {
   int64_t kernel_h_, kernel_w_;
   Shape input_shape_, output_shape_;
   size_t windows_ = 0, block_ = 1, share_ = 1;  // a task: windows and panels
+  size_t copied_ = 0;                           // windows of a task, at once
+  int64_t begin_ = 0, end_ = 0;                 // the pixels of a row whose windows do not reach beyond its ends
   float* copies_ = nullptr;
 };
 

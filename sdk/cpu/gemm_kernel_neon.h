@@ -13,11 +13,11 @@
 
 namespace ferry::cpu::tile {
 
-constexpr size_t kRows = 6, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
+constexpr size_t kRows = 4, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
 constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
 constexpr size_t kFewestOutputs = kNarrow;
 constexpr size_t kSlabsAtOnce = SIZE_MAX;
-constexpr bool kFetches = false;
+constexpr bool kFetches = false, kReadsInPlace = true;
 constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
 constexpr uint32_t kLayoutVersion = 1;
 
@@ -29,32 +29,48 @@ void compute(const Tile& tile) {
   constexpr float kNone = std::numeric_limits<float>::infinity();
   const float *x[R], *start = tile.start, *weights = tile.weights;
   float* y = tile.y;
-#pragma GCC unroll 6
+#pragma GCC unroll 4
   for (size_t i = 0; i < R; ++i) x[i] = tile.x + i * tile.x_stride;
-  for (size_t slab = 0; slab < tile.slabs; ++slab) {
-    size_t start_stride = tile.start_stride, y_stride = tile.y_stride;
-    float low = tile.low, high = tile.high;
-    // gcc would keep what it makes of these from slab to slab, in registers that the sums need.
-    asm volatile("" : "+r"(start_stride), "+r"(y_stride), "+w"(low), "+w"(high));
+  const size_t inputs = tile.inputs, start_stride = tile.start_stride, y_stride = tile.y_stride;
+  const size_t parts = tile.parts, part_step = tile.part_step;
+  const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
+  size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
+  asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
+  for (size_t slab = tile.slabs; slab > 0; --slab) {
     Vector sum[R][V];
     const float* from = start;
-#pragma GCC unroll 6
-    for (size_t i = 0; i < R; ++i, from += start_stride)
+#pragma GCC unroll 4
+    for (size_t i = 0; i < R; ++i, from += start_stride) {
+      asm("" : "+r"(from));  // gcc would address by two registers, and not by pairs
 #pragma GCC unroll 4
       for (size_t j = 0; j < V; ++j) sum[i][j] = load(from + kLanes * j);
-    add_products(x, tile.inputs, weights, V * kLanes, sum);
-    if (low > -kNone || high < kNone) {
-      const Vector minimum = repeat(low), maximum = repeat(high);
-#pragma GCC unroll 6
+    }
+    const float* b = weights;
+    for (size_t part = 0, offset = 0; part < parts; ++part, offset += part_step) {
+      const float* rows[R];
+#pragma GCC unroll 4
+      for (size_t i = 0; i < R; ++i) rows[i] = x[i] + offset;
+      add_products(rows, inputs, b, V * kLanes, sum);
+    }
+    if (has_minimum) {
+#pragma GCC unroll 4
       for (size_t i = 0; i < R; ++i)
 #pragma GCC unroll 4
-        for (size_t j = 0; j < V; ++j) sum[i][j] = clamp(sum[i][j], minimum, maximum);
+        for (size_t j = 0; j < V; ++j) sum[i][j] = vmaxq_f32(sum[i][j], minimum);
+    }
+    if (has_maximum) {
+#pragma GCC unroll 4
+      for (size_t i = 0; i < R; ++i)
+#pragma GCC unroll 4
+        for (size_t j = 0; j < V; ++j) sum[i][j] = vminq_f32(sum[i][j], maximum);
     }
     float* row = y;
-#pragma GCC unroll 6
-    for (size_t i = 0; i < R; ++i, row += y_stride)
+#pragma GCC unroll 4
+    for (size_t i = 0; i < R; ++i, row += y_stride) {
+      asm("" : "+r"(row));
 #pragma GCC unroll 4
       for (size_t j = 0; j < V; ++j) store(row + kLanes * j, sum[i][j]);
+    }
     start += tile.start_step;
     weights += tile.slab_size;
     y += V * kLanes;
@@ -63,17 +79,11 @@ void compute(const Tile& tile) {
 
 using Compute = void (*)(const Tile&);
 template <size_t V>
-constexpr Compute kCompute[] = {compute<1, V>, compute<4, V>, compute<5, V>, compute<6, V>};
+constexpr Compute kCompute[] = {compute<1, V>, compute<2, V>, compute<3, V>, compute<4, V>};
 
 // A tile of that many rows and as many columns as packed weights have there, kColumns or kNarrow.
 inline void multiply(const Tile& tile, size_t rows, size_t width) {
-  if (rows == 2 || rows == 3) {  // the rest of an odd few: not worth code of their own
-    Tile row = tile;
-    for (size_t i = 0; i < rows; ++i, row.x += tile.x_stride, row.start += tile.start_stride, row.y += tile.y_stride)
-      multiply(row, 1, width);
-    return;
-  }
-  const Compute compute = (width > kNarrow ? kCompute<4> : kCompute<2>)[rows == 1 ? 0 : rows - 3];
+  const Compute compute = (width > kNarrow ? kCompute<4> : kCompute<2>)[rows - 1];
   if (tile.columns == width) return compute(tile);
   float start[kRows * kColumns], y[kRows * kColumns];  // y's last columns are another's
   Tile whole = tile;
