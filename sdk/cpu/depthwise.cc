@@ -149,17 +149,21 @@ class Depthwise : public Op {
       const int64_t x = pieces_[piece].x;
       const bool last = piece + 1 == pieces_.size();
       const int64_t left = x * stride_w - params_.pad_left();
+      if (!kHasMasks && pieces_[piece].beyond) std::fill_n(workspace, window_size_, 0.0f);
       for (size_t vector = first_vector; vector < end_vector; ++vector) {
-        const int64_t channels = static_cast<int64_t>(channels_);
-        // The next tile: of the next vector, of the pixels to the right, or of the next strip.
-        const bool turns = vector + 1 == end_vector, ends = turns && last;
-        const int64_t next_c = static_cast<int64_t>((turns ? first_vector : vector + 1) * kLanes);
-        const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? kBand : 0;
-        const int64_t line = top + down * stride_h + kernel_h_ - stride_h;
-        const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
-        tile.next_x = address(picture, (line * width + column) * channels + next_c);
-        tile.next_y = address(strip, (down * out_w + next_x) * channels + next_c);
-        tile.x = picture + (first * width + left) * channels + static_cast<int64_t>(vector * kLanes);
+        if constexpr (kVectorFillsLine) {
+          const int64_t channels = static_cast<int64_t>(channels_);
+          // The next tile: of the next vector, of the pixels to the right, or of the next strip.
+          const bool turns = vector + 1 == end_vector, ends = turns && last;
+          const int64_t next_c = static_cast<int64_t>((turns ? first_vector : vector + 1) * kLanes);
+          const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? kBand : 0;
+          const int64_t line = top + down * stride_h + kernel_h_ - stride_h;
+          const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
+          tile.next_x = address(picture, (line * width + column) * channels + next_c);
+          tile.next_y = address(strip, (down * out_w + next_x) * channels + next_c);
+        }
+        tile.x =
+            picture + (first * width + left) * static_cast<int64_t>(channels_) + static_cast<int64_t>(vector * kLanes);
         float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
         compute_tile(tile, vector, left, pieces_[piece], to, workspace);
       }
@@ -194,23 +198,18 @@ class Depthwise : public Op {
     if (apart) copy_out(result, tile.rows, computed, count, lanes, to);
   }
 
-  // What the tile reads, from `left` on, with zeros where that is outside of the picture.
+  // What the tile reads, from `left` on. Where that is outside of the picture, `to` has zeros.
   FERRY_VECTORS void copy_window(int64_t left, int64_t columns, float* to, Tile* tile) const {
     const int64_t lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
-    const float* from = tile->x;
-    const size_t step = tile->cell;
+    const size_t step = tile->cell, line = static_cast<size_t>(columns) * kLanes;
     const int64_t begin = std::clamp<int64_t>(-left, 0, columns);
     const int64_t end = std::clamp<int64_t>(input_shape_[2] - left, begin, columns);
+    const float* from = tile->x + begin * static_cast<int64_t>(step);
     tile->x = to;
-    for (int64_t line = 0; line < lines; ++line, from += tile->line) {
-      const float* next_from = from + begin * static_cast<int64_t>(step);
-      int64_t i = 0;
-      for (; i < begin; ++i, to += kLanes) store(to, Vector{});
-#pragma GCC unroll 4
-      for (; i < end; ++i, to += kLanes, next_from += step) store(to, load(next_from));
-      for (; i < columns; ++i, to += kLanes) store(to, Vector{});
-    }
-    tile->line = static_cast<size_t>(columns) * kLanes;
+    to += begin * static_cast<int64_t>(kLanes);
+    const auto count = static_cast<size_t>(end - begin);
+    for (int64_t i = 0; i < lines; ++i, from += tile->line, to += line) copy_line(from, step, count, to);
+    tile->line = line;
     tile->cell = kLanes;
   }
 

@@ -38,11 +38,12 @@ struct Tile {
   size_t next_x_line, next_y_row, next_step;
 };
 
-// Adds K columns of a line to the sums of output rows [kFirst, kEnd). What a column reads is, but for one pixel, what
-// the column before has left in registers: a load takes the time of half a multiply-add.
+// Adds K columns of a line to the sums of output rows [kFirst, kEnd), whose weights go on to what follows. What a column
+// reads is, but for one pixel, what the column before has left in registers: a load takes the time of half a
+// multiply-add.
 template <size_t K, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
 FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, size_t step, const Lanes* inside,
-                                                             size_t inside_step, const float* const (&weights)[2],
+                                                             size_t inside_step, const float* (&weights)[2],
                                                              Vector (&sum)[2][P]) {
   Vector values[P];
 #pragma GCC unroll 9
@@ -55,32 +56,27 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, siz
     }
 #pragma GCC unroll 2
     for (size_t r = kFirst; r < kEnd; ++r) {
-      const Vector weight = load(weights[r] + k * kLanes);
+      const Vector weight = load_next(weights[r]);
 #pragma GCC unroll 8
       for (size_t i = 0; i < P; ++i) sum[r][i] = multiply_add(values[(k + i) % P], weight, sum[r][i]);
     }
   }
 }
 
-// Adds lines [begin, end) to the sums of output rows [kFirst, kEnd). `top`: where the first row's kernel begins.
+// Adds `count` lines from x on to the sums of output rows [kFirst, kEnd).
 template <size_t K, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
-FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, int64_t top, int64_t begin, int64_t end,
-                                                     Vector (&sum)[2][P]) {
-  const size_t line = tile.line, cell = tile.cell, stride = K == 1 ? tile.stride_w : 1;
-  const int64_t kernel_w = K == 1 ? tile.kernel_w : static_cast<int64_t>(K);
-  const float *x = tile.x + begin * static_cast<int64_t>(line), *weights[2] = {};
-#pragma GCC unroll 2
-  for (size_t r = kFirst; r < kEnd; ++r) {
-    const int64_t row = begin - top - static_cast<int64_t>(r) * tile.stride_h;
-    weights[r] = tile.weights + (1 + row * kernel_w) * static_cast<int64_t>(kLanes);
-  }
-  for (int64_t i = begin; i < end; ++i, x += line)
-    for (int64_t column = 0; column < kernel_w; column += static_cast<int64_t>(K)) {
-      add_columns<K, kMasked, kFirst, kEnd>(x + static_cast<size_t>(column) * cell, stride * cell, tile.inside + column,
-                                            stride, weights, sum);
-#pragma GCC unroll 2
-      for (size_t r = kFirst; r < kEnd; ++r) weights[r] += K * kLanes;
+FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const float*& x, int64_t count, size_t line,
+                                                     size_t cell, const float* (&weights)[2], Vector (&sum)[2][P]) {
+  const size_t stride = K == 1 ? tile.stride_w : 1;
+  for (; count > 0; --count, x += line) {
+    if constexpr (K == 1) {
+      const float* column = x;
+      for (int64_t i = 0; i < tile.kernel_w; ++i, column += cell)
+        add_columns<K, kMasked, kFirst, kEnd>(column, stride * cell, tile.inside + i, stride, weights, sum);
+    } else {
+      add_columns<K, kMasked, kFirst, kEnd>(x, cell, tile.inside, 1, weights, sum);
     }
+  }
 }
 
 // The same vector of some pixels, to be read (0) or written (1).
@@ -92,42 +88,50 @@ inline void prefetch(uintptr_t from, size_t step) {
 // Two rows at a time: what both read is loaded once.
 template <size_t K, bool kMasked, size_t P>
 FERRY_VECTORS void compute(const Tile& tile) {
-  for (int64_t row = 0; row < tile.rows; row += 2) {
+  // gcc would read them again for each pair of rows.
+  const size_t line = tile.line, cell = tile.cell, y_row = tile.y_row, y_step = tile.y_step;
+  const int64_t rows = tile.rows, stride_h = tile.stride_h, kernel_h = tile.kernel_h, lines = tile.lines;
+  const int64_t row_weights = (K == 1 ? tile.kernel_w : static_cast<int64_t>(K)) * static_cast<int64_t>(kLanes);
+  const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
+  float* y = tile.y;
+  int64_t top = tile.top;
+  for (int64_t row = 0; row < rows; row += 2, y += 2 * y_row, top += 2 * stride_h) {
     if constexpr (kVectorFillsLine) {
       for (int64_t i = row; i < row + 2; ++i)
         prefetch<P, 1>(tile.next_y + static_cast<size_t>(i) * tile.next_y_row, tile.next_step);
-      for (int64_t i = row * tile.stride_h; i < (row + 2) * tile.stride_h; ++i)
+      for (int64_t i = row * stride_h; i < (row + 2) * stride_h; ++i)
         prefetch<P, 0>(tile.next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
     }
-    const bool alone = row + 1 == tile.rows;
-    const int64_t top = tile.top + row * tile.stride_h, second_top = top + tile.stride_h;
-    const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + tile.kernel_h, tile.lines);
+    const bool alone = row + 1 == rows;
+    const int64_t second_top = top + stride_h;
+    const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + kernel_h, lines);
     const int64_t second_begin = alone ? end : std::max<int64_t>(second_top, 0);
-    const int64_t second_end = alone ? end : std::min(second_top + tile.kernel_h, tile.lines);
+    const int64_t second_end = alone ? end : std::min(second_top + kernel_h, lines);
     Vector sum[2][P];
 #pragma GCC unroll 2
     for (size_t r = 0; r < 2; ++r)
 #pragma GCC unroll 8
       for (size_t i = 0; i < P; ++i) sum[r][i] = load(tile.weights);
-    add<K, kMasked, 0, 1>(tile, top, begin, std::min(end, second_begin), sum);
-    add<K, kMasked, 0, 2>(tile, top, second_begin, end, sum);
-    add<K, kMasked, 1, 2>(tile, top, std::max(end, second_begin), second_end, sum);
+    const float* weights[2] = {tile.weights + kLanes + (begin - top) * row_weights,
+                               tile.weights + kLanes + (second_begin - second_top) * row_weights};
+    const float* x = tile.x + begin * static_cast<int64_t>(line);
+    add<K, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
+    add<K, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
+    if (second_begin > end) x = tile.x + second_begin * static_cast<int64_t>(line);
+    add<K, kMasked, 1, 2>(tile, x, second_end - std::max(end, second_begin), line, cell, weights, sum);
 
     if (tile.clamps) {
-      const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
 #pragma GCC unroll 2
       for (size_t r = 0; r < 2; ++r)
 #pragma GCC unroll 8
         for (size_t i = 0; i < P; ++i) sum[r][i] = clamp(sum[r][i], minimum, maximum);
     }
-    float* y = tile.y + static_cast<size_t>(row) * tile.y_row;
-    float* second = alone ? y : y + tile.y_row;
-    const size_t y_step = tile.y_step;
+    float *first = y, *second = alone ? y : y + y_row;
     const Lanes lanes = tile.lanes;
 #pragma GCC unroll 8
     for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
 #pragma GCC unroll 8
-    for (size_t i = 0; i < P; ++i) store_next(y, y_step, sum[0][i], lanes);  // over no second row's
+    for (size_t i = 0; i < P; ++i) store_next(first, y_step, sum[0][i], lanes);  // over no second row's
   }
 }
 
@@ -156,6 +160,8 @@ Compute kernel(size_t count, bool masked) {
   return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
 }
 
+inline void copy_line(const float*, size_t, size_t, float*) {}  // masks do
+
 inline bool runs_here(const CpuFeatures& cpu, int64_t) { return cpu.avx512f; }
 
 // The piece from pixel x on, of `width`: all alike in size.
@@ -174,6 +180,18 @@ constexpr bool kHasMasks = false;
 template <size_t K>
 Compute kernel(size_t count, bool) {
   return count <= kFewPixels ? compute < K <= 5 ? K : 1, false, kFewPixels > : compute<K, false, kPixels>;
+}
+
+// A vector of `count` neighbouring pixels.
+inline void copy_line(const float* from, size_t step, size_t count, float* to) {
+  for (; count >= 4; count -= 4, to += 4 * kLanes) {
+    Vector values[4];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) values[i] = next<false>(from, step, i, kAllLanes);
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) store(to + i * kLanes, values[i]);
+  }
+  for (; count > 0; --count, from += step, to += kLanes) store(to, load(from));
 }
 
 inline bool runs_here(const CpuFeatures&, int64_t channels) { return channels % static_cast<int64_t>(kLanes) == 0; }

@@ -35,6 +35,10 @@ FERRY_VECTORS [[gnu::always_inline]] inline Vector next(const float*& from, size
   const float* at = from + index % 3 * step;
   return kMasked ? load(at, lanes) : load(at);
 }
+FERRY_VECTORS [[gnu::always_inline]] inline Vector load_next(const float*& from) {
+  from += kLanes;
+  return load(from - kLanes);
+}
 FERRY_VECTORS [[gnu::always_inline]] inline void store_next(float*& to, size_t step, Vector value, Lanes lanes) {
   store(to, value, lanes);
   to += step;
@@ -73,6 +77,11 @@ template <bool kMasked>
 [[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t, Lanes) {
   Vector value;
   asm("ld1 {%0.4s}, [%1], %2" : "=w"(value), "+r"(from) : "r"(step * sizeof(float)));
+  return value;
+}
+[[gnu::always_inline]] inline Vector load_next(const float*& from) {
+  Vector value;
+  asm("ldr %q0, [%1], #16" : "=w"(value), "+r"(from));
   return value;
 }
 [[gnu::always_inline]] inline void store_next(float*& to, size_t step, Vector value, Lanes) {
