@@ -19,8 +19,8 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kQueries = kRowsAtOnce;  // at once: keys and values come from the L2 cache once for all of them
-constexpr size_t kKeys = 256;               // scores on the stack, for each query
-constexpr size_t kTasksPerThread = 4;       // so that none waits long for the last
+constexpr size_t kKeys = 256;             // scores on the stack, for each query
+constexpr size_t kTasksPerThread = 4;     // so that none waits long for the last
 
 FERRY_KERNEL void add(float* row, size_t count, const float* bias) {
   for (size_t s = 0; s < count; ++s) row[s] += bias[s];

@@ -14,7 +14,7 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kRows = kRowsAtOnce;  // places that are sampled and multiplied together
-constexpr size_t kDepth = 512;           // numbers that a row should hold
+constexpr size_t kDepth = 512;         // numbers that a row should hold
 
 // The two rows, or columns, that a place lies between.
 struct Between {

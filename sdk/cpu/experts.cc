@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kFewExpertRows = 8;            // multiplied with the weights where they lie
 constexpr size_t kFewOutputs = 4;               // for which these rows stay in the L1 cache
-constexpr size_t kExpertRows = kRowsAtOnce;   // multiplied with a panel at once
+constexpr size_t kExpertRows = kRowsAtOnce;     // multiplied with a panel at once
 constexpr size_t kBlockRows = 4 * kExpertRows;  // for which a panel is turned once
 constexpr size_t kStoredBlock = 32;             // of integers with a scale, as converter/quantize writes them
 constexpr size_t kExpertDepth = 256;            // of a turned panel, which stays in the L2 cache

@@ -21,6 +21,7 @@ namespace {
 using namespace tile;
 
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
+constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache until another function takes them over
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
 class GemmOp : public Op {
@@ -90,13 +91,15 @@ class GemmOp : public Op {
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
     const size_t whole = std::min(end, gemm_.outputs / kColumns);  // slabs up to here have all their columns
-    const size_t blocks = (rows + kRows - 1) / kRows;              // alike in height, as small ones are slow
+    const size_t most =
+        after_ ? std::min(kRowsAtOnce, std::max(kWarm / (last - first) / kRows * kRows, kRows)) : kRowsAtOnce;
+    const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
     const size_t turns = std::max<size_t>((to - from + kDepth - 1) / kDepth, 1);
     for (size_t turn = 0; turn < turns; ++turn) {
       const size_t low = from + (to - from) * turn / turns, high = from + (to - from) * (turn + 1) / turns;
       const bool initial = turn == 0, final = turn + 1 == turns;
-      for (size_t block = 0; block < blocks; ++block) {
-        const size_t row = rows * block / blocks, height = rows * (block + 1) / blocks - row;
+      for (size_t block = 0, row = 0, height; block < blocks; ++block, row += height) {
+        height = kRowsAtOnce > kRows ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
         for (size_t slab = begin, count; slab < end; slab += count) {
           const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
           count = slab < whole ? std::min(whole - slab, kSlabsAtOnce) : 1;
@@ -129,10 +132,17 @@ class GemmOp : public Op {
           }
           tile::multiply(at, height, width);
         }
-        for (size_t i = row; final && after_ && i < row + height; ++i)
-          after_(y + i * y_stride() + first, y + i * y_stride() + first, last - first);
+        if (final && after_) apply(y + row * y_stride() + first, height, last - first);
       }
     }
+  }
+
+  void apply(float* y, size_t rows, size_t columns) const {
+    if (columns == y_stride()) {  // rows without gaps
+      columns *= rows;
+      rows = 1;
+    }
+    for (size_t i = 0; i < rows; ++i, y += y_stride()) after_(y, y, columns);
   }
 
   Gemm gemm_;
@@ -187,7 +197,8 @@ class ConvGemm : public GemmOp {
     block_ = (windows_ + blocks - 1) / blocks;
     share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
     copied_ = block_;
-    if (in_place()) {
+    in_place_ = kReadsInPlace && !large && params_.dilation_w() == 1 && gemm_.inputs <= kDepth;
+    if (in_place_) {
       const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
       begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
       end_ = std::clamp<int64_t>(last < 0 ? 0 : last / stride + 1, begin_, output[2]);
@@ -209,7 +220,7 @@ class ConvGemm : public GemmOp {
     const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (windows_ + block_ - 1) / block_}};
     parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
       float* copies = copies_ + part.thread() * copied_ * gemm_.inputs;
-      in_place() ? compute_row(share, block, copies) : compute(share, block, copies);
+      in_place_ ? compute_row(share, block, copies) : compute(share, block, copies);
     });
     return {};
   }
@@ -218,8 +229,6 @@ class ConvGemm : public GemmOp {
   static constexpr size_t kLargeBytes = 512 << 10;
   static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
   static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
-
-  bool in_place() const { return kReadsInPlace && params_.dilation_w() == 1 && gemm_.inputs <= kDepth; }
 
   void compute(size_t share, size_t block, float* copies) const {
     const size_t first = block * block_, count = std::min(block_, windows_ - first);
@@ -332,8 +341,9 @@ class ConvGemm : public GemmOp {
   int64_t kernel_h_, kernel_w_;
   Shape input_shape_, output_shape_;
   size_t windows_ = 0, block_ = 1, share_ = 1;  // a task: windows and panels
-  size_t copied_ = 0;                           // windows of a task, at once
-  int64_t begin_ = 0, end_ = 0;                 // the pixels of a row whose windows do not reach beyond its ends
+  bool in_place_ = false;
+  size_t copied_ = 0;            // windows of a task, at once
+  int64_t begin_ = 0, end_ = 0;  // the pixels of a row whose windows do not reach beyond its ends
   float* copies_ = nullptr;
 };
 

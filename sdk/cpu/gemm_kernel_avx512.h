@@ -16,7 +16,7 @@ namespace ferry::cpu::tile {
 constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers add up
 constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
 constexpr size_t kFewestOutputs = kLanes;
-constexpr size_t kSlabsAtOnce = 1;
+constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
 constexpr bool kFetches = true, kReadsInPlace = false;
 constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
 constexpr uint32_t kLayoutVersion = 1;

@@ -16,6 +16,7 @@ struct Tile {
   float* y;
   size_t y_stride, columns;  // columns: how many of the slab's y has
   float low, high;
+  size_t blocks;  // of kRows rows, or a single one of fewer: of kernels that take many (kRowsAtOnce)
   // Slabs one after another, of kColumns columns each; from one to the next of packed weights, and of `start`.
   size_t slabs, slab_size, start_step;
   // Of kernels that fetch ahead (kFetches): what the L2 cache takes meanwhile, `next_step` bytes for each input.

@@ -14,7 +14,7 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kFewRows = 8;           // read b where it lies
-constexpr size_t kRows = kRowsAtOnce;  // multiplied with a panel at once
+constexpr size_t kRows = kRowsAtOnce;    // multiplied with a panel at once
 constexpr size_t kTaskRows = 4 * kRows;  // for which a panel is packed once
 constexpr size_t kDepth = 256;           // of a packed panel, which stays in the L2 cache
 constexpr size_t kTaskWork = 1 << 17;    // multiplications that one task should handle

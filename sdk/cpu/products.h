@@ -13,7 +13,7 @@ inline constexpr size_t kTileRows = 4;  // of a product: tile_neon.h
 inline constexpr size_t kTileRows = 6;  // of a product: with four vectors of values, 24 of sums
 #endif
 inline constexpr size_t kRowsAtOnce = 48;  // whole tiles, for which a panel stays in the cache
-inline constexpr size_t kPanel = 64;    // columns that are packed together
+inline constexpr size_t kPanel = 64;       // columns that are packed together
 // Of a row that is multiplied with another: partial sums, so that additions do not wait for each other.
 inline constexpr size_t kParts = 16;
 

@@ -1,7 +1,7 @@
 // The inner loop of matrix products on arm64, for gemm.cc and products.cc: up to 4 rows by 16 columns, of which 16 of
-// the 32 registers add up, 8 hold eight numbers of each row and 4 those of a matrix. An instruction loads two or four of
-// them, so that there are 1.11 instructions a multiply-add of four; 6 by 16, with fewer registers to load into, execute
-// 1.18, XNNPACK's 6 by 8 1.25 and more. Cores that execute out of order fetch ahead themselves.
+// the 32 registers add up, 8 hold eight numbers of each row and 4 those of a matrix. An instruction loads two or four
+// of them, so that there are 1.11 instructions a multiply-add of four; 6 by 16, with fewer registers to load into,
+// execute 1.18, XNNPACK's 6 by 8 1.25 and more. Cores that execute out of order fetch ahead themselves.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,7 @@ template <int kLane, typename Sum>
   asm("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(sum) : "w"(b), "w"(a), "i"(kLane));
 }
 
-// The loads are instructions, too: of the compiler's, addresses would be added to by others. It does not know that they
-// read memory: for what the function that calls these does not write.
-
-// The next eight numbers of a row.
-[[gnu::always_inline]] inline void load_eight(const float*& a, Vector& first, Vector& second) {
-  asm("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(a));
-}
-
+// As those of vector.h, it does not know that memory is read.
 [[gnu::always_inline]] inline Vector load_repeated(const float*& a) {
   Vector value;
   asm("ld1r {%0.4s}, [%1], #4" : "=w"(value), "+r"(a));
@@ -31,7 +24,7 @@ template <int kLane, typename Sum>
 }
 
 // sum[i] += a[i][kLane] * the next row of b. Of two vectors there are two rows side by side, for two lanes.
-template <int kLane, size_t R, size_t V, typename Sum>
+template <int kLane, bool kPacked, size_t R, size_t V, typename Sum>
 [[gnu::always_inline]] inline void add_row(const float*& b, size_t step, const Vector (&a)[R], Sum (&sum)[R][V]) {
   static_assert(V == 1 || V == 2 || V == 4);
   if constexpr (V == 1) {
@@ -43,7 +36,10 @@ template <int kLane, size_t R, size_t V, typename Sum>
   }
   if constexpr (V == 2 && kLane % 2 == 1) return;
   register Vector b0 asm("v28"), b1 asm("v29"), b2 asm("v30"), b3 asm("v31");  // one instruction loads neighbours
-  asm("ld1 {%0.4s, %1.4s, %2.4s, %3.4s}, [%4], %5" : "=w"(b0), "=w"(b1), "=w"(b2), "=w"(b3), "+r"(b) : "r"(step));
+  if constexpr (kPacked)
+    asm("ld1 {%0.4s, %1.4s, %2.4s, %3.4s}, [%4], #64" : "=w"(b0), "=w"(b1), "=w"(b2), "=w"(b3), "+r"(b));
+  else
+    asm("ld1 {%0.4s, %1.4s, %2.4s, %3.4s}, [%4], %5" : "=w"(b0), "=w"(b1), "=w"(b2), "=w"(b3), "+r"(b) : "r"(step));
 #pragma GCC unroll 6
   for (size_t i = 0; i < R; ++i) {
     add_product<kLane>(sum[i][0], b0, a[i]);
@@ -58,29 +54,43 @@ template <int kLane, size_t R, size_t V, typename Sum>
   }
 }
 
+// The same for eight numbers of each row.
+template <bool kPacked, size_t R, size_t V, typename Sum>
+[[gnu::always_inline]] inline void add_eight(const float* (&a)[R], const float*& b, size_t step, Sum (&sum)[R][V]) {
+  Vector first[R], second[R];
+#pragma GCC unroll 6
+  for (size_t i = 0; i < R; ++i) load_pair(a[i], first[i], second[i]);
+  add_row<0, kPacked>(b, step, first, sum);
+  add_row<1, kPacked>(b, step, first, sum);
+  add_row<2, kPacked>(b, step, first, sum);
+  add_row<3, kPacked>(b, step, first, sum);
+  add_row<0, kPacked>(b, step, second, sum);
+  add_row<1, kPacked>(b, step, second, sum);
+  add_row<2, kPacked>(b, step, second, sum);
+  add_row<3, kPacked>(b, step, second, sum);
+}
+
 // Sum: a vector of four floats. sum[i] += a[i][k] * b[k * b_stride + 0..V * kLanes), for k up to `count`; b goes on to
 // what follows. Of two vectors b_stride is their size.
-template <size_t R, size_t V, typename Sum>
+template <bool kPacked, size_t R, size_t V, typename Sum>
 [[gnu::always_inline]] inline void add_products(const float* const (&rows)[R], size_t count, const float*& next_b,
                                                 size_t b_stride, Sum (&sum)[R][V]) {
   const float *a[R], *b = next_b;
 #pragma GCC unroll 6
   for (size_t i = 0; i < R; ++i) a[i] = rows[i];
-  const size_t step = V == 2 ? 4 * sizeof(Vector) : b_stride * sizeof(float);
-  const float* const end = a[0] + count / (2 * kLanes) * (2 * kLanes);
-  if (a[0] != end) do {
-      Vector first[R], second[R];
-#pragma GCC unroll 6
-      for (size_t i = 0; i < R; ++i) load_eight(a[i], first[i], second[i]);
-      add_row<0>(b, step, first, sum);
-      add_row<1>(b, step, first, sum);
-      add_row<2>(b, step, first, sum);
-      add_row<3>(b, step, first, sum);
-      add_row<0>(b, step, second, sum);
-      add_row<1>(b, step, second, sum);
-      add_row<2>(b, step, second, sum);
-      add_row<3>(b, step, second, sum);
+  const size_t step = b_stride * sizeof(float);
+  const float* end = a[0] + count / (2 * kLanes) * (2 * kLanes);
+  asm("" : "+r"(end));  // gcc would add in the loop
+  if (count >= 2 * kLanes) {
+    constexpr bool kTwice =
+        kPacked && R * V == 16;  // a turn: the loop's own instructions count where many are multiplied
+    if (kTwice && count / (2 * kLanes) % 2 == 1) goto second;
+    do {
+      add_eight<kPacked>(a, b, step, sum);
+    second:
+      if constexpr (kTwice) add_eight<kPacked>(a, b, step, sum);
     } while (a[0] != end);
+  }
   for (size_t k = count % (2 * kLanes); k > 0; --k) {
     Vector values[R];
 #pragma GCC unroll 6
@@ -93,7 +103,7 @@ template <size_t R, size_t V, typename Sum>
         for (size_t i = 0; i < R; ++i) add_product<0>(sum[i][j], value, values[i]);
       }
     } else {
-      add_row<0>(b, step, values, sum);
+      add_row<0, kPacked>(b, step, values, sum);
     }
   }
   next_b = b;

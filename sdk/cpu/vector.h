@@ -71,8 +71,8 @@ constexpr Lanes kNoLanes = false, kAllLanes = true;
 [[gnu::always_inline]] inline Vector load(const float* from) { return vld1q_f32(from); }
 [[gnu::always_inline]] inline void store(float* to, Vector value) { vst1q_f32(to, value); }
 [[gnu::always_inline]] inline void store(float* to, Vector value, Lanes) { vst1q_f32(to, value); }
-// The next of those that lie `step` apart. gcc 12 would add to the address by itself. It does not know that memory is
-// read: for what the function that calls this does not write.
+// The next of those that lie `step` apart. gcc 12 would add to the address by itself. Of all that goes on to what
+// follows it does not know that memory is read: for what the function that calls these does not write, or writes later.
 template <bool kMasked>
 [[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t, Lanes) {
   Vector value;
@@ -86,6 +86,13 @@ template <bool kMasked>
 }
 [[gnu::always_inline]] inline void store_next(float*& to, size_t step, Vector value, Lanes) {
   asm volatile("st1 {%1.4s}, [%0], %2" : "+r"(to) : "w"(value), "r"(step * sizeof(float)) : "memory");
+}
+// Two vectors by one instruction, which goes on to the next.
+[[gnu::always_inline]] inline void load_pair(const float*& from, Vector& first, Vector& second) {
+  asm("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(from));
+}
+[[gnu::always_inline]] inline void store_pair(float*& to, Vector first, Vector second) {
+  asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(first), "w"(second) : "memory");
 }
 [[gnu::always_inline]] inline Vector repeat(float value) { return vdupq_n_f32(value); }
 [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }

@@ -39,6 +39,24 @@ TEST(Conv2d, MatchesTheOracleForSpatialKernels) {
     }
 }
 
+// On ARM rows of the kernel are read where they lie, but for windows that reach beyond the ends of a row.
+TEST(Conv2d, MatchesTheOracleForStems) {
+  for (const int kernel : {3, 7})
+    for (const int width : {2, 9, 34})
+      for (const int outputs : {8, 20, 40}) {
+        SCOPED_TRACE(::testing::Message() << "kernel " << kernel << ", width " << width << ", outputs " << outputs);
+        const Operand weight = constant({outputs, kernel, kernel, 3});
+        fbs::Conv2dT p = conv(2, kernel / 2);
+        expect_like_oracle(p, {input({2, 15, width, 3}), weight, constant({outputs})}, kConv2dBound);
+        p.pad_top = kernel + 2;  // whole rows of the output read nothing of the picture
+        p.pad_left = kernel - 1;
+        p.pad_right = kernel + 1;
+        p.dilation_h = 2;
+        p.output_max = 0.5f;
+        expect_like_oracle(p, {input({2, 15, width, 3}), weight, constant({outputs})}, kConv2dBound);
+      }
+}
+
 TEST(Conv2d, MatchesTheOracleForRectangularKernelsAndStrides) {
   fbs::Conv2dT p = conv();
   p.stride_h = 2;
