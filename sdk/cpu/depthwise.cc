@@ -30,7 +30,7 @@ constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
 using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
 
 // For prefetching: what may be outside of the array has no pointer.
-uintptr_t address(const float* array, int64_t offset) {
+[[maybe_unused]] uintptr_t address(const float* array, int64_t offset) {
   return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(float);
 }
 
@@ -69,7 +69,7 @@ class Depthwise : public Op {
       const int64_t lines = (kBand - 1) * params_.stride_h() + kernel_h_;
       window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * kLanes;
     }
-    const size_t result_size = after_ || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
+    const size_t result_size = (kHasMasks && after_) || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
     task_size_ = result_size + window_size_;
     *workspace = threads * task_size_ * sizeof(float);
     return {};
@@ -113,15 +113,22 @@ class Depthwise : public Op {
   size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
 
-  Compute kernel_of(size_t count, bool masked) const {
+  Compute kernel_of(size_t count, [[maybe_unused]] bool masked) const {
     const int64_t slides = params_.stride_w() == 1 ? kernel_w_ : 1;
+#if defined(__x86_64__)
     if (slides == 3) return kernel<3>(count, masked);
     if (slides == 5) return kernel<5>(count, masked);
     if (slides == 7) return kernel<7>(count, masked);
-#if defined(__x86_64__)  // rare: not worth its bytes on a phone
     if (slides == 9) return kernel<9>(count, masked);
-#endif
     return kernel<1>(count, masked);
+#else  // those that are rare are not worth their bytes on a phone
+    if (params_.stride_w() == 2 && kernel_w_ == 3) return kernel<3, 2>(count);
+    if (params_.stride_w() == 2 && kernel_w_ == 5) return kernel<5, 2>(count);
+    if (slides == 3) return kernel<3, 1>(count);
+    if (slides == 5) return kernel<5, 1>(count);
+    if (slides == 7) return kernel<7, 1>(count);
+    return kernel<1, 1>(count);
+#endif
   }
 
   // Output rows from `y` on.
@@ -149,7 +156,7 @@ class Depthwise : public Op {
       const int64_t x = pieces_[piece].x;
       const bool last = piece + 1 == pieces_.size();
       const int64_t left = x * stride_w - params_.pad_left();
-      if (!kHasMasks && pieces_[piece].beyond) std::fill_n(workspace, window_size_, 0.0f);
+      const Windows windows = begin_piece(pieces_[piece], left, workspace, &tile);
       for (size_t vector = first_vector; vector < end_vector; ++vector) {
         if constexpr (kVectorFillsLine) {
           const int64_t channels = static_cast<int64_t>(channels_);
@@ -165,59 +172,99 @@ class Depthwise : public Op {
         tile.x =
             picture + (first * width + left) * static_cast<int64_t>(channels_) + static_cast<int64_t>(vector * kLanes);
         float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
-        compute_tile(tile, vector, left, pieces_[piece], to, workspace);
+        compute_tile(tile, vector, windows, pieces_[piece], to, workspace);
       }
+      if (!kHasMasks && after_)
+        apply(strip + static_cast<size_t>(x) * channels_, tile.rows, pieces_[piece].count, first_vector, end_vector);
     }
   }
 
-  // Pixels of which the first one's window begins at column `left` of the picture. What windows have beside the picture
-  // counts as zeros: the CPU touches no memory there, nor for lanes without a channel.
-  void compute_tile(Tile& tile, size_t vector, int64_t left, const Piece& piece, float* to, float* workspace) const {
-    const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
+  // Those of a piece: which column of the picture the first begins at, how many pixels are computed, and by what
+  // (without masks). Which lines and columns of them lie in the picture: they are copied where windows reach beyond it.
+  struct Windows {
+    int64_t left, lines, columns, begin;
+    size_t computed, inside;
+    bool copied, apart;  // apart: computed where there is room for all pixels, or for what follows
+    Compute kernel;
+  };
+
+  Windows begin_piece(const Piece& piece, int64_t left, float* workspace, Tile* tile) const {
     const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kFewest);
+    Windows windows{.left = left, .columns = columns(static_cast<int64_t>(computed)), .computed = computed};
+    windows.lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
+    windows.begin = std::clamp<int64_t>(-left, 0, windows.columns);
+    windows.inside = static_cast<size_t>(std::clamp<int64_t>(input_shape_[2] - left, windows.begin, windows.columns) -
+                                         windows.begin);
+    windows.copied = !kHasMasks && piece.beyond;
+    windows.apart = (kHasMasks && after_) || computed > count;
+    windows.kernel = kHasMasks ? nullptr : kernel_of(computed, false);
+    tile->line = windows.copied ? static_cast<size_t>(windows.columns) * kLanes
+                                : static_cast<size_t>(input_shape_[2]) * channels_;
+    tile->cell = windows.copied ? kLanes : channels_;
+    tile->y_step = windows.apart ? kLanes : channels_;
+    tile->y_row = windows.apart ? computed * kLanes : static_cast<size_t>(output_shape_[2]) * channels_;
+    if (windows.copied) std::fill_n(workspace, window_size_, 0.0f);  // for all vectors: those beside the picture remain
+    return windows;
+  }
+
+  // What windows have beside the picture counts as zeros: the CPU touches no memory there, nor for lanes without a
+  // channel.
+  void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, float* to,
+                    float* workspace) const {
+    const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
     const auto lanes = static_cast<Lanes>((1u << channels) - 1);
     const bool masked = kHasMasks && (piece.beyond || channels < kLanes);
     Inside inside;
     if (masked) {
-      for (int64_t i = 0; i < columns(piece.count); ++i)
-        inside[static_cast<size_t>(i)] = left + i >= 0 && left + i < input_shape_[2] ? lanes : kNoLanes;
+      for (int64_t i = 0; i < columns(piece.count); ++i) {
+        const int64_t column = windows.left + i;
+        inside[static_cast<size_t>(i)] = column >= 0 && column < input_shape_[2] ? lanes : kNoLanes;
+      }
     }
     tile.inside = inside.data();
     tile.weights = weights_ + vector * vector_weights();
-    tile.line = static_cast<size_t>(input_shape_[2]) * channels_;
-    tile.cell = channels_;
-    if (!kHasMasks && piece.beyond) copy_window(left, columns(static_cast<int64_t>(computed)), workspace, &tile);
+    if (windows.copied) {
+      copy_windows(windows, tile.x, tile.line, workspace);
+      tile.x = workspace;
+    }
     float* const result = workspace + window_size_;
-    const bool apart = after_ || computed > count;  // from where it belongs
-    tile.y = apart ? result : to;
-    tile.y_step = apart ? kLanes : channels_;
-    tile.y_row = apart ? computed * kLanes : static_cast<size_t>(output_shape_[2]) * channels_;
-    tile.lanes = apart ? kAllLanes : lanes;
-    kernel_of(computed, masked)(tile);
-    if (after_) after_(result, result, static_cast<size_t>(tile.rows) * tile.y_row);
-    if (apart) copy_out(result, tile.rows, computed, count, lanes, to);
+    tile.y = windows.apart ? result : to;
+    tile.lanes = windows.apart ? kAllLanes : lanes;
+    (kHasMasks ? kernel_of(windows.computed, masked) : windows.kernel)(tile);
+    if (kHasMasks && after_) after_(result, result, static_cast<size_t>(tile.rows) * tile.y_row);
+    if (windows.apart) copy_out(result, tile.rows, windows.computed, static_cast<size_t>(piece.count), lanes, to);
   }
 
-  // What the tile reads, from `left` on. Where that is outside of the picture, `to` has zeros.
-  FERRY_VECTORS void copy_window(int64_t left, int64_t columns, float* to, Tile* tile) const {
-    const int64_t lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
-    const size_t step = tile->cell, line = static_cast<size_t>(columns) * kLanes;
-    const int64_t begin = std::clamp<int64_t>(-left, 0, columns);
-    const int64_t end = std::clamp<int64_t>(input_shape_[2] - left, begin, columns);
-    const float* from = tile->x + begin * static_cast<int64_t>(step);
-    tile->x = to;
-    to += begin * static_cast<int64_t>(kLanes);
-    const auto count = static_cast<size_t>(end - begin);
-    for (int64_t i = 0; i < lines; ++i, from += tile->line, to += line) copy_line(from, step, count, to);
-    tile->line = line;
-    tile->cell = kLanes;
+  // What follows the convolution, where a tile's vectors are no neighbours: while they are in the cache.
+  void apply(float* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
+    size_t count = static_cast<size_t>(pixels), size = (end_vector - first_vector) * kLanes;
+    if (size == channels_) {  // whole pixels are
+      size *= count;
+      count = 1;
+    }
+    for (int64_t row = 0; row < rows; ++row, to += static_cast<size_t>(output_shape_[2]) * channels_)
+      for (size_t i = 0; i < count; ++i) {
+        float* const pixel = to + i * channels_ + first_vector * kLanes;
+        after_(pixel, pixel, size);
+      }
+  }
+
+  void copy_windows(const Windows& windows, const float* from, size_t to_line, float* to) const {
+    const size_t line = static_cast<size_t>(input_shape_[2]) * channels_;
+    from += windows.begin * static_cast<int64_t>(channels_);
+    to += windows.begin * static_cast<int64_t>(kLanes);
+    for (int64_t i = 0; i < windows.lines; ++i, from += line, to += to_line)
+      copy_line(from, channels_, windows.inside, to);
   }
 
   FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
                               float* to) const {
-    for (int64_t row = 0; row < rows;
-         ++row, from += computed * kLanes, to += static_cast<size_t>(output_shape_[2]) * channels_)
-      for (size_t i = 0; i < count; ++i) store(to + i * channels_, load(from + i * kLanes), lanes);
+    const size_t row_size = static_cast<size_t>(output_shape_[2]) * channels_, step = channels_;
+    for (int64_t row = 0; row < rows; ++row, from += computed * kLanes, to += row_size) {
+      const float* pixel = from;
+      float* next_to = to;
+      for (size_t i = 0; i < count; ++i) store_next(next_to, step, load_next(pixel), lanes);
+    }
   }
 
   const fbs::Conv2d& params_;

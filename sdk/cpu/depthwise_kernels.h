@@ -13,8 +13,7 @@
 
 namespace ferry::cpu::depthwise {
 
-constexpr size_t kPixels = 8;     // at most: 16 registers add up two rows, 8 hold the input's pixels, 2 the weights
-constexpr size_t kFewPixels = 4;  // fewer do not pay for code of their own
+constexpr size_t kPixels = 8;  // at most: 16 registers add up two rows, 8 hold the input's pixels, 2 the weights
 constexpr bool kVectorFillsLine = kLanes * sizeof(float) == 64;  // of the cache: else the next vectors are mostly there
 
 // Distances are in numbers.
@@ -38,45 +37,51 @@ struct Tile {
   size_t next_x_line, next_y_row, next_step;
 };
 
-// Adds K columns of a line to the sums of output rows [kFirst, kEnd), whose weights go on to what follows. What a column
-// reads is, but for one pixel, what the column before has left in registers: a load takes the time of half a
-// multiply-add.
-template <size_t K, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
-FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, size_t step, const Lanes* inside,
-                                                             size_t inside_step, const float* (&weights)[2],
-                                                             Vector (&sum)[2][P]) {
-  Vector values[P];
-#pragma GCC unroll 9
-  for (size_t k = 0; k < K; ++k) {  // pixel i is in values[(k + i) % P]
-#pragma GCC unroll 8
-    for (size_t i = k == 0 ? 0 : P - 1; i < P; ++i) {
-      Vector value = next<kMasked>(x, step, k + i, kMasked ? inside[(k + i) * inside_step] : kAllLanes);
-      FERRY_IN_VECTOR_REGISTER(value);  // gcc would load it for each multiply-add
-      values[(k + i) % P] = value;
-    }
+// Adds K columns of a line to the sums of output rows [kFirst, kEnd). What a column reads is, but for one pixel, what
+// the column kStride before it has left in registers: a load takes the time of half a multiply-add. `step`: from pixel
+// to pixel, of which each is inside_step lanes.
+template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
+FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, size_t cell, size_t step,
+                                                             const Lanes* inside, size_t inside_step,
+                                                             const float* const (&weights)[2], Vector (&sum)[2][P]) {
 #pragma GCC unroll 2
-    for (size_t r = kFirst; r < kEnd; ++r) {
-      const Vector weight = load_next(weights[r]);
+  for (size_t start = 0; start < kStride; ++start, x += cell) {
+    const float* from = x;
+    Vector values[P];
+#pragma GCC unroll 9
+    for (size_t k = 0; k < (K - start + kStride - 1) / kStride; ++k) {  // pixel i is in values[(k + i) % P]
 #pragma GCC unroll 8
-      for (size_t i = 0; i < P; ++i) sum[r][i] = multiply_add(values[(k + i) % P], weight, sum[r][i]);
+      for (size_t i = k == 0 ? 0 : P - 1; i < P; ++i) {
+        Vector value = next<kMasked>(from, step, k + i, kMasked ? inside[start + (k + i) * inside_step] : kAllLanes);
+        FERRY_IN_VECTOR_REGISTER(value);  // gcc would load it for each multiply-add
+        values[(k + i) % P] = value;
+      }
+#pragma GCC unroll 2
+      for (size_t r = kFirst; r < kEnd; ++r) {
+        const Vector weight = load(weights[r] + (start + k * kStride) * kLanes);
+#pragma GCC unroll 8
+        for (size_t i = 0; i < P; ++i) sum[r][i] = multiply_add(values[(k + i) % P], weight, sum[r][i]);
+      }
     }
   }
 }
 
-// Adds `count` lines from x on to the sums of output rows [kFirst, kEnd).
-template <size_t K, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
+// Adds `count` lines from x on to the sums of output rows [kFirst, kEnd), whose weights go on to what follows.
+template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
 FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const float*& x, int64_t count, size_t line,
                                                      size_t cell, const float* (&weights)[2], Vector (&sum)[2][P]) {
-  const size_t stride = K == 1 ? tile.stride_w : 1;
-  for (; count > 0; --count, x += line) {
-    if constexpr (K == 1) {
+  const size_t stride = K == 1 ? tile.stride_w : kStride;
+  const int64_t columns = K == 1 ? tile.kernel_w : 1;
+  if (count > 0) do {
       const float* column = x;
-      for (int64_t i = 0; i < tile.kernel_w; ++i, column += cell)
-        add_columns<K, kMasked, kFirst, kEnd>(column, stride * cell, tile.inside + i, stride, weights, sum);
-    } else {
-      add_columns<K, kMasked, kFirst, kEnd>(x, cell, tile.inside, 1, weights, sum);
-    }
-  }
+      for (int64_t i = 0; i < columns; ++i, column += cell) {
+        add_columns<K, kStride, kMasked, kFirst, kEnd>(column, cell, stride * cell, tile.inside + i, stride, weights,
+                                                       sum);
+#pragma GCC unroll 2
+        for (size_t r = kFirst; r < kEnd; ++r) weights[r] += K * kLanes;
+      }
+      x += line;
+    } while (--count > 0);
 }
 
 // The same vector of some pixels, to be read (0) or written (1).
@@ -86,7 +91,7 @@ inline void prefetch(uintptr_t from, size_t step) {
 }
 
 // Two rows at a time: what both read is loaded once.
-template <size_t K, bool kMasked, size_t P>
+template <size_t K, size_t kStride, bool kMasked, size_t P>
 FERRY_VECTORS void compute(const Tile& tile) {
   // gcc would read them again for each pair of rows.
   const size_t line = tile.line, cell = tile.cell, y_row = tile.y_row, y_step = tile.y_step;
@@ -115,10 +120,10 @@ FERRY_VECTORS void compute(const Tile& tile) {
     const float* weights[2] = {tile.weights + kLanes + (begin - top) * row_weights,
                                tile.weights + kLanes + (second_begin - second_top) * row_weights};
     const float* x = tile.x + begin * static_cast<int64_t>(line);
-    add<K, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
-    add<K, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
+    add<K, kStride, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
+    add<K, kStride, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
     if (second_begin > end) x = tile.x + second_begin * static_cast<int64_t>(line);
-    add<K, kMasked, 1, 2>(tile, x, second_end - std::max(end, second_begin), line, cell, weights, sum);
+    add<K, kStride, kMasked, 1, 2>(tile, x, second_end - std::max(end, second_begin), line, cell, weights, sum);
 
     if (tile.clamps) {
 #pragma GCC unroll 2
@@ -143,15 +148,16 @@ struct Piece {
   bool beyond;
 };
 
-// K: the kernel's width, with stride 1, or 1 for any width and stride.
+// K: the kernel's width, with stride kStride, or 1 for any width and stride.
 #if defined(__x86_64__)
 
-constexpr size_t kFewest = 1;  // pixels that a kernel computes
+constexpr size_t kFewest = 1;     // pixels that a kernel computes
+constexpr size_t kFewPixels = 4;  // fewer do not pay for code of their own
 constexpr bool kHasMasks = true;
 
 template <size_t K, bool kMasked>
 constexpr auto kCompute = []<size_t... I>(std::index_sequence<I...>) {
-  return std::array<Compute, sizeof...(I)>{compute<(I + 1 < kFewPixels ? 1 : K), kMasked, I + 1>...};
+  return std::array<Compute, sizeof...(I)>{compute<(I + 1 < kFewPixels ? 1 : K), 1, kMasked, I + 1>...};
 }
 (std::make_index_sequence<kPixels>());
 
@@ -173,33 +179,36 @@ inline Piece cut(int64_t x, int64_t width) {
 
 #else
 
-// Few sizes, for the sake of the library's. What reaches beyond the picture is copied, with zeros around it.
-constexpr size_t kFewest = kFewPixels;
+// Few sizes, for the sake of the library's: maps are 7 times a power of two wide, or a power of two. What reaches
+// beyond the picture is copied, with zeros around it.
+constexpr size_t kFewest = kPixels - 1;
 constexpr bool kHasMasks = false;
 
-template <size_t K>
-Compute kernel(size_t count, bool) {
-  return count <= kFewPixels ? compute < K <= 5 ? K : 1, false, kFewPixels > : compute<K, false, kPixels>;
+template <size_t K, size_t kStride>
+Compute kernel(size_t count) {
+  return count <= kFewest ? compute<K, kStride, false, kFewest> : compute<K, kStride, false, kPixels>;
 }
 
 // A vector of `count` neighbouring pixels.
 inline void copy_line(const float* from, size_t step, size_t count, float* to) {
-  for (; count >= 4; count -= 4, to += 4 * kLanes) {
+  for (; count >= 4; count -= 4) {
     Vector values[4];
 #pragma GCC unroll 4
     for (size_t i = 0; i < 4; ++i) values[i] = next<false>(from, step, i, kAllLanes);
-#pragma GCC unroll 4
-    for (size_t i = 0; i < 4; ++i) store(to + i * kLanes, values[i]);
+    store_pair(to, values[0], values[1]);
+    store_pair(to, values[2], values[3]);
   }
-  for (; count > 0; --count, from += step, to += kLanes) store(to, load(from));
+  for (; count > 0; --count) store_next(to, kLanes, next<false>(from, step, 0, kAllLanes), kAllLanes);
 }
 
 inline bool runs_here(const CpuFeatures&, int64_t channels) { return channels % static_cast<int64_t>(kLanes) == 0; }
 
-// The piece for pixel x, of `width`: it may compute pixels of the one before once more.
+// The piece for pixel x, of `width`: as few as there can be, of 8 and 7 pixels; the last may compute some of the one
+// before once more.
 inline Piece cut(int64_t x, int64_t width) {
-  constexpr auto kMany = static_cast<int64_t>(kPixels), kFew = static_cast<int64_t>(kFewPixels);
-  const int64_t count = width >= kMany && width - x > kFew ? kMany : std::min(width, kFew);
+  constexpr auto kMany = static_cast<int64_t>(kPixels), kFew = static_cast<int64_t>(kFewest);
+  const int64_t pieces = (width - x + kMany - 1) / kMany;
+  const int64_t count = width - x > kFew * pieces ? kMany : std::min(width, kFew);
   return {std::min(x, width - count), count, false};
 }
 
