@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <limits>
 
 #include "sdk/cpu/binary_kernels.h"
 #include "sdk/cpu/lowerings.h"
@@ -63,10 +65,23 @@ FERRY_KERNEL void row(const float* a, size_t, const float* b, size_t, float* out
   size_t i = 0;
 #if defined(__aarch64__)  // gcc would compare and select, where an instruction does for each end of the range
   const Vector minimum = repeat(low), maximum = repeat(high);
-#pragma GCC unroll 2
-  for (; i + kLanes <= count; i += kLanes) {
-    const Vector x = kStepA == 0 ? repeat(*a) : load(a + i), y = kStepB == 0 ? repeat(*b) : load(b + i);
-    store(out + i, clamp(Function::apply(x, y), minimum, maximum));
+  size_t clamps = std::min(-low, high) < std::numeric_limits<float>::infinity();
+  asm("" : "+r"(clamps));  // gcc would compare for each pair
+  const Vector one_a = kStepA == 0 && count > 0 ? repeat(*a) : Vector{};
+  const Vector one_b = kStepB == 0 && count > 0 ? repeat(*b) : Vector{};
+  const float *next_a = a, *next_b = b;
+  float* to = out;
+  i = count / (2 * kLanes) * (2 * kLanes);
+  for (const float* const end = out + i; to != end;) {
+    Vector x[2] = {one_a, one_a}, y[2] = {one_b, one_b};
+    if (kStepA == 1) load_pair(next_a, x[0], x[1]);
+    if (kStepB == 1) load_pair(next_b, y[0], y[1]);
+    Vector first = Function::apply(x[0], y[0]), second = Function::apply(x[1], y[1]);
+    if (clamps) {
+      first = clamp(first, minimum, maximum);
+      second = clamp(second, minimum, maximum);
+    }
+    store_pair(to, first, second);
   }
 #endif
   FERRY_INDEPENDENT

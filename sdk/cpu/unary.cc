@@ -134,17 +134,17 @@ template <typename Function>
 }
 #elif defined(__aarch64__)
 // a / (1 + e^-x), as with AVX-512. gcc makes twice as many instructions of the plain loop: comparisons and selections
-// in the place of minimum and maximum.
+// in the place of minimum and maximum. The remainder is that of x, with which signs change: that of -x takes one more.
 [[gnu::always_inline]] inline Vector times_sigmoid(Vector a, Vector x) {
   const Vector within = cpu::clamp(x, repeat(-87.0f), repeat(87.0f)), rounds = repeat(0x1.8p23f);
-  const Vector shifted = vfmsq_f32(rounds, within, repeat(0x1.715476p+0f)), n = vsubq_f32(shifted, rounds);
-  const Vector r = vfmsq_f32(vnegq_f32(within), n, repeat(0x1.62e430p-1f));
-  Vector p = multiply_add(r, repeat(0x1.0fa822p-7f), repeat(0x1.573a6cp-5f));
-  p = multiply_add(p, r, repeat(0x1.555a6cp-3f));
-  p = multiply_add(p, r, repeat(0x1.fffdc6p-2f));
-  p = multiply_add(p, r, repeat(0x1.fffff6p-1f));
-  p = multiply_add(p, r, repeat(1.0f));
-  const uint32x4_t bits = vaddq_u32(vreinterpretq_u32_f32(p), vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23));
+  const Vector shifted = multiply_add(within, repeat(0x1.715476p+0f), rounds), n = vsubq_f32(shifted, rounds);
+  const Vector r = vfmsq_f32(within, n, repeat(0x1.62e430p-1f));
+  Vector p = vfmsq_f32(repeat(0x1.573a6cp-5f), r, repeat(0x1.0fa822p-7f));
+  p = vfmsq_f32(repeat(0x1.555a6cp-3f), p, r);
+  p = vfmsq_f32(repeat(0x1.fffdc6p-2f), p, r);
+  p = vfmsq_f32(repeat(0x1.fffff6p-1f), p, r);
+  p = vfmsq_f32(repeat(1.0f), p, r);
+  const uint32x4_t bits = vsubq_u32(vreinterpretq_u32_f32(p), vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23));
   return vdivq_f32(a, vaddq_f32(vreinterpretq_f32_u32(bits), repeat(1.0f)));
 }
 
@@ -174,13 +174,22 @@ struct HardSwish {
 
 template <typename Function>
 void map_neon(const float* from, float* to, size_t count, float, float) {
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(to + i, Function::of(load(from + i)));
-  if (i == count) return;
-  float rest[kLanes] = {};
-  std::copy(from + i, from + count, rest);
-  store(rest, Function::of(load(rest)));
-  std::copy_n(rest, count - i, to + i);
+  for (const float* const end = from + count / (2 * kLanes) * (2 * kLanes); from != end;) {
+    Vector first, second;
+    load_pair(from, first, second);
+    store_pair(to, Function::of(first), Function::of(second));
+  }
+  count %= 2 * kLanes;
+  while (count > 0) {
+    const size_t some = std::min(count, kLanes);
+    float rest[kLanes] = {};
+    std::copy_n(from, some, rest);
+    store(rest, Function::of(load(rest)));
+    std::copy_n(rest, some, to);
+    count -= some;
+    from += some;
+    to += some;
+  }
 }
 #endif
 
