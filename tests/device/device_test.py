@@ -112,6 +112,7 @@ class Works(DeviceTest):
                              "25.0 MB", "12.5 ms"):
                     self.assertIn(cell, row)
                 self.assertNotIn("emulated", row)
+                self.assertEqual(text.splitlines()[-1], "in bounds: 2 of 2, and all answer what this machine does")
                 measured = report["devices"][1]["results"][0]
                 self.assertEqual(measured["answer"]["classes"][0]["label"], "cat")
                 self.assertEqual(measured["apart"], {"relative": 0, "output": "logits"})

@@ -10,7 +10,7 @@ def kernels_of(row):
     if bench is None:
         return ""
     if row["backend"] == "gpu":
-        return bench["device"]
+        return bench["device"].split(" (")[0]  # not the versions of what a software driver is made of
     if "kernels" not in bench:
         return "not told by this version"
     return f"{bench['kernels']} ({bench['fingerprint'][:8]})"
@@ -29,11 +29,19 @@ def parity_of(row):
 def cells(device, row):
     bench = row.get("bench")
     away = row.get("apart")
-    time = f"{bench['median_ms']:.1f} ms{' *emulated*' * device['emulated']}" if bench else ""
+    time = f"{bench['median_ms']:7.1f} ms{' *emulated*' * device['emulated']}" if bench else ""
     program = size_text(device["program_bytes"]) + " + " if device["program_bytes"] else ""
     return (device["device"], row["model"], row["backend"], kernels_of(row), parity_of(row),
             number(away["relative"]) if away else "",
             program + size_text(row["blob_bytes"]), size_text(bench["peak_rss_bytes"]) if bench else "", time)
+
+
+def in_bounds(devices):
+    """What the table comes to where nothing is wrong."""
+    count = sum(len(device["results"]) for device in devices)
+    emulated = any(device["emulated"] for device in devices)
+    return (f"in bounds: {count} of {count}, and all answer what this machine does" +
+            ("; times of emulated devices are no figures" if emulated else ""))
 
 
 def text_of(report):
@@ -47,4 +55,4 @@ def text_of(report):
             faults.append(f"{device['fault']['kind'].upper():6}  {device['fault']['sentence']}")
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([*lines, *([""] if faults else []), *faults])
+    return "\n".join([*lines, "", *(faults or [in_bounds(report["devices"])])])
