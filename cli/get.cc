@@ -29,6 +29,9 @@ struct GetOptions {
 
 namespace fs = std::filesystem;
 
+// As many of the SHA-256 as a line has room for.
+std::string digits(const ZooEntry& entry) { return entry.sha256.substr(0, 8) + "..."; }
+
 int list(const std::vector<ZooEntry>& all, bool json) {
   if (json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
@@ -37,16 +40,21 @@ int list(const std::vector<ZooEntry>& all, bool json) {
                      {"task", e.task},
                      {"input", e.input},
                      {"licence", e.licence},
+                     {"revision", e.revision},
                      {"sha256", e.sha256},
                      {"url", e.url}});
     std::printf("%s\n", out.dump(2).c_str());
     return kDone;
   }
-  size_t width = 0;
-  for (const ZooEntry& e : all) width = std::max(width, e.name.size());
+  size_t name = 0, task = 0;
+  for (const ZooEntry& e : all) {
+    name = std::max(name, e.name.size());
+    task = std::max(task, e.task.size());
+  }
   for (const ZooEntry& e : all)
-    std::printf("%-*s  %-14s  %-8s  %-12s  SHA-256 %s...  %s\n", static_cast<int>(width), e.name.c_str(),
-                e.task.c_str(), e.input.c_str(), e.licence.c_str(), e.sha256.c_str(), e.url.c_str());
+    std::printf("%-*s  %-*s  %-9s  %-12s  SHA-256 %s  %s\n", static_cast<int>(name), e.name.c_str(),
+                static_cast<int>(task), e.task.c_str(), e.input.c_str(), e.licence.c_str(), digits(e).c_str(),
+                e.url.c_str());
   return kDone;
 }
 
@@ -90,7 +98,7 @@ int get(const GetOptions& o) {
   }
   const ZooEntry& entry = find(all, o.name);
   ConvertOptions options;
-  options.model = entry.name;
+  options.model = entry.model;
   options.output = o.output.empty() ? fs::path(entry.name).filename().string() + ".ferry" : o.output;
   options.weights = o.weights;
   if (const fs::path folder = options.output.parent_path(); !folder.empty() && !fs::is_directory(folder))
@@ -104,8 +112,8 @@ int get(const GetOptions& o) {
   ProgressLine line("converting");
   options.progress = [&line](std::string_view step, double fraction) { line.update(std::string(step), fraction); };
   const Conversion done = convert(options);
-  std::printf("%s: %s, %s, %s; from %s, SHA-256 %s...%s\n", options.output.c_str(), done.variant.c_str(),
-              bytes_text(done.bytes).c_str(), entry.licence.c_str(), entry.url.c_str(), entry.sha256.c_str(),
+  std::printf("%s: %s, %s, %s; from %s, SHA-256 %s%s\n", options.output.c_str(), done.variant.c_str(),
+              bytes_text(done.bytes).c_str(), entry.licence.c_str(), entry.url.c_str(), digits(entry).c_str(),
               o.certify.empty() ? "" : "; certified");
   for (const std::string& note : done.notes) std::printf("%s\n", note.c_str());
   return kDone;
@@ -124,14 +132,15 @@ void add_get(CLI::App& ferry, int* exit_code) {
   app.footer(
       "\nWithout a name: what is known, with its licence, its task and where it comes from. Nothing is hosted by "
       "Ferry:\n"
-      "the publisher's own file is downloaded, its SHA-256 compared with what the publisher calls it by, and kept in\n"
+      "the publisher's own file is downloaded, its SHA-256 compared with the one that is known, and kept in\n"
       "~/.cache/ferry/checkpoints. --from takes it from a mirror (http://...) or a folder that has a file of that "
       "name.\n"
       "What else the Hugging Face hub has comes by `ferry convert hf:ORG/NAME`.\n"
       "\nExamples:\n"
       "  ferry get\n"
       "  ferry get torchvision/resnet50.v2\n"
-      "  ferry get torchvision/mobilenet_v2.v2 --weights i8 -o small.ferry");
+      "  ferry get torchvision/mobilenet_v2.v2 --weights i8 -o small.ferry\n"
+      "  ferry get Linzaer/version-RFB-320                                  finds faces");
   auto o = std::make_shared<GetOptions>();
   app.add_option("NAME", o->name, "Which; without it they are listed").type_name("");
   app.add_option("-o,--output", o->output, "The blob to write. Without it: NAME.ferry in this folder")

@@ -124,7 +124,7 @@ HttpResponse Http::send(const HttpRequest& request) {
   for (int hops = 0; hops <= kMaxRedirects; ++hops) {
     HttpResponse response = send_once(next, &redirect);
     const bool moved = response.header("location").starts_with('/') && origin_of(redirect) == origin_;
-    if (redirect.empty() || (request.head && !moved)) return response;
+    if (redirect.empty() || (request.head && !request.follow && !moved)) return response;
     if (next.url.starts_with("https://") && !redirect.starts_with("https://")) {
       response.failure = "a redirect leads from https to " + redirect.substr(0, redirect.find(':'));
       return response;

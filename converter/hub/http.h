@@ -13,6 +13,7 @@ namespace ferry {
 struct HttpRequest {
   std::string url;
   bool head = false;              // headers only
+  bool follow = false;            // of a HEAD: redirects to whole addresses, too
   uint64_t from = 0;              // ask for the bytes from here on
   uint64_t max_body = 64u << 20;  // of a body that is kept; a larger one is a failure
   // Takes the body of a 200 or 206 in pieces, instead of keeping it; false ends the transfer.
@@ -39,7 +40,8 @@ class Http {
   Http& operator=(const Http&) = delete;
 
   // A GET follows redirects. A HEAD follows those by a path alone, as the hub sends them for what was renamed; one by a
-  // whole address leads to a file's storage, and it is the hub's own headers that tell about the file.
+  // whole address leads to a file's storage, and it is the hub's own headers that tell about the file. Of a file at a
+  // plain address the storage tells (`follow`).
   HttpResponse send(const HttpRequest& request);
 
  private:

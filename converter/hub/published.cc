@@ -18,8 +18,8 @@ std::string name_of(const PublishedFile& file) { return file.url.substr(file.url
 void check_published(const PublishedFile& file, const fs::path& path) {
   const std::string found = sha256_hex(MappedFile::open(path)->bytes());
   if (!file.sha256.empty() && found.starts_with(file.sha256)) return;
-  fail("%s: has the SHA-256 %s, and should have one that begins with %s: it is damaged, or another file", path.c_str(),
-       found.c_str(), file.sha256.c_str());
+  fail("%s: has the SHA-256 %s, and should have %s%s: it is damaged, or another file", path.c_str(), found.c_str(),
+       file.sha256.size() < found.size() ? "one that begins with " : "", file.sha256.c_str());
 }
 
 fs::path fetch_published(const PublishedFile& file, const fs::path& folder,
@@ -34,7 +34,7 @@ fs::path fetch_published(const PublishedFile& file, const fs::path& folder,
   fs::create_directories(folder, error);
   if (error) fail("%s: cannot be made: %s", folder.c_str(), error.message().c_str());
   Http http(file.url, "");
-  const HttpResponse head = http.send({.url = file.url, .head = true});
+  const HttpResponse head = http.send({.url = file.url, .head = true, .follow = true});
   if (head.status == 0) fail("%s: cannot be reached (%s)", file.url.c_str(), head.failure.c_str());
   if (head.status != 200) fail("%s: the server answered %d", file.url.c_str(), head.status);
   RemoteFile remote{.url = file.url, .name = file.url, .etag = "", .size = 0};

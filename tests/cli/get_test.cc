@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tests/cli/command.h"
+#include "tests/shared.h"
 #include "tests/support/hub_server.h"
 
 namespace ferry::cli_test {
@@ -30,19 +31,44 @@ TEST_F(Get, ListsWhatIsKnownForCertain) {
   EXPECT_EQ(text.exit_code, 0) << text.err;
   const Json entries = Json::parse(json.out);
   EXPECT_EQ(lines(text.out).size(), entries.size());
-  std::set<std::string> names;
+  std::set<std::string> names, files;
   for (const Json& e : entries) {
     EXPECT_TRUE(names.insert(e["name"].get<std::string>()).second) << e;
     const std::string url = e["url"], digits = e["sha256"];
     EXPECT_GE(digits.size(), 8u) << e;
     EXPECT_EQ(digits.find_first_not_of("0123456789abcdef"), std::string::npos) << e;
     EXPECT_TRUE(url.starts_with("https://")) << e;
+    EXPECT_TRUE(files.insert(url.substr(url.rfind('/') + 1)).second) << "two are kept under one name: " << e;
+    if (digits.size() == 64) continue;
+    EXPECT_TRUE(url.ends_with("-" + digits + ".pth")) << "the publisher's name does not say it: " << e;
+  }
+  for (const Json& e : entries) {
     EXPECT_NE(e["licence"], "") << e;
     EXPECT_NE(e["task"], "") << e;
+    EXPECT_NE(e["input"], "") << e;
     EXPECT_NE(text.out.find(e["name"].get<std::string>() + " "), std::string::npos) << e;
+    // An address without a state could lead to other bytes tomorrow.
+    const std::string url = e["url"], revision = e["revision"];
+    EXPECT_TRUE(revision.empty() || url.find("/" + revision + "/") != std::string::npos) << e;
+    EXPECT_EQ(url.find("/main/"), std::string::npos) << e;
+    EXPECT_EQ(url.find("/master/"), std::string::npos) << e;
   }
-  EXPECT_TRUE(names.contains("torchvision/resnet50.v2"));
-  EXPECT_EQ(names.size(), 11u) << "each that is served has its digits in models/";
+  for (const char* name : {"torchvision/resnet50.v2", "timm/resnet50.a1_in1k", "xinntao/realesrgan_x4plus",
+                           "ChaoningZhang/mobile_sam", "depth-anything/depth_anything_v2_vits"})
+    EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// A file that its publisher has in the open, from where it lies here.
+TEST_F(Get, APublishedFileBecomesABlobThatSees) {
+  const std::filesystem::path shared = shared_dir();
+  if (shared.empty()) GTEST_SKIP() << "there is no ../shared";
+  const Result r = run({"Linzaer/version-RFB-320", "--from", (shared / "weights/ultraface").string()});
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_NE(r.out.find("version-RFB-320.ferry: version-RFB-320, "), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find(", MIT; from https://raw.githubusercontent.com/"), std::string::npos) << r.out;
+  const Result seen = ferry(folder_.path(), {"run", "version-RFB-320.ferry", (shared / "photos/face.jpg").string()});
+  EXPECT_EQ(seen.exit_code, 0) << seen.err;
+  EXPECT_NE(seen.out.find("face"), std::string::npos) << seen.out;
 }
 
 // docs/checkpoints.md has this very list.

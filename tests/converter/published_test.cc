@@ -48,6 +48,14 @@ TEST_F(Published, IsDownloadedCheckedAndKept) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1) << "partial files were left";
 }
 
+// As GitHub's releases and the hub serve large files: the storage alone says how long they are.
+TEST_F(Published, IsFoundWhereARedirectLeads) {
+  const fs::path path = fetch_published(file(kSha256, "stored/net-12345678.pth"), folder_.path() / "cache");
+  EXPECT_EQ(path.filename(), "net-12345678.pth");
+  EXPECT_TRUE(read_text(path) == kModel);
+  EXPECT_EQ(server_.requests("cdn HEAD").size(), 1u);
+}
+
 TEST_F(Published, GoesOnFromWhatIsThere) {
   fs::create_directories(folder_.path() / "cache");
   folder_.write("cache/net-12345678.pth.part", kModel.substr(0, 1000));
@@ -63,6 +71,8 @@ TEST_F(Published, WhatIsAnotherFileDoesNotStay) {
   EXPECT_NE(why.find("it was thrown away"), std::string::npos) << why;
   EXPECT_TRUE(fs::is_empty(folder_.path() / "cache"));
   EXPECT_NE(refusal(file("")).find("should have one"), std::string::npos) << "no digits are no check";
+  const std::string other(64, '0');
+  EXPECT_NE(refusal(file(other)).find("and should have " + other + ": it is damaged"), std::string::npos);
 }
 
 TEST_F(Published, WhatIsDamagedWhereItLiesIsTold) {

@@ -8,7 +8,8 @@ second server of another name and port, as the hub does with its CDN. Each reque
 
     hub|cdn METHOD PATH RANGE TOKEN        "-" where there is none
 
-Below /published/there/ every file is MODEL, as publishers without a hub serve theirs.
+Below /published/there/ every file is MODEL, as publishers without a hub serve theirs; below /published/stored/ each is a
+redirect to it.
 """
 import hashlib
 import http.server
@@ -80,6 +81,9 @@ class Hub(Handler):
         self.note()
         parts = self.path.strip("/").split("/")
         if parts[0] == "published":  # no hub at all: files at plain addresses
+            if parts[1] == "stored":
+                storage = f"http://localhost:{cdn.server_address[1]}"
+                return self.answer(302, Location=storage + "/published/model.safetensors")
             return self.answer(200, model) if parts[1] == "there" else self.answer(404)
         api = parts[:2] == ["api", "models"]
         org, name, verb, revision = parts[2:6] if api else parts[:4]
