@@ -84,13 +84,14 @@ std::string table(const Json& suite, const Kind& kind) {
   for (const Json& blob : suite["blobs"]) {
     if (!timed(blob)) continue;
     const Json& runs = blob["runs"];
+    rows += "<tbody>\n";
     for (size_t i = 0; i < runs.size(); ++i) rows += row_of(blob, runs[i], i == 0, runs.size(), longest, kind.language);
+    rows += "</tbody>\n";
   }
   if (rows.empty()) return "";
   return "<div class=\"card wide\"><table><thead><tr><th>" + std::string(kind.title) +
          "</th><th>input, weights, file</th><th>on</th>" + kind.head +
-         "<th class=\"n\">open and prepare, ms</th><th class=\"n\">peak memory</th></tr></thead><tbody>\n" + rows +
-         "</tbody></table></div>\n";
+         "<th class=\"n\">opening, ms</th><th class=\"n\">peak memory</th></tr></thead>\n" + rows + "</table></div>\n";
 }
 
 std::string problems(const Json& suite) {
@@ -122,8 +123,8 @@ std::string suite_page(const Json& suite) {
   out += card(std::to_string(suite["blobs"].size()), "blobs");
   out += "</section>\n" + problems(suite);
   out += table(suite, {false, "network",
-                       "<th class=\"n\">median run, ms</th><th class=\"n\">fastest</th><th></th>"
-                       "<th class=\"n\">first run, ms</th>"});
+                       "<th class=\"n\">median, ms</th><th class=\"n\">fastest</th><th></th>"
+                       "<th class=\"n\">first, ms</th>"});
   out += table(suite, {true, "language model",
                        "<th class=\"n\">prompt, tokens/s</th><th class=\"n\">then, tokens/s</th>"
                        "<th class=\"n\">first token, ms</th>"});
@@ -140,33 +141,36 @@ std::string suite_table(const Json& suite) {
   const Json& machine = suite["machine"];
   std::string out = cpu_text(machine) + ", " + cores_text(machine) + "; " + text_of(suite, "date") + "; ferry " +
                     text_of(suite, "version") + ", commit " + text_of(suite, "commit") + "\n";
-  size_t width = 4;
+  size_t width = 24;
   for (const Json& blob : suite["blobs"]) width = std::max(width, text_of(blob, "blob").size());
   const auto line = [&](const std::string& blob, const std::string& on, const std::string& rest) {
     out += blob + std::string(width + 2 - std::min(width, blob.size()), ' ') + on +
            std::string(on.size() < 12 ? 12 - on.size() : 1, ' ') + rest + "\n";
   };
-  line("blob", "on", " median ms  fastest ms  first ms  open ms    memory");
-  for (const Json& blob : suite["blobs"]) {
-    const std::string name = text_of(blob, "blob");
-    if (blob.contains("problem")) {
-      line(name, text_of(blob, "problem"), "");
-      continue;
-    }
-    for (const Json& run : blob["runs"]) {
-      const double open = number_of(run, "load_ms") + number_of(run, "session_ms");
-      const std::string memory = bytes_text(count_of(run, "peak_rss_bytes"));
-      line(name, threads_text(run),
-           is_language(run)
-               ? format("prompt %.1f, then %.1f tokens/s  %8s  %7s  %8s", number_of(run, "prompt_tokens_per_second"),
-                        number_of(run, "tokens_per_second"), milliseconds(number_of(run, "first_token_ms")).c_str(),
-                        milliseconds(open).c_str(), memory.c_str())
-               : format("%10s  %10s  %8s  %7s  %8s", milliseconds(number_of(run, "median_ms")).c_str(),
-                        milliseconds(number_of(run, "min_ms")).c_str(),
-                        milliseconds(number_of(run, "first_run_ms")).c_str(), milliseconds(open).c_str(),
-                        memory.c_str()));
+  for (const bool language : {false, true}) {
+    bool first = true;
+    for (const Json& blob : suite["blobs"]) {
+      if (blob.contains("problem") || is_language(blob["runs"][0]) != language) continue;
+      if (first)
+        line(language ? "language model, tokens/s" : "blob", "on",
+             format("%10s  %10s  %8s  %7s  %8s", language ? "prompt" : "median ms", language ? "then" : "fastest ms",
+                    "first ms", "open ms", "memory"));
+      first = false;
+      for (const Json& run : blob["runs"]) {
+        const double open = number_of(run, "load_ms") + number_of(run, "session_ms");
+        line(text_of(blob, "blob"), threads_text(run),
+             (language
+                  ? format("%10.1f  %10.1f  %8s", number_of(run, "prompt_tokens_per_second"),
+                           number_of(run, "tokens_per_second"), milliseconds(number_of(run, "first_token_ms")).c_str())
+                  : format("%10s  %10s  %8s", milliseconds(number_of(run, "median_ms")).c_str(),
+                           milliseconds(number_of(run, "min_ms")).c_str(),
+                           milliseconds(number_of(run, "first_run_ms")).c_str())) +
+                 format("  %7s  %8s", milliseconds(open).c_str(), bytes_text(count_of(run, "peak_rss_bytes")).c_str()));
+      }
     }
   }
+  for (const Json& blob : suite["blobs"])
+    if (blob.contains("problem")) line(text_of(blob, "blob"), text_of(blob, "problem"), "");
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "cli/drawing.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "cli/parameters.h"
@@ -19,8 +20,27 @@ using parity::format;
 constexpr size_t kMaxRows = 20000;
 constexpr double kRow = 22, kLane = 14, kTop = 64, kLeft = 20;
 
-// Columns behind the lanes, from their left edge.
-constexpr double kModule = 130, kOutput = 430, kMacs = 640, kTime = 665, kBar = 120, kWidth = 880;
+constexpr double kModule = 130, kBar = 120;
+constexpr size_t kLongestModule = 42, kLongestName = 24;  // in letters
+
+// Columns behind the lanes, from their left edge: as wide as what stands in them, and without times there is none.
+struct Columns {
+  double output, macs, time, names, width;
+
+  explicit Columns(const Drawing& drawing) {
+    size_t longest = std::strlen("module");
+    bool timed = false;
+    for (const DrawnRow& row : drawing.rows) {
+      longest = std::max(longest, std::min(row.module.size(), kLongestModule));
+      timed = timed || row.microseconds >= 0;
+    }
+    output = kModule + static_cast<double>(longest) * 7 + 20;
+    macs = output + 210;
+    time = macs + 25;
+    names = timed ? time + kBar + 20 : time;
+    width = names + 200;
+  }
+};
 
 class Rows {
  public:
@@ -147,28 +167,28 @@ std::string line_path(const Drawing& drawing, const DrawnLine& line) {
                 end);
 }
 
-std::string row_text(const DrawnRow& row, double left, double y, double slowest) {
+std::string row_text(const DrawnRow& row, const Columns& columns, double left, double y, double slowest) {
   const char* kind = class_of(row.kind);
   const double base = y + 4;
   std::string out = format("<text class=\"k %s\" x=\"%g\" y=\"%g\">", kind, left, base) + escaped(row.kind) + "</text>";
-  out +=
-      format("<text class=\"name\" x=\"%g\" y=\"%g\">", left + kModule, base) + shortened(row.module, 42) + "</text>";
-  out +=
-      format("<text class=\"mute\" x=\"%g\" y=\"%g\">", left + kOutput, base) + shortened(row.output, 32) + "</text>";
+  out += format("<text class=\"name\" x=\"%g\" y=\"%g\">", left + kModule, base) +
+         shortened(row.module, kLongestModule) + "</text>";
+  out += format("<text class=\"mute\" x=\"%g\" y=\"%g\">", left + columns.output, base) + shortened(row.output, 32) +
+         "</text>";
   if (row.macs > 0)
-    out += format("<text class=\"mute end\" x=\"%g\" y=\"%g\">", left + kMacs, base) +
+    out += format("<text class=\"mute end\" x=\"%g\" y=\"%g\">", left + columns.macs, base) +
            scaled(static_cast<double>(row.macs)) + "</text>";
   if (row.microseconds >= 0) {
     const double share = slowest > 0 ? row.microseconds / slowest : 0;
-    out += format("<rect class=\"bar %s\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"%g\"/>", kind, left + kTime, y - 8,
-                  share * kBar, 16.0);
-    out += format("<text x=\"%g\" y=\"%g\">%.3f ms</text>", left + kTime + 4, base, row.microseconds / 1000);
+    out += format("<rect class=\"bar %s\" x=\"%g\" y=\"%g\" width=\"%.1f\" height=\"%g\"/>", kind, left + columns.time,
+                  y - 8, share * kBar, 16.0);
+    out += format("<text x=\"%g\" y=\"%g\">%.3f ms</text>", left + columns.time + 4, base, row.microseconds / 1000);
   }
   for (const std::vector<std::string>* names : {&row.outputs, &row.taps}) {
     if (names->empty()) continue;
     const char* kind_of = names == &row.outputs ? "output " : "tap ";
-    out += format("<text class=\"mute\" x=\"%g\" y=\"%g\">", left + kWidth - 70, base) + kind_of +
-           shortened(names->front(), 24) + "</text>";
+    out += format("<text class=\"mute\" x=\"%g\" y=\"%g\">", left + columns.names, base) + kind_of +
+           shortened(names->front(), kLongestName) + "</text>";
     break;
   }
   return out;
@@ -185,7 +205,8 @@ Drawing draw(const Summary& summary, const std::vector<double>& microseconds) {
 }
 
 std::string svg_of(const Drawing& drawing, bool in_page) {
-  const double left = x_of(drawing.lanes) + 10, width = left + kWidth + 130, height = y_of(drawing.rows.size()) + 8;
+  const Columns columns(drawing);
+  const double left = x_of(drawing.lanes) + 10, width = left + columns.width, height = y_of(drawing.rows.size()) + 8;
   std::string out = format(
                         "<svg class=\"g\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" "
                         "height=\"%g\" role=\"img\" aria-label=\"",
@@ -203,9 +224,9 @@ std::string svg_of(const Drawing& drawing, bool in_page) {
   };
   heading(0, "", "operator");
   heading(kModule, "", "module");
-  heading(kOutput, "", "output");
-  heading(kMacs, " end", "MACs");
-  if (sum > 0) heading(kTime, "", format("time, %.3f ms in all", sum / 1000));
+  heading(columns.output, "", "output");
+  heading(columns.macs, " end", "MACs");
+  if (sum > 0) heading(columns.time, "", format("time, %.3f ms in all", sum / 1000));
   for (const DrawnLine& line : drawing.lines)
     out += format("<path class=\"line f%zu t%zu\" d=\"%s\"/>\n", line.from, line.to, line_path(drawing, line).c_str());
   for (size_t r = 0; r < drawing.rows.size(); ++r) {
@@ -215,7 +236,7 @@ std::string svg_of(const Drawing& drawing, bool in_page) {
     if (in_page) out += format("<rect class=\"hit\" y=\"%g\" width=\"%g\" height=\"%g\"/>", y - kRow / 2, width, kRow);
     out += format("<circle class=\"%s\" cx=\"%g\" cy=\"%g\" r=\"4.5\"/>", class_of(row.kind), x, y);
     if (!row.outputs.empty()) out += format("<circle class=\"out\" cx=\"%g\" cy=\"%g\" r=\"7\"/>", x, y);
-    out += row_text(row, left, y, slowest) + "</g>\n";
+    out += row_text(row, columns, left, y, slowest) + "</g>\n";
   }
   return out + "</svg>\n";
 }

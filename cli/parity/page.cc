@@ -26,15 +26,16 @@ header{display:flex;gap:20px;align-items:flex-start;justify-content:space-betwee
 .pill.good{color:var(--good);background:var(--goodbg)}.pill.bad{color:var(--bad);background:var(--badbg)}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:14px;margin-bottom:18px}
 .card{background:var(--card);border:1px solid var(--line);border-radius:12px;padding:14px 18px;min-width:0}
-.card b{display:block;font-size:24px;font-weight:620;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
-.card span{color:var(--mute);font-size:13px;overflow-wrap:anywhere}
+.cards b{display:block;font-size:24px;font-weight:620;font-variant-numeric:tabular-nums;letter-spacing:-.01em}
+.cards span{color:var(--mute);font-size:13px;overflow-wrap:anywhere}
 .alarm{border-color:var(--bad);background:var(--badbg);margin-bottom:18px;overflow-wrap:anywhere}
 .wide{padding:4px;overflow-x:auto;margin-bottom:18px}.wide svg{display:block;width:100%;min-width:720px}
 table{border-collapse:collapse;width:100%;font-size:13px}
 th{color:var(--mute);font-weight:550;text-align:left;padding:10px;border-bottom:1px solid var(--line);
 white-space:nowrap}
 td{padding:6px 10px;border-bottom:1px solid var(--line);vertical-align:middle}
-tr:last-child td{border-bottom:0}tbody tr:hover td{background:var(--row)}
+tr:last-child td,td[rowspan]{border-bottom:0}tbody+tbody{border-top:1px solid var(--line)}
+tbody tr:hover td{background:var(--row)}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .name{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono",monospace;font-size:12.5px;min-width:200px}
 .kind{color:var(--mute);font-size:11px;border:1px solid var(--line);border-radius:5px;padding:0 5px;margin-left:7px;

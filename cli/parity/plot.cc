@@ -90,8 +90,8 @@ class Plot {
     grid();
     curves();
     columns();
-    bound_label();
     first_out_of_bounds();
+    bound_label();
     return out_ + "</svg>\n";
   }
 
@@ -181,7 +181,7 @@ class Plot {
     out_ += "<path class=\"bound\" d=\"" + bound + "\"/>\n<path class=\"ours\" d=\"" + ours + "\"/>\n";
   }
 
-  // Over the points, which keep off its letters.
+  // Over points and lines, which keep off its letters.
   void bound_label() {
     if (!rows_.empty() && rows_[0].measure == Measure::Squared) {
       text(kLeft + 8, y(std::sqrt(kSquaredBound)) - 7, "boundtext", "start",

@@ -12,7 +12,7 @@ namespace {
 // "31x": how far a quantity is from another.
 std::string times(double factor) {
   if (!std::isfinite(factor)) return "-";
-  return format(factor < 10 ? "%.1f&times;" : "%.0f&times;", factor);
+  return format(factor < 10 ? "%.1f&times;" : factor < 1e5 ? "%.0f&times;" : "%.0e&times;", factor);
 }
 
 // Where a relative error lies on a meter from 1e-9 to 1e-3.

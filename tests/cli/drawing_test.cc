@@ -52,6 +52,8 @@ TEST_F(Draw, ARowAnOperatorALineAValue) {
     EXPECT_EQ(count(svg, line), 1u) << line << "\n" << svg;
   for (const char* words : {">left<", ">binary<", "Float32 [1,4]", "output y", "</svg>"})
     EXPECT_NE(svg.find(words), std::string::npos) << words;
+  // No column stands empty: times are not there, modules have short names.
+  EXPECT_LT(std::stod(svg.substr(svg.find(" width=\"") + 8)), 700.0);
 }
 
 TEST_F(Draw, APageHasWhatIsKnownAndTimes) {

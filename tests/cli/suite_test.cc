@@ -97,7 +97,8 @@ TEST_F(Suite, LanguageModels) {
   const Result r =
       run({"text.ferry", "-o", "page.html", "--threads", "1", "--prompt-tokens", "4", "--new-tokens", "2"});
   EXPECT_EQ(r.exit_code, 0) << r.out << r.err;
-  EXPECT_NE(r.out.find(" tokens/s"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("language model, tokens/s  on "), std::string::npos) << r.out;
+  EXPECT_EQ(r.out.find("median"), std::string::npos) << "a heading without blobs: " << r.out;
   EXPECT_NE(file("page.html").find("<th>language model</th>"), std::string::npos);
   EXPECT_EQ(file("page.html").find("<th>network</th>"), std::string::npos) << "there is none";
 }
