@@ -49,15 +49,19 @@ std::vector<std::string> values_of(const std::string& text, const std::string& k
   return out;
 }
 
-// Arm's own cores by the part numbers of their MIDR_EL1 (their technical reference manuals; Linux's cputype.h).
+// Arm's own cores by the part numbers of their MIDR_EL1, as cpuinfo (src/arm/uarch.c) has them, and those after the
+// Neoverse V2 Linux (arch/arm64/include/asm/cputype.h).
 const std::map<std::string, const char*>& arm_parts() {
   static const std::map<std::string, const char*> parts = {
-      {"0xc07", "Cortex-A7"},   {"0xc09", "Cortex-A9"},   {"0xc0f", "Cortex-A15"}, {"0xd03", "Cortex-A53"},
-      {"0xd04", "Cortex-A35"},  {"0xd05", "Cortex-A55"},  {"0xd07", "Cortex-A57"}, {"0xd08", "Cortex-A72"},
-      {"0xd09", "Cortex-A73"},  {"0xd0a", "Cortex-A75"},  {"0xd0b", "Cortex-A76"}, {"0xd0c", "Neoverse-N1"},
-      {"0xd0d", "Cortex-A77"},  {"0xd40", "Neoverse-V1"}, {"0xd41", "Cortex-A78"}, {"0xd44", "Cortex-X1"},
-      {"0xd46", "Cortex-A510"}, {"0xd47", "Cortex-A710"}, {"0xd48", "Cortex-X2"},  {"0xd49", "Neoverse-N2"},
-      {"0xd4d", "Cortex-A715"}, {"0xd4e", "Cortex-X3"},   {"0xd4f", "Neoverse-V2"}};
+      {"0xc05", "Cortex-A5"},   {"0xc07", "Cortex-A7"},   {"0xc08", "Cortex-A8"},   {"0xc09", "Cortex-A9"},
+      {"0xc0e", "Cortex-A17"},  {"0xc0f", "Cortex-A15"},  {"0xd01", "Cortex-A32"},  {"0xd03", "Cortex-A53"},
+      {"0xd04", "Cortex-A35"},  {"0xd05", "Cortex-A55"},  {"0xd07", "Cortex-A57"},  {"0xd08", "Cortex-A72"},
+      {"0xd09", "Cortex-A73"},  {"0xd0a", "Cortex-A75"},  {"0xd0b", "Cortex-A76"},  {"0xd0c", "Neoverse-N1"},
+      {"0xd0d", "Cortex-A77"},  {"0xd40", "Neoverse-V1"}, {"0xd41", "Cortex-A78"},  {"0xd44", "Cortex-X1"},
+      {"0xd46", "Cortex-A510"}, {"0xd47", "Cortex-A710"}, {"0xd48", "Cortex-X2"},   {"0xd49", "Neoverse-N2"},
+      {"0xd4d", "Cortex-A715"}, {"0xd4e", "Cortex-X3"},   {"0xd4f", "Neoverse-V2"}, {"0xd81", "Cortex-A720"},
+      {"0xd82", "Cortex-X4"},   {"0xd84", "Neoverse-V3"}, {"0xd85", "Cortex-X925"}, {"0xd87", "Cortex-A725"},
+      {"0xd8e", "Neoverse-N3"}};
   return parts;
 }
 
