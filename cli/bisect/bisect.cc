@@ -61,12 +61,15 @@ class Bisector {
     finding_.runs = 1;
     const parity::Comparison comparison = parity::compare(fixture_, network_->tensors());
     const parity::Row* first = comparison.first_out_of_bounds();
-    if (first == nullptr) return finding_;
+    // Of a right blob the fixture's weights are the blob's, and bear the checkpoint's names.
+    if (first == nullptr) {
+      if (other_file_ && !names_unlike(unlike_fixture(*checkpoint_, fixture_), Fault::OtherCheckpoint))
+        is_unlike_blob();
+      return finding_;
+    }
     finding_.first = first->name;
     finding_.first_error = first->relative_error;
-    if (other_file_ && names_unlike(unlike_graph(blob_source(), source_of(*matching_.after_passes), matching_.passed),
-                                    Fault::OtherCheckpoint))
-      return finding_;
+    if (other_file_ && is_unlike_blob()) return finding_;
     std::map<TensorId, std::string> good;
     for (const parity::Row& row : comparison.rows) {
       if (&row == first) break;
@@ -92,6 +95,11 @@ class Bisector {
     finding_.unlike = found.names;
     finding_.alike = found.compared - found.names.size();
     return true;
+  }
+
+  bool is_unlike_blob() {
+    return names_unlike(unlike_graph(blob_source(), source_of(*matching_.after_passes), matching_.passed),
+                        Fault::OtherCheckpoint);
   }
 
   Source blob_source() const {

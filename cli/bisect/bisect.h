@@ -26,7 +26,7 @@ enum class Fault {
 
 struct Finding {
   Fault fault = Fault::None;
-  std::string first;  // the fixture's first tensor out of bounds
+  std::string first;  // the fixture's first tensor out of bounds; empty: none is
   double first_error = 0;
   std::string graph;  // of the blob's, where it has several: in which the fault is
   std::string op;     // "conv2d"; empty: it is one of `region`

@@ -58,7 +58,9 @@ std::string told(const Finding& f, double seconds) {
     return f.graph.empty() ? "every tensor is in bounds: there is nothing to find\n"
                            : "every tensor is in bounds, of each graph by itself: there is nothing to find\n";
   using parity::format;
-  std::string out = "first out of bounds  " + f.first + ", relative error " + parity::number(f.first_error) + "\n";
+  std::string out =
+      f.first.empty() ? "every tensor is in bounds: the blob is right\n"
+                      : "first out of bounds  " + f.first + ", relative error " + parity::number(f.first_error) + "\n";
   out += "at fault             " + std::string(kFaults[static_cast<size_t>(f.fault)]) + "\n";
   if (!f.graph.empty()) out += "graph                " + f.graph + "\n";
   if (!f.unlike.empty()) return out + unlike_text(f);

@@ -294,6 +294,32 @@ TEST_F(Bisect, CheckpointThatTheBlobWasNotMadeFrom) {
   EXPECT_GT(finding.alike, 50u);
 }
 
+// The blob is right, and the file beside it is not the one that it was made from.
+TEST_F(Bisect, ACheckpointIsWrongWhereTheBlobIsRight) {
+  from_right(false);
+  EXPECT_EQ(told(find(), 1), "every tensor is in bounds: there is nothing to find\n");
+  auto tensors = right_->tensors();
+  std::vector<float> values = tensors.at("bn1.bias").to_floats();
+  values[3] += 1;
+  tensors.at("bn1.bias").bytes = std::as_bytes(std::span(values));
+  options_.checkpoint = folder_.path() / "other.safetensors";
+  write_safetensors(options_.checkpoint, tensors);
+  const std::string all = std::to_string(fixture_.weights.size());
+  EXPECT_EQ(told(find(), 1),
+            "every tensor is in bounds: the blob is right\n"
+            "at fault             the checkpoint: the blob was made from another file of this network, with other "
+            "weights\n"
+            "tensors that differ  1 of the " +
+                all + " compared: 'bn1.bias'\n");
+  fixture_.weights.clear();  // of weights that nobody noted
+  const Finding finding = find();
+  EXPECT_EQ(finding.fault, Fault::OtherCheckpoint);
+  ASSERT_EQ(finding.unlike.size(), 1u) << "the blob's constants tell it";
+  write_safetensors(options_.checkpoint, right_->tensors());  // saved anew
+  graph_->table.provenance->source_sha256[0] ^= 1;
+  EXPECT_EQ(find().fault, Fault::None);
+}
+
 // The same weights in another file are the same checkpoint.
 TEST_F(Bisect, CheckpointThatWasSavedAnew) {
   from_right(true);
