@@ -173,6 +173,9 @@ void prepare_pictures(Graph& graph, Families families, const PictureRequest& req
     notes->push_back("the " + std::to_string(labels.size()) + " class names of " +
                      (request.like.empty() ? "config.json" : request.like) + " are not for this network's " +
                      std::to_string(classes) + " classes: --labels FILE names those");
+  } else if (recipe && classes > 1) {
+    notes->push_back("output '" + graph.table.outputs.front()->name + "' is " + std::to_string(classes) +
+                     " numbers without names: where they are scores of classes, --labels FILE makes answers of them");
   }
 }
 

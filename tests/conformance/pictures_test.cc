@@ -224,6 +224,21 @@ TEST(OnnxPictures, ABrokenConfigurationTakesNothingElseAway) {
   EXPECT_TRUE(graph->table.labels.empty());
 }
 
+// Who prepares pictures and names nothing gets numbers, and is told.
+TEST(OnnxPictures, ScoresWithoutNamesAreTold) {
+  const ScratchFolder folder;
+  Classifier network;
+  ConvertOptions options = options_for(network.then("Flatten").write(folder));
+  options.settings.set("mean", "0.25");
+  options.dry_run = true;
+  const std::string told = "output '" + network.output() +
+                           "' is 5 numbers without names: where they are scores of classes, --labels FILE makes "
+                           "answers of them";
+  EXPECT_EQ(convert(options).notes, (std::vector<std::string>{told}));
+  options.labels = folder.write("names.txt", kNames);
+  EXPECT_EQ(convert(options).notes, std::vector<std::string>());
+}
+
 TEST(OnnxPictures, NamesThatDoNotFitAreRefused) {
   const ScratchFolder folder;
   Classifier network;
