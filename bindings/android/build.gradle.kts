@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AAR: io.ferry, libferry_jni.so, and libferry.so with its headers for native apps (prefab). Written by the book,
+// The AAR: io.ferry, libferry_jni.so, libferry_text_jni.so, and libferry.so with its headers for native apps (prefab). Written by the book,
 // never run: where Ferry is made there is neither an NDK nor the Android Gradle plugin (docs/android.md).
 plugins {
     id("com.android.library") version "8.7.3"
@@ -22,7 +22,7 @@ android {
             cmake {
                 // Devices with pages of 16 KB refuse libraries that are aligned to less.
                 arguments += listOf("-DANDROID_STL=c++_static", "-DANDROID_SUPPORT_FLEXIBLE_PAGE_SIZES=ON")
-                targets += listOf("ferry_shared", "ferry_jni")
+                targets += listOf("ferry_shared", "ferry_jni", "ferry_text_shared", "ferry_text_jni")
             }
         }
     }

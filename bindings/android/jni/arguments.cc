@@ -45,8 +45,8 @@ ferry_status numbers_of(JNIEnv* env, jintArray array, jint* numbers, jsize count
 }
 
 ferry_status Options::read(JNIEnv* env, jintArray numbers, jlong memory_limit, jbyteArray all_texts) {
-  jint n[6];
-  if (ferry_status status = numbers_of(env, numbers, n, 6); status != FERRY_OK) return status;
+  jint n[7];
+  if (ferry_status status = numbers_of(env, numbers, n, 7); status != FERRY_OK) return status;
   if (ferry_status status = texts.read(env, all_texts); status != FERRY_OK) return status;
   ferry_session_options_init(&value);
   value.num_threads = n[0];
@@ -55,6 +55,7 @@ ferry_status Options::read(JNIEnv* env, jintArray numbers, jlong memory_limit, j
   value.cores = n[3];
   value.gpu_required = n[4] != 0;
   value.all_taps = n[5] != 0;
+  value.profile = n[6] != 0;
   value.memory_limit = static_cast<uint64_t>(memory_limit);
   value.gpu_device = texts.next_or_null();
   value.gpu_cache_dir = texts.next_or_null();

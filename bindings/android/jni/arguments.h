@@ -44,6 +44,9 @@ class Texts {
  public:
   ferry_status read(JNIEnv* env, jbyteArray texts);
   bool ended() const { return next_ >= all_.size(); }
+  // All of them as one, whose characters may be NUL.
+  const char* data() const { return all_.data(); }
+  size_t size() const { return all_.size(); }
   const char* next();
   const char* next_or_null();  // of "" nothing
 

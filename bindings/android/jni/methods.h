@@ -13,6 +13,8 @@ std::span<const JNINativeMethod> model_methods();
 std::span<const JNINativeMethod> session_methods();
 std::span<const JNINativeMethod> task_methods();
 std::span<const JNINativeMethod> picture_methods();
+// Those of io.ferry.NativeText, which a library of their own holds.
+std::span<const JNINativeMethod> text_methods();
 
 // Some jni.h declare the texts without const.
 template <typename Function>

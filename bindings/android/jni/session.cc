@@ -119,15 +119,17 @@ jint set_frame(JNIEnv* env, jclass, jlong session, jintArray numbers, jobject fi
   return status == FERRY_OK ? ferry_session_set_frame(pointer<ferry_session>(session), &frame) : status;
 }
 
-jint set_picture(JNIEnv* env, jclass, jlong session, jint width, jint height, jobject pixels) {
+jint set_picture(JNIEnv* env, jclass, jlong handle, jint index, jint width, jint height, jobject pixels) {
   ferry_image picture;
-  ferry_status status = picture_of(env, width, height, pixels, &picture);
-  return status == FERRY_OK ? ferry_session_set_image(pointer<ferry_session>(session), &picture) : status;
+  if (ferry_status status = picture_of(env, width, height, pixels, &picture); status != FERRY_OK) return status;
+  auto* session = pointer<ferry_session>(handle);
+  return index < 0 ? ferry_session_set_image(session, &picture)
+                   : ferry_session_set_image_at(session, index_of(index), &picture);
 }
 
 jint run(JNIEnv*, jclass, jlong session) { return ferry_session_run(pointer<ferry_session>(session)); }
 
-jint top_classes(JNIEnv* env, jclass, jlong session, jint count, jobject out) {
+jint top_classes(JNIEnv* env, jclass, jlong session, jint index, jint count, jobject out) {
   return attempt([&] {
     if (count < 1) return ferry_set_last_error(FERRY_INVALID_ARGUMENT, "the number of classes is 1 or more");
     // No network has more classes than elements in its output.
@@ -136,12 +138,45 @@ jint top_classes(JNIEnv* env, jclass, jlong session, jint count, jobject out) {
     if (status != FERRY_OK) return status;
     size_t found = std::min(static_cast<size_t>(count), std::max<size_t>(output.bytes / sizeof(float), 1));
     std::vector<ferry_class> classes(found);
-    status = ferry_session_top_classes(pointer<ferry_session>(session), classes.data(), &found);
+    auto* of = pointer<ferry_session>(session);
+    status = index < 0 ? ferry_session_top_classes(of, classes.data(), &found)
+                       : ferry_session_top_classes_at(of, index_of(index), classes.data(), &found);
     if (status != FERRY_OK) return status;
     Parcel parcel(env, out);
     parcel.number(static_cast<double>(found));
     for (size_t i = 0; i < found; ++i) {
       parcel.number(classes[i].index).number(double{classes[i].probability}).text(classes[i].label);
+    }
+    return parcel.send();
+  });
+}
+
+jint embedding(JNIEnv* env, jclass, jlong handle, jint index, jobject out) {
+  return attempt([&] {
+    auto* session = pointer<ferry_session>(handle);
+    size_t count = 0;
+    ferry_status status = ferry_session_embedding_at(session, index_of(index), nullptr, &count);
+    if (status != FERRY_OK) return status;
+    std::vector<float> values(count);
+    status = ferry_session_embedding_at(session, index_of(index), values.data(), &count);
+    if (status != FERRY_OK) return status;
+    Parcel parcel(env, out);
+    status = parcel.values(values.data(), count);
+    return status == FERRY_OK ? parcel.send() : status;
+  });
+}
+
+jint profile(JNIEnv* env, jclass, jlong handle, jobject out) {
+  return attempt([&] {
+    const auto* session = pointer<ferry_session>(handle);
+    const size_t count = ferry_session_profile_count(session);
+    Parcel parcel(env, out);
+    parcel.number(static_cast<double>(count));
+    for (size_t i = 0; i < count; ++i) {
+      ferry_profile_entry entry;
+      if (ferry_status status = ferry_session_profile(session, i, &entry); status != FERRY_OK) return status;
+      parcel.text(entry.name).text(entry.op).text(entry.backend).number(entry.microseconds).number(entry.rank);
+      for (int32_t d = 0; d < entry.rank; ++d) parcel.number(entry.shape[d]);
     }
     return parcel.send();
   });
@@ -178,9 +213,11 @@ std::span<const JNINativeMethod> session_methods() {
       method("tap", "(J[BLio/ferry/Parcel;)I", tap),
       method("readTap", "(J[BLjava/nio/ByteBuffer;)I", read_tap),
       method("setFrame", "(J[ILjava/nio/ByteBuffer;Ljava/nio/ByteBuffer;Ljava/nio/ByteBuffer;)I", set_frame),
-      method("setPicture", "(JIILjava/nio/ByteBuffer;)I", set_picture),
+      method("setPicture", "(JIIILjava/nio/ByteBuffer;)I", set_picture),
       method("run", "(J)I", run),
-      method("topClasses", "(JILio/ferry/Parcel;)I", top_classes),
+      method("topClasses", "(JIILio/ferry/Parcel;)I", top_classes),
+      method("embedding", "(JILio/ferry/Parcel;)I", embedding),
+      method("profile", "(JLio/ferry/Parcel;)I", profile),
       method("report", "(JLio/ferry/Parcel;)I", report),
   };
   return methods;

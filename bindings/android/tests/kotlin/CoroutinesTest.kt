@@ -48,4 +48,19 @@ object CoroutinesTest {
             }
         }
     }
+
+    @JvmStatic
+    fun aStoryComesInPieces() {
+        Model.open(Tests.blob("language")).use { model ->
+            model.generator(SessionOptions()).use { story ->
+                story.append(1, 80)
+                val told = story.pieces(7).toList()
+                Tests.equal(7, told.size)
+                val tokens = story.tokens()
+                Tests.equal(9, tokens.size)
+                val words = model.text().use { it.decode(*tokens.copyOfRange(2, 9)) }
+                Tests.check(words.startsWith(told.joinToString("")), "$told is not $words")  // a last character may be begun
+            }
+        }
+    }
 }

@@ -19,6 +19,7 @@ import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.util.Arrays;
+import java.util.List;
 import java.util.zip.CRC32;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
@@ -117,6 +118,66 @@ final class SessionTest {
       room.position(8);
       session.output(0, room);
       equal(logits[4], room.getFloat(8 + 16));
+    }
+  }
+
+  public static void aBatchHasAPlaceForEachPictureAndAnAnswerOfEach() {
+    Picture[] pictures = new Picture[3];
+    for (int i = 0; i < 3; ++i) {
+      ByteBuffer pixels = ByteBuffer.allocateDirect(3 * 30 * 40);
+      for (int k = 0; k < pixels.capacity(); ++k) pixels.put(k, (byte) (k * (7 + 30 * i) + k / 90 * 11));
+      pictures[i] = new Picture(40, 30, pixels);
+    }
+    for (String name : new String[] {"classifier", "embedder"}) {
+      boolean classes = name.equals("classifier");
+      try (Model model = Model.open(blob(name)); Session session = model.session(new SessionOptions())) {
+        float[][] expected = new float[3][];
+        for (int i = 0; i < 3; ++i) {
+          session.setPicture(pictures[i]);
+          session.run();
+          expected[i] = classes ? probabilities(session.topClasses(5)) : session.embedding(0);
+        }
+        Tests.check(!Arrays.equals(expected[0], expected[1]), "they are told apart");
+        int[] shape = session.inputs().get(0).shape();
+        shape[0] = 3;
+        session.resize(shape);
+        for (int i : new int[] {2, 0, 1}) session.setPicture(i, pictures[i]);
+        session.run();
+        for (int i = 0; i < 3; ++i) {
+          near(expected[i], classes ? probabilities(session.topClasses(i, 5)) : session.embedding(i), 1e-5);
+        }
+        FerryException.Status invalid = FerryException.Status.INVALID_ARGUMENT;
+        Tests.refused(invalid, "", () -> session.setPicture(pictures[0]));
+        Tests.refused(invalid, "", () -> session.setPicture(3, pictures[0]));
+        Tests.refused(invalid, "", () -> session.embedding(classes ? 0 : 3));
+        if (classes) Tests.refused(invalid, "", () -> session.topClasses(5));
+        if (classes) Tests.refused(invalid, "", () -> session.topClasses(3, 5));
+        Tests.refused(IllegalArgumentException.class, "begins with 0", () -> session.topClasses(-1, 5));
+      }
+    }
+  }
+
+  private static float[] probabilities(List<Answer.Classification> classes) {
+    float[] out = new float[5];
+    for (Answer.Classification c : classes) out[c.index()] = c.probability();
+    return out;
+  }
+
+  public static void everyOperatorIsTimed() {
+    SessionOptions options = new SessionOptions().profile(true);
+    try (Model model = Model.open(golden(NAME)); Session session = model.session(options);
+         Session plain = model.session(options.profile(false))) {
+      session.setInput(0, goldenInput(session));
+      session.run();
+      List<OperatorTime> times = session.profile();
+      equal(session.report().cpuOperators(), times.size());
+      for (OperatorTime time : times) {
+        equal("cpu", time.backend());
+        Tests.check(time.microseconds() >= 0 && !time.operator().isEmpty() && time.shape().length > 0, "" + time);
+      }
+      plain.setInput(0, goldenInput(plain));
+      plain.run();
+      equal(0, plain.profile().size());
     }
   }
 

@@ -177,6 +177,30 @@ public final class Model extends Handle {
     return new Task(handle[0], memory);
   }
 
+  /** The tokenizer and chat template of a language model. FerryException, NOT_FOUND: the blob has none. */
+  public Text text() {
+    long[] handle = new long[1];
+    long model = begin();
+    try {
+      Native.check(NativeText.openText(model, handle));
+    } finally {
+      done();
+    }
+    return new Text(handle[0], memory);
+  }
+
+  /** A text that a language model goes on with. FerryException, UNSUPPORTED: this model is none. */
+  public Generator generator(SessionOptions options) {
+    long[] handle = new long[1];
+    long model = begin();
+    try {
+      Native.check(NativeText.openGenerator(model, options.numbers(), options.memoryLimit(), options.texts(), handle));
+    } finally {
+      done();
+    }
+    return new Generator(handle[0], memory);
+  }
+
   /**
    * Reads the whole file: are the weights those that the converter wrote? Opening does not look at them. For after a
    * download, not for every start. FerryException, CORRUPT: they are damaged; NOT_FOUND: the blob, of a version before

@@ -34,6 +34,15 @@ final class Native {
     return all.toString().getBytes(UTF_8);
   }
 
+  /** What may hold any character, NUL too. */
+  static byte[] utf8(String text) {
+    return text.getBytes(UTF_8);
+  }
+
+  static String string(byte[] utf8) {
+    return new String(utf8, UTF_8);
+  }
+
   /** The other way round; what is no UTF-8 becomes U+FFFD. */
   static String[] split(byte[] texts) {
     String[] out = new String(texts, UTF_8).split("\0", -1);
@@ -100,11 +109,16 @@ final class Native {
 
   static native int setFrame(long session, int[] frame, ByteBuffer first, ByteBuffer second, ByteBuffer third);
 
-  static native int setPicture(long session, int width, int height, ByteBuffer pixels);
+  /** `index`: of a batch; -1: the only one. */
+  static native int setPicture(long session, int index, int width, int height, ByteBuffer pixels);
 
   static native int run(long session);
 
-  static native int topClasses(long session, int count, Parcel out);
+  static native int topClasses(long session, int index, int count, Parcel out);
+
+  static native int embedding(long session, int index, Parcel out);
+
+  static native int profile(long session, Parcel out);
 
   static native int report(long session, Parcel out);
 

@@ -27,6 +27,18 @@ final class Parcel {
     return number() != 0;
   }
 
+  /** All numbers that are left. */
+  int[] integers() {
+    int[] out = new int[numbers.length - nextNumber];
+    for (int i = 0; i < out.length; ++i) out[i] = integer();
+    return out;
+  }
+
+  /** The bytes as UTF-8. */
+  String words() {
+    return Native.string(bytes);
+  }
+
   String text() {
     if (strings == null) strings = Native.split(texts);
     return strings[nextString++];

@@ -22,6 +22,9 @@ import java.util.concurrent.locks.ReentrantLock;
  * Buffers are copied from and to: the session's own memory is never handed out.
  */
 public final class Session extends Handle {
+  /** In place of an index: the one picture that a session has. */
+  private static final int ALONE = -1;
+
   @SuppressWarnings("unused") // held: Model.memory
   private final Object memory;
   private final int inputCount;
@@ -106,9 +109,18 @@ public final class Session extends Handle {
 
   /** The same of a picture. A model whose recipe has no resize takes the picture's size. */
   public void setPicture(Picture picture) {
+    set(ALONE, picture);
+  }
+
+  /** As picture `index` of a batch, as many as input 0 has: a network converted for, or resized to, several. */
+  public void setPicture(int index, Picture picture) {
+    set(place(index), picture);
+  }
+
+  private void set(int index, Picture picture) {
     long session = begin();
     try {
-      Native.check(Native.setPicture(session, picture.width(), picture.height(), picture.memory()));
+      Native.check(Native.setPicture(session, index, picture.width(), picture.height(), picture.memory()));
     } finally {
       done();
     }
@@ -172,14 +184,47 @@ public final class Session extends Handle {
 
   /** The most probable classes of the last run, best first. */
   public List<Answer.Classification> topClasses(int count) {
+    return best(ALONE, count);
+  }
+
+  /** Those of picture `index` of a batch. */
+  public List<Answer.Classification> topClasses(int index, int count) {
+    return best(place(index), count);
+  }
+
+  private List<Answer.Classification> best(int index, int count) {
     Parcel parcel = new Parcel();
     long session = begin();
     try {
-      Native.check(Native.topClasses(session, count, parcel));
+      Native.check(Native.topClasses(session, index, count, parcel));
     } finally {
       done();
     }
     return Answer.Classification.all(parcel);
+  }
+
+  /** The embedding of picture `index` of the last run's batch: pooled features, of length 1 where the model says so. */
+  public float[] embedding(int index) {
+    Parcel parcel = new Parcel();
+    long session = begin();
+    try {
+      Native.check(Native.embedding(session, place(index), parcel));
+    } finally {
+      done();
+    }
+    return parcel.values;
+  }
+
+  /** Each operator's share of the last run; empty unless the options had profile(true). */
+  public List<OperatorTime> profile() {
+    Parcel parcel = new Parcel();
+    long session = begin();
+    try {
+      Native.check(Native.profile(session, parcel));
+    } finally {
+      done();
+    }
+    return OperatorTime.all(parcel);
   }
 
   /** Where the last run was done, or the next one will be. */
@@ -192,6 +237,11 @@ public final class Session extends Handle {
       done();
     }
     return new Report(parcel);
+  }
+
+  private static int place(int index) {
+    if (index < 0) throw new IllegalArgumentException("picture " + index + ": a batch begins with 0");
+    return index;
   }
 
   private static ByteBuffer ordered(ByteBuffer buffer) {

@@ -33,6 +33,7 @@ public final class SessionOptions {
   private int threads;
   private boolean gpuRequired;
   private boolean allTaps;
+  private boolean profile;
   private long memoryLimit;
   private String device;
   private String gpuCacheDir;
@@ -102,10 +103,16 @@ public final class SessionOptions {
     return this;
   }
 
+  /** Times every operator, for Session.profile(). */
+  public SessionOptions profile(boolean value) {
+    profile = value;
+    return this;
+  }
+
   /** As jni/arguments.cc reads them. */
   int[] numbers() {
     return new int[] {threads, backend.ordinal(), precision.ordinal(), cores.ordinal(), gpuRequired ? 1 : 0,
-        allTaps ? 1 : 0};
+        allTaps ? 1 : 0, profile ? 1 : 0};
   }
 
   long memoryLimit() {

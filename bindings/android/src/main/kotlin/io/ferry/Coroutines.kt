@@ -23,5 +23,14 @@ suspend fun <T> Worker.await(work: () -> T): T = suspendCoroutine { continuation
 inline fun frame(format: Frame.Format, width: Int, height: Int, describe: Frame.Builder.() -> Unit): Frame =
     Frame.Builder(format, width, height).apply(describe).build()
 
+/** What the model says, piece by piece, until it ends or has said as many tokens: `story.pieces(100).forEach(::show)`. */
+fun Generator.pieces(maxTokens: Int): Sequence<String> = sequence {
+    for (count in 1..maxTokens) {
+        val token = next()
+        yield(token.text())
+        if (token.ended()) break
+    }
+}
+
 /** Options by name: `model.task(options { backend(SessionOptions.Backend.GPU) })`. */
 inline fun options(choose: SessionOptions.() -> Unit): SessionOptions = SessionOptions().apply(choose)
