@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AAR: io.ferry, libferry_jni.so, libferry_text_jni.so, and libferry.so with its headers for native apps (prefab). Written by the book,
-// never run: where Ferry is made there is neither an NDK nor the Android Gradle plugin (docs/android.md).
+// The AAR: io.ferry, libferry_jni.so, libferry_text_jni.so, and libferry.so with its headers for native apps (prefab).
+// Written by the book, never run: where Ferry is made there is neither an NDK nor the Android Gradle plugin
+// (docs/android.md).
 plugins {
     id("com.android.library") version "8.7.3"
     id("org.jetbrains.kotlin.android") version "2.0.21"

@@ -59,7 +59,8 @@ object CoroutinesTest {
                 val tokens = story.tokens()
                 Tests.equal(9, tokens.size)
                 val words = model.text().use { it.decode(*tokens.copyOfRange(2, 9)) }
-                Tests.check(words.startsWith(told.joinToString("")), "$told is not $words")  // a last character may be begun
+                // Of a last character there may be only a beginning.
+                Tests.check(words.startsWith(told.joinToString("")), "$told is not $words")
             }
         }
     }

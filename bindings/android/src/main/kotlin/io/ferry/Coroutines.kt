@@ -23,7 +23,7 @@ suspend fun <T> Worker.await(work: () -> T): T = suspendCoroutine { continuation
 inline fun frame(format: Frame.Format, width: Int, height: Int, describe: Frame.Builder.() -> Unit): Frame =
     Frame.Builder(format, width, height).apply(describe).build()
 
-/** What the model says, piece by piece, until it ends or has said as many tokens: `story.pieces(100).forEach(::show)`. */
+/** What the model says, until it ends or has said so many tokens: `story.pieces(100).forEach(::show)`. */
 fun Generator.pieces(maxTokens: Int): Sequence<String> = sequence {
     for (count in 1..maxTokens) {
         val token = next()
