@@ -42,11 +42,13 @@ endforeach()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/FerryConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/FerryConfig.cmake" INSTALL_DESTINATION "${package_dir}"
-  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake" COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/FerryConfig.cmake" "${PROJECT_BINARY_DIR}/FerryConfigVersion.cmake"
         DESTINATION "${package_dir}")
 
+# Deeper than usual where the folder of libraries has several parts (lib/x86_64-linux-gnu).
+file(RELATIVE_PATH FERRY_PREFIX_FROM_PC "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 if(FERRY_LIBATOMIC)
   set(FERRY_LIBATOMIC_FLAG "-l${FERRY_LIBATOMIC}")
 endif()

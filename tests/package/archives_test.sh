@@ -10,7 +10,7 @@ mkdir -p "$scratch"
 cd "$scratch"
 version=$(sed -nE 's/^#define FERRY_VERSION_(MAJOR|MINOR|PATCH) //p' "$prefix/include/ferry/ferry.h" | paste -sd.)
 abi=$(sed -n 's/^version //p' "$sources/sdk/abi.txt")
-architecture=$(dpkg --print-architecture)
+architecture=$(dpkg --print-architecture) triplet=$(gcc -print-multiarch)
 wrong() { echo "$*"; exit 1; }
 
 # At another time, by somebody else, somewhere else.
@@ -34,6 +34,8 @@ field() {
 field "$runtime" Package "libferry$abi"
 field "$runtime" Version "$version"
 field "$runtime" Architecture "$architecture"
+field "$runtime" Multi-Arch same
+field "$development" Multi-Arch same
 field "$runtime" Depends "libc6 (>= *), *libstdc++6 (>= *)"
 field "$development" Depends "libferry$abi (= $version)"
 field "$command" Version "$version"
@@ -46,7 +48,7 @@ tar xzf "first/ferry-$version-linux-$target.tar.gz"
 packed=$(cd "ferry-$version-linux-$target" && find . ! -type d | sed 's|^\./||' | sort)
 [ "$installed" = "$packed" ] || { diff <(echo "$installed") <(echo "$packed") || true; wrong "the archive differs from $prefix"; }
 for package in "$runtime" "$development" "$command"; do dpkg-deb --extract "$package" root; done
-unpacked=$(cd root/usr && find . ! -type d ! -path './share/doc/*' | sed 's|^\./||; s|ferry\.1\.gz$|ferry.1|' | sort)
+unpacked=$(cd root/usr && find . ! -type d ! -path './share/doc/*' | sed 's|^\./||; s|ferry\.1\.gz$|ferry.1|; '"s|^lib/$triplet/|lib/|" | sort)
 wanted=$(grep -v '^share/ferry/licenses/' <<<"$installed")
 [ "$wanted" = "$unpacked" ] || { diff <(echo "$wanted") <(echo "$unpacked") || true; wrong "the packages differ from $prefix"; }
 for package in libferry$abi libferry-dev ferry; do
@@ -61,12 +63,22 @@ for file in "$prefix/include/ferry/ferry.h" "$prefix/share/man/man1/ferry.1"; do
 # The unpacked packages work.
 said=$(root/usr/bin/ferry --version)
 [ "$said" = "ferry $version" ] || wrong "$said"
-for way in "" --static; do
-  PKG_CONFIG_PATH=root/usr/lib/pkgconfig pkg-config $way --cflags --libs ferry >flags
-  "$CC" -std=c11 "$consumer/consumer.c" -o app $(cat flags)
-  said=$(LD_LIBRARY_PATH=root/usr/lib ./app absent.ferry)
+runs() {
+  said=$(LD_LIBRARY_PATH=root/usr/lib/$triplet "$@" absent.ferry)
   [[ $said == "ferry $version"*absent.ferry* ]] || wrong "$said"
+}
+for way in "" --static; do
+  PKG_CONFIG_PATH=root/usr/lib/$triplet/pkgconfig pkg-config $way --cflags --libs ferry >flags
+  "$CC" -std=c11 "$consumer/consumer.c" -o app $(cat flags)
+  runs ./app
 done
+mkdir project
+cp "$consumer/consumer.c" project
+printf 'cmake_minimum_required(VERSION 3.16)\nproject(app C)\nfind_package(Ferry REQUIRED)\nadd_executable(app consumer.c)
+target_link_libraries(app Ferry::ferry)\n' >project/CMakeLists.txt
+"$CMAKE" -S project -B project/build -G Ninja -DCMAKE_PREFIX_PATH="$PWD/root/usr" >configure.log || { cat configure.log; exit 1; }
+"$CMAKE" --build project/build >build.log || { cat build.log; exit 1; }
+runs project/build/app
 
 # What cannot be packed is refused in a sentence.
 refused() {  # words, arguments...
