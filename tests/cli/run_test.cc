@@ -157,6 +157,19 @@ TEST_F(Run, WhatIsNotAPictureIsRefused) {
   EXPECT_REFUSED(run({model, "cut.png"}), "cut.png: damaged picture");
 }
 
+// Blobs of ONNX files, mostly: who gets none of the options that say it is told of them.
+TEST_F(Run, ABlobThatKnowsNoPicturesSaysWhatWouldTeachIt) {
+  auto graph = testing::small_classifier();
+  graph->table.preprocess.reset();
+  graph->table.postprocess.reset();
+  const std::vector<std::byte> bytes = pack(*graph);
+  folder_.write("raw.ferry", std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  EXPECT_REFUSED(
+      run({"raw.ferry", picture("p.png", 20, 13)}),
+      "raw.ferry does not say how a picture becomes its input: give tensors (--tensors), or convert it again "
+      "with --like NAME, with --mean, --std and --resize, or with a preprocessor_config.json beside the file");
+}
+
 TEST_F(Run, AnUnwritablePictureIsRefusedAndLeavesNothing) {
   const std::string model = blob(kUpscaler), photo = picture("photo.png", 9, 11);
   EXPECT_REFUSED(run({model, photo, "-o", "no/such/large.png"}), "there is no folder no/such");

@@ -147,6 +147,7 @@ TEST(Machine, IsCalledAsItsSystemSays) {
       "Intel(R) Xeon(R) CPU");
   EXPECT_EQ(cpu_name("CPU implementer\t: 0x41\nCPU part\t: 0xd05\n\nCPU implementer\t: 0x41\nCPU part\t: 0xd0b\n"),
             "Cortex-A55 and Cortex-A76");
+  EXPECT_EQ(cpu_name("CPU implementer\t: 0x41\nCPU part\t: 0xd81\n"), "Cortex-A720");
   EXPECT_EQ(cpu_name("CPU implementer\t: 0x51\nCPU part\t: 0xd0b\n"), "part 0xd0b of implementer 0x51");
   EXPECT_EQ(cpu_name("hart\t: 0\nuarch\t: sifive,u74-mc\n"), "sifive,u74-mc");
   EXPECT_EQ(cpu_name(""), "unknown");
