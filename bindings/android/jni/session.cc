@@ -182,6 +182,50 @@ jint profile(JNIEnv* env, jclass, jlong handle, jobject out) {
   });
 }
 
+// Those of the session, for as long as `use` works with them.
+template <typename Use>
+ferry_status with_states(jlong session, const Use& use) {
+  ferry_states* states = nullptr;
+  if (ferry_status status = ferry_session_states(pointer<ferry_session>(session), &states); status != FERRY_OK) {
+    return status;
+  }
+  const ferry_status status = use(states);
+  ferry_states_close(states);
+  return status;
+}
+
+jint state_length(JNIEnv* env, jclass, jlong session, jobject out) {
+  return attempt([&] {
+    Parcel parcel(env, out);
+    const ferry_status status = with_states(session, [&](const ferry_states* states) {
+      parcel.number(ferry_states_length(states));
+      return FERRY_OK;
+    });
+    return status == FERRY_OK ? parcel.send() : status;
+  });
+}
+
+jint truncate_states(JNIEnv*, jclass, jlong session, jint length) {
+  return with_states(session, [&](ferry_states* states) { return ferry_states_truncate(states, length); });
+}
+
+template <typename States>
+jint states_file(JNIEnv* env, jlong session, jbyteArray path, ferry_status (*use)(States*, const char*)) {
+  return attempt([&] {
+    Texts texts;
+    if (ferry_status status = texts.read(env, path); status != FERRY_OK) return status;
+    return with_states(session, [&](ferry_states* states) { return use(states, texts.next()); });
+  });
+}
+
+jint save_states(JNIEnv* env, jclass, jlong session, jbyteArray path) {
+  return states_file(env, session, path, ferry_states_save);
+}
+
+jint load_states(JNIEnv* env, jclass, jlong session, jbyteArray path) {
+  return states_file(env, session, path, ferry_states_load);
+}
+
 jint report(JNIEnv* env, jclass, jlong handle, jobject out) {
   return attempt([&] {
     auto* session = pointer<ferry_session>(handle);
@@ -218,6 +262,10 @@ std::span<const JNINativeMethod> session_methods() {
       method("topClasses", "(JIILio/ferry/Parcel;)I", top_classes),
       method("embedding", "(JILio/ferry/Parcel;)I", embedding),
       method("profile", "(JLio/ferry/Parcel;)I", profile),
+      method("stateLength", "(JLio/ferry/Parcel;)I", state_length),
+      method("truncateStates", "(JI)I", truncate_states),
+      method("saveStates", "(J[B)I", save_states),
+      method("loadStates", "(J[B)I", load_states),
       method("report", "(JLio/ferry/Parcel;)I", report),
   };
   return methods;

@@ -163,6 +163,44 @@ final class SessionTest {
     return out;
   }
 
+  public static void statesRememberRunsAndGoToAFile() throws Exception {
+    File file = File.createTempFile("ferry", ".states");
+    try (Model model = Model.open(blob("language")); Session session = model.session(new SessionOptions());
+         Session other = model.session(new SessionOptions())) {
+      equal(0, session.stateLength());
+      run(session, 1, 5, 9);
+      equal(3, session.stateLength());
+      session.saveStates(file.getPath());
+      float[] expected = run(session, 7);
+      other.loadStates(file.getPath());
+      equal(3, other.stateLength());
+      near(expected, run(other, 7), 1e-5);
+      other.truncateStates(3);
+      near(expected, run(other, 7), 1e-5);
+      other.truncateStates(0);
+      Tests.check(!Arrays.equals(expected, run(other, 7)), "nothing was remembered");
+      Tests.refused(FerryException.Status.INVALID_ARGUMENT, "", () -> other.truncateStates(-1));
+      Files.write(file.toPath(), new byte[100]);
+      Tests.refused(FerryException.Status.CORRUPT, file.getName(), () -> other.loadStates(file.getPath()));
+      equal(1, other.stateLength());
+      Tests.refused(FerryException.Status.IO_ERROR, "/absent/", () -> other.saveStates("/absent/states"));
+    } finally {
+      file.delete();
+    }
+    try (Model model = Model.open(golden(NAME)); Session session = model.session(new SessionOptions())) {
+      Tests.refused(FerryException.Status.NOT_FOUND, "", session::stateLength);
+    }
+  }
+
+  private static float[] run(Session session, int... tokens) {
+    session.resize(new int[] {1, tokens.length});
+    ByteBuffer ids = session.inputs().get(0).allocate();
+    for (int i = 0; i < tokens.length; ++i) ids.putInt(4 * i, tokens[i]);
+    session.setInput(0, ids);
+    session.run();
+    return floats(session.output(0));
+  }
+
   public static void everyOperatorIsTimed() {
     SessionOptions options = new SessionOptions().profile(true);
     try (Model model = Model.open(golden(NAME)); Session session = model.session(options);

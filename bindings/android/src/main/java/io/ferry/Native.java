@@ -120,6 +120,14 @@ final class Native {
 
   static native int profile(long session, Parcel out);
 
+  static native int stateLength(long session, Parcel out);
+
+  static native int truncateStates(long session, int length);
+
+  static native int saveStates(long session, byte[] path);
+
+  static native int loadStates(long session, byte[] path);
+
   static native int report(long session, Parcel out);
 
   // ---- tasks: jni/task.cc

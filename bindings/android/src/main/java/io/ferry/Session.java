@@ -215,6 +215,54 @@ public final class Session extends Handle {
     return parcel.values;
   }
 
+  /**
+   * How many tokens its states hold, of a network that remembers earlier runs: the place that the next one gets.
+   * FerryException, NOT_FOUND: it remembers nothing.
+   */
+  public int stateLength() {
+    Parcel parcel = new Parcel();
+    long session = begin();
+    try {
+      Native.check(Native.stateLength(session, parcel));
+    } finally {
+      done();
+    }
+    return parcel.integer();
+  }
+
+  /**
+   * Goes back to an earlier token; 0: its states forget everything. FerryException, UNSUPPORTED: states that go back to
+   * 0 alone, or have dropped what would be seen from there.
+   */
+  public void truncateStates(int length) {
+    long session = begin();
+    try {
+      Native.check(Native.truncateStates(session, length));
+    } finally {
+      done();
+    }
+  }
+
+  /** What it remembers as a file, written beside `path` and renamed; it fits this version of the blob only. */
+  public void saveStates(String path) {
+    long session = begin();
+    try {
+      Native.check(Native.saveStates(session, Native.texts(path)));
+    } finally {
+      done();
+    }
+  }
+
+  /** Replaces what it remembers by a file's. On failure that stays as it was. */
+  public void loadStates(String path) {
+    long session = begin();
+    try {
+      Native.check(Native.loadStates(session, Native.texts(path)));
+    } finally {
+      done();
+    }
+  }
+
   /** Each operator's share of the last run; empty unless the options had profile(true). */
   public List<OperatorTime> profile() {
     Parcel parcel = new Parcel();
