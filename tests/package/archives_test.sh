@@ -10,7 +10,7 @@ mkdir -p "$scratch"
 cd "$scratch"
 version=$(sed -nE 's/^#define FERRY_VERSION_(MAJOR|MINOR|PATCH) //p' "$prefix/include/ferry/ferry.h" | paste -sd.)
 abi=$(sed -n 's/^version //p' "$sources/sdk/abi.txt")
-architecture=$(dpkg --print-architecture) triplet=$(gcc -print-multiarch)
+architecture=$(dpkg --print-architecture) triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 wrong() { echo "$*"; exit 1; }
 
 # At another time, by somebody else, somewhere else.
