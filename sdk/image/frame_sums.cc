@@ -1,6 +1,6 @@
 // Weighted sums of a frame's rows. Colours are linear in luma and chroma, but where they clip: so rows are added up as
-// planes, whose columns are filtered, and what comes out is turned into RGB; by how much colours clip is added up beside
-// it, where they do.
+// planes, whose columns are filtered, and what comes out is turned into RGB; by how much colours clip is added up
+// beside it, where they do.
 #include "sdk/image/frame.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ constexpr int kLeast = 8;
 // Samples side by side that are added up at a time, where their sums stay in registers.
 constexpr int kBytes = 32;
 
-// add_rows() adds up rows `stride` bytes apart, whose samples are `step` bytes apart, to levels above kGray with kLevelBits
-// after the point. Products are cut off, by half a bit on average, or rounded.
+// add_rows() adds up rows `stride` bytes apart, whose samples are `step` bytes apart, to levels above kGray with
+// kLevelBits after the point. Products are cut off, by half a bit on average, or rounded.
 #if defined(__aarch64__)
 // Sums of 32 columns.
 struct Sums {
