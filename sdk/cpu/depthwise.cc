@@ -11,6 +11,7 @@
 
 #include "sdk/cpu/depthwise_kernels.h"
 #include "sdk/cpu/unary.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -114,19 +115,25 @@ class Depthwise : public Op {
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
 
   Compute kernel_of(size_t count, [[maybe_unused]] bool masked) const {
+    constexpr bool kWide = built_in(Feature::WideDepthwise);
     const int64_t slides = params_.stride_w() == 1 ? kernel_w_ : 1;
 #if defined(__x86_64__)
     if (slides == 3) return kernel<3>(count, masked);
-    if (slides == 5) return kernel<5>(count, masked);
-    if (slides == 7) return kernel<7>(count, masked);
-    if (slides == 9) return kernel<9>(count, masked);
+    if constexpr (kWide) {
+      if (slides == 5) return kernel<5>(count, masked);
+      if (slides == 7) return kernel<7>(count, masked);
+      if (slides == 9) return kernel<9>(count, masked);
+    }
     return kernel<1>(count, masked);
 #else  // those that are rare are not worth their bytes on a phone
-    if (params_.stride_w() == 2 && kernel_w_ == 3) return kernel<3, 2>(count);
-    if (params_.stride_w() == 2 && kernel_w_ == 5) return kernel<5, 2>(count);
+    const bool halves = params_.stride_w() == 2;
+    if (halves && kernel_w_ == 3) return kernel<3, 2>(count);
     if (slides == 3) return kernel<3, 1>(count);
-    if (slides == 5) return kernel<5, 1>(count);
-    if (slides == 7) return kernel<7, 1>(count);
+    if constexpr (kWide) {
+      if (halves && kernel_w_ == 5) return kernel<5, 2>(count);
+      if (slides == 5) return kernel<5, 1>(count);
+      if (slides == 7) return kernel<7, 1>(count);
+    }
     return kernel<1, 1>(count);
 #endif
   }

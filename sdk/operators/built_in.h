@@ -10,8 +10,9 @@
 
 namespace ferry {
 
-// Kernels without which others serve, more slowly; and reading and writing of pictures' files.
-enum class Feature : uint8_t { Winograd, Integers, Files };
+// Kernels without which others serve, more slowly (WideDepthwise: of convolutions wider than 3); and reading and writing
+// of pictures' files.
+enum class Feature : uint8_t { Winograd, WideDepthwise, Integers, Files };
 
 template <typename Part>
 constexpr uint64_t bit(Part part) {

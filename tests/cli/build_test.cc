@@ -1,6 +1,8 @@
 // ferry build: the list of what blobs need of a library, and what it says where none can be built.
 #include <gtest/gtest.h>
 
+#include "converter/graph/graph.h"
+#include "converter/pack/pack.h"
 #include "tests/cli/command.h"
 #include "tests/support/blobs.h"
 
@@ -50,6 +52,23 @@ TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
   EXPECT_EQ(parts("parts.txt"),
             "operator binary\noperator conv2d\noperator linear\noperator pixel_shuffle\noperator pool2d\n"
             "operator reduce\noperator resize2d\noperator unary\ntask Classification\ntask ImageToImage\n");
+}
+
+TEST_F(BuildCommand, ListsKernelsOfWideDepthwiseConvolutions) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 12, 12, 32}, fbs::Layout::NHWC);
+  fbs::Conv2dT depthwise;
+  depthwise.groups = 32;
+  for (const int width : {3, 5}) {
+    const auto weight = graph.add_constant("weight" + std::to_string(width), {32, 3, width, 1},
+                                           std::vector<float>(static_cast<size_t>(32 * 3 * width)));
+    graph.add_output("y" + std::to_string(width), graph.add_op("conv", depthwise, {x, weight}), fbs::Layout::NHWC);
+    const std::vector<std::byte> bytes = pack(graph);
+    folder_.write("depthwise.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    ASSERT_EQ(build({"--for", "depthwise.ferry", "--no-files", "-o", "parts.txt"}).exit_code, 0);
+    EXPECT_EQ(parts("parts.txt"),
+              width == 3 ? "operator conv2d\ntask None\n" : "feature wide_depthwise\noperator conv2d\ntask None\n");
+  }
 }
 
 TEST_F(BuildCommand, WhatCannotBeBuiltIsSaid) {
