@@ -56,13 +56,13 @@ TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
 
 TEST_F(BuildCommand, ListsKernelsOfWideDepthwiseConvolutions) {
   Graph graph;
-  const Tensor x = graph.add_input("x", {1, 12, 12, 32}, fbs::Layout::NHWC);
+  const Tensor x = graph.add_input("x", {1, 12, 12, 32}, fbs::Layout::Same);
   fbs::Conv2dT depthwise;
   depthwise.groups = 32;
   for (const int width : {3, 5}) {
     const auto weight = graph.add_constant("weight" + std::to_string(width), {32, 3, width, 1},
                                            std::vector<float>(static_cast<size_t>(32 * 3 * width)));
-    graph.add_output("y" + std::to_string(width), graph.add_op("conv", depthwise, {x, weight}), fbs::Layout::NHWC);
+    graph.add_output("y" + std::to_string(width), graph.add_op("conv", depthwise, {x, weight}), fbs::Layout::Same);
     const std::vector<std::byte> bytes = pack(graph);
     folder_.write("depthwise.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     ASSERT_EQ(build({"--for", "depthwise.ferry", "--no-files", "-o", "parts.txt"}).exit_code, 0);
