@@ -67,7 +67,7 @@ TEST_F(BuildCommand, ListsKernelsOfWideDepthwiseConvolutions) {
     folder_.write("depthwise.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     ASSERT_EQ(build({"--for", "depthwise.ferry", "--no-files", "-o", "parts.txt"}).exit_code, 0);
     EXPECT_EQ(parts("parts.txt"),
-              width == 3 ? "operator conv2d\ntask None\n" : "feature wide_depthwise\noperator conv2d\ntask None\n");
+              width == 3 ? "operator conv2d\ntask Tensors\n" : "feature wide_depthwise\noperator conv2d\ntask Tensors\n");
   }
 }
 
