@@ -10,6 +10,7 @@
 #include "cli/sdk.h"
 #include "cli/text.h"
 #include "converter/pack/new_file.h"
+#include "sdk/cpu/depthwise.h"
 #include "sdk/cpu/winograd.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/operators.h"
@@ -38,7 +39,7 @@ void add_operator(const Model& model, const fbs::Operator& op, Parts* parts) {
   if (const fbs::Conv2d* p = op.params_as_Conv2d()) {
     const Shape weight = model.shape(op.inputs()->Get(1)), output = model.shape(output_of(op));
     if (cpu::winograd_tile(*p, weight, output) != 0) parts->insert("feature winograd");
-    if (p->groups() == weight[0] && weight[2] > 3) parts->insert("feature wide_depthwise");
+    if (weight[3] == 1 && !cpu::depthwise_is_common(*p, weight)) parts->insert("feature other_depthwise");
   }
   const TypeSet weight = has_weight(op.params_type()) ? set_of(type_of(model.tensor(op.inputs()->Get(1)))) : 0;
   if ((weight & kQuantized) != 0) parts->insert("feature integers");

@@ -46,9 +46,13 @@ function(ferry_choose_operators)
     string(REGEX MATCHALL "X\\([A-Z][A-Za-z0-9]+, +[a-z0-9_]+," rows "${text}")
     list(TRANSFORM rows REPLACE "X\\(([A-Za-z0-9]+), +([a-z0-9_]+)," "\\2=fbs::OpParams::\\1" OUTPUT_VARIABLE known)
     ferry_bits(operators operator "${known}" ${listed_operator})
-    set(known "winograd=Feature::Winograd" "wide_depthwise=Feature::WideDepthwise" "integers=Feature::Integers"
+    set(known "winograd=Feature::Winograd" "other_depthwise=Feature::OtherDepthwise" "integers=Feature::Integers"
         "files=Feature::Files")
     ferry_bits(features feature "${known}" ${listed_feature})
+    if(NOT "other_depthwise" IN_LIST listed_feature)
+      set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/cpu/kernels_left_out.cc" APPEND PROPERTY COMPILE_DEFINITIONS
+                   FERRY_COMMON_DEPTHWISE=1)
+    endif()
     file(READ sdk/schema/ferry.fbs text)
     string(REGEX MATCH "enum Task : ubyte {[^}]*}" text "${text}")
     string(REGEX REPLACE "//[^\n]*" "" text "${text}")

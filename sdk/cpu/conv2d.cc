@@ -102,6 +102,9 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
     return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
   }
   if (depthwise_pays(cpu, p, w)) return create_depthwise(p, w, source, out);
+#if defined(__aarch64__)  // XNNPACK's kernels are left out, too
+  if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
+#endif
   auto conv = std::make_unique<Conv2d>();
   const size_t width = p.groups() == 1 ? panel_width(rows, gemm.inputs * sizeof(float), group_outputs) : group_outputs;
   FERRY_TRY(conv->create(p, w, width, source));

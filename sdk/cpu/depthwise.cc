@@ -115,26 +115,24 @@ class Depthwise : public Op {
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
 
   Compute kernel_of(size_t count, [[maybe_unused]] bool masked) const {
-    constexpr bool kWide = built_in(Feature::WideDepthwise);
+    constexpr bool kOthers = built_in(Feature::OtherDepthwise);
     const int64_t slides = params_.stride_w() == 1 ? kernel_w_ : 1;
 #if defined(__x86_64__)
     if (slides == 3) return kernel<3>(count, masked);
-    if constexpr (kWide) {
+    if constexpr (kOthers) {
       if (slides == 5) return kernel<5>(count, masked);
       if (slides == 7) return kernel<7>(count, masked);
       if (slides == 9) return kernel<9>(count, masked);
     }
     return kernel<1>(count, masked);
 #else  // those that are rare are not worth their bytes on a phone
-    const bool halves = params_.stride_w() == 2;
-    if (halves && kernel_w_ == 3) return kernel<3, 2>(count);
-    if (slides == 3) return kernel<3, 1>(count);
-    if constexpr (kWide) {
-      if (halves && kernel_w_ == 5) return kernel<5, 2>(count);
+    if constexpr (kOthers) {
+      if (params_.stride_w() == 2 && kernel_w_ == 5) return kernel<5, 2>(count);
       if (slides == 5) return kernel<5, 1>(count);
       if (slides == 7) return kernel<7, 1>(count);
+      if (params_.stride_w() > 2 || kernel_w_ != 3) return kernel<1, 1>(count);
     }
-    return kernel<1, 1>(count);
+    return slides == 3 ? kernel<3, 1>(count) : kernel<3, 2>(count);
 #endif
   }
 
@@ -293,7 +291,8 @@ class Depthwise : public Op {
 bool depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
   return runs_here(cpu, weight[0]) && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 &&
          weight[1] <= kTallest && weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
-         params.stride_h() <= kMaxStride && params.stride_w() <= kMaxStride;
+         params.stride_h() <= kMaxStride && params.stride_w() <= kMaxStride &&
+         (built_in(Feature::OtherDepthwise) || depthwise_is_common(params, weight));
 }
 
 Status create_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,

@@ -11,6 +11,14 @@ namespace ferry::cpu {
 // False on other machines.
 bool depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight);
 
+// Is it one of those that most are, which every arm64 machine computes here? A library for given blobs may have no
+// kernels for others (Feature::OtherDepthwise).
+inline bool depthwise_is_common(const fbs::Conv2d& params, const Shape& weight) {
+  return params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[0] % 4 == 0 && weight[1] == 3 &&
+         weight[2] == 3 && params.dilation_h() == 1 && params.dilation_w() == 1 && params.stride_h() <= 2 &&
+         params.stride_w() <= 2;
+}
+
 // The weight's shape is [C,KH,KW,1].
 Status create_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source, std::unique_ptr<Op>* out);
 

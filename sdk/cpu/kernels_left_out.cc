@@ -65,6 +65,13 @@ FERRY_LEAVE_OUT(xnn_x24_transposec_ukernel__4x4_aarch64_neon_tbl128)
 FERRY_LEAVE_OUT(xnn_x32_packw_gemm_goi_ukernel_x8s4__neon_ld4lane_u4_prfm)
 FERRY_LEAVE_OUT(xnn_x8_lut_ukernel__aarch64_neon_tbx128x4_u64)
 FERRY_LEAVE_OUT(xnn_x8_transposec_ukernel__16x16_reuse_dec_zip_neon)
+#if FERRY_COMMON_DEPTHWISE  // of built_in.h's features: other depthwise convolutions are refused (conv2d.cc)
+FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_3p8c__neonfma)
+FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_4p8c__neonfma)
+FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_5f5m5l8c4s4r__neonfma_acc2)
+FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_9p4c__asm_aarch64_neonfma_cortex_a55)
+FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_9p8c__neonfma)
+#endif
 #undef FERRY_LEAVE_OUT
 }
 

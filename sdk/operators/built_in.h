@@ -10,9 +10,9 @@
 
 namespace ferry {
 
-// Kernels without which others serve, more slowly (WideDepthwise: of convolutions wider than 3); and reading and writing
-// of pictures' files.
-enum class Feature : uint8_t { Winograd, WideDepthwise, Integers, Files };
+// Kernels without which others serve, more slowly; of depthwise convolutions but those that most are
+// (cpu::depthwise_is_common()), without which they are refused on arm64; and reading and writing of pictures' files.
+enum class Feature : uint8_t { Winograd, OtherDepthwise, Integers, Files };
 
 template <typename Part>
 constexpr uint64_t bit(Part part) {

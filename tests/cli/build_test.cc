@@ -54,7 +54,7 @@ TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
             "operator reduce\noperator resize2d\noperator unary\ntask Classification\ntask ImageToImage\n");
 }
 
-TEST_F(BuildCommand, ListsKernelsOfWideDepthwiseConvolutions) {
+TEST_F(BuildCommand, ListsKernelsOfDepthwiseConvolutionsThatAreNot3x3) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 12, 12, 32}, fbs::Layout::Same);
   fbs::Conv2dT depthwise;
@@ -66,8 +66,8 @@ TEST_F(BuildCommand, ListsKernelsOfWideDepthwiseConvolutions) {
     const std::vector<std::byte> bytes = pack(graph);
     folder_.write("depthwise.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     ASSERT_EQ(build({"--for", "depthwise.ferry", "--no-files", "-o", "parts.txt"}).exit_code, 0);
-    EXPECT_EQ(parts("parts.txt"),
-              width == 3 ? "operator conv2d\ntask Tensors\n" : "feature wide_depthwise\noperator conv2d\ntask Tensors\n");
+    EXPECT_EQ(parts("parts.txt"), width == 3 ? "operator conv2d\ntask Tensors\n"
+                                             : "feature other_depthwise\noperator conv2d\ntask Tensors\n");
   }
 }
 
