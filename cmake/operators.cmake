@@ -49,7 +49,8 @@ function(ferry_choose_operators)
     set(known "winograd=Feature::Winograd" "other_depthwise=Feature::OtherDepthwise" "integers=Feature::Integers"
         "files=Feature::Files")
     ferry_bits(features feature "${known}" ${listed_feature})
-    if(NOT "other_depthwise" IN_LIST listed_feature)
+    list(FIND listed_feature other_depthwise index)  # IN_LIST is not there for `cmake -P`
+    if(index EQUAL -1)
       set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/cpu/kernels_left_out.cc" APPEND PROPERTY COMPILE_DEFINITIONS
                    FERRY_COMMON_DEPTHWISE=1)
     endif()
