@@ -8,6 +8,7 @@
 #include <limits>
 
 #if defined(__x86_64__)
+#include "sdk/cpu/gemm_kernel_avx2.h"
 #include "sdk/cpu/gemm_kernel_avx512.h"
 #else
 #include "sdk/cpu/gemm_kernel_neon.h"
@@ -18,12 +19,14 @@
 namespace ferry::cpu {
 namespace {
 
-using namespace tile;
+using tile::Tile;
 
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
 constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache until another function takes them over
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
+// Kernel: of a tile, in gemm_kernel_*.h.
+template <typename Kernel>
 class GemmOp : public Op {
  public:
   GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
@@ -35,7 +38,8 @@ class GemmOp : public Op {
   }
 
   Status create(WeightSource& source) {
-    const PackingId id = PackingId(kLayout, kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
+    const PackingId id =
+        PackingId(Kernel::kLayout, Kernel::kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
     const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
     FERRY_TRY(source.packed_floats(id, packed_bytes(), fill, &held_));
     packed_ = floats(held_.get());
@@ -72,6 +76,9 @@ class GemmOp : public Op {
   }
 
  protected:
+  static constexpr size_t kRows = Kernel::kRows, kColumns = Kernel::kColumns, kNarrow = Kernel::kNarrow;
+  static constexpr size_t kDepth = Kernel::kDepth, kRowsAtOnce = Kernel::kRowsAtOnce;
+
   size_t slabs() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
   size_t packed_bytes() const { return gemm_.groups * group_size() * sizeof(float); }
   size_t x_stride() const { return gemm_.groups * gemm_.inputs; }
@@ -102,7 +109,7 @@ class GemmOp : public Op {
         height = kRowsAtOnce > kRows ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
         for (size_t slab = begin, count; slab < end; slab += count) {
           const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
-          count = slab < whole ? std::min(whole - slab, kSlabsAtOnce) : 1;
+          count = slab < whole ? std::min(whole - slab, Kernel::kSlabsAtOnce) : 1;
           const size_t width = columns > kNarrow ? kColumns : kNarrow;
           const float* bias = packed + slab * slab_size();
           float* to_y = y + row * y_stride() + column;
@@ -122,7 +129,7 @@ class GemmOp : public Op {
                   .slabs = count,
                   .slab_size = slab_size(),
                   .start_step = initial ? slab_size() : kColumns};
-          if constexpr (kFetches) {
+          if constexpr (Kernel::kFetches) {
             // What comes next, this slab's other inputs or a slab of the next panel: the blocks share out fetching it,
             // as more at once would keep the L1 cache waiting.
             const float* next = final ? bias + panel_ * slab_size() + (1 + from) * kColumns : bias + (1 + high) * width;
@@ -130,7 +137,7 @@ class GemmOp : public Op {
             at.next_step = fetch ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
             at.next = reinterpret_cast<const char*>(fetch ? next : bias) + block * (high - low) * at.next_step;
           }
-          tile::multiply(at, height, width);
+          Kernel::multiply(at, height, width);
         }
         if (final && after_) apply(y + row * y_stride() + first, height, last - first);
       }
@@ -180,14 +187,19 @@ class GemmOp : public Op {
 
 // A task copies the windows under the kernel at some pixels into rows of its thread's own memory and multiplies these;
 // or, where the kernel is small, computes a row of pixels and copies those windows only that reach beyond its ends.
-class ConvGemm : public GemmOp {
+template <typename Kernel>
+class ConvGemm : public GemmOp<Kernel> {
+  using Base = GemmOp<Kernel>;
+  using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kDepth, Base::kColumns;
+  using typename Base::Inputs;
+
  public:
   ConvGemm(const CpuFeatures& cpu, const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
-      : GemmOp(cpu, gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
+      : Base(cpu, gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs, too.
-    const bool large = packed_bytes() > std::min(l2_bytes_, kLargeBytes);
+    const bool large = Base::packed_bytes() > std::min(l2_bytes_, kLargeBytes);
     input_shape_ = inputs[0];
     output_shape_ = output;
     windows_ = elements(output, 0, 3);
@@ -197,7 +209,7 @@ class ConvGemm : public GemmOp {
     block_ = (windows_ + blocks - 1) / blocks;
     share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
     copied_ = block_;
-    in_place_ = kReadsInPlace && !large && params_.dilation_w() == 1 && gemm_.inputs <= kDepth;
+    in_place_ = Kernel::kReadsInPlace && !large && params_.dilation_w() == 1 && gemm_.inputs <= kDepth;
     if (in_place_) {
       const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
       begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
@@ -243,7 +255,7 @@ class ConvGemm : public GemmOp {
 
   void multiply(size_t share, const Inputs& in, size_t first, size_t count, size_t from, size_t to) const {
     for (size_t panel = share * share_; panel < std::min((share + 1) * share_, panels_); ++panel)
-      GemmOp::multiply(0, panel, in, y_ + first * gemm_.outputs, count, from, to);
+      Base::multiply(0, panel, in, y_ + first * gemm_.outputs, count, from, to);
   }
 
   // An output row: of the kernel only the rows that lie in the picture.
@@ -296,7 +308,7 @@ class ConvGemm : public GemmOp {
   }
 
   // The windows of `count` output pixels, zeros outside the picture; only rows [from, until) of the kernel.
-  FERRY_VECTORS void read_windows(size_t first, size_t count, int64_t from, int64_t until, float* to) const {
+  void read_windows(size_t first, size_t count, int64_t from, int64_t until, float* to) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
     int64_t x = static_cast<int64_t>(first) % out_w, row = static_cast<int64_t>(first) / out_w;
     while (count > 0) {  // of one output row at a time
@@ -309,8 +321,8 @@ class ConvGemm : public GemmOp {
     }
   }
 
-  FERRY_VECTORS void read_row(int64_t image, int64_t out_y, int64_t out_x, size_t pixels, int64_t from, int64_t until,
-                              float* to) const {
+  void read_row(int64_t image, int64_t out_y, int64_t out_x, size_t pixels, int64_t from, int64_t until,
+                float* to) const {
     const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
     const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h(), stride = params_.stride_w();
     const int64_t kernel_w = kernel_w_, line = width * channels, row_size = kernel_w * channels;
@@ -322,18 +334,16 @@ class ConvGemm : public GemmOp {
       const auto [begin, end] = inside(left, step_x, kernel_w, width);
       std::fill(to + from * row_size, to + begin_row * row_size, 0.0f);
       std::fill(to + last_row * row_size, to + until * row_size, 0.0f);
-      for (int64_t k = begin_row; k < last_row; ++k) {
-        const float* source = picture + k * step_y * line + left * channels;
-        float* row = to + k * row_size;
-        if (step_x == 1 && end - begin == kernel_w) {
-          copy(source, static_cast<size_t>(row_size), row);
-          continue;
-        }
-        std::fill_n(row, row_size, 0.0f);
-        const int64_t together = step_x == 1 ? end - begin : 1;  // of the kernel's columns: neighbours
-        for (int64_t x = begin; x < end; x += together)
-          copy(source + x * step_x * channels, static_cast<size_t>(together * channels), row + x * channels);
-      }
+      const float* source = picture + begin_row * step_y * line + left * channels;
+      float* row = to + begin_row * row_size;
+      const auto rows = static_cast<size_t>(last_row - begin_row), source_step = static_cast<size_t>(step_y * line);
+      const auto copy = [&](int64_t x, int64_t together) {  // columns of the kernel that are neighbours
+        Kernel::copy(source + x * step_x * channels, source_step, rows, static_cast<size_t>(together * channels),
+                     row + x * channels, static_cast<size_t>(row_size));
+      };
+      if (end - begin < kernel_w) std::fill_n(row, static_cast<int64_t>(rows) * row_size, 0.0f);
+      const int64_t together = step_x == 1 ? end - begin : 1;
+      for (int64_t x = begin; x < end; x += together) copy(x, together);
     }
   }
 
@@ -347,6 +357,17 @@ class ConvGemm : public GemmOp {
   float* copies_ = nullptr;
 };
 
+// Calls `use` with the kernel for this CPU.
+template <typename Use>
+auto with_kernel(const CpuFeatures& cpu, const Use& use) {
+#if defined(__x86_64__)
+  if (!tile::Avx512::runs_here(cpu)) return use(tile::Avx2());
+  return use(tile::Avx512());
+#else
+  return use(tile::Neon());
+#endif
+}
+
 template <typename Product>
 Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr<Op>* out) {
   FERRY_TRY(op->create(source));
@@ -357,16 +378,21 @@ Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr
 }  // namespace
 
 bool gemm_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
-  return runs_here(cpu) && rows >= 2 * kRows && gemm.outputs >= kFewestOutputs;
+  return with_kernel(cpu, [&]<typename Kernel>(Kernel) {
+    return Kernel::runs_here(cpu) && rows >= 2 * Kernel::kRows && gemm.outputs >= Kernel::kFewestOutputs;
+  });
 }
 
 Status create_gemm(const CpuFeatures& cpu, const Gemm& gemm, WeightSource& source, std::unique_ptr<Op>* out) {
-  return create(std::make_unique<GemmOp>(cpu, gemm), source, out);
+  return with_kernel(
+      cpu, [&]<typename Kernel>(Kernel) { return create(std::make_unique<GemmOp<Kernel>>(cpu, gemm), source, out); });
 }
 
 Status create_conv_gemm(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm,
                         WeightSource& source, std::unique_ptr<Op>* out) {
-  return create(std::make_unique<ConvGemm>(cpu, gemm, params, weight_shape), source, out);
+  return with_kernel(cpu, [&]<typename Kernel>(Kernel) {
+    return create(std::make_unique<ConvGemm<Kernel>>(cpu, gemm, params, weight_shape), source, out);
+  });
 }
 
 }  // namespace ferry::cpu

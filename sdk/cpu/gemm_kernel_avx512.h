@@ -13,79 +13,89 @@
 
 namespace ferry::cpu::tile {
 
-constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers add up
-constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
-constexpr size_t kFewestOutputs = kLanes;
-constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
-constexpr bool kFetches = true, kReadsInPlace = false;
-constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
-constexpr uint32_t kLayoutVersion = 1;
+class Avx512 {
+ public:
+  static constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers add up
+  static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
+  static constexpr size_t kFewestOutputs = kLanes;
+  static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
+  static constexpr bool kFetches = true, kReadsInPlace = false;
+  static constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
+  static constexpr uint32_t kLayoutVersion = 1;
 
-inline bool runs_here(const CpuFeatures& cpu) { return cpu.avx512f; }
+  static bool runs_here(const CpuFeatures& cpu) { return cpu.avx512f; }
 
-template <size_t R, size_t V>
-[[gnu::target("avx512f")]] void compute(const Tile& tile) {
-  constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
-  __m512 sum[R][V], w[V];
-  __mmask16 mask[V];
-#pragma GCC unroll 2
-  for (size_t j = 0; j < V; ++j) {
-    const size_t left = std::min(tile.columns - kLanes * j, kLanes);
-    mask[j] = static_cast<__mmask16>((1u << left) - 1);
-#pragma GCC unroll 12
-    for (size_t i = 0; i < R; ++i)
-      sum[i][j] = _mm512_maskz_loadu_ps(mask[j], tile.start + i * tile.start_stride + kLanes * j);
+  // A tile of that many rows and as many columns as packed weights have there, kColumns or kNarrow.
+  static void multiply(const Tile& tile, size_t rows, size_t width) {
+    (width > kNarrow ? kCompute<2> : kCompute<1>)[rows - 1](tile);
   }
-  const float* weights = tile.weights;
-  const char* next = tile.next;
-  // Addresses of three rows each: gcc would keep those of all in too few registers.
-  constexpr size_t kBases = (R + 2) / 3;
-  const size_t stride = tile.x_stride;
-  const float* x[kBases];
-#pragma GCC unroll 4
-  for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + 3 * i * stride;
-  for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes, next += tile.next_step) {
-    _mm_prefetch(next, _MM_HINT_T1);
+
+  // `rows` times `count` numbers.
+  FERRY_VECTORS static void copy(const float* from, size_t from_step, size_t rows, size_t count, float* to,
+                                 size_t to_step) {
+    const auto rest = static_cast<__mmask16>((1u << count % kLanes) - 1);
+    for (; rows > 0; --rows, from += from_step, to += to_step) {
+      size_t i = 0;
+      for (; i + kLanes <= count; i += kLanes) _mm512_storeu_ps(to + i, _mm512_loadu_ps(from + i));
+      _mm512_mask_storeu_ps(to + i, rest, _mm512_maskz_loadu_ps(rest, from + i));
+    }
+  }
+
+ private:
+  using Compute = void (*)(const Tile&);
+
+  template <size_t R, size_t V>
+  [[gnu::target("avx512f")]] static void compute(const Tile& tile) {
+    constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
+    __m512 sum[R][V], w[V];
+    __mmask16 mask[V];
+#pragma GCC unroll 2
     for (size_t j = 0; j < V; ++j) {
-      _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
-      w[j] = _mm512_load_ps(weights + kLanes * j);
-    }
+      const size_t left = std::min(tile.columns - kLanes * j, kLanes);
+      mask[j] = static_cast<__mmask16>((1u << left) - 1);
 #pragma GCC unroll 12
-    for (size_t i = 0; i < R; ++i) {
-      const __m512 value = _mm512_set1_ps(x[i / 3][i % 3 * stride]);
-      for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
+      for (size_t i = 0; i < R; ++i)
+        sum[i][j] = _mm512_maskz_loadu_ps(mask[j], tile.start + i * tile.start_stride + kLanes * j);
     }
+    const float* weights = tile.weights;
+    const char* next = tile.next;
+    // Addresses of three rows each: gcc would keep those of all in too few registers.
+    constexpr size_t kBases = (R + 2) / 3;
+    const size_t stride = tile.x_stride;
+    const float* x[kBases];
 #pragma GCC unroll 4
-    for (size_t i = 0; i < kBases; ++i) {
-      ++x[i];
-      asm volatile("" : "+r"(x[i]));
-    }
-  }
-  const __m512 minimum = _mm512_set1_ps(tile.low), maximum = _mm512_set1_ps(tile.high);
-#pragma GCC unroll 2
-  for (size_t j = 0; j < V; ++j)
+    for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + 3 * i * stride;
+    for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes, next += tile.next_step) {
+      _mm_prefetch(next, _MM_HINT_T1);
+      for (size_t j = 0; j < V; ++j) {
+        _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
+        w[j] = _mm512_load_ps(weights + kLanes * j);
+      }
 #pragma GCC unroll 12
-    for (size_t i = 0; i < R; ++i)  // a NaN passes
-      _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask[j],
-                            _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, minimum, sum[i][j])));
-}
+      for (size_t i = 0; i < R; ++i) {
+        const __m512 value = _mm512_set1_ps(x[i / 3][i % 3 * stride]);
+        for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
+      }
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kBases; ++i) {
+        ++x[i];
+        asm volatile("" : "+r"(x[i]));
+      }
+    }
+    const __m512 minimum = _mm512_set1_ps(tile.low), maximum = _mm512_set1_ps(tile.high);
+#pragma GCC unroll 2
+    for (size_t j = 0; j < V; ++j)
+#pragma GCC unroll 12
+      for (size_t i = 0; i < R; ++i)  // a NaN passes
+        _mm512_mask_storeu_ps(tile.y + i * tile.y_stride + kLanes * j, mask[j],
+                              _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, minimum, sum[i][j])));
+  }
 
-using Compute = void (*)(const Tile&);
-template <size_t V>
-constexpr auto kCompute = []<size_t... R>(std::index_sequence<R...>) {
-  return std::array<Compute, sizeof...(R)>{compute<R + 1, V>...};
-}
-(std::make_index_sequence<kRows>());
-
-// A tile of that many rows and as many columns as packed weights have there, kColumns or kNarrow.
-inline void multiply(const Tile& tile, size_t rows, size_t width) {
-  (width > kNarrow ? kCompute<2> : kCompute<1>)[rows - 1](tile);
-}
-
-[[gnu::target("avx512f")]] inline void copy(const float* from, size_t count, float* to) {
-  for (; count >= kLanes; count -= kLanes, from += kLanes, to += kLanes) _mm512_storeu_ps(to, _mm512_loadu_ps(from));
-  const auto mask = static_cast<__mmask16>((1u << count) - 1);
-  _mm512_mask_storeu_ps(to, mask, _mm512_maskz_loadu_ps(mask, from));
-}
+  template <size_t V>
+  static constexpr auto kCompute = []<size_t... R>(std::index_sequence<R...>) {
+    return std::array<Compute, sizeof...(R)>{compute<R + 1, V>...};
+  }
+  (std::make_index_sequence<kRows>());
+};
 
 }  // namespace ferry::cpu::tile

@@ -13,129 +13,139 @@
 
 namespace ferry::cpu::tile {
 
-constexpr size_t kRows = 4, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
-constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
-constexpr size_t kFewestOutputs = kNarrow;
-constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
-constexpr bool kFetches = false, kReadsInPlace = true;
-constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
-constexpr uint32_t kLayoutVersion = 1;
+class Neon {
+ public:
+  static constexpr size_t kRows = 4, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
+  static constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
+  static constexpr size_t kFewestOutputs = kNarrow;
+  static constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
+  static constexpr bool kFetches = false, kReadsInPlace = true;
+  static constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
+  static constexpr uint32_t kLayoutVersion = 1;
 
-inline bool runs_here(const CpuFeatures& cpu) { return cpu.out_of_order; }
+  static bool runs_here(const CpuFeatures& cpu) { return cpu.out_of_order; }
 
-// Blocks of R rows all of whose V * kLanes columns there are.
-template <size_t R, size_t V>
-void compute(const Tile& tile) {
-  constexpr float kNone = std::numeric_limits<float>::infinity();
-  const float *x_row = tile.x, *start_row = tile.start;
-  float* y_row = tile.y;
-  const size_t inputs = tile.inputs, start_stride = tile.start_stride, y_stride = tile.y_stride;
-  const size_t parts = tile.parts, part_step = tile.part_step, x_stride = tile.x_stride;
-  const size_t start_step = tile.start_step, slab_size = tile.slab_size, slabs = tile.slabs;
-  const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
-  size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
-  asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
-  for (size_t block = tile.blocks; block > 0; --block) {
-    const float *x[R], *start = start_row, *weights = tile.weights;
-    float* y = y_row;
-#pragma GCC unroll 4
-    for (size_t i = 0; i < R; ++i) x[i] = x_row + i * x_stride;
-    size_t slab = slabs;
-    do {
-      Vector sum[R][V];
-      const float* from = start;
-#pragma GCC unroll 4
-      for (size_t i = 0; i < R; ++i, from += start_stride) {
-        asm("" : "+r"(from));  // gcc would address by two registers, and not by pairs
-#pragma GCC unroll 4
-        for (size_t j = 0; j < V; ++j) sum[i][j] = load(from + kLanes * j);
+  // As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.
+  static void multiply(const Tile& tile, size_t rows, size_t width) {
+    const Compute* const kernels = width > kNarrow ? kCompute<4> : kCompute<2>;
+    const bool all = tile.columns == width;
+    float start[kRows * kColumns], y[kRows * kColumns];  // y's last columns are another's
+    Tile next = tile;
+    for (size_t height; rows > 0; rows -= height) {
+      height = rows < kRows ? rows : all ? rows / kRows * kRows : kRows;
+      Tile some = next;
+      some.blocks = std::max<size_t>(height / kRows, 1);
+      if (!all && tile.start_stride != 0) {  // not the bias, which is as wide as the weights
+        for (size_t i = 0; i < height; ++i) {
+          std::fill_n(start + i * kColumns, kColumns, 0.0f);
+          std::copy_n(next.start + i * tile.start_stride, tile.columns, start + i * kColumns);
+        }
+        some.start = start;
+        some.start_stride = kColumns;
       }
-      const float* b = weights;
-      size_t part = parts, offset = 0;
+      if (!all) {
+        some.y = y;
+        some.y_stride = kColumns;
+      }
+      kernels[std::min(height, kRows) - 1](some);
+      for (size_t i = 0; !all && i < height; ++i)
+        std::copy_n(y + i * kColumns, tile.columns, next.y + i * tile.y_stride);
+      next.x += height * tile.x_stride;
+      next.start += height * tile.start_stride;
+      next.y += height * tile.y_stride;
+    }
+  }
+
+  // `rows` times `count` numbers.
+  static void copy(const float* from, size_t from_step, size_t rows, size_t count, float* to, size_t to_step) {
+    for (; rows > 0; --rows, from += from_step, to += to_step) copy_row(from, count, to);
+  }
+
+ private:
+  using Compute = void (*)(const Tile&);
+  // Blocks of R rows all of whose V * kLanes columns there are.
+  template <size_t R, size_t V>
+  static void compute(const Tile& tile) {
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    const float *x_row = tile.x, *start_row = tile.start;
+    float* y_row = tile.y;
+    const size_t inputs = tile.inputs, start_stride = tile.start_stride, y_stride = tile.y_stride;
+    const size_t parts = tile.parts, part_step = tile.part_step, x_stride = tile.x_stride;
+    const size_t start_step = tile.start_step, slab_size = tile.slab_size, slabs = tile.slabs;
+    const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
+    size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
+    asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
+    for (size_t block = tile.blocks; block > 0; --block) {
+      const float *x[R], *start = start_row, *weights = tile.weights;
+      float* y = y_row;
+#pragma GCC unroll 4
+      for (size_t i = 0; i < R; ++i) x[i] = x_row + i * x_stride;
+      size_t slab = slabs;
       do {
-        const float* rows[R];
+        Vector sum[R][V];
+        const float* from = start;
 #pragma GCC unroll 4
-        for (size_t i = 0; i < R; ++i) rows[i] = x[i] + offset;
-        add_products<true>(rows, inputs, b, V * kLanes, sum);
-        offset += part_step;
-      } while (--part > 0);
-      if (has_minimum) {
+        for (size_t i = 0; i < R; ++i, from += start_stride) {
+          asm("" : "+r"(from));  // gcc would address by two registers, and not by pairs
 #pragma GCC unroll 4
-        for (size_t i = 0; i < R; ++i)
+          for (size_t j = 0; j < V; ++j) sum[i][j] = load(from + kLanes * j);
+        }
+        const float* b = weights;
+        size_t part = parts, offset = 0;
+        do {
+          const float* rows[R];
 #pragma GCC unroll 4
-          for (size_t j = 0; j < V; ++j) sum[i][j] = vmaxq_f32(sum[i][j], minimum);
-      }
-      if (has_maximum) {
+          for (size_t i = 0; i < R; ++i) rows[i] = x[i] + offset;
+          add_products<true>(rows, inputs, b, V * kLanes, sum);
+          offset += part_step;
+        } while (--part > 0);
+        if (has_minimum) {
 #pragma GCC unroll 4
-        for (size_t i = 0; i < R; ++i)
+          for (size_t i = 0; i < R; ++i)
 #pragma GCC unroll 4
-          for (size_t j = 0; j < V; ++j) sum[i][j] = vminq_f32(sum[i][j], maximum);
-      }
-      float* row = y;
+            for (size_t j = 0; j < V; ++j) sum[i][j] = vmaxq_f32(sum[i][j], minimum);
+        }
+        if (has_maximum) {
 #pragma GCC unroll 4
-      for (size_t i = 0; i < R; ++i, row += y_stride) {
-        asm("" : "+r"(row));
+          for (size_t i = 0; i < R; ++i)
 #pragma GCC unroll 4
-        for (size_t j = 0; j < V; ++j) store(row + kLanes * j, sum[i][j]);
-      }
-      start += start_step;
-      weights += slab_size;
-      y += V * kLanes;
-    } while (--slab > 0);
-    x_row += R * x_stride;
-    start_row += R * start_stride;
-    y_row += R * y_stride;
-  }
-}
-
-using Compute = void (*)(const Tile&);
-template <size_t V>
-constexpr Compute kCompute[] = {compute<1, V>, compute<2, V>, compute<3, V>, compute<4, V>};
-
-// As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.
-inline void multiply(const Tile& tile, size_t rows, size_t width) {
-  const Compute* const kernels = width > kNarrow ? kCompute<4> : kCompute<2>;
-  const bool all = tile.columns == width;
-  float start[kRows * kColumns], y[kRows * kColumns];  // y's last columns are another's
-  Tile next = tile;
-  for (size_t height; rows > 0; rows -= height) {
-    height = rows < kRows ? rows : all ? rows / kRows * kRows : kRows;
-    Tile some = next;
-    some.blocks = std::max<size_t>(height / kRows, 1);
-    if (!all && tile.start_stride != 0) {  // not the bias, which is as wide as the weights
-      for (size_t i = 0; i < height; ++i) {
-        std::fill_n(start + i * kColumns, kColumns, 0.0f);
-        std::copy_n(next.start + i * tile.start_stride, tile.columns, start + i * kColumns);
-      }
-      some.start = start;
-      some.start_stride = kColumns;
+            for (size_t j = 0; j < V; ++j) sum[i][j] = vminq_f32(sum[i][j], maximum);
+        }
+        float* row = y;
+#pragma GCC unroll 4
+        for (size_t i = 0; i < R; ++i, row += y_stride) {
+          asm("" : "+r"(row));
+#pragma GCC unroll 4
+          for (size_t j = 0; j < V; ++j) store(row + kLanes * j, sum[i][j]);
+        }
+        start += start_step;
+        weights += slab_size;
+        y += V * kLanes;
+      } while (--slab > 0);
+      x_row += R * x_stride;
+      start_row += R * start_stride;
+      y_row += R * y_stride;
     }
-    if (!all) {
-      some.y = y;
-      some.y_stride = kColumns;
-    }
-    kernels[std::min(height, kRows) - 1](some);
-    for (size_t i = 0; !all && i < height; ++i) std::copy_n(y + i * kColumns, tile.columns, next.y + i * tile.y_stride);
-    next.x += height * tile.x_stride;
-    next.start += height * tile.start_stride;
-    next.y += height * tile.y_stride;
   }
-}
 
-inline void copy(const float* from, size_t count, float* to) {
-  size_t i = 0;
-  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
-    const Vector first = load(from + i), second = load(from + i + kLanes);
-    store(to + i, first);
-    store(to + i + kLanes, second);
+  template <size_t V>
+  static static constexpr Compute kCompute[] = {compute<1, V>, compute<2, V>, compute<3, V>, compute<4, V>};
+
+  static void copy_row(const float* from, size_t count, float* to) {
+    size_t i = 0;
+    for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+      const Vector first = load(from + i), second = load(from + i + kLanes);
+      store(to + i, first);
+      store(to + i + kLanes, second);
+    }
+    if (i + kLanes <= count) {
+      store(to + i, load(from + i));
+      i += kLanes;
+    }
+    if (i == count) return;
+    if (count >= kLanes) return store(to + count - kLanes, load(from + count - kLanes));  // some of it once more
+    for (; i < count; ++i) to[i] = from[i];
   }
-  if (i + kLanes <= count) {
-    store(to + i, load(from + i));
-    i += kLanes;
-  }
-  if (i == count) return;
-  if (count >= kLanes) return store(to + count - kLanes, load(from + count - kLanes));  // some of it once more
-  for (; i < count; ++i) to[i] = from[i];
-}
+};
 
 }  // namespace ferry::cpu::tile

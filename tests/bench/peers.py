@@ -27,6 +27,17 @@ def load(name):
     return module
 
 
+def pretend(cpu):
+    """From here on every engine runs as on that CPU: `avx2` (avx2_cpu.c says what it lacks); None: as on this one."""
+    if cpu is None:
+        return
+    os.makedirs(CACHE, exist_ok=True)
+    library = os.path.join(CACHE, cpu + "_cpu.so")
+    run(["cc", "-O1", "-shared", "-fPIC", os.path.join(HERE, cpu + "_cpu.c"), "-o", library])
+    run(["true"], env=dict(os.environ, LD_PRELOAD=library))
+    os.environ["LD_PRELOAD"] = ENVIRONMENT["LD_PRELOAD"] = library
+
+
 def install_onnxruntime():
     os.makedirs(CACHE, exist_ok=True)
     if not os.path.isdir(os.path.join(CACHE, "node_modules", "onnxruntime-node")):

@@ -328,12 +328,14 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   };
   expect_within_bound(first, "this CPU's kernels");
   const cpu::CpuFeatures& here = cpu::cpu_features();
-  if (here.avx2 || here.avx512f || here.out_of_order) {
-    std::vector<float> plain;
-    const Status status = run(*made.model, made.data, {.name = "plain", .cpu = {}}, &plain);
+  const auto expect_as = [&](const cpu::CpuFeatures& other, const char* kernels) {
+    std::vector<float> values;
+    const Status status = run(*made.model, made.data, {.name = kernels, .cpu = other}, &values);
     EXPECT_TRUE(status.ok()) << status.message();
-    if (status.ok()) expect_within_bound(plain, "a plain CPU's kernels");
-  }
+    if (status.ok()) expect_within_bound(values, kernels);
+  };
+  if (here.avx2 || here.avx512f || here.out_of_order) expect_as({}, "a plain CPU's kernels");
+  if (here.avx512f) expect_as({.avx2 = true}, "kernels for AVX2");
   left_to_cpu = left_to_cpu || leaves_integers(params, operands);
   left_to_cpu = left_to_cpu || (made.expected.dtype == fbs::DType::Int32 && params.type != fbs::OpParams::TopK);
   const std::vector<double> got = numbers(first, made.expected.dtype);
