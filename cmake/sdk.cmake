@@ -137,7 +137,7 @@ endif()
 # Files with kernels are compiled for speed, the rest, which plan or hand rows to XNNPACK and memcpy, for size. A file that is
 # not listed here knows no FERRY_KERNEL (sdk/kernel.h). Our own kernels are plain loops for the compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no
 # value changes. First iterations of their own cost bytes only.
-set(kernels attention attention_in_place channel_norm depthwise gemm layer_norm linear_int4 pool2d products resize2d
+set(kernels attention attention_in_place channel_norm depthwise depthwise_avx2 gemm layer_norm linear_int4 pool2d products resize2d
     rotary_embedding softmax unary winograd)
 set(kernels_of_short_loops binary causal_conv1d experts gated_delta_rule reduce) # many, which -O3 writes out in versions
 set(kernels_in_size) # what is around a FERRY_KERNEL is compiled for size
@@ -178,6 +178,7 @@ if(FERRY_SANITIZE) # as the preset has it, but for instrumented kernels: they ta
     ferry_optimise(sdk/${name}.cc -O1)
   endforeach()
   ferry_optimise(sdk/cpu/depthwise.cc -O0)
+  ferry_optimise(sdk/cpu/depthwise_avx2.cc -O0)
   # stb copies nothing from nowhere where a PNG has an empty chunk: memcpy(NULL, ., 0)
   ferry_optimise(sdk/image/codec.cc -fno-sanitize=nonnull-attribute)
 else()

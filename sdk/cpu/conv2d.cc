@@ -101,7 +101,7 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
     const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
     return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
   }
-  if (depthwise_pays(cpu, p, w)) return create_depthwise(p, w, source, out);
+  if (depthwise_pays(cpu, p, w)) return create_depthwise(cpu, p, w, source, out);
 #if defined(__aarch64__)  // XNNPACK's kernels are left out, too
   if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
 #endif

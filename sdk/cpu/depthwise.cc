@@ -1,306 +1,33 @@
 #include "sdk/cpu/depthwise.h"
 
-#if (defined(__x86_64__) && defined(__gnu_linux__)) || defined(__aarch64__)
+#if FERRY_HAS_DEPTHWISE
 
-#include "sdk/threads/loops.h"
-
-#include <algorithm>
-#include <array>
-#include <limits>
-#include <vector>
-
-#include "sdk/cpu/depthwise_kernels.h"
-#include "sdk/cpu/unary.h"
+#include "sdk/cpu/depthwise_op.h"
 #include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
-namespace {
-
-using namespace depthwise;
-
-#if defined(__x86_64__)
-constexpr const char* kLayout = "depthwise_avx512";  // of packed weights, and its version
-#else
-constexpr const char* kLayout = "depthwise_neon";
-#endif
-constexpr uint32_t kLayoutVersion = 1;
-constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
-constexpr int64_t kBand = 8;  // rows of a tile: what it reads and writes stays in the L1 cache
-constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
-
-using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
-
-// For prefetching: what may be outside of the array has no pointer.
-[[maybe_unused]] uintptr_t address(const float* array, int64_t offset) {
-  return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(float);
-}
-
-// A task computes a strip of output rows, all or some vectors of channels, tile by tile.
-class Depthwise : public Op {
- public:
-  Depthwise(const fbs::Conv2d& params, const Shape& weight)
-      : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
-
-  Status create(WeightSource& source) {
-    const size_t bytes = vectors() * vector_weights() * sizeof(float);
-    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
-    FERRY_TRY(source.packed_floats(PackingId(kLayout, kLayoutVersion), bytes, fill, &held_));
-    weights_ = floats(held_.get());
-    return {};
-  }
-
-  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
-    input_shape_ = inputs[0];
-    output_shape_ = output;
-    strips_ = static_cast<size_t>((output[1] + kBand - 1) / kBand);
-    const size_t threads = pool->threads(), strips = static_cast<size_t>(output[0]) * strips_;
-    const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
-    block_ = (vectors() + blocks - 1) / blocks;
-    pieces_.clear();
-    const int64_t out_w = output[2], stride = params_.stride_w(), pad = params_.pad_left();
-    for (int64_t x = 0; x < out_w;) {
-      Piece piece = cut(x, out_w);
-      x = piece.x + piece.count;
-      const int64_t end = piece.x + std::max(piece.count, static_cast<int64_t>(kFewest));  // of what is computed
-      piece.beyond = piece.x * stride < pad || (end - 1) * stride - pad + kernel_w_ > input_shape_[2];
-      pieces_.push_back(piece);
-    }
-    window_size_ = 0;
-    if (!kHasMasks) {
-      const int64_t lines = (kBand - 1) * params_.stride_h() + kernel_h_;
-      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * kLanes;
-    }
-    const size_t result_size = (kHasMasks && after_) || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
-    task_size_ = result_size + window_size_;
-    *workspace = threads * task_size_ * sizeof(float);
-    return {};
-  }
-
-  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
-    workspace_ = floats(workspace);
-    return {};
-  }
-
-  Status run(Pool* pool) override {
-    const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
-    parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
-      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
-                    workspace_ + share.thread() * task_size_);
-    });
-    return {};
-  }
-
-  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override {
-    after_ = elementwise(cpu, next);
-    return static_cast<bool>(after_);
-  }
-
- private:
-  // Vectors of channels: each the bias, then the kernel's cells.
-  void pack(const float* weight, const float* bias, float* to) const {
-    const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
-    for (size_t c = 0; c < vectors() * kLanes; ++c) {
-      float* lane = to + c / kLanes * vector_weights() + c % kLanes;
-      const bool exists = c < channels_;
-      *lane = exists && bias != nullptr ? bias[c] : 0.0f;
-      for (size_t i = 0; i < cells; ++i) lane[(i + 1) * kLanes] = exists ? weight[c * cells + i] : 0.0f;
-    }
-  }
-
-  // That the windows of neighbouring pixels cover.
-  int64_t columns(int64_t pixels) const { return (pixels - 1) * params_.stride_w() + kernel_w_; }
-  size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
-  size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
-
-  Compute kernel_of(size_t count, [[maybe_unused]] bool masked) const {
-    constexpr bool kOthers = built_in(Feature::OtherDepthwise);
-    const int64_t slides = params_.stride_w() == 1 ? kernel_w_ : 1;
-#if defined(__x86_64__)
-    if (slides == 3) return kernel<3>(count, masked);
-    if constexpr (kOthers) {
-      if (slides == 5) return kernel<5>(count, masked);
-      if (slides == 7) return kernel<7>(count, masked);
-      if (slides == 9) return kernel<9>(count, masked);
-    }
-    return kernel<1>(count, masked);
-#else  // those that are rare are not worth their bytes on a phone
-    if constexpr (kOthers) {
-      if (params_.stride_w() == 2 && kernel_w_ == 5) return kernel<5, 2>(count);
-      if (slides == 5) return kernel<5, 1>(count);
-      if (slides == 7) return kernel<7, 1>(count);
-      if (params_.stride_w() > 2 || kernel_w_ != 3) return kernel<1, 1>(count);
-    }
-    return slides == 3 ? kernel<3, 1>(count) : kernel<3, 2>(count);
-#endif
-  }
-
-  // Output rows from `y` on.
-  void compute_strip(int64_t image, int64_t y, size_t first_vector, size_t end_vector, float* workspace) const {
-    const int64_t width = input_shape_[2], out_w = output_shape_[2];
-    const int64_t stride_h = params_.stride_h(), stride_w = params_.stride_w();
-    const int64_t top = y * stride_h - params_.pad_top(), first = std::max<int64_t>(top, 0);
-    const float* picture = input_ + static_cast<size_t>(image * input_shape_[1] * width) * channels_;
-    float* const strip = output_ + static_cast<size_t>((image * output_shape_[1] + y) * out_w) * channels_;
-    Tile tile{};
-    tile.top = top - first;
-    tile.lines = input_shape_[1] - first;
-    tile.stride_h = stride_h;
-    tile.stride_w = static_cast<size_t>(stride_w);
-    tile.kernel_h = kernel_h_;
-    tile.kernel_w = kernel_w_;
-    tile.low = params_.output_min();
-    tile.high = params_.output_max();
-    tile.clamps = std::min(-tile.low, tile.high) < std::numeric_limits<float>::infinity();
-    tile.rows = std::min(kBand, output_shape_[1] - y);
-    tile.next_step = channels_ * sizeof(float);
-    tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
-    tile.next_y_row = static_cast<size_t>(out_w) * tile.next_step;
-    for (size_t piece = 0; piece < pieces_.size(); ++piece) {
-      const int64_t x = pieces_[piece].x;
-      const bool last = piece + 1 == pieces_.size();
-      const int64_t left = x * stride_w - params_.pad_left();
-      const Windows windows = begin_piece(pieces_[piece], left, workspace, &tile);
-      for (size_t vector = first_vector; vector < end_vector; ++vector) {
-        if constexpr (kVectorFillsLine) {
-          const int64_t channels = static_cast<int64_t>(channels_);
-          // The next tile: of the next vector, of the pixels to the right, or of the next strip.
-          const bool turns = vector + 1 == end_vector, ends = turns && last;
-          const int64_t next_c = static_cast<int64_t>((turns ? first_vector : vector + 1) * kLanes);
-          const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? kBand : 0;
-          const int64_t line = top + down * stride_h + kernel_h_ - stride_h;
-          const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
-          tile.next_x = address(picture, (line * width + column) * channels + next_c);
-          tile.next_y = address(strip, (down * out_w + next_x) * channels + next_c);
-        }
-        tile.x =
-            picture + (first * width + left) * static_cast<int64_t>(channels_) + static_cast<int64_t>(vector * kLanes);
-        float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
-        compute_tile(tile, vector, windows, pieces_[piece], to, workspace);
-      }
-      if (!kHasMasks && after_)
-        apply(strip + static_cast<size_t>(x) * channels_, tile.rows, pieces_[piece].count, first_vector, end_vector);
-    }
-  }
-
-  // Those of a piece: which column of the picture the first begins at, how many pixels are computed, and by what
-  // (without masks). Which lines and columns of them lie in the picture: they are copied where windows reach beyond it.
-  struct Windows {
-    int64_t left, lines, columns, begin;
-    size_t computed, inside;
-    bool copied, apart;  // apart: computed where there is room for all pixels, or for what follows
-    Compute kernel;
-  };
-
-  Windows begin_piece(const Piece& piece, int64_t left, float* workspace, Tile* tile) const {
-    const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kFewest);
-    Windows windows{.left = left, .columns = columns(static_cast<int64_t>(computed)), .computed = computed};
-    windows.lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
-    windows.begin = std::clamp<int64_t>(-left, 0, windows.columns);
-    windows.inside = static_cast<size_t>(std::clamp<int64_t>(input_shape_[2] - left, windows.begin, windows.columns) -
-                                         windows.begin);
-    windows.copied = !kHasMasks && piece.beyond;
-    windows.apart = (kHasMasks && after_) || computed > count;
-    windows.kernel = kHasMasks ? nullptr : kernel_of(computed, false);
-    tile->line = windows.copied ? static_cast<size_t>(windows.columns) * kLanes
-                                : static_cast<size_t>(input_shape_[2]) * channels_;
-    tile->cell = windows.copied ? kLanes : channels_;
-    tile->y_step = windows.apart ? kLanes : channels_;
-    tile->y_row = windows.apart ? computed * kLanes : static_cast<size_t>(output_shape_[2]) * channels_;
-    if (windows.copied) std::fill_n(workspace, window_size_, 0.0f);  // for all vectors: those beside the picture remain
-    return windows;
-  }
-
-  // What windows have beside the picture counts as zeros: the CPU touches no memory there, nor for lanes without a
-  // channel.
-  void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, float* to,
-                    float* workspace) const {
-    const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
-    const auto lanes = static_cast<Lanes>((1u << channels) - 1);
-    const bool masked = kHasMasks && (piece.beyond || channels < kLanes);
-    Inside inside;
-    if (masked) {
-      for (int64_t i = 0; i < columns(piece.count); ++i) {
-        const int64_t column = windows.left + i;
-        inside[static_cast<size_t>(i)] = column >= 0 && column < input_shape_[2] ? lanes : kNoLanes;
-      }
-    }
-    tile.inside = inside.data();
-    tile.weights = weights_ + vector * vector_weights();
-    if (windows.copied) {
-      copy_windows(windows, tile.x, tile.line, workspace);
-      tile.x = workspace;
-    }
-    float* const result = workspace + window_size_;
-    tile.y = windows.apart ? result : to;
-    tile.lanes = windows.apart ? kAllLanes : lanes;
-    (kHasMasks ? kernel_of(windows.computed, masked) : windows.kernel)(tile);
-    if (kHasMasks && after_) after_(result, result, static_cast<size_t>(tile.rows) * tile.y_row);
-    if (windows.apart) copy_out(result, tile.rows, windows.computed, static_cast<size_t>(piece.count), lanes, to);
-  }
-
-  // What follows the convolution, where a tile's vectors are no neighbours: while they are in the cache.
-  void apply(float* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
-    size_t count = static_cast<size_t>(pixels), size = (end_vector - first_vector) * kLanes;
-    if (size == channels_) {  // whole pixels are
-      size *= count;
-      count = 1;
-    }
-    for (int64_t row = 0; row < rows; ++row, to += static_cast<size_t>(output_shape_[2]) * channels_)
-      for (size_t i = 0; i < count; ++i) {
-        float* const pixel = to + i * channels_ + first_vector * kLanes;
-        after_(pixel, pixel, size);
-      }
-  }
-
-  void copy_windows(const Windows& windows, const float* from, size_t to_line, float* to) const {
-    const size_t line = static_cast<size_t>(input_shape_[2]) * channels_;
-    from += windows.begin * static_cast<int64_t>(channels_);
-    to += windows.begin * static_cast<int64_t>(kLanes);
-    for (int64_t i = 0; i < windows.lines; ++i, from += line, to += to_line)
-      copy_line(from, channels_, windows.inside, to);
-  }
-
-  FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
-                              float* to) const {
-    const size_t row_size = static_cast<size_t>(output_shape_[2]) * channels_, step = channels_;
-    for (int64_t row = 0; row < rows; ++row, from += computed * kLanes, to += row_size) {
-      const float* pixel = from;
-      float* next_to = to;
-      for (size_t i = 0; i < count; ++i) store_next(next_to, step, load_next(pixel), lanes);
-    }
-  }
-
-  const fbs::Conv2d& params_;
-  size_t channels_;
-  int64_t kernel_h_, kernel_w_;
-  Elementwise after_;
-  Shape input_shape_, output_shape_;
-  size_t strips_ = 1;                       // of a picture
-  size_t block_ = 1;                        // vectors of a task
-  size_t window_size_ = 0, task_size_ = 0;  // numbers of workspace
-  std::vector<Piece> pieces_;               // of an output row
-  PackedBytes held_;
-  const float *weights_ = nullptr, *input_ = nullptr;
-  float *output_ = nullptr, *workspace_ = nullptr;
-};
-
-}  // namespace
 
 bool depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight) {
-  return runs_here(cpu, weight[0]) && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 &&
-         weight[1] <= kTallest && weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
+#if defined(__x86_64__)
+  const bool runs_here = cpu.avx512f || cpu.avx2;
+#else
+  const bool runs_here = weight[0] % static_cast<int64_t>(kLanes) == 0;
+  static_cast<void>(cpu);
+#endif
+  return runs_here && params.groups() == weight[0] && weight[3] == 1 && weight[0] >= 8 && weight[1] <= kTallest &&
+         weight[2] <= kWidest && params.dilation_h() == 1 && params.dilation_w() == 1 &&
          params.stride_h() <= kMaxStride && params.stride_w() <= kMaxStride &&
          (built_in(Feature::OtherDepthwise) || depthwise_is_common(params, weight));
 }
 
-Status create_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
+Status create_depthwise(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
                         std::unique_ptr<Op>* out) {
-  auto created = std::make_unique<Depthwise>(params, weight);
-  FERRY_TRY(created->create(source));
-  *out = std::move(created);
-  return {};
+#if defined(__x86_64__)
+  if (!cpu.avx512f) return create_depthwise_avx2(params, weight, source, out);
+#else
+  static_cast<void>(cpu);
+#endif
+  return make_depthwise<built_in(Feature::OtherDepthwise)>(params, weight, source, out);
 }
 
 }  // namespace ferry::cpu
@@ -310,7 +37,9 @@ Status create_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSo
 namespace ferry::cpu {
 
 bool depthwise_pays(const CpuFeatures&, const fbs::Conv2d&, const Shape&) { return false; }
-Status create_depthwise(const fbs::Conv2d&, const Shape&, WeightSource&, std::unique_ptr<Op>*) { return {}; }
+Status create_depthwise(const CpuFeatures&, const fbs::Conv2d&, const Shape&, WeightSource&, std::unique_ptr<Op>*) {
+  return {};
+}
 
 }  // namespace ferry::cpu
 

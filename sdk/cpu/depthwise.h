@@ -1,10 +1,16 @@
-// Depthwise convolutions with AVX-512 and on arm64: a vector of channels of several pixels at once, a weight read once
-// for all of them.
+// Depthwise convolutions with AVX-512, with AVX2 and on arm64: a vector of channels of several pixels at once, a weight
+// read once for all of them.
 #pragma once
 
 #include "sdk/cpu/features.h"
 #include "sdk/cpu/packing.h"
 #include "sdk/cpu/xnn.h"
+
+#if (defined(__x86_64__) && defined(__gnu_linux__)) || defined(__aarch64__)
+#define FERRY_HAS_DEPTHWISE 1
+#else
+#define FERRY_HAS_DEPTHWISE 0
+#endif
 
 namespace ferry::cpu {
 
@@ -20,6 +26,11 @@ inline bool depthwise_is_common(const fbs::Conv2d& params, const Shape& weight) 
 }
 
 // The weight's shape is [C,KH,KW,1].
-Status create_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source, std::unique_ptr<Op>* out);
+Status create_depthwise(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
+                        std::unique_ptr<Op>* out);
+
+// The same on x86 with AVX2, in depthwise_avx2.cc.
+Status create_depthwise_avx2(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
+                             std::unique_ptr<Op>* out);
 
 }  // namespace ferry::cpu

@@ -1,5 +1,5 @@
 // The kernels of depthwise convolutions: a tile of a few pixels of some output rows, a vector of channels. For
-// depthwise.cc alone.
+// depthwise_op.h alone.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,13 @@
 #include <cstdint>
 #include <utility>
 
-#include "sdk/cpu/features.h"
 #include "sdk/cpu/vector.h"
 
-namespace ferry::cpu::depthwise {
+namespace ferry::cpu::FERRY_VECTOR_SPACE::depthwise {
 
-constexpr size_t kPixels = 8;  // at most: 16 registers add up two rows, 8 hold the input's pixels, 2 the weights
+// At most. Of 32 registers 16 add up two rows, 8 hold the input's pixels, 2 the weights; AVX2 has 16 in all.
+constexpr size_t kPixels = kRegisters / 4;
+constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;   // of a kernel
 constexpr bool kVectorFillsLine = kLanes * sizeof(float) == 64;  // of the cache: else the next vectors are mostly there
 
 // Distances are in numbers.
@@ -151,8 +152,9 @@ struct Piece {
 // K: the kernel's width, with stride kStride, or 1 for any width and stride.
 #if defined(__x86_64__)
 
-constexpr size_t kFewest = 1;     // pixels that a kernel computes
-constexpr size_t kFewPixels = 4;  // fewer do not pay for code of their own
+constexpr const char* kLayout = kLanes == 16 ? "depthwise_avx512" : "depthwise_avx2";  // of packed weights
+constexpr size_t kFewest = 1;                                                          // pixels that a kernel computes
+constexpr size_t kFewPixels = kPixels / 2;  // fewer do not pay for code of their own
 constexpr bool kHasMasks = true;
 
 template <size_t K, bool kMasked>
@@ -168,8 +170,6 @@ Compute kernel(size_t count, bool masked) {
 
 inline void copy_line(const float*, size_t, size_t, float*) {}  // masks do
 
-inline bool runs_here(const CpuFeatures& cpu, int64_t) { return cpu.avx512f; }
-
 // The piece from pixel x on, of `width`: all alike in size.
 inline Piece cut(int64_t x, int64_t width) {
   constexpr auto kMany = static_cast<int64_t>(kPixels);
@@ -181,6 +181,7 @@ inline Piece cut(int64_t x, int64_t width) {
 
 // Few sizes, for the sake of the library's: maps are 7 times a power of two wide, or a power of two. What reaches
 // beyond the picture is copied, with zeros around it.
+constexpr const char* kLayout = "depthwise_neon";
 constexpr size_t kFewest = kPixels - 1;
 constexpr bool kHasMasks = false;
 
@@ -201,8 +202,6 @@ inline void copy_line(const float* from, size_t step, size_t count, float* to) {
   for (; count > 0; --count) store_next(to, kLanes, next<false>(from, step, 0, kAllLanes), kAllLanes);
 }
 
-inline bool runs_here(const CpuFeatures&, int64_t channels) { return channels % static_cast<int64_t>(kLanes) == 0; }
-
 // The piece for pixel x, of `width`: as few as there can be, of 8 and 7 pixels; the last may compute some of the one
 // before once more.
 inline Piece cut(int64_t x, int64_t width) {
@@ -214,4 +213,4 @@ inline Piece cut(int64_t x, int64_t width) {
 
 #endif
 
-}  // namespace ferry::cpu::depthwise
+}  // namespace ferry::cpu::FERRY_VECTOR_SPACE::depthwise

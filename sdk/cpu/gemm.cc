@@ -359,7 +359,7 @@ class ConvGemm : public GemmOp<Kernel> {
 
 // Calls `use` with the kernel for this CPU.
 template <typename Use>
-auto with_kernel(const CpuFeatures& cpu, const Use& use) {
+auto with_kernel([[maybe_unused]] const CpuFeatures& cpu, const Use& use) {
 #if defined(__x86_64__)
   if (!tile::Avx512::runs_here(cpu)) return use(tile::Avx2());
   return use(tile::Avx512());

@@ -129,7 +129,7 @@ class Neon {
   }
 
   template <size_t V>
-  static static constexpr Compute kCompute[] = {compute<1, V>, compute<2, V>, compute<3, V>, compute<4, V>};
+  static constexpr Compute kCompute[kRows] = {compute<1, V>, compute<2, V>, compute<3, V>, compute<4, V>};
 
   static void copy_row(const float* from, size_t count, float* to) {
     size_t i = 0;

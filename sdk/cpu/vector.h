@@ -1,5 +1,6 @@
-// Vectors for kernels that are written once for AVX-512 and arm64: floats, and which lanes of them count. Functions
-// that use them are FERRY_VECTORS, as AVX-512 is chosen when the library runs.
+// Vectors for kernels that are written once for several machines: floats, and which lanes of them count. Functions that
+// use them are FERRY_VECTORS, as AVX-512 and AVX2 are chosen when the library runs. Those for AVX2 are in files that
+// define FERRY_AVX2_VECTORS.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +9,65 @@
 
 #include <immintrin.h>
 
+#if defined(FERRY_AVX2_VECTORS)
+
+#define FERRY_VECTOR_SPACE avx2
+#define FERRY_VECTORS [[gnu::target("avx2,fma")]]
+#define FERRY_IN_VECTOR_REGISTER(value) asm("" : "+x"(value))
+
+namespace ferry::cpu::avx2 {
+
+using Vector = __m256;
+constexpr size_t kLanes = 8, kRegisters = 16;
+struct Lanes {
+  alignas(32) int each[kLanes];  // -1 of those that count
+};
+constexpr Lanes kNoLanes{}, kAllLanes{{-1, -1, -1, -1, -1, -1, -1, -1}};
+
+constexpr Lanes first_lanes(size_t count) {
+  Lanes lanes{};
+  for (size_t i = 0; i < count; ++i) lanes.each[i] = -1;
+  return lanes;
+}
+
+FERRY_VECTORS [[gnu::always_inline]] inline __m256i mask(const Lanes& lanes) {
+  return _mm256_load_si256(reinterpret_cast<const __m256i*>(lanes.each));
+}
+FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
+// Lanes that do not count are zeros, and their memory is not touched.
+FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from, const Lanes& lanes) {
+  return _mm256_maskload_ps(from, mask(lanes));
+}
+FERRY_VECTORS [[gnu::always_inline]] inline void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
+FERRY_VECTORS [[gnu::always_inline]] inline void store(float* to, Vector value, const Lanes& lanes) {
+  if (lanes.each[kLanes - 1] != 0) return store(to, value);  // all: with a mask it takes much longer
+  _mm256_maskstore_ps(to, mask(lanes), value);
+}
+FERRY_VECTORS [[gnu::always_inline]] inline Vector repeat(float value) { return _mm256_set1_ps(value); }
+FERRY_VECTORS [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) {
+  return _mm256_fmadd_ps(a, b, sum);
+}
+// A NaN passes.
+FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector low, Vector high) {
+  return _mm256_min_ps(high, _mm256_max_ps(low, value));
+}
+
+}  // namespace ferry::cpu::avx2
+
+#else
+
+#define FERRY_VECTOR_SPACE avx512
 #define FERRY_VECTORS [[gnu::target("avx512f")]]
 #define FERRY_IN_VECTOR_REGISTER(value) asm("" : "+v"(value))
 
-namespace ferry::cpu {
+namespace ferry::cpu::avx512 {
 
 using Vector = __m512;
 using Lanes = __mmask16;  // a bit each
-constexpr size_t kLanes = 16;
+constexpr size_t kLanes = 16, kRegisters = 32;
 constexpr Lanes kNoLanes = 0, kAllLanes = 0xffff;  // gcc 12 warns of the forms without a mask
+
+constexpr Lanes first_lanes(size_t count) { return static_cast<Lanes>((1u << count) - 1); }
 
 FERRY_VECTORS [[gnu::always_inline]] inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
 // Lanes that do not count are zeros, and their memory is not touched.
@@ -27,22 +78,6 @@ FERRY_VECTORS [[gnu::always_inline]] inline void store(float* to, Vector value) 
 FERRY_VECTORS [[gnu::always_inline]] inline void store(float* to, Vector value, Lanes lanes) {
   _mm512_mask_storeu_ps(to, lanes, value);
 }
-// The one `index` (known when compiled) of those that lie `step` apart, taken one after another.
-template <bool kMasked>
-FERRY_VECTORS [[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t index, Lanes lanes) {
-  if (index % 3 == 0 && index != 0) from += 3 * step;
-  asm("" : "+r"(from));  // gcc would keep a register for each distance
-  const float* at = from + index % 3 * step;
-  return kMasked ? load(at, lanes) : load(at);
-}
-FERRY_VECTORS [[gnu::always_inline]] inline Vector load_next(const float*& from) {
-  from += kLanes;
-  return load(from - kLanes);
-}
-FERRY_VECTORS [[gnu::always_inline]] inline void store_next(float*& to, size_t step, Vector value, Lanes lanes) {
-  store(to, value, lanes);
-  to += step;
-}
 FERRY_VECTORS [[gnu::always_inline]] inline Vector repeat(float value) { return _mm512_set1_ps(value); }
 FERRY_VECTORS [[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) {
   return _mm512_fmadd_ps(a, b, sum);
@@ -52,21 +87,48 @@ FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector lo
   return _mm512_maskz_min_ps(kAllLanes, high, _mm512_maskz_max_ps(kAllLanes, low, value));
 }
 
-}  // namespace ferry::cpu
+}  // namespace ferry::cpu::avx512
+
+#endif
+
+namespace ferry::cpu::FERRY_VECTOR_SPACE {
+
+// The one `index` (known when compiled) of those that lie `step` apart, taken one after another.
+template <bool kMasked>
+FERRY_VECTORS [[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t index,
+                                                        const Lanes& lanes) {
+  if (index % 3 == 0 && index != 0) from += 3 * step;
+  asm("" : "+r"(from));  // gcc would keep a register for each distance
+  const float* at = from + index % 3 * step;
+  return kMasked ? load(at, lanes) : load(at);
+}
+FERRY_VECTORS [[gnu::always_inline]] inline Vector load_next(const float*& from) {
+  from += kLanes;
+  return load(from - kLanes);
+}
+FERRY_VECTORS [[gnu::always_inline]] inline void store_next(float*& to, size_t step, Vector value, const Lanes& lanes) {
+  store(to, value, lanes);
+  to += step;
+}
+
+}  // namespace ferry::cpu::FERRY_VECTOR_SPACE
 
 #elif defined(__aarch64__)
 
 #include <arm_neon.h>
 
+#define FERRY_VECTOR_SPACE neon
 #define FERRY_VECTORS
 #define FERRY_IN_VECTOR_REGISTER(value) asm("" : "+w"(value))
 
-namespace ferry::cpu {
+namespace ferry::cpu::neon {
 
 using Vector = float32x4_t;
 using Lanes = bool;  // all or none
-constexpr size_t kLanes = 4;
+constexpr size_t kLanes = 4, kRegisters = 32;
 constexpr Lanes kNoLanes = false, kAllLanes = true;
+
+constexpr Lanes first_lanes(size_t) { return true; }
 
 [[gnu::always_inline]] inline Vector load(const float* from) { return vld1q_f32(from); }
 [[gnu::always_inline]] inline void store(float* to, Vector value) { vst1q_f32(to, value); }
@@ -100,6 +162,12 @@ template <bool kMasked>
   return vminq_f32(vmaxq_f32(value, low), high);
 }
 
-}  // namespace ferry::cpu
+}  // namespace ferry::cpu::neon
 
+#endif
+
+#if defined(FERRY_VECTOR_SPACE)
+namespace ferry::cpu {
+using namespace FERRY_VECTOR_SPACE;
+}
 #endif

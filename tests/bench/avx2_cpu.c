@@ -1,5 +1,5 @@
-// Preloaded into a program on x86-64 Linux, it makes the machine a CPU with AVX2, FMA and half-precision conversion, but
-// without AVX-512, AVX-VNNI and AMX, so that one machine can time engines as they run on another:
+// Preloaded into a program on x86-64 Linux, it makes the machine a CPU with AVX2, FMA and half-precision conversion,
+// but without AVX-512, AVX-VNNI and AMX, so that one machine can time engines as they run on another:
 //     cc -O1 -shared -fPIC tests/bench/avx2_cpu.c -o avx2_cpu.so && LD_PRELOAD=$PWD/avx2_cpu.so COMMAND
 // The instruction CPUID is made to fault (arch_prctl(2), ARCH_SET_CPUID) and answered here; who asks otherwise, as of
 // /proc/cpuinfo, sees the machine as it is. Where kernel or processor cannot let CPUID fault, the program ends at once.
@@ -78,8 +78,8 @@ extern void return_from_signal(void) __attribute__((visibility("hidden")));
 static void nothing(void) {}
 
 // The dynamic linker asks which function `capped` is when it relocates this library, which is before it relocates the
-// program: so before the program's own resolvers, which choose kernels by CPUID, and before any constructor. No library is
-// ready then: system calls alone are.
+// program: so before the program's own resolvers, which choose kernels by CPUID, and before any constructor. No library
+// is ready then: system calls alone are.
 static void (*cap(void))(void) {
   struct kernel_sigaction action = {answer, SA_SIGINFO | SA_ONSTACK | SA_NODEFER | kRestorer, return_from_signal, 0};
   if (call(SYS_rt_sigaction, SIGSEGV, (long)&action, 0, 8) != 0 || call(SYS_arch_prctl, kSetCpuid, 0, 0, 0) != 0) {

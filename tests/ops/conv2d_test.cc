@@ -155,7 +155,7 @@ TEST(Conv2d, MatchesTheOracleForManyPixelsAndOutputs) {
   }
 }
 
-// Tiles inside a picture are read where they lie, others are copied (sdk/cpu/depthwise.cc): several of each,
+// Tiles inside a picture are read where they lie, others are copied (sdk/cpu/depthwise_op.h): several of each,
 // over more rows than a tile has.
 TEST(Conv2d, MatchesTheOracleForDepthwiseKernelsOnWidePictures) {
   for (const int kernel : {3, 4, 5, 7, 9})

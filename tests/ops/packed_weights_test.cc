@@ -113,9 +113,8 @@ TEST_F(PackedWeights, OperatorsThatShareATensorAreKeptApart) {
 }
 
 // Packed files of this version are read by the next one. Whoever changes these bytes changes the layout's version with
-// them, in gemm_kernel_avx512.h, depthwise.cc or winograd.cc, and then the hash here.
-TEST(PackedLayouts, KeepTheirBytes) {
-  if (!cpu::cpu_features().avx512f) GTEST_SKIP() << "our own layouts need AVX-512";
+// them, in gemm_kernel_*.h, depthwise_op.h or winograd.cc, and then the hash here.
+void expect_packed_bytes(const cpu::CpuFeatures& features, uint64_t expected) {
   Graph graph;
   const auto numbers = [](size_t count) {
     std::vector<float> values(count);
@@ -139,13 +138,23 @@ TEST(PackedLayouts, KeepTheirBytes) {
   ASSERT_TRUE(cpu::initialize().ok());
   for (const fbs::Operator* op : *model->graph().operators()) {
     std::unique_ptr<cpu::Op> lowered;
-    ASSERT_TRUE(cpu::create_op(cpu::cpu_features(), *model, *op, &lowered).ok());
+    ASSERT_TRUE(cpu::create_op(features, *model, *op, &lowered).ok());
   }
   uint64_t hash = fnv1a64("");
   const auto entries = model->packed().entries();
   ASSERT_EQ(entries.size(), 4u) << "Winograd keeps its bias apart";
   for (const auto& e : entries) hash = fnv1a64({reinterpret_cast<const char*>(e.bytes.get()), e.size}, hash);
-  EXPECT_EQ(hash, 0x4fd45e0e6936d433u);
+  EXPECT_EQ(hash, expected);
+}
+
+TEST(PackedLayouts, ForAvx512KeepTheirBytes) {
+  if (!cpu::cpu_features().avx512f) GTEST_SKIP() << "this CPU lacks it";
+  expect_packed_bytes(cpu::cpu_features(), 0x4fd45e0e6936d433u);
+}
+
+TEST(PackedLayouts, ForAvx2KeepTheirBytes) {
+  if (!cpu::cpu_features().avx2) GTEST_SKIP() << "this CPU lacks it";
+  expect_packed_bytes({.avx2 = true}, 0xa3f737f0128c711fu);
 }
 
 }  // namespace
