@@ -18,7 +18,7 @@ namespace {
 using namespace depthwise;
 
 constexpr uint32_t kLayoutVersion = 1;
-constexpr int64_t kBand = 8;  // rows of a tile: what it reads and writes stays in the L1 cache
+constexpr int64_t kBand = 8;  // rows of a tile, at most: what it reads and writes stays in the L1 cache
 constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
 
 using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
@@ -48,6 +48,7 @@ class Depthwise : public Op {
     input_shape_ = inputs[0];
     output_shape_ = output;
     strips_ = static_cast<size_t>((output[1] + kBand - 1) / kBand);
+    band_ = (output[1] + static_cast<int64_t>(strips_) - 1) / static_cast<int64_t>(strips_);  // alike, for threads
     const size_t threads = pool->threads(), strips = static_cast<size_t>(output[0]) * strips_;
     const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
     block_ = (vectors() + blocks - 1) / blocks;
@@ -81,7 +82,7 @@ class Depthwise : public Op {
   Status run(Pool* pool) override {
     const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
     parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
-      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * kBand, vector, vector + count,
+      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * band_, vector, vector + count,
                     workspace_ + share.thread() * task_size_);
     });
     return {};
@@ -147,7 +148,7 @@ class Depthwise : public Op {
     tile.low = params_.output_min();
     tile.high = params_.output_max();
     tile.clamps = std::min(-tile.low, tile.high) < std::numeric_limits<float>::infinity();
-    tile.rows = std::min(kBand, output_shape_[1] - y);
+    tile.rows = std::min(band_, output_shape_[1] - y);
     tile.next_step = channels_ * sizeof(float);
     tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
     tile.next_y_row = static_cast<size_t>(out_w) * tile.next_step;
@@ -162,7 +163,7 @@ class Depthwise : public Op {
           // The next tile: of the next vector, of the pixels to the right, or of the next strip.
           const bool turns = vector + 1 == end_vector, ends = turns && last;
           const int64_t next_c = static_cast<int64_t>((turns ? first_vector : vector + 1) * kLanes);
-          const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? kBand : 0;
+          const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? band_ : 0;
           const int64_t line = top + down * stride_h + kernel_h_ - stride_h;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
           tile.next_x = address(picture, (line * width + column) * channels + next_c);
@@ -272,6 +273,7 @@ class Depthwise : public Op {
   Elementwise after_;
   Shape input_shape_, output_shape_;
   size_t strips_ = 1;                       // of a picture
+  int64_t band_ = 1;                        // rows of a strip
   size_t block_ = 1;                        // vectors of a task
   size_t window_size_ = 0, task_size_ = 0;  // numbers of workspace
   std::vector<Piece> pieces_;               // of an output row
