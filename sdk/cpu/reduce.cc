@@ -11,10 +11,12 @@
 namespace ferry::cpu {
 namespace {
 
-// Sums are kept in double: a mean over a large picture stays exact to float32, whatever the order. Every output is
-// summed by one task, so that no result depends on the number of threads (XNNPACK's mean runs on one thread only).
+// Sums are kept in double: a mean over a large picture stays exact to float32, whatever the order. What a task adds up
+// depends on the shape alone, so that no result depends on the number of threads (XNNPACK's mean runs on one thread
+// only).
 
 constexpr size_t kBlock = 128;  // outputs summed together where rows are added to rows
+constexpr size_t kParts = 16;   // of rows: enough to share out among a phone's or a laptop's cores
 
 FERRY_KERNEL void add_rows(const float* x, size_t rows, size_t stride, size_t count, double* sums) {
   size_t row = 0;
@@ -133,12 +135,16 @@ class Reduce : public Op {
     }
     kept_ = runs_ = Rows();
     for (size_t i = rank; i-- > first;) (dims[i].reduced ? runs_ : kept_).append(dims[i].size, strides[i]);
+    const bool one_run = sums_ && !row_is_reduced_ && kept_.count() == 1 && runs_.count() == 1;
+    parts_ = one_run ? std::clamp<size_t>(run_ * row_ / (kGrain / 2), 1, std::min(run_, kParts)) : 1;
+    if (parts_ > 1) *workspace = parts_ * row_ * sizeof(double);
     return {};
   }
 
-  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     input_ = floats(inputs[0]);
     output_ = floats(output);
+    partial_ = static_cast<double*>(workspace);
     return {};
   }
 
@@ -147,6 +153,10 @@ class Reduce : public Op {
       parallel_rows(pool, kept_.count(), row_ * runs_.count(), [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) store(i, total(i));
       });
+      return {};
+    }
+    if (parts_ > 1) {
+      add_in_parts(pool);
       return {};
     }
     const size_t blocks = (row_ + kBlock - 1) / kBlock;
@@ -180,6 +190,25 @@ class Reduce : public Op {
     for (size_t i = 0; i < count; ++i) store(index * row_ + first + i, sums[i]);
   }
 
+  // The means of a picture: some of its rows each, as who computed them has them in its core's cache. Shared out by
+  // channels, every row would go to all cores, and back to one when it is written again.
+  void add_in_parts(Pool* pool) {
+    parallel_for(pool, parts_, 1, [&](size_t begin, size_t end) {
+      for (size_t part = begin; part < end; ++part) {
+        const size_t first = run_ * part / parts_, rows = run_ * (part + 1) / parts_ - first;
+        double* const sums = partial_ + part * row_;
+        std::fill_n(sums, row_, 0.0);
+        for (size_t i = 0; i < row_; i += kBlock)
+          add_rows(input_ + first * row_ + i, rows, row_, std::min(kBlock, row_ - i), sums + i);
+      }
+    });
+    for (size_t i = 0; i < row_; ++i) {
+      double sum = partial_[i];
+      for (size_t part = 1; part < parts_; ++part) sum += partial_[part * row_ + i];
+      store(i, sum);
+    }
+  }
+
   void store(size_t index, double value) {
     if (integer_) {
       reinterpret_cast<int32_t*>(output_)[index] = static_cast<int32_t>(static_cast<int64_t>(value));
@@ -193,11 +222,12 @@ class Reduce : public Op {
   const Folding folding_;
   const bool sums_;  // of Float32
   double scale_ = 1;
-  size_t row_ = 0, run_ = 0;
+  size_t row_ = 0, run_ = 0, parts_ = 1;
   bool row_is_reduced_ = false;
   Rows kept_, runs_;  // outputs, and what is added up for each
   const float* input_ = nullptr;
   float* output_ = nullptr;
+  double* partial_ = nullptr;  // sums of each part
 };
 
 }  // namespace

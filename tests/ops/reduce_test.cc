@@ -24,6 +24,10 @@ TEST(Reduce, AveragesAPicture) {
                          kReduceGpuBound);
     }
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 1, 1, 20})}, kReduceBound, kReduceGpuBound);
+  for (const int side : {7, 14, 29})  // of one picture, in parts
+    for (const int channels : {130, 672})
+      expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, side, side, channels}, 0, 1)}, kReduceBound,
+                         kReduceGpuBound);
   expect_like_oracle(reduce(fbs::ReduceKind::Mean, {1, 2}), {input({1, 61, 67, 5}, 0, 1)}, kReduceBound,
                      kReduceGpuBound);
 }
