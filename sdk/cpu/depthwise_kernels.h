@@ -33,9 +33,10 @@ struct Tile {
   size_t y_row, y_step;
   int64_t rows;
   Lanes lanes;  // that are channels
-  // What the next tile is the first to read, and where it writes; may be outside of the arrays. Distances in bytes.
-  uintptr_t next_x, next_y;
-  size_t next_x_line, next_y_row, next_step;
+  // What the next tile is the first to read; may be outside of the array. Distances in bytes. Where it writes is not
+  // fetched: two threads would take the lines beside their own from each other.
+  uintptr_t next_x;
+  size_t next_x_line, next_step;
 };
 
 // Adds K columns of a line to the sums of output rows [kFirst, kEnd). What a column reads is, but for one pixel, what
@@ -85,10 +86,10 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const flo
     } while (--count > 0);
 }
 
-// The same vector of some pixels, to be read (0) or written (1).
-template <size_t kCount, int kWrite>
+// The same vector of some pixels, to be read.
+template <size_t kCount>
 inline void prefetch(uintptr_t from, size_t step) {
-  for (size_t i = 0; i < kCount; ++i) __builtin_prefetch(reinterpret_cast<const void*>(from + i * step), kWrite);
+  for (size_t i = 0; i < kCount; ++i) __builtin_prefetch(reinterpret_cast<const void*>(from + i * step));
 }
 
 // Two rows at a time: what both read is loaded once.
@@ -103,10 +104,9 @@ FERRY_VECTORS void compute(const Tile& tile) {
   int64_t top = tile.top;
   for (int64_t row = 0; row < rows; row += 2, y += 2 * y_row, top += 2 * stride_h) {
     if constexpr (kVectorFillsLine) {
-      for (int64_t i = row; i < row + 2; ++i)
-        prefetch<P, 1>(tile.next_y + static_cast<size_t>(i) * tile.next_y_row, tile.next_step);
-      for (int64_t i = row * stride_h; i < (row + 2) * stride_h; ++i)
-        prefetch<P, 0>(tile.next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
+      const int64_t last = std::min(row + 2, rows);
+      for (int64_t i = row * stride_h; i < last * stride_h; ++i)
+        prefetch<P>(tile.next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
     }
     const bool alone = row + 1 == rows;
     const int64_t second_top = top + stride_h;

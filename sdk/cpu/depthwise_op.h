@@ -18,7 +18,8 @@ namespace {
 using namespace depthwise;
 
 constexpr uint32_t kLayoutVersion = 1;
-constexpr int64_t kBand = 8;  // rows of a tile, at most: what it reads and writes stays in the L1 cache
+constexpr int64_t kBand = 8;     // rows of a tile, at most: what it reads and writes stays in the L1 cache
+constexpr int64_t kFewRows = 4;  // fewer read too much twice
 constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
 
 using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
@@ -47,7 +48,8 @@ class Depthwise : public Op {
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
     input_shape_ = inputs[0];
     output_shape_ = output;
-    strips_ = static_cast<size_t>((output[1] + kBand - 1) / kBand);
+    const int64_t few = std::min<int64_t>(static_cast<int64_t>(pool->threads()), (output[1] + kFewRows - 1) / kFewRows);
+    strips_ = static_cast<size_t>(std::max((output[1] + kBand - 1) / kBand, few));
     band_ = (output[1] + static_cast<int64_t>(strips_) - 1) / static_cast<int64_t>(strips_);  // alike, for threads
     const size_t threads = pool->threads(), strips = static_cast<size_t>(output[0]) * strips_;
     const size_t blocks = std::min((4 * threads + strips - 1) / strips, vectors());  // some tasks for each thread
@@ -151,7 +153,6 @@ class Depthwise : public Op {
     tile.rows = std::min(band_, output_shape_[1] - y);
     tile.next_step = channels_ * sizeof(float);
     tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
-    tile.next_y_row = static_cast<size_t>(out_w) * tile.next_step;
     for (size_t piece = 0; piece < pieces_.size(); ++piece) {
       const int64_t x = pieces_[piece].x;
       const bool last = piece + 1 == pieces_.size();
@@ -160,14 +161,15 @@ class Depthwise : public Op {
       for (size_t vector = first_vector; vector < end_vector; ++vector) {
         if constexpr (kVectorFillsLine) {
           const int64_t channels = static_cast<int64_t>(channels_);
-          // The next tile: of the next vector, of the pixels to the right, or of the next strip.
-          const bool turns = vector + 1 == end_vector, ends = turns && last;
-          const int64_t next_c = static_cast<int64_t>((turns ? first_vector : vector + 1) * kLanes);
-          const int64_t next_x = ends ? 0 : turns ? pieces_[piece + 1].x : x, down = ends ? band_ : 0;
-          const int64_t line = top + down * stride_h + kernel_h_ - stride_h;
+          // The next tile: of the next vector, or of the pixels to the right. After the last one, this: the next strip
+          // may be another thread's.
+          const bool turns = vector + 1 == end_vector && !last;
+          const int64_t next_c =
+              static_cast<int64_t>((turns ? first_vector : std::min(vector + 1, end_vector - 1)) * kLanes);
+          const int64_t next_x = turns ? pieces_[piece + 1].x : x;
+          const int64_t line = top + kernel_h_ - stride_h;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
           tile.next_x = address(picture, (line * width + column) * channels + next_c);
-          tile.next_y = address(strip, (down * out_w + next_x) * channels + next_c);
         }
         tile.x =
             picture + (first * width + left) * static_cast<int64_t>(channels_) + static_cast<int64_t>(vector * kLanes);
