@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <limits>
 
 #include "sdk/cpu/binary_kernels.h"
+#include "sdk/cpu/fused_add.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/packing.h"
 #include "sdk/cpu/parallel.h"
@@ -200,12 +202,60 @@ class Binary : public Op {
   float* output_ = nullptr;
 };
 
+// What is left of an addition that the operator before it computes: a view of its output.
+class FusedAdd : public Op {
+ public:
+  // index: of the sum among the addition's inputs.
+  FusedAdd(Op* before, unsigned index) : before_(before), index_(index) {}
+
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*,
+                               uint64_t* workspace) override {
+    *workspace = 0;
+    bytes_ = static_cast<size_t>(output.elements()) * sizeof(float);
+    if (inputs[0] == inputs[1]) return {};
+    return error(FERRY_UNSUPPORTED, "binary: cannot add %s to %s: declared as equal, they must stay so",
+                 in_words(inputs[1]).c_str(), in_words(inputs[0]).c_str());
+  }
+
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
+    before_->set_added(inputs[1 - index_]);
+    sum_ = inputs[index_];
+    output_ = output;
+    return {};
+  }
+
+  Status run(Pool*) override {
+    if (sum_ != output_) std::memcpy(output_, sum_, bytes_);
+    return {};
+  }
+
+ private:
+  Op* before_;
+  unsigned index_;
+  size_t bytes_ = 0;
+  const void* sum_ = nullptr;
+  void* output_ = nullptr;
+};
+
 }  // namespace
 
 Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   auto binary = std::make_unique<Binary>(*op.params_as_Binary());
   FERRY_TRY(binary->create(model, op));
   *out = std::move(binary);
+  return {};
+}
+
+Status fuse_addition(const Model& model, const fbs::Operator& next, TensorId source, Op* op, std::unique_ptr<Op>* out) {
+  const fbs::Binary* binary = next.params_as_Binary();
+  if (binary == nullptr || binary->kind() != fbs::BinaryKind::Add) return {};
+  const auto& inputs = *next.inputs();
+  const unsigned index = inputs[0] == source ? 0 : 1;
+  if (inputs[index] != source || model.is_constant(inputs[1 - index]) ||
+      model.tensor(source).dtype() != fbs::DType::Float32 || model.shape(inputs[0]) != model.shape(inputs[1]) ||
+      !op->fuse_addition(*binary))
+    return {};
+  *out = std::make_unique<FusedAdd>(op, index);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "sdk/cpu/fingerprint.h"
+#include "sdk/cpu/fused_add.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/schedule.h"
@@ -154,10 +155,10 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<uint8_
     for (const TensorId tensor : *op->inputs()) ++readers[tensor];
   }
   for (const TensorId tensor : kept_) ++readers[tensor];
+  schedule_ = make_schedule(model_, kept_);
   for (unsigned i = 0; i < graph.operators()->size(); ++i) {
     if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
   }
-  schedule_ = make_schedule(model_, kept_);
   if (options.profile) microseconds_.resize(ops_.size());
   report_.cpu_operators = ops_.size();
   return {};
@@ -166,10 +167,12 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<uint8_
 Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
   const fbs::Operator& next = op(index);
   std::unique_ptr<Op> lowered;
-  if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && index > 0) {
-    const TensorId input = next.inputs()->Get(0);
-    const bool only_reader = input == output_of(op(index - 1)) && readers[input] == 1;
-    if (only_reader && ops_.back()->fuse(cpu_, *unary)) FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
+  if (const TensorId input = index > 0 ? output_of(op(index - 1)) : TensorId(); index > 0 && readers[input] == 1) {
+    if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
+      if (ops_.back()->fuse(cpu_, *unary)) FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
+    } else if (settled(index) == settled(index - 1)) {
+      FERRY_TRY(fuse_addition(model_, next, input, ops_.back().get(), &lowered));
+    }
   }
   views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
@@ -198,6 +201,10 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
   for (size_t i = 0; i < ops_.size(); ++i) {
     PlanRequest::Step step;
     step.inputs.assign(op(i).inputs()->begin(), op(i).inputs()->end());
+    if (views_[i] && i > 0)  // of the operator's output that took an addition over
+      if (const auto sum = std::find(step.inputs.begin(), step.inputs.end(), output_of(op(i - 1)));
+          sum != step.inputs.end())
+        std::iter_swap(step.inputs.begin(), sum);
     step.outputs.assign(op(i).outputs()->begin(), op(i).outputs()->end());
     // As large as the output not only at the bounds.
     for (const TensorId tensor : reusable_inputs(op(i)))

@@ -22,6 +22,7 @@ CpuFeatures detect() {
 #elif defined(__aarch64__)
   for (uint32_t i = 0; described && i < cpuinfo_get_uarchs_count(); ++i)
     features.out_of_order = features.out_of_order || !executes_in_order(cpuinfo_get_uarch(i)->uarch);
+  features.in_order = !features.out_of_order;
 #endif
   return features;
 }

@@ -11,6 +11,7 @@ struct CpuFeatures {
   bool avx512f = false;
   bool avx512_vnni = false;   // with bytes and short vectors
   bool out_of_order = false;  // there are arm64 cores that execute so, unlike Cortex-A53, A55 or A510
+  bool in_order = false;      // there are arm64 cores, none of which does
 };
 
 // Detected once in the process.

@@ -1,5 +1,5 @@
 // Matrix products with constant weights by kernels of our own, in tiles of more rows and columns than XNNPACK's: on x86
-// with AVX-512 (gemm_kernel_avx512.h), on arm64 with cores that execute out of order (gemm_kernel_neon.h).
+// with AVX2 or AVX-512 (gemm_kernel_avx2.h, gemm_kernel_avx512.h), on arm64 (gemm_kernel_neon.h).
 #pragma once
 
 #include "sdk/cpu/features.h"
@@ -18,7 +18,11 @@ namespace ferry::cpu {
 struct Gemm {
   size_t groups = 1, inputs = 0, outputs = 0;
   float output_min = 0, output_max = 0;
+  bool planes = false;  // rows of a group lie together, a group's gemm_plane() after those of the one before
 };
+
+// Numbers from a group to the next: a cache line more than there are, so that groups do not lie a power of two apart.
+inline size_t gemm_plane(size_t rows, size_t channels) { return rows * channels + 16; }
 
 // Whether this CPU and a product of `rows` rows gain by it. Inline on machines that never have it, which are spared
 // what would follow.

@@ -1,4 +1,4 @@
-// The tile of a matrix product on x86 with AVX2 and FMA, for gemm.cc: 6 rows by 16 columns, of which 12 of the 16
+// The tile of a matrix product on x86 with AVX2 and FMA, for gemm_op.h: 6 rows by 16 columns, of which 12 of the 16
 // registers add up, two hold weights and one a number of a row.
 #pragma once
 
@@ -23,9 +23,10 @@ class Avx2 {
   static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
   static constexpr size_t kFewestOutputs = kLanes;
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
-  static constexpr bool kFetches = true, kReadsInPlace = false;
+  static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
+  static constexpr bool kFetches = true, kReadsInPlace = false, kAdds = false;
   static constexpr const char* kLayout = "gemm_avx2";  // of packed weights, and its version
-  static constexpr uint32_t kLayoutVersion = 1;
+  static constexpr uint32_t kLayoutVersion = 2;
 
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }
 

@@ -1,4 +1,4 @@
-// The tile of a matrix product on AVX-512, for gemm.cc: XNNPACK's kernels compute 7 rows at once there and wait for
+// The tile of a matrix product on AVX-512, for gemm_op.h: XNNPACK's kernels compute 7 rows at once there and wait for
 // weights from the L2 cache; these compute 12.
 #pragma once
 
@@ -19,9 +19,10 @@ class Avx512 {
   static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
   static constexpr size_t kFewestOutputs = kLanes;
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
-  static constexpr bool kFetches = true, kReadsInPlace = false;
+  static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
+  static constexpr bool kFetches = true, kReadsInPlace = false, kAdds = false;
   static constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
-  static constexpr uint32_t kLayoutVersion = 1;
+  static constexpr uint32_t kLayoutVersion = 2;
 
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx512f; }
 

@@ -1,5 +1,6 @@
-// The tile of a matrix product on arm64, for gemm.cc. For cores that execute out of order: the others gain by loads of
-// 64 bits, which XNNPACK's kernels for them have.
+// The tile of a matrix product on arm64, for gemm_op.h. Cores that execute in order would start loads of 64 bits
+// together with multiply-adds, as XNNPACK's kernels for them have it; but these are four times as many, and beyond small
+// products such cores wait for memory, of which these tiles and plan_gemm() ask less.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +20,12 @@ class Neon {
   static constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
   static constexpr size_t kFewestOutputs = kNarrow;
   static constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
-  static constexpr bool kFetches = false, kReadsInPlace = true;
+  static constexpr size_t kSlabBytes = 24 << 10;  // of slabs that stay in the L1 cache while rows pass
+  static constexpr bool kFetches = false, kReadsInPlace = true, kAdds = true;
   static constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
-  static constexpr uint32_t kLayoutVersion = 1;
+  static constexpr uint32_t kLayoutVersion = 2;
 
-  static bool runs_here(const CpuFeatures& cpu) { return cpu.out_of_order; }
+  static bool runs_here(const CpuFeatures& cpu) { return cpu.out_of_order || cpu.in_order; }
 
   // As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.
   static void multiply(const Tile& tile, size_t rows, size_t width) {
@@ -71,7 +73,8 @@ class Neon {
     float* y_row = tile.y;
     const size_t inputs = tile.inputs, start_stride = tile.start_stride, y_stride = tile.y_stride;
     const size_t parts = tile.parts, part_step = tile.part_step, x_stride = tile.x_stride;
-    const size_t start_step = tile.start_step, slab_size = tile.slab_size, slabs = tile.slabs;
+    const size_t slab_size = tile.slab_size, slabs = tile.slabs;
+    const uintptr_t added = tile.added;
     const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
     size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
     asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
@@ -99,6 +102,15 @@ class Neon {
           add_products<true>(rows, inputs, b, V * kLanes, sum);
           offset += part_step;
         } while (--part > 0);
+        if (added != 0) {
+          from = reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(y) + added);
+#pragma GCC unroll 4
+          for (size_t i = 0; i < R; ++i, from += y_stride) {
+            asm("" : "+r"(from));
+#pragma GCC unroll 4
+            for (size_t j = 0; j < V; ++j) sum[i][j] += load(from + kLanes * j);
+          }
+        }
         if (has_minimum) {
 #pragma GCC unroll 4
           for (size_t i = 0; i < R; ++i)
@@ -118,7 +130,7 @@ class Neon {
 #pragma GCC unroll 4
           for (size_t j = 0; j < V; ++j) store(row + kLanes * j, sum[i][j]);
         }
-        start += start_step;
+        start += V * kLanes;
         weights += slab_size;
         y += V * kLanes;
       } while (--slab > 0);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ferry::cpu::tile {
 
@@ -16,9 +17,10 @@ struct Tile {
   float* y;
   size_t y_stride, columns;  // columns: how many of the slab's y has
   float low, high;
-  size_t blocks;  // of kRows rows, or a single one of fewer: of kernels that take many (kRowsAtOnce)
-  // Slabs one after another, of kColumns columns each; from one to the next of packed weights, and of `start`.
-  size_t slabs, slab_size, start_step;
+  // Of kernels that add a residual (kAdds): where it lies beside y, so many bytes further on; 0: there is none.
+  uintptr_t added;
+  size_t blocks;            // of kRows rows, or a single one of fewer: of kernels that take many (kRowsAtOnce)
+  size_t slabs, slab_size;  // one after another, of kColumns columns each; from one to the next of packed weights
   // Of kernels that fetch ahead (kFetches): what the L2 cache takes meanwhile, `next_step` bytes for each input.
   const char* next;
   size_t next_step;

@@ -40,6 +40,10 @@ class Op {
   // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called
   // before reshape().
   virtual bool fuse(const CpuFeatures&, const fbs::Unary&) { return false; }
+  // The same for an addition to its whole output, and what is limited then; each setup of the addition says where the
+  // numbers lie that it adds, which are as many.
+  virtual bool fuse_addition(const fbs::Binary&) { return false; }
+  virtual void set_added(const void*) {}
 };
 
 // Lowers operator `op` of `model` to kernels for a CPU with these features: packs constant weights unless the model's

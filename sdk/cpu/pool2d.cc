@@ -3,6 +3,9 @@
 
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
+#if defined(__aarch64__)
+#include "sdk/cpu/vector.h"
+#endif
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
@@ -37,8 +40,19 @@ struct Side {
 template <bool kMax, bool kFirst, size_t kRuns>
 [[gnu::always_inline]] inline void fold(const float* from, size_t stride, size_t count, float scale, float* out) {
   const auto both = [](float a, float b) { return kMax ? (b > a ? b : a) : a + b; };
+  size_t i = 0;
+#if defined(__aarch64__)  // gcc would compare and select, where an instruction does
+  if constexpr (kMax) {
+    for (; i + kLanes <= count; i += kLanes) {
+      Vector value = load(from + i);
+#pragma GCC unroll 2
+      for (size_t run = 1; run < kRuns; ++run) value = vmaxq_f32(value, load(from + run * stride + i));
+      store(out + i, kFirst ? value : vmaxq_f32(load(out + i), value));
+    }
+  }
+#endif
   FERRY_INDEPENDENT
-  for (size_t i = 0; i < count; ++i) {
+  for (; i < count; ++i) {
     float value = from[i];
     for (size_t run = 1; run < kRuns; ++run) value = both(value, from[run * stride + i]);
     value *= kMax ? 1.0f : scale;

@@ -15,7 +15,10 @@ namespace ferry::cpu {
 namespace {
 
 // Channels handled together: a vector of the compiler's, cut into the machine's own.
-#if !defined(__aarch64__)  // which has its own
+#if defined(__aarch64__)  // which has its own
+constexpr bool kPlanes = true;
+#else
+constexpr bool kPlanes = false;  // rows pass over a panel once, and a tile is written at one place
 constexpr size_t kLanes = 8;
 typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
 #endif
@@ -96,9 +99,9 @@ struct Transform<4> {
   }
 };
 
-// The n*n cells of an input tile, one pointer each, to [n*n, channels].
+// The n*n cells of an input tile, one pointer each, to n*n runs of channels, `plane` numbers apart.
 template <int M>
-FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, float* out) {
+FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, size_t plane, float* out) {
   constexpr int n = M + 2;
   for (size_t c = 0; c < channels; c += kLanes) {
     Vector half[n * n];
@@ -112,15 +115,15 @@ FERRY_KERNEL void transform_input(const float* const* cells, size_t channels, fl
       Vector y[n];
       Transform<M>::input(half + n * i, 1, y, 1);
 #pragma GCC unroll 6
-      for (int j = 0; j < n; ++j) store(y[j], out + static_cast<size_t>(n * i + j) * channels + c);
+      for (int j = 0; j < n; ++j) store(y[j], out + static_cast<size_t>(n * i + j) * plane + c);
     }
   }
 }
 
-// [n*n, channels] to the m*m pixels of an output tile; a null pointer is a pixel outside the output.
+// Such runs to the m*m pixels of an output tile; a null pointer is a pixel outside the output.
 template <int M>
-FERRY_KERNEL void transform_output(const float* in, size_t channels, const float* bias, float low, float high,
-                                   float* const* pixels) {
+FERRY_KERNEL void transform_output(const float* in, size_t channels, size_t plane, const float* bias, float low,
+                                   float high, float* const* pixels) {
   constexpr int n = M + 2;
   const Vector minimum = Vector{} + low, maximum = Vector{} + high;
   for (size_t c = 0; c < channels; c += kLanes) {
@@ -129,7 +132,7 @@ FERRY_KERNEL void transform_output(const float* in, size_t channels, const float
     for (int i = 0; i < n; ++i) {
       Vector x[n];
 #pragma GCC unroll 6
-      for (int j = 0; j < n; ++j) load(in + static_cast<size_t>(n * j + i) * channels + c, x[j]);
+      for (int j = 0; j < n; ++j) load(in + static_cast<size_t>(n * j + i) * plane + c, x[j]);
       Transform<M>::output(x, 1, half + i, n);
     }
     for (int i = 0; i < M; ++i) {
@@ -253,9 +256,11 @@ class Winograd : public Op {
     FERRY_TRY(pack_bias(plain, outputs_, &bias_));
     TransformedKernels<M> source(model, op, outputs_, inputs_);
     const float infinity = std::numeric_limits<float>::infinity();
-    const Gemm gemm{kPoints, inputs_, outputs_, -infinity, infinity};
-    if (gemm_pays(cpu, tiles(model.shape(op.outputs()->Get(0))), gemm))
+    Gemm gemm{kPoints, inputs_, outputs_, -infinity, infinity};
+    if (gemm_pays(cpu, tiles(model.shape(op.outputs()->Get(0))), gemm)) {
+      planes_ = gemm.planes = kPlanes;
       return create_gemm(cpu, gemm, source, &products_);
+    }
     auto products = std::make_unique<Products>();
     FERRY_TRY(products->create(gemm, source));
     products_ = std::move(products);
@@ -277,11 +282,15 @@ class Winograd : public Op {
     const size_t maximum = std::max<size_t>(kBlockBytes / tile_bytes, 16);
     blocks_ = (tiles_ + maximum - 1) / maximum;
     block_ = (tiles_ + blocks_ - 1) / blocks_;
-    uint64_t none = 0;
+    uint64_t own = 0;
     const Shape rows{static_cast<int32_t>(block_), static_cast<int32_t>(kPoints * inputs_)};
-    FERRY_TRY(products_->reshape({&rows, 1}, output, pool, &none));
-    transformed_bytes_ = padded_size(block_ * kPoints * inputs_ * sizeof(float));
-    *workspace = transformed_bytes_ + uint64_t{sizeof(float)} * block_ * kPoints * outputs_ + kExtraBytes;
+    FERRY_TRY(products_->reshape({&rows, 1}, output, pool, &own));
+    in_plane_ = planes_ ? gemm_plane(block_, inputs_) : inputs_;
+    out_plane_ = planes_ ? gemm_plane(block_, outputs_) : outputs_;
+    const size_t count = kPoints * (planes_ ? 1 : block_);
+    transformed_bytes_ = padded_size(count * in_plane_ * sizeof(float));
+    multiplied_bytes_ = padded_size(count * out_plane_ * sizeof(float));
+    *workspace = uint64_t{transformed_bytes_} + multiplied_bytes_ + own;
     return {};
   }
 
@@ -289,21 +298,23 @@ class Winograd : public Op {
     input_ = floats(inputs[0]);
     output_ = floats(output);
     transformed_ = floats(workspace);
-    multiplied_ = floats(static_cast<void*>(static_cast<std::byte*>(workspace) + transformed_bytes_));
+    std::byte* const multiplied = static_cast<std::byte*>(workspace) + transformed_bytes_;
+    multiplied_ = floats(static_cast<void*>(multiplied));
     const void* from = transformed_;
-    return products_->setup({&from, 1}, multiplied_, /*workspace=*/nullptr);
+    return products_->setup({&from, 1}, multiplied_, multiplied + multiplied_bytes_);
   }
 
   Status run(Pool* pool) override {
     for (size_t block = 0; block < blocks_; ++block) {
       const size_t first = block * block_;
       parallel_rows(pool, block_, kPoints * inputs_, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) read_tile(first + i, transformed_ + i * kPoints * inputs_);
+        for (size_t i = begin; i < end; ++i) read_tile(first + i, transformed_ + i * inputs_ * (planes_ ? 1 : kPoints));
       });
       FERRY_TRY(products_->run(pool));
       parallel_rows(pool, std::min(block_, tiles_ - std::min(first, tiles_)), kPoints * outputs_,
                     [&](size_t begin, size_t end) {
-                      for (size_t i = begin; i < end; ++i) write_tile(first + i, multiplied_ + i * kPoints * outputs_);
+                      for (size_t i = begin; i < end; ++i)
+                        write_tile(first + i, multiplied_ + i * outputs_ * (planes_ ? 1 : kPoints));
                     });
     }
     return {};
@@ -315,7 +326,7 @@ class Winograd : public Op {
 
   void read_tile(size_t tile, float* to) const {
     if (tile >= tiles_) {  // the last block may have room left
-      std::fill_n(to, kPoints * inputs_, 0.0f);
+      for (size_t i = 0; i < kPoints; ++i) std::fill_n(to + i * in_plane_, inputs_, 0.0f);
       return;
     }
     const auto index = static_cast<int64_t>(tile);
@@ -328,7 +339,7 @@ class Winograd : public Op {
       const bool inside = y >= 0 && y < height_ && x >= 0 && x < width_;
       cells[i] = inside ? image + (y * width_ + x) * static_cast<int64_t>(inputs_) : zeros_.data();
     }
-    transform_input<M>(cells, inputs_, to);
+    transform_input<M>(cells, inputs_, in_plane_, to);
   }
 
   void write_tile(size_t tile, const float* from) const {
@@ -341,7 +352,8 @@ class Winograd : public Op {
       const bool inside = y < out_height_ && x < out_width_;
       pixels[i] = inside ? image + (y * out_width_ + x) * static_cast<int64_t>(outputs_) : nullptr;
     }
-    transform_output<M>(from, outputs_, floats(bias_.get()), params_.output_min(), params_.output_max(), pixels);
+    transform_output<M>(from, outputs_, out_plane_, floats(bias_.get()), params_.output_min(), params_.output_max(),
+                        pixels);
   }
 
   static size_t tiles(const Shape& output) {
@@ -350,11 +362,12 @@ class Winograd : public Op {
 
   const fbs::Conv2d& params_;
   std::unique_ptr<Op> products_;
-  size_t inputs_ = 0, outputs_ = 0;
+  bool planes_ = false;  // what is transformed lies point by point, otherwise tile by tile
+  size_t inputs_ = 0, outputs_ = 0, in_plane_ = 0, out_plane_ = 0;
   std::vector<float> zeros_;
   PackedBytes bias_;
   int64_t height_ = 0, width_ = 0, out_height_ = 0, out_width_ = 0, tiles_y_ = 0, tiles_x_ = 0;
-  size_t tiles_ = 0, blocks_ = 0, block_ = 0, transformed_bytes_ = 0;
+  size_t tiles_ = 0, blocks_ = 0, block_ = 0, transformed_bytes_ = 0, multiplied_bytes_ = 0;
   const float* input_ = nullptr;
   float *output_ = nullptr, *transformed_ = nullptr, *multiplied_ = nullptr;
 };
@@ -368,9 +381,20 @@ template <int M>
   return {};
 }
 
-// Multiplications of a convolution with `points` matrix products of `rows` rows, an input and output channel each.
-// Reading a weight from memory takes as long as some 20 multiplications, and matrix kernels take 5 rows or so at once.
-double products(double points, int64_t rows) { return points * (static_cast<double>((rows + 4) / 5 * 5) + 20); }
+// What tiles are chosen by, in multiplications: rows that matrix kernels take at once and what one of them costs, a
+// number moved by the transforms, and a weight, which is read from memory and held there.
+#if defined(__aarch64__)  // instructions, counted: a vector has four multiplications
+constexpr int64_t kTileRows = 4;
+constexpr double kRow = 1.1, kMoved = 8, kWeight = 20;
+#else  // timed
+constexpr int64_t kTileRows = 5;
+constexpr double kRow = 1, kMoved = 17, kWeight = 20;
+#endif
+
+// Of a convolution with `points` matrix products of `rows` rows, an input and output channel each.
+double products(double points, int64_t rows) {
+  return points * (kRow * static_cast<double>((rows + kTileRows - 1) / kTileRows * kTileRows) + kWeight);
+}
 
 }  // namespace
 
@@ -386,9 +410,8 @@ int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& o
   for (const int m : {2, 4}) {
     const int64_t tiles = batch * ((height + m - 1) / m) * ((width + m - 1) / m);
     const double points = (m + 2) * (m + 2);
-    // Transforms: some 17 multiplications' time for a number moved.
     const double moved = static_cast<double>(tiles) * points * static_cast<double>(inputs + outputs);
-    const double cost = products(points, tiles) + 17 * moved / static_cast<double>(inputs * outputs);
+    const double cost = products(points, tiles) + kMoved * moved / static_cast<double>(inputs * outputs);
     if (cost >= minimum) continue;
     best = m;
     minimum = cost;

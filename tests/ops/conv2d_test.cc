@@ -26,6 +26,12 @@ TEST(Conv2d, MatchesTheOracleForPointwiseKernels) {
     }
 }
 
+// More weights than a phone's L2 cache keeps, more inputs than are multiplied at once and more rows than are copied.
+TEST(Conv2d, MatchesTheOracleInTurns) {
+  expect_like_oracle(conv(), {input({1, 13, 20, 1030}), constant({72, 1, 1, 1030}), constant({72})}, kConv2dBound);
+  expect_like_oracle(conv(2, 1), {input({1, 37, 28, 130}), constant({76, 3, 3, 130}), constant({76})}, kConv2dBound);
+}
+
 TEST(Conv2d, MatchesTheOracleForStridedPointwiseKernels) {
   expect_like_oracle(conv(2), {input({2, 9, 8, 12}), constant({20, 1, 1, 12}), constant({20})}, kConv2dBound);
 }

@@ -334,7 +334,7 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
     EXPECT_TRUE(status.ok()) << status.message();
     if (status.ok()) expect_within_bound(values, kernels);
   };
-  if (here.avx2 || here.avx512f || here.out_of_order) expect_as({}, "a plain CPU's kernels");
+  if (here.avx2 || here.avx512f || here.out_of_order || here.in_order) expect_as({}, "a plain CPU's kernels");
   if (here.avx512f) expect_as({.avx2 = true}, "kernels for AVX2");
   left_to_cpu = left_to_cpu || leaves_integers(params, operands);
   left_to_cpu = left_to_cpu || (made.expected.dtype == fbs::DType::Int32 && params.type != fbs::OpParams::TopK);

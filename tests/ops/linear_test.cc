@@ -1,3 +1,4 @@
+#include "sdk/cpu/gemm_plan.h"
 #include "tests/ops/harness.h"
 
 namespace ferry::testing {
@@ -18,6 +19,33 @@ TEST(Linear, MatchesTheOracle) {
 TEST(Linear, MatchesTheOracleForAClassifier) {
   expect_like_oracle(fbs::LinearT(), {input({1, 2048}), constant({1000, 2048}, -0.05, 0.05), constant({1000})},
                      kLinearBound);
+}
+
+cpu::GemmPlan plan_of(size_t rows, size_t inputs, size_t outputs, size_t tasks) {
+  const size_t depth = std::min<size_t>(inputs, 352), together = std::max<size_t>(384 / depth, 1);
+  return cpu::plan_gemm({1, rows, inputs, outputs, 16, depth, together, 4, 512 << 10, tasks});
+}
+
+TEST(GemmPlan, WeightsThatDoNotStayAreReadOnce) {
+  const cpu::GemmPlan few = plan_of(49, 2048, 512, 1);
+  EXPECT_TRUE(few.streams);
+  EXPECT_GE(few.rows, 49u);
+  EXPECT_EQ(few.slabs, 32u);
+  EXPECT_LT(plan_of(784, 1024, 512, 1).rows, 300u) << "more inputs than the cache holds";
+}
+
+TEST(GemmPlan, RowsStayBesideWeightsThatDo) {
+  const cpu::GemmPlan plan = plan_of(3136, 256, 64, 1);
+  EXPECT_FALSE(plan.streams);
+  EXPECT_LT(plan.rows * (256 + 64) * sizeof(float) + 256 * 64 * sizeof(float), 512u << 10);
+  EXPECT_GT(plan.rows, 100u);
+}
+
+TEST(GemmPlan, ThreadsShareWhatIsReadMost) {
+  const cpu::GemmPlan few = plan_of(49, 2048, 512, 16), many = plan_of(12544, 64, 64, 16);
+  EXPECT_EQ(few.slabs, 2u) << "each thread its own weights";
+  EXPECT_EQ(many.slabs, 4u) << "each thread its own rows";
+  EXPECT_EQ(plan_of(3, 8, 8, 16).rows, 4u) << "what is tiny is not cut";
 }
 
 TEST(Linear, TakesAnyRank) {

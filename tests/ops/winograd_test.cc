@@ -28,7 +28,12 @@ TEST(Winograd, IsChosenWhereItPays) {
   EXPECT_EQ(tile_of({64, 3, 3, 64}, {1, 56, 56, 64}), 4);
   EXPECT_EQ(tile_of({128, 3, 3, 128}, {1, 28, 28, 128}), 4);
   EXPECT_EQ(tile_of({256, 3, 3, 256}, {1, 14, 14, 256}), 2);
-  EXPECT_EQ(tile_of({512, 3, 3, 512}, {1, 7, 7, 512}), 0);  // more weights to read than products to save
+#if defined(__aarch64__)
+  constexpr int kSmallMap = 2;
+#else
+  constexpr int kSmallMap = 0;  // more weights to read than products to save
+#endif
+  EXPECT_EQ(tile_of({512, 3, 3, 512}, {1, 7, 7, 512}), kSmallMap);
   EXPECT_EQ(tile_of({64, 3, 3, 3}, {1, 224, 224, 64}), 0);  // channels not in whole vectors
   EXPECT_EQ(tile_of({64, 1, 1, 64}, {1, 56, 56, 64}), 0);
   EXPECT_EQ(tile_of({64, 5, 5, 64}, {1, 56, 56, 64}), 0);

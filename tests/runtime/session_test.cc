@@ -214,6 +214,63 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
   }
 }
 
+// An addition may be computed where the convolution or the linear layer before it writes (sdk/cpu/op.h:
+// fuse_addition), unless a session wants to see what was written.
+TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
+  Graph graph;
+  const auto weights = [&](const Shape& shape) {
+    std::vector<double> numbers(static_cast<size_t>(shape.elements()));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      numbers[i] = static_cast<double>(noise(static_cast<uint32_t>(shape[3]), static_cast<uint32_t>(i)));
+    return graph.add_constant("w" + std::to_string(graph.table.tensors.size()), shape, std::move(numbers));
+  };
+  const auto tapped = [&](const Tensor& x) {
+    auto tap = std::make_unique<fbs::PortT>();
+    tap->name = "tap" + std::to_string(graph.table.taps.size());
+    tap->tensor = x.id;
+    tap->source_layout = fbs::Layout::Same;
+    graph.table.taps.push_back(std::move(tap));
+    return x;
+  };
+  const auto add = [&](const Tensor& a, const Tensor& b, float low) {
+    fbs::BinaryT sum;
+    sum.kind = fbs::BinaryKind::Add;
+    sum.output_min = low;
+    return graph.add_op("sum", sum, {a, b});
+  };
+  const auto conv = [&](const Tensor& x, int32_t outputs, int32_t inputs, int kernel) {
+    fbs::Conv2dT params;
+    params.pad_top = params.pad_left = params.pad_bottom = params.pad_right = kernel / 2;
+    return tapped(graph.add_op("conv", params, {x, weights({outputs, kernel, kernel, inputs})}));
+  };
+  const float none = -std::numeric_limits<float>::infinity();
+  const Tensor input = graph.add_input("input", {1, 9, 11, 24}, fbs::Layout::Same);
+  Tensor x = add(conv(input, 24, 24, 1), input, 0);
+  x = add(x, conv(x, 24, 24, 5), none);
+  const Tensor wide = conv(x, 800, 24, 1);  // then in turns
+  x = add(conv(wide, 24, 800, 1), x, none);
+  x = add(conv(x, 24, 24, 1), x, 0);
+  const Tensor narrow = conv(x, 13, 24, 1);
+  x = add(conv(narrow, 13, 13, 1), narrow, none);
+  graph.add_output("output", x, fbs::Layout::Same);
+  Opened opened(graph);
+  for (const uint32_t threads : {1u, 3u}) {
+    ferry_session_options options = default_options();
+    options.num_threads = threads;
+    SessionPtr plain = make_session(opened.model, options);
+    options.all_taps = true;
+    SessionPtr all = make_session(opened.model, options);
+    for (const SessionPtr& session : {std::cref(plain), std::cref(all)}) {
+      fill_inputs(opened.model, session.get());
+      ASSERT_OK(ferry_session_run(session.get()));
+    }
+    EXPECT_EQ(results(opened.model, plain.get()).at("output output"),
+              results(opened.model, all.get()).at("output output"));
+    for (const auto& [name, expected] : expected_results(graph, all.get()))
+      EXPECT_LE(relative_error(results(opened.model, all.get()).at(name), expected), 1e-5) << name;
+  }
+}
+
 TEST(Session, AnOutputMayBeAnInput) {
   Graph graph;
   Tensor x = graph.add_input("input", {1, 8}, fbs::Layout::Same);

@@ -1,0 +1,291 @@
+// The operator of a matrix product with constant weights, over the machine's tile: for gemm.cc and conv_gemm.h.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "sdk/cpu/gemm.h"
+#if defined(__x86_64__)
+#include "sdk/cpu/gemm_kernel_avx2.h"
+#include "sdk/cpu/gemm_kernel_avx512.h"
+#else
+#include "sdk/cpu/gemm_kernel_neon.h"
+#endif
+#include "sdk/cpu/gemm_plan.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/unary.h"
+
+namespace ferry::cpu {
+namespace {
+
+using tile::Tile;
+
+constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
+constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache until another function takes them over
+constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
+
+// Packed weights of a group: the bias, then turn after turn of at most kDepth inputs each, of a turn slab after slab of
+// kColumns outputs each, of which the last may have kNarrow. So what is multiplied together lies together: slabs of
+// whole kernels would often lie a power of two apart, at the same few places of a cache.
+// Kernel: of a tile, in gemm_kernel_*.h.
+template <typename Kernel>
+class GemmOp : public Op {
+ public:
+  GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
+    const size_t turns = std::max<size_t>((gemm.inputs + kDepth - 1) / kDepth, 1);
+    depth_ = std::max<size_t>((gemm.inputs + turns - 1) / turns + 7, 8) / 8 * 8;  // kernels multiply eight at a time
+    const size_t bytes = std::min(l2_bytes_ / 2, kPanelBytes);
+    const size_t fitting = std::max<size_t>(bytes / slab_bytes(), 1);
+    const size_t minimum = (slabs() + fitting - 1) / fitting;
+    set_panel((slabs() + minimum - 1) / minimum);
+    if (kSlabBytes > 0) together_ = std::max<size_t>(kSlabBytes / slab_bytes(), 1);
+  }
+
+  Status create(WeightSource& source) {
+    const PackingId id =
+        PackingId(Kernel::kLayout, Kernel::kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
+    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.packed_floats(id, packed_bytes(), fill, &held_));
+    packed_ = floats(held_.get());
+    return {};
+  }
+
+  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
+    rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
+    plan(pool);
+    copy_size_ = copies() ? std::min(block_, rows_) * depth_ : 0;
+    *workspace = pool->threads() * copy_size_ * sizeof(float);
+    return {};
+  }
+
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    x_ = floats(inputs[0]);
+    y_ = floats(output);
+    copies_ = floats(workspace);
+    return {};
+  }
+
+  Status run(Pool* pool) override {
+    const Grid<2, 1> grid{{gemm_.groups * panels_, rows_}, {block_}};
+    const size_t x_group = gemm_.planes ? gemm_plane(rows_, gemm_.inputs) : gemm_.inputs;
+    const size_t y_group = gemm_.planes ? gemm_plane(rows_, gemm_.outputs) : gemm_.outputs;
+    parallel(pool, grid, [&](Pool::Share& share, size_t panel, size_t row, size_t rows) {
+      const size_t group = panel / panels_;
+      const Inputs in{x_ + row * x_stride() + group * x_group, x_stride()};
+      float* y = y_ + row * y_stride() + group * y_group;
+      if (copy_size_ > 0 && copies_ != nullptr) {
+        multiply_copies(group, panel % panels_, in, y, rows, copies_ + share.thread() * copy_size_);
+      } else {
+        multiply(group, panel % panels_, in, y, rows, 0, gemm_.inputs);
+      }
+    });
+    return {};
+  }
+
+  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override {
+    after_ = elementwise(cpu, next);
+    if (after_) together_ = std::min(kSlabsAtOnce, panel_);  // it takes over what was just computed
+    return static_cast<bool>(after_);
+  }
+  bool fuse_addition(const fbs::Binary& next) override {
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    // A tile that is narrower than its vectors would read beyond the end.
+    if (!Kernel::kAdds || after_ || gemm_.outputs % kNarrow != 0 || gemm_.output_min > -kNone ||
+        gemm_.output_max < kNone)
+      return false;
+    gemm_.output_min = next.output_min();
+    gemm_.output_max = next.output_max();
+    return true;
+  }
+  void set_added(const void* added) override { added_ = floats(added); }
+
+ protected:
+  static constexpr size_t kRows = Kernel::kRows, kColumns = Kernel::kColumns, kNarrow = Kernel::kNarrow;
+  static constexpr size_t kDepth = Kernel::kDepth, kRowsAtOnce = Kernel::kRowsAtOnce;
+  static constexpr size_t kSlabsAtOnce = Kernel::kSlabsAtOnce, kSlabBytes = Kernel::kSlabBytes;
+
+  size_t slabs() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
+  size_t packed_bytes() const { return gemm_.groups * group_size() * sizeof(float); }
+  size_t x_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.inputs; }
+  size_t y_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.outputs; }
+
+  // Rows, `stride` apart, each of that many parts, `step` apart.
+  struct Inputs {
+    const float* x;
+    size_t stride, parts = 1, step = 0;
+  };
+
+  // Rows and slabs of a task.
+  void plan(Pool* pool) {
+    if (kSlabBytes == 0 || after_) {
+      const size_t products = gemm_.groups * panels_, blocks = (kTasks + products - 1) / products;
+      block_ = ((rows_ + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
+      return;
+    }
+    const GemmPlan plan = plan_gemm({.groups = gemm_.groups,
+                                     .rows = rows_,
+                                     .inputs = gemm_.inputs,
+                                     .outputs = slabs() * kColumns,
+                                     .slab = kColumns,
+                                     .depth = depth_,
+                                     .together = together_,
+                                     .tile_rows = kRows,
+                                     .l2_bytes = l2_bytes_,
+                                     .tasks = pool != nullptr && pool->threads() > 1 ? kTasks : 1});
+    block_ = plan.rows;
+    streams_ = plan.streams;
+    set_panel(plan.slabs);
+  }
+
+  // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are
+  // multiplied in turns, which add to the outputs; if they are of several parts, there are at most kDepth.
+  void multiply(size_t group, size_t panel, const Inputs& in, float* y, size_t rows, size_t from, size_t to) const {
+    Inputs some = in;
+    const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
+    size_t low = from, high;
+    do {
+      high = turn_end(low, to);
+      some.x = in.x + (low - from);
+      const float* next = high < to                  ? weights(group, begin, high)
+                          : begin + panel_ < slabs() ? weights(group, begin + panel_, from)
+                                                     : nullptr;
+      multiply_turn({group, begin, end, low, high, low == from, high == to, next}, some, y, rows);
+      low = high;
+    } while (low < to);
+  }
+
+  // Of a slab, from an input on.
+  const float* weights(size_t group, size_t slab, size_t input) const {
+    const size_t low = input / depth_ * depth_;
+    return packed_ + group * group_size() + (1 + low) * columns() + slab * slab_step(input) +
+           (input - low) * width(slab);
+  }
+
+  // Of rows that lie a power of two apart a turn's inputs meet at a few places of a cache: where slab after slab passes
+  // over them, they are copied together first.
+  bool copies() const { return streams_ && depth_ < gemm_.inputs; }
+  void multiply_copies(size_t group, size_t panel, const Inputs& in, float* y, size_t rows, float* to) const {
+    const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
+    for (size_t low = 0, high; low < gemm_.inputs; low = high) {
+      high = turn_end(low, gemm_.inputs);
+      Kernel::copy(in.x + low, in.stride, rows, high - low, to, high - low);
+      multiply_turn({group, begin, end, low, high, low == 0, high == gemm_.inputs, nullptr}, {to, high - low}, y, rows);
+    }
+  }
+
+  size_t turn_end(size_t low, size_t to) const { return std::min((low / depth_ + 1) * depth_, to); }
+
+  struct Turn {
+    size_t group, begin, end;  // slabs
+    size_t low, high;          // inputs, of one turn
+    bool initial, final;
+    const float* next;  // what is read then, for kernels that fetch it ahead; or null
+  };
+
+  // Of `in` the turn's inputs, of y all outputs.
+  void multiply_turn(const Turn& turn, const Inputs& in, float* y, size_t rows) const {
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    const auto [group, begin, end, low, high, initial, final, next] = turn;
+    const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
+    const size_t whole = std::min(end, gemm_.outputs / kColumns);  // slabs up to here have all their columns
+    const size_t most =
+        after_ ? std::min(kRowsAtOnce, std::max(kWarm / (last - first) / kRows * kRows, kRows)) : kRowsAtOnce;
+    const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
+    const size_t step = slab_step(low);
+    for (size_t block = 0, row = 0, height; block < blocks; ++block, row += height) {
+      height = kRowsAtOnce > kRows ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
+      for (size_t slab = begin, count; slab < end; slab += count) {
+        const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
+        count = slab < whole ? std::min(whole - slab, together_) : 1;
+        const size_t width = columns > kNarrow ? kColumns : kNarrow;
+        float* to_y = y + row * y_stride() + column;
+        Tile at{.x = in.x + row * in.stride,
+                .x_stride = in.stride,
+                .inputs = (high - low) / in.parts,
+                .parts = in.parts,
+                .part_step = in.step,
+                .start = initial ? packed_ + group * group_size() + column : to_y,
+                .start_stride = initial ? 0 : y_stride(),
+                .weights = weights(group, slab, low),
+                .y = to_y,
+                .y_stride = y_stride(),
+                .columns = columns,
+                .low = final ? gemm_.output_min : -kNone,
+                .high = final ? gemm_.output_max : kNone,
+                .added = final && added_ != nullptr
+                             ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_)
+                             : 0,
+                .slabs = count,
+                .slab_size = step};
+        if constexpr (Kernel::kFetches) {
+          // The blocks share out fetching it, as more at once would keep the L1 cache waiting.
+          at.next_step = next != nullptr ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
+          at.next = reinterpret_cast<const char*>(next != nullptr ? next + (slab - begin) * step : at.weights) +
+                    block * (high - low) * at.next_step;
+        }
+        Kernel::multiply(at, height, width);
+      }
+      if (final && after_) apply(y + row * y_stride() + first, height, last - first);
+    }
+  }
+
+  void apply(float* y, size_t rows, size_t columns) const {
+    if (columns == y_stride()) {  // rows without gaps
+      columns *= rows;
+      rows = 1;
+    }
+    for (size_t i = 0; i < rows; ++i, y += y_stride()) after_(y, y, columns);
+  }
+
+  Gemm gemm_;
+  size_t l2_bytes_;
+  size_t depth_ = 8;               // inputs of a turn
+  size_t panel_ = 1, panels_ = 1;  // slabs of a task, or that stay in the L2 cache while rows pass
+  size_t together_ = kSlabsAtOnce;
+  Elementwise after_;
+  size_t rows_ = 0, block_ = 1;  // all, of a task
+  bool streams_ = false;         // weights are read again for each task
+  size_t copy_size_ = 0;         // of a thread, numbers
+  const float *x_ = nullptr, *added_ = nullptr;
+  float *y_ = nullptr, *copies_ = nullptr;
+
+ private:
+  void set_panel(size_t slabs_of_it) {
+    panel_ = slabs_of_it;
+    panels_ = (slabs() + panel_ - 1) / panel_;
+  }
+  size_t slab_bytes() const { return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * sizeof(float); }
+  size_t columns() const { return (gemm_.outputs + kNarrow - 1) / kNarrow * kNarrow; }
+  size_t group_size() const { return (gemm_.inputs + 1) * columns(); }
+  // From a slab to the next, in the turn of an input.
+  size_t slab_step(size_t input) const {
+    const size_t low = input / depth_ * depth_;
+    return std::min(depth_, gemm_.inputs - std::min(low, gemm_.inputs)) * kColumns;
+  }
+  size_t width(size_t slab) const { return std::min(columns() - slab * kColumns, kColumns); }
+
+  void pack(const float* weight, const float* bias, float* to) const {
+    for (size_t group = 0; group < gemm_.groups; ++group) {
+      const size_t first = group * gemm_.outputs;
+      for (size_t o = 0; o < columns(); ++o) *to++ = o < gemm_.outputs && bias != nullptr ? bias[first + o] : 0.0f;
+      for (size_t low = 0; low < gemm_.inputs; low += depth_) {
+        const size_t high = std::min(low + depth_, gemm_.inputs);
+        for (size_t slab = 0; slab < slabs(); ++slab) {
+          const size_t begin = slab * kColumns, size = width(slab);
+          for (size_t j = 0; j < size; ++j)
+            for (size_t k = low; k < high; ++k)
+              to[(k - low) * size + j] =
+                  begin + j < gemm_.outputs ? weight[(first + begin + j) * gemm_.inputs + k] : 0.0f;
+          to += (high - low) * size;
+        }
+      }
+    }
+  }
+
+  PackedBytes held_;
+  const float* packed_ = nullptr;
+};
+
+}  // namespace
+}  // namespace ferry::cpu
