@@ -67,10 +67,15 @@ class GemmOp : public Op {
   }
 
   Status run(Pool* pool) override {
-    const Grid<2, 1> grid{{gemm_.groups * panels_, rows_}, {block_}};
+    const size_t products = gemm_.groups * panels_, blocks = (rows_ + block_ - 1) / block_;
     const size_t x_group = gemm_.planes ? gemm_plane(rows_, gemm_.inputs) : gemm_.inputs;
     const size_t y_group = gemm_.planes ? gemm_plane(rows_, gemm_.outputs) : gemm_.outputs;
-    parallel(pool, grid, [&](Pool::Share& share, size_t panel, size_t row, size_t rows) {
+    // Threads share out rows, as those of depthwise convolutions do, where all weights stay in every core's L2 cache: so
+    // most of what a thread reads it has written itself.
+    const bool by_rows = pool != nullptr && pool->threads() > 1 && packed_bytes() <= l2_bytes_ / 2;
+    const Grid<2, 0> grid{{by_rows ? blocks : products, by_rows ? products : blocks}};
+    parallel(pool, grid, [&](Pool::Share& share, size_t i, size_t j) {
+      const size_t panel = by_rows ? j : i, row = (by_rows ? i : j) * block_, rows = std::min(block_, rows_ - row);
       const size_t group = panel / panels_;
       const Inputs in{x_ + row * x_stride() + group * x_group, x_stride()};
       float* y = y_ + row * y_stride() + group * y_group;
