@@ -1,6 +1,7 @@
 // Frames in memory that the device reads: by two kernels, through a blob's recipe, to the floats of a network's input.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 

@@ -27,16 +27,6 @@ using FrameValues = std::vector<float>;
 inline constexpr size_t kFramePage = 4096;  // of which drivers import multiples
 inline constexpr double kOneLevel = 1 + 1e-4;
 
-inline fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop = 0) {
-  fbs::PreprocessT recipe;
-  recipe.resize_mode = mode;
-  recipe.resize_h = height;
-  recipe.resize_w = width;
-  recipe.filter = filter;
-  recipe.crop_h = recipe.crop_w = crop;
-  return recipe;
-}
-
 // Gives what it is given.
 inline std::unique_ptr<Graph> echo_network(const fbs::PreprocessT& recipe) {
   auto graph = std::make_unique<Graph>();

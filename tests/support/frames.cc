@@ -229,6 +229,16 @@ Picture OwnFrame::seen() const {
   return picture;
 }
 
+fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop) {
+  fbs::PreprocessT recipe;
+  recipe.resize_mode = mode;
+  recipe.resize_h = height;
+  recipe.resize_w = width;
+  recipe.filter = filter;
+  recipe.crop_h = recipe.crop_w = crop;
+  return recipe;
+}
+
 Picture resized(const Picture& picture, int width, int height, fbs::Filter filter) {
   const ReferenceKernel kernel = reference_kernel(filter);
   Picture narrow{width, picture.height, std::vector<double>(static_cast<size_t>(width * picture.height * 3))};

@@ -41,6 +41,9 @@ class OwnFrame {
   bool gaps_;
 };
 
+// `crop`: the sides of the square that is cut out of the middle; 0: none is.
+fbs::PreprocessT frame_recipe(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop = 0);
+
 // Pillow's resize by its definition: each pass rounded to 8 bits.
 Picture resized(const Picture& picture, int width, int height, fbs::Filter filter);
 

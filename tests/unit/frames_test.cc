@@ -21,16 +21,6 @@ using testing::OwnFrame;
 using testing::Picture;
 using Contents = OwnFrame::Contents;
 
-fbs::PreprocessT recipe_of(fbs::ResizeMode mode, int height, int width, fbs::Filter filter, int crop = 0) {
-  fbs::PreprocessT recipe;
-  recipe.resize_mode = mode;
-  recipe.resize_h = height;
-  recipe.resize_w = width;
-  recipe.filter = filter;
-  recipe.crop_h = recipe.crop_w = crop;
-  return recipe;
-}
-
 // A session of a network with that recipe.
 class Network {
  public:
@@ -94,7 +84,7 @@ constexpr ferry_frame_format kFormats[] = {FERRY_FRAME_YUV420, FERRY_FRAME_NV12,
 
 TEST(Frames, OfEveryFormatAndOrientationAreWithinALevelOfTheReference) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic}) {
-    Network network(recipe_of(fbs::ResizeMode::Exact, 24, 40, filter));
+    Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 24, 40, filter));
     for (const ferry_frame_format format : kFormats) {
       for (const Contents contents : {Contents::Picture, Contents::Noise}) {
         for (const bool gaps : {false, true}) {
@@ -128,7 +118,7 @@ TEST(Frames, OfManyColumnsAreWithinALevelOfTheReference) {
           own.frame.mirror = orientation % 2 != 0;
           const bool upright = own.frame.rotation % 180 == 0;
           const int width = upright ? 200 : 20, height = upright ? 20 : 200;
-          Network network(recipe_of(fbs::ResizeMode::Exact, height, width, filter));
+          Network network(testing::frame_recipe(fbs::ResizeMode::Exact, height, width, filter));
           EXPECT_LE(apart(network.input(own.frame), resized_like_pillow(own.seen(), width, height, filter)), kOneLevel)
               << testing::name_of(format) << ", " << fbs::EnumNameFilter(filter) << ", orientation " << orientation
               << (contents == Contents::Noise ? ", noise" : "");
@@ -146,7 +136,7 @@ TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
       for (int i = 0; i < 2; ++i) {
         const int width = 120 + 5 * i, height = 90 + 7 * i;
         const int to_width = static_cast<int>(width / scale) + i % 3, to_height = static_cast<int>(height / scale);
-        Network network(recipe_of(fbs::ResizeMode::Exact, to_height, to_width, filter));
+        Network network(testing::frame_recipe(fbs::ResizeMode::Exact, to_height, to_width, filter));
         for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010}) {
           for (const Contents contents : {Contents::Picture, Contents::Noise}) {
             OwnFrame own(format, width, height, contents, false);
@@ -164,8 +154,8 @@ TEST(Frames, OfEveryScaleAreWithinALevelOfTheReference) {
 }
 
 TEST(Frames, OfEveryMatrixAndRangeAreWithinALevelOfTheReference) {
-  Network whole(recipe_of(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
-  Network small(recipe_of(fbs::ResizeMode::Exact, 9, 11, fbs::Filter::Bilinear));
+  Network whole(testing::frame_recipe(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
+  Network small(testing::frame_recipe(fbs::ResizeMode::Exact, 9, 11, fbs::Filter::Bilinear));
   for (const ferry_frame_format format : {FERRY_FRAME_NV12, FERRY_FRAME_P010, FERRY_FRAME_GRAY, FERRY_FRAME_YUY2}) {
     for (const Contents contents : {Contents::Picture, Contents::Noise}) {
       OwnFrame own(format, 64, 40, contents, false);
@@ -185,7 +175,7 @@ TEST(Frames, OfEveryMatrixAndRangeAreWithinALevelOfTheReference) {
 
 TEST(Frames, OfKnownColoursAreThoseColours) {
   // BT.601 in full range: luma 76, U 85, V 255 is red (JFIF); limited range: 235, 128, 128 is white and 16 is black.
-  Network network(recipe_of(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
+  Network network(testing::frame_recipe(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
   const uint8_t luma[] = {76, 76, 76, 76}, chroma[] = {85, 255}, limited[] = {235, 16, 16, 235}, gray[] = {128, 128};
   ferry_frame frame{};
   frame.struct_size = sizeof(frame);
@@ -205,7 +195,7 @@ TEST(Frames, OfKnownColoursAreThoseColours) {
 }
 
 TEST(Frames, AreTurnedClockwiseThenMirrored) {
-  Network network(recipe_of(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
+  Network network(testing::frame_recipe(fbs::ResizeMode::None, 0, 0, fbs::Filter::Bilinear));
   // 1 2 3
   // 4 5 6
   const uint8_t levels[] = {1, 2, 3, 4, 5, 6};
@@ -246,7 +236,7 @@ TEST(Frames, AreTurnedClockwiseThenMirrored) {
 
 TEST(Frames, OfAnySideAreRead) {
   for (const ferry_frame_format format : kFormats) {
-    Network network(recipe_of(fbs::ResizeMode::Exact, 5, 6, fbs::Filter::Bilinear));
+    Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 5, 6, fbs::Filter::Bilinear));
     for (const auto& [width, height] :
          {std::pair(1, 1), std::pair(2, 1), std::pair(1, 3), std::pair(3, 2), std::pair(513, 3), std::pair(1027, 2)}) {
       OwnFrame own(format, width, height, Contents::Picture, false);
@@ -261,7 +251,7 @@ TEST(Frames, OfAnySideAreRead) {
 
 TEST(Frames, AreCutBeforeTheyAreTurned) {
   for (const ferry_frame_format format : kFormats) {
-    Network network(recipe_of(fbs::ResizeMode::Exact, 20, 14, fbs::Filter::Bilinear));
+    Network network(testing::frame_recipe(fbs::ResizeMode::Exact, 20, 14, fbs::Filter::Bilinear));
     OwnFrame own(format, 90, 70, Contents::Picture, true);
     own.frame.crop_left = 7;  // odd: it begins between two samples of chroma
     own.frame.crop_top = 11;
@@ -278,7 +268,7 @@ TEST(Frames, AreCutBeforeTheyAreTurned) {
 
 TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
   for (const fbs::Filter filter : {fbs::Filter::Bilinear, fbs::Filter::Bicubic, fbs::Filter::Box}) {
-    Network network(recipe_of(fbs::ResizeMode::ShortestEdge, 32, 0, filter, 28));
+    Network network(testing::frame_recipe(fbs::ResizeMode::ShortestEdge, 32, 0, filter, 28));
     OwnFrame own(FERRY_FRAME_NV21, 160, 90, Contents::Picture, false);
     for (const int rotation : {0, 90, 180, 270}) {
       own.frame.rotation = rotation;
@@ -295,13 +285,13 @@ TEST(Frames, AreCroppedByTheRecipeInTheMiddleOfWhatIsSeen) {
 
 // Recipes that no network of this file takes: against the steps of a picture in RGB, which have tests of their own.
 TEST(Frames, BecomePatchesAndGreyAsPicturesDo) {
-  fbs::PreprocessT patches = recipe_of(fbs::ResizeMode::Exact, 24, 36, fbs::Filter::Bicubic);
+  fbs::PreprocessT patches = testing::frame_recipe(fbs::ResizeMode::Exact, 24, 36, fbs::Filter::Bicubic);
   patches.patch = 3;
   patches.patch_block = 2;
   patches.patch_frames = 2;
-  fbs::PreprocessT gray = recipe_of(fbs::ResizeMode::Fit, 30, 30, fbs::Filter::Bilinear, 30);
+  fbs::PreprocessT gray = testing::frame_recipe(fbs::ResizeMode::Fit, 30, 30, fbs::Filter::Bilinear, 30);
   gray.color = fbs::ColorOrder::Gray;
-  fbs::PreprocessT bgr = recipe_of(fbs::ResizeMode::Cover, 20, 20, fbs::Filter::Lanczos, 20);
+  fbs::PreprocessT bgr = testing::frame_recipe(fbs::ResizeMode::Cover, 20, 20, fbs::Filter::Lanczos, 20);
   bgr.color = fbs::ColorOrder::BGR;
   for (const fbs::PreprocessT& recipe : {patches, gray, bgr}) {
     flatbuffers::FlatBufferBuilder builder;
@@ -337,7 +327,7 @@ TEST(Frames, BecomePatchesAndGreyAsPicturesDo) {
 }
 
 TEST(Frames, AreSurroundedByTheRecipesFill) {
-  fbs::PreprocessT recipe = recipe_of(fbs::ResizeMode::Fit, 32, 32, fbs::Filter::Bilinear, 32);
+  fbs::PreprocessT recipe = testing::frame_recipe(fbs::ResizeMode::Fit, 32, 32, fbs::Filter::Bilinear, 32);
   recipe.fill = {0.25f, 0.5f, 0.75f};
   Network network(recipe);
   OwnFrame own(FERRY_FRAME_NV12, 128, 64, Contents::Picture, false);
