@@ -3,9 +3,10 @@
 //     compare_frames PHOTO [ROUNDS]
 //     compare_frames PHOTO --write FOLDER
 //
-// The frame is the photo, stretched. Three ways of libyuv are timed (libyuv_frames.h): colours, then scaled; luma and
-// pairs scaled; three planes scaled, of which each pixel counts as it does here. Levels apart: the mean difference from
-// the last. Prints a table. --write: the frame and what arm_frames needs of each row, nothing is timed.
+// The frame is the photo, stretched. Four ways of libyuv are timed (libyuv_frames.h): colours, then ferry's resize of
+// these, which computes the same; colours, then scaled; luma and pairs scaled; three planes scaled, of which each pixel
+// counts as it does here. Levels apart: the mean difference from the first and the last. Prints a table. --write: the
+// frame and what arm_frames needs of each row, nothing is timed.
 #include <ferry/image.h>
 
 #include <algorithm>
@@ -125,37 +126,42 @@ int write(const Bytes& nv21, const std::string& folder) {
 int compare(const Case& c, const Bytes& nv21, int rounds) {
   const ferry::testing::OpenTask task(blob_of(c));
   ferry_session* session = ferry_task_session(task.get());
-  ferry_frame frame{};
-  frame.struct_size = sizeof(frame);
-  frame.format = FERRY_FRAME_NV21;
-  frame.width = kWidth;
-  frame.height = kHeight;
-  frame.planes[0] = {nv21.data(), kWidth * kHeight, 0, 0};
-  frame.planes[1] = {nv21.data() + kWidth * kHeight, kWidth * kHeight / 2, 0, 0};
-  frame.range = FERRY_RANGE_LIMITED;  // as libyuv's NV21
-  frame.rotation = c.rotation;
+  const ferry_frame frame = nv21_frame(nv21.data(), c.rotation);
   LibyuvFrames peer(nv21.data(), part_of(c), c.rotation);
   std::vector<float> out(3 * kSide * kSide);
-  std::vector<double> ours, colours, pairs, planes;
+  std::vector<double> ours, same, colours, pairs, planes;
+  const auto set_frame = [&](const ferry_frame& given) { return ferry_session_set_frame(session, &given) == FERRY_OK; };
+  const auto apart = [&](const std::vector<float>& others) {
+    ferry_tensor input;
+    if (ferry_session_input(session, 0, &input) != FERRY_OK) return 0.0;
+    const auto* levels = static_cast<const float*>(input.data);
+    double difference = 0;
+    for (size_t i = 0; i < others.size(); ++i) difference += std::fabs(levels[i] - others[i]) * kDeviation[i % 3] * 255;
+    return difference / static_cast<double>(others.size());
+  };
   for (int i = 0; i < rounds + 3; ++i) {
     bool set = true;
-    const double a = milliseconds([&] { set = ferry_session_set_frame(session, &frame) == FERRY_OK; });
+    const double f = milliseconds([&] { set = peer.same_resize(set_frame); });
+    if (!set) return fail(ferry_last_error());
+    const double a = milliseconds([&] { set = set_frame(frame); });
     if (!set) return fail(ferry_last_error());
     const double b = milliseconds([&] { peer.colours_first(out.data()); });
     const double d = milliseconds([&] { peer.luma_and_pairs(out.data()); });
     const double e = milliseconds([&] { peer.three_planes(out.data()); });
     if (i < 3) continue;  // caches, and memory that is kept
-    ours.push_back(a), colours.push_back(b), pairs.push_back(d), planes.push_back(e);
+    ours.push_back(a), same.push_back(f), colours.push_back(b), pairs.push_back(d), planes.push_back(e);
   }
+  const double from_planes = apart(out);
   ferry_tensor input;
   if (ferry_session_input(session, 0, &input) != FERRY_OK) return fail(ferry_last_error());
-  const auto* levels = static_cast<const float*>(input.data);
-  double difference = 0;
-  for (size_t i = 0; i < out.size(); ++i) difference += std::fabs(levels[i] - out[i]) * kDeviation[i % 3] * 255;
+  const auto* numbers = static_cast<const float*>(input.data);
+  const std::vector<float> set(numbers, numbers + out.size());
+  if (!peer.same_resize(set_frame)) return fail(ferry_last_error());
+  const double from_same = apart(set);
   const double best = std::min({median(colours), median(pairs), median(planes)});
-  std::printf("| %s | %.3f | %.3f | %.3f | %.3f | %.2f | %.2f | %.1f |\n", c.name, median(ours), median(colours),
-              median(pairs), median(planes), best / median(ours), median(planes) / median(ours),
-              difference / static_cast<double>(out.size()));
+  std::printf("| %s | %.3f | %.3f | %.3f | %.3f | %.3f | %.2f | %.2f | %.2f | %.1f, %.1f |\n", c.name, median(ours),
+              median(same), median(colours), median(pairs), median(planes), median(same) / median(ours),
+              median(colours) / median(ours), best / median(ours), from_same, from_planes);
   return 0;
 }
 
@@ -170,9 +176,10 @@ int main(int count, char** arguments) {
   if (count == 4 && std::string(arguments[2]) == "--write") return write(nv21, arguments[3]);
   const int rounds = count > 2 ? std::max(std::atoi(arguments[2]), 1) : 200;
   std::printf(
-      "| 1920x1080 NV21 to 224x224 | ferry, ms | libyuv, colours | libyuv, luma and pairs | libyuv, three planes "
-      "| ratio to the fastest | ratio to three planes | levels apart |\n");
-  std::printf("| --- | --- | --- | --- | --- | --- | --- | --- |\n");
+      "| 1920x1080 NV21 to 224x224 | ferry, ms | libyuv, then the same resize | libyuv, colours | libyuv, luma and "
+      "pairs "
+      "| libyuv, three planes | the same / ferry | colours / ferry | fastest / ferry | levels apart |\n");
+  std::printf("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (const Case& c : kCases) {
     if (const int status = compare(c, nv21, rounds)) return status;
   }

@@ -3,9 +3,15 @@
 // a box over whole pixels, where Pillow's bilinear filter is twice as wide and weighs by distance. And only planes of
 // single samples get it: pairs of chroma (NV12Scale) and colours (ARGBScale) are interpolated between 2x2 pixels,
 // whatever lies around them.
+//
+// same_resize() computes what ferry does: the colours that count for it are libyuv's, at full size, and ferry's resize,
+// which is Pillow's, takes them through the recipe.
 #pragma once
 
+#include <ferry/image.h>
 #include <libyuv.h>
+
+#include <algorithm>
 
 #include <cstdint>
 #include <vector>
@@ -21,6 +27,19 @@ using Bytes = std::vector<uint8_t>;
 struct Part {
   int left, top, width, height;
 };
+
+inline ferry_frame nv21_frame(const uint8_t* nv21, int rotation) {
+  ferry_frame frame{};
+  frame.struct_size = sizeof(frame);
+  frame.format = FERRY_FRAME_NV21;
+  frame.width = kWidth;
+  frame.height = kHeight;
+  frame.planes[0] = {nv21, kWidth * kHeight, 0, 0};
+  frame.planes[1] = {nv21 + kWidth * kHeight, kWidth * kHeight / 2, 0, 0};
+  frame.range = FERRY_RANGE_LIMITED;  // as libyuv's NV21
+  frame.rotation = rotation;
+  return frame;
+}
 
 class LibyuvFrames {
  public:
@@ -48,6 +67,23 @@ class LibyuvFrames {
                        4 * kSide, kSide, kSide);
     finish(out);
   }
+  // `set`: gives a frame to a session.
+  template <typename Set>
+  bool same_resize(const Set& set) {
+    constexpr int kAround = 20;  // the widest filter reaches over the part by less
+    if (colours_.empty()) colours_.resize(4 * kWidth * kHeight);
+    const int left = std::max(part_.left - kAround, 0), top = std::max(part_.top - kAround, 0);
+    const int right = std::min(part_.left + part_.width + kAround, kWidth);
+    const int bottom = std::min(part_.top + part_.height + kAround, kHeight);
+    libyuv::NV21ToARGB(nv21_ + top * kWidth + left, kWidth, nv21_ + kWidth * kHeight + top / 2 * kWidth + left, kWidth,
+                       colours_.data() + 4 * (top * kWidth + left), 4 * kWidth, right - left, bottom - top);
+    ferry_frame frame = nv21_frame(nv21_, rotation_);
+    frame.format = FERRY_FRAME_BGRA;
+    frame.range = FERRY_RANGE_FULL;
+    frame.planes[0] = {colours_.data(), colours_.size(), 0, 0};
+    frame.planes[1] = {};
+    return set(frame);
+  }
 
  private:
   const uint8_t* luma() const { return nv21_ + part_.top * kWidth + part_.left; }
@@ -69,9 +105,9 @@ class LibyuvFrames {
   const uint8_t* nv21_;
   Part part_;
   int rotation_;
-  Bytes full_, small_ = Bytes(4 * kSide * kSide), turned_ = small_, small_luma_ = Bytes(kSide * kSide),
-               small_chroma_ = Bytes(kSide * kSide / 2), u_ = Bytes(kWidth * kHeight / 4), v_ = u_,
-               small_u_ = Bytes(kSide * kSide / 4), small_v_ = small_u_;
+  Bytes colours_, full_, small_ = Bytes(4 * kSide * kSide), turned_ = small_, small_luma_ = Bytes(kSide * kSide),
+                         small_chroma_ = Bytes(kSide * kSide / 2), u_ = Bytes(kWidth * kHeight / 4), v_ = u_,
+                         small_u_ = Bytes(kSide * kSide / 4), small_v_ = small_u_;
 };
 
 }  // namespace ferry::bench

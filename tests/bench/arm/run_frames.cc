@@ -1,9 +1,8 @@
 // run_frames ENGINE FRAME ROTATION LEFT TOP WIDTH HEIGHT [BLOB]: a frame to warm up and one that is counted, from
-// 1920x1080 in NV21 to what a network reads. ENGINE: ferry (with BLOB, that has the recipe), or libyuv's colours, pairs
-// or planes (of the part that is given).
+// 1920x1080 in NV21 to what a network reads. ENGINE: ferry, or libyuv's colours through ferry's resize: same (both with
+// BLOB, that has the recipe); or libyuv's colours, pairs or planes (of the part that is given).
 #ifdef RUN_FERRY
 #include <ferry/ferry.h>
-#include <ferry/image.h>
 #endif
 
 #include <cstdio>
@@ -14,20 +13,24 @@
 #include <vector>
 
 #include "tests/bench/arm/region.h"
-#ifndef RUN_FERRY
 #include "tests/bench/libyuv_frames.h"
-#endif
 
 namespace {
+
+using ferry::bench::LibyuvFrames;
 
 int fail(const char* why) {
   std::fprintf(stderr, "run_frames: %s\n", why);
   return 2;
 }
 
+LibyuvFrames frames_of(const std::vector<char>& nv21, char** arguments) {
+  const auto number = [&](int i) { return std::atoi(arguments[i]); };
+  return {reinterpret_cast<const uint8_t*>(nv21.data()), {number(4), number(5), number(6), number(7)}, number(3)};
+}
+
 #ifdef RUN_FERRY
 int run(const std::vector<char>& nv21, char** arguments) {
-  constexpr int kWidth = 1920, kHeight = 1080;
   ferry_model* model;
   ferry_session* session;
   ferry_session_options options;
@@ -35,28 +38,21 @@ int run(const std::vector<char>& nv21, char** arguments) {
   options.num_threads = 1;
   if (ferry_model_open(arguments[8], &model) != FERRY_OK || ferry_session_create(model, &options, &session) != FERRY_OK)
     return fail(ferry_last_error());
-  ferry_frame frame{};
-  frame.struct_size = sizeof(frame);
-  frame.format = FERRY_FRAME_NV21;
-  frame.width = kWidth;
-  frame.height = kHeight;
-  const auto* samples = reinterpret_cast<const uint8_t*>(nv21.data());
-  frame.planes[0] = {samples, size_t{kWidth} * kHeight, 0, 0};
-  frame.planes[1] = {samples + kWidth * kHeight, size_t{kWidth} * kHeight / 2, 0, 0};
-  frame.range = FERRY_RANGE_LIMITED;
-  frame.rotation = std::atoi(arguments[3]);
-  if (ferry_session_set_frame(session, &frame) != FERRY_OK) return fail(ferry_last_error());
+  const ferry_frame frame =
+      ferry::bench::nv21_frame(reinterpret_cast<const uint8_t*>(nv21.data()), std::atoi(arguments[3]));
+  LibyuvFrames frames = frames_of(nv21, arguments);
+  const auto set = [&](const ferry_frame& given) { return ferry_session_set_frame(session, &given) == FERRY_OK; };
+  const bool same = std::strcmp(arguments[1], "same") == 0;
+  const auto run_once = [&] { return same ? frames.same_resize(set) : set(frame); };
+  if (!run_once()) return fail(ferry_last_error());
   begin_region();
-  const ferry_status status = ferry_session_set_frame(session, &frame);
+  const bool well = run_once();
   end_region();
-  return status == FERRY_OK ? 0 : fail(ferry_last_error());
+  return well ? 0 : fail(ferry_last_error());
 }
 #else
 int run(const std::vector<char>& nv21, char** arguments) {
-  using ferry::bench::LibyuvFrames;
-  const auto number = [&](int i) { return std::atoi(arguments[i]); };
-  LibyuvFrames frames(reinterpret_cast<const uint8_t*>(nv21.data()), {number(4), number(5), number(6), number(7)},
-                      number(3));
+  LibyuvFrames frames = frames_of(nv21, arguments);
   const auto way = std::strcmp(arguments[1], "colours") == 0 ? &LibyuvFrames::colours_first
                    : std::strcmp(arguments[1], "pairs") == 0 ? &LibyuvFrames::luma_and_pairs
                                                              : &LibyuvFrames::three_planes;
