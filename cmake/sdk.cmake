@@ -110,7 +110,7 @@ endif()
 # ends where this is not so.
 set(throwing_nothing ${sdk_sources})
 list(FILTER throwing_nothing INCLUDE REGEX
-     "/sdk/(operators/|model/(verify|numbers|seeded|sha256)|threads/(cpuinfo|core_kinds)|image/(classify|codec|exif|frame\\.|frame_rows|jpeg_check|normalizer|pixels)|gpu/lzma)")
+     "/sdk/(operators/|model/(verify|numbers|seeded|sha256)|threads/(cpuinfo|core_kinds)|image/(classify|codec|exif|frame\\.|frame_(cells|lines|rows)|jpeg_check|normalizer|pixels)|gpu/lzma)")
 set(rules ${throwing_nothing})
 list(FILTER rules INCLUDE REGEX "/sdk/(operators|model)/")
 list(REMOVE_ITEM sdk_sources ${rules})
@@ -168,7 +168,7 @@ endif()
 foreach(list kernels kernels_of_short_loops kernels_in_size)
   list(TRANSFORM ${list} PREPEND cpu/)
 endforeach()
-list(APPEND ${kernels_of_pictures} image/frame_clipping image/frame_columns image/frame_rows image/frame_sums
+list(APPEND ${kernels_of_pictures} image/frame_cells image/frame_columns image/frame_lines image/frame_rows
   image/normalizer image/resize)
 foreach(name IN LISTS kernels kernels_of_short_loops kernels_in_size)
   set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/${name}.cc" PROPERTY COMPILE_DEFINITIONS FERRY_HOT=1)

@@ -31,6 +31,8 @@ class Axis {
 
   const Side& side() const { return side_; }
   int outputs() const { return side_.count; }
+  // The output whose positions come nth in memory.
+  int in_memory(int n) const { return side_.mirrored ? outputs() - 1 - n : n; }
   // Nothing changes: each output is the position in its place.
   bool identity() const { return side_.source == side_.target && !side_.mirrored; }
   // Output i: positions in memory from begin(i) on, count(i) of them, and their coefficients.

@@ -69,15 +69,21 @@ class FrameRows final : public Rows {
   // Of this frame, from its first row on. Takes memory only where a frame is larger than those before.
   void begin(const Frame& frame, int channels);
   const uint8_t* row(int y, int begin, int end, uint8_t* room) override;
-  bool sum(int y, int rows, const int32_t* weights, uint8_t* line) override;
+  bool sum(const Axis& rows, int n, uint8_t* line) override;
 
  private:
-  using Line = std::vector<int16_t>;
   struct Weights;
-  void sum_planes(const Weights& weights);
-  bool sum_excess(const Weights& weights);
-  void to_colours(bool clips, int16_t* const* colours);
-  void sum_colours(int y, int rows, const int16_t* weights);
+  void sum_eight(const Axis& rows, int n);
+  void keep_rows(const Axis& rows, int begin, int end);
+  void sum_planes(const Weights& weights, int line, int chroma_line);
+  void none_clip();
+  void sum_excess(const Weights& weights, int line);
+  void add_excess(const Weights& weights, int from, int to, int cell, int line);
+  void clear_excess(int line);
+  void filter();
+  void filter_excess(int colour);
+  void to_colours(int line, int chroma_line, int16_t* const* colours);
+  int16_t* kept(int y, int c) { return kept_.line(3 * (y % slots_) + c); }
 
   Frame frame_;
   int channels_ = 0;
@@ -85,14 +91,17 @@ class FrameRows final : public Rows {
   bool sums_near_ = false, adds_planes_ = false;
   PlaneColumns planes_;
   Clipping clipping_;
-  std::vector<uint8_t> clips_;  // cells that do in any row of a sum
-  // Luma, u, v, and by how much red, green, blue clip: sums of rows, a sample for each column or two; then a sample for
-  // each output of the columns, or each column where rows come first.
-  Line sums_[6], outputs_[6];
-  Line colours_[3];
-  // Colours of rows whose columns come first, y's at y modulo kept_.size().
-  std::vector<Line> kept_;
-  int next_ = 0;
+  std::vector<uint8_t> clips_;  // of each cell: bit i says that its ith colour does in any of the lines
+  int clipping_lines_ = 0;      // bit i: the ith does somewhere
+  // Eight lines of each plane: luma, u, v, and by how much red, green, blue clip. Sums of rows, a sample for each
+  // column or two; then what the columns make of them.
+  LineBuffer sums_, outputs_;
+  int v_ = 0;  // the first line of v
+  LineBuffer colours_;
+  std::vector<int16_t> both_;  // sums of chroma in pairs
+  // Colours of rows whose columns come first, y's three lines at y modulo slots_.
+  LineBuffer kept_;
+  int slots_ = 0, next_ = 0;
 };
 
 // The picture as a frame.

@@ -39,7 +39,7 @@ struct Summed {
   const int16_t *luma, *u, *v;
   const int16_t* excess[3];
 };
-// To red, green and blue, clipped, above kGray with kLevelBits after the point.
+// To red, green and blue, clipped, above kGray with kLevelBits after the point. Lines are read and written by eights.
 void to_colours(const Summed& summed, const FixedMatrix& matrix, int count, int16_t* const* colours);
 // Those, rounded, to RGB of 4 bytes.
 void write_rounded(const int16_t* const* colours, int count, uint8_t* out);

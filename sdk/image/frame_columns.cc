@@ -1,11 +1,13 @@
 #include "sdk/image/frame_columns.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
 #elif defined(__SSE2__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include "sdk/kernel.h"
@@ -13,78 +15,146 @@
 namespace ferry::image {
 namespace {
 
-constexpr size_t kVector = 8;
-constexpr int kAtOnce = 4;  // outputs
+static_assert(kEight == 8, "vectors of 16 bits, and three steps from rows to columns");
 
-// Sums of products of 16 bits, some of them side by side, a vector at a time; store() adds up those of four outputs.
+// Windows of samples begin at multiples of one, and have multiples of the other.
+#if defined(__x86_64__)
+constexpr int kAlign = 2, kTaps = 2;  // an instruction multiplies two neighbours and adds them up
+#elif defined(__aarch64__)
+constexpr int kAlign = 1, kTaps = 4;  // a load of weights
+#else
+constexpr int kAlign = 1, kTaps = 1;
+#endif
+
+#if defined(__aarch64__) || defined(__SSE2__)
 #if defined(__aarch64__)
-typedef int32x4_t Sums;
-inline Sums zero() { return vdupq_n_s32(0); }
-inline Sums add(Sums sums, const int16_t* samples, const int16_t* weights) {
-  const int16x8_t a = vld1q_s16(samples), w = vld1q_s16(weights);
-  return vmlal_high_s16(vmlal_s16(sums, vget_low_s16(a), vget_low_s16(w)), a, w);
+typedef int16x8_t Vector;
+inline Vector load(const int16_t* from) { return vld1q_s16(from); }
+inline void store(int16_t* to, Vector v) { vst1q_s16(to, v); }
+inline Vector low(Vector a, Vector b) { return vzip1q_s16(a, b); }
+inline Vector high(Vector a, Vector b) { return vzip2q_s16(a, b); }
+#else
+typedef __m128i Vector;
+inline Vector load(const int16_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from)); }
+inline void store(int16_t* to, Vector v) { _mm_storeu_si128(reinterpret_cast<__m128i_u*>(to), v); }
+inline Vector low(Vector a, Vector b) { return _mm_unpacklo_epi16(a, b); }
+inline Vector high(Vector a, Vector b) { return _mm_unpackhi_epi16(a, b); }
+#endif
+
+// Rows become columns when it is done three times.
+[[gnu::always_inline]] inline void shuffle(Vector (&v)[kEight]) {
+  const Vector a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
+  v[0] = low(a, e), v[1] = high(a, e), v[2] = low(b, f), v[3] = high(b, f);
+  v[4] = low(c, g), v[5] = high(c, g), v[6] = low(d, h), v[7] = high(d, h);
 }
-inline void store(const Sums (&sums)[kAtOnce], int16_t* out) {
-  const int32x4_t four = vpaddq_s32(vpaddq_s32(sums[0], sums[1]), vpaddq_s32(sums[2], sums[3]));
-  vst1_s16(out, vqrshrn_n_s32(four, kWeightBits));
-}
-#elif defined(__SSE2__)
-typedef __m128i Sums;
-inline Sums zero() { return _mm_setzero_si128(); }
-inline Sums add(Sums sums, const int16_t* samples, const int16_t* weights) {
-  const auto load = [](const int16_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i_u*>(from)); };
-  return _mm_add_epi32(sums, _mm_madd_epi16(load(samples), load(weights)));
-}
-inline void store(const Sums (&sums)[kAtOnce], int16_t* out) {
-  const __m128i first = _mm_add_epi32(_mm_unpacklo_epi32(sums[0], sums[1]), _mm_unpackhi_epi32(sums[0], sums[1]));
-  const __m128i second = _mm_add_epi32(_mm_unpacklo_epi32(sums[2], sums[3]), _mm_unpackhi_epi32(sums[2], sums[3]));
-  __m128i four = _mm_add_epi32(_mm_unpacklo_epi64(first, second), _mm_unpackhi_epi64(first, second));
-  four = _mm_srai_epi32(_mm_add_epi32(four, _mm_set1_epi32(1 << (kWeightBits - 1))), kWeightBits);
-  _mm_storel_epi64(reinterpret_cast<__m128i_u*>(out), _mm_packs_epi32(four, four));
+[[gnu::always_inline]] inline void turn(const int16_t* from, int64_t from_stride, int16_t* to, int64_t to_stride) {
+  Vector v[kEight] = {load(from),
+                      load(from + from_stride),
+                      load(from + 2 * from_stride),
+                      load(from + 3 * from_stride),
+                      load(from + 4 * from_stride),
+                      load(from + 5 * from_stride),
+                      load(from + 6 * from_stride),
+                      load(from + 7 * from_stride)};
+  shuffle(v), shuffle(v), shuffle(v);
+  store(to, v[0]), store(to + to_stride, v[1]), store(to + 2 * to_stride, v[2]), store(to + 3 * to_stride, v[3]);
+  store(to + 4 * to_stride, v[4]), store(to + 5 * to_stride, v[5]), store(to + 6 * to_stride, v[6]);
+  store(to + 7 * to_stride, v[7]);
 }
 #else
-typedef int32_t Sums;
-inline Sums zero() { return 0; }
-inline Sums add(Sums sums, const int16_t* samples, const int16_t* weights) {
-  for (size_t i = 0; i < kVector; ++i) sums += samples[i] * weights[i];
-  return sums;
+inline void turn(const int16_t* from, int64_t from_stride, int16_t* to, int64_t to_stride) {
+  for (int y = 0; y < kEight; ++y)
+    for (int x = 0; x < kEight; ++x) to[x * to_stride + y] = from[y * from_stride + x];
 }
-inline void store(const Sums (&sums)[kAtOnce], int16_t* out) {
-  for (int i = 0; i < kAtOnce; ++i) {
-    const Sums rounded = (sums[i] + (1 << (kWeightBits - 1))) >> kWeightBits;
-    out[i] = static_cast<int16_t>(std::clamp<Sums>(rounded, INT16_MIN, INT16_MAX));
+#endif
+
+// An output of eight lines: `taps` columns of them, side by side.
+#if defined(__aarch64__)
+[[gnu::always_inline]] inline void add_up(const int16_t* samples, const int16_t* weights, int taps, int16_t* out) {
+  int32x4_t first = vdupq_n_s32(0), second = first;
+  const int16_t* end = weights + taps;
+  do {
+    const int16x4_t w = vld1_s16(weights);
+    const int16x8_t a = vld1q_s16(samples), b = vld1q_s16(samples + kEight);
+    const int16x8_t c = vld1q_s16(samples + 2 * kEight), d = vld1q_s16(samples + 3 * kEight);
+    first = vmlal_lane_s16(first, vget_low_s16(a), w, 0), second = vmlal_high_lane_s16(second, a, w, 0);
+    first = vmlal_lane_s16(first, vget_low_s16(b), w, 1), second = vmlal_high_lane_s16(second, b, w, 1);
+    first = vmlal_lane_s16(first, vget_low_s16(c), w, 2), second = vmlal_high_lane_s16(second, c, w, 2);
+    first = vmlal_lane_s16(first, vget_low_s16(d), w, 3), second = vmlal_high_lane_s16(second, d, w, 3);
+    samples += kTaps * kEight, weights += kTaps;
+  } while (weights != end);
+  vst1q_s16(out, vqrshrn_high_n_s32(vqrshrn_n_s32(first, kWeightBits), second, kWeightBits));
+}
+#else
+[[gnu::always_inline]] inline void add_up(const int16_t* samples, const int16_t* weights, int taps, int16_t* out) {
+  int32_t sums[kEight] = {};
+  for (int k = 0; k < taps; ++k)
+    for (int i = 0; i < kEight; ++i) sums[i] += samples[k * kEight + i] * weights[k];
+  for (int i = 0; i < kEight; ++i) {
+    const int32_t rounded = (sums[i] + (1 << (kWeightBits - 1))) >> kWeightBits;
+    out[i] = static_cast<int16_t>(std::clamp<int32_t>(rounded, INT16_MIN, INT16_MAX));
   }
 }
 #endif
 
-// kTaps: as many as `taps`, or 0 for any.
-template <size_t kTaps>
-[[gnu::always_inline]] inline void filter(const int16_t* samples, const int32_t* begins, const int16_t* weights,
-                                          size_t taps, int count, int16_t* out) {
-  if (kTaps > 0) taps = kTaps;
-  const auto sum = [&](int i) {
-    const int16_t *from = samples + begins[i], *by = weights + static_cast<size_t>(i) * taps;
-    Sums sums = add(zero(), from, by);
-    for (size_t k = kVector; k < taps; k += kVector) sums = add(sums, from + k, by + k);
-    return sums;
-  };
-  int i = 0;
-  for (; i + kAtOnce <= count; i += kAtOnce) store({sum(i), sum(i + 1), sum(i + 2), sum(i + 3)}, out + i);
-  for (; i < count; ++i) {
-    int16_t one[kAtOnce];
-    store({sum(i), zero(), zero(), zero()}, one);
-    out[i] = one[0];
+// A pass over outputs.
+struct Pass {
+  const int32_t* begins;
+  const int16_t* weights;
+  int taps;
+  int first, last;  // columns, by eights
+  int16_t* turned;  // of the first column and those that follow
+};
+
+FERRY_KERNEL void filter(const Pass& pass, const Eight& lines, int begin, int end, const Eight& out) {
+  const int16_t* from = lines.samples + pass.first;
+  int16_t* turned = pass.turned;
+  for (int x = pass.first; x < pass.last; x += kEight, from += kEight, turned += kEight * kEight)
+    turn(from, lines.stride, turned, kEight);
+  const int16_t *columns = pass.turned - int64_t{pass.first} * kEight, *weights = pass.weights;
+  const int32_t* begins = pass.begins;
+  for (int x = begin; x < end; x += kEight) {
+    int16_t sums[kEight * kEight];
+    for (int i = 0; i < kEight; ++i, weights += pass.taps)
+      add_up(columns + int64_t{*begins++} * kEight, weights, pass.taps, sums + i * kEight);
+    turn(sums, kEight, out.samples + x, out.stride);
   }
 }
 
-FERRY_KERNEL void filter(const int16_t* samples, const int32_t* begins, const int16_t* weights, size_t taps, int count,
-                         int16_t* out) {
-  switch (taps) {
-    case 8: return filter<8>(samples, begins, weights, taps, count, out);
-    case 16: return filter<16>(samples, begins, weights, taps, count, out);
-    default: return filter<0>(samples, begins, weights, taps, count, out);
+#if defined(__x86_64__)
+// Two columns of each line side by side.
+[[gnu::target("avx2")]] void filter_avx2(const Pass& pass, const Eight& lines, int begin, int end, const Eight& out) {
+  for (int x = pass.first; x < pass.last; x += kEight) {
+    const int16_t* from = lines.samples + x;
+    __m256i v[4];
+    for (int i = 0; i < 4; ++i)
+      v[i] = _mm256_set_m128i(load(from + (4 + i) * lines.stride), load(from + i * lines.stride));
+    const __m256i a = _mm256_unpacklo_epi32(v[0], v[1]), b = _mm256_unpackhi_epi32(v[0], v[1]);
+    const __m256i c = _mm256_unpacklo_epi32(v[2], v[3]), d = _mm256_unpackhi_epi32(v[2], v[3]);
+    __m256i_u* to = reinterpret_cast<__m256i_u*>(pass.turned + (x - pass.first) * kEight);
+    _mm256_storeu_si256(to, _mm256_unpacklo_epi64(a, c)), _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi64(a, c));
+    _mm256_storeu_si256(to + 2, _mm256_unpacklo_epi64(b, d)), _mm256_storeu_si256(to + 3, _mm256_unpackhi_epi64(b, d));
+  }
+  const int16_t *columns = pass.turned - int64_t{pass.first} * kEight, *weights = pass.weights;
+  const int32_t* begins = pass.begins;
+  for (int x = begin; x < end; x += kEight) {
+    int16_t sums[kEight * kEight];
+    for (int i = 0; i < kEight; ++i, weights += pass.taps) {
+      const int16_t* from = columns + int64_t{*begins++} * kEight;
+      __m256i sum = _mm256_set1_epi32(1 << (kWeightBits - 1));
+      for (int k = 0; k < pass.taps; k += 2) {
+        int32_t two;
+        std::memcpy(&two, weights + k, sizeof(two));
+        const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from + k * kEight));
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi32(two)));
+      }
+      sum = _mm256_srai_epi32(sum, kWeightBits);
+      store(sums + i * kEight, _mm_packs_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1)));
+    }
+    turn(sums, kEight, out.samples + x, out.stride);
   }
 }
+#endif
 
 }  // namespace
 
@@ -101,38 +171,58 @@ void fixed_weights(const int32_t* weights, int count, int16_t* out) {
   }
 }
 
+// Those that are computed with the last of them count for nothing.
 void PlaneColumns::Windows::prepare(int taps_of_output, int outputs) {
-  taps = (static_cast<size_t>(taps_of_output) + kVector - 1) / kVector * kVector;
-  begins.resize(static_cast<size_t>(outputs));
-  weights.assign(static_cast<size_t>(outputs) * taps, 0);
+  taps = (taps_of_output + kAlign - 1 + kTaps - 1) / kTaps * kTaps;
+  begins.assign(static_cast<size_t>(outputs), 0);
+  weights.assign(static_cast<size_t>(outputs) * static_cast<size_t>(taps), 0);
 }
 
-void PlaneColumns::Windows::run(const int16_t* samples, int begin, int end, int16_t* out) const {
-  const auto from = static_cast<size_t>(begin);
-  filter(samples, begins.data() + from, weights.data() + from * taps, taps, end - begin, out + from);
+void PlaneColumns::Windows::set(int output, int begin, int count, const int32_t* from) {
+  int16_t* to = weights.data() + int64_t{output} * taps;
+  begins[static_cast<size_t>(output)] = begin / kAlign * kAlign;
+  fixed_weights(from, count, to + begin % kAlign);
+}
+
+void PlaneColumns::run(const Windows& windows, const Eight& lines, int begin, int end, const Eight& out) {
+  begin = begin / kEight * kEight;
+  end = (end + kEight - 1) / kEight * kEight;
+  if (begin >= end) return;
+  int32_t least = windows.begins[static_cast<size_t>(begin)], most = windows.begins[static_cast<size_t>(end - 1)];
+  if (mirrored_) std::swap(least, most);
+  const Pass pass = {
+      windows.begins.data() + begin, windows.weights.data() + int64_t{begin} * windows.taps, windows.taps,
+      least / kEight * kEight,       (most + windows.taps + kEight - 1) / kEight * kEight,   turned_.data()};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return filter_avx2(pass, lines, begin, end, out);
+#endif
+  filter(pass, lines, begin, end, out);
 }
 
 void PlaneColumns::prepare(const Axis& axis, int left) {
   first_ = (left + axis.first()) / 2 * 2;
   last_ = left + axis.last();
   mirrored_ = axis.side().mirrored;
-  const auto taps = static_cast<int>(axis.taps());
-  columns_.prepare(taps, axis.outputs());
-  pairs_.prepare(taps / 2 + 1, axis.outputs());
-  both_.resize(axis.taps() / 2 + 1);
-  for (int x = 0; x < axis.outputs(); ++x) {
-    const int begin = left + axis.begin(x) - first_, count = axis.count(x), pairs = (begin + count + 1) / 2 - begin / 2;
+  outputs_ = axis.outputs();
+  int taps = 0;
+  for (int x = 0; x < outputs_; ++x) taps = std::max(taps, axis.count(x));
+  columns_.prepare(taps, room());
+  pairs_.prepare(taps / 2 + 1, room());
+  both_.resize(static_cast<size_t>(taps / 2 + 1));
+  turned_.resize(static_cast<size_t>(last_ - first_ + spare()) * kEight);
+  for (int x = 0; x < room(); ++x) {
+    const int at = std::min(x, outputs_ - 1);
+    const int begin = left + axis.begin(at) - first_, count = axis.count(at);
+    const int pairs = (begin + count + 1) / 2 - begin / 2;
     std::fill(both_.begin(), both_.end(), 0);
-    for (int k = 0; k < count; ++k) both_[static_cast<size_t>((begin + k) / 2 - begin / 2)] += axis.of(x)[k];
-    columns_.begins[static_cast<size_t>(x)] = begin;
-    pairs_.begins[static_cast<size_t>(x)] = begin / 2;
-    fixed_weights(axis.of(x), count, columns_.of(x));
-    fixed_weights(both_.data(), pairs, pairs_.of(x));
+    for (int k = 0; k < count; ++k) both_[static_cast<size_t>((begin + k) / 2 - begin / 2)] += axis.of(at)[k];
+    columns_.set(x, begin, count, axis.of(at));
+    pairs_.set(x, begin / 2, pairs, both_.data());
   }
 }
 
 void PlaneColumns::to_outputs(int* begin, int* end) const {
-  const auto taps = static_cast<int>(columns_.taps);
+  const int taps = columns_.taps;
   const auto before = [&](int32_t window) { return window + taps <= *begin; };
   const auto behind = [&](int32_t window) { return window < *end; };
   const std::vector<int32_t>& begins = columns_.begins;
@@ -141,7 +231,7 @@ void PlaneColumns::to_outputs(int* begin, int* end) const {
   if (mirrored_) {
     to = index(begins.rbegin(), std::partition_point(begins.rbegin(), begins.rend(), before));
     from = index(begins.rbegin(), std::partition_point(begins.rbegin(), begins.rend(), behind));
-    from = outputs() - from, to = outputs() - to;
+    from = room() - from, to = room() - to;
   } else {
     from = index(begins.begin(), std::partition_point(begins.begin(), begins.end(), before));
     to = index(begins.begin(), std::partition_point(begins.begin(), begins.end(), behind));

@@ -79,9 +79,7 @@ void read_chroma(const Frame& frame, int x, int y, int pairs, Block* block) {
 
 namespace {
 
-// Sums' products have so many bits after the point more, and one of excess is so many of them.
-constexpr int kProductShift = 13;
-constexpr int kExcessUnit = 1 << (kProductShift + kLevelBits - kSumBits);
+constexpr int kProductShift = 13;  // sums' products have so many bits after the point more
 constexpr int16_t kBlackest = -kGray * (1 << kLevelBits), kWhitest = (255 - kGray) * (1 << kLevelBits);
 
 // Luma's factor with as many bits as the others have.
@@ -151,42 +149,31 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
 
 }  // namespace
 
-namespace {
-
-// Four numbers of 32 bits, twice.
-struct Wide {
-  int32x4_t low, high;
-
-  Wide add(int16x8_t samples, int16_t factor) const {
-    return {vmlal_n_s16(low, vget_low_s16(samples), factor), vmlal_high_n_s16(high, samples, factor)};
-  }
-  // Of levels above kGray.
-  int16x8_t clipped() const {
-    const int16x8_t rounded = vqrshrn_high_n_s32(vqrshrn_n_s32(low, kProductShift), high, kProductShift);
-    return vminq_s16(vmaxq_s16(rounded, vdupq_n_s16(kBlackest)), vdupq_n_s16(kWhitest));
-  }
-};
-
-}  // namespace
-
 FERRY_KERNEL void to_colours(const Summed& summed, const FixedMatrix& matrix, int count, int16_t* const* colours) {
+  // Of sums, by factors of kProductShift bits, in levels with kSumBits after the point; what leaves 16 bits is no
+  // colour.
+  static_assert(kLevelBits + kProductShift - 15 == kSumBits);
+  constexpr int kUp = kLevelBits - kSumBits, kHalf = 1 << (kProductShift + kUp - 1);
   const FixedMatrix m = matrix;
   const int16_t gain = luma_gain(m);
-  const int32x4_t zero = vdupq_n_s32(zero_of(m));
-  for (int next = 0; next < count; next += 8) {
-    const int i = std::max(std::min(next, count - 8), 0);
-    const int16x8_t u = vld1q_s16(summed.u + i), v = vld1q_s16(summed.v + i);
-    const Wide luma = Wide{zero, zero}.add(vld1q_s16(summed.luma + i), gain);
-    Wide red = luma.add(v, m.red_v), green = luma.add(u, m.green_u).add(v, m.green_v), blue = luma.add(u, m.blue_u);
-    if (summed.excess[0]) {
-      constexpr auto less = static_cast<int16_t>(-kExcessUnit);
-      red = red.add(vld1q_s16(summed.excess[0] + i), less);
-      green = green.add(vld1q_s16(summed.excess[1] + i), less);
-      blue = blue.add(vld1q_s16(summed.excess[2] + i), less);
+  const int16x8_t zero = vdupq_n_s16(static_cast<int16_t>((zero_of(m) + kHalf) >> (kProductShift + kUp)));
+  const int16x8_t least = vdupq_n_s16(kBlackest >> kUp), most = vdupq_n_s16(kWhitest >> kUp);
+  const int16_t *from_luma = summed.luma, *from_u = summed.u, *from_v = summed.v;
+  const int16_t *const red_excess = summed.excess[0], *const green_excess = summed.excess[1];
+  const int16_t* const blue_excess = summed.excess[2];
+  int16_t *const red = colours[0], *const green = colours[1], *const blue = colours[2];
+  for (int64_t i = 0; i < count; i += 8) {
+    const int16x8_t u = vld1q_s16(from_u + i), v = vld1q_s16(from_v + i);
+    const int16x8_t luma = vaddq_s16(vqrdmulhq_n_s16(vld1q_s16(from_luma + i), gain), zero);
+    const int16x8_t green_added = vqaddq_s16(vqrdmulhq_n_s16(u, m.green_u), vqrdmulhq_n_s16(v, m.green_v));
+    int16x8_t r = vqaddq_s16(luma, vqrdmulhq_n_s16(v, m.red_v)), g = vqaddq_s16(luma, green_added);
+    int16x8_t b = vqaddq_s16(luma, vqrdmulhq_n_s16(u, m.blue_u));
+    if (red_excess) {
+      r = vqsubq_s16(r, vld1q_s16(red_excess + i)), g = vqsubq_s16(g, vld1q_s16(green_excess + i));
+      b = vqsubq_s16(b, vld1q_s16(blue_excess + i));
     }
-    vst1q_s16(colours[0] + i, red.clipped());
-    vst1q_s16(colours[1] + i, green.clipped());
-    vst1q_s16(colours[2] + i, blue.clipped());
+    const auto clipped = [&](int16x8_t level) { return vshlq_n_s16(vminq_s16(vmaxq_s16(level, least), most), kUp); };
+    vst1q_s16(red + i, clipped(r)), vst1q_s16(green + i, clipped(g)), vst1q_s16(blue + i, clipped(b));
   }
 }
 
@@ -222,6 +209,8 @@ FERRY_KERNEL void write_colours(const Block& block, const Added& added, float ga
     write_pixel(level(luma + added.red[i]), level(luma + added.green[i]), level(luma + added.blue[i]), out + 4 * i);
   }
 }
+
+constexpr int kExcessUnit = 1 << (kProductShift + kLevelBits - kSumBits);  // so many of them are one of excess
 
 template <bool kClips>
 [[gnu::always_inline]] inline void to_colours(const Summed& summed, const FixedMatrix& m, int count, int16_t* red,

@@ -6,16 +6,17 @@ namespace {
 // Lines of the picture, which are rows of it, or columns where it lies on its side.
 class NormalizedLines final : public Lines {
  public:
-  NormalizedLines(const Normalizer& normalizer, const Plan& plan, bool columns, int step, float* out)
+  NormalizedLines(const Normalizer& normalizer, const Plan& plan, bool columns, int step, bool near, float* out)
       : normalizer_(normalizer),
         along_(columns ? plan.rows : plan.columns),
         across_(columns ? plan.columns : plan.rows),
         columns_(columns),
         step_(step),
+        near_(near),
         out_(out) {}
 
   void line(int at, const uint8_t* pixels) override {
-    put(across_.offset + at, {pixels, step_, along_.offset, along_.count});
+    put(across_.offset + at, {pixels, step_, along_.offset, along_.count, near_});
   }
   // Lines where there is no picture, of `count`.
   void fill(int count) const {
@@ -32,6 +33,7 @@ class NormalizedLines final : public Lines {
   Span along_, across_;
   bool columns_;
   int step_;
+  bool near_;
   float* out_;
 };
 
@@ -99,7 +101,7 @@ void Intake::make_room() {
 void Intake::write(float* out) {
   make_room();
   const Plan& plan = conversion_.plan;
-  NormalizedLines lines(conversion_.normalizer, plan, frame_.transposed, kind_.channels, out);
+  NormalizedLines lines(conversion_.normalizer, plan, frame_.transposed, kind_.channels, !frame_.exact, out);
   lines.fill(frame_.transposed ? plan.seen_width : plan.seen_height);
   rows_.begin(frame_, kind_.channels);
   resizer_.run(rows_, lines);

@@ -20,6 +20,7 @@ class Normalizer {
     const uint8_t* pixels = nullptr;
     int step = 0;
     int begin = 0, count = 0;
+    bool near = false;  // numbers may be rounded in another way than the frameworks'
   };
   // Into the input `out`: channels last, or the recipe's patches.
   void row(int y, const Line& line, float* out) const { put(y, line, false, out); }
@@ -43,6 +44,7 @@ class Normalizer {
   void part(const Line& line, int from, int count, float* out, int64_t pixel_step, int64_t channel_step) const;
 
   float table_[4][kLevels];
+  float steps_[4];  // from a level to the next
   float fill_[4];
   int channels_ = 0, height_ = 0, width_ = 0;
   int patch_ = 0, block_ = 1, frames_ = 1;

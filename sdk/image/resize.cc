@@ -157,11 +157,11 @@ const uint8_t* Resizer::read(Rows& rows, int y, uint8_t* slot) {
   return narrow(rows.row(y, first, last, wide_), slot);
 }
 
-// Of an output of `rows_`.
-const uint8_t* Resizer::line(Rows& rows, int output) {
-  const int begin = rows_.begin(output), count = rows_.count(output);
+// Of the nth output of `rows_` in memory.
+const uint8_t* Resizer::line(Rows& rows, int n) {
+  if (rows.sum(rows_, n, narrow_)) return narrow_;
+  const int output = rows_.in_memory(n), begin = rows_.begin(output), count = rows_.count(output);
   const int32_t* w = rows_.of(output);
-  if (rows.sum(begin, count, w, narrow_)) return narrow_;
   const size_t slots = rows_.taps();
   for (next_ = std::max(next_, begin); next_ < begin + count; ++next_) {
     const size_t slot = static_cast<size_t>(next_) % slots;
@@ -181,10 +181,7 @@ const uint8_t* Resizer::line(Rows& rows, int output) {
 
 void Resizer::run(Rows& rows, Lines& lines) {
   next_ = 0;
-  for (int n = 0; n < rows_.outputs(); ++n) {
-    const int i = rows_.side().mirrored ? rows_.outputs() - 1 - n : n;
-    lines.line(i, line(rows, i));
-  }
+  for (int n = 0; n < rows_.outputs(); ++n) lines.line(rows_.in_memory(n), line(rows, n));
 }
 
 Status resize(const View& source, int width, int height, fbs::Filter filter, Pixels* out) {

@@ -31,9 +31,9 @@ class Rows {
   // `room`, for what follows them is read and not used.
   static constexpr int kSpare = 4;
   virtual const uint8_t* row(int y, int begin, int end, uint8_t* room) = 0;
-  // All outputs of the columns of the sum of `rows` rows from `y` on, computed from planes in the order for which it is
-  // prepared. False: there is no faster way than row().
-  virtual bool sum(int /*y*/, int /*rows*/, const int32_t* /*weights*/, uint8_t* /*line*/) { return false; }
+  // All outputs of the columns for the nth output of `rows` in memory, computed from planes in the order for which it
+  // is prepared; outputs are asked for one after the other. False: there is no faster way than row().
+  virtual bool sum(const Axis& /*rows*/, int /*n*/, uint8_t* /*line*/) { return false; }
 
  protected:
   ~Rows() = default;
@@ -68,7 +68,7 @@ class Resizer {
  private:
   bool rows_first() const { return order_ != Order::ColumnsFirst; }
   const uint8_t* narrow(const uint8_t* row, uint8_t* target) const;
-  const uint8_t* line(Rows& rows, int output);
+  const uint8_t* line(Rows& rows, int n);
   const uint8_t* read(Rows& rows, int y, uint8_t* slot);
 
   ColumnPass columns_;
