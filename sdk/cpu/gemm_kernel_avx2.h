@@ -26,7 +26,7 @@ class Avx2 {
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kReadsInPlace = false, kAdds = false;
   static constexpr const char* kLayout = "gemm_avx2";  // of packed weights, and its version
-  static constexpr uint32_t kLayoutVersion = 2;
+  static constexpr uint32_t kLayoutVersion = 1;
 
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }
 
