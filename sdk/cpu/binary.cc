@@ -206,19 +206,18 @@ class Binary : public Op {
 class FusedAdd : public Op {
  public:
   // index: of the sum among the addition's inputs.
-  FusedAdd(Op* before, unsigned index) : before_(before), index_(index) {}
+  FusedAdd(const void** added, unsigned index) : added_(added), index_(index) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*,
                                uint64_t* workspace) override {
     *workspace = 0;
     bytes_ = static_cast<size_t>(output.elements()) * sizeof(float);
     if (inputs[0] == inputs[1]) return {};
-    return error(FERRY_UNSUPPORTED, "binary: cannot add %s to %s: declared as equal, they must stay so",
-                 in_words(inputs[1]).c_str(), in_words(inputs[0]).c_str());
+    return error(FERRY_UNSUPPORTED, "binary: terms of one declared shape must keep to it");
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    before_->set_added(inputs[1 - index_]);
+    *added_ = inputs[1 - index_];
     sum_ = inputs[index_];
     output_ = output;
     return {};
@@ -230,7 +229,7 @@ class FusedAdd : public Op {
   }
 
  private:
-  Op* before_;
+  const void** added_;  // of the operator before
   unsigned index_;
   size_t bytes_ = 0;
   const void* sum_ = nullptr;
@@ -246,16 +245,17 @@ Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator
   return {};
 }
 
-Status fuse_addition(const Model& model, const fbs::Operator& next, TensorId source, Op* op, std::unique_ptr<Op>* out) {
-  const fbs::Binary* binary = next.params_as_Binary();
-  if (binary == nullptr || binary->kind() != fbs::BinaryKind::Add) return {};
+Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Operator& next, TensorId source, Op* op,
+                     std::unique_ptr<Op>* out) {
+  Op::Next addition{cpu, nullptr, next.params_as_Binary(), nullptr};
+  if (addition.addition == nullptr || addition.addition->kind() != fbs::BinaryKind::Add) return {};
   const auto& inputs = *next.inputs();
   const unsigned index = inputs[0] == source ? 0 : 1;
   if (inputs[index] != source || model.is_constant(inputs[1 - index]) ||
       model.tensor(source).dtype() != fbs::DType::Float32 || model.shape(inputs[0]) != model.shape(inputs[1]) ||
-      !op->fuse_addition(*binary))
+      !op->fuse(addition))
     return {};
-  *out = std::make_unique<FusedAdd>(op, index);
+  *out = std::make_unique<FusedAdd>(addition.added, index);
   return {};
 }
 

@@ -148,7 +148,7 @@ class Windows : public Op {
     return {};
   }
 
-  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override { return product_->fuse(cpu, next); }
+  bool fuse(Next& next) override { return next.function != nullptr && product_->fuse(next); }
 
  private:
   static constexpr size_t kTogetherBytes = 256 << 10;  // of windows: they stay in the L2 cache

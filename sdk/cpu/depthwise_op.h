@@ -90,8 +90,9 @@ class Depthwise : public Op {
     return {};
   }
 
-  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override {
-    after_ = elementwise(cpu, next);
+  bool fuse(Next& next) override {
+    if (next.function == nullptr) return false;
+    after_ = elementwise(next.cpu, *next.function);
     return static_cast<bool>(after_);
   }
 

@@ -169,9 +169,10 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
   std::unique_ptr<Op> lowered;
   if (const TensorId input = index > 0 ? output_of(op(index - 1)) : TensorId(); index > 0 && readers[input] == 1) {
     if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
-      if (ops_.back()->fuse(cpu_, *unary)) FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
+      if (Op::Next function{cpu_, unary, nullptr, nullptr}; ops_.back()->fuse(function))
+        FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
     } else if (settled(index) == settled(index - 1)) {
-      FERRY_TRY(fuse_addition(model_, next, input, ops_.back().get(), &lowered));
+      FERRY_TRY(fuse_addition(cpu_, model_, next, input, ops_.back().get(), &lowered));
     }
   }
   views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);

@@ -88,22 +88,22 @@ class GemmOp : public Op {
     return {};
   }
 
-  bool fuse(const CpuFeatures& cpu, const fbs::Unary& next) override {
-    after_ = elementwise(cpu, next);
+  bool fuse(typename Op::Next& next) override {
+    if (next.addition != nullptr) {
+      constexpr float kNone = std::numeric_limits<float>::infinity();
+      // A tile that is narrower than its vectors would read beyond the end.
+      if (!Kernel::kAdds || after_ || gemm_.outputs % kNarrow != 0 || gemm_.output_min > -kNone ||
+          gemm_.output_max < kNone)
+        return false;
+      gemm_.output_min = next.addition->output_min();
+      gemm_.output_max = next.addition->output_max();
+      next.added = &added_;
+      return true;
+    }
+    after_ = elementwise(next.cpu, *next.function);
     if (after_) together_ = std::min(kSlabsAtOnce, panel_);  // it takes over what was just computed
     return static_cast<bool>(after_);
   }
-  bool fuse_addition(const fbs::Binary& next) override {
-    constexpr float kNone = std::numeric_limits<float>::infinity();
-    // A tile that is narrower than its vectors would read beyond the end.
-    if (!Kernel::kAdds || after_ || gemm_.outputs % kNarrow != 0 || gemm_.output_min > -kNone ||
-        gemm_.output_max < kNone)
-      return false;
-    gemm_.output_min = next.output_min();
-    gemm_.output_max = next.output_max();
-    return true;
-  }
-  void set_added(const void* added) override { added_ = floats(added); }
 
  protected:
   static constexpr size_t kRows = Kernel::kRows, kColumns = Kernel::kColumns, kNarrow = Kernel::kNarrow;
@@ -252,7 +252,8 @@ class GemmOp : public Op {
   size_t rows_ = 0, block_ = 1;  // all, of a task
   bool streams_ = false;         // weights are read again for each task
   size_t copy_size_ = 0;         // of a thread, numbers
-  const float *x_ = nullptr, *added_ = nullptr;
+  const float* x_ = nullptr;
+  const void* added_ = nullptr;  // to the output, when it is written
   float *y_ = nullptr, *copies_ = nullptr;
 
  private:

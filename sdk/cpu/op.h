@@ -37,13 +37,16 @@ class Op {
   // changed on which the operator's shape depends. What one of fixed size holds, and where, is to be asked for in
   // run().
   virtual void set_states(const States&) {}
-  // Takes over the function that the next operator applies to each of this one's numbers; false where it cannot. Called
-  // before reshape().
-  virtual bool fuse(const CpuFeatures&, const fbs::Unary&) { return false; }
-  // The same for an addition to its whole output, and what is limited then; each setup of the addition says where the
-  // numbers lie that it adds, which are as many.
-  virtual bool fuse_addition(const fbs::Binary&) { return false; }
-  virtual void set_added(const void*) {}
+  // What the next operator does to each of this one's numbers: a function, or an addition of as many others and what
+  // limits the sum.
+  struct Next {
+    const CpuFeatures& cpu;
+    const fbs::Unary* function;   // or null
+    const fbs::Binary* addition;  // otherwise
+    const void** added;           // set by who takes the addition over: where it will look for the others' address
+  };
+  // Takes it over; false where it cannot. Called before reshape().
+  virtual bool fuse(Next&) { return false; }
 };
 
 // Lowers operator `op` of `model` to kernels for a CPU with these features: packs constant weights unless the model's

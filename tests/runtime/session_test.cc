@@ -215,7 +215,7 @@ TEST(Session, FunctionsGiveTheSameBitsWhereTheyAreFused) {
 }
 
 // An addition may be computed where the convolution or the linear layer before it writes (sdk/cpu/op.h:
-// fuse_addition), unless a session wants to see what was written.
+// fuse), unless a session wants to see what was written.
 TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
   Graph graph;
   const auto weights = [&](const Shape& shape) {
