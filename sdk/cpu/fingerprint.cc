@@ -107,7 +107,10 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
   if constexpr (built_in(fbs::OpParams::ConvTranspose2d)) FERRY_TRY(probe_transposed(known, &hash));
   if constexpr (built_in(Feature::Integers)) FERRY_TRY(probe_integers(known, &hash));
-  out->value = PackingId("fingerprint", kXnnLayouts).add(hash).add(cpu.avx2 || cpu.avx512f || cpu.out_of_order || cpu.in_order).value();
+  out->value = PackingId("fingerprint", kXnnLayouts)
+                   .add(hash)
+                   .add(cpu.avx2 || cpu.avx512f || cpu.out_of_order || cpu.in_order)
+                   .value();
   out->description = std::string(kArchitecture) + (cpu.avx512f        ? " avx512f"
                                                    : cpu.avx2         ? " avx2"
                                                    : cpu.out_of_order ? " out-of-order"

@@ -1,6 +1,6 @@
 // The tile of a matrix product on arm64, for gemm_op.h. Cores that execute in order would start loads of 64 bits
-// together with multiply-adds, as XNNPACK's kernels for them have it; but these are four times as many, and beyond small
-// products such cores wait for memory, of which these tiles and plan_gemm() ask less.
+// together with multiply-adds, as XNNPACK's kernels for them have it; but these are four times as many, and beyond
+// small products such cores wait for memory, of which these tiles and plan_gemm() ask less.
 #pragma once
 
 #include <algorithm>
