@@ -9,6 +9,7 @@ namespace ferry::cli {
 
 bool warn_of_cpu(ferry_session* session) {
   const ferry_report report = report_of(session);
+  if (const std::string why = why_float32(session); !why.empty()) std::fprintf(stderr, "ferry run: %s\n", why.c_str());
   if (report.gpu_status == FERRY_OK) return false;
   std::fprintf(stderr, "ferry run: on the CPU instead of the GPU: %s\n", report.message);
   return true;

@@ -93,11 +93,11 @@ SessionHandle create_session(const ModelHandle& model, const ferry_session_optio
   return SessionHandle(session);
 }
 
-std::string BackendOptions::text() const { return gpu() && precision != "f32" ? backend + " " + precision : backend; }
+std::string BackendOptions::text() const { return precision != "f32" ? backend + " " + precision : backend; }
 
 void add_backend_options(const Command& command, BackendOptions* options, Tuning tuning) {
   command.add_option("--backend", options->backend, "Where it computes").type_name("cpu|gpu").capture_default_str();
-  command.add_option("--precision", options->precision, "What the GPU stores; it adds up in float32")
+  command.add_option("--precision", options->precision, "What is stored; sums are float32's")
       .type_name("f32|f16")
       .capture_default_str();
   command.add_option("--device", options->device, "GPU by index or part of its name (`ferry devices`); else the best")
@@ -111,14 +111,13 @@ void set_backend(const BackendOptions& given, ferry_session_options* options) {
     fail("--backend %s: not a backend; use cpu or gpu", given.backend.c_str());
   if (given.precision != "f32" && given.precision != "f16")
     fail("--precision %s: not a precision; use f32 or f16", given.precision.c_str());
+  options->precision = given.precision == "f16" ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
   if (!given.gpu()) {
-    if (given.precision != "f32") fail("--precision f16 is the GPU's: add --backend gpu; the CPU computes in float32");
     if (!given.device.empty()) fail("--device names a GPU: add --backend gpu");
     if (given.tune) fail("--tune is the GPU's: add --backend gpu");
     return;
   }
   options->backend = FERRY_BACKEND_GPU;
-  options->precision = given.precision == "f16" ? FERRY_PRECISION_FLOAT16 : FERRY_PRECISION_FLOAT32;
   options->gpu_device = given.device.c_str();
   options->gpu_cache_dir = gpu_cache_folder().c_str();
   options->gpu_tune = given.tune;
@@ -131,9 +130,19 @@ ferry_report report_of(const ferry_session* session) {
   return report;
 }
 
+std::string why_float32(const ferry_session* session) {
+  const ferry_report report = report_of(session);
+  for (size_t i = 0; i < report.note_count; ++i) {
+    const std::string note = ferry_session_report_note(session, i);
+    if (note.starts_with("float32")) return note;
+  }
+  return "";
+}
+
 void check_backend(const SessionHandle& session) {
   const ferry_report report = report_of(session.get());
   if (report.gpu_status != FERRY_OK) fail("the GPU was left for the CPU: %s", report.message);
+  if (const std::string why = why_float32(session.get()); !why.empty()) fail("--precision f16: %s", why.c_str());
 }
 
 std::vector<int64_t> source_shape(const ferry_tensor& tensor) {

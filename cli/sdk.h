@@ -75,7 +75,10 @@ void add_backend_options(const Command& command, BackendOptions* options, Tuning
 void set_backend(const BackendOptions& given, ferry_session_options* options);
 
 ferry_report report_of(const ferry_session* session);
-// Throws Error where a session that asked for the GPU is on the CPU: a measurement must not be the CPU's unsaid.
+// Of a session that asked for float16 and computes in float32: a note that says so; else "".
+std::string why_float32(const ferry_session* session);
+// Throws Error where a session that asked for the GPU is on the CPU, or one that asked for float16 computes in float32:
+// a measurement must not be another's unsaid.
 void check_backend(const SessionHandle& session);
 
 // The description's shape in the source framework's layout: [N,C,H,W] of [N,H,W,C].

@@ -48,6 +48,18 @@ elseif(FERRY_LLD AND NOT FERRY_SANITIZE AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(x8
   set(FERRY_LINK_SMALL "-B${PROJECT_BINARY_DIR}/lld" -fuse-ld=lld -Wl,--icf=all -Wl,-O2)
 endif()
 
+# Packing of weights that Ferry never has, which is left out.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  get_property(common_depthwise GLOBAL PROPERTY FERRY_COMMON_DEPTHWISE)
+  set(left_out_expression "^FERRY_LEAVE_OUT_PACKING")
+  if(common_depthwise)
+    set(left_out_expression "^FERRY_LEAVE_OUT_(PACKING|DEPTHWISE)")
+  endif()
+  file(STRINGS "${PROJECT_SOURCE_DIR}/sdk/cpu/kernels_left_out.cc" left_out REGEX "${left_out_expression}")
+  list(TRANSFORM left_out REPLACE "^FERRY_LEAVE_OUT_[A-Z]+.([a-z0-9_]+).*" "-Wl,--wrap=\\1")
+  list(APPEND FERRY_LINK_SMALL ${left_out})
+endif()
+
 # A shared library of such objects. The version script names what may be seen; tests/package compares the result with
 # sdk/abi.txt.
 function(ferry_shared_library target name) # sources
@@ -164,6 +176,14 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64") # where a kernel's AVX-512 clone runs; gcc would take half
     list(APPEND kernel_options -mprefer-vector-width=512)
   endif()
+endif()
+# Of float16: conversions, and matrix products with the instructions of ARMv8.2, which nothing else in their file may use.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/sdk/cpu/half.cc" "${PROJECT_SOURCE_DIR}/sdk/cpu/half_gemm_neon.cc"
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+ferry_optimise(sdk/cpu/half.cc ${fast})
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  ferry_optimise(sdk/cpu/half_gemm_neon.cc ${fast})
+  set_property(SOURCE "${PROJECT_SOURCE_DIR}/sdk/cpu/half_gemm_neon.cc" APPEND PROPERTY COMPILE_OPTIONS -march=armv8.2-a+fp16)
 endif()
 foreach(list kernels kernels_of_short_loops kernels_in_size)
   list(TRANSFORM ${list} PREPEND cpu/)

@@ -109,7 +109,7 @@ void add_parity(CLI::App& app, int* exit_code) {
       "reference's own float32 error. A blob converted with --keep-taps can be compared inside its blocks too.\n\n"
       "Where numbers are rounded (--weights f16, i8 or i4, or --precision f16), the mean squared error against the\n"
       "reference may be 4 times what rounding costs, which is measured; and `sq err` is that of computing alone:\n"
-      "with --precision f16 of a stage, against float32 from the tensors that the GPU had before it (bound 1e-5),\n"
+      "with --precision f16 of a stage, against float32 from the tensors that it had before it (bound 1e-5),\n"
       "else of an operator, against the oracle from the inputs that it had (bound 1e-9).\n\n"
       "Either may be a folder: then one line a comparison is printed. One blob goes with every fixture, one fixture\n"
       "with every blob; of two folders, NAME.ferry and NAME.ANYTHING.ferry go with the fixture folder NAME.\n\n"

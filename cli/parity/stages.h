@@ -1,6 +1,6 @@
 // What half precision adds, stage by stage. A network amplifies the rounding of its first layers through all that
 // follow, so an error measured at the end says little of where it arose. Here every tensor is computed again on the CPU
-// in float32 from the very tensors before it that the GPU had, and compared.
+// in float32 from the very tensors before it that the session had, and compared.
 #pragma once
 
 #include <ferry/ferry.h>

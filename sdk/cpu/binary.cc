@@ -5,6 +5,7 @@
 
 #include "sdk/cpu/binary_kernels.h"
 #include "sdk/cpu/fused_add.h"
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/packing.h"
 #include "sdk/cpu/parallel.h"
@@ -13,6 +14,7 @@
 #include "sdk/cpu/vector.h"
 #endif
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -115,7 +117,9 @@ BinaryKernel choose(fbs::BinaryKind kind, bool a_repeats, bool b_repeats) {
 
 class Binary : public Op {
  public:
-  explicit Binary(const fbs::Binary& params) : params_(params) {}
+  Binary(const fbs::Binary& params, bool half) : params_(params), half_(half) {}
+
+  bool is_plain() const { return plain_ != nullptr; }
 
   [[gnu::cold]] Status create(const Model& model, const fbs::Operator& op) {
     plain_ = plain_binary(params_.kind(), model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32);
@@ -171,9 +175,9 @@ class Binary : public Op {
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    a_ = constants_[0].data ? constants_[0].data : floats(inputs[0]);
-    b_ = constants_[1].data ? constants_[1].data : floats(inputs[1]);
-    output_ = floats(output);
+    a_ = constants_[0].data ? constants_[0].data : inputs[0];
+    b_ = constants_[1].data ? constants_[1].data : inputs[1];
+    output_ = output;
     return {};
   }
 
@@ -184,22 +188,47 @@ class Binary : public Op {
     parallel_rows(pool, rows_a_.count() * pieces, piece, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) {
         const size_t index = i / pieces, first = i % pieces * piece;
-        kernel_(a_ + rows_a_.offset(index) + first * step_a_, step_a_, b_ + rows_b_.offset(index) + first * step_b_,
-                step_b_, output_ + index * row_ + first, std::min(piece, row_ - first), params_.output_min(),
-                params_.output_max());
+        const size_t a = rows_a_.offset(index) + first * step_a_, b = rows_b_.offset(index) + first * step_b_;
+        const size_t count = std::min(piece, row_ - first);
+        if constexpr (built_in(Feature::Half))
+          if (half_) {
+            in_pieces(count, [&](size_t start, size_t some) {
+              compute_halves(a + start * step_a_, b + start * step_b_, index * row_ + first + start, some);
+            });
+            continue;
+          }
+        compute(floats(a_) + a, floats(b_) + b, floats(output_) + index * row_ + first, count);
       }
     });
     return {};
   }
 
  private:
+  void compute(const float* a, const float* b, float* out, size_t count) const {
+    kernel_(a, step_a_, b, step_b_, out, count, params_.output_min(), params_.output_max());
+  }
+
+  // At these places in operands and result.
+  void compute_halves(size_t a, size_t b, size_t out, size_t count) const {
+    float wide_a[kHalvesAtOnce], wide_b[kHalvesAtOnce], results[kHalvesAtOnce];
+    const auto number = [&](size_t i, const void* data, size_t at, size_t step, float* wide) -> const float* {
+      if (constants_[i].data != nullptr) return floats(data) + at;
+      widen(halves(data) + at, wide, step == 0 ? 1 : count);
+      return wide;
+    };
+    const float* const from_a = number(0, a_, a, step_a_, wide_a);
+    compute(from_a, number(1, b_, b, step_b_, wide_b), results, count);
+    narrow(results, halves(output_) + out, count);
+  }
+
   const fbs::Binary& params_;
   std::array<FloatConstant, 2> constants_;
   BinaryKernel plain_ = nullptr, kernel_ = nullptr;
   Rows rows_a_, rows_b_;
   size_t row_ = 0, step_a_ = 0, step_b_ = 0;
-  const float *a_ = nullptr, *b_ = nullptr;
-  float* output_ = nullptr;
+  const void *a_ = nullptr, *b_ = nullptr;
+  void* output_ = nullptr;
+  const bool half_;
 };
 
 // What is left of an addition that the operator before it computes: a view of its output.
@@ -239,7 +268,7 @@ class FusedAdd : public Op {
 }  // namespace
 
 Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  auto binary = std::make_unique<Binary>(*op.params_as_Binary());
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*half=*/false);
   FERRY_TRY(binary->create(model, op));
   *out = std::move(binary);
   return {};
@@ -256,6 +285,13 @@ Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Oper
       !op->fuse(addition))
     return {};
   *out = std::make_unique<FusedAdd>(addition.added, index);
+  return {};
+}
+
+Status create_half_binary(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  auto binary = std::make_unique<Binary>(*op.params_as_Binary(), /*half=*/true);
+  FERRY_TRY(binary->create(model, op));
+  if (!binary->is_plain()) *out = std::move(binary);
   return {};
 }
 

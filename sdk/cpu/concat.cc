@@ -1,6 +1,7 @@
 #include <cstring>
 #include <vector>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -72,6 +73,11 @@ class Concat : public Op {
 
 Status create_concat(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Concat>(op.params_as_Concat()->axis(), element_bytes(model, op));
+  return {};
+}
+
+Status create_half_concat(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Concat>(op.params_as_Concat()->axis(), sizeof(Half));
   return {};
 }
 

@@ -11,13 +11,15 @@
 namespace ferry::cpu {
 namespace {
 
+constexpr bool kHalfConv2d = built_in(Feature::Half);
+
 bool pads(const fbs::Conv2d& p) {
   return p.pad_top() != 0 || p.pad_left() != 0 || p.pad_bottom() != 0 || p.pad_right() != 0;
 }
 
 class Conv2d : public PanelOp {
  public:
-  Conv2d() : PanelOp(fbs::OpParams::Conv2d) {}
+  explicit Conv2d(bool half) : PanelOp(fbs::OpParams::Conv2d), half_(half) {}
 
   // width: output channels of a panel.
   Status create(const fbs::Conv2d& p, const Shape& w, size_t width, WeightSource& source) {
@@ -28,12 +30,13 @@ class Conv2d : public PanelOp {
     width_ = width;
     // One indirection buffer in the session's workspace instead of one kept by each convolution: at 512x512 a 3x3
     // kernel's takes 19 MB. Panels, which run at the same time, belong to small pictures and keep theirs.
-    const uint32_t flags = width_ < group_outputs ? 0 : XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER;
+    const uint32_t flags = (width_ < group_outputs ? 0 : XNN_FLAG_TRANSIENT_INDIRECTION_BUFFER) |
+                           (half_ ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0);
     for (size_t begin = 0; begin < group_outputs; begin += width_) {
       const size_t outputs = std::min(width_, group_outputs - begin);
       // A kernel that sees pixels once, without a border, is packed for a matrix product.
       const bool moves = p.stride_h() > 1 || p.stride_w() > 1, bordered = pads(p);
-      const PackingId id = PackingId("xnnpack convolution2d f32", kXnnLayouts)
+      const PackingId id = PackingId(half_ ? "xnnpack convolution2d f16" : "xnnpack convolution2d f32", kXnnLayouts)
                                .add(groups)
                                .add(begin)
                                .add(outputs)
@@ -44,14 +47,18 @@ class Conv2d : public PanelOp {
                                .weight_bytes = elements(w) * sizeof(float),
                                .bias_bytes = static_cast<size_t>(w[0]) * sizeof(float)};
       FERRY_TRY(add(packing, [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
-        return xnn_create_convolution2d_nhwc_f32(
-            static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()),
-            static_cast<uint32_t>(p.pad_bottom()), static_cast<uint32_t>(p.pad_left()), static_cast<uint32_t>(w[1]),
-            static_cast<uint32_t>(w[2]), static_cast<uint32_t>(p.stride_h()), static_cast<uint32_t>(p.stride_w()),
-            static_cast<uint32_t>(p.dilation_h()), static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups),
-            group_inputs, outputs, groups * group_inputs, groups * group_outputs, floats(weight) + begin * channel,
-            bias != nullptr ? bias + begin : nullptr, p.output_min(), p.output_max(), flags, /*code_cache=*/nullptr,
-            cache, op);
+        const auto created = [&](auto function) {
+          return function(static_cast<uint32_t>(p.pad_top()), static_cast<uint32_t>(p.pad_right()),
+                          static_cast<uint32_t>(p.pad_bottom()), static_cast<uint32_t>(p.pad_left()),
+                          static_cast<uint32_t>(w[1]), static_cast<uint32_t>(w[2]), static_cast<uint32_t>(p.stride_h()),
+                          static_cast<uint32_t>(p.stride_w()), static_cast<uint32_t>(p.dilation_h()),
+                          static_cast<uint32_t>(p.dilation_w()), static_cast<uint32_t>(groups), group_inputs, outputs,
+                          groups * group_inputs, groups * group_outputs, Numbers(floats(weight) + begin * channel),
+                          bias != nullptr ? bias + begin : nullptr, p.output_min(), p.output_max(), flags,
+                          /*code_cache=*/nullptr, cache, op);
+        };
+        return with_half<kHalfConv2d>(half_, created, xnn_create_convolution2d_nhwc_f16,
+                                      xnn_create_convolution2d_nhwc_f32);
       }));
     }
     return {};
@@ -65,10 +72,13 @@ class Conv2d : public PanelOp {
                    output[1], output[2], w[1], w[2]);
     for (const PackedXnn& panel : panels_) {
       size_t alignment = 0, height = 0, width = 0, bytes = 0;
-      FERRY_TRY(check(xnn_reshape_convolution2d_nhwc_f32(panel.get(), static_cast<size_t>(x[0]),
-                                                         static_cast<size_t>(x[1]), static_cast<size_t>(x[2]), &bytes,
-                                                         &alignment, &height, &width, as_xnnpack(within(pool))),
-                      "reshaping"));
+      const auto plan = [&](auto function) {
+        return function(panel.get(), static_cast<size_t>(x[0]), static_cast<size_t>(x[1]), static_cast<size_t>(x[2]),
+                        &bytes, &alignment, &height, &width, as_xnnpack(within(pool)));
+      };
+      FERRY_TRY(check(
+          with_half<kHalfConv2d>(half_, plan, xnn_reshape_convolution2d_nhwc_f16, xnn_reshape_convolution2d_nhwc_f32),
+          "reshaping"));
       *workspace = bytes;
       if (height != static_cast<size_t>(output[1]) || width != static_cast<size_t>(output[2]) || alignment > kAlignment)
         return error(FERRY_BACKEND_ERROR, "conv2d: XNNPACK plans an output of %zux%zu for %s", height, width,
@@ -78,14 +88,34 @@ class Conv2d : public PanelOp {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    float* to = floats(output);
+    auto* to = static_cast<std::byte*>(output);
     for (const PackedXnn& panel : panels_) {
-      FERRY_TRY(check(xnn_setup_convolution2d_nhwc_f32(panel.get(), workspace, floats(inputs[0]), to), "setting up"));
-      to += width_;
+      const auto set = [&](auto function) { return function(panel.get(), workspace, Numbers(inputs[0]), Numbers(to)); };
+      FERRY_TRY(
+          check(with_half<kHalfConv2d>(half_, set, xnn_setup_convolution2d_nhwc_f16, xnn_setup_convolution2d_nhwc_f32),
+                "setting up"));
+      to += width_ * number_bytes(half_);
     }
     return {};
   }
+
+ private:
+  const bool half_;
 };
+
+// As XNNPACK computes it.
+Status plain_conv2d(const Model& model, const fbs::Operator& op, bool half, std::unique_ptr<Op>* out) {
+  const fbs::Conv2d& p = *op.params_as_Conv2d();
+  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+  const size_t group_outputs = static_cast<size_t>(w[0] / p.groups());
+  const size_t channel_bytes = elements(w, 1, 4) * number_bytes(half);
+  WeightSource source(model, op);
+  auto conv = std::make_unique<Conv2d>(half);
+  const size_t width = p.groups() == 1 ? panel_width(elements(y, 0, 3), channel_bytes, group_outputs) : group_outputs;
+  FERRY_TRY(conv->create(p, w, width, source));
+  *out = std::move(conv);
+  return {};
+}
 
 }  // namespace
 
@@ -95,7 +125,7 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   if constexpr (built_in(Feature::Winograd))
     if (const int tile = winograd_tile(p, w, y); tile != 0) return create_winograd(cpu, model, op, tile, out);
   WeightSource source(model, op);
-  const size_t rows = elements(y, 0, 3), group_outputs = static_cast<size_t>(w[0] / p.groups());
+  const size_t rows = elements(y, 0, 3);
   const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
   if (p.groups() == 1 && gemm_pays(cpu, rows, gemm)) {
     const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
@@ -105,11 +135,17 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
 #if defined(__aarch64__)  // XNNPACK's kernels are left out, too
   if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
 #endif
-  auto conv = std::make_unique<Conv2d>();
-  const size_t width = p.groups() == 1 ? panel_width(rows, gemm.inputs * sizeof(float), group_outputs) : group_outputs;
-  FERRY_TRY(conv->create(p, w, width, source));
-  *out = std::move(conv);
-  return {};
+  return plain_conv2d(model, op, /*half=*/false, out);
+}
+
+// XNNPACK's depthwise kernels of halves are for 5 to 25 weights a channel (those for fewer are left out on arm64), and it
+// has no other that is fast. Weights of integers are computed with as such.
+Status create_half_conv2d(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const TensorId weight = op.inputs()->Get(1);
+  const Shape w = model.shape(weight);
+  const int64_t taps = int64_t{w[1]} * w[2];
+  if (type_of(model.tensor(weight)).quantized || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
+  return plain_conv2d(model, op, /*half=*/true, out);
 }
 
 }  // namespace ferry::cpu

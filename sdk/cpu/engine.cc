@@ -13,11 +13,13 @@
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/cpu/fused_add.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/steps.h"
 #include "sdk/graph/plan.h"
 #include "sdk/graph/schedule.h"
 #include "sdk/graph/states.h"
 #include "sdk/model/memory_budget.h"
 #include "sdk/model/packed_files.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/operators/operators.h"
 #include "sdk/operators/shape_rules.h"
 #include "sdk/operators/type.h"
@@ -25,14 +27,15 @@
 namespace ferry::cpu {
 namespace {
 
-// Inputs whose memory the output may take over: a tensor that is read twice must allow it at both places.
-std::vector<TensorId> reusable_inputs(const fbs::Operator& op) {
+constexpr bool kHalf = built_in(Feature::Half);
+
+// Inputs whose memory the output may take over: a value that is read twice must allow it at both places.
+std::vector<TensorId> reusable_inputs(fbs::OpParams type, const std::vector<TensorId>& inputs) {
   std::vector<TensorId> reusable;
-  const auto& inputs = *op.inputs();
   for (unsigned i = 0; i < inputs.size(); ++i) {
     bool allowed = true;
     for (unsigned j = 0; j < inputs.size(); ++j) {
-      if (inputs[j] == inputs[i]) allowed = allowed && may_run_in_place(op.params_type(), j);
+      if (inputs[j] == inputs[i]) allowed = allowed && may_run_in_place(type, j);
     }
     if (allowed) reusable.push_back(inputs[i]);
   }
@@ -72,8 +75,8 @@ void populate([[maybe_unused]] std::byte* arena, [[maybe_unused]] size_t bytes) 
 // All that depends on the shapes.
 struct MemoryLayout {
   Shapes shapes;                     // of every tensor
-  PerTensor<uint64_t> room;          // bytes that there are for each tensor
-  std::vector<uint64_t> workspaces;  // and for each operator's scratch memory
+  PerTensor<uint64_t> room;          // bytes that there are for each value
+  std::vector<uint64_t> workspaces;  // and for each step's scratch memory
   Plan plan;
   Arena arena;
 };
@@ -99,12 +102,19 @@ class CpuEngine : public Engine {
   const EngineReport& report() const override { return report_; }
 
  private:
-  const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(static_cast<unsigned>(i)); }
-  uint64_t bytes(const Shape& shape, TensorId tensor) const;
-  void* address(const MemoryLayout& layout, TensorId tensor) const;
-  bool settled(size_t i) const { return (schedule_.operators[i] & Schedule::kSettled) != 0; }
-  bool in_arena(TensorId tensor) const { return !model_.is_constant(tensor) && state_of_[tensor] < 0; }
-  Status lower(unsigned index, const PerTensor<int>& readers);
+  const fbs::Operator& graph_op(unsigned i) const { return *model_.graph().operators()->Get(i); }
+  const fbs::Operator& op(size_t i) const { return graph_op(steps_.list[i].op); }  // of step i
+  TensorId tensor_of(TensorId value) const { return kHalf ? steps_.tensor[value] : value; }
+  uint64_t bytes(const Shapes& shapes, TensorId value) const;
+  void* address(const MemoryLayout& layout, TensorId value) const;
+  bool settled(size_t i) const { return (flags_[i] & Schedule::kSettled) != 0; }
+  bool in_arena(TensorId value) const {
+    return !model_.is_constant(tensor_of(value)) && (value != tensor_of(value) || state_of_[value] < 0);
+  }
+  Status lower_all();
+  Status lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice,
+               std::vector<std::unique_ptr<Op>>* ops);
+  void report_precision();
   Status plan(MemoryLayout* layout) const;
   Status reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace);
   // Of all operators, and notes the largest workspace so far of each.
@@ -131,9 +141,12 @@ class CpuEngine : public Engine {
   std::vector<const void*> sources_;
   std::vector<void*> results_;
   std::vector<TensorId> kept_;  // outputs and kept taps
-  std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<uint8_t> views_;  // operators that leave their input's bytes as they are
+  bool half_ = false;           // what can be computed with halves is
+  Steps steps_;
+  std::vector<std::unique_ptr<Op>> ops_;  // of each step
+  std::vector<uint8_t> views_;            // of each step: it leaves its input's bytes as they are
   Schedule schedule_;
+  std::vector<uint8_t> flags_;  // the schedule's, of each step
   bool lasting_known_ = false;  // its values are there
   MemoryLayout layout_;
   bool usable_ = false;  // the operators fit layout_
@@ -150,66 +163,127 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<uint8_
   state_of_.assign(graph.tensors()->size(), -1);
   for (const fbs::Operator* op : *graph.operators())
     if (const fbs::Append* p = op->params_as_Append()) state_of_[output_of(*op)] = static_cast<int>(p->state());
+  const bool wants_half = options.precision == FERRY_PRECISION_FLOAT16;
+  half_ = kHalf && wants_half && cpu_.half;
+  FERRY_TRY(lower_all());
+  for (const Step& step : steps_.list)
+    flags_.push_back(kHalf && step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
+  const size_t count = graph.operators()->size();
+  if (options.profile) microseconds_.resize(count);
+  report_.cpu_operators = count;
+  if (wants_half) report_precision();
+  return {};
+}
+
+void CpuEngine::report_precision() {
+#define FERRY_FLOAT32_SINCE(reason) report_.notes.push_back("float32, where float16 was asked for: " reason)
+  if constexpr (!kHalf) {
+    FERRY_FLOAT32_SINCE("this library was built without float16 arithmetic");
+  } else if (!cpu_.half) {
+    FERRY_FLOAT32_SINCE("this CPU has no float16 arithmetic");
+  } else if (std::none_of(steps_.list.begin(), steps_.list.end(),
+                          [](const Step& step) { return step.half && !step.converts; })) {
+    FERRY_FLOAT32_SINCE("no operator of this network computes in float16 on the CPU");
+  } else {
+    report_.precision = FERRY_PRECISION_FLOAT16;
+  }
+#undef FERRY_FLOAT32_SINCE
+}
+
+Status CpuEngine::lower_all() {
+  const fbs::Graph& graph = model_.graph();
+  const size_t count = graph.operators()->size();
   PerTensor<int> readers(graph.tensors()->size());  // of each tensor, the app among them
   for (const fbs::Operator* op : *graph.operators()) {
     for (const TensorId tensor : *op->inputs()) ++readers[tensor];
   }
   for (const TensorId tensor : kept_) ++readers[tensor];
   schedule_ = make_schedule(model_, kept_);
-  for (unsigned i = 0; i < graph.operators()->size(); ++i) {
-    if (Status status = lower(i, readers); !status.ok()) return at_operator(status, op(i));
+  std::unique_ptr<HalfChoice> choice;
+  if constexpr (kHalf) choice = std::make_unique<HalfChoice>(model_);
+  std::vector<std::unique_ptr<Op>> lowered;
+  for (unsigned i = 0; i < count; ++i) {
+    if (Status status = lower(i, readers, choice.get(), &lowered); !status.ok())
+      return at_operator(status, graph_op(i));
   }
-  if (options.profile) microseconds_.resize(ops_.size());
-  report_.cpu_operators = ops_.size();
+  if constexpr (!kHalf) {
+    steps_ = make_steps(model_);
+    ops_ = std::move(lowered);
+    return {};
+  }
+  PerTensor<uint8_t> floats(graph.tensors()->size());  // that the caller or a state holds
+  for (const fbs::Port* port : *graph.inputs()) floats[port->tensor()] = 1;
+  for (const TensorId tensor : kept_) floats[tensor] = 1;
+  for (const TensorId tensor : model_.tensors())
+    if (state_of_[tensor] >= 0) floats[tensor] = 1;
+  steps_ = make_steps(model_, choice->in_half(), floats);
+  const std::vector<uint8_t> views = std::exchange(views_, {});
+  for (const Step& step : steps_.list) {
+    views_.push_back(step.converts ? uint8_t{0} : views[step.op]);
+    ops_.push_back(step.converts ? create_conversion(step.half) : std::move(lowered[step.op]));
+  }
   return {};
 }
 
-Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers) {
-  const fbs::Operator& next = op(index);
+Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice,
+                        std::vector<std::unique_ptr<Op>>* ops) {
+  const fbs::Operator& next = graph_op(index);
   std::unique_ptr<Op> lowered;
-  if (const TensorId input = index > 0 ? output_of(op(index - 1)) : TensorId(); index > 0 && readers[input] == 1) {
+  if (const TensorId input = index > 0 ? output_of(graph_op(index - 1)) : TensorId();
+      index > 0 && readers[input] == 1) {
+    const auto settled = [&](unsigned i) { return schedule_.operators[i] & Schedule::kSettled; };
     if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
-      if (Op::Next function{cpu_, unary, nullptr, nullptr}; ops_.back()->fuse(function))
+      if (Op::Next function{cpu_, unary, nullptr, nullptr}; ops->back()->fuse(function))
         FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
     } else if (settled(index) == settled(index - 1)) {
-      FERRY_TRY(fuse_addition(cpu_, model_, next, input, ops_.back().get(), &lowered));
+      FERRY_TRY(fuse_addition(cpu_, model_, next, input, ops->back().get(), &lowered));
     }
   }
   views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
+  if constexpr (kHalf) {
+    const bool tries_half = lowered == nullptr && half_ && choice->pays(next);
+    if (tries_half) FERRY_TRY(create_half_op(cpu_, model_, next, &lowered));
+    choice->add(next, tries_half && lowered != nullptr);
+  }
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
   if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it was packed
-  ops_.push_back(std::move(lowered));
+  ops->push_back(std::move(lowered));
   return {};
 }
 
-uint64_t CpuEngine::bytes(const Shape& shape, TensorId tensor) const {
-  return bytes_of(model_.tensor(tensor).dtype(), shape.elements());
+uint64_t CpuEngine::bytes(const Shapes& shapes, TensorId value) const {
+  const TensorId tensor = tensor_of(value);
+  const uint64_t bytes = bytes_of(model_.tensor(tensor).dtype(), shapes[tensor].elements());
+  return kHalf && steps_.half[value] != 0 ? bytes / 2 : bytes;
 }
 
-void* CpuEngine::address(const MemoryLayout& layout, TensorId tensor) const {
+void* CpuEngine::address(const MemoryLayout& layout, TensorId value) const {
+  const TensorId tensor = tensor_of(value);
   if (model_.is_constant(tensor)) {
     return const_cast<std::byte*>(model_.constant(tensor).data());  // for reading: operators write activations only
   }
-  if (const int state = state_of_[tensor]; state >= 0) return states_->data(static_cast<size_t>(state));
-  const uint64_t offset = layout.plan.offsets[tensor];
+  if (const int state = state_of_[tensor]; state >= 0 && value == tensor)
+    return states_->data(static_cast<size_t>(state));
+  const uint64_t offset = layout.plan.offsets[value];
   return offset == kNoOffset ? nullptr : layout.arena.get() + offset;
 }
 
 Status CpuEngine::plan(MemoryLayout* layout) const {
   PlanRequest request;
   request.bytes = layout->room;
-  const auto present = [&](TensorId tensor) { return bytes(layout->shapes[tensor], tensor); };
+  const auto present = [&](TensorId value) { return bytes(layout->shapes, value); };
   for (size_t i = 0; i < ops_.size(); ++i) {
     PlanRequest::Step step;
-    step.inputs.assign(op(i).inputs()->begin(), op(i).inputs()->end());
+    step.inputs = steps_.list[i].inputs;
+    step.outputs = steps_.list[i].outputs;
     if (views_[i] && i > 0)  // of the operator's output that took an addition over
-      if (const auto sum = std::find(step.inputs.begin(), step.inputs.end(), output_of(op(i - 1)));
+      if (const auto sum = std::find(step.inputs.begin(), step.inputs.end(), steps_.list[i - 1].outputs[0]);
           sum != step.inputs.end())
         std::iter_swap(step.inputs.begin(), sum);
-    step.outputs.assign(op(i).outputs()->begin(), op(i).outputs()->end());
     // As large as the output not only at the bounds.
-    for (const TensorId tensor : reusable_inputs(op(i)))
-      if (present(tensor) == present(output_of(op(i)))) step.reusable.push_back(tensor);
+    if (!kHalf || !steps_.list[i].converts)
+      for (const TensorId value : reusable_inputs(op(i).params_type(), step.inputs))
+        if (present(value) == present(step.outputs[0])) step.reusable.push_back(value);
     step.workspace = layout->workspaces[i];
     step.view = views_[i];
     request.steps.push_back(std::move(step));
@@ -217,6 +291,9 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
   request.kept = kept_;
   request.lasting = schedule_.values;
+  if constexpr (kHalf)
+    for (const TensorId tensor : schedule_.values)
+      if (steps_.copies[tensor] != tensor) request.lasting.push_back(steps_.copies[tensor]);
 
   layout->plan = make_plan(request);
   return budget_ != nullptr ? budget_->check(MemoryBudget::Part::Activations, layout->plan.arena_bytes) : Status();
@@ -229,8 +306,8 @@ void CpuEngine::set_states() {
 
 Status CpuEngine::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {
   operands_.clear();
-  for (TensorId tensor : *op(i).inputs()) operands_.push_back(shapes[tensor]);
-  const Shape& output = shapes[output_of(op(i))];
+  for (const TensorId value : steps_.list[i].inputs) operands_.push_back(shapes[tensor_of(value)]);
+  const Shape& output = shapes[tensor_of(steps_.list[i].outputs[0])];
   const Status status = ops_[i]->reshape(operands_, output, pool_, workspace);
   return status.ok() ? status : at_operator(status, op(i));
 }
@@ -247,8 +324,8 @@ Status CpuEngine::reshape_ops(const Shapes& shapes, std::vector<uint64_t>* works
 Status CpuEngine::setup_op(size_t i, const MemoryLayout& layout) {
   sources_.clear();
   results_.clear();
-  for (TensorId tensor : *op(i).inputs()) sources_.push_back(address(layout, tensor));
-  for (TensorId tensor : *op(i).outputs()) results_.push_back(address(layout, tensor));
+  for (const TensorId value : steps_.list[i].inputs) sources_.push_back(address(layout, value));
+  for (const TensorId value : steps_.list[i].outputs) results_.push_back(address(layout, value));
   const uint64_t workspace = layout.plan.workspaces[i];
   void* scratch = workspace == kNoOffset ? nullptr : layout.arena.get() + workspace;
   Status status = ops_[i]->setup_outputs(sources_, results_, scratch);
@@ -262,9 +339,9 @@ Status CpuEngine::setup_ops(const MemoryLayout& layout) {
 }
 
 Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout) {
-  for (const TensorId t : layout->shapes.ids()) {
-    const uint64_t largest = bounds.empty() ? 0 : bytes(bounds[t], t);
-    layout->room.push_back(in_arena(t) ? std::max(bytes(layout->shapes[t], t), largest) : 0);
+  for (const TensorId value : steps_.tensor.ids()) {
+    const uint64_t largest = bounds.empty() ? 0 : bytes(bounds, value);
+    layout->room.push_back(in_arena(value) ? std::max(bytes(layout->shapes, value), largest) : 0);
   }
   // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
   layout->workspaces.assign(ops_.size(), 0);
@@ -301,12 +378,11 @@ Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
     const TensorId tensor = port->tensor();
-    const Shape& shape = shapes[tensor];
-    const bool kept = layout_.arena != nullptr && layout_.shapes[tensor] == shape;
+    const bool kept = layout_.arena != nullptr && layout_.shapes[tensor] == shapes[tensor];
     if (kept) {
-      std::memcpy(address(layout, tensor), data(tensor), bytes(shape, tensor));
+      std::memcpy(address(layout, tensor), data(tensor), bytes(shapes, tensor));
     } else {
-      std::memset(address(layout, tensor), 0, bytes(shape, tensor));
+      std::memset(address(layout, tensor), 0, bytes(shapes, tensor));
     }
   }
   layout_ = std::move(layout);
@@ -317,15 +393,15 @@ Status CpuEngine::prepare(const Shapes& shapes, const Shapes& bounds) {
 }
 
 bool CpuEngine::has_room(const Shapes& shapes) const {
-  for (const TensorId t : shapes.ids())
-    if (in_arena(t) && bytes(shapes[t], t) > layout_.room[t]) return false;
+  for (const TensorId value : steps_.tensor.ids())
+    if (in_arena(value) && bytes(shapes, value) > layout_.room[value]) return false;
   // What shares memory is of one size, or the output would overwrite what is yet to be read.
   const PerTensor<uint64_t>& offsets = layout_.plan.offsets;
   for (size_t i = 0; i < ops_.size(); ++i) {
-    const TensorId output = output_of(op(i));
-    for (TensorId input : *op(i).inputs()) {
+    const TensorId output = steps_.list[i].outputs[0];
+    for (const TensorId input : steps_.list[i].inputs) {
       if (offsets[input] != kNoOffset && offsets[input] == offsets[output] &&
-          shapes[input].elements() != shapes[output].elements())
+          bytes(shapes, input) != bytes(shapes, output))
         return false;
     }
   }
@@ -333,9 +409,10 @@ bool CpuEngine::has_room(const Shapes& shapes) const {
 }
 
 bool CpuEngine::changed(size_t i, const Shapes& shapes) const {
-  const auto differs = [&](TensorId tensor) { return shapes[tensor] != layout_.shapes[tensor]; };
-  return std::any_of(op(i).inputs()->begin(), op(i).inputs()->end(), differs) ||
-         std::any_of(op(i).outputs()->begin(), op(i).outputs()->end(), differs);
+  const auto differs = [&](TensorId value) { return shapes[tensor_of(value)] != layout_.shapes[tensor_of(value)]; };
+  const Step& step = steps_.list[i];
+  return std::any_of(step.inputs.begin(), step.inputs.end(), differs) ||
+         std::any_of(step.outputs.begin(), step.outputs.end(), differs);
 }
 
 Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
@@ -362,8 +439,7 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
   }
   for (const fbs::Port* port : *model_.graph().inputs()) {
     const TensorId tensor = port->tensor();
-    const Shape& shape = shapes[tensor];
-    if (shape != layout_.shapes[tensor]) std::memset(data(tensor), 0, bytes(shape, tensor));
+    if (shapes[tensor] != layout_.shapes[tensor]) std::memset(data(tensor), 0, bytes(shapes, tensor));
   }
   layout_.shapes = shapes;  // as many: nothing is allocated
   moves_ = states_ != nullptr ? states_->moves() : 0;
@@ -378,11 +454,12 @@ Status CpuEngine::run(const std::atomic<Progress>& progress, Lasting lasting) {
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
   for (size_t i = 0; i < ops_.size(); ++i) {
-    if ((schedule_.operators[i] & Schedule::kNeeded) == 0 || (known && settled(i))) continue;
+    if ((flags_[i] & Schedule::kNeeded) == 0 || (known && settled(i))) continue;
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
     FERRY_TRY(ops_[i]->run(pool_));
-    if (profile) microseconds_[i] = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+    if (profile)
+      microseconds_[steps_.list[i].op] += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }
   lasting_known_ = schedule_.lasting;
   return {};

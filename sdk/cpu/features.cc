@@ -5,6 +5,12 @@
 #include "sdk/threads/cpuinfo.h"
 
 namespace ferry::cpu {
+
+#if defined(__aarch64__)
+// Of half_gemm_neon.cc, whose object is thereby linked before XNNPACK's kernels are looked for.
+extern const bool kOwnProductsOfHalves;
+#endif
+
 namespace {
 
 CpuFeatures detect() {
@@ -16,10 +22,12 @@ CpuFeatures detect() {
   if (l2_bytes > 0) features.l2_bytes = l2_bytes;
 #if defined(__x86_64__)
   features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  features.half = features.avx2 && __builtin_cpu_supports("f16c");
   features.avx512f = __builtin_cpu_supports("avx512f");
   features.avx512_vnni = features.avx512f && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                          __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
+  features.half = described && cpuinfo_has_arm_neon_fp16_arith() && kOwnProductsOfHalves;
   for (uint32_t i = 0; described && i < cpuinfo_get_uarchs_count(); ++i)
     features.out_of_order = features.out_of_order || !executes_in_order(cpuinfo_get_uarch(i)->uarch);
   features.in_order = !features.out_of_order;

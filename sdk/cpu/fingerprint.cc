@@ -104,7 +104,8 @@ Status fingerprint(const CpuFeatures& cpu, Fingerprint* out) {
   FERRY_TRY(probe_linear(known, &hash));
   FERRY_TRY(probe_conv(known, 3, 2, 3, 5, &hash));
   // Depthwise kernels of every size that XNNPACK treats apart.
-  for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
+  if constexpr (built_in(Feature::OtherDepthwise))
+    for (const uint32_t kernel : {1u, 2u, 3u, 5u, 7u}) FERRY_TRY(probe_conv(known, kernel, 70, 1, 1, &hash));
   if constexpr (built_in(fbs::OpParams::ConvTranspose2d)) FERRY_TRY(probe_transposed(known, &hash));
   if constexpr (built_in(Feature::Integers)) FERRY_TRY(probe_integers(known, &hash));
   out->value = PackingId("fingerprint", kXnnLayouts)

@@ -13,12 +13,15 @@ const char* xnn_operator_type_to_string(int) { return ""; }
 static void kernel_left_out() { __builtin_trap(); }
 
 #define FERRY_LEAVE_OUT(kernel) void kernel() __attribute__((alias("kernel_left_out")));
+FERRY_LEAVE_OUT(xnn_f16_dwconv_minmax_ukernel_3p16c__neonfp16arith)
+FERRY_LEAVE_OUT(xnn_f16_dwconv_minmax_ukernel_4p16c__neonfp16arith)
 FERRY_LEAVE_OUT(xnn_f16_qs8_vcvt_ukernel__neonfp16arith_u32)
 FERRY_LEAVE_OUT(xnn_f16_vabs_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_vclamp_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_velu_ukernel__neonfp16arith_rr1_p3_u16)
 FERRY_LEAVE_OUT(xnn_f16_vhswish_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_vlrelu_ukernel__neonfp16arith_u16)
+FERRY_LEAVE_OUT(xnn_f16_vmulcaddc_minmax_ukernel_c8__neonfp16arith_2x)
 FERRY_LEAVE_OUT(xnn_f16_vneg_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_vrndd_ukernel__neonfp16arith_u16)
 FERRY_LEAVE_OUT(xnn_f16_vrndne_ukernel__neonfp16arith_u16)
@@ -60,6 +63,7 @@ FERRY_LEAVE_OUT(xnn_qu8_vcvt_ukernel__neon_u32)
 FERRY_LEAVE_OUT(xnn_qu8_vlrelu_ukernel__neon_u32)
 FERRY_LEAVE_OUT(xnn_s8_vclamp_ukernel__neon_u64)
 FERRY_LEAVE_OUT(xnn_u8_vclamp_ukernel__neon_u64)
+FERRY_LEAVE_OUT(xnn_x16_packw_gemm_goi_ukernel_x16__neon_ld4lane_u8_prfm)
 FERRY_LEAVE_OUT(xnn_x16_transposec_ukernel__8x8_reuse_dec_zip_neon)
 FERRY_LEAVE_OUT(xnn_x24_transposec_ukernel__4x4_aarch64_neon_tbl128)
 FERRY_LEAVE_OUT(xnn_x32_packw_gemm_goi_ukernel_x8s4__neon_ld4lane_u4_prfm)
@@ -73,6 +77,32 @@ FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_9p4c__asm_aarch64_neonfma_cortex_a
 FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_9p8c__neonfma)
 #endif
 #undef FERRY_LEAVE_OUT
+
+// What packs weights of other layouts and types than Ferry gives: weights are [outputs,...,inputs] and floats. These are
+// of one object with those that it needs, so the linker is told to take ours in their place (cmake/sdk.cmake reads
+// the names here).
+#define FERRY_LEAVE_OUT_PACKING(kernel) void __wrap_##kernel() __attribute__((alias("kernel_left_out")));
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_conv_goki_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_conv_kgo_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_dwconv_ghw_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_dwconv_hwg_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_gemm_gio_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_vmulcaddc_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_conv_kgo_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_dwconv_hwg_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_gemm_gio_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_to_f16_conv_kgo_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_to_f16_dwconv_hwg_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_to_f16_gemm_gio_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_f32_to_f16_vmulcaddc_w)
+FERRY_LEAVE_OUT_PACKING(xnn_pack_qs8_gemm_gio_w)
+#undef FERRY_LEAVE_OUT_PACKING
+#if FERRY_COMMON_DEPTHWISE
+#define FERRY_LEAVE_OUT_DEPTHWISE(kernel) void __wrap_##kernel() __attribute__((alias("kernel_left_out")));
+FERRY_LEAVE_OUT_DEPTHWISE(xnn_pack_f32_dwconv_ghw_w)
+FERRY_LEAVE_OUT_DEPTHWISE(xnn_pack_f32_vmulcaddc_w)
+#undef FERRY_LEAVE_OUT_DEPTHWISE
+#endif
 }
 
 // A kernel in the place of another of the same tile and layout.

@@ -1,9 +1,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -79,23 +81,27 @@ FERRY_KERNEL void normalize_rows(const float* x, size_t rows, const Affine& affi
 
 class LayerNorm : public Op {
  public:
-  explicit LayerNorm(const fbs::LayerNorm& params) : epsilon_(params.epsilon()), centered_(params.centered()) {}
+  LayerNorm(const fbs::LayerNorm& params, bool half)
+      : epsilon_(params.epsilon()), centered_(params.centered()), half_(half) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
-    *workspace = 0;
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     const Shape& x = inputs[0];
     channels_ = static_cast<size_t>(x[x.rank - 1]);
     rows_ = elements(x, 0, x.rank - 1);
+    *workspace = half_ ? uint64_t{sizeof(float)} * pool->threads() * kTogether * channels_ : 0;
     return {};
   }
 
-  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
     output_ = floats(output);
+    wide_ = floats(workspace);
     return {};
   }
 
   Status run(Pool* pool) override {
+    if constexpr (built_in(Feature::Half))
+      if (half_) return run_halves(pool);
     parallel_rows(pool, rows_, channels_, [&](size_t begin, size_t end) {
       const Affine affine = {inputs_[1], inputs_[2], channels_, epsilon_, centered_};
       normalize_rows(inputs_[0] + begin * channels_, end - begin, affine, output_ + begin * channels_);
@@ -104,17 +110,36 @@ class LayerNorm : public Op {
   }
 
  private:
-  float epsilon_;
-  bool centered_;
+  // Rows that are normalised together, widened, the results in their place.
+  Status run_halves(Pool* pool) const {
+    const size_t piece = kTogether * channels_, count = rows_ * channels_;
+    parallel(pool, Grid<1, 0>{{(rows_ + kTogether - 1) / kTogether}}, [&](Pool::Share& share, size_t i) {
+      const Affine affine = {inputs_[1], inputs_[2], channels_, epsilon_, centered_};
+      const size_t at = i * piece, some = std::min(piece, count - at);
+      float* wide = wide_ + share.thread() * piece;
+      widen(halves(inputs_[0]) + at, wide, some);
+      normalize_rows(wide, some / channels_, affine, wide);
+      narrow(wide, halves(output_) + at, some);
+    });
+    return {};
+  }
+
+  const float epsilon_;
+  const bool centered_, half_;
   size_t rows_ = 0, channels_ = 0;
   std::array<const float*, 3> inputs_{};
-  float* output_ = nullptr;
+  float *output_ = nullptr, *wide_ = nullptr;
 };
 
 }  // namespace
 
 Status create_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm());
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*half=*/false);
+  return {};
+}
+
+Status create_half_layer_norm(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<LayerNorm>(*op.params_as_LayerNorm(), /*half=*/true);
   return {};
 }
 

@@ -3,26 +3,35 @@
 #include "sdk/cpu/gemm.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
+#include "sdk/operators/built_in.h"
 #include "sdk/threads/xnnpack.h"
 
 namespace ferry::cpu {
 namespace {
 
+constexpr bool kHalfLinear = built_in(Feature::Half);
+
 class Linear : public PanelOp {
  public:
-  Linear() : PanelOp(fbs::OpParams::Linear) {}
+  explicit Linear(bool half) : PanelOp(fbs::OpParams::Linear), half_(half) {}
 
   Status create(const Gemm& gemm, size_t width, WeightSource& source) {
     width_ = width;
     for (size_t begin = 0; begin < gemm.outputs; begin += width_) {
       const size_t outputs = std::min(width_, gemm.outputs - begin);
-      const PackingId id = PackingId("xnnpack fully_connected f32", kXnnLayouts).add(begin).add(outputs);
+      const PackingId id = PackingId(half_ ? "xnnpack fully_connected f16" : "xnnpack fully_connected f32", kXnnLayouts)
+                               .add(begin)
+                               .add(outputs);
       const XnnPacking packing{.source = source, .id = id};
       FERRY_TRY(add(packing, [&](const void* weight, const float* bias, xnn_weights_cache_t cache, xnn_operator_t* op) {
-        return xnn_create_fully_connected_nc_f32(gemm.inputs, outputs, gemm.inputs, gemm.outputs,
-                                                 floats(weight) + begin * gemm.inputs,
-                                                 bias != nullptr ? bias + begin : nullptr, gemm.output_min,
-                                                 gemm.output_max, /*flags=*/0, /*code_cache=*/nullptr, cache, op);
+        const auto created = [&](auto function) {
+          return function(gemm.inputs, outputs, gemm.inputs, gemm.outputs,
+                          Numbers(floats(weight) + begin * gemm.inputs), bias != nullptr ? bias + begin : nullptr,
+                          gemm.output_min, gemm.output_max, half_ ? XNN_FLAG_FP32_STATIC_WEIGHTS : 0,
+                          /*code_cache=*/nullptr, cache, op);
+        };
+        return with_half<kHalfLinear>(half_, created, xnn_create_fully_connected_nc_f16,
+                                      xnn_create_fully_connected_nc_f32);
       }));
     }
     return {};
@@ -32,22 +41,43 @@ class Linear : public PanelOp {
     *workspace = 0;
     const Shape& x = inputs[0];
     for (const PackedXnn& panel : panels_) {
-      FERRY_TRY(
-          check(xnn_reshape_fully_connected_nc_f32(panel.get(), elements(x, 0, x.rank - 1), as_xnnpack(within(pool))),
-                "reshaping"));
+      const auto plan = [&](auto function) {
+        return function(panel.get(), elements(x, 0, x.rank - 1), as_xnnpack(within(pool)));
+      };
+      FERRY_TRY(check(
+          with_half<kHalfLinear>(half_, plan, xnn_reshape_fully_connected_nc_f16, xnn_reshape_fully_connected_nc_f32),
+          "reshaping"));
     }
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    float* to = floats(output);
+    auto* to = static_cast<std::byte*>(output);
     for (const PackedXnn& panel : panels_) {
-      FERRY_TRY(check(xnn_setup_fully_connected_nc_f32(panel.get(), floats(inputs[0]), to), "setting up"));
-      to += width_;
+      const auto set = [&](auto function) { return function(panel.get(), Numbers(inputs[0]), Numbers(to)); };
+      FERRY_TRY(
+          check(with_half<kHalfLinear>(half_, set, xnn_setup_fully_connected_nc_f16, xnn_setup_fully_connected_nc_f32),
+                "setting up"));
+      to += width_ * number_bytes(half_);
     }
     return {};
   }
+
+ private:
+  const bool half_;
 };
+
+Status plain_linear(const Model& model, const fbs::Operator& op, bool half, std::unique_ptr<Op>* out) {
+  const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
+  const fbs::Linear& p = *op.params_as_Linear();
+  const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
+  WeightSource source(model, op);
+  auto linear = std::make_unique<Linear>(half);
+  const size_t width = panel_width(elements(x, 0, x.rank - 1), gemm.inputs * number_bytes(half), gemm.outputs);
+  FERRY_TRY(linear->create(gemm, width, source));
+  *out = std::move(linear);
+  return {};
+}
 
 }  // namespace
 
@@ -58,10 +88,12 @@ Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
   WeightSource source(model, op);
   if (gemm_pays(cpu, rows, gemm)) return create_gemm(cpu, gemm, source, out);
-  auto linear = std::make_unique<Linear>();
-  FERRY_TRY(linear->create(gemm, panel_width(rows, gemm.inputs * sizeof(float), gemm.outputs), source));
-  *out = std::move(linear);
-  return {};
+  return plain_linear(model, op, /*half=*/false, out);
+}
+
+Status create_half_linear(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  if (type_of(model.tensor(op.inputs()->Get(1))).quantized) return {};
+  return plain_linear(model, op, /*half=*/true, out);
 }
 
 }  // namespace ferry::cpu

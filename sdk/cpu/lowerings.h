@@ -14,6 +14,29 @@ namespace ferry::cpu {
 FERRY_OPERATORS(FERRY_LOWERING)
 #undef FERRY_LOWERING
 
+// Those that compute with halves, too, where sessions ask for it: operands that are Float32 are halves then, but for
+// constants, and so is the result. create_half_conv2d() and so on; *out stays null where this operator cannot.
+#define FERRY_HALF_LOWERINGS(X)        \
+  X(Conv2d, conv2d)                    \
+  X(Linear, linear)                    \
+  X(Pool2d, pool2d)                    \
+  X(Unary, unary)                      \
+  X(Binary, binary)                    \
+  X(Reduce, reduce)                    \
+  X(Concat, concat)                    \
+  X(PixelShuffle, pixel_shuffle)       \
+  X(Reshape, reshape)                  \
+  X(Slice, slice)                      \
+  X(LayerNorm, layer_norm)             \
+  X(WindowPartition, window_partition) \
+  X(WindowReverse, window_reverse)
+
+#define FERRY_LOWERING(Type, name)                                                                             \
+  [[gnu::cold]] Status create_half_##name(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, \
+                                          std::unique_ptr<Op>* out);
+FERRY_HALF_LOWERINGS(FERRY_LOWERING)
+#undef FERRY_LOWERING
+
 // Of the operator's first input, for operators that move elements whatever they are.
 inline size_t element_bytes(const Model& model, const fbs::Operator& op) {
   return bits_of(model.tensor(op.inputs()->Get(0)).dtype()) / 8;

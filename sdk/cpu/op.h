@@ -54,6 +54,10 @@ class Op {
 // FERRY_UNSUPPORTED: no such lowering on the CPU.
 Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
 
+// The same with halves in the place of floats, for a CPU with CpuFeatures::half; *out is null where there is no such
+// lowering.
+Status create_half_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out);
+
 // Prepares XNNPACK once in the process.
 Status initialize();
 

@@ -62,6 +62,29 @@ Status create_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator
   return error(FERRY_UNSUPPORTED, "%s: the CPU backend has no such operator", op_name(type));
 }
 
+Status create_half_op(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  out->reset();
+  if constexpr (!built_in(Feature::Half)) return {};
+  if (model.tensor(op.inputs()->Get(0)).dtype() != fbs::DType::Float32 ||
+      model.tensor(output_of(op)).dtype() != fbs::DType::Float32)
+    return {};
+  // A constant is floats: binary operators read it as that, and those that have one in its place always.
+  const fbs::OpParams type = op.params_type();
+  for (unsigned i = 0; i < op.inputs()->size(); ++i)
+    if (model.is_constant(op.inputs()->Get(i)) && type != fbs::OpParams::Binary && !takes_constant(type, i)) return {};
+  switch (type) {
+#define FERRY_LOWERING(Type, name)                                          \
+  case fbs::OpParams::Type:                                                 \
+    if constexpr (built_in(fbs::OpParams::Type) && built_in(Feature::Half)) \
+      return create_half_##name(cpu, model, op, out);                       \
+    break;
+    FERRY_HALF_LOWERINGS(FERRY_LOWERING)
+#undef FERRY_LOWERING
+    default: break;
+  }
+  return {};
+}
+
 // XNNPACK describes the CPU by cpuinfo, which is initialised once, behind a pthread_once, and takes memory for it:
 // where there was none, it is initialised by its own function again, or no later session could be made either.
 Status initialize() {

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
@@ -50,6 +51,11 @@ class PixelShuffle : public MoveOp {
 
 Status create_pixel_shuffle(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<PixelShuffle>(op.params_as_PixelShuffle()->factor(), element_bytes(model, op));
+  return {};
+}
+
+Status create_half_pixel_shuffle(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<PixelShuffle>(op.params_as_PixelShuffle()->factor(), sizeof(Half));
   return {};
 }
 

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #if defined(__aarch64__)
 #include "sdk/cpu/vector.h"
 #endif
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -87,7 +89,7 @@ FERRY_KERNEL void fold_each(const float* from, size_t first, size_t stride, std:
 
 class Pool2d : public Op {
  public:
-  explicit Pool2d(const fbs::Pool2d& params) : params_(params) {}
+  Pool2d(const fbs::Pool2d& params, bool half) : params_(params), half_(half) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                uint64_t* workspace) override {
@@ -105,13 +107,17 @@ class Pool2d : public Op {
     band_ = std::max(kBandSize / channels_ / static_cast<size_t>(p.kernel_h()), 4 * static_cast<size_t>(p.kernel_w()));
     const uint64_t span = uint64_t{band_ - 1} * static_cast<size_t>(p.stride_w()) + static_cast<size_t>(p.kernel_w());
     line_ = static_cast<size_t>(std::min<uint64_t>(span, width_)) * channels_;
-    *workspace = uint64_t{sizeof(float)} * pool->threads() * line_;
+    // Of halves the rows of the windows, too, widened, and the band's results.
+    kernel_rows_ = half_ ? std::min(static_cast<size_t>(p.kernel_h()), height_) : 0;
+    const size_t results = half_ ? std::min(band_, columns_.size()) * channels_ : 0;
+    share_ = line_ * (1 + kernel_rows_) + results;
+    *workspace = uint64_t{sizeof(float)} * pool->threads() * share_;
     return {};
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = inputs[0];
+    output_ = output;
     lines_ = floats(workspace);
     return {};
   }
@@ -120,7 +126,7 @@ class Pool2d : public Op {
     const auto kernel = params_.kind() == fbs::PoolKind::Max ? &Pool2d::pool_band<true> : &Pool2d::pool_band<false>;
     const size_t bands = (columns_.size() + band_ - 1) / band_;
     parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}}, [&](Pool::Share& share, size_t band, size_t row) {
-      (this->*kernel)(row, band * band_, lines_ + share.thread() * line_);
+      (this->*kernel)(row, band * band_, lines_ + share.thread() * share_);
     });
     return {};
   }
@@ -131,23 +137,44 @@ class Pool2d : public Op {
   void pool_band(size_t row, size_t first, float* line) const {
     const auto columns = std::span(columns_).subspan(first, std::min(band_, columns_.size() - first));
     const size_t from = columns.front().begin, count = (columns.back().end - from) * channels_;
-    const float* picture = input_ + row / rows_.size() * height_ * width_ * channels_;
-    fold_each<kMax>(picture + from * channels_, 0, width_ * channels_, {&rows_[row % rows_.size()], 1}, count, line);
-    fold_each<kMax>(line, from, channels_, columns, channels_, output_ + (row * columns_.size() + first) * channels_);
+    const size_t stride = width_ * channels_, picture = row / rows_.size() * height_ * stride + from * channels_;
+    const size_t to = (row * columns_.size() + first) * channels_;
+    Range window = rows_[row % rows_.size()];
+    if constexpr (built_in(Feature::Half))
+      if (half_) {
+        float *wide = line + line_, *results = wide + kernel_rows_ * line_;
+        for (size_t i = window.begin; i < window.end; ++i)
+          widen(halves(input_) + picture + i * stride, wide + (i - window.begin) * count, count);
+        fold_each<kMax>(wide, window.begin, count, {&window, 1}, count, line);
+        fold_each<kMax>(line, from, channels_, columns, channels_, results);
+        narrow(results, halves(output_) + to, columns.size() * channels_);
+        return;
+      }
+    fold_each<kMax>(floats(input_) + picture, 0, stride, {&window, 1}, count, line);
+    fold_each<kMax>(line, from, channels_, columns, channels_, floats(output_) + to);
   }
 
   const fbs::Pool2d& params_;
   std::vector<Range> rows_, columns_;
   size_t batch_ = 0, height_ = 0, width_ = 0, channels_ = 0;
   size_t band_ = 1, line_ = 0;  // pixels of an output row, and the numbers that they are made of
-  const float* input_ = nullptr;
-  float *output_ = nullptr, *lines_ = nullptr;
+  size_t kernel_rows_ = 0;      // of halves
+  size_t share_ = 0;            // a thread's, of the workspace
+  const void* input_ = nullptr;
+  void* output_ = nullptr;
+  float* lines_ = nullptr;
+  const bool half_;
 };
 
 }  // namespace
 
 Status create_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d());
+  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*half=*/false);
+  return {};
+}
+
+Status create_half_pool2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Pool2d>(*op.params_as_Pool2d(), /*half=*/true);
   return {};
 }
 

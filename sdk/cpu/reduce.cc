@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <limits>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/rows.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -91,9 +93,10 @@ Folding folding(fbs::ReduceKind kind, bool integer) {
 
 class Reduce : public Op {
  public:
-  Reduce(const fbs::Reduce& params, bool integer)
+  Reduce(const fbs::Reduce& params, bool integer, bool half)
       : params_(params),
         integer_(integer),
+        half_(half),
         folding_(folding(params.kind(), integer)),
         sums_(folding_.rows == add_rows) {}
 
@@ -135,15 +138,15 @@ class Reduce : public Op {
     }
     kept_ = runs_ = Rows();
     for (size_t i = rank; i-- > first;) (dims[i].reduced ? runs_ : kept_).append(dims[i].size, strides[i]);
-    const bool one_run = sums_ && !row_is_reduced_ && kept_.count() == 1 && runs_.count() == 1;
+    const bool one_run = sums_ && !half_ && !row_is_reduced_ && kept_.count() == 1 && runs_.count() == 1;
     parts_ = one_run ? std::clamp<size_t>(run_ * row_ / (kGrain / 2), 1, std::min(run_, kParts)) : 1;
     if (parts_ > 1) *workspace = parts_ * row_ * sizeof(double);
     return {};
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = inputs[0];
+    output_ = output;
     partial_ = static_cast<double*>(workspace);
     return {};
   }
@@ -171,7 +174,21 @@ class Reduce : public Op {
   double total(size_t index) const {
     double total = folding_.first;
     for (size_t k = 0; k < runs_.count(); ++k) {
-      const float* x = input_ + kept_.offset(index) + runs_.offset(k);
+      const size_t at = kept_.offset(index) + runs_.offset(k);
+      if constexpr (built_in(Feature::Half))
+        if (half_) {
+          in_pieces(row_, [&](size_t first, size_t count) {
+            float numbers[kHalvesAtOnce];
+            widen(halves(input_) + at + first, numbers, count);
+            if (sums_) {
+              total += sum(numbers, count);
+            } else {
+              folding_.rows(numbers, count, 1, 1, &total);
+            }
+          });
+          continue;
+        }
+      const float* x = floats(input_) + at;
       if (sums_) {
         total += sum(x, row_);
       } else {
@@ -185,8 +202,15 @@ class Reduce : public Op {
     double sums[kBlock];
     std::fill_n(sums, kBlock, folding_.first);
     const size_t count = std::min(kBlock, row_ - first);
-    for (size_t k = 0; k < runs_.count(); ++k)
-      folding_.rows(input_ + kept_.offset(index) + runs_.offset(k) + first, run_, row_, count, sums);
+    for (size_t k = 0; k < runs_.count(); ++k) {
+      const size_t at = kept_.offset(index) + runs_.offset(k) + first;
+      if constexpr (built_in(Feature::Half))
+        if (half_) {
+          fold_halves(halves(input_) + at, count, sums);
+          continue;
+        }
+      folding_.rows(floats(input_) + at, run_, row_, count, sums);
+    }
     for (size_t i = 0; i < count; ++i) store(index * row_ + first + i, sums[i]);
   }
 
@@ -199,7 +223,7 @@ class Reduce : public Op {
         double* const sums = partial_ + part * row_;
         std::fill_n(sums, row_, 0.0);
         for (size_t i = 0; i < row_; i += kBlock)
-          add_rows(input_ + first * row_ + i, rows, row_, std::min(kBlock, row_ - i), sums + i);
+          add_rows(floats(input_) + first * row_ + i, rows, row_, std::min(kBlock, row_ - i), sums + i);
       }
     });
     for (size_t i = 0; i < row_; ++i) {
@@ -209,24 +233,37 @@ class Reduce : public Op {
     }
   }
 
+  // Rows of the run, as many as fit together.
+  void fold_halves(const Half* x, size_t count, double* sums) const {
+    float numbers[kHalvesAtOnce];
+    for (size_t row = 0; row < run_;) {
+      const size_t some = std::min(kHalvesAtOnce / kBlock, run_ - row);
+      for (size_t i = 0; i < some; ++i, ++row) widen(x + row * row_, numbers + i * count, count);
+      folding_.rows(numbers, some, count, count, sums);
+    }
+  }
+
   void store(size_t index, double value) {
+    const float number = static_cast<float>(value * scale_);
     if (integer_) {
-      reinterpret_cast<int32_t*>(output_)[index] = static_cast<int32_t>(static_cast<int64_t>(value));
+      static_cast<int32_t*>(output_)[index] = static_cast<int32_t>(static_cast<int64_t>(value));
+    } else if (built_in(Feature::Half) && half_) {
+      narrow(&number, halves(output_) + index, 1);
     } else {
-      output_[index] = static_cast<float>(value * scale_);
+      floats(output_)[index] = number;
     }
   }
 
   const fbs::Reduce& params_;
-  const bool integer_;
+  const bool integer_, half_;
   const Folding folding_;
   const bool sums_;  // of Float32
   double scale_ = 1;
   size_t row_ = 0, run_ = 0, parts_ = 1;
   bool row_is_reduced_ = false;
   Rows kept_, runs_;  // outputs, and what is added up for each
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
+  const void* input_ = nullptr;
+  void* output_ = nullptr;
   double* partial_ = nullptr;  // sums of each part
 };
 
@@ -234,7 +271,12 @@ class Reduce : public Op {
 
 Status create_reduce(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer);
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), integer, /*half=*/false);
+  return {};
+}
+
+Status create_half_reduce(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Reduce>(*op.params_as_Reduce(), /*integer=*/false, /*half=*/true);
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
@@ -33,6 +34,11 @@ class Reshape : public MoveOp {
 
 Status create_reshape(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Reshape>(element_bytes(model, op));
+  return {};
+}
+
+Status create_half_reshape(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Reshape>(sizeof(Half));
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
@@ -48,6 +49,11 @@ class Slice : public MoveOp {
 
 Status create_slice(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   *out = std::make_unique<Slice>(*op.params_as_Slice(), element_bytes(model, op));
+  return {};
+}
+
+Status create_half_slice(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Slice>(*op.params_as_Slice(), sizeof(Half));
   return {};
 }
 

@@ -12,6 +12,7 @@
 
 #include "sdk/cpu/exponential.h"
 #include "sdk/cpu/features.h"
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
@@ -204,6 +205,11 @@ FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float
 }
 #endif
 
+FERRY_KERNEL void sigmoid_of_each(const float* x, float* y, size_t count, float, float) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) y[i] = sigmoid(x[i]);
+}
+
 // ---- those without vectors ------------------------------------------------------------------------------------------
 
 template <typename T, typename Result, typename Function>
@@ -363,14 +369,34 @@ Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, Pool*
 }
 
 Status ElementwiseOp::setup(std::span<const void* const> inputs, void* output, void*) {
-  input_ = floats(inputs[0]);
-  output_ = floats(output);
+  input_ = inputs[0];
+  output_ = output;
   return {};
 }
 
 Status ElementwiseOp::run(Pool* pool) {
-  parallel_for(pool, count_, kGrain,
-               [&](size_t begin, size_t end) { function_(input_ + begin, output_ + begin, end - begin); });
+  parallel_for(pool, count_, kGrain, [&](size_t begin, size_t end) {
+    if constexpr (built_in(Feature::Half))
+      if (half_) {
+        in_pieces(end - begin, [&](size_t first, size_t count) {
+          float numbers[kHalvesAtOnce];
+          widen(halves(input_) + begin + first, numbers, count);
+          function_(numbers, numbers, count);
+          narrow(numbers, halves(output_) + begin + first, count);
+        });
+        return;
+      }
+    function_(floats(input_) + begin, floats(output_) + begin, end - begin);
+  });
+  return {};
+}
+
+// Those that XNNPACK computes are left in float32, but for one: squeeze and excitation has it between halves.
+Status create_half_unary(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const fbs::Unary& p = *op.params_as_Unary();
+  Elementwise own = elementwise(cpu, p);
+  if (p.kind() == fbs::UnaryKind::Sigmoid) own.kernel = sigmoid_of_each;
+  if (own) *out = std::make_unique<ElementwiseOp>(own, /*half=*/true);
   return {};
 }
 

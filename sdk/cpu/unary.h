@@ -22,7 +22,7 @@ struct Elementwise {
 // An op that applies a function, which is there, to every number of its input.
 class ElementwiseOp : public Op {
  public:
-  explicit ElementwiseOp(const Elementwise& function) : function_(function) {}
+  explicit ElementwiseOp(const Elementwise& function, bool half = false) : function_(function), half_(half) {}
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                uint64_t* workspace) override;
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override;
@@ -31,8 +31,9 @@ class ElementwiseOp : public Op {
  private:
   Elementwise function_;
   size_t count_ = 0;
-  const float* input_ = nullptr;
-  float* output_ = nullptr;
+  const void* input_ = nullptr;
+  void* output_ = nullptr;
+  const bool half_;
 };
 
 }  // namespace ferry::cpu

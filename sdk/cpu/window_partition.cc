@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
@@ -64,6 +65,17 @@ Status create_window_reverse(const CpuFeatures&, const Model& model, const fbs::
                              std::unique_ptr<Op>* out) {
   *out =
       std::make_unique<WindowCopy<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true, element_bytes(model, op));
+  return {};
+}
+
+Status create_half_window_partition(const CpuFeatures&, const Model&, const fbs::Operator& op,
+                                    std::unique_ptr<Op>* out) {
+  *out = std::make_unique<WindowCopy<fbs::WindowPartition>>(*op.params_as_WindowPartition(), false, sizeof(Half));
+  return {};
+}
+
+Status create_half_window_reverse(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<WindowCopy<fbs::WindowReverse>>(*op.params_as_WindowReverse(), true, sizeof(Half));
   return {};
 }
 

@@ -39,6 +39,22 @@ class XnnOp : public Op {
   XnnOperator xnn_;
 };
 
+// call(XNNPACK's function for halves), where that is built in, or call(that for floats).
+template <bool kBuiltIn, typename Call, typename OfHalves, typename OfFloats>
+xnn_status with_half(bool half, const Call& call, OfHalves* of_halves, OfFloats* of_floats) {
+  if constexpr (kBuiltIn)
+    if (half) return call(of_halves);
+  return call(of_floats);
+}
+// Where numbers lie, as either of them takes it.
+struct Numbers {
+  explicit Numbers(const void* address) : data(const_cast<void*>(address)) {}
+  operator void*() const { return data; }
+  operator float*() const { return static_cast<float*>(data); }
+  void* data;
+};
+inline size_t number_bytes(bool half) { return half ? 2 : sizeof(float); }
+
 inline const float* floats(const void* data) { return static_cast<const float*>(data); }
 inline float* floats(void* data) { return static_cast<float*>(data); }
 

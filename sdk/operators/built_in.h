@@ -11,8 +11,9 @@
 namespace ferry {
 
 // Kernels without which others serve, more slowly; of depthwise convolutions but those that most are
-// (cpu::depthwise_is_common()), without which they are refused on arm64; and reading and writing of pictures' files.
-enum class Feature : uint8_t { Winograd, OtherDepthwise, Integers, Files };
+// (cpu::depthwise_is_common()), without which they are refused on arm64; reading and writing of pictures' files; and
+// float16 arithmetic on the CPU, without which sessions that ask for it compute in float32.
+enum class Feature : uint8_t { Winograd, OtherDepthwise, Integers, Files, Half };
 
 template <typename Part>
 constexpr uint64_t bit(Part part) {

@@ -44,6 +44,10 @@ TEST_F(BuildCommand, ListsWhatABlobNeeds) {
   EXPECT_EQ(parts("parts.txt"),
             "feature files\noperator binary\noperator conv2d\noperator linear\noperator pool2d\noperator reduce\n"
             "task Classification\n");
+  ASSERT_EQ(build({"--for", "classifier.ferry", "--no-files", "--float16", "-o", "parts.txt"}).exit_code, 0);
+  EXPECT_EQ(parts("parts.txt"),
+            "feature half\noperator binary\noperator conv2d\noperator linear\noperator pool2d\noperator reduce\n"
+            "task Classification\n");
 }
 
 TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {

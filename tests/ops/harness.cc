@@ -14,6 +14,7 @@
 #include "converter/pack/pack.h"
 #include "converter/quantize/quantize.h"
 #include "converter/reference/interpreter.h"
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/op.h"
 #include "sdk/model/model.h"
 #include "sdk/operators/shape_rules.h"
@@ -107,6 +108,7 @@ struct How {
   int in_place = -1;     // the input whose memory is the output's too
   bool resized = false;  // after other input sizes
   cpu::CpuFeatures cpu = cpu::cpu_features();
+  bool half = false;  // with halves, where the operator computes with them
 };
 
 // Plans the operator for larger inputs, where such exist.
@@ -124,7 +126,26 @@ void reshape_larger(const Model& model, const fbs::Operator& op, std::vector<Sha
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-// One run of the model's only operator.
+// Numbers as the operator under test takes and gives them, and back.
+std::vector<std::byte> in_memory(const std::vector<float>& values, bool half) {
+  std::vector<std::byte> bytes(values.size() * (half ? sizeof(cpu::Half) : sizeof(float)));
+  if (half)
+    cpu::narrow(values.data(), reinterpret_cast<cpu::Half*>(bytes.data()), values.size());
+  else
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<float> from_memory(const void* memory, size_t count, bool half) {
+  std::vector<float> values(count);
+  if (half)
+    cpu::widen(cpu::halves(memory), values.data(), count);
+  else
+    std::memcpy(values.data(), memory, count * sizeof(float));
+  return values;
+}
+
+// One run of the model's only operator. *out stays empty where it does not compute with halves, as it should.
 Status run(const Model& model, const std::vector<Data>& data, const How& how, std::vector<float>* out) {
   const fbs::Operator& op = *model.graph().operators()->Get(0);
   std::vector<Shape> shapes;
@@ -137,13 +158,19 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   std::unique_ptr<cpu::Op> lowered;
   uint64_t workspace_bytes = 0;
   FERRY_TRY(cpu::initialize());
-  FERRY_TRY(cpu::create_op(how.cpu, model, op, &lowered));
+  if (how.half) {
+    FERRY_TRY(cpu::create_half_op(how.cpu, model, op, &lowered));
+    if (lowered == nullptr) return {};
+  } else {
+    FERRY_TRY(cpu::create_op(how.cpu, model, op, &lowered));
+  }
   if (how.resized) reshape_larger(model, op, shapes, pool, lowered.get());
   FERRY_TRY(lowered->reshape(shapes, output_shape, pool, &workspace_bytes));
 
   constexpr unsigned char kUntouched = 0xa5;
-  Buffer output(count * sizeof(float) + kExtraBytes);
-  std::memset(output.data(), kUntouched, count * sizeof(float) + kExtraBytes);
+  const size_t output_bytes = count * (how.half ? sizeof(cpu::Half) : sizeof(float));
+  Buffer output(output_bytes + kExtraBytes);
+  std::memset(output.data(), kUntouched, output_bytes + kExtraBytes);
   Buffer workspace(workspace_bytes + kExtraBytes);
   std::vector<std::unique_ptr<Buffer>> buffers;
   std::vector<const void*> addresses;
@@ -153,10 +180,12 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
       addresses.push_back(model.constant(tensor).data());
       continue;
     }
-    const size_t bytes = data[i].floats.size() * sizeof(float);
+    const bool is_half = how.half && model.tensor(tensor).dtype() == fbs::DType::Float32;
+    const std::vector<std::byte> numbers = in_memory(data[i].floats, is_half);
+    const size_t bytes = numbers.size();
     buffers.push_back(std::make_unique<Buffer>(bytes + kExtraBytes));
     void* memory = static_cast<int>(i) == how.in_place ? output.data() : buffers.back()->data();
-    std::memcpy(memory, data[i].floats.data(), bytes);
+    std::memcpy(memory, numbers.data(), bytes);
     std::memset(static_cast<char*>(memory) + bytes, 0xff, kExtraBytes);  // NaN where an op may read, not use
     if (memory == output.data()) std::memset(static_cast<char*>(memory) + bytes, kUntouched, kExtraBytes);
     addresses.push_back(memory);
@@ -164,10 +193,9 @@ Status run(const Model& model, const std::vector<Data>& data, const How& how, st
   FERRY_TRY(lowered->setup(addresses, output.data(), workspace.data()));
   FERRY_TRY(lowered->run(pool));
 
-  out->resize(count);
-  std::memcpy(out->data(), output.data(), count * sizeof(float));
+  *out = from_memory(output.data(), count, how.half);
   for (size_t i = 0; i < kExtraBytes; ++i)
-    if (static_cast<unsigned char*>(output.data())[count * sizeof(float) + i] != kUntouched)
+    if (static_cast<unsigned char*>(output.data())[output_bytes + i] != kUntouched)
       return error(FERRY_BACKEND_ERROR, "byte %zu after the output was written", i);
   return {};
 }
@@ -264,6 +292,23 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+// With halves, on a CPU that computes with them.
+void expect_halves_like_oracle(const Case& made) {
+  std::vector<float> first;
+  for (const How& how : {How{.name = "1 thread", .half = true}, How{.name = "3 threads", .threads = 3, .half = true},
+                         How{.name = "resized", .resized = true, .half = true}}) {
+    std::vector<float> values;
+    const Status status = run(*made.model, made.data, how, &values);
+    EXPECT_TRUE(status.ok()) << "halves, " << how.name << ": " << status.message();
+    if (first.empty()) first = values;
+    EXPECT_TRUE(same_bits(values, first)) << "halves, " << how.name << ": other bits than at first";
+  }
+  if (first.empty()) return;
+  EXPECT_LE(normalised_squared_error(numbers(first, made.expected.dtype), made.expected.values), kHalfBound)
+      << "with halves, " << EnumNameOpParams(made.model->graph().operators()->Get(0)->params_type()) << " with input "
+      << to_string(made.data[0].array.shape);
+}
+
 }  // namespace
 
 std::vector<double> numbers(const std::vector<float>& memory, fbs::DType dtype) {
@@ -340,6 +385,10 @@ std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const st
   left_to_cpu = left_to_cpu || (made.expected.dtype == fbs::DType::Int32 && params.type != fbs::OpParams::TopK);
   const std::vector<double> got = numbers(first, made.expected.dtype);
   const std::vector<float> result(got.begin(), got.end());
+  if (here.half) {
+    const Case halves(params, operands, true);
+    if (halves.model != nullptr) expect_halves_like_oracle(halves);
+  }
   if (test_gpus().empty()) return result;
   const auto expected = [&](const Case& c) { return left_to_cpu ? c.expected : c.expected_on_gpu; };
   expect_on_gpus(made.model, made.inputs(), expected(made), FERRY_PRECISION_FLOAT32, gpu_bound.value_or(bound),

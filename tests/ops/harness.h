@@ -56,12 +56,12 @@ std::vector<double> numbers(const std::vector<float>& memory, fbs::DType dtype);
 double normalised_error(const std::vector<double>& got, const std::vector<double>& expected);
 
 // Packs a graph of that one operator, opens the blob, runs it with 1 and with 3 threads, after a resize and, where the
-// operator allows, in place. Expects every run to give the same bits, to write nothing outside its output, and to lie
-// within `bound` of the oracle (normalised_error). Then the same on every GPU under test (gpu_runs.h), within
-// `gpu_bound` where one is given, where they leave the operator to the CPU if `left_to_cpu` says so or there is an
-// Int32 at it that is no expert's number and no place in a row. The CPU rounds the rows that quantised weights are
-// multiplied with, and so does its oracle; GPUs take them as they are.
-// Gives the CPU's output for further checks; empty where something failed.
+// operator allows, in place, and with halves where the CPU and the operator compute with them, as GPUs are held to.
+// Expects every run to give the same bits, to write nothing outside its output, and to lie within `bound` of the oracle
+// (normalised_error). Then the same on every GPU under test (gpu_runs.h), within `gpu_bound` where one is given, where
+// they leave the operator to the CPU if `left_to_cpu` says so or there is an Int32 at it that is no expert's number and
+// no place in a row. The CPU rounds the rows that quantised weights are multiplied with, and so does its oracle; GPUs
+// take them as they are. Gives the CPU's output for further checks; empty where something failed.
 std::vector<float> expect_like_oracle(const fbs::OpParamsUnion& params, const std::vector<Operand>& operands,
                                       double bound, std::optional<double> gpu_bound = {}, bool left_to_cpu = false);
 

@@ -53,7 +53,7 @@ TEST_F(WithoutVulkan, TheSessionRunsOnTheCpuAndSaysWhy) {
     EXPECT_EQ(report.gpu_status, FERRY_GPU_UNAVAILABLE);
     EXPECT_STRNE(report.message, "");
     EXPECT_STREQ(report.device, "");
-    EXPECT_EQ(report.precision, FERRY_PRECISION_FLOAT32) << "the CPU's";
+    EXPECT_EQ(report.precision, report_of(cpu).precision) << "the CPU's";
     EXPECT_EQ(report.gpu_operators, 0u);
     EXPECT_EQ(report.cpu_operators, graph_->table.operators.size());
   }

@@ -152,7 +152,7 @@ class Model(Closing):
                       "efficient" (the slowest), "all", or the numbers of CPUs
         taps          names of the taps to keep, or "all"
         graph         which graph of the blob
-        precision     "float32"; "float16" for how a GPU stores numbers
+        precision     "float32"; "float16" to store numbers so, on GPUs and on CPUs that compute with them
         device        a GPU's index, or part of its name; None: the best
         cache_dir     folder for packed weights, which later sessions map
         memory_limit  bytes; 0: the library's choice

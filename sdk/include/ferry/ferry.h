@@ -123,10 +123,10 @@ typedef enum ferry_layout {
 
 typedef enum ferry_backend { FERRY_BACKEND_CPU = 0, FERRY_BACKEND_GPU = 1 } ferry_backend;
 
-/* How a GPU stores activations and weights; it adds up in float32 either way. The CPU always computes in float32. */
+/* How activations and weights are stored; long sums are float32's either way. The session's report says what it got. */
 typedef enum ferry_precision {
   FERRY_PRECISION_FLOAT32 = 0,
-  FERRY_PRECISION_FLOAT16 = 1 /* half the memory and traffic, on every device: packed in pairs */
+  FERRY_PRECISION_FLOAT16 = 1 /* half the memory and traffic: on every GPU, and on CPUs with float16 arithmetic */
 } ferry_precision;
 
 /* Which cores a session's own threads keep to, of those that the thread which makes it may use, by what Linux says of

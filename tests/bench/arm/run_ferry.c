@@ -1,4 +1,4 @@
-/* run_ferry MODEL: a run to warm up and one that is counted, on one thread. Prints the operators of that run, a step
+/* run_ferry MODEL [f16]: a run to warm up and one that is counted, on one thread. Prints the operators of that run, a step
  * each, and the first numbers of its output.
  *
  * Steps are told apart without a change to the library: with `profile` it reads the clock before and after each
@@ -6,6 +6,7 @@
 #include <ferry/ferry.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "region.h"
@@ -28,8 +29,9 @@ static void check(ferry_status status) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: run_ferry MODEL\n");
+  const int half = argc == 3 && strcmp(argv[2], "f16") == 0;
+  if (argc != 2 + half) {
+    fprintf(stderr, "usage: run_ferry MODEL [f16]\n");
     return 2;
   }
   ferry_model* model;
@@ -40,7 +42,14 @@ int main(int argc, char** argv) {
   ferry_session_options_init(&options);
   options.num_threads = 1;
   options.profile = true;
+  if (half) options.precision = FERRY_PRECISION_FLOAT16;
   check(ferry_session_create(model, &options, &session));
+  ferry_report report = {sizeof(report)};
+  check(ferry_session_report(session, &report));
+  if (report.precision != options.precision) {
+    fprintf(stderr, "run_ferry: %s\n", ferry_session_report_note(session, 0));
+    return 2;
+  }
   check(ferry_session_input(session, 0, &tensor));
   if (tensor.bytes != kInputs * sizeof(float)) {
     fprintf(stderr, "run_ferry: an input of %zu bytes, expected 1x3x224x224 floats\n", (size_t)tensor.bytes);
