@@ -138,8 +138,8 @@ Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Oper
   return plain_conv2d(model, op, /*half=*/false, out);
 }
 
-// XNNPACK's depthwise kernels of halves are for 5 to 25 weights a channel (those for fewer are left out on arm64), and it
-// has no other that is fast. Weights of integers are computed with as such.
+// XNNPACK's depthwise kernels of halves are for 5 to 25 weights a channel (those for fewer are left out on arm64), and
+// it has no other that is fast. Weights of integers are computed with as such.
 Status create_half_conv2d(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const TensorId weight = op.inputs()->Get(1);
   const Shape w = model.shape(weight);

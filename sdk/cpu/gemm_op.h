@@ -70,8 +70,8 @@ class GemmOp : public Op {
     const size_t products = gemm_.groups * panels_, blocks = (rows_ + block_ - 1) / block_;
     const size_t x_group = gemm_.planes ? gemm_plane(rows_, gemm_.inputs) : gemm_.inputs;
     const size_t y_group = gemm_.planes ? gemm_plane(rows_, gemm_.outputs) : gemm_.outputs;
-    // Threads share out rows, as those of depthwise convolutions do, where all weights stay in every core's L2 cache: so
-    // most of what a thread reads it has written itself.
+    // Threads share out rows, as those of depthwise convolutions do, where all weights stay in every core's L2 cache:
+    // so most of what a thread reads it has written itself.
     const bool by_rows = pool != nullptr && pool->threads() > 1 && packed_bytes() <= l2_bytes_ / 2;
     const Grid<2, 0> grid{{by_rows ? blocks : products, by_rows ? products : blocks}};
     parallel(pool, grid, [&](Pool::Share& share, size_t i, size_t j) {

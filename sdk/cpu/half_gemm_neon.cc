@@ -1,8 +1,8 @@
 // XNNPACK's matrix products of halves on arm64, in the places of its own kernels, which add up in half precision: sums
 // of some hundred products are then outside the bounds of float16 (docs/parity.md). Here at most kTogether products are
 // added up so, eight sums an instruction, and what they give in float32. One tile for all cores, in XNNPACK's layout of
-// 16 columns; single rows are added up in float32. Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake): nothing here may be called, nor inlined
-// elsewhere, but by XNNPACK where the CPU has them.
+// 16 columns; single rows are added up in float32. Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake): nothing
+// here may be called, nor inlined elsewhere, but by XNNPACK where the CPU has them.
 #if defined(__aarch64__)
 
 #include <arm_neon.h>
@@ -121,8 +121,8 @@ template <typename T>
   return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(from) + bytes);
 }
 
-// R rows, of which those beyond `rows` are the last one, lie where pointers say, per_part for each part of the sums; all but
-// zeros lie a_offset further. As XNNPACK calls its kernels; sizes and strides are in bytes.
+// R rows, of which those beyond `rows` are the last one, lie where pointers say, per_part for each part of the sums;
+// all but zeros lie a_offset further. As XNNPACK calls its kernels; sizes and strides are in bytes.
 template <size_t R>
 void igemm(size_t rows, size_t columns, size_t inputs, size_t pointers, const void* const* a, const void* w, void* c,
            size_t row_step, size_t column_step, size_t a_offset, const void* zero, const void* params,

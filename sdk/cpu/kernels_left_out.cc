@@ -78,8 +78,8 @@ FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_9p8c__neonfma)
 #endif
 #undef FERRY_LEAVE_OUT
 
-// What packs weights of other layouts and types than Ferry gives: weights are [outputs,...,inputs] and floats. These are
-// of one object with those that it needs, so the linker is told to take ours in their place (cmake/sdk.cmake reads
+// What packs weights of other layouts and types than Ferry gives: weights are [outputs,...,inputs] and floats. These
+// are of one object with those that it needs, so the linker is told to take ours in their place (cmake/sdk.cmake reads
 // the names here).
 #define FERRY_LEAVE_OUT_PACKING(kernel) void __wrap_##kernel() __attribute__((alias("kernel_left_out")));
 FERRY_LEAVE_OUT_PACKING(xnn_pack_f16_conv_goki_w)

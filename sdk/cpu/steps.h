@@ -1,8 +1,8 @@
 // What the engine runs: the graph's operators and, in sessions of half precision, the conversions between them.
 //
-// A value is a tensor in one form, floats or halves. Those that the caller sees, or a state holds, are floats; any other
-// is in the form in which its operator gives it, and where some operator takes it in the other form, there is a copy,
-// made once. Values are numbered as the tensors are, copies after them.
+// A value is a tensor in one form, floats or halves. Those that the caller sees, or a state holds, are floats; any
+// other is in the form in which its operator gives it, and where some operator takes it in the other form, there is a
+// copy, made once. Values are numbered as the tensors are, copies after them.
 #pragma once
 
 #include <cstdint>
