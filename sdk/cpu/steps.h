@@ -39,13 +39,12 @@ Steps make_steps(const Model& model);
 // large, and those whose operands are halves already.
 class HalfChoice {
  public:
-  explicit HalfChoice(const Model& model) : model_(model), given_(model.graph().tensors()->size()) {}
+  explicit HalfChoice(const Model& model) : given_(model.graph().tensors()->size()) {}
   bool pays(const fbs::Operator& op) const;
   void add(const fbs::Operator& op, bool half);
   const std::vector<uint8_t>& in_half() const { return in_half_; }
 
  private:
-  const Model& model_;
   PerTensor<uint8_t> given_;  // of each tensor: by an operator that computes with halves
   std::vector<uint8_t> in_half_;
 };
