@@ -22,7 +22,7 @@ CpuFeatures detect() {
   if (l2_bytes > 0) features.l2_bytes = l2_bytes;
 #if defined(__x86_64__)
   features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  features.half = features.avx2 && __builtin_cpu_supports("f16c");
+  features.half = features.avx2 && cpuinfo_has_x86_f16c();
   features.avx512f = __builtin_cpu_supports("avx512f");
   features.avx512_vnni = features.avx512f && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                          __builtin_cpu_supports("avx512vnni");
