@@ -143,6 +143,31 @@ TEST_P(FamilyOnGpus, EveryGpuComputesTheSame) {
                                      read_fixture(row().folder()), row().gpu);
 }
 
+// Float16 arithmetic of this CPU, as `ferry parity --precision f16` judges it.
+class FamilyInHalf : public Family {};
+
+TEST_P(FamilyInHalf, TheCpuStaysWithinTheBoundsOfFloat16) {
+  ferry_session_options options = cli::session_options(1);
+  options.precision = FERRY_PRECISION_FLOAT16;
+  const fs::path blob = convert_fixture(/*keep_taps=*/false);
+  const Fixture fixture = read_fixture(row().folder());
+  const Network network(blob, fixture, options);
+  if (network.report().precision != FERRY_PRECISION_FLOAT16) GTEST_SKIP() << "this CPU has no float16 arithmetic";
+  const Comparison comparison = judge(blob, fixture, network.tensors(), options);
+  EXPECT_TRUE(comparison.passed()) << text(comparison);
+  EXPECT_GE(comparison.rows.size(), row().blocks.size());
+}
+
+// One of depthwise convolutions, one of residual products, one of attention.
+std::vector<ParityFixture> run_in_half() {
+  std::vector<ParityFixture> rows = parity_fixtures();
+  std::erase_if(rows, [](const ParityFixture& row) {
+    return row.name != "timm_mobilenetv2_100" && row.name != "timm_resnet50_a1_in1k" &&
+           row.name != "timm_vit_small_patch16_224";
+  });
+  return rows;
+}
+
 std::vector<ParityFixture> run_on_gpus() {
   std::vector<ParityFixture> rows = parity_fixtures();
   std::erase_if(rows, [](const ParityFixture& row) { return row.gpu == ParityFixture::Gpu::None; });
@@ -151,6 +176,7 @@ std::vector<ParityFixture> run_on_gpus() {
 
 const auto kName = [](const auto& tested) { return tested.param.name; };
 INSTANTIATE_TEST_SUITE_P(Fixtures, Family, ::testing::ValuesIn(parity_fixtures()), kName);
+INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInHalf, ::testing::ValuesIn(run_in_half()), kName);
 INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyOnGpus, ::testing::ValuesIn(run_on_gpus()), kName);
 
 // ---- half precision

@@ -13,7 +13,7 @@ public final class SessionOptions {
     GPU
   }
 
-  /** How a GPU stores numbers. */
+  /** How a GPU stores numbers, and how a CPU that can computes with them: elsewhere float32, see Report. */
   public enum Precision { FLOAT32, FLOAT16 }
 
   /** Where a session's own threads run. */
