@@ -1,8 +1,8 @@
 // What a session promises: right numbers at any size, kept taps, memory that is planned, told and limited.
 #include <ferry/ferry.h>
 #include <gtest/gtest.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <numeric>
 
 #include "converter/graph/ops.h"
