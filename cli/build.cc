@@ -38,7 +38,8 @@ void add_operator(const Model& model, const fbs::Operator& op, Parts* parts) {
   parts->insert(std::string("operator ") + op_name(op.params_type()));
   if (const fbs::Conv2d* p = op.params_as_Conv2d()) {
     const Shape weight = model.shape(op.inputs()->Get(1)), output = model.shape(output_of(op));
-    if (cpu::winograd_tile(*p, weight, output) != 0) parts->insert("feature winograd");
+    for (const auto& costs : {cpu::kWinogradOnArm64, cpu::kWinogradOnOthers})  // whatever machine it is built for
+      if (cpu::winograd_tile(*p, weight, output, costs) != 0) parts->insert("feature winograd");
     if (weight[3] == 1 && !cpu::depthwise_is_common(*p, weight)) parts->insert("feature other_depthwise");
   }
   const TypeSet weight = has_weight(op.params_type()) ? set_of(type_of(model.tensor(op.inputs()->Get(1)))) : 0;

@@ -381,37 +381,29 @@ template <int M>
   return {};
 }
 
-// What tiles are chosen by, in multiplications: rows that matrix kernels take at once and what one of them costs, a
-// number moved by the transforms, and a weight, which is read from memory and held there.
-#if defined(__aarch64__)  // instructions, counted: a vector has four multiplications
-constexpr int64_t kTileRows = 4;
-constexpr double kRow = 1.1, kMoved = 8, kWeight = 20;
-#else  // timed
-constexpr int64_t kTileRows = 5;
-constexpr double kRow = 1, kMoved = 17, kWeight = 20;
-#endif
+static_assert(kWinogradHere.lanes == static_cast<int64_t>(kLanes));
 
-// Of a convolution with `points` matrix products of `rows` rows, an input and output channel each.
-double products(double points, int64_t rows) {
-  return points * (kRow * static_cast<double>((rows + kTileRows - 1) / kTileRows * kTileRows) + kWeight);
+// Of a convolution with `points` matrix products of `rows` rows, an input and output channel each. A weight, which is
+// read from memory and held there, costs as much as 20 multiplications.
+double products(const WinogradCosts& costs, double points, int64_t rows) {
+  return points * (costs.row * static_cast<double>((rows + costs.rows - 1) / costs.rows * costs.rows) + 20);
 }
 
 }  // namespace
 
-int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& output) {
+int winograd_tile(const fbs::Conv2d& params, const Shape& weight, const Shape& output, const WinogradCosts& costs) {
   const int64_t outputs = weight[0], inputs = weight[3];
   if (weight[1] != 3 || weight[2] != 3 || params.groups() != 1 || params.stride_h() != 1 || params.stride_w() != 1 ||
-      params.dilation_h() != 1 || params.dilation_w() != 1 || inputs % static_cast<int64_t>(kLanes) != 0 ||
-      outputs % static_cast<int64_t>(kLanes) != 0)
+      params.dilation_h() != 1 || params.dilation_w() != 1 || inputs % costs.lanes != 0 || outputs % costs.lanes != 0)
     return 0;
   const int64_t batch = output[0], height = output[1], width = output[2];
   int best = 0;
-  double minimum = 0.9 * products(9, batch * height * width);  // a gain below a tenth is not worth the memory
+  double minimum = 0.9 * products(costs, 9, batch * height * width);  // a gain below a tenth is not worth the memory
   for (const int m : {2, 4}) {
     const int64_t tiles = batch * ((height + m - 1) / m) * ((width + m - 1) / m);
     const double points = (m + 2) * (m + 2);
     const double moved = static_cast<double>(tiles) * points * static_cast<double>(inputs + outputs);
-    const double cost = products(points, tiles) + kMoved * moved / static_cast<double>(inputs * outputs);
+    const double cost = products(costs, points, tiles) + costs.moved * moved / static_cast<double>(inputs * outputs);
     if (cost >= minimum) continue;
     best = m;
     minimum = cost;

@@ -58,6 +58,21 @@ TEST_F(BuildCommand, ListsWhatSeveralBlobsNeedOnce) {
             "operator reduce\noperator resize2d\noperator unary\ntask Classification\ntask ImageToImage\n");
 }
 
+// A library is built for another machine than this one.
+TEST_F(BuildCommand, ListsWhatAnyMachineFiltersInTheTransformedDomain) {
+  for (const int channels : {60, 64, 62}) {  // vectors of 4, which arm64 has, of 8, and of neither
+    Graph graph;
+    const Tensor x = graph.add_input("x", {1, 32, 32, channels}, fbs::Layout::Same);
+    const auto weight = graph.add_constant("weight", {channels, 3, 3, channels},
+                                           std::vector<float>(static_cast<size_t>(channels * channels * 9)));
+    graph.add_output("y", graph.add_op("conv", fbs::Conv2dT(), {x, weight}), fbs::Layout::Same);
+    const std::vector<std::byte> bytes = pack(graph);
+    folder_.write("dense.ferry", {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    ASSERT_EQ(build({"--for", "dense.ferry", "--no-files", "-o", "parts.txt"}).exit_code, 0);
+    EXPECT_EQ(parts("parts.txt").starts_with("feature winograd\n"), channels != 62) << channels;
+  }
+}
+
 TEST_F(BuildCommand, ListsKernelsOfDepthwiseConvolutionsThatAreNot3x3) {
   Graph graph;
   const Tensor x = graph.add_input("x", {1, 12, 12, 32}, fbs::Layout::Same);
