@@ -231,38 +231,41 @@ class Binary : public Op {
   const bool half_;
 };
 
-// What is left of an addition that the operator before it computes: a view of its output.
-class FusedAdd : public Op {
+// What is left of an addition that the operator before it computes: a view of its output. Where one of the terms is
+// resized so that it is broadcast, nothing is left to that operator.
+class FusedAdd : public Binary {
  public:
   // index: of the sum among the addition's inputs.
-  FusedAdd(const void** added, unsigned index) : added_(added), index_(index) {}
+  FusedAdd(const fbs::Binary& params, const void** added, unsigned index)
+      : Binary(params, /*half=*/false), added_(added), index_(index) {}
 
-  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*,
+  [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                uint64_t* workspace) override {
-    *workspace = 0;
+    is_fused_ = inputs[0] == inputs[1];
     bytes_ = static_cast<size_t>(output.elements()) * sizeof(float);
-    if (inputs[0] == inputs[1]) return {};
-    return error(FERRY_UNSUPPORTED, "binary: terms of one declared shape must keep to it");
+    return Binary::reshape(inputs, output, pool, workspace);
   }
 
-  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    *added_ = inputs[1 - index_];
+  [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    *added_ = is_fused_ ? inputs[1 - index_] : nullptr;
     sum_ = inputs[index_];
-    output_ = output;
-    return {};
+    result_ = output;
+    return Binary::setup(inputs, output, workspace);
   }
 
-  Status run(Pool*) override {
-    if (sum_ != output_) std::memcpy(output_, sum_, bytes_);
+  Status run(Pool* pool) override {
+    if (!is_fused_) return Binary::run(pool);
+    if (sum_ != result_) std::memcpy(result_, sum_, bytes_);
     return {};
   }
 
  private:
   const void** added_;  // of the operator before
   unsigned index_;
+  bool is_fused_ = true;
   size_t bytes_ = 0;
   const void* sum_ = nullptr;
-  void* output_ = nullptr;
+  void* result_ = nullptr;
 };
 
 }  // namespace
@@ -284,7 +287,9 @@ Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Oper
       model.tensor(source).dtype() != fbs::DType::Float32 || model.shape(inputs[0]) != model.shape(inputs[1]) ||
       !op->fuse(addition))
     return {};
-  *out = std::make_unique<FusedAdd>(addition.added, index);
+  auto left = std::make_unique<FusedAdd>(*addition.addition, addition.added, index);
+  FERRY_TRY(left->create(model, next));
+  *out = std::move(left);
   return {};
 }
 

@@ -144,7 +144,7 @@ class CpuEngine : public Engine {
   bool half_ = false;           // what can be computed with halves is
   Steps steps_;
   std::vector<std::unique_ptr<Op>> ops_;  // of each step
-  std::vector<uint8_t> views_;            // of each step: it leaves its input's bytes as they are
+  std::vector<uint8_t> views_;            // of each step: 1 + which input's bytes it leaves as they are, or 0
   Schedule schedule_;
   std::vector<uint8_t> flags_;  // the schedule's, of each step
   bool lasting_known_ = false;  // its values are there
@@ -229,6 +229,7 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoic
                         std::vector<std::unique_ptr<Op>>* ops) {
   const fbs::Operator& next = graph_op(index);
   std::unique_ptr<Op> lowered;
+  int viewed = 0;
   if (const TensorId input = index > 0 ? output_of(graph_op(index - 1)) : TensorId();
       index > 0 && readers[input] == 1) {
     const auto settled = [&](unsigned i) { return schedule_.operators[i] & Schedule::kSettled; };
@@ -237,9 +238,11 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoic
         FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
     } else if (settled(index) == settled(index - 1)) {
       FERRY_TRY(fuse_addition(cpu_, model_, next, input, ops->back().get(), &lowered));
+      viewed = next.inputs()->Get(0) == input ? 0 : 1;
     }
   }
-  views_.push_back(lowered != nullptr || next.params_type() == fbs::OpParams::Reshape);
+  const bool is_reshape = lowered == nullptr && next.params_type() == fbs::OpParams::Reshape;
+  views_.push_back(static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0));
   if constexpr (kHalf) {
     const bool tries_half = lowered == nullptr && half_ && choice->pays(next);
     if (tries_half) FERRY_TRY(create_half_op(cpu_, model_, next, &lowered));
@@ -276,16 +279,13 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
     PlanRequest::Step step;
     step.inputs = steps_.list[i].inputs;
     step.outputs = steps_.list[i].outputs;
-    if (views_[i] && i > 0)  // of the operator's output that took an addition over
-      if (const auto sum = std::find(step.inputs.begin(), step.inputs.end(), steps_.list[i - 1].outputs[0]);
-          sum != step.inputs.end())
-        std::iter_swap(step.inputs.begin(), sum);
+    if (views_[i] > 1) std::swap(step.inputs[0], step.inputs[views_[i] - 1u]);  // of a sum that comes second
     // As large as the output not only at the bounds.
     if (!kHalf || !steps_.list[i].converts)
       for (const TensorId value : reusable_inputs(op(i).params_type(), step.inputs))
         if (present(value) == present(step.outputs[0])) step.reusable.push_back(value);
     step.workspace = layout->workspaces[i];
-    step.view = views_[i];
+    step.view = views_[i] != 0 && present(step.inputs[0]) == present(step.outputs[0]);
     request.steps.push_back(std::move(step));
   }
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());

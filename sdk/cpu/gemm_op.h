@@ -95,8 +95,8 @@ class GemmOp : public Op {
       if (!Kernel::kAdds || after_ || gemm_.outputs % kNarrow != 0 || gemm_.output_min > -kNone ||
           gemm_.output_max < kNone)
         return false;
-      gemm_.output_min = next.addition->output_min();
-      gemm_.output_max = next.addition->output_max();
+      sum_min_ = next.addition->output_min();
+      sum_max_ = next.addition->output_max();
       next.added = &added_;
       return true;
     }
@@ -198,6 +198,7 @@ class GemmOp : public Op {
         after_ ? std::min(kRowsAtOnce, std::max(kWarm / (last - first) / kRows * kRows, kRows)) : kRowsAtOnce;
     const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
     const size_t step = slab_step(low);
+    const bool adds = final && added_ != nullptr;
     for (size_t block = 0, row = 0, height; block < blocks; ++block, row += height) {
       height = kRowsAtOnce > kRows ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
       for (size_t slab = begin, count; slab < end; slab += count) {
@@ -216,11 +217,13 @@ class GemmOp : public Op {
                 .y = to_y,
                 .y_stride = y_stride(),
                 .columns = columns,
-                .low = final ? gemm_.output_min : -kNone,
-                .high = final ? gemm_.output_max : kNone,
-                .added = final && added_ != nullptr
-                             ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_)
-                             : 0,
+                .low = adds    ? sum_min_
+                       : final ? gemm_.output_min
+                               : -kNone,
+                .high = adds    ? sum_max_
+                        : final ? gemm_.output_max
+                                : kNone,
+                .added = adds ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_) : 0,
                 .slabs = count,
                 .slab_size = step};
         if constexpr (Kernel::kFetches) {
@@ -253,7 +256,8 @@ class GemmOp : public Op {
   bool streams_ = false;         // weights are read again for each task
   size_t copy_size_ = 0;         // of a thread, numbers
   const float* x_ = nullptr;
-  const void* added_ = nullptr;  // to the output, when it is written
+  const void* added_ = nullptr;  // to the output, when it is written; what limits the sum
+  float sum_min_ = 0, sum_max_ = 0;
   float *y_ = nullptr, *copies_ = nullptr;
 
  private:

@@ -275,6 +275,56 @@ TEST(Session, AdditionsGiveTheSameBitsWhereTheyAreFused) {
   }
 }
 
+// A term of an addition that was fused may come to be broadcast.
+TEST(Session, AFusedAdditionMayBeResizedToABroadcastOne) {
+  Graph graph;
+  std::vector<double> weights(32 * 32);
+  for (size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(noise(7, static_cast<uint32_t>(i)));
+  const Tensor a = graph.add_input("a", {1, 30, 32}, fbs::Layout::Same);
+  const Tensor b = graph.add_input("b", {1, 30, 32}, fbs::Layout::Same);
+  const Tensor w = graph.add_constant("w", {32, 32}, std::move(weights));
+  fbs::BinaryT sum;
+  sum.kind = fbs::BinaryKind::Add;
+  sum.output_min = 0;
+  const Tensor product = graph.add_op("product", fbs::LinearT(), {a, w});
+  graph.add_output("output", graph.add_op("sum", sum, {b, product}), fbs::Layout::Same);
+  Opened opened(graph);
+  SessionPtr session = make_session(opened.model, 2);
+  for (const auto& [rows_a, rows_b] : {std::pair(30, 30), {30, 1}, {1, 30}, {30, 30}}) {
+    ferry_tensor inputs[2] = {};
+    for (size_t i = 0; i < 2; ++i) ASSERT_OK(ferry_session_input(session.get(), i, &inputs[i]));
+    inputs[0].shape[1] = rows_a;
+    inputs[1].shape[1] = rows_b;
+    ASSERT_OK(ferry_session_resize_inputs(session.get(), inputs, 2));
+    fill_inputs(opened.model, session.get());
+    ASSERT_OK(ferry_session_run(session.get()));
+    for (const auto& [name, expected] : expected_results(graph, session.get()))
+      EXPECT_LE(relative_error(results(opened.model, session.get()).at(name), expected), 1e-5) << rows_a << rows_b;
+  }
+}
+
+// A view shares the memory of what it is a view of, not of what only says how large it is.
+TEST(Session, AReshapeSizedByTheOperatorBeforeItLeavesThatAlone) {
+  Graph graph;
+  const Tensor x = graph.add_input("x", {1, 6, 400}, fbs::Layout::Same);
+  const Tensor small = graph.add_input("small", {1, 3, 5}, fbs::Layout::Same);
+  fbs::UnaryT function;
+  function.kind = fbs::UnaryKind::Abs;
+  const Tensor first = graph.add_op("first", function, {x});
+  const Tensor like = graph.add_op("like", function, {small});
+  fbs::ReshapeT reshape;
+  reshape.shape = {1, -3, -1};  // dimension 1 of `like`
+  const Tensor y = graph.add_op("y", reshape, {first, like});
+  graph.add_output("output", graph.add_op("result", function, {y}), fbs::Layout::Same);
+  graph.add_output("like", like, fbs::Layout::Same);
+  Opened opened(graph);
+  SessionPtr session = make_session(opened.model, 1);
+  fill_inputs(opened.model, session.get());
+  ASSERT_OK(ferry_session_run(session.get()));
+  for (const auto& [name, expected] : expected_results(graph, session.get()))
+    EXPECT_LE(relative_error(results(opened.model, session.get()).at(name), expected), 1e-6) << name;
+}
+
 TEST(Session, AnOutputMayBeAnInput) {
   Graph graph;
   Tensor x = graph.add_input("input", {1, 8}, fbs::Layout::Same);
