@@ -7,12 +7,14 @@
 
 namespace ferry::cli {
 
-bool warn_of_cpu(ferry_session* session) {
+void CpuWarnings::print(const ferry_session* session) {
   const ferry_report report = report_of(session);
-  if (const std::string why = why_float32(session); !why.empty()) std::fprintf(stderr, "ferry run: %s\n", why.c_str());
-  if (report.gpu_status == FERRY_OK) return false;
-  std::fprintf(stderr, "ferry run: on the CPU instead of the GPU: %s\n", report.message);
-  return true;
+  if (report.gpu_status != FERRY_OK) print(std::string("on the CPU instead of the GPU: ") + report.message);
+  if (const std::string why = why_float32(session); !why.empty()) print(why);
+}
+
+void CpuWarnings::print(const std::string& sentence) {
+  if (printed_.insert(sentence).second) std::fprintf(stderr, "ferry run: %s\n", sentence.c_str());
 }
 
 namespace {
@@ -60,9 +62,10 @@ int run(RunOptions& o) {
   if (o.text()) return run_text(o, model, options);
   if (!o.pictures.empty()) return run_pictures(o, model, options);
   const SessionHandle session = create_session(model, options);
-  const bool warned = warn_of_cpu(session.get());
+  CpuWarnings warnings;
+  warnings.print(session.get());
   const int exit_code = run_tensors(o, model, session);
-  if (!warned) warn_of_cpu(session.get());
+  warnings.print(session.get());
   return exit_code;
 }
 

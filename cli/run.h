@@ -1,6 +1,7 @@
 // ferry run: its options, and its three ways.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "cli/generation.h"
@@ -25,8 +26,16 @@ struct RunOptions {
   bool text() const { return has_prompt || has_tokens; }
 };
 
-// The GPU that was asked for is not used: one line, and on with the CPU.
-bool warn_of_cpu(ferry_session* session);
+// What the CPU does where something else was asked for: a line each, once, and on with it. Asked before and after a
+// run, which may lose its GPU.
+class CpuWarnings {
+ public:
+  void print(const ferry_session* session);
+
+ private:
+  void print(const std::string& sentence);
+  std::set<std::string> printed_;
+};
 
 // Folders give the pictures that lie in them, by name.
 std::vector<std::string> pictures_in(const std::vector<std::string>& given);

@@ -167,7 +167,8 @@ int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session
   if (o.json) fail("--json: this model has no task; use --save for tensors");
   check_recipe(o, model);
   const SessionHandle session = create_session(model, options);
-  const bool warned = warn_of_cpu(session.get());
+  CpuWarnings warnings;
+  warnings.print(session.get());
   for (const std::string& path : o.pictures) {
     const image::Pixels picture = load(path);
     const ferry_image image = image_of(picture);
@@ -176,7 +177,7 @@ int run_whole(const RunOptions& o, const ModelHandle& model, const ferry_session
     if (o.save.empty()) print_outputs(model, session.get());
   }
   if (!o.save.empty()) save_results(o, model, session.get());
-  if (!warned) warn_of_cpu(session.get());
+  warnings.print(session.get());
   return kDone;
 }
 
@@ -331,7 +332,8 @@ int run_pictures(const RunOptions& o, const ModelHandle& model, const ferry_sess
     return run_whole(o, model, options);
   check_recipe(o, model);
   Runner runner(o, model, info, options);
-  const bool warned = warn_of_cpu(runner.session());
+  CpuWarnings warnings;
+  warnings.print(runner.session());
   ProgressLine line("picture");
   int exit_code = kDone;
   for (size_t i = 0; i < o.pictures.size(); ++i) {
@@ -345,7 +347,7 @@ int run_pictures(const RunOptions& o, const ModelHandle& model, const ferry_sess
       exit_code = kBadInput;
     }
   }
-  if (!warned) warn_of_cpu(runner.session());
+  warnings.print(runner.session());
   return exit_code;
 }
 

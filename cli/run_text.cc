@@ -38,7 +38,8 @@ size_t tokens_to_add(const RunOptions& o, size_t prompt, size_t holds) {
 
 int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_options& options) {
   const GeneratorHandle generator = create_generator(model, options);
-  warn_of_cpu(ferry_generator_session(generator.get()));
+  CpuWarnings warnings;
+  warnings.print(ferry_generator_session(generator.get()));
   set_sampling(o.sampling, generator);
   const TextHandle words = open_text(model);
   for (const std::string& path : o.shown) append_picture(path, generator);
@@ -72,6 +73,7 @@ int run_text(const RunOptions& o, const ModelHandle& model, const ferry_session_
     print(result.dump());
   }
   print("\n");
+  warnings.print(ferry_generator_session(generator.get()));
   if (isatty(STDERR_FILENO)) {
     const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
     std::fprintf(stderr, "prompt of %zu tokens in %.2f s, then %.1f tokens a second\n", prompt.size(),
