@@ -28,7 +28,7 @@ class ConvGemm : public GemmOp<Kernel> {
     input_shape_ = inputs[0];
     output_shape_ = output;
     rows_ = elements(output, 0, 3);
-    in_place_ = Kernel::kReadsInPlace && !large && params_.dilation_w() == 1 && gemm_.inputs <= kDepth;
+    in_place_ = output[2] >= Kernel::kReadsInPlace && !large && params_.dilation_w() == 1 && gemm_.inputs <= kDepth;
     if (kSlabBytes > 0 && !after_ && !in_place_) {
       Base::plan(pool);
       if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near

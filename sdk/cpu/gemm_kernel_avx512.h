@@ -20,7 +20,8 @@ class Avx512 {
   static constexpr size_t kFewestOutputs = kLanes;
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
-  static constexpr bool kFetches = true, kReadsInPlace = false, kAdds = false;
+  static constexpr bool kFetches = true, kAdds = false;
+  static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
   static constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 2;
 
@@ -64,23 +65,26 @@ class Avx512 {
     constexpr size_t kBases = (R + 2) / 3;
     const size_t stride = tile.x_stride;
     const float* x[kBases];
+    size_t offset = 0;
+    for (size_t part = tile.parts; part > 0; --part, offset += tile.part_step) {
 #pragma GCC unroll 4
-    for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + 3 * i * stride;
-    for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes, next += tile.next_step) {
-      _mm_prefetch(next, _MM_HINT_T1);
-      for (size_t j = 0; j < V; ++j) {
-        _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
-        w[j] = _mm512_load_ps(weights + kLanes * j);
-      }
+      for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + offset + 3 * i * stride;
+      for (size_t k = 0; k < tile.inputs; ++k, weights += V * kLanes, next += tile.next_step) {
+        _mm_prefetch(next, _MM_HINT_T1);
+        for (size_t j = 0; j < V; ++j) {
+          _mm_prefetch(reinterpret_cast<const char*>(weights + (8 * V + j) * kLanes), _MM_HINT_T0);
+          w[j] = _mm512_load_ps(weights + kLanes * j);
+        }
 #pragma GCC unroll 12
-      for (size_t i = 0; i < R; ++i) {
-        const __m512 value = _mm512_set1_ps(x[i / 3][i % 3 * stride]);
-        for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
-      }
+        for (size_t i = 0; i < R; ++i) {
+          const __m512 value = _mm512_set1_ps(x[i / 3][i % 3 * stride]);
+          for (size_t j = 0; j < V; ++j) sum[i][j] = _mm512_fmadd_ps(value, w[j], sum[i][j]);
+        }
 #pragma GCC unroll 4
-      for (size_t i = 0; i < kBases; ++i) {
-        ++x[i];
-        asm volatile("" : "+r"(x[i]));
+        for (size_t i = 0; i < kBases; ++i) {
+          ++x[i];
+          asm volatile("" : "+r"(x[i]));
+        }
       }
     }
     const __m512 minimum = _mm512_set1_ps(tile.low), maximum = _mm512_set1_ps(tile.high);

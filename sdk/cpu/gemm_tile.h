@@ -9,7 +9,7 @@ namespace ferry::cpu::tile {
 struct Tile {
   const float* x;  // rows, `x_stride` apart
   size_t x_stride, inputs;
-  // Of kernels that read in place (kReadsInPlace): a row is that many parts of `inputs` each, so far apart.
+  // A row is that many parts of `inputs` each, so far apart.
   size_t parts, part_step;
   const float* start;  // what products are added to: for each row, `start_stride` apart
   size_t start_stride;
