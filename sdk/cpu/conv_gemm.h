@@ -24,11 +24,11 @@ class ConvGemm : public GemmOp<Kernel> {
       : Base(cpu, gemm), params_(params), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
-    const bool large = Base::packed_bytes() > std::min(l2_bytes_, kLargeBytes);
+    const bool large = is_large();
     input_shape_ = inputs[0];
     output_shape_ = output;
     rows_ = elements(output, 0, 3);
-    in_place_ = output[2] >= Kernel::kReadsInPlace && !large && params_.dilation_w() == 1 && gemm_.inputs <= kDepth;
+    in_place_ = output[2] >= Kernel::kReadsInPlace && reads_in_place();
     if (kSlabBytes > 0 && !after_ && !in_place_) {
       Base::plan(pool);
       if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near
@@ -42,15 +42,13 @@ class ConvGemm : public GemmOp<Kernel> {
       block_ = (rows_ + blocks - 1) / blocks;
       share_ = large ? (kNarrowest + panel_ - 1) / panel_ : panels_;
     }
-    copied_ = std::min(block_, rows_);
-    if (in_place_) {
-      const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
-      begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
-      end_ = std::clamp<int64_t>(last < 0 ? 0 : last / stride + 1, begin_, output[2]);
-      block_ = static_cast<size_t>(output[2]);
-      copied_ = static_cast<size_t>(std::max(begin_, output[2] - end_));
-    }
-    copy_size_ = copied_ * std::min(depth_, gemm_.inputs);
+    const int64_t stride = params_.stride_w(), last = inputs[0][2] - kernel_w_ + params_.pad_left();
+    begin_ = std::min<int64_t>((params_.pad_left() + stride - 1) / stride, output[2]);
+    end_ = std::clamp<int64_t>(last < 0 ? 0 : last / stride + 1, begin_, output[2]);
+    const size_t beyond = static_cast<size_t>(std::max(begin_, output[2] - end_));  // windows of a row
+    if (in_place_) block_ = static_cast<size_t>(output[2]);
+    const size_t copied = in_place_ ? beyond : std::max(std::min(block_, rows_), reads_in_place() ? beyond : 0);
+    copy_size_ = copied * std::min(depth_, gemm_.inputs);
     *workspace = pool->threads() * copy_size_ * sizeof(float);
     return {};
   }
@@ -59,12 +57,40 @@ class ConvGemm : public GemmOp<Kernel> {
     const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
     parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
       float* copies = copies_ + part.thread() * copy_size_;
-      in_place_ ? compute_row(block, copies) : compute(share, block, copies);
+      if (!in_place_) return compute(share, block, copies);
+      const int64_t image = static_cast<int64_t>(block) / output_shape_[1];
+      compute_row(picture(image), static_cast<int64_t>(block) % output_shape_[1], y_ + block * block_ * gemm_.outputs,
+                  copies);
     });
     return {};
   }
 
+  const RowOp* by_rows() const override { return reads_in_place() ? this : nullptr; }
+  RowWindow window() const override {
+    return {(kernel_h_ - 1) * params_.dilation_h() + 1, params_.stride_h(), params_.pad_top()};
+  }
+  void compute_rows(const RowOp::Rows& rows) const override {
+    const int64_t line = int64_t{input_shape_[2]} * input_shape_[3];
+    float* y = rows.y;
+    for (int64_t row = rows.from; row < rows.to; ++row, y += static_cast<size_t>(output_shape_[2]) * gemm_.outputs)
+      compute_row({rows.x, rows.first, line}, row, y, copies_ + rows.thread * copy_size_);
+  }
+
  private:
+  // Lines of an image, the first of which is here.
+  struct Picture {
+    const float* x;
+    int64_t first, size;  // size: of a line, in numbers
+    const float* at(int64_t line) const { return x + (line - first) * size; }
+  };
+  Picture picture(int64_t image) const {
+    const int64_t size = int64_t{input_shape_[2]} * input_shape_[3];
+    return {x_ + image * input_shape_[1] * size, 0, size};
+  }
+
+  bool is_large() const { return Base::packed_bytes() > std::min(l2_bytes_, kLargeBytes); }
+  bool reads_in_place() const { return !is_large() && params_.dilation_w() == 1 && gemm_.inputs <= kDepth; }
+
   static constexpr size_t kLargeBytes = 512 << 10;
   static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
   static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
@@ -93,33 +119,30 @@ class ConvGemm : public GemmOp<Kernel> {
     } while (low < to);
   }
 
-  void multiply(const Inputs& in, size_t first, size_t count, size_t from, size_t to) const {
-    for (size_t panel = 0; panel < panels_; ++panel)
-      Base::multiply(0, panel, in, y_ + first * gemm_.outputs, count, from, to);
+  void multiply(const Inputs& in, float* y, size_t count, size_t from, size_t to) const {
+    for (size_t panel = 0; panel < panels_; ++panel) Base::multiply(0, panel, in, y, count, from, to);
   }
 
-  // An output row: of the kernel only the rows that lie in the picture.
-  void compute_row(size_t row, float* copies) const {
-    const int64_t out_h = output_shape_[1], out_w = output_shape_[2], height = input_shape_[1];
-    const int64_t image = static_cast<int64_t>(row) / out_h, y = static_cast<int64_t>(row) % out_h;
-    const auto [begin, end] = inside(top(y), params_.dilation_h(), kernel_h_, height);
-    const size_t channels = static_cast<size_t>(input_shape_[3]),
-                 line = static_cast<size_t>(input_shape_[2]) * channels;
-    const size_t width = static_cast<size_t>(kernel_w_) * channels, first = row * block_;
+  // Output row `y` of an image: of the kernel only the rows that lie in the picture.
+  void compute_row(const Picture& picture, int64_t y, float* row, float* copies) const {
+    const int64_t out_w = output_shape_[2];
+    const auto [begin, end] = inside(top(y), params_.dilation_h(), kernel_h_, input_shape_[1]);
+    const size_t channels = static_cast<size_t>(input_shape_[3]);
+    const size_t width = static_cast<size_t>(kernel_w_) * channels;
     const size_t from = static_cast<size_t>(begin) * width, to = static_cast<size_t>(end) * width;
     const std::pair<int64_t, int64_t> edges[] = {{0, begin_}, {end_, out_w}};
     for (const auto& [left, right] : edges) {
       if (left == right) continue;
       const auto count = static_cast<size_t>(right - left);
-      read_row(image, y, left, count, from, to, copies);
-      multiply({copies, to - from}, first + static_cast<size_t>(left), count, from, to);
+      read_row(picture, y, left, count, from, to, copies);
+      multiply({copies, to - from}, row + static_cast<size_t>(left) * gemm_.outputs, count, from, to);
     }
     if (begin_ == end_) return;
     const int64_t x = begin_ * params_.stride_w() - params_.pad_left(), step = params_.dilation_h();
-    const int64_t pixel = (image * height + top(y) + begin * step) * input_shape_[2] + x;
-    const Inputs in{x_ + static_cast<size_t>(pixel) * channels, static_cast<size_t>(params_.stride_w()) * channels,
-                    static_cast<size_t>(std::max<int64_t>(end - begin, 1)), static_cast<size_t>(step) * line};
-    multiply(in, first + static_cast<size_t>(begin_), static_cast<size_t>(end_ - begin_), from, to);
+    const Inputs in{picture.at(top(y) + begin * step) + x * static_cast<int64_t>(channels),
+                    static_cast<size_t>(params_.stride_w()) * channels,
+                    static_cast<size_t>(std::max<int64_t>(end - begin, 1)), static_cast<size_t>(step * picture.size)};
+    multiply(in, row + static_cast<size_t>(begin_) * gemm_.outputs, static_cast<size_t>(end_ - begin_), from, to);
   }
 
   // Of `size` places that are `step` apart, the first of them at `from`: those inside [0, limit).
@@ -153,7 +176,7 @@ class ConvGemm : public GemmOp<Kernel> {
     int64_t x = static_cast<int64_t>(first) % out_w, row = static_cast<int64_t>(first) / out_w;
     while (count > 0) {  // of one output row at a time
       const auto pixels = static_cast<size_t>(std::min<int64_t>(out_w - x, static_cast<int64_t>(count)));
-      read_row(row / out_h, row % out_h, x, pixels, low, high, to);
+      read_row(picture(row / out_h), row % out_h, x, pixels, low, high, to);
       to += pixels * (high - low);
       count -= pixels;
       x = 0;
@@ -161,14 +184,13 @@ class ConvGemm : public GemmOp<Kernel> {
     }
   }
 
-  void read_row(int64_t image, int64_t out_y, int64_t out_x, size_t pixels, size_t from, size_t until,
+  void read_row(const Picture& picture, int64_t out_y, int64_t out_x, size_t pixels, size_t from, size_t until,
                 float* to) const {
     const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
     const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h(), stride = params_.stride_w();
-    const int64_t line = width * channels, size = kernel_w_ * channels;
+    const int64_t size = kernel_w_ * channels;
     const auto low = static_cast<int64_t>(from), high = static_cast<int64_t>(until);
     const auto [first_row, end_row] = inside(top(out_y), step_y, kernel_h_, height);
-    const float* const picture = x_ + (image * height + top(out_y)) * line;
     int64_t left = out_x * stride - params_.pad_left();
     for (size_t i = 0; i < pixels; ++i, left += stride) {
       const auto [first, last] = inside(left, step_x, kernel_w_, width);
@@ -176,7 +198,7 @@ class ConvGemm : public GemmOp<Kernel> {
         end = std::min((k + 1) * size, high);
         float* next = to;
         to += end - begin;
-        const float* source = picture + k * step_y * line + left * channels;
+        const float* source = picture.at(top(out_y) + k * step_y) + left * channels;
         int64_t column = k < first_row || k >= end_row ? last : first;
         const int64_t together = step_x == 1 ? std::max<int64_t>(last - column, 1) : 1;  // neighbours
         for (; column < last; column += together) {
@@ -199,7 +221,6 @@ class ConvGemm : public GemmOp<Kernel> {
   Shape input_shape_, output_shape_;
   size_t share_ = 1;  // panels of a task
   bool in_place_ = false;
-  size_t copied_ = 0;            // windows of a task at once
   int64_t begin_ = 0, end_ = 0;  // the pixels of a row whose windows do not reach beyond its ends
 };
 

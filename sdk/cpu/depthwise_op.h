@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "sdk/cpu/bands.h"
 #include "sdk/cpu/depthwise.h"
 #include "sdk/cpu/depthwise_kernels.h"
 #include "sdk/cpu/unary.h"
@@ -32,7 +33,7 @@ using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
 // A task computes a strip of output rows, all or some vectors of channels, tile by tile. kOthers: with kernels of other
 // sizes than 3x3.
 template <bool kOthers>
-class Depthwise : public Op {
+class Depthwise : public Op, public RowOp {
  public:
   Depthwise(const fbs::Conv2d& params, const Shape& weight)
       : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
@@ -84,10 +85,23 @@ class Depthwise : public Op {
   Status run(Pool* pool) override {
     const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
     parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
-      compute_strip(static_cast<int64_t>(image), static_cast<int64_t>(strip) * band_, vector, vector + count,
-                    workspace_ + share.thread() * task_size_);
+      const int64_t from = static_cast<int64_t>(strip) * band_, to = std::min<int64_t>(from + band_, output_shape_[1]);
+      const float* picture = input_ + image * static_cast<size_t>(input_shape_[1]) * line();
+      float* y = output_ + (image * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
+      compute_strip({picture, 0, y, from, to, share.thread()}, vector, vector + count);
     });
     return {};
+  }
+
+  const RowOp* by_rows() const override { return this; }
+  RowWindow window() const override { return {kernel_h_, params_.stride_h(), params_.pad_top()}; }
+  void compute_rows(const Rows& rows) const override {
+    Rows strip = rows;
+    for (strip.to = rows.from; strip.to < rows.to; strip.y += kBand * static_cast<int64_t>(row())) {
+      strip.from = strip.to;
+      strip.to = std::min(strip.from + kBand, rows.to);
+      compute_strip(strip, 0, vectors());
+    }
   }
 
   bool fuse(Next& next) override {
@@ -134,13 +148,18 @@ class Depthwise : public Op {
 #endif
   }
 
-  // Output rows from `y` on.
-  void compute_strip(int64_t image, int64_t y, size_t first_vector, size_t end_vector, float* workspace) const {
-    const int64_t width = input_shape_[2], out_w = output_shape_[2];
+  size_t line() const {
+    return static_cast<size_t>(input_shape_[2]) * channels_;
+  }  // numbers of it, and of an output row
+  size_t row() const { return static_cast<size_t>(output_shape_[2]) * channels_; }
+
+  // At most kBand rows.
+  void compute_strip(const Rows& rows, size_t first_vector, size_t end_vector) const {
+    float* const workspace = workspace_ + rows.thread * task_size_;
+    const int64_t width = input_shape_[2];
     const int64_t stride_h = params_.stride_h(), stride_w = params_.stride_w();
-    const int64_t top = y * stride_h - params_.pad_top(), first = std::max<int64_t>(top, 0);
-    const float* picture = input_ + static_cast<size_t>(image * input_shape_[1] * width) * channels_;
-    float* const strip = output_ + static_cast<size_t>((image * output_shape_[1] + y) * out_w) * channels_;
+    const int64_t top = rows.from * stride_h - params_.pad_top(), first = std::max<int64_t>(top, 0);
+    float* const strip = rows.y;
     Tile tile{};
     tile.top = top - first;
     tile.lines = input_shape_[1] - first;
@@ -151,7 +170,7 @@ class Depthwise : public Op {
     tile.low = params_.output_min();
     tile.high = params_.output_max();
     tile.clamps = std::min(-tile.low, tile.high) < std::numeric_limits<float>::infinity();
-    tile.rows = std::min(band_, output_shape_[1] - y);
+    tile.rows = rows.to - rows.from;
     tile.next_step = channels_ * sizeof(float);
     tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
     for (size_t piece = 0; piece < pieces_.size(); ++piece) {
@@ -168,12 +187,12 @@ class Depthwise : public Op {
           const int64_t next_c =
               static_cast<int64_t>((turns ? first_vector : std::min(vector + 1, end_vector - 1)) * kLanes);
           const int64_t next_x = turns ? pieces_[piece + 1].x : x;
-          const int64_t line = top + kernel_h_ - stride_h;
+          const int64_t line = top + kernel_h_ - stride_h - rows.first;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
-          tile.next_x = address(picture, (line * width + column) * channels + next_c);
+          tile.next_x = address(rows.x, (line * width + column) * channels + next_c);
         }
-        tile.x =
-            picture + (first * width + left) * static_cast<int64_t>(channels_) + static_cast<int64_t>(vector * kLanes);
+        tile.x = rows.x + ((first - rows.first) * width + left) * static_cast<int64_t>(channels_) +
+                 static_cast<int64_t>(vector * kLanes);
         float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
         compute_tile(tile, vector, windows, pieces_[piece], to, workspace);
       }
@@ -201,11 +220,10 @@ class Depthwise : public Op {
     windows.copied = !kHasMasks && piece.beyond;
     windows.apart = (kHasMasks && after_) || computed > count;
     windows.kernel = kHasMasks ? nullptr : kernel_of(computed, false);
-    tile->line = windows.copied ? static_cast<size_t>(windows.columns) * kLanes
-                                : static_cast<size_t>(input_shape_[2]) * channels_;
+    tile->line = windows.copied ? static_cast<size_t>(windows.columns) * kLanes : line();
     tile->cell = windows.copied ? kLanes : channels_;
     tile->y_step = windows.apart ? kLanes : channels_;
-    tile->y_row = windows.apart ? computed * kLanes : static_cast<size_t>(output_shape_[2]) * channels_;
+    tile->y_row = windows.apart ? computed * kLanes : row();
     if (windows.copied) std::fill_n(workspace, window_size_, 0.0f);  // for all vectors: those beside the picture remain
     return windows;
   }
@@ -245,7 +263,7 @@ class Depthwise : public Op {
       size *= count;
       count = 1;
     }
-    for (int64_t row = 0; row < rows; ++row, to += static_cast<size_t>(output_shape_[2]) * channels_)
+    for (int64_t i_row = 0; i_row < rows; ++i_row, to += row())
       for (size_t i = 0; i < count; ++i) {
         float* const pixel = to + i * channels_ + first_vector * kLanes;
         after_(pixel, pixel, size);
@@ -253,17 +271,17 @@ class Depthwise : public Op {
   }
 
   void copy_windows(const Windows& windows, const float* from, size_t to_line, float* to) const {
-    const size_t line = static_cast<size_t>(input_shape_[2]) * channels_;
+    const size_t from_line = line();
     from += windows.begin * static_cast<int64_t>(channels_);
     to += windows.begin * static_cast<int64_t>(kLanes);
-    for (int64_t i = 0; i < windows.lines; ++i, from += line, to += to_line)
+    for (int64_t i = 0; i < windows.lines; ++i, from += from_line, to += to_line)
       copy_line(from, channels_, windows.inside, to);
   }
 
   FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
                               float* to) const {
-    const size_t row_size = static_cast<size_t>(output_shape_[2]) * channels_, step = channels_;
-    for (int64_t row = 0; row < rows; ++row, from += computed * kLanes, to += row_size) {
+    const size_t row_size = row(), step = channels_;
+    for (int64_t i_row = 0; i_row < rows; ++i_row, from += computed * kLanes, to += row_size) {
       const float* pixel = from;
       float* next_to = to;
       for (size_t i = 0; i < count; ++i) store_next(next_to, step, load_next(pixel), lanes);

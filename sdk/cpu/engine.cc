@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sdk/cpu/bands.h"
 #include "sdk/cpu/fingerprint.h"
 #include "sdk/cpu/fused_add.h"
 #include "sdk/cpu/lowerings.h"
@@ -109,7 +110,8 @@ class CpuEngine : public Engine {
   void* address(const MemoryLayout& layout, TensorId value) const;
   bool settled(size_t i) const { return (flags_[i] & Schedule::kSettled) != 0; }
   bool in_arena(TensorId value) const {
-    return !model_.is_constant(tensor_of(value)) && (value != tensor_of(value) || state_of_[value] < 0);
+    return !model_.is_constant(tensor_of(value)) && !steps_.inner[value] &&
+           (value != tensor_of(value) || state_of_[value] < 0);
   }
   Status lower_all();
   Status lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice,
@@ -166,6 +168,7 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<uint8_
   const bool wants_half = options.precision == FERRY_PRECISION_FLOAT16;
   half_ = kHalf && wants_half && cpu_.half;
   FERRY_TRY(lower_all());
+  form_bands(cpu_, model_, schedule_.operators, kept_, &steps_, &ops_, &views_);
   for (const Step& step : steps_.list)
     flags_.push_back(kHalf && step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
   const size_t count = graph.operators()->size();

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "sdk/cpu/bands.h"
 #include "sdk/cpu/gemm.h"
 #if defined(__x86_64__)
 #include "sdk/cpu/gemm_kernel_avx2.h"
@@ -30,7 +31,7 @@ constexpr size_t kTasks = 16;              // enough to share out among a phone'
 // whole kernels would often lie a power of two apart, at the same few places of a cache.
 // Kernel: of a tile, in gemm_kernel_*.h.
 template <typename Kernel>
-class GemmOp : public Op {
+class GemmOp : public Op, public RowOp {
  public:
   GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
     const size_t turns = std::max<size_t>((gemm.inputs + kDepth - 1) / kDepth, 1);
@@ -53,6 +54,7 @@ class GemmOp : public Op {
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
+    width_ = inputs[0].rank == 4 ? static_cast<size_t>(inputs[0][2]) : 1;
     plan(pool);
     copy_size_ = copies() ? std::min(block_, rows_) * depth_ : 0;
     *workspace = pool->threads() * copy_size_ * sizeof(float);
@@ -86,6 +88,16 @@ class GemmOp : public Op {
       }
     });
     return {};
+  }
+
+  // As one of a picture's pixels; not of groups, which nobody puts into bands.
+  const RowOp* by_rows() const override { return this; }
+  RowWindow window() const override { return {}; }
+  void compute_rows(const RowOp::Rows& rows) const override {
+    const float* x = rows.x + static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs;
+    const size_t count = static_cast<size_t>(rows.to - rows.from) * width_;
+    for (size_t panel = 0; panel < panels_; ++panel)
+      multiply(0, panel, {x, gemm_.inputs}, rows.y, count, 0, gemm_.inputs);
   }
 
   bool fuse(typename Op::Next& next) override {
@@ -253,6 +265,7 @@ class GemmOp : public Op {
   size_t together_ = kSlabsAtOnce;
   Elementwise after_;
   size_t rows_ = 0, block_ = 1;  // all, of a task
+  size_t width_ = 1;             // of a picture, in pixels
   bool streams_ = false;         // weights are read again for each task
   size_t copy_size_ = 0;         // of a thread, numbers
   const float* x_ = nullptr;

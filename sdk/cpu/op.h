@@ -18,6 +18,8 @@ class States;
 
 namespace ferry::cpu {
 
+class RowOp;
+
 class Op {
  public:
   virtual ~Op() = default;
@@ -47,6 +49,8 @@ class Op {
   };
   // Takes it over; false where it cannot. Called before reshape().
   virtual bool fuse(Next&) { return false; }
+  // Itself, where it can compute rows of pixels on their own (bands.h); asked after fuse().
+  virtual const RowOp* by_rows() const { return nullptr; }
 };
 
 // Lowers operator `op` of `model` to kernels for a CPU with these features: packs constant weights unless the model's

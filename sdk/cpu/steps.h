@@ -27,6 +27,7 @@ struct Steps {
   PerTensor<TensorId> tensor;  // of each value
   PerTensor<TensorId> copies;  // of each tensor: the value in the other form, or the tensor itself where there is none
   PerTensor<uint8_t> half;     // of each value: 1 where it is halves
+  PerTensor<uint8_t> inner;    // of each value: 1 where it lies between operators that are computed together (bands.h)
 };
 
 // `in_half`: of each operator, whether it computes with halves. `floats`: of each tensor, 1 where the caller or a state
