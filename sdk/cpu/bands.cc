@@ -12,7 +12,7 @@
 namespace ferry::cpu {
 namespace {
 
-constexpr int64_t kMaximumRows = 8, kMinimumRows = 2;  // of the last output, in a band
+constexpr int64_t kMaximumRows = 8, kMinimumRows = 2;  // of the last output, in a band; kernels like them even
 constexpr size_t kTasks = 4;                           // bands for each thread, where there are so many rows
 
 struct Member {
@@ -62,8 +62,8 @@ class Bands : public Op {
     // No more memory than whole maps would take, and bands for every thread.
     const size_t room = std::min<uint64_t>(buffer_bytes_, between / threads);
     const auto many = static_cast<int64_t>(kTasks * threads);
-    rows_ = std::clamp((height_ + many - 1) / many, kMinimumRows, kMaximumRows);
-    while (rows_ > kMinimumRows && size_buffers() > room) --rows_;
+    rows_ = std::clamp((height_ / many + 1) / 2 * 2, kMinimumRows, kMaximumRows);
+    while (rows_ > kMinimumRows && size_buffers() > room) rows_ -= 2;
     scratch_bytes_ = *workspace;
     buffer_size_ = size_buffers();
     *workspace += threads * buffer_size_;
@@ -199,7 +199,7 @@ class Former {
     for (size_t i = 0; i < count; ++i) {
       if (!chain_.empty() && goes_on(i)) continue;
       finish();
-      if (is_member(i)) begin(i);
+      if (is_member(i)) chain_ = {link(i)};
       value_ = steps_.list[i].outputs[0];
     }
     finish();
@@ -227,70 +227,75 @@ class Former {
   // A function that the operator before it has taken over.
   bool is_taken_over(size_t i) const { return views_[i] == 1 && op(i).params_type() == fbs::OpParams::Unary; }
 
-  void begin(size_t i) {
-    chain_ = {i};
-    end_ = i;
-    weights_ = weight_bytes(i);
-    maps_.clear();
-  }
+  // Of a member: its step, and what it reads of the one before.
+  struct Link {
+    size_t step;
+    RowWindow window;
+    uint64_t weights, row, map;  // bytes; of a row, of all
+  };
 
-  uint64_t weight_bytes(size_t i) const {
-    return static_cast<uint64_t>(model_.shape(op(i).inputs()->Get(1)).elements()) * sizeof(float);
+  Link link(size_t i) const {
+    const Shape x = model_.shape(op(i).inputs()->Get(0)), weight = model_.shape(op(i).inputs()->Get(1));
+    const uint64_t row = static_cast<uint64_t>(x[2]) * static_cast<uint64_t>(x[3]) * sizeof(float);
+    return {.step = i,
+            .window = ops_[i]->by_rows()->window(),
+            .weights = static_cast<uint64_t>(weight.elements()) * sizeof(float),
+            .row = row,
+            .map = static_cast<uint64_t>(x.elements()) * sizeof(float)};
   }
 
   bool goes_on(size_t i) {
     const Step& step = steps_.list[i];
     if (step.inputs.empty() || step.inputs[0] != value_ || readers_[value_] != 1 ||
-        flags_[step.op] != flags_[steps_.list[chain_[0]].op])
+        flags_[step.op] != flags_[steps_.list[chain_[0].step].op])
       return false;
-    if (is_taken_over(i)) {
-      value_ = step.outputs[0];
-      return true;
+    if (!is_taken_over(i)) {
+      if (!is_member(i)) return false;
+      const Link next = link(i);
+      if (next.map < minimum_) return false;
+      chain_.push_back(next);
+      while (!fits()) {
+        // Rather than this map the smallest of them is written to memory.
+        const auto smaller = [](const Link& a, const Link& b) { return a.map < b.map; };
+        const auto cut = std::min_element(chain_.begin() + 1, chain_.end(), smaller);
+        std::vector<Link> rest(cut, chain_.end());
+        chain_.erase(cut, chain_.end());
+        finish();
+        chain_ = std::move(rest);
+      }
     }
-    if (!is_member(i)) return false;
-    const Shape map = model_.shape(steps_.tensor[value_]);
-    if (static_cast<uint64_t>(map.elements()) * sizeof(float) < minimum_) return false;
-    maps_.push_back(static_cast<uint64_t>(map[2]) * static_cast<uint64_t>(map[3]) * sizeof(float));
-    chain_.push_back(i);
-    const uint64_t weights = weights_ + weight_bytes(i);
-    if (buffers() + weights > budget_) {
-      chain_.pop_back();
-      return false;
-    }
-    weights_ = weights;
-    end_ = i;
     value_ = step.outputs[0];
     return true;
   }
 
-  // Of a thread, with the smallest bands.
-  uint64_t buffers() const {
-    uint64_t bytes = 0;
+  // A single one always does.
+  bool fits() const {
+    uint64_t bytes = chain_[0].weights;
     int64_t rows = kMinimumRows;
     for (size_t i = chain_.size(); --i > 0;) {
-      rows = rows_read(ops_[chain_[i]]->by_rows()->window(), rows);
-      bytes += static_cast<uint64_t>(rows) * maps_[i - 1];
+      rows = rows_read(chain_[i].window, rows);
+      bytes += static_cast<uint64_t>(rows) * chain_[i].row + chain_[i].weights;
     }
-    return bytes;
+    return chain_.size() == 1 || bytes <= budget_;
   }
 
   // The last member's step does what all do.
   void finish() {
     if (chain_.size() > 1) {
-      Step& step = steps_.list[end_];
+      const size_t first = chain_.front().step, last = chain_.back().step;
       std::vector<Member> members;
-      std::vector<TensorId> inputs = {steps_.list[chain_[0]].inputs[0]};
-      for (const size_t i : chain_) {
-        const std::vector<TensorId>& own = steps_.list[i].inputs;
+      std::vector<TensorId> inputs = {steps_.list[first].inputs[0]};
+      for (const Link& member : chain_) {
+        const std::vector<TensorId>& own = steps_.list[member.step].inputs;
         inputs.insert(inputs.end(), own.begin() + 1, own.end());
-        members.push_back({std::move(ops_[i]), &op(i)});
+        members.push_back({std::move(ops_[member.step]), &op(member.step)});
       }
-      for (size_t i = chain_[0]; i < end_; ++i) {
+      for (size_t i = first; i < last; ++i) {
         steps_.inner[steps_.list[i].outputs[0]] = 1;
         ops_[i] = nullptr;
       }
-      step.inputs = std::move(inputs);
-      ops_[end_] = std::make_unique<Bands>(std::move(members), budget_);
+      steps_.list[last].inputs = std::move(inputs);
+      ops_[last] = std::make_unique<Bands>(std::move(members), budget_);
     }
     chain_.clear();
   }
@@ -301,12 +306,9 @@ class Former {
   Steps& steps_;
   std::vector<std::unique_ptr<Op>>& ops_;
   std::vector<uint8_t>& views_;
-  PerTensor<int> readers_;      // of each value
-  std::vector<size_t> chain_;   // steps that are members
-  size_t end_ = 0;              // the last of them
-  TensorId value_{};            // what the chain, or the function after it, gives
-  uint64_t weights_ = 0;        // bytes of its weights
-  std::vector<uint64_t> maps_;  // bytes of a row of what each member but the first reads
+  PerTensor<int> readers_;  // of each value
+  std::vector<Link> chain_;
+  TensorId value_{};  // what it, or the function after it, gives
 };
 
 }  // namespace

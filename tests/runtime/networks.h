@@ -130,6 +130,15 @@ inline double relative_error(const std::vector<float>& actual, const std::vector
   return worst / scale;
 }
 
+// Runs it: outputs and taps have the oracle's numbers.
+inline void expect_oracle(const Graph& graph, ferry_model* model, ferry_session* session, double bound) {
+  ASSERT_OK(ferry_session_run(session));
+  const auto expected = expected_results(graph, session);
+  for (const auto& [name, values] : results(model, session)) {
+    EXPECT_LE(relative_error(values, expected.at(name)), bound) << graph.table.name << ", " << name;
+  }
+}
+
 // `blocks` residual blocks of 3x3 convolutions on [1,size,size,channels], the output of each tapped, then a pooled
 // linear layer: input -> logits [1,10].
 inline std::unique_ptr<Graph> residual_network(int blocks, int32_t size, int32_t channels) {

@@ -11,14 +11,6 @@
 namespace ferry::testing {
 namespace {
 
-void expect_oracle(const Graph& graph, ferry_model* model, ferry_session* session, double bound) {
-  ASSERT_OK(ferry_session_run(session));
-  const auto expected = expected_results(graph, session);
-  for (const auto& [name, values] : results(model, session)) {
-    EXPECT_LE(relative_error(values, expected.at(name)), bound) << graph.table.name << ", " << name;
-  }
-}
-
 class SmallNetworks : public ::testing::TestWithParam<std::unique_ptr<Graph> (*)()> {};
 
 TEST_P(SmallNetworks, GiveTheOraclesNumbersWithTapsAndWithout) {
