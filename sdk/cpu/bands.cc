@@ -1,95 +1,101 @@
 #include "sdk/cpu/bands.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
 #include "sdk/cpu/xnn.h"
-#include "sdk/operators/shape_rules.h"
 #include "sdk/threads/loops.h"
 
 namespace ferry::cpu {
 namespace {
 
 constexpr int64_t kMaximumRows = 8, kMinimumRows = 2;  // of the last output, in a band; kernels like them even
-constexpr size_t kTasks = 4;                           // bands for each thread, where there are so many rows
+constexpr int64_t kTasks = 4;                          // bands for each thread, where there are so many rows
 
-struct Member {
-  std::unique_ptr<Op> op;
-  const fbs::Operator* graph_op;
+// One of the convolutions put together.
+struct Stage {
+  size_t step = 0;                        // where it was
+  const RowOp* rows = nullptr;            // the kernel
+  std::unique_ptr<Op> op;                 // the same
+  size_t operands = 0;                    // of the graph's operator
+  int64_t size = 0, stride = 0, pad = 0;  // an output row y reads `size` rows from y * stride - pad on
+  uint64_t weights = 0, map = 0;          // bytes of its weights and of what it reads, for the model's sizes
+  int64_t height = 0;                     // of what it reads: rows, and numbers of a row
+  size_t line = 0;
+  size_t buffer = 0;       // where a thread keeps that, in bytes, but for the first one
+  uint64_t workspace = 0;  // where its own is
+
+  int64_t rows_read(int64_t count) const { return (count - 1) * stride + size; }
 };
 
-// What is kept of a row window's input while its bands are computed.
-int64_t rows_read(const RowWindow& window, int64_t rows) { return (rows - 1) * window.stride + window.size; }
+uint64_t round_up(uint64_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// The members' inputs are x, and then of each its weight and bias.
+// Lays out what each stage but the first reads, for bands of that many rows of the last output. Returns bytes.
+size_t lay_out(std::span<Stage> stages, int64_t rows) {
+  size_t end = 0;
+  for (size_t i = stages.size(); --i > 0;) {
+    rows = std::min(stages[i].rows_read(rows), stages[i].height);
+    stages[i].buffer = end;
+    end += round_up(static_cast<uint64_t>(rows) * stages[i].line * sizeof(float));
+  }
+  return end;
+}
+
+void set_input(Stage* stage, const Shape& x) {
+  stage->height = x[1];
+  stage->line = static_cast<size_t>(x[2]) * static_cast<size_t>(x[3]);
+}
+
+// Its inputs are those of all stages: the first of each is what the stage before gives.
 class Bands : public Op {
  public:
-  Bands(std::vector<Member> members, size_t buffer_bytes)
-      : members_(std::move(members)), buffer_bytes_(buffer_bytes), stages_(members_.size()) {
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      stages_[i].op = members_[i].op->by_rows();
-      stages_[i].window = stages_[i].op->window();
-    }
-  }
+  Bands(std::vector<Stage> stages, size_t budget) : stages_(std::move(stages)), budget_(budget) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool, uint64_t* workspace) override {
-    *workspace = 0;
-    Shape x = inputs[0];
-    size_t next = 1;
-    uint64_t between = 0;  // bytes
-    for (size_t i = 0; i < stages_.size(); ++i) {
-      const size_t count = members_[i].graph_op->inputs()->size();
-      std::array<Shape, 3> operands;
-      operands[0] = x;
-      std::copy_n(inputs.begin() + static_cast<ptrdiff_t>(next), count - 1, operands.begin() + 1);
-      next += count - 1;
-      Stage& stage = stages_[i];
-      stage.height = x[1];
-      stage.line = static_cast<size_t>(x[2]) * static_cast<size_t>(x[3]);
-      FERRY_TRY(infer_shape(*members_[i].graph_op, {operands.data(), count}, &x));
-      if (i + 1 < stages_.size()) between += static_cast<uint64_t>(x.elements()) * sizeof(float);
-      stage.scratch = *workspace;
-      uint64_t bytes = 0;
-      FERRY_TRY(members_[i].op->reshape({operands.data(), count}, x, pool, &bytes));
-      *workspace += round_up(bytes);
+    uint64_t end = 0, between = 0;  // bytes; between: of all that lies between
+    for (Stage& stage : stages_) {
+      const std::span<const Shape> own = inputs.first(stage.operands);
+      inputs = inputs.subspan(stage.operands);
+      set_input(&stage, own[0]);
+      if (!inputs.empty()) between += static_cast<uint64_t>(inputs[0].elements()) * sizeof(float);
+      stage.workspace = end;
+      FERRY_TRY(stage.op->reshape(own, inputs.empty() ? output : inputs[0], pool, workspace));
+      end = round_up(end + std::exchange(*workspace, 0));
     }
     images_ = static_cast<size_t>(output[0]);
     height_ = output[1];
     y_line_ = static_cast<size_t>(output[2]) * static_cast<size_t>(output[3]);
-    const size_t threads = pool->threads();
     // No more memory than whole maps would take, and bands for every thread.
-    const size_t room = std::min<uint64_t>(buffer_bytes_, between / threads);
-    const auto many = static_cast<int64_t>(kTasks * threads);
-    rows_ = std::clamp((height_ / many + 1) / 2 * 2, kMinimumRows, kMaximumRows);
-    while (rows_ > kMinimumRows && size_buffers() > room) rows_ -= 2;
-    scratch_bytes_ = *workspace;
-    buffer_size_ = size_buffers();
-    *workspace += threads * buffer_size_;
-    threads_.assign(threads, {});
-    for (Thread& thread : threads_) thread.held.resize(stages_.size());
+    const size_t threads = pool->threads(), room = std::min<uint64_t>(budget_, between / threads);
+    rows_ = std::clamp((height_ / static_cast<int64_t>(threads) / kTasks + 1) / 2 * 2, kMinimumRows, kMaximumRows);
+    while ((buffer_size_ = lay_out(stages_, rows_)) > room && rows_ > kMinimumRows) rows_ -= 2;
+    buffers_at_ = end;
+    *workspace = end + threads * buffer_size_;
+    held_.assign(threads * stages_.size(), {});
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
     x_ = floats(inputs[0]);
     y_ = floats(output);
-    buffers_ = static_cast<std::byte*>(workspace) + scratch_bytes_;
-    for (size_t i = 0; i < stages_.size(); ++i)
-      FERRY_TRY(members_[i].op->setup(inputs, output, static_cast<std::byte*>(workspace) + stages_[i].scratch));
+    auto* const bytes = static_cast<std::byte*>(workspace);
+    buffers_ = bytes + buffers_at_;
+    for (const Stage& stage : stages_) FERRY_TRY(stage.op->setup(inputs, output, bytes + stage.workspace));
     return {};
   }
 
   Status run(Pool* pool) override {
-    for (Thread& thread : threads_) thread.next = SIZE_MAX;
-    const size_t bands = static_cast<size_t>((height_ + rows_ - 1) / rows_);
+    std::fill(held_.begin(), held_.end(), Range{-1, -1});
+    const auto bands = static_cast<size_t>((height_ + rows_ - 1) / rows_);
     parallel(pool, Grid<2, 0>{{images_, bands}}, [&](Pool::Share& share, size_t image, size_t band) {
-      Thread& thread = threads_[share.thread()];
-      if (thread.next != image * bands + band || band == 0)
-        for (Range& held : thread.held) held = {};
-      compute(image, static_cast<int64_t>(band) * rows_, &thread, share.thread());
-      thread.next = image * bands + band + 1;
+      Range* const held = held_.data() + share.thread() * stages_.size();
+      const auto index = static_cast<int64_t>(image * bands + band);
+      if (held->to != index || band == 0) std::fill_n(held, stages_.size(), Range{});
+      held->to = index + 1;
+      const int64_t from = static_cast<int64_t>(band) * rows_;
+      float* y = y_ + (image * static_cast<size_t>(height_) + static_cast<size_t>(from)) * y_line_;
+      compute({image, share.thread(), held}, stages_.size() - 1, {from, std::min(from + rows_, height_)}, y);
     });
     return {};
   }
@@ -98,78 +104,39 @@ class Bands : public Op {
   struct Range {
     int64_t from = 0, to = 0;  // rows
   };
-
-  struct Stage {
-    const RowOp* op;
-    RowWindow window;
-    int64_t height = 0;  // of its input, rows and numbers of a row
-    size_t line = 0;
-    size_t buffer = 0;  // where a thread has its input (but for the first), in bytes, and its workspace is
-    uint64_t scratch = 0;
+  // held: of each stage, the rows of what it reads that are there from the band before; of the first, which has no
+  // buffer, `to` is the band that goes on from there.
+  struct Task {
+    size_t image, thread;
+    Range* held;
   };
 
-  // What a thread has of each stage's input, from the band before, and which band may go on with it.
-  struct Thread {
-    std::vector<Range> held;
-    size_t next = SIZE_MAX;
-  };
-
-  static uint64_t round_up(uint64_t bytes) { return (bytes + kExtraBytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-  // Where buffers lie in a thread's memory, and how large that is, if bands have rows_ rows.
-  size_t size_buffers() {
-    size_t end = 0;
-    int64_t rows = rows_;
-    for (size_t i = stages_.size(); --i > 0;) {
-      Stage& stage = stages_[i];
-      rows = std::min(rows_read(stage.window, rows), stage.height);
-      stage.buffer = end;
-      end += round_up(static_cast<uint64_t>(rows) * stage.line * sizeof(float));
-    }
-    return end;
-  }
-
-  float* buffer(size_t stage, size_t thread) const {
-    return reinterpret_cast<float*>(buffers_ + thread * buffer_size_ + stages_[stage].buffer);
-  }
-
-  // Output rows from `from` on.
-  void compute(size_t image, int64_t from, Thread* thread, size_t index) {
-    Range wanted{from, std::min(from + rows_, height_)};
-    float* y = y_ + (image * static_cast<size_t>(height_) + static_cast<size_t>(from)) * y_line_;
-    compute_stage(stages_.size() - 1, image, wanted, y, thread, index);
-  }
-
-  // Rows of the stage's output, after those of its input that are not held.
-  void compute_stage(size_t i, size_t image, const Range& rows, float* y, Thread* thread, size_t index) {
+  // Rows of a stage's output, after what is read for them and not there yet.
+  void compute(const Task& task, size_t i, const Range& rows, float* y) const {
     const Stage& stage = stages_[i];
-    const int64_t top = rows.from * stage.window.stride - stage.window.pad;
-    const int64_t from = std::clamp<int64_t>(top, 0, stage.height);
-    const int64_t to = std::clamp(top + rows_read(stage.window, rows.to - rows.from), from, stage.height);
     if (i == 0) {
-      const float* picture = x_ + image * static_cast<size_t>(stage.height) * stage.line;
-      stage.op->compute_rows({picture, 0, y, rows.from, rows.to, index});
-      return;
+      const float* picture = x_ + task.image * static_cast<size_t>(stage.height) * stage.line;
+      return stage.rows->compute_rows({picture, 0, y, rows.from, rows.to, task.thread});
     }
-    float* const x = buffer(i, index);
-    Range& held = thread->held[i];
-    const int64_t first = std::clamp(held.to, from, to);  // from here on
-    if (first > from && held.from != from)
-      std::memmove(x, x + static_cast<size_t>(from - held.from) * stage.line,
-                   static_cast<size_t>(first - from) * stage.line * sizeof(float));
-    if (first < to)
-      compute_stage(i - 1, image, {first, to}, x + static_cast<size_t>(first - from) * stage.line, thread, index);
+    const int64_t top = rows.from * stage.stride - stage.pad;
+    const int64_t from = std::clamp<int64_t>(top, 0, stage.height);
+    const int64_t to = std::clamp(top + stage.rows_read(rows.to - rows.from), from, stage.height);
+    auto* const x = reinterpret_cast<float*>(buffers_ + task.thread * buffer_size_ + stage.buffer);
+    Range& held = task.held[i];
+    const int64_t there = std::clamp(held.to, from, to);
+    std::memmove(x, x + static_cast<size_t>(there > from ? from - held.from : 0) * stage.line,
+                 static_cast<size_t>(there - from) * stage.line * sizeof(float));
+    if (there < to) compute(task, i - 1, {there, to}, x + static_cast<size_t>(there - from) * stage.line);
     held = {from, to};
-    stage.op->compute_rows({x, from, y, rows.from, rows.to, index});
+    stage.rows->compute_rows({x, from, y, rows.from, rows.to, task.thread});
   }
 
-  std::vector<Member> members_;
-  size_t buffer_bytes_;  // that a thread may take
   std::vector<Stage> stages_;
-  std::vector<Thread> threads_;
+  size_t budget_;            // bytes that a thread's buffers may take
+  std::vector<Range> held_;  // of each thread, of each stage
   size_t images_ = 0, y_line_ = 0, buffer_size_ = 0;
   int64_t height_ = 0, rows_ = kMinimumRows;
-  uint64_t scratch_bytes_ = 0;
+  uint64_t buffers_at_ = 0;
   const float* x_ = nullptr;
   float* y_ = nullptr;
   std::byte* buffers_ = nullptr;
@@ -178,145 +145,99 @@ class Bands : public Op {
 // Finds chains, and puts them together.
 class Former {
  public:
-  Former(const CpuFeatures& cpu, const Model& model, std::span<const uint8_t> flags, std::span<const TensorId> kept,
-         Steps* steps, std::vector<std::unique_ptr<Op>>* ops, std::vector<uint8_t>* views)
+  Former(const CpuFeatures& cpu, const Model& model, std::span<const uint8_t> flags, const PerTensor<int>& readers,
+         Steps* steps)
       : model_(model),
         flags_(flags),
         budget_(cpu.l2_bytes / 4 * 3),
         minimum_(cpu.l2_bytes / 2),
         steps_(*steps),
-        ops_(*ops),
-        views_(*views),
-        readers_(steps->tensor.size()) {
-    for (const Step& step : steps_.list)
-      for (const TensorId value : step.inputs) ++readers_[value];
-    for (const TensorId value : kept) ++readers_[value];
-  }
+        readers_(readers) {}
 
   void form() {
-    steps_.inner.resize(steps_.tensor.size());
-    const size_t count = steps_.list.size();
-    for (size_t i = 0; i < count; ++i) {
-      if (!chain_.empty() && goes_on(i)) continue;
-      finish();
-      if (is_member(i)) chain_ = {link(i)};
-      value_ = steps_.list[i].outputs[0];
+    for (size_t i = 0; i < steps_.list.size(); ++i) {
+      const Step& step = steps_.list[i];
+      const bool goes_on = !chain_.empty() && !step.inputs.empty() && step.inputs[0] == value_ &&
+                           readers_[steps_.tensor[value_]] == 1 &&
+                           flags_[step.op] == flags_[steps_.list[chain_[0].step].op];
+      // A function that the convolution before it has taken over belongs to that.
+      if (!goes_on || step.view != 1 || op(step).params_type() != fbs::OpParams::Unary) add(i, goes_on);
+      value_ = step.outputs[0];
     }
-    finish();
-    size_t left = 0;
-    for (size_t i = 0; i < count; ++i) {
-      if (ops_[i] == nullptr) continue;
-      if (left != i) {
-        steps_.list[left] = std::move(steps_.list[i]);
-        ops_[left] = std::move(ops_[i]);
-        views_[left] = views_[i];
-      }
-      ++left;
-    }
-    steps_.list.resize(left);
-    ops_.resize(left);
-    views_.resize(left);
+    finish(chain_.size());
+    std::erase_if(steps_.list, [](const Step& step) { return step.kernel == nullptr; });
   }
 
  private:
-  const fbs::Operator& op(size_t i) const { return *model_.graph().operators()->Get(steps_.list[i].op); }
+  const fbs::Operator& op(const Step& step) const { return *model_.graph().operators()->Get(step.op); }
 
-  bool is_member(size_t i) const {
-    return !steps_.list[i].converts && op(i).params_type() == fbs::OpParams::Conv2d && ops_[i]->by_rows() != nullptr;
-  }
-  // A function that the operator before it has taken over.
-  bool is_taken_over(size_t i) const { return views_[i] == 1 && op(i).params_type() == fbs::OpParams::Unary; }
-
-  // Of a member: its step, and what it reads of the one before.
-  struct Link {
-    size_t step;
-    RowWindow window;
-    uint64_t weights, row, map;  // bytes; of a row, of all
-  };
-
-  Link link(size_t i) const {
-    const Shape x = model_.shape(op(i).inputs()->Get(0)), weight = model_.shape(op(i).inputs()->Get(1));
-    const uint64_t row = static_cast<uint64_t>(x[2]) * static_cast<uint64_t>(x[3]) * sizeof(float);
-    return {.step = i,
-            .window = ops_[i]->by_rows()->window(),
-            .weights = static_cast<uint64_t>(weight.elements()) * sizeof(float),
-            .row = row,
-            .map = static_cast<uint64_t>(x.elements()) * sizeof(float)};
-  }
-
-  bool goes_on(size_t i) {
+  void add(size_t i, bool goes_on) {
     const Step& step = steps_.list[i];
-    if (step.inputs.empty() || step.inputs[0] != value_ || readers_[value_] != 1 ||
-        flags_[step.op] != flags_[steps_.list[chain_[0].step].op])
-      return false;
-    if (!is_taken_over(i)) {
-      if (!is_member(i)) return false;
-      const Link next = link(i);
-      if (next.map < minimum_) return false;
-      chain_.push_back(next);
-      while (!fits()) {
-        // Rather than this map the smallest of them is written to memory.
-        const auto smaller = [](const Link& a, const Link& b) { return a.map < b.map; };
-        const auto cut = std::min_element(chain_.begin() + 1, chain_.end(), smaller);
-        std::vector<Link> rest(cut, chain_.end());
-        chain_.erase(cut, chain_.end());
-        finish();
-        chain_ = std::move(rest);
-      }
+    const fbs::Conv2d* params = op(step).params_as_Conv2d();
+    const RowOp* rows = params != nullptr && !step.converts ? step.kernel->by_rows() : nullptr;
+    if (!goes_on || rows == nullptr) finish(chain_.size());
+    if (rows == nullptr) return;
+    const Shape x = model_.shape(op(step).inputs()->Get(0)), w = model_.shape(op(step).inputs()->Get(1));
+    Stage stage{.step = i,
+                .rows = rows,
+                .operands = step.inputs.size(),
+                .size = (w[1] - 1) * params->dilation_h() + 1,
+                .stride = params->stride_h(),
+                .pad = params->pad_top(),
+                .weights = static_cast<uint64_t>(w.elements()) * sizeof(float),
+                .map = static_cast<uint64_t>(x.elements()) * sizeof(float)};
+    set_input(&stage, x);
+    if (stage.map < minimum_) finish(chain_.size());
+    chain_.push_back(std::move(stage));
+    while (!fits()) {  // rather than this map the smallest of them is written to memory
+      const auto smaller = [](const Stage& a, const Stage& b) { return a.map < b.map; };
+      finish(static_cast<size_t>(std::min_element(chain_.begin() + 1, chain_.end(), smaller) - chain_.begin()));
     }
-    value_ = step.outputs[0];
-    return true;
   }
 
   // A single one always does.
-  bool fits() const {
-    uint64_t bytes = chain_[0].weights;
-    int64_t rows = kMinimumRows;
-    for (size_t i = chain_.size(); --i > 0;) {
-      rows = rows_read(chain_[i].window, rows);
-      bytes += static_cast<uint64_t>(rows) * chain_[i].row + chain_[i].weights;
-    }
+  bool fits() {
+    uint64_t bytes = lay_out(chain_, kMinimumRows);
+    for (const Stage& stage : chain_) bytes += stage.weights;
     return chain_.size() == 1 || bytes <= budget_;
   }
 
-  // The last member's step does what all do.
-  void finish() {
-    if (chain_.size() > 1) {
-      const size_t first = chain_.front().step, last = chain_.back().step;
-      std::vector<Member> members;
-      std::vector<TensorId> inputs = {steps_.list[first].inputs[0]};
-      for (const Link& member : chain_) {
-        const std::vector<TensorId>& own = steps_.list[member.step].inputs;
-        inputs.insert(inputs.end(), own.begin() + 1, own.end());
-        members.push_back({std::move(ops_[member.step]), &op(member.step)});
+  // The chain's first `count` are all: the last one's step does what theirs did.
+  void finish(size_t count) {
+    const auto end = chain_.begin() + static_cast<ptrdiff_t>(count);
+    if (count > 1) {
+      Step& last = steps_.list[chain_[count - 1].step];
+      std::vector<TensorId> inputs;
+      for (size_t i = chain_[0].step, stage = 0; stage < count; ++i) {
+        Step& step = steps_.list[i];
+        if (i == chain_[stage].step) {
+          inputs.insert(inputs.end(), step.inputs.begin(), step.inputs.end());
+          chain_[stage++].op = std::move(step.kernel);
+        }
+        step.kernel = nullptr;
+        if (&step != &last) steps_.inner[step.outputs[0]] = 1;
       }
-      for (size_t i = first; i < last; ++i) {
-        steps_.inner[steps_.list[i].outputs[0]] = 1;
-        ops_[i] = nullptr;
-      }
-      steps_.list[last].inputs = std::move(inputs);
-      ops_[last] = std::make_unique<Bands>(std::move(members), budget_);
+      last.inputs = std::move(inputs);
+      last.kernel = std::make_unique<Bands>(
+          std::vector<Stage>(std::move_iterator(chain_.begin()), std::move_iterator(end)), budget_);
     }
-    chain_.clear();
+    chain_.erase(chain_.begin(), end);
   }
 
   const Model& model_;
   std::span<const uint8_t> flags_;
   const uint64_t budget_, minimum_;  // of buffers and weights together; of a map that is worth it
   Steps& steps_;
-  std::vector<std::unique_ptr<Op>>& ops_;
-  std::vector<uint8_t>& views_;
-  PerTensor<int> readers_;  // of each value
-  std::vector<Link> chain_;
+  const PerTensor<int>& readers_;
+  std::vector<Stage> chain_;
   TensorId value_{};  // what it, or the function after it, gives
 };
 
 }  // namespace
 
 void form_bands(const CpuFeatures& cpu, const Model& model, std::span<const uint8_t> flags,
-                std::span<const TensorId> kept, Steps* steps, std::vector<std::unique_ptr<Op>>* ops,
-                std::vector<uint8_t>* views) {
-  Former(cpu, model, flags, kept, steps, ops, views).form();
+                const PerTensor<int>& readers, Steps* steps) {
+  Former(cpu, model, flags, readers, steps).form();
 }
 
 }  // namespace ferry::cpu

@@ -3,21 +3,14 @@
 // convolution and a projection, this is most of what a small network would write to memory and read again.
 #pragma once
 
-#include <memory>
 #include <span>
-#include <vector>
 
 #include "sdk/cpu/op.h"
 #include "sdk/cpu/steps.h"
 
 namespace ferry::cpu {
 
-// Which rows of the input an output row reads: `size` of them, the first of output row y at y * stride - pad.
-struct RowWindow {
-  int64_t size = 1, stride = 1, pad = 0;
-};
-
-// An operator on pictures [N,H,W,C] that computes any rows, on any thread. What Op::reshape() and Op::setup() gave it
+// A convolution of pictures [N,H,W,C] that computes any rows, on any thread. What Op::reshape() and Op::setup() gave it
 // holds, but for the addresses of its input and output.
 class RowOp {
  public:
@@ -28,18 +21,16 @@ class RowOp {
     int64_t from, to;
     size_t thread;
   };
-  virtual RowWindow window() const = 0;
   virtual void compute_rows(const Rows& rows) const = 0;
 
  protected:
   ~RowOp() = default;
 };
 
-// Puts operators together where that pays: of the steps of a chain one is left, which takes the first one's input and
-// gives the last one's output. `flags`: of each graph operator; those put together have the same. `kept`: values that
-// are read after a run. What lies between loses its memory (Steps::inner).
+// Puts operators together where that pays: of a chain's steps the last one is left, which does what all did. What lies
+// between loses its memory (Steps::inner). `flags`: of each of the graph's operators; those put together have the same.
+// `readers`: of each tensor, the app among them.
 [[gnu::cold]] void form_bands(const CpuFeatures& cpu, const Model& model, std::span<const uint8_t> flags,
-                              std::span<const TensorId> kept, Steps* steps, std::vector<std::unique_ptr<Op>>* ops,
-                              std::vector<uint8_t>* views);
+                              const PerTensor<int>& readers, Steps* steps);
 
 }  // namespace ferry::cpu

@@ -66,9 +66,6 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   const RowOp* by_rows() const override { return reads_in_place() ? this : nullptr; }
-  RowWindow window() const override {
-    return {(kernel_h_ - 1) * params_.dilation_h() + 1, params_.stride_h(), params_.pad_top()};
-  }
   void compute_rows(const RowOp::Rows& rows) const override {
     const int64_t line = int64_t{input_shape_[2]} * input_shape_[3];
     float* y = rows.y;

@@ -94,7 +94,6 @@ class Depthwise : public Op, public RowOp {
   }
 
   const RowOp* by_rows() const override { return this; }
-  RowWindow window() const override { return {kernel_h_, params_.stride_h(), params_.pad_top()}; }
   void compute_rows(const Rows& rows) const override {
     Rows strip = rows;
     for (strip.to = rows.from; strip.to < rows.to; strip.y += kBand * static_cast<int64_t>(row())) {

@@ -114,8 +114,7 @@ class CpuEngine : public Engine {
            (value != tensor_of(value) || state_of_[value] < 0);
   }
   Status lower_all();
-  Status lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice,
-               std::vector<std::unique_ptr<Op>>* ops);
+  Status lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice);
   void report_precision();
   Status plan(MemoryLayout* layout) const;
   Status reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace);
@@ -145,8 +144,6 @@ class CpuEngine : public Engine {
   std::vector<TensorId> kept_;  // outputs and kept taps
   bool half_ = false;           // what can be computed with halves is
   Steps steps_;
-  std::vector<std::unique_ptr<Op>> ops_;  // of each step
-  std::vector<uint8_t> views_;            // of each step: 1 + which input's bytes it leaves as they are, or 0
   Schedule schedule_;
   std::vector<uint8_t> flags_;  // the schedule's, of each step
   bool lasting_known_ = false;  // its values are there
@@ -168,7 +165,6 @@ Status CpuEngine::create(const SessionOptions& options, const std::vector<uint8_
   const bool wants_half = options.precision == FERRY_PRECISION_FLOAT16;
   half_ = kHalf && wants_half && cpu_.half;
   FERRY_TRY(lower_all());
-  form_bands(cpu_, model_, schedule_.operators, kept_, &steps_, &ops_, &views_);
   for (const Step& step : steps_.list)
     flags_.push_back(kHalf && step.of_input ? Schedule::kNeeded : schedule_.operators[step.op]);
   const size_t count = graph.operators()->size();
@@ -204,32 +200,33 @@ Status CpuEngine::lower_all() {
   schedule_ = make_schedule(model_, kept_);
   std::unique_ptr<HalfChoice> choice;
   if constexpr (kHalf) choice = std::make_unique<HalfChoice>(model_);
-  std::vector<std::unique_ptr<Op>> lowered;
-  for (unsigned i = 0; i < count; ++i) {
-    if (Status status = lower(i, readers, choice.get(), &lowered); !status.ok())
-      return at_operator(status, graph_op(i));
-  }
-  if constexpr (!kHalf) {
+  if constexpr (kHalf) {
+    steps_.list.resize(count);
+  } else {
     steps_ = make_steps(model_);
-    ops_ = std::move(lowered);
-    return {};
   }
-  PerTensor<uint8_t> floats(graph.tensors()->size());  // that the caller or a state holds
-  for (const fbs::Port* port : *graph.inputs()) floats[port->tensor()] = 1;
-  for (const TensorId tensor : kept_) floats[tensor] = 1;
-  for (const TensorId tensor : model_.tensors())
-    if (state_of_[tensor] >= 0) floats[tensor] = 1;
-  steps_ = make_steps(model_, choice->in_half(), floats);
-  const std::vector<uint8_t> views = std::exchange(views_, {});
-  for (const Step& step : steps_.list) {
-    views_.push_back(step.converts ? uint8_t{0} : views[step.op]);
-    ops_.push_back(step.converts ? create_conversion(step.half) : std::move(lowered[step.op]));
+  for (unsigned i = 0; i < count; ++i) {
+    if (Status status = lower(i, readers, choice.get()); !status.ok()) return at_operator(status, graph_op(i));
   }
+  if constexpr (kHalf) {
+    PerTensor<uint8_t> floats(graph.tensors()->size());  // that the caller or a state holds
+    for (const fbs::Port* port : *graph.inputs()) floats[port->tensor()] = 1;
+    for (const TensorId tensor : kept_) floats[tensor] = 1;
+    for (const TensorId tensor : model_.tensors())
+      if (state_of_[tensor] >= 0) floats[tensor] = 1;
+    std::vector<Step> lowered = std::move(steps_.list);
+    steps_ = make_steps(model_, choice->in_half(), floats);
+    for (Step& step : steps_.list) {
+      if (!step.converts) step.view = lowered[step.op].view;
+      step.kernel = step.converts ? create_conversion(step.half) : std::move(lowered[step.op].kernel);
+    }
+  }
+  steps_.inner.resize(steps_.tensor.size());
+  form_bands(cpu_, model_, schedule_.operators, readers, &steps_);
   return {};
 }
 
-Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice,
-                        std::vector<std::unique_ptr<Op>>* ops) {
+Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoice* choice) {
   const fbs::Operator& next = graph_op(index);
   std::unique_ptr<Op> lowered;
   int viewed = 0;
@@ -237,15 +234,15 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoic
       index > 0 && readers[input] == 1) {
     const auto settled = [&](unsigned i) { return schedule_.operators[i] & Schedule::kSettled; };
     if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
-      if (Op::Next function{cpu_, unary, nullptr, nullptr}; ops->back()->fuse(function))
+      if (Op::Next function{cpu_, unary, nullptr, nullptr}; steps_.list[index - 1].kernel->fuse(function))
         FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
     } else if (settled(index) == settled(index - 1)) {
-      FERRY_TRY(fuse_addition(cpu_, model_, next, input, ops->back().get(), &lowered));
+      FERRY_TRY(fuse_addition(cpu_, model_, next, input, steps_.list[index - 1].kernel.get(), &lowered));
       viewed = next.inputs()->Get(0) == input ? 0 : 1;
     }
   }
   const bool is_reshape = lowered == nullptr && next.params_type() == fbs::OpParams::Reshape;
-  views_.push_back(static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0));
+  steps_.list[index].view = static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0);
   if constexpr (kHalf) {
     const bool tries_half = lowered == nullptr && half_ && choice->pays(next);
     if (tries_half) FERRY_TRY(create_half_op(cpu_, model_, next, &lowered));
@@ -253,7 +250,7 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoic
   }
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
   if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it was packed
-  ops->push_back(std::move(lowered));
+  steps_.list[index].kernel = std::move(lowered);
   return {};
 }
 
@@ -278,17 +275,18 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
   PlanRequest request;
   request.bytes = layout->room;
   const auto present = [&](TensorId value) { return bytes(layout->shapes, value); };
-  for (size_t i = 0; i < ops_.size(); ++i) {
+  for (size_t i = 0; i < steps_.list.size(); ++i) {
     PlanRequest::Step step;
     step.inputs = steps_.list[i].inputs;
     step.outputs = steps_.list[i].outputs;
-    if (views_[i] > 1) std::swap(step.inputs[0], step.inputs[views_[i] - 1u]);  // of a sum that comes second
+    const unsigned view = steps_.list[i].view;
+    if (view > 1) std::swap(step.inputs[0], step.inputs[view - 1]);  // of a sum that comes second
     // As large as the output not only at the bounds.
     if (!kHalf || !steps_.list[i].converts)
       for (const TensorId value : reusable_inputs(op(i).params_type(), step.inputs))
         if (present(value) == present(step.outputs[0])) step.reusable.push_back(value);
     step.workspace = layout->workspaces[i];
-    step.view = views_[i] != 0 && present(step.inputs[0]) == present(step.outputs[0]);
+    step.view = view != 0 && present(step.inputs[0]) == present(step.outputs[0]);
     request.steps.push_back(std::move(step));
   }
   for (const fbs::Port* port : *model_.graph().inputs()) request.inputs.push_back(port->tensor());
@@ -304,19 +302,19 @@ Status CpuEngine::plan(MemoryLayout* layout) const {
 
 void CpuEngine::set_states() {
   if (states_ == nullptr) return;
-  for (const std::unique_ptr<Op>& op : ops_) op->set_states(*states_);
+  for (const Step& step : steps_.list) step.kernel->set_states(*states_);
 }
 
 Status CpuEngine::reshape_op(size_t i, const Shapes& shapes, uint64_t* workspace) {
   operands_.clear();
   for (const TensorId value : steps_.list[i].inputs) operands_.push_back(shapes[tensor_of(value)]);
   const Shape& output = shapes[tensor_of(steps_.list[i].outputs[0])];
-  const Status status = ops_[i]->reshape(operands_, output, pool_, workspace);
+  const Status status = steps_.list[i].kernel->reshape(operands_, output, pool_, workspace);
   return status.ok() ? status : at_operator(status, op(i));
 }
 
 Status CpuEngine::reshape_ops(const Shapes& shapes, std::vector<uint64_t>* workspaces) {
-  for (size_t i = 0; i < ops_.size(); ++i) {
+  for (size_t i = 0; i < steps_.list.size(); ++i) {
     uint64_t workspace = 0;
     FERRY_TRY(reshape_op(i, shapes, &workspace));
     (*workspaces)[i] = std::max((*workspaces)[i], workspace);
@@ -331,12 +329,12 @@ Status CpuEngine::setup_op(size_t i, const MemoryLayout& layout) {
   for (const TensorId value : steps_.list[i].outputs) results_.push_back(address(layout, value));
   const uint64_t workspace = layout.plan.workspaces[i];
   void* scratch = workspace == kNoOffset ? nullptr : layout.arena.get() + workspace;
-  Status status = ops_[i]->setup_outputs(sources_, results_, scratch);
+  Status status = steps_.list[i].kernel->setup_outputs(sources_, results_, scratch);
   return status.ok() ? status : at_operator(status, op(i));
 }
 
 Status CpuEngine::setup_ops(const MemoryLayout& layout) {
-  for (size_t i = 0; i < ops_.size(); ++i) FERRY_TRY(setup_op(i, layout));
+  for (size_t i = 0; i < steps_.list.size(); ++i) FERRY_TRY(setup_op(i, layout));
   moves_ = states_ != nullptr ? states_->moves() : 0;
   return {};
 }
@@ -347,7 +345,7 @@ Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout) {
     layout->room.push_back(in_arena(value) ? std::max(bytes(layout->shapes, value), largest) : 0);
   }
   // Planned first without workspaces: absurd sizes end here, before operators allocate tables for them.
-  layout->workspaces.assign(ops_.size(), 0);
+  layout->workspaces.assign(steps_.list.size(), 0);
   FERRY_TRY(plan(layout));
   usable_ = false;
   set_states();
@@ -365,7 +363,7 @@ Status CpuEngine::lay_out(const Shapes& bounds, MemoryLayout* layout) {
 
 Status CpuEngine::restore() {
   if (usable_ || layout_.arena == nullptr) return {};
-  std::vector<uint64_t> workspaces(ops_.size(), 0);
+  std::vector<uint64_t> workspaces(steps_.list.size(), 0);
   FERRY_TRY(reshape_ops(layout_.shapes, &workspaces));
   FERRY_TRY(setup_ops(layout_));
   usable_ = true;
@@ -400,7 +398,7 @@ bool CpuEngine::has_room(const Shapes& shapes) const {
     if (in_arena(value) && bytes(shapes, value) > layout_.room[value]) return false;
   // What shares memory is of one size, or the output would overwrite what is yet to be read.
   const PerTensor<uint64_t>& offsets = layout_.plan.offsets;
-  for (size_t i = 0; i < ops_.size(); ++i) {
+  for (size_t i = 0; i < steps_.list.size(); ++i) {
     const TensorId output = steps_.list[i].outputs[0];
     for (const TensorId input : steps_.list[i].inputs) {
       if (offsets[input] != kNoOffset && offsets[input] == offsets[output] &&
@@ -424,7 +422,7 @@ Status CpuEngine::reshape(const Shapes& shapes, bool* fits) {
   usable_ = false;
   set_states();
   const bool moved = states_ != nullptr && states_->moves() != moves_;
-  for (size_t i = 0; i < ops_.size(); ++i) {
+  for (size_t i = 0; i < steps_.list.size(); ++i) {
     const bool with_state = op(i).params_type() == fbs::OpParams::Positions;  // its shape does not tell the length
     Status status;
     if (with_state || changed(i, shapes)) {
@@ -456,11 +454,11 @@ Status CpuEngine::run(const std::atomic<Progress>& progress, Lasting lasting) {
   using Clock = std::chrono::steady_clock;
   const bool profile = !microseconds_.empty();
   std::fill(microseconds_.begin(), microseconds_.end(), 0.0);
-  for (size_t i = 0; i < ops_.size(); ++i) {
+  for (size_t i = 0; i < steps_.list.size(); ++i) {
     if ((flags_[i] & Schedule::kNeeded) == 0 || (known && settled(i))) continue;
     if (progress.load(std::memory_order_relaxed) == Progress::Cancelled) return Status(kCancelled);
     const Clock::time_point start = profile ? Clock::now() : Clock::time_point();
-    FERRY_TRY(ops_[i]->run(pool_));
+    FERRY_TRY(steps_.list[i].kernel->run(pool_));
     if (profile)
       microseconds_[steps_.list[i].op] += std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }

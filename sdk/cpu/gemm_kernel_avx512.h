@@ -21,7 +21,7 @@ class Avx512 {
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
-  static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
+  static constexpr int64_t kReadsInPlace = 4 * kRows;    // pixels of a row, from which on windows are not copied
   static constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 2;
 

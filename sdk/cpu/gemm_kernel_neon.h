@@ -22,7 +22,7 @@ class Neon {
   static constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
   static constexpr size_t kSlabBytes = 24 << 10;  // of slabs that stay in the L1 cache while rows pass
   static constexpr bool kFetches = false, kAdds = true;
-  static constexpr int64_t kReadsInPlace = 1;  // pixels of a row, from which on windows are not copied
+  static constexpr int64_t kReadsInPlace = 1;          // pixels of a row, from which on windows are not copied
   static constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 2;
 

@@ -92,7 +92,6 @@ class GemmOp : public Op, public RowOp {
 
   // As one of a picture's pixels; not of groups, which nobody puts into bands.
   const RowOp* by_rows() const override { return this; }
-  RowWindow window() const override { return {}; }
   void compute_rows(const RowOp::Rows& rows) const override {
     const float* x = rows.x + static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs;
     const size_t count = static_cast<size_t>(rows.to - rows.from) * width_;

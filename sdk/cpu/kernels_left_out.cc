@@ -1,9 +1,8 @@
 // XNNPACK's tables name kernels of operators that Ferry never creates: convolutions of 8-bit activations, functions of
 // half precision and of integers, transposes of elements smaller than a float. And it has the same matrix product for
-// many cores, where the large ones are ours (gemm.h): one of each size for those that execute out of order and one for
-// the others do for the small ones. Exynos M1 and M2, of 2016 and 2017, do with what others run
-// (sdk/threads/core_kinds.cc). Defined here, where the linker looks first, the rest stays out of the library: 70 KB
-// of the arm64 one.
+// many cores, where nearly all are ours (gemm.h): one of each size does for what is left, small products, grouped and
+// transposed convolutions. Exynos M1 and M2, of 2016 and 2017, do with what others run (sdk/threads/core_kinds.cc).
+// Defined here, where the linker looks first, the rest stays out of the library: 80 KB of the arm64 one.
 #if defined(__aarch64__)
 
 extern "C" {
@@ -106,9 +105,9 @@ FERRY_LEAVE_OUT_DEPTHWISE(xnn_pack_f32_vmulcaddc_w)
 }
 
 // A kernel in the place of another of the same tile and layout.
-#define FERRY_INSTEAD_OF(name, kernel, other)                                                              \
-  asm(".text\n.globl xnn_f32_" name kernel "\n.hidden xnn_f32_" name kernel "\n.type xnn_f32_" name kernel \
-      ", %function\nxnn_f32_" name kernel ": b xnn_f32_" name other);
+#define FERRY_FUNCTION_INSTEAD_OF(name, other) \
+  asm(".text\n.globl " name "\n.hidden " name "\n.type " name ", %function\n" name ": b " other);
+#define FERRY_INSTEAD_OF(name, kernel, other) FERRY_FUNCTION_INSTEAD_OF("xnn_f32_" name kernel, "xnn_f32_" name other)
 #define FERRY_INSTEAD_OF_BOTH(kernel, other)              \
   FERRY_INSTEAD_OF("gemm_minmax_ukernel_", kernel, other) \
   FERRY_INSTEAD_OF("igemm_minmax_ukernel_", kernel, other)
@@ -116,17 +115,26 @@ FERRY_INSTEAD_OF("gemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a75",
                  "1x8__asm_aarch64_neonfma_cortex_a75_prfm")
 FERRY_INSTEAD_OF("igemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a75", "1x8__asm_aarch64_neonfma_ld64")
 FERRY_INSTEAD_OF("igemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a75_prfm", "1x8__asm_aarch64_neonfma_ld64")
-FERRY_INSTEAD_OF_BOTH("1x8__asm_aarch64_neonfma_cortex_a53", "1x8__asm_aarch64_neonfma_cortex_a53_prfm")
+FERRY_INSTEAD_OF("gemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a53",
+                 "1x8__asm_aarch64_neonfma_cortex_a53_prfm")
+FERRY_INSTEAD_OF("igemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a53", "1x8__asm_aarch64_neonfma_ld64")
+FERRY_INSTEAD_OF("igemm_minmax_ukernel_", "1x8__asm_aarch64_neonfma_cortex_a53_prfm", "1x8__asm_aarch64_neonfma_ld64")
 FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a53", "4x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a53_prfm", "4x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a55", "4x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a75", "4x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("4x8__asm_aarch64_neonfma_cortex_a75_prfm", "4x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("6x8__aarch64_neonfma_lane_ld128", "6x8__asm_aarch64_neonfma_ld128")
-FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a53", "6x8__asm_aarch64_neonfma_cortex_a53_prfm")
+FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a53", "6x8__asm_aarch64_neonfma_ld128")
+FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a53_prfm", "6x8__asm_aarch64_neonfma_ld128")
+FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a55", "6x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a73", "6x8__asm_aarch64_neonfma_ld128")
 FERRY_INSTEAD_OF_BOTH("6x8__asm_aarch64_neonfma_cortex_a75_prfm", "6x8__asm_aarch64_neonfma_ld128")
+// Weights are packed once, and most of them by ours.
+FERRY_FUNCTION_INSTEAD_OF("xnn_x32_packw_gemm_goi_ukernel_x2__neon_ld2lane_u2_prfm", "xnn_pack_f32_gemm_goi_w")
+FERRY_FUNCTION_INSTEAD_OF("xnn_x32_packw_gemm_goi_ukernel_x8__neon_ld4lane_u4_prfm", "xnn_pack_f32_gemm_goi_w")
 #undef FERRY_INSTEAD_OF_BOTH
 #undef FERRY_INSTEAD_OF
+#undef FERRY_FUNCTION_INSTEAD_OF
 
 #endif

@@ -20,6 +20,8 @@ struct Step {
   bool of_input = false;                  // a conversion: of what the caller wrote
   bool half = false;                      // operands that are Float32 are halves, as far as they are no constants
   std::vector<TensorId> inputs, outputs;  // values
+  std::unique_ptr<Op> kernel;             // given by the engine
+  uint8_t view = 0;                       // 1 + which input's bytes it leaves as they are, or 0
 };
 
 struct Steps {
