@@ -72,18 +72,20 @@ class Neon {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const float *x_row = tile.x, *start_row = tile.start;
     float* y_row = tile.y;
-    const size_t inputs = tile.inputs, start_stride = tile.start_stride, y_stride = tile.y_stride;
-    const size_t parts = tile.parts, part_step = tile.part_step, x_stride = tile.x_stride;
-    const size_t slab_size = tile.slab_size, slabs = tile.slabs;
+    const Turns turns(tile.inputs);
+    const size_t start_stride = tile.start_stride, x_stride = tile.x_stride, slabs = tile.slabs;
+    // From where a part ends to the next, from a row to its last part's end, and the same of a slab's weights.
+    const size_t part_skip = tile.part_step - tile.inputs, row_skip = tile.parts * tile.part_step;
+    const size_t slab_skip = tile.slab_size - tile.parts * tile.inputs * V * kLanes;
+    size_t y_stride = tile.y_stride * sizeof(float);
+    asm("" : "+r"(y_stride));  // gcc would multiply for each slab
     const uintptr_t added = tile.added;
     const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
     size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
     asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
     for (size_t block = tile.blocks; block > 0; --block) {
-      const float *x[R], *start = start_row, *weights = tile.weights;
+      const float *start = start_row, *b = tile.weights, *const x_end = x_row + row_skip;
       float* y = y_row;
-#pragma GCC unroll 4
-      for (size_t i = 0; i < R; ++i) x[i] = x_row + i * x_stride;
       size_t slab = slabs;
       do {
         Vector sum[R][V];
@@ -94,19 +96,18 @@ class Neon {
 #pragma GCC unroll 4
           for (size_t j = 0; j < V; ++j) sum[i][j] = load(from + kLanes * j);
         }
-        const float* b = weights;
-        size_t part = parts, offset = 0;
+        const float* part = x_row;
         do {
           const float* rows[R];
 #pragma GCC unroll 4
-          for (size_t i = 0; i < R; ++i) rows[i] = x[i] + offset;
-          add_products<true>(rows, inputs, b, V * kLanes, sum);
-          offset += part_step;
-        } while (--part > 0);
+          for (size_t i = 0; i < R; ++i) rows[i] = part + i * x_stride;
+          add_products<true>(rows, turns, b, V * kLanes, sum);
+          part = rows[0] + part_skip;
+        } while (part != x_end);
         if (added != 0) {
-          from = reinterpret_cast<const float*>(reinterpret_cast<uintptr_t>(y) + added);
+          from = behind(y, added);
 #pragma GCC unroll 4
-          for (size_t i = 0; i < R; ++i, from += y_stride) {
+          for (size_t i = 0; i < R; ++i, from = behind(from, y_stride)) {
             asm("" : "+r"(from));
 #pragma GCC unroll 4
             for (size_t j = 0; j < V; ++j) sum[i][j] += load(from + kLanes * j);
@@ -126,19 +127,24 @@ class Neon {
         }
         float* row = y;
 #pragma GCC unroll 4
-        for (size_t i = 0; i < R; ++i, row += y_stride) {
+        for (size_t i = 0; i < R; ++i, row = behind(row, y_stride)) {
           asm("" : "+r"(row));
 #pragma GCC unroll 4
           for (size_t j = 0; j < V; ++j) store(row + kLanes * j, sum[i][j]);
         }
         start += V * kLanes;
-        weights += slab_size;
+        b += slab_skip;
         y += V * kLanes;
       } while (--slab > 0);
       x_row += R * x_stride;
       start_row += R * start_stride;
-      y_row += R * y_stride;
+      y_row = behind(y_row, R * y_stride);
     }
+  }
+
+  template <typename T>
+  static T* behind(T* from, size_t bytes) {
+    return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(from) + bytes);
   }
 
   template <size_t V>

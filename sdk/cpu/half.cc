@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #define FERRY_CONVERTS [[gnu::target("avx,f16c")]]
 #elif defined(__aarch64__)
-#include <arm_neon.h>
+#include "sdk/cpu/vector.h"
 #define FERRY_CONVERTS
 #endif
 
@@ -37,28 +37,75 @@ FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_eight(const float* from
 }
 #endif
 
+// Sixteen, and on to the next: on arm64 by instructions that load or store two vectors, as each counts.
+FERRY_CONVERTS [[gnu::always_inline]] inline void widen_sixteen(const Half*& from, float*& to) {
+#if defined(__aarch64__)
+  uint16x8_t first, second;
+  asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(from) : : "memory");
+  const float16x8_t low = vreinterpretq_f16_u16(first), high = vreinterpretq_f16_u16(second);
+  neon::store_pair(to, vcvt_f32_f16(vget_low_f16(low)), vcvt_high_f32_f16(low));
+  neon::store_pair(to, vcvt_f32_f16(vget_low_f16(high)), vcvt_high_f32_f16(high));
+#else
+  widen_eight(from, to);
+  widen_eight(from + kEight, to + kEight);
+  from += 2 * kEight;
+  to += 2 * kEight;
+#endif
+}
+FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_sixteen(const float*& from, Half*& to) {
+#if defined(__aarch64__)
+  float32x4_t wide[4];
+  asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(wide[0]), "=w"(wide[1]), "+r"(from) : : "memory");
+  asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(wide[2]), "=w"(wide[3]), "+r"(from) : : "memory");
+  const float16x8_t low = vcvt_high_f16_f32(vcvt_f16_f32(wide[0]), wide[1]);
+  const float16x8_t high = vcvt_high_f16_f32(vcvt_f16_f32(wide[2]), wide[3]);
+  asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(low), "w"(high) : "memory");
+#else
+  narrow_eight(from, to);
+  narrow_eight(from + kEight, to + kEight);
+  from += 2 * kEight;
+  to += 2 * kEight;
+#endif
+}
+
+// Fewer than eight. Apart, for the sake of the many calls without any.
+FERRY_CONVERTS [[gnu::noinline]] void widen_rest(const Half* from, float* to, size_t count) {
+  Half rest[kEight] = {};
+  float wide[kEight];
+  std::memcpy(rest, from, count * sizeof(Half));
+  widen_eight(rest, wide);
+  std::memcpy(to, wide, count * sizeof(float));
+}
+FERRY_CONVERTS [[gnu::noinline]] void narrow_rest(const float* from, Half* to, size_t count) {
+  float rest[kEight] = {};
+  Half few[kEight];
+  std::memcpy(rest, from, count * sizeof(float));
+  narrow_eight(rest, few);
+  std::memcpy(to, few, count * sizeof(Half));
+}
+
 }  // namespace
 
 FERRY_CONVERTS void widen(const Half* from, float* to, size_t count) {
-  size_t i = 0;
-  for (; i + kEight <= count; i += kEight) widen_eight(from + i, to + i);
-  if (i == count) return;
-  Half rest[kEight] = {};
-  float wide[kEight];
-  std::memcpy(rest, from + i, (count - i) * sizeof(Half));
-  widen_eight(rest, wide);
-  std::memcpy(to + i, wide, (count - i) * sizeof(float));
+  for (; count >= 2 * kEight; count -= 2 * kEight) widen_sixteen(from, to);
+  if (count >= kEight) {
+    widen_eight(from, to);
+    from += kEight;
+    to += kEight;
+    count -= kEight;
+  }
+  if (count > 0) widen_rest(from, to, count);
 }
 
 FERRY_CONVERTS void narrow(const float* from, Half* to, size_t count) {
-  size_t i = 0;
-  for (; i + kEight <= count; i += kEight) narrow_eight(from + i, to + i);
-  if (i == count) return;
-  float rest[kEight] = {};
-  Half few[kEight];
-  std::memcpy(rest, from + i, (count - i) * sizeof(float));
-  narrow_eight(rest, few);
-  std::memcpy(to + i, few, (count - i) * sizeof(Half));
+  for (; count >= 2 * kEight; count -= 2 * kEight) narrow_sixteen(from, to);
+  if (count >= kEight) {
+    narrow_eight(from, to);
+    from += kEight;
+    to += kEight;
+    count -= kEight;
+  }
+  if (count > 0) narrow_rest(from, to, count);
 }
 #else  // where no CPU has CpuFeatures::half
 void widen(const Half*, float*, size_t) {}

@@ -27,49 +27,71 @@ struct Limits {  // as XNNPACK's union xnn_f16_minmax_params
 
 [[gnu::always_inline]] inline Eight load(const __fp16* from) { return vld1q_f16(from); }
 
-// sum += b * a[lane]. As the instruction: gcc 12 would copy lanes to registers of their own.
+// sum += b * a[lane]. As the instruction: gcc 12 would copy lanes to registers of their own; and in this order, for the
+// sake of which it would load the next b early, and copy the one before.
 template <int kLane>
 [[gnu::always_inline]] inline void add_product(Eight& sum, Eight b, Eight a) {
-  asm("fmla %0.8h, %1.8h, %2.h[%3]" : "+w"(sum) : "w"(b), "x"(a), "i"(kLane));
+  asm volatile("fmla %0.8h, %1.8h, %2.h[%3]" : "+w"(sum) : "w"(b), "x"(a), "i"(kLane));
 }
 
+// sum += products of a's lanes kLane and the one after it, with two rows of b, which one instruction loads.
 template <int kLane, size_t R>
-[[gnu::always_inline]] inline void add_row(const __fp16* b, const Eight (&a)[R], Eight (&sum)[R][2]) {
-  const Eight first = load(b + kLane * kColumns), second = load(b + kLane * kColumns + 8);
+[[gnu::always_inline]] inline void add_two(const __fp16*& b, const Eight (&a)[R], Eight (&sum)[R][2]) {
+  register Eight b0 asm("v28"), b1 asm("v29"), b2 asm("v30"), b3 asm("v31");
+  asm volatile("ld1 {%0.8h, %1.8h, %2.8h, %3.8h}, [%4], #64" : "=w"(b0), "=w"(b1), "=w"(b2), "=w"(b3), "+r"(b));
 #pragma GCC unroll 6
   for (size_t i = 0; i < R; ++i) {
-    add_product<kLane>(sum[i][0], first, a[i]);
-    add_product<kLane>(sum[i][1], second, a[i]);
+    add_product<kLane>(sum[i][0], b0, a[i]);
+    add_product<kLane>(sum[i][1], b1, a[i]);
+    add_product<kLane + 1>(sum[i][0], b2, a[i]);
+    add_product<kLane + 1>(sum[i][1], b3, a[i]);
   }
 }
 
 // `count` products each, of rows which go on to what follows.
 template <size_t R>
-[[gnu::always_inline]] inline void add_products(const __fp16* (&a)[R], size_t count, const __fp16*& b,
+[[gnu::always_inline]] inline void add_products(const __fp16* (&next)[R], size_t count, const __fp16*& next_b,
                                                 Eight (&sum)[R][2]) {
-  for (; count >= 8; count -= 8) {
-    Eight rows[R];
+  Eight rows[R];
+  const __fp16 *a[R], *b = next_b;
 #pragma GCC unroll 6
-    for (size_t i = 0; i < R; ++i) {
-      rows[i] = load(a[i]);
-      a[i] += 8;
-    }
-    add_row<0>(b, rows, sum);
-    add_row<1>(b, rows, sum);
-    add_row<2>(b, rows, sum);
-    add_row<3>(b, rows, sum);
-    add_row<4>(b, rows, sum);
-    add_row<5>(b, rows, sum);
-    add_row<6>(b, rows, sum);
-    add_row<7>(b, rows, sum);
-    b += 8 * kColumns;
+  for (size_t i = 0; i < R; ++i) a[i] = next[i];
+  for (; count >= 8; count -= 8) {
+#pragma GCC unroll 6
+    for (size_t i = 0; i < R; ++i) asm("ldr %q0, [%1], #16" : "=x"(rows[i]), "+r"(a[i]));
+    add_two<0>(b, rows, sum);
+    add_two<2>(b, rows, sum);
+    add_two<4>(b, rows, sum);
+    add_two<6>(b, rows, sum);
   }
   for (; count > 0; --count, b += kColumns) {
-    Eight rows[R];
 #pragma GCC unroll 6
-    for (size_t i = 0; i < R; ++i) rows[i] = vld1q_dup_f16(a[i]++);
-    add_row<0>(b, rows, sum);
+    for (size_t i = 0; i < R; ++i) asm("ld1r {%0.8h}, [%1], #2" : "=x"(rows[i]), "+r"(a[i]));
+    const Eight first = load(b), second = load(b + 8);
+#pragma GCC unroll 6
+    for (size_t i = 0; i < R; ++i) {
+      add_product<0>(sum[i][0], first, rows[i]);
+      add_product<0>(sum[i][1], second, rows[i]);
+    }
   }
+  next_b = b;
+#pragma GCC unroll 6
+  for (size_t i = 0; i < R; ++i) next[i] = a[i];
+}
+
+// sum += b * a[lane], of which eight are two sums of four.
+template <int kLane>
+[[gnu::always_inline]] inline void add_widened(float32x4_t& low, float32x4_t& high, Eight b, float32x4_t a) {
+  asm("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(low) : "w"(vcvt_f32_f16(vget_low_f16(b))), "w"(a), "i"(kLane));
+  asm("fmla %0.4s, %1.4s, %2.s[%3]" : "+w"(high) : "w"(vcvt_high_f32_f16(b)), "w"(a), "i"(kLane));
+}
+
+template <int kLane>
+[[gnu::always_inline]] inline void add_two_widened(const __fp16* b, float32x4_t a, float32x4_t (&sum)[4]) {
+  add_widened<kLane>(sum[0], sum[1], load(b), a);
+  add_widened<kLane>(sum[2], sum[3], load(b + 8), a);
+  add_widened<kLane + 1>(sum[0], sum[1], load(b + 16), a);
+  add_widened<kLane + 1>(sum[2], sum[3], load(b + 24), a);
 }
 
 // One row, which waits for its weights in any case: in float32 throughout.
@@ -78,42 +100,50 @@ void add_products_of_row(const __fp16* a, size_t count, const __fp16*& weights, 
 #pragma GCC unroll 4
   for (size_t j = 0; j < 4; ++j) sum[j] = vld1q_f32(totals + 4 * j);
   const __fp16* b = weights;
+  for (; count >= 4; count -= 4, a += 4, b += 4 * kColumns) {
+    const float32x4_t numbers = vcvt_f32_f16(vld1_f16(a));
+    add_two_widened<0>(b, numbers, sum);
+    add_two_widened<2>(b + 2 * kColumns, numbers, sum);
+  }
   for (; count > 0; --count, b += kColumns) {
     const float32x4_t number = vdupq_n_f32(static_cast<float>(*a++));
-    const Eight first = load(b), second = load(b + 8);
-    sum[0] = vfmaq_f32(sum[0], vcvt_f32_f16(vget_low_f16(first)), number);
-    sum[1] = vfmaq_f32(sum[1], vcvt_high_f32_f16(first), number);
-    sum[2] = vfmaq_f32(sum[2], vcvt_f32_f16(vget_low_f16(second)), number);
-    sum[3] = vfmaq_f32(sum[3], vcvt_high_f32_f16(second), number);
+    add_widened<0>(sum[0], sum[1], load(b), number);
+    add_widened<0>(sum[2], sum[3], load(b + 8), number);
   }
 #pragma GCC unroll 4
   for (size_t j = 0; j < 4; ++j) vst1q_f32(totals + 4 * j, sum[j]);
   weights = b;
 }
 
-// What was added up in half precision goes to the sums, and begins anew.
+// What was added up in half precision is added to sums, from row to row of which it is `step` more than kColumns.
 template <size_t R>
-[[gnu::always_inline]] inline void flush(Eight (&sum)[R][2], float* totals) {
+[[gnu::always_inline]] inline void flush(const Eight (&sum)[R][2], const float* from, ptrdiff_t step, float* totals) {
 #pragma GCC unroll 6
-  for (size_t i = 0; i < R; ++i)
+  for (size_t i = 0; i < R; ++i, from += step)
 #pragma GCC unroll 2
-    for (size_t j = 0; j < 2; ++j, totals += 8) {
-      vst1q_f32(totals, vaddq_f32(vld1q_f32(totals), vcvt_f32_f16(vget_low_f16(sum[i][j]))));
-      vst1q_f32(totals + 4, vaddq_f32(vld1q_f32(totals + 4), vcvt_high_f32_f16(sum[i][j])));
-      sum[i][j] = vdupq_n_f16(0);
+    for (size_t j = 0; j < 2; ++j) {
+      float32x4_t low, high;
+      asm volatile("ldp %q0, %q1, [%2], #32" : "=w"(low), "=w"(high), "+r"(from) : : "memory");
+      low = vaddq_f32(low, vcvt_f32_f16(vget_low_f16(sum[i][j])));
+      high = vaddq_f32(high, vcvt_high_f32_f16(sum[i][j]));
+      asm volatile("stp %q1, %q2, [%0], #32" : "+r"(totals) : "w"(low), "w"(high) : "memory");
     }
 }
 
-void store(Eight low, Eight high, size_t count, __fp16* to) {
-  if (count >= kColumns) {
+// Fewer than kColumns.
+[[gnu::always_inline]] inline void store(Eight low, Eight high, size_t count, __fp16* to) {
+  if (count >= 8) {
     vst1q_f16(to, low);
-    vst1q_f16(to + 8, high);
-    return;
+    to += 8;
+    low = high;
   }
-  __fp16 row[kColumns];
-  vst1q_f16(row, low);
-  vst1q_f16(row + 8, high);
-  for (size_t i = 0; i < count; ++i) to[i] = row[i];
+  float16x4_t four = vget_low_f16(low);
+  if (count & 4) {
+    vst1_f16(to, four);
+    to += 4;
+    four = vget_high_f16(low);
+  }
+  for (size_t i = count % 4; i > 0; --i, four = vext_f16(four, four, 1)) vst1_lane_f16(to++, four, 0);
 }
 
 template <typename T>
@@ -131,51 +161,67 @@ void igemm(size_t rows, size_t columns, size_t inputs, size_t pointers, const vo
   const Eight low = vdupq_n_f16(limits.low), high = vdupq_n_f16(limits.high);
   const auto* weights = static_cast<const __fp16*>(w);
   const void* const* const end = behind(a, pointers);
+  const size_t count = inputs / sizeof(__fp16);
   for (;; columns -= kColumns, c = behind(c, column_step)) {
-    float totals[R * kColumns];
-    for (size_t j = 0; j < kColumns; j += 8) {
-      const Eight bias = load(weights + j);
-      for (size_t i = 0; i < R; ++i) {
-        vst1q_f32(totals + i * kColumns + j, vcvt_f32_f16(vget_low_f16(bias)));
-        vst1q_f32(totals + i * kColumns + j + 4, vcvt_high_f32_f16(bias));
-      }
+    float totals[R * kColumns], bias[kColumns];
+    for (size_t j = 0; j < kColumns; j += 8, weights += 8) {
+      const Eight some = load(weights);
+      vst1q_f32(bias + j, vcvt_f32_f16(vget_low_f16(some)));
+      vst1q_f32(bias + j + 4, vcvt_high_f32_f16(some));
     }
-    weights += kColumns;
-    Eight sum[R][2];
-#pragma GCC unroll 6
-    for (size_t i = 0; i < R; ++i) sum[i][0] = sum[i][1] = vdupq_n_f16(0);
-    size_t room = kTogether;
-    for (const void* const* part = a; part != end; part += per_part) {
-      const __fp16* next[R];
+    const float* from = bias;                                             // what has been added up
+    [[maybe_unused]] ptrdiff_t step = -static_cast<ptrdiff_t>(kColumns);  // the bias is the same for all rows
+    const void* const* part = a;
+    const __fp16* next[R];
+    const auto begin_part = [&] {
 #pragma GCC unroll 6
       for (size_t i = 0; i < R; ++i) {
         const void* row = part[i < per_part ? i : per_part - 1];
         next[i] = static_cast<const __fp16*>(row == zero ? row : behind(row, a_offset));
       }
-      if constexpr (R == 1) {
-        add_products_of_row(next[0], inputs / sizeof(__fp16), weights, totals);
-        continue;
-      }
-      for (size_t open = inputs / sizeof(__fp16); open > 0;) {
-        const size_t count = open < room ? open : room;
-        add_products(next, count, weights, sum);
-        open -= count;
-        room -= count;
-        if (room > 0) continue;
-        flush(sum, totals);
-        room = kTogether;
-      }
+      part += per_part;
+    };
+    if constexpr (R == 1) {
+      do {
+        begin_part();
+        add_products_of_row(next[0], count, weights, bias);
+      } while (part != end);
+    } else {
+      size_t open = 0;
+      do {
+        Eight sum[R][2];
+#pragma GCC unroll 6
+        for (size_t i = 0; i < R; ++i) sum[i][0] = sum[i][1] = vdupq_n_f16(0);
+        size_t room = kTogether;
+        do {
+          if (open == 0) {
+            begin_part();
+            open = count;
+          }
+          const size_t some = open < room ? open : room;
+          add_products(next, some, weights, sum);
+          open -= some;
+          room -= some;
+        } while (room > 0 && (open > 0 || part != end));
+        flush(sum, from, step, totals);
+        step = 0;
+        from = totals;
+      } while (open > 0 || part != end);
     }
-    if (room < kTogether) flush(sum, totals);
-    for (size_t i = 0; i < rows; ++i) {
-      const float* total = totals + i * kColumns;
-      Eight halves[2];
-      for (size_t j = 0; j < 2; ++j) {
-        const float16x4_t first = vcvt_f16_f32(vld1q_f32(total + 8 * j));
-        halves[j] = vcvt_high_f16_f32(first, vld1q_f32(total + 8 * j + 4));
-        halves[j] = vminq_f16(vmaxq_f16(halves[j], low), high);
+    auto* to = static_cast<__fp16*>(c);
+    const auto narrow = [&](const float* total) {
+      const Eight halves = vcvt_high_f16_f32(vcvt_f16_f32(vld1q_f32(total)), vld1q_f32(total + 4));
+      return vminq_f16(vmaxq_f16(halves, low), high);
+    };
+    const float* const last = from + rows * kColumns;
+    if (columns >= kColumns) {
+      for (; from != last; from += kColumns, to = behind(to, row_step)) {
+        vst1q_f16(to, narrow(from));
+        vst1q_f16(to + 8, narrow(from + 8));
       }
-      store(halves[0], halves[1], columns, static_cast<__fp16*>(behind(c, i * row_step)));
+    } else {
+      for (; from != last; from += kColumns, to = behind(to, row_step))
+        store(narrow(from), narrow(from + 8), columns, to);
     }
     if (columns <= kColumns) return;
   }

@@ -29,7 +29,7 @@ template <size_t kBytes, size_t kCount, size_t kRows>
 #if defined(__aarch64__)
 #pragma GCC unroll 6
   for (size_t i = 0; i < kRows; ++i) a[i] += begin;
-  add_products<false>(a, end - begin, b, p.b_stride, sums);
+  add_products<false>(a, Turns(end - begin), b, p.b_stride, sums);
 #else
   for (size_t k = begin; k < end; ++k, b += p.b_stride)
 #pragma GCC unroll 12

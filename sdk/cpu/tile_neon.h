@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "sdk/cpu/vector.h"
 
@@ -70,28 +71,36 @@ template <bool kPacked, size_t R, size_t V, typename Sum>
   add_row<3, kPacked>(b, step, second, sum);
 }
 
-// Sum: a vector of four floats. sum[i] += a[i][k] * b[k * b_stride + 0..V * kLanes), for k up to `count`; b goes on to
-// what follows. Of two vectors b_stride is their size.
+// How many products are added up, as loops take it: gcc would work it out anew for each tile.
+struct Turns {
+  explicit Turns(size_t count) : eights(count / 8), rest(count % 8), bytes(count / 8 * 8 * sizeof(float)) {
+    asm("" : "+r"(eights), "+r"(rest), "+r"(bytes));
+  }
+  size_t eights, rest, bytes;  // bytes: of the eights
+};
+
+// Sum: a vector of four floats. sum[i] += a[i][k] * b[k * b_stride + 0..V * kLanes), for as many k as `turns` has; a
+// and b go on to what follows. Of two vectors b_stride is their size.
 template <bool kPacked, size_t R, size_t V, typename Sum>
-[[gnu::always_inline]] inline void add_products(const float* const (&rows)[R], size_t count, const float*& next_b,
+[[gnu::always_inline]] inline void add_products(const float* (&next_a)[R], const Turns& turns, const float*& next_b,
                                                 size_t b_stride, Sum (&sum)[R][V]) {
   const float *a[R], *b = next_b;
 #pragma GCC unroll 6
-  for (size_t i = 0; i < R; ++i) a[i] = rows[i];
+  for (size_t i = 0; i < R; ++i) a[i] = next_a[i];
   const size_t step = b_stride * sizeof(float);
-  const float* end = a[0] + count / (2 * kLanes) * (2 * kLanes);
-  asm("" : "+r"(end));  // gcc would add in the loop
-  if (count >= 2 * kLanes) {
-    constexpr bool kTwice =
-        kPacked && R * V == 16;  // a turn: the loop's own instructions count where many are multiplied
-    if (kTwice && count / (2 * kLanes) % 2 == 1) goto second;
+  if (turns.eights != 0) {
+    auto end = reinterpret_cast<uintptr_t>(a[0]) + turns.bytes;
+    asm("" : "+r"(end));  // gcc would add in the loop
+    // A turn of the loop: its own instructions count where many are multiplied.
+    constexpr bool kTwice = kPacked && R * V == 16;
+    if (kTwice && turns.eights % 2 == 1) goto second;
     do {
       add_eight<kPacked>(a, b, step, sum);
     second:
       if constexpr (kTwice) add_eight<kPacked>(a, b, step, sum);
-    } while (a[0] != end);
+    } while (reinterpret_cast<uintptr_t>(a[0]) != end);
   }
-  for (size_t k = count % (2 * kLanes); k > 0; --k) {
+  for (size_t k = turns.rest; k > 0; --k) {
     Vector values[R];
 #pragma GCC unroll 6
     for (size_t i = 0; i < R; ++i) values[i] = load_repeated(a[i]);
@@ -106,6 +115,8 @@ template <bool kPacked, size_t R, size_t V, typename Sum>
       add_row<0, kPacked>(b, step, values, sum);
     }
   }
+#pragma GCC unroll 6
+  for (size_t i = 0; i < R; ++i) next_a[i] = a[i];
   next_b = b;
 }
 
