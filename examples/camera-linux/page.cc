@@ -166,15 +166,14 @@ std::string Page::picture_after(uint64_t* last) {
 
 void Page::serve_stream(httplib::Response& response) {
   if (!admit(response, true)) return;
-  // A part ends where the boundary begins: with it, a browser need not wait for the next picture to show this one.
-  const auto part = [](const std::string& jpeg) {
-    return text_of("Content-Type: image/jpeg\r\nContent-Length: %zu\r\n\r\n", jpeg.size()) + jpeg + "\r\n--picture\r\n";
-  };
+  // The next part's beginning goes out with each picture: only then Chromium shows it, otherwise it is one behind. That
+  // is why no part says its length.
+  static constexpr char kBegin[] = "--picture\r\nContent-Type: image/jpeg\r\n\r\n";
   response.set_content_provider(
       "multipart/x-mixed-replace; boundary=picture",
-      [this, part, last = uint64_t{0}, shown = std::string()](size_t offset, httplib::DataSink& sink) mutable {
-        if (offset == 0 && !sink.write("--picture\r\n", 11)) return false;
-        if (std::string jpeg = picture_after(&last); !jpeg.empty()) shown = part(jpeg);
+      [this, last = uint64_t{0}, shown = std::string()](size_t offset, httplib::DataSink& sink) mutable {
+        if (offset == 0 && !sink.write(kBegin, sizeof(kBegin) - 1)) return false;
+        if (std::string jpeg = picture_after(&last); !jpeg.empty()) shown = std::move(jpeg) + "\r\n" + kBegin;
         {
           const std::lock_guard lock(mutex_);
           if (closing_) return false;

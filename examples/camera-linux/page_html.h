@@ -77,6 +77,7 @@ const row = (text, said, share, colour) => {
   return li;
 };
 const rows = a => {
+  if ((a.boxes || a.lines || [0]).length == 0) return [row("nothing found", "")];
   if (a.boxes) return a.boxes.map(d => row(d.label || "class " + d.index, percent(d.score), d.score));
   if (a.lines) return a.lines.map(l => row(l.text, percent(l.score)));
   if (a.classes)
@@ -94,7 +95,10 @@ const rows = a => {
 const names = a => (a.boxes || []).map(d => {
   const s = document.createElement("span");
   s.textContent = (d.label || "class " + d.index) + " " + percent(d.score);
-  s.style.left = 100 * d.box[0] / a.size[0] + "%";
+  // From the frame's own side inwards, so that they do not end beyond the picture.
+  const left = d.box[0] / a.size[0], right = d.box[2] / a.size[0];
+  if (left + right < 1.2) s.style.left = 100 * left + "%";
+  else s.style.right = 100 * (1 - right) + "%";
   s.style.top = "max(1.2rem, " + 100 * d.box[1] / a.size[1] + "%)";
   return s;
 });
@@ -119,8 +123,13 @@ addEventListener("load", () => setTimeout(() => {
     number("dropped", figures.dropped, "of " + (figures.dropped + figures.answered));
     at("answer").replaceChildren(...rows(answer));
     at("names").replaceChildren(...names(answer));
-    if (img.naturalWidth > 0) at("view").style.setProperty("--aspect", img.naturalWidth / img.naturalHeight);
   });
+  // A folder's pictures have sizes of their own, and nothing tells of the one that is shown.
+  const fit = () => {
+    if (img.naturalWidth > 0) at("view").style.setProperty("--aspect", img.naturalWidth / img.naturalHeight);
+    requestAnimationFrame(fit);
+  };
+  fit();
   events.onerror = () => { at("note").textContent = "no connection: the program has ended, or cannot be reached"; };
 }));
 </script>

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The page of camera-linux in a headless Chromium: what the network answers is on it, and the stream is a picture.
+"""The page of camera-linux in a headless Chromium: what the network answers is on it, and the stream is the picture of
+that answer, not the one before.
 
     tests/camera/browser_test.py CAMERA_LINUX SCRATCH_FOLDER
 
 Leaves SCRATCH_FOLDER/page.png for people to look at. Ends with 77 where there is no Chromium (Debian: chromium, or
-chromium-headless-shell). The network is UltraFace, converted by the `ferry` beside CAMERA_LINUX; the frames are a photograph.
+chromium-headless-shell). The network is UltraFace, converted by the `ferry` beside CAMERA_LINUX; the frames are two
+photographs in turn, one of them with faces.
 """
 import base64, json, os, re, shutil, signal, subprocess, sys, tempfile, time
 
@@ -17,7 +19,7 @@ def skip(why):
 
 
 def prepare(program, scratch):
-    """A detector of faces and a photograph, as the options of camera-linux."""
+    """A detector of faces and photographs, as the options of camera-linux."""
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     shared = os.environ.get("FERRY_SHARED", os.path.join(root, "..", "shared"))
     network = os.path.join(shared, "weights", "ultraface", "version-RFB-320.onnx")
@@ -27,8 +29,9 @@ def prepare(program, scratch):
     os.makedirs(folder, exist_ok=True)
     ferry = os.path.join(os.path.dirname(program), "ferry")
     subprocess.run([ferry, "convert", network, "-o", model], check=True, stdout=subprocess.DEVNULL)
-    shutil.copy(os.path.join(shared, "photos", "face.jpg"), folder)
-    return [model, "--pictures", folder, "--fps", "20", "--loop"]
+    for name in ("face.jpg", "hot_dog.jpg"):
+        shutil.copy(os.path.join(shared, "photos", name), folder)
+    return [model, "--pictures", folder, "--fps", "2", "--loop"]
 
 
 class Browser:
@@ -74,7 +77,7 @@ class Browser:
 
 # What must be so within a while: an expression of the page's, and how its value looks.
 EXPECTED = {
-    "document.getElementById('note').textContent": r".*: 1 picture; .*: detection",
+    "document.getElementById('note').textContent": r".*: 2 pictures; .*: detection",
     "document.querySelector('#view img').naturalWidth > 100": r"True",
     "document.querySelectorAll('#names span').length": r"4",
     "document.querySelector('#names span').textContent": r"face (9\d\.\d|100\.0) %",
@@ -83,6 +86,10 @@ EXPECTED = {
     "document.getElementById('rate').textContent": r"[\d.]+ a second",
     "document.getElementById('dropped').textContent": r"\d+ of \d+",
 }
+
+# Faces are named over the photograph of 512x355 that has them, none over the other.
+TOGETHER = """(document.querySelectorAll('#names span').length == 4) ==
+              (document.querySelector('#view img').naturalHeight == 355)"""
 
 
 def main():
@@ -100,13 +107,22 @@ def main():
             browser = Browser(found, profile, url)
             end, wrong = time.time() + 60, list(EXPECTED)
             while wrong and time.time() < end:
-                time.sleep(0.5)
+                time.sleep(0.13)  # both pictures are met
                 wrong = [e for e in EXPECTED if not re.fullmatch(EXPECTED[e], str(browser.value(e)))]
             for expression in wrong:
                 print(f"{expression} is {browser.value(expression)!r}, expected {EXPECTED[expression]}")
+            while not wrong and browser.value("document.querySelectorAll('#names span').length") != 4:
+                time.sleep(0.05)
             picture = browser.call("Page.captureScreenshot", format="png")["data"]
             with open(os.path.join(scratch, "page.png"), "wb") as file:
                 file.write(base64.b64decode(picture))
+            seen = []
+            for _ in range(60):
+                time.sleep(0.05)
+                seen.append(browser.value(TOGETHER))
+            if seen.count(True) < 45:  # answer and picture come one after the other
+                wrong.append(TOGETHER)
+                print(f"answer and picture belonged together {seen.count(True)} times of {len(seen)}")
             browser.process.kill()
             browser.process.wait()
         camera.send_signal(signal.SIGTERM)

@@ -81,6 +81,7 @@ TEST_F(WithPage, WithoutAPictureSaysSo) {
 }
 
 TEST_F(WithPage, StreamsPicturesToEveryViewer) {
+  const std::string begin = "--picture\r\nContent-Type: image/jpeg\r\n\r\n";
   std::vector<std::jthread> viewers;
   std::atomic<int> done = 0;
   for (int v = 0; v < 3; ++v) {
@@ -88,13 +89,13 @@ TEST_F(WithPage, StreamsPicturesToEveryViewer) {
       std::string stream;
       client().Get("/stream", [&](const char* data, size_t size) {
         stream.append(data, size);
-        return stream.find("--picture\r\n", stream.find("--picture\r\n") + 1) == std::string::npos;
+        return stream.find(begin, 1) == std::string::npos;
       });
-      ASSERT_TRUE(stream.starts_with("--picture\r\nContent-Type: image/jpeg\r\nContent-Length: "))
-          << stream.substr(0, 80);
-      const size_t body = stream.find("\r\n\r\n") + 4, end = stream.rfind("\r\n--picture\r\n");
-      EXPECT_EQ(std::stoul(stream.substr(stream.find("Length: ") + 8)), end - body);
-      EXPECT_TRUE(decoded(stream.substr(body, end - body)));
+      ASSERT_TRUE(stream.starts_with(begin)) << stream.substr(0, 80);
+      // With the next part's beginning, without which Chromium does not show the picture yet.
+      const size_t end = stream.find("\r\n" + begin, begin.size());
+      ASSERT_NE(end, std::string::npos);
+      EXPECT_TRUE(decoded(stream.substr(begin.size(), end - begin.size())));
       ++done;
     });
   }
