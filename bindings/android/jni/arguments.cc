@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.h"
 
+#include <cstdio>
+#include <cstring>
+
 namespace ferry::jni {
 
 ferry_status give(JNIEnv* env, jlongArray handle, const void* opened) {
@@ -44,7 +47,22 @@ ferry_status numbers_of(JNIEnv* env, jintArray array, jint* numbers, jsize count
   return env->ExceptionCheck() ? FERRY_INVALID_ARGUMENT : FERRY_OK;
 }
 
-ferry_status Options::read(JNIEnv* env, jintArray numbers, jlong memory_limit, jbyteArray all_texts) {
+ferry_status wrong_size(const char* what, const ferry_tensor& tensor, size_t given) {
+  char sentence[256];
+  std::snprintf(sentence, sizeof(sentence), "%s '%.100s' is %zu bytes, the buffer has %zu", what, tensor.name,
+                tensor.bytes, given);
+  return ferry_set_last_error(FERRY_INVALID_ARGUMENT, sentence);
+}
+
+ferry_status copy_to(JNIEnv* env, const char* what, const ferry_tensor& tensor, jobject to) {
+  Memory memory;
+  if (ferry_status status = memory_of(env, to, &memory); status != FERRY_OK) return status;
+  if (memory.size < tensor.bytes) return wrong_size(what, tensor, memory.size);
+  if (tensor.bytes > 0) std::memcpy(memory.data, tensor.data, tensor.bytes);
+  return FERRY_OK;
+}
+
+ferry_status Options::read(JNIEnv* env, jintArray numbers, jlongArray all_longs, jbyteArray all_texts) {
   jint n[7];
   if (ferry_status status = numbers_of(env, numbers, n, 7); status != FERRY_OK) return status;
   if (ferry_status status = texts.read(env, all_texts); status != FERRY_OK) return status;
@@ -56,7 +74,14 @@ ferry_status Options::read(JNIEnv* env, jintArray numbers, jlong memory_limit, j
   value.gpu_required = n[4] != 0;
   value.all_taps = n[5] != 0;
   value.profile = n[6] != 0;
-  value.memory_limit = static_cast<uint64_t>(memory_limit);
+  constexpr size_t kMask = 2;  // where it begins
+  longs.resize(static_cast<size_t>(env->GetArrayLength(all_longs)));
+  env->GetLongArrayRegion(all_longs, 0, static_cast<jsize>(longs.size()), longs.data());
+  if (env->ExceptionCheck() || longs.size() < kMask) return FERRY_INVALID_ARGUMENT;
+  value.memory_limit = static_cast<uint64_t>(longs[0]);
+  value.states = pointer<ferry_states>(longs[1]);
+  value.cpu_mask_words = longs.size() - kMask;
+  if (value.cpu_mask_words > 0) value.cpu_mask = reinterpret_cast<const uint64_t*>(&longs[kMask]);
   value.gpu_device = texts.next_or_null();
   value.gpu_cache_dir = texts.next_or_null();
   value.cache_dir = texts.next_or_null();

@@ -58,24 +58,29 @@ class Texts {
 // As many numbers as `count`; Java's exception where there are fewer.
 ferry_status numbers_of(JNIEnv* env, jintArray array, jint* numbers, jsize count);
 
+// A tensor's elements into a direct buffer, which has room for them.
+ferry_status copy_to(JNIEnv* env, const char* what, const ferry_tensor& tensor, jobject to);
+ferry_status wrong_size(const char* what, const ferry_tensor& tensor, size_t given);
+
 // io.ferry.SessionOptions; it holds what `value` points to.
 struct Options {
   ferry_session_options value;
   Texts texts;
   std::vector<const char*> taps;
+  std::vector<jlong> longs;
 
-  ferry_status read(JNIEnv* env, jintArray numbers, jlong memory_limit, jbyteArray all_texts);
+  ferry_status read(JNIEnv* env, jintArray numbers, jlongArray all_longs, jbyteArray all_texts);
 };
 
 // A session or a task of the model: `open` with the options that were handed over, and `close` where Java cannot take
 // it.
 template <typename T>
-jint open_with_options(JNIEnv* env, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
+jint open_with_options(JNIEnv* env, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts,
                        jlongArray handle, ferry_status (*open)(ferry_model*, const ferry_session_options*, T**),
                        void (*close)(T*)) {
   return attempt([&] {
     Options options;
-    if (ferry_status status = options.read(env, numbers, memory_limit, texts); status != FERRY_OK) return status;
+    if (ferry_status status = options.read(env, numbers, longs, texts); status != FERRY_OK) return status;
     T* opened = nullptr;
     ferry_status status = open(pointer<ferry_model>(model), &options.value, &opened);
     if (status == FERRY_OK) status = give(env, handle, opened);

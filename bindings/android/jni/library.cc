@@ -37,6 +37,10 @@ const JNINativeMethod kOwn[] = {
 
 extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* machine, void*) {
   using namespace ferry::jni;
-  return load(machine, "io/ferry/Native",
-              {kOwn, model_methods(), session_methods(), task_methods(), picture_methods()});
+  const jint version =
+      load(machine, "io/ferry/Native",
+           {kOwn, model_methods(), session_methods(), states_methods(), task_methods(), picture_methods()});
+  void* env = nullptr;
+  if (version == JNI_ERR || machine->GetEnv(&env, version) != JNI_OK) return JNI_ERR;
+  return prepare_tasks(static_cast<JNIEnv*>(env)) ? version : JNI_ERR;
 }

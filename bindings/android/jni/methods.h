@@ -11,7 +11,10 @@ namespace ferry::jni {
 // The native methods of io.ferry.Native, by the files that hold them: name, signature, function.
 std::span<const JNINativeMethod> model_methods();
 std::span<const JNINativeMethod> session_methods();
+std::span<const JNINativeMethod> states_methods();
 std::span<const JNINativeMethod> task_methods();
+// Finds what task_methods() call in Java; false with an exception where it is not there.
+bool prepare_tasks(JNIEnv* env);
 std::span<const JNINativeMethod> picture_methods();
 // Those of io.ferry.NativeText, which a library of their own holds.
 std::span<const JNINativeMethod> text_methods();

@@ -94,10 +94,10 @@ jint model_tensors(JNIEnv* env, jclass, jlong handle, jint kind, jobject out) {
 
 jint check_model(JNIEnv*, jclass, jlong model) { return ferry_model_check(pointer<ferry_model>(model)); }
 
-jint verify(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts, jobject out) {
+jint verify(JNIEnv* env, jclass, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts, jobject out) {
   return attempt([&] {
     Options options;
-    if (ferry_status status = options.read(env, numbers, memory_limit, texts); status != FERRY_OK) return status;
+    if (ferry_status status = options.read(env, numbers, longs, texts); status != FERRY_OK) return status;
     ferry_verification v = {};
     v.struct_size = sizeof(v);
     ferry_status status = ferry_model_verify(pointer<ferry_model>(model), &options.value, &v);
@@ -121,7 +121,7 @@ std::span<const JNINativeMethod> model_methods() {
       method("describeModel", "(JLio/ferry/Parcel;)I", describe_model),
       method("modelTensors", "(JILio/ferry/Parcel;)I", model_tensors),
       method("checkModel", "(J)I", check_model),
-      method("verify", "(J[IJ[BLio/ferry/Parcel;)I", verify),
+      method("verify", "(J[I[J[BLio/ferry/Parcel;)I", verify),
   };
   return methods;
 }

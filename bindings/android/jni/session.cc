@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
 #include "arguments.h"
@@ -13,9 +12,9 @@
 namespace ferry::jni {
 namespace {
 
-jint open_session(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
+jint open_session(JNIEnv* env, jclass, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts,
                   jlongArray handle) {
-  return open_with_options(env, model, numbers, memory_limit, texts, handle, ferry_session_create, ferry_session_close);
+  return open_with_options(env, model, numbers, longs, texts, handle, ferry_session_create, ferry_session_close);
 }
 
 void close_session(JNIEnv*, jclass, jlong session) { ferry_session_close(pointer<ferry_session>(session)); }
@@ -56,13 +55,6 @@ jint resize(JNIEnv* env, jclass, jlong session, jintArray shapes, jint inputs) {
   });
 }
 
-ferry_status wrong_size(const char* what, const ferry_tensor& tensor, size_t given) {
-  char sentence[256];
-  std::snprintf(sentence, sizeof(sentence), "%s '%.100s' is %zu bytes, the buffer has %zu", what, tensor.name,
-                tensor.bytes, given);
-  return ferry_set_last_error(FERRY_INVALID_ARGUMENT, sentence);
-}
-
 // Whatever the index: the library says which there are.
 size_t index_of(jint index) { return index < 0 ? SIZE_MAX : static_cast<size_t>(index); }
 
@@ -77,18 +69,10 @@ jint write_input(JNIEnv* env, jclass, jlong session, jint index, jobject from) {
   return FERRY_OK;
 }
 
-ferry_status read(JNIEnv* env, const char* what, const ferry_tensor& tensor, jobject to) {
-  Memory memory;
-  if (ferry_status status = memory_of(env, to, &memory); status != FERRY_OK) return status;
-  if (memory.size < tensor.bytes) return wrong_size(what, tensor, memory.size);
-  if (tensor.bytes > 0) std::memcpy(memory.data, tensor.data, tensor.bytes);
-  return FERRY_OK;
-}
-
 jint read_output(JNIEnv* env, jclass, jlong session, jint index, jobject to) {
   ferry_tensor tensor;
   ferry_status status = ferry_session_output(pointer<ferry_session>(session), index_of(index), &tensor);
-  return status == FERRY_OK ? read(env, "output", tensor, to) : status;
+  return status == FERRY_OK ? copy_to(env, "output", tensor, to) : status;
 }
 
 ferry_status tap_of(JNIEnv* env, jlong session, jbyteArray name, ferry_tensor* tensor) {
@@ -109,7 +93,7 @@ jint read_tap(JNIEnv* env, jclass, jlong session, jbyteArray name, jobject to) {
   return attempt([&] {
     ferry_tensor tensor;
     ferry_status status = tap_of(env, session, name, &tensor);
-    return status == FERRY_OK ? read(env, "tap", tensor, to) : status;
+    return status == FERRY_OK ? copy_to(env, "tap", tensor, to) : status;
   });
 }
 
@@ -182,50 +166,6 @@ jint profile(JNIEnv* env, jclass, jlong handle, jobject out) {
   });
 }
 
-// Those of the session, for as long as `use` works with them.
-template <typename Use>
-ferry_status with_states(jlong session, const Use& use) {
-  ferry_states* states = nullptr;
-  if (ferry_status status = ferry_session_states(pointer<ferry_session>(session), &states); status != FERRY_OK) {
-    return status;
-  }
-  const ferry_status status = use(states);
-  ferry_states_close(states);
-  return status;
-}
-
-jint state_length(JNIEnv* env, jclass, jlong session, jobject out) {
-  return attempt([&] {
-    Parcel parcel(env, out);
-    const ferry_status status = with_states(session, [&](const ferry_states* states) {
-      parcel.number(ferry_states_length(states));
-      return FERRY_OK;
-    });
-    return status == FERRY_OK ? parcel.send() : status;
-  });
-}
-
-jint truncate_states(JNIEnv*, jclass, jlong session, jint length) {
-  return with_states(session, [&](ferry_states* states) { return ferry_states_truncate(states, length); });
-}
-
-template <typename States>
-jint states_file(JNIEnv* env, jlong session, jbyteArray path, ferry_status (*use)(States*, const char*)) {
-  return attempt([&] {
-    Texts texts;
-    if (ferry_status status = texts.read(env, path); status != FERRY_OK) return status;
-    return with_states(session, [&](ferry_states* states) { return use(states, texts.next()); });
-  });
-}
-
-jint save_states(JNIEnv* env, jclass, jlong session, jbyteArray path) {
-  return states_file(env, session, path, ferry_states_save);
-}
-
-jint load_states(JNIEnv* env, jclass, jlong session, jbyteArray path) {
-  return states_file(env, session, path, ferry_states_load);
-}
-
 jint report(JNIEnv* env, jclass, jlong handle, jobject out) {
   return attempt([&] {
     auto* session = pointer<ferry_session>(handle);
@@ -247,7 +187,7 @@ jint report(JNIEnv* env, jclass, jlong handle, jobject out) {
 
 std::span<const JNINativeMethod> session_methods() {
   static const JNINativeMethod methods[] = {
-      method("openSession", "(J[IJ[B[J)I", open_session),
+      method("openSession", "(J[I[J[B[J)I", open_session),
       method("closeSession", "(J)V", close_session),
       method("cancelSession", "(J)V", cancel_session),
       method("sessionTensors", "(JIILio/ferry/Parcel;)I", session_tensors),
@@ -262,10 +202,6 @@ std::span<const JNINativeMethod> session_methods() {
       method("topClasses", "(JIILio/ferry/Parcel;)I", top_classes),
       method("embedding", "(JILio/ferry/Parcel;)I", embedding),
       method("profile", "(JLio/ferry/Parcel;)I", profile),
-      method("stateLength", "(JLio/ferry/Parcel;)I", state_length),
-      method("truncateStates", "(JI)I", truncate_states),
-      method("saveStates", "(J[B)I", save_states),
-      method("loadStates", "(J[B)I", load_states),
       method("report", "(JLio/ferry/Parcel;)I", report),
   };
   return methods;

@@ -8,9 +8,9 @@
 namespace ferry::jni {
 namespace {
 
-jint open_task(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
+jint open_task(JNIEnv* env, jclass, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts,
                jlongArray handle) {
-  return open_with_options(env, model, numbers, memory_limit, texts, handle, ferry_task_open, ferry_task_close);
+  return open_with_options(env, model, numbers, longs, texts, handle, ferry_task_open, ferry_task_close);
 }
 
 void close_task(JNIEnv*, jclass, jlong task) { ferry_task_close(pointer<ferry_task>(task)); }
@@ -106,8 +106,24 @@ struct Request {
   }
 };
 
+jmethodID on_progress;  // of io.ferry.Progress
+
+// Who is told of a run's progress: in the thread that runs, which is a Java thread.
+struct Listener {
+  JNIEnv* env;
+  jobject progress;
+  ferry_task* task;
+};
+
+void tell(void* user, int32_t done, int32_t total) {
+  const Listener& l = *static_cast<const Listener*>(user);
+  if (l.env->ExceptionCheck()) return;  // the run is ending because of it
+  l.env->CallVoidMethod(l.progress, on_progress, done, total);
+  if (l.env->ExceptionCheck()) ferry_task_cancel(l.task);
+}
+
 jint run_task(JNIEnv* env, jclass, jlong task, jintArray numbers, jfloatArray prompts, jobject pixels, jobject mask,
-              jintArray frame, jobject first, jobject second, jobject third, jobject out) {
+              jintArray frame, jobject first, jobject second, jobject third, jobject progress, jobject out) {
   return attempt([&] {
     jint n[9];
     Request request;
@@ -131,24 +147,38 @@ jint run_task(JNIEnv* env, jclass, jlong task, jintArray numbers, jfloatArray pr
     request.value.tile = n[1];
     request.value.mask_index = n[2];
     request.value.refine = n[3] != 0;
+    Listener listener = {env, progress, pointer<ferry_task>(task)};
+    if (progress != nullptr) {
+      request.value.progress = tell;
+      request.value.user = &listener;
+    }
     ferry_answer answer = {};
     answer.struct_size = sizeof(answer);
-    status = ferry_task_run(pointer<ferry_task>(task), &request.value, &answer);
+    status = ferry_task_run(listener.task, &request.value, &answer);
+    if (env->ExceptionCheck()) return FERRY_CANCELLED;  // by what was told, which Java throws
     return status == FERRY_OK ? send(answer, Parcel(env, out)) : status;
   });
 }
 
 }  // namespace
 
+bool prepare_tasks(JNIEnv* env) {
+  jclass progress = env->FindClass("io/ferry/Progress");
+  if (progress == nullptr) return false;
+  on_progress = env->GetMethodID(progress, "onProgress", "(II)V");
+  env->DeleteLocalRef(progress);
+  return on_progress != nullptr;
+}
+
 std::span<const JNINativeMethod> task_methods() {
   static const JNINativeMethod methods[] = {
-      method("openTask", "(J[IJ[B[J)I", open_task),
+      method("openTask", "(J[I[J[B[J)I", open_task),
       method("closeTask", "(J)V", close_task),
       method("cancelTask", "(J)V", cancel_task),
       method("taskSession", "(J)J", task_session),
       method("runTask",
              "(J[I[FLjava/nio/ByteBuffer;Ljava/nio/ByteBuffer;[ILjava/nio/ByteBuffer;Ljava/nio/ByteBuffer;"
-             "Ljava/nio/ByteBuffer;Lio/ferry/Parcel;)I",
+             "Ljava/nio/ByteBuffer;Lio/ferry/Progress;Lio/ferry/Parcel;)I",
              run_task),
   };
   return methods;

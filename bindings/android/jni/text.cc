@@ -96,10 +96,9 @@ jint chat(JNIEnv* env, jclass, jlong text, jbyteArray roles_and_contents, jobjec
   });
 }
 
-jint open_generator(JNIEnv* env, jclass, jlong model, jintArray numbers, jlong memory_limit, jbyteArray texts,
+jint open_generator(JNIEnv* env, jclass, jlong model, jintArray numbers, jlongArray longs, jbyteArray texts,
                     jlongArray handle) {
-  return open_with_options(env, model, numbers, memory_limit, texts, handle, ferry_generator_create,
-                           ferry_generator_close);
+  return open_with_options(env, model, numbers, longs, texts, handle, ferry_generator_create, ferry_generator_close);
 }
 
 void close_generator(JNIEnv*, jclass, jlong generator) { ferry_generator_close(pointer<ferry_generator>(generator)); }
@@ -247,7 +246,7 @@ std::span<const JNINativeMethod> text_methods() {
       method("decode", "(J[ILio/ferry/Parcel;)I", decode),
       method("render", "(J[BLio/ferry/Parcel;)I", render),
       method("chat", "(J[BLio/ferry/Parcel;)I", chat),
-      method("openGenerator", "(J[IJ[B[J)I", open_generator),
+      method("openGenerator", "(J[I[J[B[J)I", open_generator),
       method("closeGenerator", "(J)V", close_generator),
       method("cancelGenerator", "(J)V", cancel_generator),
       method("generatorSession", "(J)J", generator_session),

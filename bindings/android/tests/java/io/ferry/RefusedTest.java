@@ -166,6 +166,22 @@ final class RefusedTest {
     }
   }
 
+  public static void statesAndCpusThatDoNotFit() {
+    try (Model model = Model.open(golden(NAME)); Model language = Model.open(blob("language"));
+         Model same = Model.open(blob("language")); States states = language.states()) {
+      SessionOptions options = new SessionOptions().states(states);
+      refused(INVALID_ARGUMENT, "another model", () -> model.session(options));
+      refused(INVALID_ARGUMENT, "another model", () -> same.session(options)); // whose weights lie elsewhere
+      refused(NOT_FOUND, "no states", () -> model.session(new SessionOptions()).states());
+      refused(INVALID_ARGUMENT, "-1", () -> states.truncate(-1));
+      refused(IllegalArgumentException.class, "there are 4", () -> states.contents(4));
+      refused(IllegalArgumentException.class, "there are 4", () -> states.contents(-1));
+      refused(IllegalArgumentException.class, "CPU -1", () -> new SessionOptions().cpus(0, -1));
+      refused(IllegalArgumentException.class, "0 to 1023", () -> new SessionOptions().cpus(1024));
+      refused(INVALID_ARGUMENT, "", () -> model.session(new SessionOptions().cpus(1023)));
+    }
+  }
+
   private static void ask(String blob, String words, Request request) {
     try (Model model = Model.open(blob(blob)); Task task = model.task(new SessionOptions())) {
       refused(FerryException.class, words, () -> task.run(request));
@@ -175,6 +191,12 @@ final class RefusedTest {
   public static void useAfterClose() {
     Model model = Model.open(golden(NAME));
     Session session = model.session(new SessionOptions().allTaps(true));
+    States states;
+    Session remembering;
+    try (Model language = Model.open(blob("language"))) {
+      states = language.states();
+      remembering = language.session(new SessionOptions().states(states));
+    }
     Task task = model.task(new SessionOptions());
     model.close();
     model.close();
@@ -193,8 +215,20 @@ final class RefusedTest {
     Tests.Action[] ofTask = {task::cancel, task::report, () -> task.run(Request.of(frame))};
     for (Tests.Action action : ofTask) refused(IllegalStateException.class, "this task is closed", action);
     Tests.Action[] ofModel = {model::inputs, model::check, () -> model.graph("x"),
-        () -> model.session(new SessionOptions()), () -> model.task(new SessionOptions()),
+        () -> model.session(new SessionOptions()), () -> model.task(new SessionOptions()), model::states,
         () -> model.verify(new SessionOptions())};
     for (Tests.Action action : ofModel) refused(IllegalStateException.class, "this model is closed", action);
+    states.close();
+    states.close();
+    Tests.equal(0, remembering.stateLength()); // the session holds them
+    try (Model language = Model.open(blob("language"))) {
+      SessionOptions options = new SessionOptions().states(states);
+      Tests.Action[] ofStates = {states::length, states::bound, states::bytes, states::tensors, states::reset,
+          () -> states.contents(0), () -> states.reserve(1), () -> states.truncate(0), () -> states.save("x"),
+          () -> states.load("x"), () -> language.session(options)};
+      for (Tests.Action action : ofStates) refused(IllegalStateException.class, "this states object is closed", action);
+    }
+    remembering.close();
+    refused(IllegalStateException.class, "this session is closed", remembering::states);
   }
 }

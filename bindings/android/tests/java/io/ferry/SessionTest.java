@@ -192,6 +192,46 @@ final class SessionTest {
     }
   }
 
+  public static void sessionsShareStates() throws Exception {
+    try (Model model = Model.open(blob("language")); Session alone = model.session(new SessionOptions())) {
+      States states = model.states();
+      SessionOptions options = new SessionOptions().states(states).threads(1);
+      Session prefill = model.session(options);
+      Session decode = model.session(options);
+      run(alone, 1, 5, 9);
+      float[] expected = run(alone, 7);
+      long before = states.bytes();
+      states.reserve(10);
+      long bytes = states.bytes();
+      Tests.check(bytes > before, "no memory was taken");
+      run(prefill, 1, 5, 9);
+      prefill.close();
+      equal(3, states.length());
+      equal(3, decode.stateLength());
+      near(expected, run(decode, 7), 1e-5);
+      equal(4, states.length());
+      equal(bytes, states.bytes());
+      Tests.check(states.bound() >= 10, "bound " + states.bound());
+      try (States own = alone.states()) {
+        List<TensorInfo> tensors = states.tensors();
+        equal(own.tensors().toString(), tensors.toString());
+        for (int i = 0; i < tensors.size(); ++i) {
+          equal(tensors.get(i).bytes(), (long) states.contents(i).remaining());
+          near(floats(own.contents(i)), floats(states.contents(i)), 1e-5);
+        }
+      }
+      states.truncate(3);
+      near(expected, run(decode, 7), 1e-5);
+      states.reset();
+      equal(0, decode.stateLength());
+      equal(0, states.contents(0).remaining());
+      states.close();
+      run(decode, 1, 5, 9);
+      near(expected, run(decode, 7), 1e-5); // which goes on holding them
+      decode.close();
+    }
+  }
+
   private static float[] run(Session session, int... tokens) {
     session.resize(new int[] {1, tokens.length});
     ByteBuffer ids = session.inputs().get(0).allocate();
@@ -240,6 +280,20 @@ final class SessionTest {
       Tests.check(report.arenaBytes() > 5000 && report.cpuOperators() > 0, "what it takes");
       equal(SessionOptions.Backend.CPU, other.report().backend());
       Tests.check(!other.report().message().isEmpty(), "why it is not the GPU");
+    }
+  }
+
+  public static void aSessionKeepsToTheCpusThatAreNamed() {
+    try (Model model = Model.open(golden(NAME)); Session any = model.session(new SessionOptions())) {
+      String first = any.report().cpus().split("[-,]")[0];
+      if (first.isEmpty()) return; // the system does not say
+      int cpu = Integer.parseInt(first);
+      try (Session session = model.session(new SessionOptions().cpus(cpu, 1023))) {
+        equal(first, session.report().cpus());
+        equal(1, session.report().threads());
+        session.setInput(0, goldenInput(session));
+        session.run();
+      }
     }
   }
 

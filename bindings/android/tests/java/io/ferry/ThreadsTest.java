@@ -156,6 +156,108 @@ final class ThreadsTest {
     }
   }
 
+  private static Picture black(int side) {
+    return new Picture(side, side, ByteBuffer.allocateDirect(3 * side * side));
+  }
+
+  public static void progressIsToldInTheThreadThatRuns() {
+    try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
+      List<String> told = new ArrayList<>();
+      Thread mine = Thread.currentThread();
+      Progress progress = (done, total) -> {
+        equal(mine, Thread.currentThread());
+        told.add(done + "/" + total);
+      };
+      Answer.NewPicture answer = (Answer.NewPicture) task.run(Request.of(black(40)).tile(20).progress(progress));
+      equal(80, answer.picture().width());
+      equal(Arrays.asList("1/4", "2/4", "3/4", "4/4"), told);
+    }
+  }
+
+  public static void whatProgressThrowsEndsTheRun() {
+    try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
+      for (int last : new int[] {1, 3, 4}) { // with the fourth all is done
+        int[] calls = new int[1];
+        Request request = Request.of(black(40)).tile(20).progress((done, total) -> {
+          calls[0] = done;
+          if (done == last) throw new ArithmeticException("enough");
+        });
+        refused(ArithmeticException.class, "enough", () -> task.run(request));
+        equal(last, calls[0]);
+      }
+      task.run(Request.of(black(40)));
+    }
+  }
+
+  public static void whoIsToldOfProgressMayCancelAndNoMore() {
+    try (Model model = Model.open(blob("upscaler")); Task task = model.task(new SessionOptions())) {
+      Request cancelling = Request.of(black(40)).tile(20).progress((done, total) -> task.cancel());
+      Tests.refused(FerryException.Status.CANCELLED, "", () -> task.run(cancelling));
+      Tests.Action[] actions = {task::close, task::report, () -> task.run(Request.of(black(8)))};
+      for (Tests.Action action : actions) {
+        int[] calls = new int[1];
+        task.run(Request.of(black(40)).tile(20).progress((done, total) -> {
+          refused(IllegalStateException.class, "cannot", action);
+          ++calls[0];
+        }));
+        equal(4, calls[0]);
+      }
+    }
+  }
+
+  public static void aTaskIsClosedWhileItsProgressIsTold() throws Exception {
+    Model model = Model.open(blob("upscaler"));
+    Task task = model.task(new SessionOptions().threads(1));
+    model.close();
+    CountDownLatch told = new CountDownLatch(1);
+    Future<Answer> run = inThread(() -> task.run(Request.of(black(400)).tile(20).progress((done, total) -> {
+      told.countDown();
+    })));
+    told.await();
+    task.close();
+    try {
+      run.get(10, TimeUnit.SECONDS);
+      throw new AssertionError("the run was not cancelled");
+    } catch (ExecutionException e) {
+      equal(FerryException.Status.CANCELLED, ((FerryException) e.getCause()).status());
+    }
+  }
+
+  /** Two sessions over the same states, their length asked for meanwhile, and the states closed at the end. */
+  public static void sessionsThatShareStatesTakeTurns() throws Exception {
+    try (Model model = Model.open(blob("language"))) {
+      States states = model.states();
+      List<Future<Void>> all = new ArrayList<>();
+      for (int k = 0; k < 3; ++k) {
+        all.add(inThread(() -> {
+          try (Session session = model.session(new SessionOptions().states(states).threads(1))) {
+            for (int i = 0; i < 200; ++i) {
+              session.resize(new int[] {1, 1 + i % 2});
+              session.run();
+              session.truncateStates(0);
+            }
+          }
+          return null;
+        }));
+      }
+      all.add(inThread(() -> {
+        for (int i = 0; i < 200; ++i) {
+          check(states.length() <= states.bound(), "too long");
+          states.contents(0);
+        }
+        return null;
+      }));
+      all.get(3).get(60, TimeUnit.SECONDS);
+      states.close();
+      refused(IllegalStateException.class, "this states object is closed", states::length);
+      try {
+        for (Future<Void> each : all) each.get(60, TimeUnit.SECONDS);
+      } catch (ExecutionException e) { // of a session that was not made yet
+        check(e.getCause() instanceof IllegalStateException, "" + e.getCause());
+      }
+    }
+  }
+
   public static void aClosingThreadStaysInterrupted() throws Exception {
     Session session = slow();
     Future<Boolean> closing = inThread(() -> {

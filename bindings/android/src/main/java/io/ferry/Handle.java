@@ -20,6 +20,8 @@ abstract class Handle implements Closeable {
   private final Object life = new Object();
   private long pointer;
   private volatile boolean closing;
+  /** The thread whose call may call Java back; the locks let it in again, where it must not be. */
+  private volatile Thread calledBack;
 
   Handle(String what, long pointer, Lock use, Lock end) {
     this.what = what;
@@ -34,6 +36,7 @@ abstract class Handle implements Closeable {
 
   /** The pointer, until done(). IllegalStateException where it is closed, or being closed. */
   final long begin() {
+    refuseFromWithin("use");
     use.lock();
     if (closing) {
       use.unlock();
@@ -44,6 +47,18 @@ abstract class Handle implements Closeable {
 
   final void done() {
     use.unlock();
+  }
+
+  /** Between begin() and done(). */
+  final void callsBack(boolean begins) {
+    calledBack = begins ? Thread.currentThread() : null;
+  }
+
+  private void refuseFromWithin(String deed) {
+    if (calledBack == Thread.currentThread()) {
+      throw new IllegalStateException("this " + what + " is at work: who is told of its progress cannot " + deed
+          + " it, but may cancel it");
+    }
   }
 
   final void cancelCall() {
@@ -63,6 +78,7 @@ abstract class Handle implements Closeable {
    */
   @Override
   public void close() {
+    refuseFromWithin("close");
     closing = true;
     boolean interrupted = false;
     for (boolean mine = false; !mine;) {

@@ -5,7 +5,9 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.locks.Lock;
 import java.util.concurrent.locks.ReadWriteLock;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
 
 /**
@@ -156,13 +158,32 @@ public final class Model extends Handle {
   /** The network made ready to run on tensors. */
   public Session session(SessionOptions options) {
     long[] handle = new long[1];
+    States states = options.states();
     long model = begin();
     try {
-      Native.check(Native.openSession(model, options.numbers(), options.memoryLimit(), options.texts(), handle));
+      long shared = states != null ? states.begin() : 0;
+      try {
+        Native.check(Native.openSession(model, options.numbers(), options.longs(shared), options.texts(), handle));
+      } finally {
+        if (states != null) states.done();
+      }
     } finally {
       done();
     }
-    return new Session(handle[0], memory, inputCount, outputCount);
+    Lock lock = states != null ? states.lock : new ReentrantLock(true);
+    return new Session(handle[0], memory, inputCount, outputCount, lock);
+  }
+
+  /** Empty ones, for SessionOptions.states(): what several sessions remember together. */
+  public States states() {
+    long[] handle = new long[1];
+    long model = begin();
+    try {
+      Native.check(Native.createStates(model, handle));
+    } finally {
+      done();
+    }
+    return new States(handle[0], memory, new ReentrantLock(true));
   }
 
   /** What the model is for, in one call from a picture to the answer in its pixels. */
@@ -170,7 +191,7 @@ public final class Model extends Handle {
     long[] handle = new long[1];
     long model = begin();
     try {
-      Native.check(Native.openTask(model, options.numbers(), options.memoryLimit(), options.texts(), handle));
+      Native.check(Native.openTask(model, options.numbers(), options.longs(0), options.texts(), handle));
     } finally {
       done();
     }
@@ -194,7 +215,7 @@ public final class Model extends Handle {
     long[] handle = new long[1];
     long model = begin();
     try {
-      Native.check(NativeText.openGenerator(model, options.numbers(), options.memoryLimit(), options.texts(), handle));
+      Native.check(NativeText.openGenerator(model, options.numbers(), options.longs(0), options.texts(), handle));
     } finally {
       done();
     }
@@ -224,7 +245,7 @@ public final class Model extends Handle {
     Parcel parcel = new Parcel();
     long model = begin();
     try {
-      Native.check(Native.verify(model, options.numbers(), options.memoryLimit(), options.texts(), parcel));
+      Native.check(Native.verify(model, options.numbers(), options.longs(0), options.texts(), parcel));
     } finally {
       done();
     }

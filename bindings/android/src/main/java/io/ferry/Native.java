@@ -84,11 +84,11 @@ final class Native {
 
   static native int checkModel(long model);
 
-  static native int verify(long model, int[] numbers, long memoryLimit, byte[] texts, Parcel out);
+  static native int verify(long model, int[] numbers, long[] longs, byte[] texts, Parcel out);
 
   // ---- sessions: jni/session.cc
 
-  static native int openSession(long model, int[] numbers, long memoryLimit, byte[] texts, long[] handle);
+  static native int openSession(long model, int[] numbers, long[] longs, byte[] texts, long[] handle);
 
   static native void closeSession(long session);
 
@@ -120,19 +120,31 @@ final class Native {
 
   static native int profile(long session, Parcel out);
 
-  static native int stateLength(long session, Parcel out);
-
-  static native int truncateStates(long session, int length);
-
-  static native int saveStates(long session, byte[] path);
-
-  static native int loadStates(long session, byte[] path);
-
   static native int report(long session, Parcel out);
+
+  // ---- states: jni/states.cc
+
+  static native int createStates(long model, long[] handle);
+
+  static native int sessionStates(long session, long[] handle);
+
+  static native void closeStates(long states);
+
+  static native int describeStates(long states, Parcel out);
+
+  static native int readState(long states, int index, ByteBuffer to);
+
+  static native int reserveStates(long states, int length);
+
+  static native int truncateStates(long states, int length);
+
+  static native int saveStates(long states, byte[] path);
+
+  static native int loadStates(long states, byte[] path);
 
   // ---- tasks: jni/task.cc
 
-  static native int openTask(long model, int[] numbers, long memoryLimit, byte[] texts, long[] handle);
+  static native int openTask(long model, int[] numbers, long[] longs, byte[] texts, long[] handle);
 
   static native void closeTask(long task);
 
@@ -142,7 +154,7 @@ final class Native {
   static native long taskSession(long task);
 
   static native int runTask(long task, int[] numbers, float[] prompts, ByteBuffer picture, ByteBuffer mask, int[] frame,
-      ByteBuffer first, ByteBuffer second, ByteBuffer third, Parcel out);
+      ByteBuffer first, ByteBuffer second, ByteBuffer third, Progress progress, Parcel out);
 
   // ---- pictures: jni/picture.cc
 

@@ -28,7 +28,7 @@ final class NativeText {
   /** `messages`: role and content in turns. */
   static native int chat(long text, byte[] messages, Parcel out);
 
-  static native int openGenerator(long model, int[] numbers, long memoryLimit, byte[] texts, long[] handle);
+  static native int openGenerator(long model, int[] numbers, long[] longs, byte[] texts, long[] handle);
 
   static native void closeGenerator(long generator);
 

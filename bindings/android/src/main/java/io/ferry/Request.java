@@ -13,6 +13,7 @@ public final class Request {
   private int tile;
   private int maskIndex;
   private boolean refine;
+  private Progress progress;
   private float[] box;
   private final List<float[]> points = new ArrayList<float[]>();
 
@@ -83,6 +84,12 @@ public final class Request {
     return this;
   }
 
+  /** Who is told of each part of the work that is done; null: nobody. */
+  public Request progress(Progress value) {
+    progress = value;
+    return this;
+  }
+
   int run(long task, Parcel answer) {
     int[] numbers = {top, tile, maskIndex, refine ? 1 : 0, box != null ? 1 : 0, picture != null ? picture.width() : 0,
         picture != null ? picture.height() : 0, mask != null ? mask.width() : 0, mask != null ? mask.height() : 0};
@@ -99,6 +106,6 @@ public final class Request {
     return Native.runTask(task, numbers, prompts, picture != null ? picture.memory() : null,
         mask != null ? mask.memory() : null, frame != null ? frame.numbers() : null,
         frame != null ? frame.plane(0) : null, frame != null ? frame.plane(1) : null,
-        frame != null ? frame.plane(2) : null, answer);
+        frame != null ? frame.plane(2) : null, progress, answer);
   }
 }

@@ -9,7 +9,7 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /**
  * One network for one input size: Model.session(). It keeps what it needs of the model. One thread at a time uses it, a
- * second one waits; sessions of their own run side by side.
+ * second one waits; sessions of their own run side by side, those that share States in turns.
  *
  * <pre>
  * ByteBuffer pixels = session.inputs().get(0).allocate(); // direct, in the machine's byte order
@@ -29,13 +29,16 @@ public final class Session extends Handle {
   private final Object memory;
   private final int inputCount;
   private final int outputCount;
+  /** Of what it remembers, which other sessions may share: taken after the session's own. */
+  private final Lock states;
 
-  Session(long pointer, Object memory, int inputCount, int outputCount) {
-    this(pointer, memory, inputCount, outputCount, new ReentrantLock(true));
+  Session(long pointer, Object memory, int inputCount, int outputCount, Lock states) {
+    this(pointer, memory, inputCount, outputCount, states, new ReentrantLock(true));
   }
 
-  private Session(long pointer, Object memory, int inputCount, int outputCount, Lock lock) {
+  private Session(long pointer, Object memory, int inputCount, int outputCount, Lock states, Lock lock) {
     super("session", pointer, lock, lock);
+    this.states = states;
     this.memory = memory;
     this.inputCount = inputCount;
     this.outputCount = outputCount;
@@ -79,9 +82,11 @@ public final class Session extends Handle {
       for (int side : shape) all[next++] = side;
     }
     long session = begin();
+    states.lock(); // shapes follow from their length
     try {
       Native.check(Native.resize(session, all, inputCount));
     } finally {
+      states.unlock();
       done();
     }
   }
@@ -129,9 +134,11 @@ public final class Session extends Handle {
   /** Computes outputs and taps. FerryException, CANCELLED: by cancel() or close(). */
   public void run() {
     long session = begin();
+    states.lock();
     try {
       Native.check(Native.run(session));
     } finally {
+      states.unlock();
       done();
     }
   }
@@ -216,50 +223,45 @@ public final class Session extends Handle {
   }
 
   /**
-   * How many tokens its states hold, of a network that remembers earlier runs: the place that the next one gets.
-   * FerryException, NOT_FOUND: it remembers nothing.
+   * What it remembers from run to run: to be closed, which the session does not mind. FerryException, NOT_FOUND: its
+   * network remembers nothing.
    */
+  public States states() {
+    long[] handle = new long[1];
+    long session = begin();
+    try {
+      Native.check(Native.sessionStates(session, handle));
+    } finally {
+      done();
+    }
+    return new States(handle[0], memory, states);
+  }
+
+  /** States.length() of its states. */
   public int stateLength() {
-    Parcel parcel = new Parcel();
-    long session = begin();
-    try {
-      Native.check(Native.stateLength(session, parcel));
-    } finally {
-      done();
+    try (States held = states()) {
+      return held.length();
     }
-    return parcel.integer();
   }
 
-  /**
-   * Goes back to an earlier token; 0: its states forget everything. FerryException, UNSUPPORTED: states that go back to
-   * 0 alone, or have dropped what would be seen from there.
-   */
+  /** States.truncate() of its states. */
   public void truncateStates(int length) {
-    long session = begin();
-    try {
-      Native.check(Native.truncateStates(session, length));
-    } finally {
-      done();
+    try (States held = states()) {
+      held.truncate(length);
     }
   }
 
-  /** What it remembers as a file, written beside `path` and renamed; it fits this version of the blob only. */
+  /** States.save() of its states. */
   public void saveStates(String path) {
-    long session = begin();
-    try {
-      Native.check(Native.saveStates(session, Native.texts(path)));
-    } finally {
-      done();
+    try (States held = states()) {
+      held.save(path);
     }
   }
 
-  /** Replaces what it remembers by a file's. On failure that stays as it was. */
+  /** States.load() of its states. */
   public void loadStates(String path) {
-    long session = begin();
-    try {
-      Native.check(Native.loadStates(session, Native.texts(path)));
-    } finally {
-      done();
+    try (States held = states()) {
+      held.load(path);
     }
   }
 

@@ -27,6 +27,8 @@ public final class SessionOptions {
     ALL
   }
 
+  private static final int MAXIMUM_CPUS = 1024; // of a machine
+
   private Backend backend = Backend.CPU;
   private Precision precision = Precision.FLOAT32;
   private Cores cores = Cores.PERFORMANCE;
@@ -35,6 +37,8 @@ public final class SessionOptions {
   private boolean allTaps;
   private boolean profile;
   private long memoryLimit;
+  private int[] cpus = {};
+  private States states;
   private String device;
   private String gpuCacheDir;
   private String cacheDir;
@@ -52,6 +56,26 @@ public final class SessionOptions {
 
   public SessionOptions cores(Cores value) {
     cores = value;
+    return this;
+  }
+
+  /**
+   * These CPUs instead, by the system's numbers; none: cores(). Those that are offline, or that this process may not
+   * use, are left out; FerryException, INVALID_ARGUMENT, where none is left.
+   */
+  public SessionOptions cpus(int... numbers) {
+    for (int cpu : numbers) {
+      if (cpu < 0 || cpu >= MAXIMUM_CPUS) {
+        throw new IllegalArgumentException("CPU " + cpu + ": must be 0 to " + (MAXIMUM_CPUS - 1));
+      }
+    }
+    cpus = numbers.clone();
+    return this;
+  }
+
+  /** Of a session alone: what it remembers its runs in, instead of states of its own; null: those. */
+  public SessionOptions states(States value) {
+    states = value;
     return this;
   }
 
@@ -115,9 +139,18 @@ public final class SessionOptions {
         allTaps ? 1 : 0, profile ? 1 : 0};
   }
 
-  long memoryLimit() {
+  /** Likewise: the memory limit, the pointer of states that are shared, a bit a CPU. */
+  long[] longs(long states) {
     if (memoryLimit < 0) throw new IllegalArgumentException("memoryLimit is " + memoryLimit + ": must be 0 or more");
-    return memoryLimit;
+    long[] out = new long[2 + (cpus.length > 0 ? MAXIMUM_CPUS / Long.SIZE : 0)];
+    out[0] = memoryLimit;
+    out[1] = states;
+    for (int cpu : cpus) out[2 + cpu / Long.SIZE] |= 1L << cpu; // of which Java takes the last six bits
+    return out;
+  }
+
+  States states() {
+    return states;
   }
 
   byte[] texts() {

@@ -21,13 +21,15 @@ public final class Task extends Handle {
     this.memory = memory;
   }
 
-  /** Runs the network, or several. FerryException, CANCELLED: by cancel() or close(). */
+  /** Runs the network, or several. FerryException, CANCELLED: by cancel() or close(). What Progress throws. */
   public Answer run(Request request) {
     Parcel parcel = new Parcel();
     long task = begin();
     try {
+      callsBack(true);
       Native.check(request.run(task, parcel));
     } finally {
+      callsBack(false);
       done();
     }
     return Answer.of(parcel);
