@@ -4,6 +4,7 @@ package io.ferry.android;
 import android.content.res.AssetFileDescriptor;
 import android.content.res.AssetManager;
 import io.ferry.Model;
+import java.io.FileNotFoundException;
 import java.io.IOException;
 
 /** Blobs among an app's assets, used where they lie in the APK: nothing is copied or unpacked. */
@@ -15,7 +16,13 @@ public final class Assets {
    * `androidResources { noCompress += "ferry" }`.
    */
   public static Model open(AssetManager assets, String name) throws IOException {
-    AssetFileDescriptor asset = assets.openFd(name);
+    AssetFileDescriptor asset;
+    try {
+      asset = assets.openFd(name);
+    } catch (FileNotFoundException e) { // whose message is often the name alone
+      throw new IOException("asset '" + name + "' is not in this app, or is compressed: androidResources { noCompress +="
+          + " \"ferry\" } keeps it as it is", e);
+    }
     try {
       return open(asset);
     } finally {

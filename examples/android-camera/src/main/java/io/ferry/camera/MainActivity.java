@@ -81,7 +81,7 @@ public final class MainActivity extends Activity
       @Override
       public void onCheckedChanged(CompoundButton button, boolean checked) {
         gpu = checked;
-        if (vision != null) vision.use(backend());
+        if (vision != null) prepare();
       }
     });
     Button turn = new Button(this);
@@ -109,8 +109,11 @@ public final class MainActivity extends Activity
     preview.setSurfaceTextureListener(this);
   }
 
-  private SessionOptions.Backend backend() {
-    return gpu ? SessionOptions.Backend.GPU : SessionOptions.Backend.CPU;
+  private void prepare() {
+    SessionOptions.Backend backend = gpu ? SessionOptions.Backend.GPU : SessionOptions.Backend.CPU;
+    overlay.show(null);
+    status.setText("Checking and preparing the model for the " + backend);
+    vision.use(backend);
   }
 
   @Override
@@ -146,7 +149,7 @@ public final class MainActivity extends Activity
       int height = opened.size.getHeight();
       stage.setAspect(turned ? height : width, turned ? width : height);
       vision = new Vision(this, this);
-      vision.use(backend());
+      prepare();
       camera = opened;
       opened.start(preview.getSurfaceTexture());
     } catch (CameraAccessException | IllegalStateException | SecurityException e) {

@@ -11,7 +11,7 @@ import java.util.List;
 
 /** An answer made ready to be drawn over the picture of `width` x `height` pixels that it is about. */
 final class Overlay {
-  private static final int OPAQUE = 0xFF000000;
+  private static final int MOST = 0xC0000000;
   private static final int HALF = 0x90000000;
 
   final int width;
@@ -58,7 +58,7 @@ final class Overlay {
     return Bitmap.createBitmap(colours, of.width(), of.height(), Bitmap.Config.ARGB_8888);
   }
 
-  /** What is near bright, what is far dark; in metres the other way round. */
+  /** What is near bright, what is far dark; in metres the other way round. The picture is seen through it. */
   private static Bitmap depth(Answer.Map map) {
     FloatBuffer values = map.values();
     float range = Math.max(map.maximum() - map.minimum(), 1e-6f);
@@ -67,7 +67,7 @@ final class Overlay {
       float near = (values.get(i) - map.minimum()) / range;
       if (map.metres()) near = 1 - near;
       int level = (int) (255 * Math.min(Math.max(near, 0), 1)); // 0 for what is not a number
-      colours[i] = OPAQUE | level << 16 | level * level / 255 << 8 | 255 - level >> 1;
+      colours[i] = MOST | level << 16 | level * level / 255 << 8 | 255 - level >> 1;
     }
     return bitmap(map, colours);
   }

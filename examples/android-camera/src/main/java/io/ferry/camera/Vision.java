@@ -83,8 +83,9 @@ final class Vision {
   private String verdict(SessionOptions options) {
     try {
       Verification v = model.verify(options);
-      return (v.passed() ? "passed: " : "FAILED: ") + v.stageCount() + " stages, " + v.stage() + " at "
-          + String.format("%.1e of %.1e", v.error(), v.bound());
+      String which = v.passed() ? "passed: of " + v.stageCount() + " stages the nearest to its bound is "
+          : "FAILED: of " + v.stageCount() + " stages the first out of bounds is ";
+      return which + v.stage() + String.format(", error %.1e, bound %.1e", v.error(), v.bound());
     } catch (FerryException e) {
       if (e.status() != FerryException.Status.NOT_FOUND) throw e;
       return "none in this blob";
