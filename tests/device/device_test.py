@@ -173,15 +173,24 @@ class DeviceFaults(DeviceTest):
             self.assert_device_fault(self.measure(*device, ferry="full_while_running"),
                                      f"the disk of {name} is full: .*outputs.safetensors")
 
-    def test_a_program_of_another_cpu(self):
+    def elf(self, machine):
+        """An ELF header and nothing else."""
         program = os.path.join(self.folder, "elf")
-        with open(program, "wb") as file:  # an ELF header for s390x, which is none of ours
-            file.write(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\2\0\x16\0" + bytes(44))
+        with open(program, "wb") as file:
+            file.write(b"\x7fELF\x02\x01\x01" + bytes(9) + b"\2\0" + bytes([machine, 0]) + bytes(44))
         os.chmod(program, 0o755)
+        return program
+
+    def test_a_program_of_another_cpu(self):
+        program = self.elf(22)  # s390x, which is none of ours
         for device, name in ((BOARD, "ssh board"), (PHONE, "adb Fake 9")):
             sentence = f"{name}, which is {os.uname().machine}, cannot start .*elf, which is for machine 22"
             self.assert_device_fault(self.measure(*device, program=program), sentence)
             self.assert_tidy()
+
+    def test_a_program_of_this_cpu_that_does_not_start(self):
+        program = self.elf({"x86_64": 62, "aarch64": 183}[os.uname().machine])
+        self.assert_device_fault(self.measure(*BOARD, program=program), r"ssh board cannot start [^ ]*elf: \S")
 
     def test_a_command_beyond_the_time_limit_is_ended(self):
         for device, name in ((BOARD, "ssh board"), (PHONE, "adb Fake 9")):

@@ -53,9 +53,9 @@ class Device:
         self.transport.push(program, FERRY)
         first = self.transport.run([f"./{FERRY}", "--version"], self.limit)
         if first.code != 0:
-            machine = self.transport.describe()["machine"]
-            raise DeviceFault(f"{self.transport.name}, which is {machine}, cannot start {program}, which is for "
-                              f"{machine_of(program)}: {last_line(first.err)}")
+            machine, wanted = self.transport.describe()["machine"], machine_of(program)
+            of, what = (f", which is {machine},", f", which is for {wanted}") if machine != wanted else ("", "")
+            raise DeviceFault(f"{self.transport.name}{of} cannot start {program}{what}: {last_line(first.err)}")
         self.transport.push(picture, PICTURE)
         return first.out.strip(), json_of(self.ferry("devices", "--json"), "ferry devices")
 
