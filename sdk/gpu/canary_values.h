@@ -38,7 +38,8 @@ class MadeUpConstants : public Constants {
 
   std::span<const std::byte> bytes(TensorId tensor) const override {
     const Entry& entry = entries_.at(tensor);
-    return {memory_.get() + entry.offset, bytes_of(dtype(tensor), static_cast<int64_t>(entry.elements))};
+    const uint64_t size = bytes_of(dtype(tensor), static_cast<int64_t>(entry.elements));
+    return {memory_.get() + entry.offset, static_cast<size_t>(size)};  // fill() has taken the memory
   }
   fbs::DType dtype(TensorId tensor) const override { return model_.tensor(tensor).dtype(); }
   uint32_t buffer(TensorId tensor) const override { return index_of(tensor); }

@@ -42,10 +42,7 @@ Status reshape_cpu_op(const Model& model, const Step& step, const Shapes& shapes
   std::vector<Shape> inputs;
   for (TensorId tensor : *operator_at(model, step.operators[0]).inputs()) inputs.push_back(shapes[tensor]);
   if (states != nullptr) op->set_states(*states);
-  size_t bytes = 0;
-  FERRY_TRY(op->reshape(inputs, shapes[step.output], pool, &bytes));
-  *workspace = bytes;
-  return {};
+  return op->reshape(inputs, shapes[step.output], pool, workspace);
 }
 
 uint64_t memory_of(const Layout& layout) {
