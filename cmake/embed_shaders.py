@@ -2,7 +2,7 @@
 
     embed_shaders.py OUT_HEADER OUT_INCLUDE MODULE.spv MODULE.half.spv ...
 
-Modules come in pairs, plain and half, one pair a kernel, in the order of the enumerators.
+Modules come in pairs, plain and half, one pair a kernel, in the order of the enumerators. An empty file: there is none.
 """
 import collections
 import hashlib
@@ -151,7 +151,7 @@ def split(modules, first):
 
 
 everything = b"".join(contents)
-renumbered, first_local = renumber(contents)
+renumbered, first_local = renumber([content for content in contents if content])
 streams = split(renumbered, first_local)
 words = b"".join(struct.pack(f"<{len(s)}I", *s) for s in streams)
 # A raw stream, as sdk/gpu/lzma.h reads it.

@@ -17,6 +17,15 @@ layout(push_constant) uniform Push {
 } push;
 EPILOGUE
 
+#define ADD_QUAD(i)                                                                               \
+  TERM x[kTileRows];                                                                              \
+  [[unroll]] for (uint r = 0; r < kTileRows; ++r) x[r] = LOAD_INPUT_TERM(inputs[r] + i);          \
+  [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {                                              \
+    const Weights4 w = load_weights4(weights[q] + (i) * 4, scales[q], i);                         \
+    [[unroll]] for (uint r = 0; r < kTileRows; ++r)                                               \
+      block_sums[r * kTileQuads + q] = multiply_add(block_sums[r * kTileQuads + q], x[r], w);     \
+  }
+
 void main() {
   const uvec2 tile = tile_of_invocation(push.columns, push.row_quads) * uvec2(kTileQuads, kTileRows);
   if (tile.x >= push.row_quads || tile.y >= push.rows) return;
@@ -34,15 +43,7 @@ void main() {
     const vec4 bias = LOAD_BIAS(quad);
     [[unroll]] for (uint r = 0; r < kTileRows; ++r) sums[r * kTileQuads + q] = bias;
   }
-  for (uint i = 0; i < push.input_quads; ++i) {
-    vec4 x[kTileRows];
-    [[unroll]] for (uint r = 0; r < kTileRows; ++r) x[r] = LOAD_INPUT(inputs[r] + i);
-    [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
-      const Weights4 w = load_weights4(weights[q] + i * 4, scales[q], i);
-      [[unroll]] for (uint r = 0; r < kTileRows; ++r)
-        sums[r * kTileQuads + q] = multiply_add(sums[r * kTileQuads + q], x[r], w);
-    }
-  }
+  ADD_QUADS(push.input_quads)
   [[unroll]] for (uint r = 0; r < kTileRows; ++r)
     [[unroll]] for (uint q = 0; q < kTileQuads; ++q)
       if (tile.y + r < push.rows && tile.x + q < push.row_quads)

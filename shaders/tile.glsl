@@ -18,14 +18,52 @@ uvec2 tile_of_invocation(uint columns, uint quads) {
                group / column_blocks * block_rows + row);
 }
 
+// What is multiplied: vec4, or f16vec4 in half arithmetic. There the products of a block of inputs are added up in
+// halves, and blocks in `sums`, in float32: sums of all in halves would miss the bounds.
+#ifdef HALF_ARITHMETIC
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define TERM f16vec4
+#define TERM_OF(quad) f16vec4(unpackFloat2x16((quad).x), unpackFloat2x16((quad).y))
+const uint kHalfBlock = 4;  // input quads; sdk/gpu/tiles.h has the same number
+#define BEGIN_BLOCK                         \
+  TERM block_sums[kTileRows * kTileQuads];  \
+  [[unroll]] for (uint k = 0; k < kTileRows * kTileQuads; ++k) block_sums[k] = TERM(0);
+#define END_BLOCK [[unroll]] for (uint k = 0; k < kTileRows * kTileQuads; ++k) sums[k] += vec4(block_sums[k]);
+// ADD_QUAD(i) for input quads 0 to `end`, which is the kernel's: the products of one, added to `block_sums`. Whole
+// blocks are unrolled, since compilers copy halves that a loop carries one by one.
+#define ADD_QUADS(end)                                                               \
+  uint first = 0;                                                                    \
+  for (; first + kHalfBlock <= (end); first += kHalfBlock) {                         \
+    BEGIN_BLOCK                                                                      \
+    [[unroll]] for (uint i = 0; i < kHalfBlock; ++i) { ADD_QUAD(first + i) }         \
+    END_BLOCK                                                                        \
+  }                                                                                  \
+  if (first < (end)) {                                                               \
+    BEGIN_BLOCK                                                                      \
+    for (; first < (end); ++first) { ADD_QUAD(first) }                               \
+    END_BLOCK                                                                        \
+  }
+#else
+#define TERM vec4
+#define TERM_OF(quad) unpack_quad(quad)
+#define BEGIN_BLOCK
+#define END_BLOCK
+#define block_sums sums
+#define ADD_QUADS(end) \
+  for (uint i = 0; i < (end); ++i) { ADD_QUAD(i) }
+#endif
+#define LOAD_INPUT_TERM(i) TERM_OF(input_data[i])
+#define LOAD_WEIGHT_TERM(i) TERM_OF(weight_data[i])
+
 // Weights of the four outputs of a quad, for the four inputs of another.
 struct Weights4 {
-  vec4 x, y, z, w;
+  TERM x, y, z, w;
 };
-#define LOAD_WEIGHTS4(i) Weights4(LOAD_WEIGHT(i), LOAD_WEIGHT((i) + 1), LOAD_WEIGHT((i) + 2), LOAD_WEIGHT((i) + 3))
+#define LOAD_WEIGHTS4(i) \
+  Weights4(LOAD_WEIGHT_TERM(i), LOAD_WEIGHT_TERM((i) + 1), LOAD_WEIGHT_TERM((i) + 2), LOAD_WEIGHT_TERM((i) + 3))
 
 // One operation a line: each becomes a fused multiply-add.
-vec4 multiply_add(vec4 sum, vec4 x, Weights4 weights) {
+TERM multiply_add(TERM sum, TERM x, Weights4 weights) {
   sum += x.x * weights.x;
   sum += x.y * weights.y;
   sum += x.z * weights.z;

@@ -34,17 +34,18 @@ Weights4 load_weights4(uint at, uint scales, uint i) {
   const vec4 scale = load_scale(scales, i);
   if (kWeightBits == 4) {
     const uvec2 words = weight_words[at / 4];
-    return Weights4(scale * nibbles(words.x), scale * nibbles(words.x >> 16), scale * nibbles(words.y),
-                    scale * nibbles(words.y >> 16));
+    return Weights4(TERM(scale * nibbles(words.x)), TERM(scale * nibbles(words.x >> 16)),
+                    TERM(scale * nibbles(words.y)), TERM(scale * nibbles(words.y >> 16)));
   }
   const uvec2 first = weight_words[at / 2], second = weight_words[at / 2 + 1];
-  return Weights4(scale * bytes(first.x), scale * bytes(first.y), scale * bytes(second.x), scale * bytes(second.y));
+  return Weights4(TERM(scale * bytes(first.x)), TERM(scale * bytes(first.y)), TERM(scale * bytes(second.x)),
+                  TERM(scale * bytes(second.y)));
 }
 
-// As LOAD_WEIGHT(at), likewise.
-vec4 load_weight(uint at, uint scales, uint i) {
-  if (kWeightBits == 32) return LOAD_WEIGHT(at);
+// As LOAD_WEIGHT_TERM(at), likewise.
+TERM load_weight(uint at, uint scales, uint i) {
+  if (kWeightBits == 32) return LOAD_WEIGHT_TERM(at);
   const vec4 scale = load_scale(scales, i);
-  if (kWeightBits == 4) return scale * nibbles(weight_words[at / 4][at / 2 % 2] >> (at % 2 * 16));
-  return scale * bytes(weight_words[at / 2][at % 2]);
+  if (kWeightBits == 4) return TERM(scale * nibbles(weight_words[at / 4][at / 2 % 2] >> (at % 2 * 16)));
+  return TERM(scale * bytes(weight_words[at / 2][at % 2]));
 }

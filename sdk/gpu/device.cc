@@ -138,8 +138,8 @@ Device::~Device() {
   });
 }
 
-// Those that import memory: the host's first, where there is one.
-Status Device::choose_extensions(std::vector<const char*>* extensions) {
+// Those that import memory, the host's first, where there is one; and 16-bit floats in shaders.
+Status Device::choose_extensions(std::vector<const char*>* extensions, bool* half_arithmetic) {
   uint32_t count = 0;
   FERRY_TRY(check(functions_.vkEnumerateDeviceExtensionProperties(info_.handle, nullptr, &count, nullptr),
                   "vkEnumerateDeviceExtensionProperties"));
@@ -163,6 +163,11 @@ Status Device::choose_extensions(std::vector<const char*>* extensions) {
     foreign_family_ = VK_QUEUE_FAMILY_FOREIGN_EXT;
     enable({VK_ANDROID_EXTERNAL_MEMORY_ANDROID_HARDWARE_BUFFER_EXTENSION_NAME});
   }
+  VkPhysicalDeviceShaderFloat16Int8Features halves{.sType =
+                                                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &halves};
+  functions_.vkGetPhysicalDeviceFeatures2(info_.handle, &features);
+  *half_arithmetic = halves.shaderFloat16 == VK_TRUE && enable({VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME});
   return {};
 }
 
@@ -185,7 +190,9 @@ Status Device::create(const char* cache_folder) {
     queue_family_ = static_cast<uint32_t>(best);
 
     std::vector<const char*> extensions;
-    FERRY_TRY(choose_extensions(&extensions));
+    FERRY_TRY(choose_extensions(&extensions, &limits_.half_arithmetic));
+    VkPhysicalDeviceShaderFloat16Int8Features halves{
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, .shaderFloat16 = VK_TRUE};
     can_import = !extensions.empty() && std::strcmp(extensions[0], VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME) == 0;
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue{.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
@@ -193,6 +200,7 @@ Status Device::create(const char* cache_folder) {
                                         .queueCount = 1,
                                         .pQueuePriorities = &priority};
     const VkDeviceCreateInfo create{.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                    .pNext = limits_.half_arithmetic ? &halves : nullptr,
                                     .queueCreateInfoCount = 1,
                                     .pQueueCreateInfos = &queue,
                                     .enabledExtensionCount = static_cast<uint32_t>(extensions.size()),

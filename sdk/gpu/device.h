@@ -39,6 +39,7 @@ struct Limits {
   uint32_t workgroup_count[3];  // of a dispatch
   uint32_t subgroup_size;
   bool subgroup_arithmetic;  // subgroupAdd and its like in compute shaders
+  bool half_arithmetic;      // 16-bit floats in shaders, enabled; never on a caller's device
   bool software;             // a CPU in disguise
   bool host_memory;          // the device's memory is the host's: what is imported need not be copied
   double timestamp_ns;       // of one timestamp tick; 0: the queue has no timestamps
@@ -129,7 +130,8 @@ class Device : public std::enable_shared_from_this<Device> {
   Device() = default;
   struct Import;
   Status create(const char* cache_folder);
-  Status choose_extensions(std::vector<const char*>* extensions);
+  // *half_arithmetic: its feature is there, and its extension among those chosen.
+  Status choose_extensions(std::vector<const char*>* extensions, bool* half_arithmetic);
   void read_limits(bool can_import);
   Status import_memory(const Import& import, Buffer* out);
   Status import_dma_buf(int fd, uint64_t bytes, Buffer* out);

@@ -13,6 +13,7 @@ struct ProductKernel {
 };
 
 // For few rows what shares the inner dimension; otherwise tiles, those with the fewest loads a multiplication first.
+// What is staged, and what multiplies in halves, is for tuned choices.
 constexpr ProductKernel kProductKernels[] = {
     {Kernel::MatvecSubgroup, {1, 1}, 64},
     {Kernel::MatvecSubgroup, {4, 1}, 64},
@@ -26,6 +27,9 @@ constexpr ProductKernel kProductKernels[] = {
     {Kernel::Matmul, {8, 1}},
     {Kernel::MatmulShared, {4, 2}, 4},
     {Kernel::MatmulShared, {8, 2}, 2},
+    {Kernel::MatmulHalf, {4, 2}},
+    {Kernel::MatmulHalf, {8, 1}},
+    {Kernel::MatmulSharedHalf, {4, 2}, 8},
 };
 
 static_assert(std::size(kProductKernels) == kProductAlternatives);
@@ -33,9 +37,13 @@ static_assert(std::size(kProductKernels) == kProductAlternatives);
 constexpr uint32_t kFewRows = 4;                         // for which a product is a matvec
 constexpr uint32_t kThreadsQuads = 8, kThreadsRows = 8;  // of matmul_shared
 
-Status fits(const ProductKernel& alternative, const Product& product, uint64_t minimum, const Limits& limits) {
+Status fits(const ProductKernel& alternative, const Product& product, uint64_t minimum, Storage storage,
+            const Limits& limits) {
   const RegisterTile& tile = alternative.tile;
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
+  const bool halves = alternative.kernel == Kernel::MatmulHalf || alternative.kernel == Kernel::MatmulSharedHalf;
+  if (halves && minimum > 0) return unsupported("matmul: products of halves are for tuned choices");
+  if (halves) FERRY_TRY(check_halves(storage, limits, input_quads));
   switch (alternative.kernel) {
     case Kernel::MatvecSubgroup:
       if (!limits.subgroup_arithmetic) return unsupported("the device has no arithmetic in subgroups");
@@ -45,9 +53,10 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
         return unsupported("matvec: %u rows of %u inputs do not suit tiles of %u rows", product.rows, product.inputs,
                            tile.rows);
       return check_rounds(input_quads / alternative.split);
-    case Kernel::MatmulShared: {
+    case Kernel::MatmulShared:
+    case Kernel::MatmulSharedHalf: {
       const uint32_t block_rows = kThreadsRows * tile.rows, block_quads = kThreadsQuads * tile.quads;
-      const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * 16;
+      const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * (halves ? 8 : 16);
       if (bytes > limits.shared_bytes)
         return unsupported("matmul: %u bytes of shared memory; the device has %u", bytes, limits.shared_bytes);
       if (product.rows < block_rows / 2 || quads < block_quads / 2 || input_quads < alternative.split)
@@ -65,6 +74,13 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
 }
 
 }  // namespace
+
+Status check_halves(Storage storage, const Limits& limits, uint32_t input_quads) {
+  if (storage != Storage::Half) return unsupported("products of halves want float16");
+  if (!limits.half_arithmetic) return unsupported("the device has no arithmetic of halves");
+  if (input_quads <= 2 * kHalfBlock) return unsupported("%u quads of inputs are too few for blocks", input_quads);
+  return {};
+}
 
 Status check_rounds(uint64_t rounds) {
   constexpr uint64_t kMaximum = 60000;
@@ -94,21 +110,21 @@ ProductWeight product_weight(const Problem& problem, unsigned input, unsigned bi
 
 Status lower_product(const Problem& problem, const Product& product, int alternative, uint64_t minimum, Lowering* out) {
   const ProductKernel& chosen = kProductKernels[alternative];
-  FERRY_TRY(fits(chosen, product, minimum, problem.limits));
+  FERRY_TRY(fits(chosen, product, minimum, problem.storage, problem.limits));
   const RegisterTile& tile = chosen.tile;
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
   ProductWeight weight = product_weight(problem, 1, 2, product.outputs, product.inputs);
   Call call{.kernel = chosen.kernel, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {tile.rows, tile.quads, weight.bits};
   call.flops = 2 * uint64_t{product.rows} * product.inputs * product.outputs;
-  if (chosen.kernel == Kernel::Matmul) {
+  if (chosen.kernel == Kernel::Matmul || chosen.kernel == Kernel::MatmulHalf) {
     const uint32_t quad_tiles = ceil_div(quads, tile.quads);
     call.push = {tile_columns(quad_tiles), product.rows, input_quads, 4 * input_quads, weight.bias, weight.scales};
     call.groups = tile_groups(quad_tiles, ceil_div(product.rows, tile.rows), problem.limits);
   } else {
     call.push = {product.rows, input_quads, weight.bias, weight.scales};
     uint32_t block_rows = tile.rows, block_quads = kTileWorkgroup / chosen.split;
-    if (chosen.kernel == Kernel::MatmulShared) {
+    if (chosen.kernel == Kernel::MatmulShared || chosen.kernel == Kernel::MatmulSharedHalf) {
       call.constants.append({kThreadsQuads, kThreadsRows});
       block_rows = kThreadsRows * tile.rows;
       block_quads = kThreadsQuads * tile.quads;

@@ -85,7 +85,7 @@ void Shaders::load() {
   modules_.clear();
   uint32_t begin = 0;
   for (uint32_t end : kModuleEnds) {
-    modules_.push_back(streams.take(end - begin));
+    modules_.push_back(end == begin ? std::vector<uint32_t>() : streams.take(end - begin));
     begin = end;
   }
 }

@@ -17,6 +17,7 @@ class Shaders {
  public:
   // Unpacks the library's.
   void load();
+  // Kernels that multiply in halves have no code for Float32.
   std::span<const uint32_t> code(Kernel kernel, Storage storage) const;
   // Another body for a kernel.
   void replace(Kernel kernel, Storage storage, std::vector<uint32_t> code);

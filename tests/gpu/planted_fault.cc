@@ -24,9 +24,13 @@ std::vector<uint32_t> compile_with_fault(const char* kernel, const char* file, c
   if (at == std::string::npos || text.find(from, at + 1) != std::string::npos) return {};
   text.replace(at, std::strlen(from), to);
   std::ofstream(folder / file, std::ios::binary) << text;
-  const std::string path = (folder / kernel).string();
+  // cmake/shaders.cmake: of the same file.
+  std::string name = kernel;
+  const bool in_halves = name.ends_with("_half");
+  if (in_halves) name.resize(name.size() - std::strlen("_half"));
+  const std::string path = (folder / name).string();
   const std::string command = std::string(FERRY_GLSLC) + " -w --target-env=vulkan1.1 " + (half ? "-DHALF " : "") +
-                              path + ".comp -o " + path + ".spv";
+                              (in_halves ? "-DHALF_ARITHMETIC " : "") + path + ".comp -o " + path + ".spv";
   if (std::system(command.c_str()) != 0) return {};
   const std::string bytes = read(path + ".spv");
   std::vector<uint32_t> code(bytes.size() / sizeof(uint32_t));
