@@ -24,6 +24,9 @@
 #include "tests/shared.h"
 #include "tests/support/fixtures.h"
 #include "tests/support/scratch_folder.h"
+#if FERRY_GPU
+#include "tests/parity/forced_halves.h"
+#endif
 
 namespace ferry::parity {
 namespace {
@@ -167,6 +170,41 @@ std::vector<ParityFixture> run_in_half() {
   });
   return rows;
 }
+
+#if FERRY_GPU
+// Products in halves on a GPU, which tuning alone would choose.
+class FamilyInHalvesOnAGpu : public Family {};
+
+TEST_P(FamilyInHalvesOnAGpu, StaysWithinTheBoundsOfFloat16) {
+  if (ferry::testing::test_gpus().empty()) GTEST_SKIP() << "no Vulkan driver";
+  const std::string gpu = ferry::testing::test_gpus()[0];  // lavapipe has the arithmetic
+  std::shared_ptr<gpu::Device> device;                     // sessions share it while it lives
+  ASSERT_TRUE(gpu::Device::open(gpu.c_str(), nullptr, false, &device).ok());
+  ASSERT_TRUE(device->limits().half_arithmetic);
+  const fs::path blob = convert_fixture(/*keep_taps=*/false);
+  const std::set<gpu::Variant> forced = force_halves(*open_blob(blob), *device);
+  expect_gpu_computes_the_same(gpu, blob, on_cpu(/*keep_taps=*/false), read_fixture(row().folder()),
+                               Precision::Float16);
+  // Only what a session uses is judged; with its taps it may use fewer.
+  size_t right = 0;
+  for (const gpu::Variant& variant : forced) {
+    const gpu::Pipelines::Verdict verdict = device->pipelines().verdict(variant);
+    EXPECT_NE(verdict, gpu::Pipelines::Verdict::Wrong) << to_string(variant);
+    right += verdict == gpu::Pipelines::Verdict::Right ? 1 : 0;
+  }
+  EXPECT_GE(right, 3u);
+}
+
+// One of depthwise convolutions, one of attention; a ResNet-50's products in halves take lavapipe too long.
+std::vector<ParityFixture> run_in_halves_on_a_gpu() {
+  std::vector<ParityFixture> rows = run_in_half();
+  std::erase_if(rows, [](const ParityFixture& row) { return row.name == "timm_resnet50_a1_in1k"; });
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Fixtures, FamilyInHalvesOnAGpu, ::testing::ValuesIn(run_in_halves_on_a_gpu()),
+                         [](const auto& tested) { return tested.param.name; });
+#endif
 
 std::vector<ParityFixture> run_on_gpus() {
   std::vector<ParityFixture> rows = parity_fixtures();
