@@ -163,8 +163,9 @@ Status Device::choose_extensions(std::vector<const char*>* extensions, bool* hal
     foreign_family_ = VK_QUEUE_FAMILY_FOREIGN_EXT;
     enable({VK_ANDROID_EXTERNAL_MEMORY_ANDROID_HARDWARE_BUFFER_EXTENSION_NAME});
   }
-  VkPhysicalDeviceShaderFloat16Int8Features halves{.sType =
-                                                       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES};
+  if (!has(VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME)) return {};
+  VkPhysicalDeviceShaderFloat16Int8Features halves{};
+  halves.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES;
   VkPhysicalDeviceFeatures2 features{.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = &halves};
   functions_.vkGetPhysicalDeviceFeatures2(info_.handle, &features);
   *half_arithmetic = halves.shaderFloat16 == VK_TRUE && enable({VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME});

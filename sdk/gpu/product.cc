@@ -25,11 +25,11 @@ constexpr ProductKernel kProductKernels[] = {
     {Kernel::Matmul, {4, 1}},
     {Kernel::Matmul, {1, 1}},
     {Kernel::Matmul, {8, 1}},
-    {Kernel::MatmulShared, {4, 2}, 4},
-    {Kernel::MatmulShared, {8, 2}, 2},
     {Kernel::MatmulHalf, {4, 2}},
     {Kernel::MatmulHalf, {8, 1}},
     {Kernel::MatmulSharedHalf, {4, 2}, 8},
+    {Kernel::MatmulShared, {4, 2}, 4},
+    {Kernel::MatmulShared, {8, 2}, 2},
 };
 
 static_assert(std::size(kProductKernels) == kProductAlternatives);
