@@ -115,14 +115,18 @@ void print_text(const BenchOptions& o, const Figures& f, const std::vector<OpTim
   if (o.backend.gpu()) std::printf("%10s %10s  %-7s ", "moved", "operations", "backend");
   std::printf("%-*s %-20s %s\n", width, "op", "output", "module");
   for (const OpTime& op : ops) {
-    std::printf("%10.1f %6.1f  ", op.microseconds, total > 0 ? 100 * op.microseconds / total : 0.0);
+    if (op.microseconds > 0) {
+      std::printf("%10.1f %6.1f  ", op.microseconds, 100 * op.microseconds / total);
+    } else {
+      std::printf("%10s %6s  ", "-", "-");
+    }
     if (o.backend.gpu()) {
       std::printf("%10s %10s  %-7s ", bytes_text(op.bytes).c_str(), scaled(static_cast<double>(op.operations)).c_str(),
                   op.backend.c_str());
     }
     std::printf("%-*s %-20s %s\n", width, op.op.c_str(), op.shape.c_str(), op.module.c_str());
   }
-  std::printf("%10.1f        all operators\n", total);
+  std::printf("%10.1f        all operators; -: computed with a later one, whose time is of both\n", total);
 }
 
 void print_json(const BenchOptions& o, const Figures& f, const std::vector<OpTime>& ops, const GpuPlan& plan) {

@@ -1,5 +1,5 @@
-// Convolutions one after another that are computed together, a band of rows at a time: what one leaves for the next stays
-// in the L2 cache and has no place in the arena. As a network's widest maps lie between an expansion, a depthwise
+// Convolutions one after another that are computed together, a band of rows at a time: what one leaves for the next
+// stays in the L2 cache and has no place in the arena. As a network's widest maps lie between an expansion, a depthwise
 // convolution and a projection, this is most of what a small network would write to memory and read again.
 #pragma once
 

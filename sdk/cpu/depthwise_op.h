@@ -223,7 +223,8 @@ class Depthwise : public Op, public RowOp {
     tile->cell = windows.copied ? kLanes : channels_;
     tile->y_step = windows.apart ? kLanes : channels_;
     tile->y_row = windows.apart ? computed * kLanes : row();
-    if (windows.copied) std::fill_n(workspace, window_size_, 0.0f);  // for all vectors: those beside the picture remain
+    if (windows.copied)  // for all vectors: those beside the picture remain
+      std::fill_n(workspace, static_cast<size_t>(std::max<int64_t>(windows.lines, 0) * windows.columns) * kLanes, 0.0f);
     return windows;
   }
 

@@ -313,8 +313,8 @@ typedef struct ferry_profile_entry {
   const char* name;    /* the framework's module name */
   const char* op;      /* "conv2d" */
   const char* backend; /* "cpu" or "gpu" */
-  double microseconds;
-  int32_t rank; /* of the first output */
+  double microseconds; /* 0: computed with a later one, whose time is of both */
+  int32_t rank;        /* of the first output */
   int32_t shape[FERRY_MAX_RANK];
 } ferry_profile_entry;
 
