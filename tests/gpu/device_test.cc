@@ -209,6 +209,10 @@ TEST(Shaders, AreThoseThatWereBuilt) {
       const fs::path file = build_folder() / "generated" / "shaders" /
                             (std::string(kKernelNames[k]) + (storage == Storage::Half ? ".half.spv" : ".spv"));
       const std::span<const uint32_t> code = shaders.code(static_cast<Kernel>(k), storage);
+      if (storage == Storage::Float32 && std::string(kKernelNames[k]).ends_with("_half")) {
+        EXPECT_TRUE(code.empty()) << file;  // it multiplies in halves
+        continue;
+      }
       std::ofstream(embedded, std::ios::binary)
           .write(reinterpret_cast<const char*>(code.data()), static_cast<std::streamsize>(code.size_bytes()));
       const std::string valid = std::string(FERRY_SPIRV_VAL) + " --target-env vulkan1.1 " + embedded;
