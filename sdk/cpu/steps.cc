@@ -140,7 +140,7 @@ Steps make_steps(const Model& model) {
     step.inputs.assign(operators.Get(i)->inputs()->begin(), operators.Get(i)->inputs()->end());
     step.outputs.assign(operators.Get(i)->outputs()->begin(), operators.Get(i)->outputs()->end());
   }
-  steps.tensor.resize(model.graph().tensors()->size());
+  for (const TensorId t : model.tensors()) steps.tensor.push_back(t);
   return steps;
 }
 
