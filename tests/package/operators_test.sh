@@ -2,7 +2,8 @@
 # A library that was built for one blob (`ferry build --for`) exports what every library does, runs that blob, refuses another
 # in words, and weighs LIMIT bytes at most, stripped. As in gpu_off_test.sh, sources that cannot see what is left out are not
 # compiled again.
-#     operators_test.sh CMAKE NM READELF STRIP CC LIMIT SOURCES BUILD FERRY BLOB|NETWORK.onnx EMULATOR -- CMAKE_OPTIONS...
+#     operators_test.sh CMAKE NM READELF STRIP CC LIMIT SOURCES BUILD FERRY MOBILENETV2.safetensors|NETWORK.onnx EMULATOR -- \
+#                       CMAKE_OPTIONS...
 # FERRY runs here and converts; EMULATOR, where there is one, runs what was built.
 set -euo pipefail
 cmake=$1 nm=$2 readelf=$3 strip=$4 cc=$5 limit=$6 sources=$7 build=$8 ferry=$9 blob=${10}
@@ -20,8 +21,10 @@ fi
 
 if [[ $blob == *.onnx ]]; then
   "$ferry" convert "$blob" --shape input=1x3x16x16 -o "$scratch/this.ferry" >/dev/null
-  blob=$scratch/this.ferry
+else
+  "$ferry" convert "$blob" --model mobilenetv2_100 -o "$scratch/this.ferry" >/dev/null
 fi
+blob=$scratch/this.ferry
 "$ferry" convert "$sources/tests/data/onnx/vit/model.onnx" -o "$scratch/other.ferry" >/dev/null
 "$ferry" build --for "$blob" --no-files -o "$scratch/parts.txt"
 cat "$scratch/parts.txt"
