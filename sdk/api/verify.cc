@@ -116,7 +116,6 @@ class Verifier {
     options_.tap_count = 0;
     for (const fbs::CertificateStage* stage : *certificate.stages())
       if (keeps && !is_output(*stage)) taps[options_.tap_count++] = text(stage->name());
-    session_ = nullptr;  // first: it has an arena
     ferry_session* session = nullptr;
     FERRY_TRY(status_of(ferry_session_create(model_, &options_, &session)));
     session_.reset(session);

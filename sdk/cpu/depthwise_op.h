@@ -147,9 +147,8 @@ class Depthwise : public Op, public RowOp {
 #endif
   }
 
-  size_t line() const {
-    return static_cast<size_t>(input_shape_[2]) * channels_;
-  }  // numbers of it, and of an output row
+  // Numbers of an input row and of an output row.
+  size_t line() const { return static_cast<size_t>(input_shape_[2]) * channels_; }
   size_t row() const { return static_cast<size_t>(output_shape_[2]) * channels_; }
 
   // At most kBand rows.
