@@ -9,7 +9,8 @@ void run_passes(Graph& graph, const PassOptions& options) {
       fold_padding,      fold_input_scale_shift, split_linear,
       merge_branches,    fold_scale_shift,       multiply_before_enlarging,
       merge_products,    split_linear,           fuse_activation,
-      absorb_upsampling, split_large_weight,     absorb_transpose,
+      absorb_upsampling, join_siblings,          split_large_weight,
+      absorb_transpose,
   };
   for (auto pass : kPasses) {
     pass(graph, options);

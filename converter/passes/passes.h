@@ -43,6 +43,10 @@ void multiply_before_enlarging(Graph& graph, const PassOptions& options);
 void merge_products(Graph& graph, const PassOptions& options);
 // A clamp into the conv2d, linear or arithmetic that computes its input.
 void fuse_activation(Graph& graph, const PassOptions& options);
+// 1x1 convolutions of few outputs that read one map, alike in all else, become one, and so do the depthwise ones after
+// them: the heads of a detector. The map is read once, and what each computed is cut out. After fuse_activation, as
+// those with other clamps stay apart.
+void join_siblings(Graph& graph, const PassOptions& options);
 // A linear of which only parts of the channels are read (queries, keys and values from one weight) becomes a linear for
 // each.
 void split_linear(Graph& graph, const PassOptions& options);

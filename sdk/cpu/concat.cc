@@ -4,6 +4,7 @@
 #include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
+#include "sdk/cpu/rows.h"
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
@@ -39,7 +40,7 @@ class Concat : public Op {
       std::byte* to = output_ + begin * row_;
       for (size_t i = begin; i < end; ++i) {
         for (const Part& part : parts_) {
-          std::memcpy(to, part.data + i * part.row, part.row);
+          copy_row(to, part.data + i * part.row, part.row);
           to += part.row;
         }
       }

@@ -1,4 +1,4 @@
-// The kernels of depthwise convolutions: a tile of a few pixels of some output rows, a vector of channels. For
+// The kernels of depthwise convolutions: a tile of a few pixels of some output rows, a vector of channels or some. For
 // depthwise_op.h alone.
 #pragma once
 
@@ -26,7 +26,8 @@ struct Tile {
   int64_t lines;          // from x's to the picture's end
   int64_t top, stride_h;  // the line where the first row's kernel begins, 0 or above the picture; and from row to row
   int64_t kernel_h, kernel_w;
-  const float* weights;  // the bias, then those of each cell of the kernel
+  size_t vectors;        // of channels: neighbours in x, y and weights
+  const float* weights;  // of each the bias, then those of each cell of the kernel
   bool clamps;
   float low, high;
   float* y;
@@ -80,9 +81,13 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const flo
         add_columns<K, kStride, kMasked, kFirst, kEnd>(column, cell, stride * cell, tile.inside + i, stride, weights,
                                                        sum);
 #pragma GCC unroll 2
-        for (size_t r = kFirst; r < kEnd; ++r) weights[r] += K * kLanes;
+        for (size_t r = kFirst; r < kEnd; ++r) {
+          weights[r] += K * kLanes;
+          asm("" : "+r"(weights[r]));
+        }
       }
       x += line;
+      asm("" : "+r"(x));  // gcc would work out where they end before the loop
     } while (--count > 0);
 }
 
@@ -99,7 +104,9 @@ FERRY_VECTORS void compute(const Tile& tile) {
   const size_t line = tile.line, cell = tile.cell, y_row = tile.y_row, y_step = tile.y_step;
   const int64_t rows = tile.rows, stride_h = tile.stride_h, kernel_h = tile.kernel_h, lines = tile.lines;
   const int64_t row_weights = (K == 1 ? tile.kernel_w : static_cast<int64_t>(K)) * static_cast<int64_t>(kLanes);
+  const int64_t vector_weights = kernel_h * row_weights + static_cast<int64_t>(kLanes);
   const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
+  const Lanes lanes = tile.lanes;
   float* y = tile.y;
   int64_t top = tile.top;
   for (int64_t row = 0; row < rows; row += 2, y += 2 * y_row, top += 2 * stride_h) {
@@ -113,31 +120,34 @@ FERRY_VECTORS void compute(const Tile& tile) {
     const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + kernel_h, lines);
     const int64_t second_begin = alone ? end : std::max<int64_t>(second_top, 0);
     const int64_t second_end = alone ? end : std::min(second_top + kernel_h, lines);
-    Vector sum[2][P];
-#pragma GCC unroll 2
-    for (size_t r = 0; r < 2; ++r)
-#pragma GCC unroll 8
-      for (size_t i = 0; i < P; ++i) sum[r][i] = load(tile.weights);
-    const float* weights[2] = {tile.weights + kLanes + (begin - top) * row_weights,
-                               tile.weights + kLanes + (second_begin - second_top) * row_weights};
-    const float* x = tile.x + begin * static_cast<int64_t>(line);
-    add<K, kStride, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
-    add<K, kStride, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
-    if (second_begin > end) x = tile.x + second_begin * static_cast<int64_t>(line);
-    add<K, kStride, kMasked, 1, 2>(tile, x, second_end - std::max(end, second_begin), line, cell, weights, sum);
-
-    if (tile.clamps) {
+    const float *from = tile.x + begin * static_cast<int64_t>(line), *bias = tile.weights;
+    float* to = y;
+    for (size_t vector = tile.vectors; vector > 0; --vector, from += kLanes, bias += vector_weights, to += kLanes) {
+      Vector sum[2][P];
 #pragma GCC unroll 2
       for (size_t r = 0; r < 2; ++r)
 #pragma GCC unroll 8
-        for (size_t i = 0; i < P; ++i) sum[r][i] = clamp(sum[r][i], minimum, maximum);
+        for (size_t i = 0; i < P; ++i) sum[r][i] = load(bias);
+      const float* weights[2] = {bias + kLanes + (begin - top) * row_weights,
+                                 bias + kLanes + (second_begin - second_top) * row_weights};
+      const float* x = from;
+      add<K, kStride, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
+      add<K, kStride, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
+      if (second_begin > end) x = from + (second_begin - begin) * static_cast<int64_t>(line);
+      add<K, kStride, kMasked, 1, 2>(tile, x, second_end - std::max(end, second_begin), line, cell, weights, sum);
+
+      if (tile.clamps) {
+#pragma GCC unroll 2
+        for (size_t r = 0; r < 2; ++r)
+#pragma GCC unroll 8
+          for (size_t i = 0; i < P; ++i) sum[r][i] = clamp(sum[r][i], minimum, maximum);
+      }
+      float *first = to, *second = alone ? to : to + y_row;
+#pragma GCC unroll 8
+      for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
+#pragma GCC unroll 8
+      for (size_t i = 0; i < P; ++i) store_next(first, y_step, sum[0][i], lanes);  // over no second row's
     }
-    float *first = y, *second = alone ? y : y + y_row;
-    const Lanes lanes = tile.lanes;
-#pragma GCC unroll 8
-    for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < P; ++i) store_next(first, y_step, sum[0][i], lanes);  // over no second row's
   }
 }
 
@@ -156,6 +166,7 @@ constexpr const char* kLayout = kLanes == 16 ? "depthwise_avx512" : "depthwise_a
 constexpr size_t kFewest = 1;                                                          // pixels that a kernel computes
 constexpr size_t kFewPixels = kPixels / 2;  // fewer do not pay for code of their own
 constexpr bool kHasMasks = true;
+constexpr size_t kTogether = 1;  // vectors of channels that a kernel computes, at most
 
 template <size_t K, bool kMasked>
 constexpr auto kCompute = []<size_t... I>(std::index_sequence<I...>) {
@@ -168,7 +179,7 @@ Compute kernel(size_t count, bool masked) {
   return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
 }
 
-inline void copy_line(const float*, size_t, size_t, float*) {}  // masks do
+inline void copy_line(const float*, size_t, size_t, size_t, float*) {}  // masks do
 
 // The piece from pixel x on, of `width`: all alike in size.
 inline Piece cut(int64_t x, int64_t width) {
@@ -184,22 +195,28 @@ inline Piece cut(int64_t x, int64_t width) {
 constexpr const char* kLayout = "depthwise_neon";
 constexpr size_t kFewest = kPixels - 1;
 constexpr bool kHasMasks = false;
+constexpr size_t kTogether = 8;
 
 template <size_t K, size_t kStride>
 Compute kernel(size_t count) {
   return count <= kFewest ? compute<K, kStride, false, kFewest> : compute<K, kStride, false, kPixels>;
 }
 
-// A vector of `count` neighbouring pixels.
-inline void copy_line(const float* from, size_t step, size_t count, float* to) {
-  for (; count >= 4; count -= 4) {
-    Vector values[4];
-#pragma GCC unroll 4
-    for (size_t i = 0; i < 4; ++i) values[i] = next<false>(from, step, i, kAllLanes);
-    store_pair(to, values[0], values[1]);
-    store_pair(to, values[2], values[3]);
+// Some vectors of `count` neighbouring pixels.
+inline void copy_line(const float* from, size_t step, size_t count, size_t vectors, float* to) {
+  for (; count > 0; --count, from += step, to += kTogether * kLanes) {
+    const float* x = from;
+    float* y = to;
+    size_t rest = vectors;
+    for (; rest >= 4; rest -= 4) {
+      Vector values[4];
+      load_pair(x, values[0], values[1]);
+      load_pair(x, values[2], values[3]);
+      store_pair(y, values[0], values[1]);
+      store_pair(y, values[2], values[3]);
+    }
+    for (; rest > 0; --rest) store_next(y, kLanes, load_next(x), kAllLanes);
   }
-  for (; count > 0; --count) store_next(to, kLanes, next<false>(from, step, 0, kAllLanes), kAllLanes);
 }
 
 // The piece for pixel x, of `width`: as few as there can be, of 8 and 7 pixels; the last may compute some of the one

@@ -67,7 +67,7 @@ class Depthwise : public Op, public RowOp {
     window_size_ = 0;
     if (!kHasMasks) {
       const int64_t lines = (kBand - 1) * params_.stride_h() + kernel_h_;
-      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * kLanes;
+      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * kTogether * kLanes;
     }
     const size_t result_size = (kHasMasks && after_) || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
     task_size_ = result_size + window_size_;
@@ -176,7 +176,9 @@ class Depthwise : public Op, public RowOp {
       const bool last = piece + 1 == pieces_.size();
       const int64_t left = x * stride_w - params_.pad_left();
       const Windows windows = begin_piece(pieces_[piece], left, workspace, &tile);
-      for (size_t vector = first_vector; vector < end_vector; ++vector) {
+      const size_t together = windows.apart ? 1 : kTogether;
+      for (size_t vector = first_vector; vector < end_vector; vector += together) {
+        tile.vectors = std::min(together, end_vector - vector);
         if constexpr (kVectorFillsLine) {
           const int64_t channels = static_cast<int64_t>(channels_);
           // The next tile: of the next vector, or of the pixels to the right. After the last one, this: the next strip
@@ -218,12 +220,17 @@ class Depthwise : public Op, public RowOp {
     windows.copied = !kHasMasks && piece.beyond;
     windows.apart = (kHasMasks && after_) || computed > count;
     windows.kernel = kHasMasks ? nullptr : kernel_of(computed, false);
-    tile->line = windows.copied ? static_cast<size_t>(windows.columns) * kLanes : line();
-    tile->cell = windows.copied ? kLanes : channels_;
+    tile->cell = windows.copied ? kTogether * kLanes : channels_;
+    tile->line = windows.copied ? static_cast<size_t>(windows.columns) * tile->cell : line();
     tile->y_step = windows.apart ? kLanes : channels_;
     tile->y_row = windows.apart ? computed * kLanes : row();
-    if (windows.copied)  // for all vectors: those beside the picture remain
-      std::fill_n(workspace, static_cast<size_t>(std::max<int64_t>(windows.lines, 0) * windows.columns) * kLanes, 0.0f);
+    // What lies beside the picture is zeros, for all vectors.
+    const auto begin = static_cast<size_t>(windows.begin) * tile->cell;
+    const size_t end = begin + windows.inside * tile->cell;
+    for (int64_t i = 0; windows.copied && i < windows.lines; ++i, workspace += tile->line) {
+      std::fill_n(workspace, begin, 0.0f);
+      std::fill_n(workspace + end, tile->line - end, 0.0f);
+    }
     return windows;
   }
 
@@ -244,7 +251,7 @@ class Depthwise : public Op, public RowOp {
     tile.inside = inside.data();
     tile.weights = weights_ + vector * vector_weights();
     if (windows.copied) {
-      copy_windows(windows, tile.x, tile.line, workspace);
+      copy_windows(windows, tile, workspace);
       tile.x = workspace;
     }
     float* const result = workspace + window_size_;
@@ -269,12 +276,12 @@ class Depthwise : public Op, public RowOp {
       }
   }
 
-  void copy_windows(const Windows& windows, const float* from, size_t to_line, float* to) const {
-    const size_t from_line = line();
-    from += windows.begin * static_cast<int64_t>(channels_);
-    to += windows.begin * static_cast<int64_t>(kLanes);
-    for (int64_t i = 0; i < windows.lines; ++i, from += from_line, to += to_line)
-      copy_line(from, channels_, windows.inside, to);
+  void copy_windows(const Windows& windows, const Tile& tile, float* to) const {
+    const size_t step = channels_, from_line = line();
+    const float* from = tile.x + windows.begin * static_cast<int64_t>(step);
+    to += static_cast<size_t>(windows.begin) * tile.cell;
+    for (int64_t i = 0; i < windows.lines; ++i, from += from_line, to += tile.line)
+      copy_line(from, step, windows.inside, tile.vectors, to);
   }
 
   FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,

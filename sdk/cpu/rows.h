@@ -3,18 +3,38 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #include "sdk/operators/shape.h"
 
 namespace ferry::cpu {
 
+// Copies a row. A short one of whole words without a call, which would take longer than what it does.
+inline void copy_row(void* to, const void* from, size_t bytes) {
+  if (bytes > 8 * sizeof(uint32_t) || bytes % sizeof(uint32_t) != 0) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  for (size_t i = 0; i < bytes; i += sizeof(uint32_t)) {
+    uint32_t word;
+    std::memcpy(&word, static_cast<const std::byte*>(from) + i, sizeof(word));
+    std::memcpy(static_cast<std::byte*>(to) + i, &word, sizeof(word));
+  }
+}
+
 class Rows {
  public:
   // Appends an inner dimension; stride in elements of the other tensor (0: it repeats there).
   void append(size_t size, size_t stride) {
+    count_ *= size;
+    if (rank_ > 0 && strides_[rank_ - 1] == size * stride) {  // as if both were one
+      sizes_[rank_ - 1] *= size;
+      strides_[rank_ - 1] = stride;
+      return;
+    }
     sizes_[rank_] = size;
     strides_[rank_++] = stride;
-    count_ *= size;
   }
 
   size_t count() const { return count_; }

@@ -1,5 +1,3 @@
-#include <cstring>
-
 #include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/move.h"
@@ -34,7 +32,7 @@ class Slice : public MoveOp {
 
   Status run(Pool* pool) override {
     parallel_rows(pool, rows_.count(), row_ / element_bytes_, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) std::memcpy(output_ + i * row_, input_ + first_ + rows_.offset(i), row_);
+      for (size_t i = begin; i < end; ++i) copy_row(output_ + i * row_, input_ + first_ + rows_.offset(i), row_);
     });
     return {};
   }
