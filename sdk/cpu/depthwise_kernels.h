@@ -97,7 +97,7 @@ inline void prefetch(uintptr_t from, size_t step) {
   for (size_t i = 0; i < kCount; ++i) __builtin_prefetch(reinterpret_cast<const void*>(from + i * step));
 }
 
-// Two rows at a time: what both read is loaded once.
+// Two rows at a time: what both read is loaded once, and what holds for all their vectors worked out once.
 template <size_t K, size_t kStride, bool kMasked, size_t P>
 FERRY_VECTORS void compute(const Tile& tile) {
   // gcc would read them again for each pair of rows.
@@ -179,7 +179,7 @@ Compute kernel(size_t count, bool masked) {
   return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
 }
 
-inline void copy_line(const float*, size_t, size_t, size_t, float*) {}  // masks do
+inline void copy_line(const float*, size_t, size_t, size_t, float*, size_t) {}  // masks do
 
 // The piece from pixel x on, of `width`: all alike in size.
 inline Piece cut(int64_t x, int64_t width) {
@@ -203,8 +203,8 @@ Compute kernel(size_t count) {
 }
 
 // Some vectors of `count` neighbouring pixels.
-inline void copy_line(const float* from, size_t step, size_t count, size_t vectors, float* to) {
-  for (; count > 0; --count, from += step, to += kTogether * kLanes) {
+inline void copy_line(const float* from, size_t step, size_t count, size_t vectors, float* to, size_t to_step) {
+  for (; count > 0; --count, from += step, to += to_step) {
     const float* x = from;
     float* y = to;
     size_t rest = vectors;

@@ -66,8 +66,8 @@ class Depthwise : public Op, public RowOp {
     }
     window_size_ = 0;
     if (!kHasMasks) {
-      const int64_t lines = (kBand - 1) * params_.stride_h() + kernel_h_;
-      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * kTogether * kLanes;
+      const int64_t lines = (std::min<int64_t>(kBand, output[1]) - 1) * params_.stride_h() + kernel_h_;
+      window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * together() * kLanes;
     }
     const size_t result_size = (kHasMasks && after_) || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
     task_size_ = result_size + window_size_;
@@ -124,6 +124,7 @@ class Depthwise : public Op, public RowOp {
   // That the windows of neighbouring pixels cover.
   int64_t columns(int64_t pixels) const { return (pixels - 1) * params_.stride_w() + kernel_w_; }
   size_t vectors() const { return (channels_ + kLanes - 1) / kLanes; }
+  size_t together() const { return std::min(kTogether, vectors()); }  // of a kernel's call, at most
   size_t vector_weights() const { return static_cast<size_t>(kernel_h_ * kernel_w_ + 1) * kLanes; }
 
   Compute kernel_of(size_t count, [[maybe_unused]] bool masked) const {
@@ -176,9 +177,9 @@ class Depthwise : public Op, public RowOp {
       const bool last = piece + 1 == pieces_.size();
       const int64_t left = x * stride_w - params_.pad_left();
       const Windows windows = begin_piece(pieces_[piece], left, workspace, &tile);
-      const size_t together = windows.apart ? 1 : kTogether;
-      for (size_t vector = first_vector; vector < end_vector; vector += together) {
-        tile.vectors = std::min(together, end_vector - vector);
+      const size_t step = windows.apart ? 1 : together();
+      for (size_t vector = first_vector; vector < end_vector; vector += step) {
+        tile.vectors = std::min(step, end_vector - vector);
         if constexpr (kVectorFillsLine) {
           const int64_t channels = static_cast<int64_t>(channels_);
           // The next tile: of the next vector, or of the pixels to the right. After the last one, this: the next strip
@@ -220,7 +221,7 @@ class Depthwise : public Op, public RowOp {
     windows.copied = !kHasMasks && piece.beyond;
     windows.apart = (kHasMasks && after_) || computed > count;
     windows.kernel = kHasMasks ? nullptr : kernel_of(computed, false);
-    tile->cell = windows.copied ? kTogether * kLanes : channels_;
+    tile->cell = windows.copied ? together() * kLanes : channels_;
     tile->line = windows.copied ? static_cast<size_t>(windows.columns) * tile->cell : line();
     tile->y_step = windows.apart ? kLanes : channels_;
     tile->y_row = windows.apart ? computed * kLanes : row();
@@ -234,8 +235,8 @@ class Depthwise : public Op, public RowOp {
     return windows;
   }
 
-  // What windows have beside the picture counts as zeros: the CPU touches no memory there, nor for lanes without a
-  // channel.
+  // The tile's vectors, from `vector` on. What windows have beside the picture counts as zeros: the CPU touches no
+  // memory there, nor for lanes without a channel.
   void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, float* to,
                     float* workspace) const {
     const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
@@ -281,7 +282,7 @@ class Depthwise : public Op, public RowOp {
     const float* from = tile.x + windows.begin * static_cast<int64_t>(step);
     to += static_cast<size_t>(windows.begin) * tile.cell;
     for (int64_t i = 0; i < windows.lines; ++i, from += from_line, to += tile.line)
-      copy_line(from, step, windows.inside, tile.vectors, to);
+      copy_line(from, step, windows.inside, tile.vectors, to, tile.cell);
   }
 
   FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
