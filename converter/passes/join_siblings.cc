@@ -12,10 +12,7 @@ using Siblings = std::vector<fbs::OperatorT*>;
 
 constexpr int kFew = 16;  // outputs that kernels compute at once, about: fewer leave the rest unused
 
-bool is_conv(const Graph& graph, const fbs::OperatorT& op) {
-  return op.params.AsConv2d() &&
-         std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId input) { return graph.is_constant(input); });
-}
+bool is_conv(const Graph& graph, const fbs::OperatorT& op) { return op.params.AsConv2d() && by_constants(graph, op); }
 
 bool is_narrow_pointwise(const Graph& graph, const fbs::OperatorT& op) {
   if (!is_conv(graph, op) || op.params.AsConv2d()->groups != 1) return false;
@@ -118,8 +115,8 @@ void join_siblings(Graph& graph, const PassOptions& options) {
       params.Set(std::move(slice));
       rewriter.replace(op, std::move(params), {all});
     }
-    for (fbs::OperatorT* op : siblings)
-      if (both) rewriter.remove(op);
+    if (both)
+      for (fbs::OperatorT* op : siblings) rewriter.remove(op);
     // What is new stands last; its place is before the first that reads it.
     std::rotate(ops.begin() + static_cast<ptrdiff_t>(i), ops.begin() + static_cast<ptrdiff_t>(before), ops.end());
     i += ops.size() - before;

@@ -22,7 +22,7 @@ bool is_free_product(const Graph& graph, const fbs::OperatorT& op) {
   if (conv ? clamps(conv->output_min, conv->output_max) || conv->dilation_h != 1 || conv->dilation_w != 1
            : clamps(linear->output_min, linear->output_max))
     return false;
-  return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId input) { return graph.is_constant(input); });
+  return by_constants(graph, op);
 }
 
 // The ways to see `tensor`, which `reader` reads: as a branch of itself, of what it is scaled and shifted from, and of

@@ -1,8 +1,7 @@
 #include "converter/passes/pointwise.h"
 
-#include <algorithm>
-
 #include "converter/passes/affine.h"
+#include "converter/passes/rewriter.h"
 
 namespace ferry {
 
@@ -18,7 +17,7 @@ bool is_pointwise(const Graph& graph, const fbs::OperatorT& op) {
   } else {
     return false;
   }
-  return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId input) { return graph.is_constant(input); });
+  return by_constants(graph, op);
 }
 
 Tensor pointwise_weight(Graph& graph, TensorId like, int inputs, std::function<std::vector<double>()> values) {

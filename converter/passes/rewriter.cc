@@ -69,6 +69,10 @@ void Rewriter::finish() {
   std::erase_if(graph_.table.operators, [](const auto& op) { return op->outputs.empty(); });
 }
 
+bool by_constants(const Graph& graph, const fbs::OperatorT& op) {
+  return std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId input) { return graph.is_constant(input); });
+}
+
 Tensor rows_of(Graph& graph, TensorId constant, int begin, int count) {
   Shape shape = graph.shape(constant);
   const Constant whole = graph.source(constant);

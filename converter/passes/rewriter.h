@@ -47,6 +47,9 @@ class Rewriter {
   PerTensor<Uses> uses_;
 };
 
+// Are all inputs but the first constants?
+bool by_constants(const Graph& graph, const fbs::OperatorT& op);
+
 // Rows [begin, begin + count) of a constant, a row for each element of its first dimension; they share its bytes.
 Tensor rows_of(Graph& graph, TensorId constant, int begin, int count);
 

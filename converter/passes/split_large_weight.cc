@@ -15,8 +15,7 @@ int parts_of(const Graph& graph, const fbs::OperatorT& op, const PerTensor<int>&
   const auto* conv = op.params.AsConv2d();
   if (!op.params.AsLinear() && !(conv && conv->groups == 1)) return 1;
   if (readers[op.inputs[1]] > 1) return 1;
-  if (!std::all_of(op.inputs.begin() + 1, op.inputs.end(), [&](TensorId in) { return graph.is_constant(in); }))
-    return 1;
+  if (!by_constants(graph, op)) return 1;
   const Shape weight = graph.shape(op.inputs[1]);
   const int64_t bytes = weight.elements() * int64_t{sizeof(float)};
   return static_cast<int>(std::min<int64_t>((bytes + kMaxBytes - 1) / kMaxBytes, weight[0]));

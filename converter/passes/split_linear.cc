@@ -29,9 +29,7 @@ void split_linear(Graph& graph, const PassOptions& options) {
   for (size_t i = 0; i < count; ++i) {
     const fbs::OperatorT& linear = *graph.table.operators[i];
     const std::vector<fbs::OperatorT*> readers = rewriter.readers(linear.outputs.front());
-    if (!linear.params.AsLinear() || readers.empty() ||
-        !std::all_of(linear.inputs.begin() + 1, linear.inputs.end(),
-                     [&](TensorId in) { return graph.is_constant(in); }) ||
+    if (!linear.params.AsLinear() || readers.empty() || !by_constants(graph, linear) ||
         !std::all_of(readers.begin(), readers.end(), [&](const auto* op) { return cuts_channels(graph, *op); }))
       continue;
     for (fbs::OperatorT* reader : readers) {

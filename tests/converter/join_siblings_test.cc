@@ -23,6 +23,14 @@ TEST(JoinSiblings, DepthwiseConvolutionsAfterThemDo) {
   EXPECT_EQ(n.ops(), (Ops{kConv, kConv, kSlice, kSlice, kSlice, fbs::OpParams::Concat}));
 }
 
+TEST(JoinSiblings, TheConverterLooksForThem) {
+  Network n;
+  const Tensor map = n.input({1, 5, 6, 8});
+  n.output(concat({n.conv(map, 10, 1, true), n.conv(map, 4, 1, true)}));
+  n.expect_same_after(run_passes);
+  EXPECT_EQ(n.ops(), (Ops{kConv, kSlice, kSlice, fbs::OpParams::Concat}));
+}
+
 TEST(JoinSiblings, TheFirstIsJoinedAloneWhereWhatFollowsDiffers) {
   Network n;
   const Tensor map = n.input({1, 5, 6, 8});
