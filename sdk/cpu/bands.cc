@@ -20,8 +20,9 @@ struct Stage {
   std::unique_ptr<Op> op;                 // the same
   size_t operands = 0;                    // of the graph's operator
   int64_t size = 0, stride = 0, pad = 0;  // an output row y reads `size` rows from y * stride - pad on
+  size_t number = 0;                      // bytes
   uint64_t weights = 0, map = 0;          // bytes of its weights and of what it reads, for the model's sizes
-  int64_t height = 0;                     // of what it reads: rows, and numbers of a row
+  int64_t height = 0;                     // of what it reads: rows, and bytes of a row
   size_t line = 0;
   size_t buffer = 0;       // where a thread keeps that, in bytes, but for the first one
   uint64_t workspace = 0;  // where its own is
@@ -37,14 +38,14 @@ size_t lay_out(std::span<Stage> stages, int64_t rows) {
   for (size_t i = stages.size(); --i > 0;) {
     rows = std::min(stages[i].rows_read(rows), stages[i].height);
     stages[i].buffer = end;
-    end += round_up(static_cast<uint64_t>(rows) * stages[i].line * sizeof(float));
+    end += round_up(static_cast<uint64_t>(rows) * stages[i].line);
   }
   return end;
 }
 
 void set_input(Stage* stage, const Shape& x) {
   stage->height = x[1];
-  stage->line = static_cast<size_t>(x[2]) * static_cast<size_t>(x[3]);
+  stage->line = static_cast<size_t>(x[2]) * static_cast<size_t>(x[3]) * stage->number;
 }
 
 // Its inputs are those of all stages: the first of each is what the stage before gives.
@@ -58,14 +59,14 @@ class Bands : public Op {
       const std::span<const Shape> own = inputs.first(stage.operands);
       inputs = inputs.subspan(stage.operands);
       set_input(&stage, own[0]);
-      if (!inputs.empty()) between += static_cast<uint64_t>(inputs[0].elements()) * sizeof(float);
+      if (!inputs.empty()) between += static_cast<uint64_t>(inputs[0].elements()) * stage.number;
       stage.workspace = end;
       FERRY_TRY(stage.op->reshape(own, inputs.empty() ? output : inputs[0], pool, workspace));
       end = round_up(end + std::exchange(*workspace, 0));
     }
     images_ = static_cast<size_t>(output[0]);
     height_ = output[1];
-    y_line_ = static_cast<size_t>(output[2]) * static_cast<size_t>(output[3]);
+    y_line_ = static_cast<size_t>(output[2]) * static_cast<size_t>(output[3]) * stages_.back().number;
     // No more memory than whole maps would take, and bands for every thread.
     const size_t threads = pool->threads(), room = std::min<uint64_t>(budget_, between / threads);
     rows_ = std::clamp((height_ / static_cast<int64_t>(threads) / kTasks + 1) / 2 * 2, kMinimumRows, kMaximumRows);
@@ -77,8 +78,8 @@ class Bands : public Op {
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    x_ = floats(inputs[0]);
-    y_ = floats(output);
+    x_ = static_cast<const std::byte*>(inputs[0]);
+    y_ = static_cast<std::byte*>(output);
     auto* const bytes = static_cast<std::byte*>(workspace);
     buffers_ = bytes + buffers_at_;
     for (const Stage& stage : stages_) FERRY_TRY(stage.op->setup(inputs, output, bytes + stage.workspace));
@@ -94,7 +95,7 @@ class Bands : public Op {
       if (held->to != index || band == 0) std::fill_n(held, stages_.size(), Range{});
       held->to = index + 1;
       const int64_t from = static_cast<int64_t>(band) * rows_;
-      float* y = y_ + (image * static_cast<size_t>(height_) + static_cast<size_t>(from)) * y_line_;
+      std::byte* y = y_ + (image * static_cast<size_t>(height_) + static_cast<size_t>(from)) * y_line_;
       compute({image, share.thread(), held}, stages_.size() - 1, {from, std::min(from + rows_, height_)}, y);
     });
     return {};
@@ -112,20 +113,20 @@ class Bands : public Op {
   };
 
   // Rows of a stage's output, after what is read for them and not there yet.
-  void compute(const Task& task, size_t i, const Range& rows, float* y) const {
+  void compute(const Task& task, size_t i, const Range& rows, std::byte* y) const {
     const Stage& stage = stages_[i];
     if (i == 0) {
-      const float* picture = x_ + task.image * static_cast<size_t>(stage.height) * stage.line;
+      const std::byte* picture = x_ + task.image * static_cast<size_t>(stage.height) * stage.line;
       return stage.rows->compute_rows({picture, 0, y, rows.from, rows.to, task.thread});
     }
     const int64_t top = rows.from * stage.stride - stage.pad;
     const int64_t from = std::clamp<int64_t>(top, 0, stage.height);
     const int64_t to = std::clamp(top + stage.rows_read(rows.to - rows.from), from, stage.height);
-    auto* const x = reinterpret_cast<float*>(buffers_ + task.thread * buffer_size_ + stage.buffer);
+    std::byte* const x = buffers_ + task.thread * buffer_size_ + stage.buffer;
     Range& held = task.held[i];
     const int64_t there = std::clamp(held.to, from, to);
     std::memmove(x, x + static_cast<size_t>(there > from ? from - held.from : 0) * stage.line,
-                 static_cast<size_t>(there - from) * stage.line * sizeof(float));
+                 static_cast<size_t>(there - from) * stage.line);
     if (there < to) compute(task, i - 1, {there, to}, x + static_cast<size_t>(there - from) * stage.line);
     held = {from, to};
     stage.rows->compute_rows({x, from, y, rows.from, rows.to, task.thread});
@@ -137,8 +138,8 @@ class Bands : public Op {
   size_t images_ = 0, y_line_ = 0, buffer_size_ = 0;
   int64_t height_ = 0, rows_ = kMinimumRows;
   uint64_t buffers_at_ = 0;
-  const float* x_ = nullptr;
-  float* y_ = nullptr;
+  const std::byte* x_ = nullptr;
+  std::byte* y_ = nullptr;
   std::byte* buffers_ = nullptr;
 };
 
@@ -178,14 +179,16 @@ class Former {
     if (!goes_on || rows == nullptr) finish(chain_.size());
     if (rows == nullptr) return;
     const Shape x = model_.shape(op(step).inputs()->Get(0)), w = model_.shape(op(step).inputs()->Get(1));
+    const size_t number = number_bytes(step.half);
     Stage stage{.step = i,
                 .rows = rows,
                 .operands = step.inputs.size(),
                 .size = (w[1] - 1) * params->dilation_h() + 1,
                 .stride = params->stride_h(),
                 .pad = params->pad_top(),
-                .weights = static_cast<uint64_t>(w.elements()) * sizeof(float),
-                .map = static_cast<uint64_t>(x.elements()) * sizeof(float)};
+                .number = number,
+                .weights = static_cast<uint64_t>(w.elements()) * number,
+                .map = static_cast<uint64_t>(x.elements()) * number};
     set_input(&stage, x);
     if (stage.map < minimum_) finish(chain_.size());
     chain_.push_back(std::move(stage));

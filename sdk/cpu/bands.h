@@ -10,14 +10,14 @@
 
 namespace ferry::cpu {
 
-// A convolution of pictures [N,H,W,C] that computes any rows, on any thread. What Op::reshape() and Op::setup() gave it
+// A convolution of pictures [N,H,W,C], of floats or halves, that computes any rows, on any thread. What Op::reshape() and Op::setup() gave it
 // holds, but for the addresses of its input and output.
 class RowOp {
  public:
   struct Rows {
-    const float* x;  // row `first` of the picture; at least those that are read follow
+    const void* x;  // row `first` of the picture; at least those that are read follow
     int64_t first;
-    float* y;  // row `from` of the output, and those up to `to`
+    void* y;  // row `from` of the output, and those up to `to`
     int64_t from, to;
     size_t thread;
   };

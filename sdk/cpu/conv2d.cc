@@ -11,7 +11,11 @@
 namespace ferry::cpu {
 namespace {
 
+#if defined(__aarch64__)
+constexpr bool kHalfConv2d = false;  // ours alone
+#else
 constexpr bool kHalfConv2d = built_in(Feature::Half);
+#endif
 
 bool pads(const fbs::Conv2d& p) {
   return p.pad_top() != 0 || p.pad_left() != 0 || p.pad_bottom() != 0 || p.pad_right() != 0;
@@ -117,34 +121,46 @@ Status plain_conv2d(const Model& model, const fbs::Operator& op, bool half, std:
   return {};
 }
 
-}  // namespace
-
-Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+// By a kernel of ours; *out stays null where there is none for it.
+Status own_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool half,
+                  std::unique_ptr<Op>* out) {
   const fbs::Conv2d& p = *op.params_as_Conv2d();
   const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
-  if constexpr (built_in(Feature::Winograd))
-    if (const int tile = winograd_tile(p, w, y); tile != 0) return create_winograd(cpu, model, op, tile, out);
   WeightSource source(model, op);
-  const size_t rows = elements(y, 0, 3);
-  const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
-  if (p.groups() == 1 && gemm_pays(cpu, rows, gemm)) {
+  const Gemm gemm{1, elements(w, 1, 4), static_cast<size_t>(w[0]), p.output_min(), p.output_max(), half};
+  if (p.groups() == 1 && gemm_pays(cpu, elements(y, 0, 3), gemm)) {
     const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
     return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
   }
-  if (depthwise_pays(cpu, p, w)) return create_depthwise(cpu, p, w, source, out);
+  if (half) return half_depthwise_pays(cpu, p, w) ? create_half_depthwise(p, w, source, out) : Status();
+  return depthwise_pays(cpu, p, w) ? create_depthwise(cpu, p, w, source, out) : Status();
+}
+
+}  // namespace
+
+Status create_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const Shape w = model.shape(op.inputs()->Get(1)), y = model.shape(op.outputs()->Get(0));
+  if constexpr (built_in(Feature::Winograd))
+    if (const int tile = winograd_tile(*op.params_as_Conv2d(), w, y); tile != 0)
+      return create_winograd(cpu, model, op, tile, out);
+  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/false, out));
+  if (*out != nullptr) return {};
 #if defined(__aarch64__)  // XNNPACK's kernels are left out, too
   if (!built_in(Feature::OtherDepthwise) && w[3] == 1) return left_out("a depthwise convolution that is not 3x3");
 #endif
   return plain_conv2d(model, op, /*half=*/false, out);
 }
 
-// XNNPACK's depthwise kernels of halves are for 5 to 25 weights a channel (those for fewer are left out on arm64), and
-// it has no other that is fast. Weights of integers are computed with as such.
-Status create_half_conv2d(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+// Weights of integers are computed with as such. XNNPACK's depthwise kernels of halves are for 5 to 25 weights a
+// channel, and it has no other that is fast.
+Status create_half_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                          std::unique_ptr<Op>* out) {
   const TensorId weight = op.inputs()->Get(1);
+  if (type_of(model.tensor(weight)).quantized) return {};
+  FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/true, out));
   const Shape w = model.shape(weight);
   const int64_t taps = int64_t{w[1]} * w[2];
-  if (type_of(model.tensor(weight)).quantized || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
+  if (*out != nullptr || !kHalfConv2d || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
   return plain_conv2d(model, op, /*half=*/true, out);
 }
 

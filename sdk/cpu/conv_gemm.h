@@ -18,6 +18,7 @@ class ConvGemm : public GemmOp<Kernel> {
   using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kDepth, Base::kColumns;
   using Base::rows_, Base::block_, Base::depth_, Base::after_, Base::copies_, Base::copy_size_, Base::kSlabBytes;
   using typename Base::Inputs;
+  using typename Base::Number;
 
  public:
   ConvGemm(const CpuFeatures& cpu, const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
@@ -30,13 +31,15 @@ class ConvGemm : public GemmOp<Kernel> {
     rows_ = elements(output, 0, 3);
     in_place_ = output[2] >= Kernel::kReadsInPlace && reads_in_place();
     if (kSlabBytes > 0 && !after_ && !in_place_) {
-      Base::plan(pool);
+      // Which products are left out, as all windows of a task are beyond the picture there, must not change sums.
+      constexpr bool kAddsByBlocks = sizeof(Number) < sizeof(float);
+      Base::plan(kAddsByBlocks ? kTasks : Base::tasks(pool));
       if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near
       share_ = 1;
     } else {
       // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs,
       // too.
-      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * sizeof(float));  // copies beside the weights
+      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * sizeof(Number));  // copies beside the weights
       const size_t maximum = large ? std::clamp(fitting, kFewWindows, kManyWindows) : kFewWindows;
       const size_t blocks = (rows_ + maximum - 1) / maximum;
       block_ = (rows_ + blocks - 1) / blocks;
@@ -49,14 +52,14 @@ class ConvGemm : public GemmOp<Kernel> {
     if (in_place_) block_ = static_cast<size_t>(output[2]);
     const size_t copied = in_place_ ? beyond : std::max(std::min(block_, rows_), reads_in_place() ? beyond : 0);
     copy_size_ = copied * std::min(depth_, gemm_.inputs);
-    *workspace = pool->threads() * copy_size_ * sizeof(float);
+    *workspace = pool->threads() * copy_size_ * sizeof(Number);
     return {};
   }
 
   Status run(Pool* pool) override {
     const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
     parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
-      float* copies = copies_ + part.thread() * copy_size_;
+      Number* copies = copies_ + part.thread() * copy_size_;
       if (!in_place_) return compute(share, block, copies);
       const int64_t image = static_cast<int64_t>(block) / output_shape_[1];
       compute_row(picture(image), static_cast<int64_t>(block) % output_shape_[1], y_ + block * block_ * gemm_.outputs,
@@ -68,17 +71,18 @@ class ConvGemm : public GemmOp<Kernel> {
   const RowOp* by_rows() const override { return reads_in_place() ? this : nullptr; }
   void compute_rows(const RowOp::Rows& rows) const override {
     const int64_t line = int64_t{input_shape_[2]} * input_shape_[3];
-    float* y = rows.y;
+    const auto* const x = numbers<Number>(rows.x);
+    auto* y = numbers<Number>(rows.y);
     for (int64_t row = rows.from; row < rows.to; ++row, y += static_cast<size_t>(output_shape_[2]) * gemm_.outputs)
-      compute_row({rows.x, rows.first, line}, row, y, copies_ + rows.thread * copy_size_);
+      compute_row({x, rows.first, line}, row, y, copies_ + rows.thread * copy_size_);
   }
 
  private:
   // Lines of an image, the first of which is here.
   struct Picture {
-    const float* x;
+    const Number* x;
     int64_t first, size;  // size: of a line, in numbers
-    const float* at(int64_t line) const { return x + (line - first) * size; }
+    const Number* at(int64_t line) const { return x + (line - first) * size; }
   };
   Picture picture(int64_t image) const {
     const int64_t size = int64_t{input_shape_[2]} * input_shape_[3];
@@ -92,7 +96,7 @@ class ConvGemm : public GemmOp<Kernel> {
   static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
   static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
 
-  void compute(size_t share, size_t block, float* copies) const {
+  void compute(size_t share, size_t block, Number* copies) const {
     const size_t first = block * block_, count = std::min(block_, rows_ - first);
     const auto [top, bottom] = kernel_rows(first, count);
     // The columns of a single row, too.
@@ -106,9 +110,9 @@ class ConvGemm : public GemmOp<Kernel> {
       high = Base::turn_end(low, to);
       read_windows(first, count, low, high, copies);
       for (size_t slab = begin; slab < end; slab += panel_) {
-        const float* next = slab + panel_ < end ? Base::weights(0, slab + panel_, low)
-                            : high < to         ? Base::weights(0, begin, high)
-                                                : nullptr;
+        const Number* next = slab + panel_ < end ? Base::weights(0, slab + panel_, low)
+                             : high < to         ? Base::weights(0, begin, high)
+                                                 : nullptr;
         Base::multiply_turn({0, slab, std::min(slab + panel_, end), low, high, low == from, high == to, next},
                             {copies, high - low}, y_ + first * gemm_.outputs, count);
       }
@@ -116,12 +120,12 @@ class ConvGemm : public GemmOp<Kernel> {
     } while (low < to);
   }
 
-  void multiply(const Inputs& in, float* y, size_t count, size_t from, size_t to) const {
+  void multiply(const Inputs& in, Number* y, size_t count, size_t from, size_t to) const {
     for (size_t panel = 0; panel < panels_; ++panel) Base::multiply(0, panel, in, y, count, from, to);
   }
 
   // Output row `y` of an image: of the kernel only the rows that lie in the picture.
-  void compute_row(const Picture& picture, int64_t y, float* row, float* copies) const {
+  void compute_row(const Picture& picture, int64_t y, Number* row, Number* copies) const {
     const int64_t out_w = output_shape_[2];
     const auto [begin, end] = inside(top(y), params_.dilation_h(), kernel_h_, input_shape_[1]);
     const size_t channels = static_cast<size_t>(input_shape_[3]);
@@ -168,7 +172,7 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   // Of the windows of `count` output pixels the inputs [low, high), zeros outside the picture.
-  void read_windows(size_t first, size_t count, size_t low, size_t high, float* to) const {
+  void read_windows(size_t first, size_t count, size_t low, size_t high, Number* to) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
     int64_t x = static_cast<int64_t>(first) % out_w, row = static_cast<int64_t>(first) / out_w;
     while (count > 0) {  // of one output row at a time
@@ -182,7 +186,7 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   void read_row(const Picture& picture, int64_t out_y, int64_t out_x, size_t pixels, size_t from, size_t until,
-                float* to) const {
+                Number* to) const {
     const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
     const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h(), stride = params_.stride_w();
     const int64_t size = kernel_w_ * channels;
@@ -193,22 +197,22 @@ class ConvGemm : public GemmOp<Kernel> {
       const auto [first, last] = inside(left, step_x, kernel_w_, width);
       for (int64_t k = low / size, begin = low, end; begin < high; ++k, begin = end) {  // of a row of the kernel
         end = std::min((k + 1) * size, high);
-        float* next = to;
+        Number* next = to;
         to += end - begin;
-        const float* source = picture.at(top(out_y) + k * step_y) + left * channels;
+        const Number* source = picture.at(top(out_y) + k * step_y) + left * channels;
         int64_t column = k < first_row || k >= end_row ? last : first;
         const int64_t together = step_x == 1 ? std::max<int64_t>(last - column, 1) : 1;  // neighbours
         for (; column < last; column += together) {
           const int64_t there = k * size + column * channels;
           const int64_t some = std::max(there, begin), rest = std::min(there + together * channels, end);
           if (some >= rest) continue;
-          float* place = to - (end - some);
-          std::fill(next, place, 0.0f);
+          Number* place = to - (end - some);
+          std::fill(next, place, Number(0));
           next = place + (rest - some);
           Kernel::copy(source + column * step_x * channels + (some - there), 0, 1, static_cast<size_t>(rest - some),
                        place, 0);
         }
-        std::fill(next, to, 0.0f);
+        std::fill(next, to, Number(0));
       }
     }
   }

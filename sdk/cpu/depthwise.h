@@ -29,6 +29,11 @@ inline bool depthwise_is_common(const fbs::Conv2d& params, const Shape& weight) 
 Status create_depthwise(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
                         std::unique_ptr<Op>* out);
 
+// The same of halves, on arm64: sums of at most 25 products, which are added up in half precision.
+bool half_depthwise_pays(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight);
+Status create_half_depthwise(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
+                             std::unique_ptr<Op>* out);
+
 // The same on x86 with AVX2, in depthwise_avx2.cc.
 Status create_depthwise_avx2(const fbs::Conv2d& params, const Shape& weight, WeightSource& source,
                              std::unique_ptr<Op>* out);

@@ -14,23 +14,25 @@ namespace ferry::cpu::FERRY_VECTOR_SPACE::depthwise {
 
 // At most. Of 32 registers 16 add up two rows, 8 hold the input's pixels, 2 the weights; AVX2 has 16 in all.
 constexpr size_t kPixels = kRegisters / 4;
-constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;   // of a kernel
-constexpr bool kVectorFillsLine = kLanes * sizeof(float) == 64;  // of the cache: else the next vectors are mostly there
+constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
+constexpr bool kHalves = sizeof(Number) < sizeof(float);
+constexpr bool kVectorFillsLine =
+    kLanes * sizeof(Number) == 64;  // of the cache: else the next vectors are mostly there
 
 // Distances are in numbers.
 struct Tile {
-  const float* x;         // the first line that is read, at the first pixel's first column
+  const Number* x;        // the first line that is read, at the first pixel's first column
   size_t line, cell;      // from line to line, from column to column
   size_t stride_w;        // columns from pixel to pixel
   const Lanes* inside;    // for masked kernels: of each column the lanes to be read, the others are zeros
   int64_t lines;          // from x's to the picture's end
   int64_t top, stride_h;  // the line where the first row's kernel begins, 0 or above the picture; and from row to row
   int64_t kernel_h, kernel_w;
-  size_t vectors;        // of channels: neighbours in x, y and weights
-  const float* weights;  // of each the bias, then those of each cell of the kernel
+  size_t vectors;         // of channels: neighbours in x, y and weights
+  const Number* weights;  // of each the bias, then those of each cell of the kernel
   bool clamps;
-  float low, high;
-  float* y;
+  Number low, high;
+  Number* y;
   size_t y_row, y_step;
   int64_t rows;
   Lanes lanes;  // that are channels
@@ -44,12 +46,12 @@ struct Tile {
 // the column kStride before it has left in registers: a load takes the time of half a multiply-add. `step`: from pixel
 // to pixel, of which each is inside_step lanes.
 template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
-FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, size_t cell, size_t step,
+FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const Number* x, size_t cell, size_t step,
                                                              const Lanes* inside, size_t inside_step,
-                                                             const float* const (&weights)[2], Vector (&sum)[2][P]) {
+                                                             const Number* const (&weights)[2], Vector (&sum)[2][P]) {
 #pragma GCC unroll 2
   for (size_t start = 0; start < kStride; ++start, x += cell) {
-    const float* from = x;
+    const Number* from = x;
     Vector values[P];
 #pragma GCC unroll 9
     for (size_t k = 0; k < (K - start + kStride - 1) / kStride; ++k) {  // pixel i is in values[(k + i) % P]
@@ -71,12 +73,12 @@ FERRY_VECTORS [[gnu::always_inline]] inline void add_columns(const float* x, siz
 
 // Adds `count` lines from x on to the sums of output rows [kFirst, kEnd), whose weights go on to what follows.
 template <size_t K, size_t kStride, bool kMasked, size_t kFirst, size_t kEnd, size_t P>
-FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const float*& x, int64_t count, size_t line,
-                                                     size_t cell, const float* (&weights)[2], Vector (&sum)[2][P]) {
+FERRY_VECTORS [[gnu::always_inline]] inline void add(const Tile& tile, const Number*& x, int64_t count, size_t line,
+                                                     size_t cell, const Number* (&weights)[2], Vector (&sum)[2][P]) {
   const size_t stride = K == 1 ? tile.stride_w : kStride;
   const int64_t columns = K == 1 ? tile.kernel_w : 1;
   if (count > 0) do {
-      const float* column = x;
+      const Number* column = x;
       for (int64_t i = 0; i < columns; ++i, column += cell) {
         add_columns<K, kStride, kMasked, kFirst, kEnd>(column, cell, stride * cell, tile.inside + i, stride, weights,
                                                        sum);
@@ -107,7 +109,7 @@ FERRY_VECTORS void compute(const Tile& tile) {
   const int64_t vector_weights = kernel_h * row_weights + static_cast<int64_t>(kLanes);
   const Vector minimum = repeat(tile.low), maximum = repeat(tile.high);
   const Lanes lanes = tile.lanes;
-  float* y = tile.y;
+  Number* y = tile.y;
   int64_t top = tile.top;
   for (int64_t row = 0; row < rows; row += 2, y += 2 * y_row, top += 2 * stride_h) {
     if constexpr (kVectorFillsLine) {
@@ -120,17 +122,17 @@ FERRY_VECTORS void compute(const Tile& tile) {
     const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + kernel_h, lines);
     const int64_t second_begin = alone ? end : std::max<int64_t>(second_top, 0);
     const int64_t second_end = alone ? end : std::min(second_top + kernel_h, lines);
-    const float *from = tile.x + begin * static_cast<int64_t>(line), *bias = tile.weights;
-    float* to = y;
+    const Number *from = tile.x + begin * static_cast<int64_t>(line), *bias = tile.weights;
+    Number* to = y;
     for (size_t vector = tile.vectors; vector > 0; --vector, from += kLanes, bias += vector_weights, to += kLanes) {
       Vector sum[2][P];
 #pragma GCC unroll 2
       for (size_t r = 0; r < 2; ++r)
 #pragma GCC unroll 8
         for (size_t i = 0; i < P; ++i) sum[r][i] = load(bias);
-      const float* weights[2] = {bias + kLanes + (begin - top) * row_weights,
-                                 bias + kLanes + (second_begin - second_top) * row_weights};
-      const float* x = from;
+      const Number* weights[2] = {bias + kLanes + (begin - top) * row_weights,
+                                  bias + kLanes + (second_begin - second_top) * row_weights};
+      const Number* x = from;
       add<K, kStride, kMasked, 0, 1>(tile, x, std::min(end, second_begin) - begin, line, cell, weights, sum);
       add<K, kStride, kMasked, 0, 2>(tile, x, end - second_begin, line, cell, weights, sum);
       if (second_begin > end) x = from + (second_begin - begin) * static_cast<int64_t>(line);
@@ -142,7 +144,7 @@ FERRY_VECTORS void compute(const Tile& tile) {
 #pragma GCC unroll 8
           for (size_t i = 0; i < P; ++i) sum[r][i] = clamp(sum[r][i], minimum, maximum);
       }
-      float *first = to, *second = alone ? to : to + y_row;
+      Number *first = to, *second = alone ? to : to + y_row;
 #pragma GCC unroll 8
       for (size_t i = 0; i < P; ++i) store_next(second, y_step, sum[1][i], lanes);
 #pragma GCC unroll 8
@@ -179,7 +181,7 @@ Compute kernel(size_t count, bool masked) {
   return (masked ? kCompute<K, true> : kCompute<K, false>)[count - 1];
 }
 
-inline void copy_line(const float*, size_t, size_t, size_t, float*, size_t) {}  // masks do
+inline void copy_line(const Number*, size_t, size_t, size_t, Number*, size_t) {}  // masks do
 
 // The piece from pixel x on, of `width`: all alike in size.
 inline Piece cut(int64_t x, int64_t width) {
@@ -192,21 +194,26 @@ inline Piece cut(int64_t x, int64_t width) {
 
 // Few sizes, for the sake of the library's: maps are 7 times a power of two wide, or a power of two. What reaches
 // beyond the picture is copied, with zeros around it.
-constexpr const char* kLayout = "depthwise_neon";
+constexpr const char* kLayout = kHalves ? "depthwise_neon_half" : "depthwise_neon";
 constexpr size_t kFewest = kPixels - 1;
 constexpr bool kHasMasks = false;
 constexpr size_t kTogether = 8;
 
 template <size_t K, size_t kStride>
-Compute kernel(size_t count) {
+Compute kernel(size_t count)
+#if defined(FERRY_HALF_VECTORS) && !defined(__ARM_FEATURE_FP16_VECTOR_ARITHMETIC)
+    ;  // those of halves are instances in a file of their own, compiled for such CPUs
+#else
+{
   return count <= kFewest ? compute<K, kStride, false, kFewest> : compute<K, kStride, false, kPixels>;
 }
+#endif
 
 // Some vectors of `count` neighbouring pixels.
-inline void copy_line(const float* from, size_t step, size_t count, size_t vectors, float* to, size_t to_step) {
+inline void copy_line(const Number* from, size_t step, size_t count, size_t vectors, Number* to, size_t to_step) {
   for (; count > 0; --count, from += step, to += to_step) {
-    const float* x = from;
-    float* y = to;
+    const Number* x = from;
+    Number* y = to;
     size_t rest = vectors;
     for (; rest >= 4; rest -= 4) {
       Vector values[4];

@@ -26,8 +26,8 @@ constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
 using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
 
 // For prefetching: what may be outside of the array has no pointer.
-[[maybe_unused]] uintptr_t address(const float* array, int64_t offset) {
-  return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(float);
+[[maybe_unused]] uintptr_t address(const Number* array, int64_t offset) {
+  return reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(offset) * sizeof(Number);
 }
 
 // A task computes a strip of output rows, all or some vectors of channels, tile by tile. kOthers: with kernels of other
@@ -39,10 +39,10 @@ class Depthwise : public Op, public RowOp {
       : params_(params), channels_(static_cast<size_t>(weight[0])), kernel_h_(weight[1]), kernel_w_(weight[2]) {}
 
   Status create(WeightSource& source) {
-    const size_t bytes = vectors() * vector_weights() * sizeof(float);
-    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
-    FERRY_TRY(source.packed_floats(PackingId(kLayout, kLayoutVersion), bytes, fill, &held_));
-    weights_ = floats(held_.get());
+    const size_t bytes = vectors() * vector_weights() * sizeof(Number);
+    const auto fill = [&](const float* weight, const float* bias, Number* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.packed_numbers<Number>(PackingId(kLayout, kLayoutVersion), bytes, fill, &held_));
+    weights_ = numbers<Number>(held_.get());
     return {};
   }
 
@@ -71,14 +71,14 @@ class Depthwise : public Op, public RowOp {
     }
     const size_t result_size = (kHasMasks && after_) || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
     task_size_ = result_size + window_size_;
-    *workspace = threads * task_size_ * sizeof(float);
+    *workspace = threads * task_size_ * sizeof(Number);
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
-    workspace_ = floats(workspace);
+    input_ = numbers<Number>(inputs[0]);
+    output_ = numbers<Number>(output);
+    workspace_ = numbers<Number>(workspace);
     return {};
   }
 
@@ -86,8 +86,9 @@ class Depthwise : public Op, public RowOp {
     const Grid<3, 1> grid{{static_cast<size_t>(output_shape_[0]), strips_, vectors()}, {block_}};
     parallel(pool, grid, [&](Pool::Share& share, size_t image, size_t strip, size_t vector, size_t count) {
       const int64_t from = static_cast<int64_t>(strip) * band_, to = std::min<int64_t>(from + band_, output_shape_[1]);
-      const float* picture = input_ + image * static_cast<size_t>(input_shape_[1]) * line();
-      float* y = output_ + (image * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
+      const Number* picture = input_ + image * static_cast<size_t>(input_shape_[1]) * line();
+      Number* y =
+          output_ + (image * static_cast<size_t>(output_shape_[1]) + strip * static_cast<size_t>(band_)) * row();
       compute_strip({picture, 0, y, from, to, share.thread()}, vector, vector + count);
     });
     return {};
@@ -96,9 +97,9 @@ class Depthwise : public Op, public RowOp {
   const RowOp* by_rows() const override { return this; }
   void compute_rows(const Rows& rows) const override {
     Rows strip = rows;
-    for (strip.to = rows.from; strip.to < rows.to; strip.y += kBand * static_cast<int64_t>(row())) {
-      strip.from = strip.to;
+    for (strip.from = rows.from; strip.from < rows.to; strip.from = strip.to) {
       strip.to = std::min(strip.from + kBand, rows.to);
+      strip.y = numbers<Number>(rows.y) + static_cast<size_t>(strip.from - rows.from) * row();
       compute_strip(strip, 0, vectors());
     }
   }
@@ -111,13 +112,14 @@ class Depthwise : public Op, public RowOp {
 
  private:
   // Vectors of channels: each the bias, then the kernel's cells.
-  void pack(const float* weight, const float* bias, float* to) const {
+  void pack(const float* weight, const float* bias, Number* to) const {
     const size_t cells = static_cast<size_t>(kernel_h_ * kernel_w_);
     for (size_t c = 0; c < vectors() * kLanes; ++c) {
-      float* lane = to + c / kLanes * vector_weights() + c % kLanes;
+      Number* lane = to + c / kLanes * vector_weights() + c % kLanes;
       const bool exists = c < channels_;
-      *lane = exists && bias != nullptr ? bias[c] : 0.0f;
-      for (size_t i = 0; i < cells; ++i) lane[(i + 1) * kLanes] = exists ? weight[c * cells + i] : 0.0f;
+      *lane = static_cast<Number>(exists && bias != nullptr ? bias[c] : 0.0f);
+      for (size_t i = 0; i < cells; ++i)
+        lane[(i + 1) * kLanes] = static_cast<Number>(exists ? weight[c * cells + i] : 0.0f);
     }
   }
 
@@ -141,8 +143,10 @@ class Depthwise : public Op, public RowOp {
     if constexpr (kOthers) {
       if (params_.stride_w() == 2 && kernel_w_ == 5) return kernel<5, 2>(count);
       if (slides == 5) return kernel<5, 1>(count);
-      if (slides == 7) return kernel<7, 1>(count);
-      if (params_.stride_w() > 2 || kernel_w_ != 3) return kernel<1, 1>(count);
+      if constexpr (!kHalves) {
+        if (slides == 7) return kernel<7, 1>(count);
+        if (params_.stride_w() > 2 || kernel_w_ != 3) return kernel<1, 1>(count);
+      }
     }
     return slides == 3 ? kernel<3, 1>(count) : kernel<3, 2>(count);
 #endif
@@ -154,11 +158,12 @@ class Depthwise : public Op, public RowOp {
 
   // At most kBand rows.
   void compute_strip(const Rows& rows, size_t first_vector, size_t end_vector) const {
-    float* const workspace = workspace_ + rows.thread * task_size_;
+    Number* const workspace = workspace_ + rows.thread * task_size_;
     const int64_t width = input_shape_[2];
     const int64_t stride_h = params_.stride_h(), stride_w = params_.stride_w();
     const int64_t top = rows.from * stride_h - params_.pad_top(), first = std::max<int64_t>(top, 0);
-    float* const strip = rows.y;
+    const auto* const picture = numbers<Number>(rows.x);
+    auto* const strip = numbers<Number>(rows.y);
     Tile tile{};
     tile.top = top - first;
     tile.lines = input_shape_[1] - first;
@@ -166,11 +171,11 @@ class Depthwise : public Op, public RowOp {
     tile.stride_w = static_cast<size_t>(stride_w);
     tile.kernel_h = kernel_h_;
     tile.kernel_w = kernel_w_;
-    tile.low = params_.output_min();
-    tile.high = params_.output_max();
-    tile.clamps = std::min(-tile.low, tile.high) < std::numeric_limits<float>::infinity();
+    tile.low = static_cast<Number>(params_.output_min());
+    tile.high = static_cast<Number>(params_.output_max());
+    tile.clamps = std::min(-params_.output_min(), params_.output_max()) < std::numeric_limits<float>::infinity();
     tile.rows = rows.to - rows.from;
-    tile.next_step = channels_ * sizeof(float);
+    tile.next_step = channels_ * sizeof(Number);
     tile.next_x_line = static_cast<size_t>(width) * tile.next_step;
     for (size_t piece = 0; piece < pieces_.size(); ++piece) {
       const int64_t x = pieces_[piece].x;
@@ -190,11 +195,11 @@ class Depthwise : public Op, public RowOp {
           const int64_t next_x = turns ? pieces_[piece + 1].x : x;
           const int64_t line = top + kernel_h_ - stride_h - rows.first;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
-          tile.next_x = address(rows.x, (line * width + column) * channels + next_c);
+          tile.next_x = address(picture, (line * width + column) * channels + next_c);
         }
-        tile.x = rows.x + ((first - rows.first) * width + left) * static_cast<int64_t>(channels_) +
+        tile.x = picture + ((first - rows.first) * width + left) * static_cast<int64_t>(channels_) +
                  static_cast<int64_t>(vector * kLanes);
-        float* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
+        Number* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
         compute_tile(tile, vector, windows, pieces_[piece], to, workspace);
       }
       if (!kHasMasks && after_)
@@ -211,7 +216,7 @@ class Depthwise : public Op, public RowOp {
     Compute kernel;
   };
 
-  Windows begin_piece(const Piece& piece, int64_t left, float* workspace, Tile* tile) const {
+  Windows begin_piece(const Piece& piece, int64_t left, Number* workspace, Tile* tile) const {
     const size_t count = static_cast<size_t>(piece.count), computed = std::max(count, kFewest);
     Windows windows{.left = left, .columns = columns(static_cast<int64_t>(computed)), .computed = computed};
     windows.lines = std::min(tile->top + (tile->rows - 1) * tile->stride_h + tile->kernel_h, tile->lines);
@@ -229,16 +234,16 @@ class Depthwise : public Op, public RowOp {
     const auto begin = static_cast<size_t>(windows.begin) * tile->cell;
     const size_t end = begin + windows.inside * tile->cell;
     for (int64_t i = 0; windows.copied && i < windows.lines; ++i, workspace += tile->line) {
-      std::fill_n(workspace, begin, 0.0f);
-      std::fill_n(workspace + end, tile->line - end, 0.0f);
+      std::fill_n(workspace, begin, Number(0));
+      std::fill_n(workspace + end, tile->line - end, Number(0));
     }
     return windows;
   }
 
   // The tile's vectors, from `vector` on. What windows have beside the picture counts as zeros: the CPU touches no
   // memory there, nor for lanes without a channel.
-  void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, float* to,
-                    float* workspace) const {
+  void compute_tile(Tile& tile, size_t vector, const Windows& windows, const Piece& piece, Number* to,
+                    Number* workspace) const {
     const size_t channels = std::min(channels_ - vector * kLanes, kLanes);
     const Lanes lanes = first_lanes(channels);
     const bool masked = kHasMasks && (piece.beyond || channels < kLanes);
@@ -255,7 +260,7 @@ class Depthwise : public Op, public RowOp {
       copy_windows(windows, tile, workspace);
       tile.x = workspace;
     }
-    float* const result = workspace + window_size_;
+    Number* const result = workspace + window_size_;
     tile.y = windows.apart ? result : to;
     tile.lanes = windows.apart ? kAllLanes : lanes;
     (kHasMasks ? kernel_of(windows.computed, masked) : windows.kernel)(tile);
@@ -264,7 +269,7 @@ class Depthwise : public Op, public RowOp {
   }
 
   // What follows the convolution, where a tile's vectors are no neighbours: while they are in the cache.
-  void apply(float* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
+  void apply(Number* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
     size_t count = static_cast<size_t>(pixels), size = (end_vector - first_vector) * kLanes;
     if (size == channels_) {  // whole pixels are
       size *= count;
@@ -272,25 +277,25 @@ class Depthwise : public Op, public RowOp {
     }
     for (int64_t i_row = 0; i_row < rows; ++i_row, to += row())
       for (size_t i = 0; i < count; ++i) {
-        float* const pixel = to + i * channels_ + first_vector * kLanes;
+        Number* const pixel = to + i * channels_ + first_vector * kLanes;
         after_(pixel, pixel, size);
       }
   }
 
-  void copy_windows(const Windows& windows, const Tile& tile, float* to) const {
+  void copy_windows(const Windows& windows, const Tile& tile, Number* to) const {
     const size_t step = channels_, from_line = line();
-    const float* from = tile.x + windows.begin * static_cast<int64_t>(step);
+    const Number* from = tile.x + windows.begin * static_cast<int64_t>(step);
     to += static_cast<size_t>(windows.begin) * tile.cell;
     for (int64_t i = 0; i < windows.lines; ++i, from += from_line, to += tile.line)
       copy_line(from, step, windows.inside, tile.vectors, to, tile.cell);
   }
 
-  FERRY_VECTORS void copy_out(const float* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
-                              float* to) const {
+  FERRY_VECTORS void copy_out(const Number* from, int64_t rows, size_t computed, size_t count, Lanes lanes,
+                              Number* to) const {
     const size_t row_size = row(), step = channels_;
     for (int64_t i_row = 0; i_row < rows; ++i_row, from += computed * kLanes, to += row_size) {
-      const float* pixel = from;
-      float* next_to = to;
+      const Number* pixel = from;
+      Number* next_to = to;
       for (size_t i = 0; i < count; ++i) store_next(next_to, step, load_next(pixel), lanes);
     }
   }
@@ -306,8 +311,8 @@ class Depthwise : public Op, public RowOp {
   size_t window_size_ = 0, task_size_ = 0;  // numbers of workspace
   std::vector<Piece> pieces_;               // of an output row
   PackedBytes held_;
-  const float *weights_ = nullptr, *input_ = nullptr;
-  float *output_ = nullptr, *workspace_ = nullptr;
+  const Number *weights_ = nullptr, *input_ = nullptr;
+  Number *output_ = nullptr, *workspace_ = nullptr;
 };
 
 }  // namespace

@@ -244,9 +244,12 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoic
   const bool is_reshape = lowered == nullptr && next.params_type() == fbs::OpParams::Reshape;
   steps_.list[index].view = static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0);
   if constexpr (kHalf) {
-    const bool tries_half = lowered == nullptr && half_ && choice->pays(next);
-    if (tries_half) FERRY_TRY(create_half_op(cpu_, model_, next, &lowered));
-    choice->add(next, tries_half && lowered != nullptr);
+    bool in_half = lowered != nullptr && choice->in_half().back() != 0;  // as what computes it does
+    if (lowered == nullptr && half_ && choice->pays(next)) {
+      FERRY_TRY(create_half_op(cpu_, model_, next, &lowered));
+      in_half = lowered != nullptr;
+    }
+    choice->add(next, in_half);
   }
   if (lowered == nullptr) FERRY_TRY(create_op(cpu_, model_, next, &lowered));
   if (has_weight(next.params_type())) model_.forget(next.inputs()->Get(1));  // it was packed

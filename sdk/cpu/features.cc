@@ -6,11 +6,6 @@
 
 namespace ferry::cpu {
 
-#if defined(__aarch64__)
-// Of half_gemm_neon.cc, whose object is thereby linked before XNNPACK's kernels are looked for.
-extern const bool kOwnProductsOfHalves;
-#endif
-
 namespace {
 
 CpuFeatures detect() {
@@ -27,7 +22,7 @@ CpuFeatures detect() {
   features.avx512_vnni = features.avx512f && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
                          __builtin_cpu_supports("avx512vnni");
 #elif defined(__aarch64__)
-  features.half = described && cpuinfo_has_arm_neon_fp16_arith() && kOwnProductsOfHalves;
+  features.half = described && cpuinfo_has_arm_neon_fp16_arith();
   for (uint32_t i = 0; described && i < cpuinfo_get_uarchs_count(); ++i)
     features.out_of_order = features.out_of_order || !executes_in_order(cpuinfo_get_uarch(i)->uarch);
   features.in_order = !features.out_of_order;

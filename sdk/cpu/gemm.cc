@@ -4,17 +4,26 @@
 
 #include "sdk/cpu/conv_gemm.h"
 #include "sdk/cpu/gemm_op.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
 
-// Calls `use` with the kernel for this CPU.
+#if defined(__x86_64__)
+constexpr bool kHasHalfGemm = false;  // XNNPACK has: halves are converted, and added up in float32
+#else
+constexpr bool kHasHalfGemm = built_in(Feature::Half);
+#endif
+
+// Calls `use` with the kernel for this CPU and numbers.
 template <typename Use>
-auto with_kernel([[maybe_unused]] const CpuFeatures& cpu, const Use& use) {
+auto with_kernel([[maybe_unused]] const CpuFeatures& cpu, [[maybe_unused]] const Gemm& gemm, const Use& use) {
 #if defined(__x86_64__)
   if (!tile::Avx512::runs_here(cpu)) return use(tile::Avx2());
   return use(tile::Avx512());
 #else
+  if constexpr (built_in(Feature::Half))
+    if (gemm.half) return use(tile::NeonHalf());
   return use(tile::Neon());
 #endif
 }
@@ -29,19 +38,21 @@ Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr
 }  // namespace
 
 bool gemm_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
-  return with_kernel(cpu, [&]<typename Kernel>(Kernel) {
-    return Kernel::runs_here(cpu) && rows >= 2 * Kernel::kRows && gemm.outputs >= Kernel::kFewestOutputs;
+  if (gemm.half && !kHasHalfGemm) return false;
+  return with_kernel(cpu, gemm, [&]<typename Kernel>(Kernel) {
+    return Kernel::runs_here(cpu) && rows >= Kernel::kFewestRows && gemm.outputs >= Kernel::kFewestOutputs;
   });
 }
 
 Status create_gemm(const CpuFeatures& cpu, const Gemm& gemm, WeightSource& source, std::unique_ptr<Op>* out) {
-  return with_kernel(
-      cpu, [&]<typename Kernel>(Kernel) { return create(std::make_unique<GemmOp<Kernel>>(cpu, gemm), source, out); });
+  return with_kernel(cpu, gemm, [&]<typename Kernel>(Kernel) {
+    return create(std::make_unique<GemmOp<Kernel>>(cpu, gemm), source, out);
+  });
 }
 
 Status create_conv_gemm(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm,
                         WeightSource& source, std::unique_ptr<Op>* out) {
-  return with_kernel(cpu, [&]<typename Kernel>(Kernel) {
+  return with_kernel(cpu, gemm, [&]<typename Kernel>(Kernel) {
     return create(std::make_unique<ConvGemm<Kernel>>(cpu, gemm, params, weight_shape), source, out);
   });
 }

@@ -18,6 +18,7 @@ namespace ferry::cpu {
 struct Gemm {
   size_t groups = 1, inputs = 0, outputs = 0;
   float output_min = 0, output_max = 0;
+  bool half = false;    // of halves, else of floats: weights, too, which are packed as that
   bool planes = false;  // rows of a group lie together, a group's gemm_plane() after those of the one before
 };
 

@@ -19,9 +19,10 @@ class Avx2 {
   static constexpr size_t kLanes = 8;
 
  public:
+  using Number = float;
   static constexpr size_t kRows = 6, kColumns = 2 * kLanes, kNarrow = kLanes;
   static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
-  static constexpr size_t kFewestOutputs = kLanes;
+  static constexpr size_t kFewestRows = 2 * kRows, kFewestOutputs = kLanes;
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;

@@ -16,9 +16,10 @@ namespace ferry::cpu::tile {
 
 class Neon {
  public:
+  using Number = float;
   static constexpr size_t kRows = 4, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
   static constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
-  static constexpr size_t kFewestOutputs = kNarrow;
+  static constexpr size_t kFewestRows = 2 * kRows, kFewestOutputs = kNarrow;
   static constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
   static constexpr size_t kSlabBytes = 24 << 10;  // of slabs that stay in the L1 cache while rows pass
   static constexpr bool kFetches = false, kAdds = true;
@@ -31,32 +32,8 @@ class Neon {
   // As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.
   static void multiply(const Tile& tile, size_t rows, size_t width) {
     const Compute* const kernels = width > kNarrow ? kCompute<4> : kCompute<2>;
-    const bool all = tile.columns == width;
-    float start[kRows * kColumns], y[kRows * kColumns];  // y's last columns are another's
-    Tile next = tile;
-    for (size_t height; rows > 0; rows -= height) {
-      height = rows < kRows ? rows : all ? rows / kRows * kRows : kRows;
-      Tile some = next;
-      some.blocks = std::max<size_t>(height / kRows, 1);
-      if (!all && tile.start_stride != 0) {  // not the bias, which is as wide as the weights
-        for (size_t i = 0; i < height; ++i) {
-          std::fill_n(start + i * kColumns, kColumns, 0.0f);
-          std::copy_n(next.start + i * tile.start_stride, tile.columns, start + i * kColumns);
-        }
-        some.start = start;
-        some.start_stride = kColumns;
-      }
-      if (!all) {
-        some.y = y;
-        some.y_stride = kColumns;
-      }
-      kernels[std::min(height, kRows) - 1](some);
-      for (size_t i = 0; !all && i < height; ++i)
-        std::copy_n(y + i * kColumns, tile.columns, next.y + i * tile.y_stride);
-      next.x += height * tile.x_stride;
-      next.start += height * tile.start_stride;
-      next.y += height * tile.y_stride;
-    }
+    for_whole_columns<kRows, kColumns>(
+        tile, rows, width, [&](const Tile& some, size_t height) { kernels[std::min(height, kRows) - 1](some); });
   }
 
   // `rows` times `count` numbers.

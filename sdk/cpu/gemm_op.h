@@ -12,6 +12,7 @@
 #include "sdk/cpu/gemm_kernel_avx512.h"
 #else
 #include "sdk/cpu/gemm_kernel_neon.h"
+#include "sdk/cpu/gemm_kernel_neon_half.h"
 #endif
 #include "sdk/cpu/gemm_plan.h"
 #include "sdk/cpu/parallel.h"
@@ -19,8 +20,6 @@
 
 namespace ferry::cpu {
 namespace {
-
-using tile::Tile;
 
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
 constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache until another function takes them over
@@ -33,6 +32,8 @@ constexpr size_t kTasks = 16;              // enough to share out among a phone'
 template <typename Kernel>
 class GemmOp : public Op, public RowOp {
  public:
+  using Number = typename Kernel::Number;
+
   GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
     const size_t turns = std::max<size_t>((gemm.inputs + kDepth - 1) / kDepth, 1);
     depth_ = std::max<size_t>((gemm.inputs + turns - 1) / turns + 7, 8) / 8 * 8;  // kernels multiply eight at a time
@@ -46,25 +47,25 @@ class GemmOp : public Op, public RowOp {
   Status create(WeightSource& source) {
     const PackingId id =
         PackingId(Kernel::kLayout, Kernel::kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
-    const auto fill = [&](const float* weight, const float* bias, float* to) { pack(weight, bias, to); };
-    FERRY_TRY(source.packed_floats(id, packed_bytes(), fill, &held_));
-    packed_ = floats(held_.get());
+    const auto fill = [&](const float* weight, const float* bias, Number* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.template packed_numbers<Number>(id, packed_bytes(), fill, &held_));
+    packed_ = numbers<Number>(held_.get());
     return {};
   }
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
     rows_ = elements(inputs[0], 0, inputs[0].rank - 1);
     width_ = inputs[0].rank == 4 ? static_cast<size_t>(inputs[0][2]) : 1;
-    plan(pool);
+    plan(tasks(pool));
     copy_size_ = copies() ? std::min(block_, rows_) * depth_ : 0;
-    *workspace = pool->threads() * copy_size_ * sizeof(float);
+    *workspace = pool->threads() * copy_size_ * sizeof(Number);
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    x_ = floats(inputs[0]);
-    y_ = floats(output);
-    copies_ = floats(workspace);
+    x_ = numbers<Number>(inputs[0]);
+    y_ = numbers<Number>(output);
+    copies_ = numbers<Number>(workspace);
     return {};
   }
 
@@ -80,7 +81,7 @@ class GemmOp : public Op, public RowOp {
       const size_t panel = by_rows ? j : i, row = (by_rows ? i : j) * block_, rows = std::min(block_, rows_ - row);
       const size_t group = panel / panels_;
       const Inputs in{x_ + row * x_stride() + group * x_group, x_stride()};
-      float* y = y_ + row * y_stride() + group * y_group;
+      Number* y = y_ + row * y_stride() + group * y_group;
       if (copy_size_ > 0 && copies_ != nullptr) {
         multiply_copies(group, panel % panels_, in, y, rows, copies_ + share.thread() * copy_size_);
       } else {
@@ -93,10 +94,10 @@ class GemmOp : public Op, public RowOp {
   // As one of a picture's pixels; not of groups, which nobody puts into bands.
   const RowOp* by_rows() const override { return this; }
   void compute_rows(const RowOp::Rows& rows) const override {
-    const float* x = rows.x + static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs;
+    const auto* x = numbers<Number>(rows.x) + static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs;
     const size_t count = static_cast<size_t>(rows.to - rows.from) * width_;
     for (size_t panel = 0; panel < panels_; ++panel)
-      multiply(0, panel, {x, gemm_.inputs}, rows.y, count, 0, gemm_.inputs);
+      multiply(0, panel, {x, gemm_.inputs}, numbers<Number>(rows.y), count, 0, gemm_.inputs);
   }
 
   bool fuse(typename Op::Next& next) override {
@@ -122,18 +123,20 @@ class GemmOp : public Op, public RowOp {
   static constexpr size_t kSlabsAtOnce = Kernel::kSlabsAtOnce, kSlabBytes = Kernel::kSlabBytes;
 
   size_t slabs() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
-  size_t packed_bytes() const { return gemm_.groups * group_size() * sizeof(float); }
+  size_t packed_bytes() const { return gemm_.groups * group_size() * sizeof(Number); }
   size_t x_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.inputs; }
   size_t y_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.outputs; }
 
   // Rows, `stride` apart, each of that many parts, `step` apart.
   struct Inputs {
-    const float* x;
+    const Number* x;
     size_t stride, parts = 1, step = 0;
   };
 
-  // Rows and slabs of a task.
-  void plan(Pool* pool) {
+  static size_t tasks(const Pool* pool) { return pool != nullptr && pool->threads() > 1 ? kTasks : 1; }
+
+  // Rows and slabs of a task, for that many of them.
+  void plan(size_t tasks) {
     if (kSlabBytes == 0 || after_) {
       const size_t products = gemm_.groups * panels_, blocks = (kTasks + products - 1) / products;
       block_ = ((rows_ + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
@@ -148,7 +151,8 @@ class GemmOp : public Op, public RowOp {
                                      .together = together_,
                                      .tile_rows = kRows,
                                      .l2_bytes = l2_bytes_,
-                                     .tasks = pool != nullptr && pool->threads() > 1 ? kTasks : 1});
+                                     .tasks = tasks,
+                                     .number_bytes = sizeof(Number)});
     block_ = plan.rows;
     streams_ = plan.streams;
     set_panel(plan.slabs);
@@ -156,23 +160,23 @@ class GemmOp : public Op, public RowOp {
 
   // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are
   // multiplied in turns, which add to the outputs; if they are of several parts, there are at most kDepth.
-  void multiply(size_t group, size_t panel, const Inputs& in, float* y, size_t rows, size_t from, size_t to) const {
+  void multiply(size_t group, size_t panel, const Inputs& in, Number* y, size_t rows, size_t from, size_t to) const {
     Inputs some = in;
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     size_t low = from, high;
     do {
       high = turn_end(low, to);
       some.x = in.x + (low - from);
-      const float* next = high < to                  ? weights(group, begin, high)
-                          : begin + panel_ < slabs() ? weights(group, begin + panel_, from)
-                                                     : nullptr;
+      const Number* next = high < to                  ? weights(group, begin, high)
+                           : begin + panel_ < slabs() ? weights(group, begin + panel_, from)
+                                                      : nullptr;
       multiply_turn({group, begin, end, low, high, low == from, high == to, next}, some, y, rows);
       low = high;
     } while (low < to);
   }
 
   // Of a slab, from an input on.
-  const float* weights(size_t group, size_t slab, size_t input) const {
+  const Number* weights(size_t group, size_t slab, size_t input) const {
     const size_t low = input / depth_ * depth_;
     return packed_ + group * group_size() + (1 + low) * columns() + slab * slab_step(input) +
            (input - low) * width(slab);
@@ -181,7 +185,7 @@ class GemmOp : public Op, public RowOp {
   // Of rows that lie a power of two apart a turn's inputs meet at a few places of a cache: where slab after slab passes
   // over them, they are copied together first.
   bool copies() const { return streams_ && depth_ < gemm_.inputs; }
-  void multiply_copies(size_t group, size_t panel, const Inputs& in, float* y, size_t rows, float* to) const {
+  void multiply_copies(size_t group, size_t panel, const Inputs& in, Number* y, size_t rows, Number* to) const {
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     for (size_t low = 0, high; low < gemm_.inputs; low = high) {
       high = turn_end(low, gemm_.inputs);
@@ -196,11 +200,11 @@ class GemmOp : public Op, public RowOp {
     size_t group, begin, end;  // slabs
     size_t low, high;          // inputs, of one turn
     bool initial, final;
-    const float* next;  // what is read then, for kernels that fetch it ahead; or null
+    const Number* next;  // what is read then, for kernels that fetch it ahead; or null
   };
 
   // Of `in` the turn's inputs, of y all outputs.
-  void multiply_turn(const Turn& turn, const Inputs& in, float* y, size_t rows) const {
+  void multiply_turn(const Turn& turn, const Inputs& in, Number* y, size_t rows) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const auto [group, begin, end, low, high, initial, final, next] = turn;
     const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
@@ -216,30 +220,31 @@ class GemmOp : public Op, public RowOp {
         const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
         count = slab < whole ? std::min(whole - slab, together_) : 1;
         const size_t width = columns > kNarrow ? kColumns : kNarrow;
-        float* to_y = y + row * y_stride() + column;
-        Tile at{.x = in.x + row * in.stride,
-                .x_stride = in.stride,
-                .inputs = (high - low) / in.parts,
-                .parts = in.parts,
-                .part_step = in.step,
-                .start = initial ? packed_ + group * group_size() + column : to_y,
-                .start_stride = initial ? 0 : y_stride(),
-                .weights = weights(group, slab, low),
-                .y = to_y,
-                .y_stride = y_stride(),
-                .columns = columns,
-                .low = adds    ? sum_min_
-                       : final ? gemm_.output_min
-                               : -kNone,
-                .high = adds    ? sum_max_
-                        : final ? gemm_.output_max
-                                : kNone,
-                .added = adds ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_) : 0,
-                .slabs = count,
-                .slab_size = step};
+        Number* to_y = y + row * y_stride() + column;
+        tile::TileOf<Number> at{
+            .x = in.x + row * in.stride,
+            .x_stride = in.stride,
+            .inputs = (high - low) / in.parts,
+            .parts = in.parts,
+            .part_step = in.step,
+            .start = initial ? packed_ + group * group_size() + column : to_y,
+            .start_stride = initial ? 0 : y_stride(),
+            .weights = weights(group, slab, low),
+            .y = to_y,
+            .y_stride = y_stride(),
+            .columns = columns,
+            .low = adds    ? sum_min_
+                   : final ? gemm_.output_min
+                           : -kNone,
+            .high = adds    ? sum_max_
+                    : final ? gemm_.output_max
+                            : kNone,
+            .added = adds ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_) : 0,
+            .slabs = count,
+            .slab_size = step};
         if constexpr (Kernel::kFetches) {
           // The blocks share out fetching it, as more at once would keep the L1 cache waiting.
-          at.next_step = next != nullptr ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
+          at.next_step = next != nullptr ? (kColumns * sizeof(Number) + blocks - 1) / blocks : 0;
           at.next = reinterpret_cast<const char*>(next != nullptr ? next + (slab - begin) * step : at.weights) +
                     block * (high - low) * at.next_step;
         }
@@ -249,7 +254,7 @@ class GemmOp : public Op, public RowOp {
     }
   }
 
-  void apply(float* y, size_t rows, size_t columns) const {
+  void apply(Number* y, size_t rows, size_t columns) const {
     if (columns == y_stride()) {  // rows without gaps
       columns *= rows;
       rows = 1;
@@ -267,17 +272,17 @@ class GemmOp : public Op, public RowOp {
   size_t width_ = 1;             // of a picture, in pixels
   bool streams_ = false;         // weights are read again for each task
   size_t copy_size_ = 0;         // of a thread, numbers
-  const float* x_ = nullptr;
+  const Number* x_ = nullptr;
   const void* added_ = nullptr;  // to the output, when it is written; what limits the sum
   float sum_min_ = 0, sum_max_ = 0;
-  float *y_ = nullptr, *copies_ = nullptr;
+  Number *y_ = nullptr, *copies_ = nullptr;
 
  private:
   void set_panel(size_t slabs_of_it) {
     panel_ = slabs_of_it;
     panels_ = (slabs() + panel_ - 1) / panel_;
   }
-  size_t slab_bytes() const { return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * sizeof(float); }
+  size_t slab_bytes() const { return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * sizeof(Number); }
   size_t columns() const { return (gemm_.outputs + kNarrow - 1) / kNarrow * kNarrow; }
   size_t group_size() const { return (gemm_.inputs + 1) * columns(); }
   // From a slab to the next, in the turn of an input.
@@ -287,18 +292,19 @@ class GemmOp : public Op, public RowOp {
   }
   size_t width(size_t slab) const { return std::min(columns() - slab * kColumns, kColumns); }
 
-  void pack(const float* weight, const float* bias, float* to) const {
+  void pack(const float* weight, const float* bias, Number* to) const {
     for (size_t group = 0; group < gemm_.groups; ++group) {
       const size_t first = group * gemm_.outputs;
-      for (size_t o = 0; o < columns(); ++o) *to++ = o < gemm_.outputs && bias != nullptr ? bias[first + o] : 0.0f;
+      for (size_t o = 0; o < columns(); ++o)
+        *to++ = static_cast<Number>(o < gemm_.outputs && bias != nullptr ? bias[first + o] : 0.0f);
       for (size_t low = 0; low < gemm_.inputs; low += depth_) {
         const size_t high = std::min(low + depth_, gemm_.inputs);
         for (size_t slab = 0; slab < slabs(); ++slab) {
           const size_t begin = slab * kColumns, size = width(slab);
           for (size_t j = 0; j < size; ++j)
             for (size_t k = low; k < high; ++k)
-              to[(k - low) * size + j] =
-                  begin + j < gemm_.outputs ? weight[(first + begin + j) * gemm_.inputs + k] : 0.0f;
+              to[(k - low) * size + j] = static_cast<Number>(
+                  begin + j < gemm_.outputs ? weight[(first + begin + j) * gemm_.inputs + k] : 0.0f);
           to += (high - low) * size;
         }
       }
@@ -306,7 +312,7 @@ class GemmOp : public Op, public RowOp {
   }
 
   PackedBytes held_;
-  const float* packed_ = nullptr;
+  const Number* packed_ = nullptr;
 };
 
 }  // namespace

@@ -14,6 +14,7 @@ struct GemmWork {
   size_t slab;                           // outputs of a slab
   size_t depth, together, tile_rows;
   size_t l2_bytes, tasks;  // tasks: so many at least, if that does not make them tiny
+  size_t number_bytes = sizeof(float);
 };
 
 struct GemmPlan {
@@ -22,17 +23,17 @@ struct GemmPlan {
 };
 
 inline GemmPlan plan_gemm(const GemmWork& w) {
-  constexpr size_t kNumber = sizeof(float);
   const auto parts = [](size_t whole, size_t part) { return (whole + part - 1) / part; };
   // Caches are no lists of what was used last, and others use them, too.
   const size_t budget = w.l2_bytes / 4 * 3;
-  const size_t weights = w.inputs * w.outputs * kNumber, inputs = w.rows * w.inputs * kNumber;
+  const size_t weights = w.inputs * w.outputs * w.number_bytes, inputs = w.rows * w.inputs * w.number_bytes;
   const size_t together = w.together * w.slab;
   // What passes before a turn's inputs are read again, a row of it.
-  size_t row = (std::min(w.depth, w.inputs) + together) * kNumber, held = together * w.depth * kNumber;
+  size_t row = (std::min(w.depth, w.inputs) + together) * w.number_bytes;
+  size_t held = together * w.depth * w.number_bytes;
   const bool streams = weights > budget / 3 * 2;
   if (!streams) {  // they are read once, if they outlast a task
-    row = (w.inputs + w.outputs) * kNumber;
+    row = (w.inputs + w.outputs) * w.number_bytes;
     held = weights;
   }
   const size_t fitting = held < budget ? (budget - held) / row : 0;

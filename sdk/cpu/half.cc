@@ -27,13 +27,14 @@ FERRY_CONVERTS [[gnu::always_inline]] inline void narrow_eight(const float* from
 }
 #else
 [[gnu::always_inline]] inline void widen_eight(const Half* from, float* to) {
-  const float16x8_t eight = vreinterpretq_f16_u16(vld1q_u16(from));
+  const float16x8_t eight = vreinterpretq_f16_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(from)));
   vst1q_f32(to, vcvt_f32_f16(vget_low_f16(eight)));
   vst1q_f32(to + 4, vcvt_high_f32_f16(eight));
 }
 [[gnu::always_inline]] inline void narrow_eight(const float* from, Half* to) {
   const float16x4_t low = vcvt_f16_f32(vld1q_f32(from));
-  vst1q_u16(to, vreinterpretq_u16_f16(vcvt_high_f16_f32(low, vld1q_f32(from + 4))));
+  const float16x8_t eight = vcvt_high_f16_f32(low, vld1q_f32(from + 4));
+  vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(eight));
 }
 #endif
 

@@ -8,10 +8,23 @@
 
 namespace ferry::cpu {
 
+#if defined(__aarch64__)
+using Half = __fp16;
+#else
 using Half = uint16_t;
+#endif
 
 inline const Half* halves(const void* data) { return static_cast<const Half*>(data); }
 inline Half* halves(void* data) { return static_cast<Half*>(data); }
+// Of kernels that are written once for floats and halves.
+template <typename Number>
+const Number* numbers(const void* data) {
+  return static_cast<const Number*>(data);
+}
+template <typename Number>
+Number* numbers(void* data) {
+  return static_cast<Number*>(data);
+}
 
 // Only where the CPU has CpuFeatures::half. Rounds to the nearest, and to the even one of two.
 void widen(const Half* from, float* to, size_t count);

@@ -9,7 +9,11 @@
 namespace ferry::cpu {
 namespace {
 
+#if defined(__aarch64__)
+constexpr bool kHalfLinear = false;  // ours alone
+#else
 constexpr bool kHalfLinear = built_in(Feature::Half);
+#endif
 
 class Linear : public PanelOp {
  public:
@@ -67,13 +71,16 @@ class Linear : public PanelOp {
   const bool half_;
 };
 
-Status plain_linear(const Model& model, const fbs::Operator& op, bool half, std::unique_ptr<Op>* out) {
+Status create(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool half,
+              std::unique_ptr<Op>* out) {
   const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
   const fbs::Linear& p = *op.params_as_Linear();
-  const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
+  const size_t rows = elements(x, 0, x.rank - 1);
+  const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max(), half};
   WeightSource source(model, op);
+  if (gemm_pays(cpu, rows, gemm)) return create_gemm(cpu, gemm, source, out);
   auto linear = std::make_unique<Linear>(half);
-  const size_t width = panel_width(elements(x, 0, x.rank - 1), gemm.inputs * number_bytes(half), gemm.outputs);
+  const size_t width = panel_width(rows, gemm.inputs * number_bytes(half), gemm.outputs);
   FERRY_TRY(linear->create(gemm, width, source));
   *out = std::move(linear);
   return {};
@@ -82,18 +89,13 @@ Status plain_linear(const Model& model, const fbs::Operator& op, bool half, std:
 }  // namespace
 
 Status create_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  const Shape w = model.shape(op.inputs()->Get(1)), x = model.shape(op.inputs()->Get(0));
-  const fbs::Linear& p = *op.params_as_Linear();
-  const size_t rows = elements(x, 0, x.rank - 1);
-  const Gemm gemm{1, static_cast<size_t>(w[1]), static_cast<size_t>(w[0]), p.output_min(), p.output_max()};
-  WeightSource source(model, op);
-  if (gemm_pays(cpu, rows, gemm)) return create_gemm(cpu, gemm, source, out);
-  return plain_linear(model, op, /*half=*/false, out);
+  return create(cpu, model, op, /*half=*/false, out);
 }
 
-Status create_half_linear(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+Status create_half_linear(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                          std::unique_ptr<Op>* out) {
   if (type_of(model.tensor(op.inputs()->Get(1))).quantized) return {};
-  return plain_linear(model, op, /*half=*/true, out);
+  return create(cpu, model, op, /*half=*/true, out);
 }
 
 }  // namespace ferry::cpu

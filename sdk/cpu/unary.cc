@@ -362,6 +362,15 @@ Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool i
   return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
 }
 
+void Elementwise::operator()(const Half* x, Half* y, size_t count) const {
+  in_pieces(count, [&](size_t first, size_t some) {
+    float numbers[kHalvesAtOnce];
+    widen(x + first, numbers, some);
+    kernel(numbers, numbers, some, alpha, beta);
+    narrow(numbers, y + first, some);
+  });
+}
+
 Status ElementwiseOp::reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) {
   *workspace = 0;
   count_ = elements(inputs[0]);
@@ -377,15 +386,7 @@ Status ElementwiseOp::setup(std::span<const void* const> inputs, void* output, v
 Status ElementwiseOp::run(Pool* pool) {
   parallel_for(pool, count_, kGrain, [&](size_t begin, size_t end) {
     if constexpr (built_in(Feature::Half))
-      if (half_) {
-        in_pieces(end - begin, [&](size_t first, size_t count) {
-          float numbers[kHalvesAtOnce];
-          widen(halves(input_) + begin + first, numbers, count);
-          function_(numbers, numbers, count);
-          narrow(numbers, halves(output_) + begin + first, count);
-        });
-        return;
-      }
+      if (half_) return function_(halves(input_) + begin, halves(output_) + begin, end - begin);
     function_(floats(input_) + begin, floats(output_) + begin, end - begin);
   });
   return {};

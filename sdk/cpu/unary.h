@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/op.h"
 
 namespace ferry::cpu {
@@ -14,6 +15,7 @@ struct Elementwise {
   explicit operator bool() const { return kernel != nullptr; }
   // y may be x.
   void operator()(const float* x, float* y, size_t count) const { kernel(x, y, count, alpha, beta); }
+  void operator()(const Half* x, Half* y, size_t count) const;
 };
 
 // Our own kernel; none where the function is left to XNNPACK. `integer`: of 32-bit integers.

@@ -1,6 +1,6 @@
-// Vectors for kernels that are written once for several machines: floats, and which lanes of them count. Functions that
+// Vectors for kernels that are written once for several machines: numbers, and which lanes of them count. Functions that
 // use them are FERRY_VECTORS, as AVX-512 and AVX2 are chosen when the library runs. Those for AVX2 are in files that
-// define FERRY_AVX2_VECTORS.
+// define FERRY_AVX2_VECTORS, those of halves, which arm64 has from ARMv8.2 on, in files that define FERRY_HALF_VECTORS.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,7 @@
 
 namespace ferry::cpu::avx2 {
 
+using Number = float;
 using Vector = __m256;
 constexpr size_t kLanes = 8, kRegisters = 16;
 struct Lanes {
@@ -62,6 +63,7 @@ FERRY_VECTORS [[gnu::always_inline]] inline Vector clamp(Vector value, Vector lo
 
 namespace ferry::cpu::avx512 {
 
+using Number = float;
 using Vector = __m512;
 using Lanes = __mmask16;  // a bit each
 constexpr size_t kLanes = 16, kRegisters = 32;
@@ -117,52 +119,100 @@ FERRY_VECTORS [[gnu::always_inline]] inline void store_next(float*& to, size_t s
 
 #include <arm_neon.h>
 
-#define FERRY_VECTOR_SPACE neon
+#include <cstdint>
+
 #define FERRY_VECTORS
 #define FERRY_IN_VECTOR_REGISTER(value) asm("" : "+w"(value))
 
+#if defined(FERRY_HALF_VECTORS)
+
+#define FERRY_VECTOR_SPACE neon_half
+#define FERRY_LANES "8h"
+
+namespace ferry::cpu::neon_half {
+
+using Number = __fp16;
+using Vector = float16x8_t;
+constexpr size_t kLanes = 8;
+
+[[gnu::always_inline]] inline Vector load(const Number* from) {
+  return vreinterpretq_f16_u16(vld1q_u16(reinterpret_cast<const uint16_t*>(from)));
+}
+[[gnu::always_inline]] inline void store(Number* to, Vector value) {
+  vst1q_u16(reinterpret_cast<uint16_t*>(to), vreinterpretq_u16_f16(value));
+}
+[[gnu::always_inline]] inline Vector repeat(Number value) {
+  return Vector{value, value, value, value, value, value, value, value};
+}
+// As instructions, which only a file compiled for them may use (cmake/sdk.cmake): others have this header, too.
+[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) {
+  asm("fmla %0.8h, %1.8h, %2.8h" : "+w"(sum) : "w"(a), "w"(b));
+  return sum;
+}
+[[gnu::always_inline]] inline Vector maximum_of(Vector a, Vector b) {
+  asm("fmax %0.8h, %0.8h, %1.8h" : "+w"(a) : "w"(b));
+  return a;
+}
+[[gnu::always_inline]] inline Vector minimum_of(Vector a, Vector b) {
+  asm("fmin %0.8h, %0.8h, %1.8h" : "+w"(a) : "w"(b));
+  return a;
+}
+
+#else
+
+#define FERRY_VECTOR_SPACE neon
+#define FERRY_LANES "4s"
+
 namespace ferry::cpu::neon {
 
+using Number = float;
 using Vector = float32x4_t;
+constexpr size_t kLanes = 4;
+
+[[gnu::always_inline]] inline Vector load(const Number* from) { return vld1q_f32(from); }
+[[gnu::always_inline]] inline void store(Number* to, Vector value) { vst1q_f32(to, value); }
+[[gnu::always_inline]] inline Vector repeat(Number value) { return vdupq_n_f32(value); }
+[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
+[[gnu::always_inline]] inline Vector maximum_of(Vector a, Vector b) { return vmaxq_f32(a, b); }
+[[gnu::always_inline]] inline Vector minimum_of(Vector a, Vector b) { return vminq_f32(a, b); }
+
+#endif
+
 using Lanes = bool;  // all or none
-constexpr size_t kLanes = 4, kRegisters = 32;
 constexpr Lanes kNoLanes = false, kAllLanes = true;
+constexpr size_t kRegisters = 32;
 
 constexpr Lanes first_lanes(size_t) { return true; }
 
-[[gnu::always_inline]] inline Vector load(const float* from) { return vld1q_f32(from); }
-[[gnu::always_inline]] inline void store(float* to, Vector value) { vst1q_f32(to, value); }
-[[gnu::always_inline]] inline void store(float* to, Vector value, Lanes) { vst1q_f32(to, value); }
+[[gnu::always_inline]] inline void store(Number* to, Vector value, Lanes) { store(to, value); }
 // The next of those that lie `step` apart. gcc 12 would add to the address by itself. Of all that goes on to what
 // follows it does not know that memory is read: for what the function that calls these does not write, or writes later.
 template <bool kMasked>
-[[gnu::always_inline]] inline Vector next(const float*& from, size_t step, size_t, Lanes) {
+[[gnu::always_inline]] inline Vector next(const Number*& from, size_t step, size_t, Lanes) {
   Vector value;
-  asm("ld1 {%0.4s}, [%1], %2" : "=w"(value), "+r"(from) : "r"(step * sizeof(float)));
+  asm("ld1 {%0." FERRY_LANES "}, [%1], %2" : "=w"(value), "+r"(from) : "r"(step * sizeof(Number)));
   return value;
 }
-[[gnu::always_inline]] inline Vector load_next(const float*& from) {
+[[gnu::always_inline]] inline Vector load_next(const Number*& from) {
   Vector value;
   asm("ldr %q0, [%1], #16" : "=w"(value), "+r"(from));
   return value;
 }
-[[gnu::always_inline]] inline void store_next(float*& to, size_t step, Vector value, Lanes) {
-  asm volatile("st1 {%1.4s}, [%0], %2" : "+r"(to) : "w"(value), "r"(step * sizeof(float)) : "memory");
+[[gnu::always_inline]] inline void store_next(Number*& to, size_t step, Vector value, Lanes) {
+  asm volatile("st1 {%1." FERRY_LANES "}, [%0], %2" : "+r"(to) : "w"(value), "r"(step * sizeof(Number)) : "memory");
 }
 // Two vectors by one instruction, which goes on to the next.
-[[gnu::always_inline]] inline void load_pair(const float*& from, Vector& first, Vector& second) {
+[[gnu::always_inline]] inline void load_pair(const Number*& from, Vector& first, Vector& second) {
   asm("ldp %q0, %q1, [%2], #32" : "=w"(first), "=w"(second), "+r"(from));
 }
-[[gnu::always_inline]] inline void store_pair(float*& to, Vector first, Vector second) {
+[[gnu::always_inline]] inline void store_pair(Number*& to, Vector first, Vector second) {
   asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(first), "w"(second) : "memory");
 }
-[[gnu::always_inline]] inline Vector repeat(float value) { return vdupq_n_f32(value); }
-[[gnu::always_inline]] inline Vector multiply_add(Vector a, Vector b, Vector sum) { return vfmaq_f32(sum, a, b); }
 [[gnu::always_inline]] inline Vector clamp(Vector value, Vector low, Vector high) {
-  return vminq_f32(vmaxq_f32(value, low), high);
+  return minimum_of(maximum_of(value, low), high);
 }
 
-}  // namespace ferry::cpu::neon
+}  // namespace ferry::cpu::FERRY_VECTOR_SPACE
 
 #endif
 
