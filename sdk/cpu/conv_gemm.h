@@ -15,10 +15,11 @@ namespace {
 template <typename Kernel>
 class ConvGemm : public GemmOp<Kernel> {
   using Base = GemmOp<Kernel>;
-  using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kDepth, Base::kColumns;
+  using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kColumns, Base::kernel_;
   using Base::rows_, Base::block_, Base::depth_, Base::after_, Base::copies_, Base::copy_size_, Base::kSlabBytes;
+  using Base::units;
   using typename Base::Inputs;
-  using typename Base::Number;
+  using typename Base::Unit;
 
  public:
   ConvGemm(const CpuFeatures& cpu, const Gemm& gemm, const fbs::Conv2d& params, const Shape& weight)
@@ -32,14 +33,13 @@ class ConvGemm : public GemmOp<Kernel> {
     in_place_ = output[2] >= Kernel::kReadsInPlace && reads_in_place();
     if (kSlabBytes > 0 && !after_ && !in_place_) {
       // Which products are left out, as all windows of a task are beyond the picture there, must not change sums.
-      constexpr bool kAddsByBlocks = sizeof(Number) < sizeof(float);
-      Base::plan(kAddsByBlocks ? kTasks : Base::tasks(pool));
+      Base::plan(kernel_.adds_by_blocks() ? kTasks : Base::tasks(pool));
       if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near
       share_ = 1;
     } else {
       // Weights that do not fit the L2 cache are read anew for every task: fewer tasks, which share out the outputs,
       // too.
-      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * sizeof(Number));  // copies beside the weights
+      const size_t fitting = l2_bytes_ / 2 / (gemm_.inputs * kernel_.number_bytes());  // copies beside the weights
       const size_t maximum = large ? std::clamp(fitting, kFewWindows, kManyWindows) : kFewWindows;
       const size_t blocks = (rows_ + maximum - 1) / maximum;
       block_ = (rows_ + blocks - 1) / blocks;
@@ -52,51 +52,48 @@ class ConvGemm : public GemmOp<Kernel> {
     if (in_place_) block_ = static_cast<size_t>(output[2]);
     const size_t copied = in_place_ ? beyond : std::max(std::min(block_, rows_), reads_in_place() ? beyond : 0);
     copy_size_ = copied * std::min(depth_, gemm_.inputs);
-    *workspace = pool->threads() * copy_size_ * sizeof(Number);
+    *workspace = pool->threads() * copy_size_ * kernel_.number_bytes();
     return {};
   }
 
   Status run(Pool* pool) override {
     const Grid<2, 0> grid{{(panels_ + share_ - 1) / share_, (rows_ + block_ - 1) / block_}};
     parallel(pool, grid, [&](Pool::Share& part, size_t share, size_t block) {
-      Number* copies = copies_ + part.thread() * copy_size_;
+      Unit* copies = copies_ + units(part.thread() * copy_size_);
       if (!in_place_) return compute(share, block, copies);
       const int64_t image = static_cast<int64_t>(block) / output_shape_[1];
-      compute_row(picture(image), static_cast<int64_t>(block) % output_shape_[1], y_ + block * block_ * gemm_.outputs,
-                  copies);
+      compute_row(picture(image), static_cast<int64_t>(block) % output_shape_[1],
+                  y_ + units(block * block_ * gemm_.outputs), copies);
     });
     return {};
   }
 
   const RowOp* by_rows() const override { return reads_in_place() ? this : nullptr; }
   void compute_rows(const RowOp::Rows& rows) const override {
-    const int64_t line = int64_t{input_shape_[2]} * input_shape_[3];
-    const auto* const x = numbers<Number>(rows.x);
-    auto* y = numbers<Number>(rows.y);
-    for (int64_t row = rows.from; row < rows.to; ++row, y += static_cast<size_t>(output_shape_[2]) * gemm_.outputs)
-      compute_row({x, rows.first, line}, row, y, copies_ + rows.thread * copy_size_);
+    const size_t line = units(static_cast<size_t>(output_shape_[2]) * gemm_.outputs);
+    auto* y = numbers<Unit>(rows.y);
+    for (int64_t row = rows.from; row < rows.to; ++row, y += line)
+      compute_row({numbers<Unit>(rows.x), rows.first, line_units()}, row, y, copies_ + units(rows.thread * copy_size_));
   }
 
  private:
   // Lines of an image, the first of which is here.
   struct Picture {
-    const Number* x;
-    int64_t first, size;  // size: of a line, in numbers
-    const Number* at(int64_t line) const { return x + (line - first) * size; }
+    const Unit* x;
+    int64_t first, size;  // size: of a line, in units
+    const Unit* at(int64_t line) const { return x + (line - first) * size; }
   };
-  Picture picture(int64_t image) const {
-    const int64_t size = int64_t{input_shape_[2]} * input_shape_[3];
-    return {x_ + image * input_shape_[1] * size, 0, size};
-  }
+  Picture picture(int64_t image) const { return {x_ + image * input_shape_[1] * line_units(), 0, line_units()}; }
+  int64_t line_units() const { return units(int64_t{input_shape_[2]} * input_shape_[3]); }
 
   bool is_large() const { return Base::packed_bytes() > std::min(l2_bytes_, kLargeBytes); }
-  bool reads_in_place() const { return !is_large() && params_.dilation_w() == 1 && gemm_.inputs <= kDepth; }
+  bool reads_in_place() const { return !is_large() && params_.dilation_w() == 1 && gemm_.inputs <= kernel_.depth(); }
 
   static constexpr size_t kLargeBytes = 512 << 10;
   static constexpr size_t kFewWindows = 24, kManyWindows = 60;  // of a task
   static constexpr size_t kNarrowest = 128 / kColumns;          // slabs that a task has at least
 
-  void compute(size_t share, size_t block, Number* copies) const {
+  void compute(size_t share, size_t block, Unit* copies) const {
     const size_t first = block * block_, count = std::min(block_, rows_ - first);
     const auto [top, bottom] = kernel_rows(first, count);
     // The columns of a single row, too.
@@ -110,22 +107,22 @@ class ConvGemm : public GemmOp<Kernel> {
       high = Base::turn_end(low, to);
       read_windows(first, count, low, high, copies);
       for (size_t slab = begin; slab < end; slab += panel_) {
-        const Number* next = slab + panel_ < end ? Base::weights(0, slab + panel_, low)
-                             : high < to         ? Base::weights(0, begin, high)
-                                                 : nullptr;
+        const Unit* next = slab + panel_ < end ? Base::weights(0, slab + panel_, low)
+                           : high < to         ? Base::weights(0, begin, high)
+                                               : nullptr;
         Base::multiply_turn({0, slab, std::min(slab + panel_, end), low, high, low == from, high == to, next},
-                            {copies, high - low}, y_ + first * gemm_.outputs, count);
+                            {copies, high - low}, y_ + units(first * gemm_.outputs), count);
       }
       low = high;
     } while (low < to);
   }
 
-  void multiply(const Inputs& in, Number* y, size_t count, size_t from, size_t to) const {
+  void multiply(const Inputs& in, Unit* y, size_t count, size_t from, size_t to) const {
     for (size_t panel = 0; panel < panels_; ++panel) Base::multiply(0, panel, in, y, count, from, to);
   }
 
   // Output row `y` of an image: of the kernel only the rows that lie in the picture.
-  void compute_row(const Picture& picture, int64_t y, Number* row, Number* copies) const {
+  void compute_row(const Picture& picture, int64_t y, Unit* row, Unit* copies) const {
     const int64_t out_w = output_shape_[2];
     const auto [begin, end] = inside(top(y), params_.dilation_h(), kernel_h_, input_shape_[1]);
     const size_t channels = static_cast<size_t>(input_shape_[3]);
@@ -136,14 +133,16 @@ class ConvGemm : public GemmOp<Kernel> {
       if (left == right) continue;
       const auto count = static_cast<size_t>(right - left);
       read_row(picture, y, left, count, from, to, copies);
-      multiply({copies, to - from}, row + static_cast<size_t>(left) * gemm_.outputs, count, from, to);
+      multiply({copies, to - from}, row + units(static_cast<size_t>(left) * gemm_.outputs), count, from, to);
     }
     if (begin_ == end_) return;
     const int64_t x = begin_ * params_.stride_w() - params_.pad_left(), step = params_.dilation_h();
-    const Inputs in{picture.at(top(y) + begin * step) + x * static_cast<int64_t>(channels),
+    const Inputs in{picture.at(top(y) + begin * step) + units(x * static_cast<int64_t>(channels)),
                     static_cast<size_t>(params_.stride_w()) * channels,
-                    static_cast<size_t>(std::max<int64_t>(end - begin, 1)), static_cast<size_t>(step * picture.size)};
-    multiply(in, row + static_cast<size_t>(begin_) * gemm_.outputs, static_cast<size_t>(end_ - begin_), from, to);
+                    static_cast<size_t>(std::max<int64_t>(end - begin, 1)),
+                    static_cast<size_t>(step) * static_cast<size_t>(input_shape_[2]) * channels};
+    multiply(in, row + units(static_cast<size_t>(begin_) * gemm_.outputs), static_cast<size_t>(end_ - begin_), from,
+             to);
   }
 
   // Of `size` places that are `step` apart, the first of them at `from`: those inside [0, limit).
@@ -172,13 +171,13 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   // Of the windows of `count` output pixels the inputs [low, high), zeros outside the picture.
-  void read_windows(size_t first, size_t count, size_t low, size_t high, Number* to) const {
+  void read_windows(size_t first, size_t count, size_t low, size_t high, Unit* to) const {
     const int64_t out_h = output_shape_[1], out_w = output_shape_[2];
     int64_t x = static_cast<int64_t>(first) % out_w, row = static_cast<int64_t>(first) / out_w;
     while (count > 0) {  // of one output row at a time
       const auto pixels = static_cast<size_t>(std::min<int64_t>(out_w - x, static_cast<int64_t>(count)));
       read_row(picture(row / out_h), row % out_h, x, pixels, low, high, to);
-      to += pixels * (high - low);
+      to += units(pixels * (high - low));
       count -= pixels;
       x = 0;
       ++row;
@@ -186,7 +185,7 @@ class ConvGemm : public GemmOp<Kernel> {
   }
 
   void read_row(const Picture& picture, int64_t out_y, int64_t out_x, size_t pixels, size_t from, size_t until,
-                Number* to) const {
+                Unit* to) const {
     const int64_t height = input_shape_[1], width = input_shape_[2], channels = input_shape_[3];
     const int64_t step_x = params_.dilation_w(), step_y = params_.dilation_h(), stride = params_.stride_w();
     const int64_t size = kernel_w_ * channels;
@@ -197,22 +196,22 @@ class ConvGemm : public GemmOp<Kernel> {
       const auto [first, last] = inside(left, step_x, kernel_w_, width);
       for (int64_t k = low / size, begin = low, end; begin < high; ++k, begin = end) {  // of a row of the kernel
         end = std::min((k + 1) * size, high);
-        Number* next = to;
-        to += end - begin;
-        const Number* source = picture.at(top(out_y) + k * step_y) + left * channels;
+        Unit* next = to;
+        to += units(end - begin);
+        const Unit* source = picture.at(top(out_y) + k * step_y) + units(left * channels);
         int64_t column = k < first_row || k >= end_row ? last : first;
         const int64_t together = step_x == 1 ? std::max<int64_t>(last - column, 1) : 1;  // neighbours
         for (; column < last; column += together) {
           const int64_t there = k * size + column * channels;
           const int64_t some = std::max(there, begin), rest = std::min(there + together * channels, end);
           if (some >= rest) continue;
-          Number* place = to - (end - some);
-          std::fill(next, place, Number(0));
-          next = place + (rest - some);
-          Kernel::copy(source + column * step_x * channels + (some - there), 0, 1, static_cast<size_t>(rest - some),
-                       place, 0);
+          Unit* place = to - units(end - some);
+          std::fill(next, place, Unit());
+          next = place + units(rest - some);
+          kernel_.copy(source + units(column * step_x * channels + (some - there)), 0, 1,
+                       static_cast<size_t>(rest - some), place, 0);
         }
-        std::fill(next, to, Number(0));
+        std::fill(next, to, Unit());
       }
     }
   }

@@ -12,10 +12,11 @@
 
 namespace ferry::cpu::FERRY_VECTOR_SPACE::depthwise {
 
-// At most. Of 32 registers 16 add up two rows, 8 hold the input's pixels, 2 the weights; AVX2 has 16 in all.
-constexpr size_t kPixels = kRegisters / 4;
-constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
 constexpr bool kHalves = sizeof(Number) < sizeof(float);
+// At most. Of 32 registers 16 add up two rows, 8 hold the input's pixels, 2 the weights; AVX2 has 16 in all. Of halves
+// there are only kernels for 7.
+constexpr size_t kPixels = kHalves ? 7 : kRegisters / 4;
+constexpr int64_t kMaxStride = 2, kTallest = 16, kWidest = 32;  // of a kernel
 constexpr bool kVectorFillsLine =
     kLanes * sizeof(Number) == 64;  // of the cache: else the next vectors are mostly there
 
@@ -195,7 +196,7 @@ inline Piece cut(int64_t x, int64_t width) {
 // Few sizes, for the sake of the library's: maps are 7 times a power of two wide, or a power of two. What reaches
 // beyond the picture is copied, with zeros around it.
 constexpr const char* kLayout = kHalves ? "depthwise_neon_half" : "depthwise_neon";
-constexpr size_t kFewest = kPixels - 1;
+constexpr size_t kFewest = 7;
 constexpr bool kHasMasks = false;
 constexpr size_t kTogether = 8;
 

@@ -19,12 +19,10 @@ constexpr bool kHasHalfGemm = built_in(Feature::Half);
 template <typename Use>
 auto with_kernel([[maybe_unused]] const CpuFeatures& cpu, [[maybe_unused]] const Gemm& gemm, const Use& use) {
 #if defined(__x86_64__)
-  if (!tile::Avx512::runs_here(cpu)) return use(tile::Avx2());
-  return use(tile::Avx512());
+  if (!tile::Avx512::runs_here(cpu)) return use(tile::Avx2(gemm));
+  return use(tile::Avx512(gemm));
 #else
-  if constexpr (built_in(Feature::Half))
-    if (gemm.half) return use(tile::NeonHalf());
-  return use(tile::Neon());
+  return use(tile::Neon(gemm));
 #endif
 }
 
@@ -39,20 +37,20 @@ Status create(std::unique_ptr<Product> op, WeightSource& source, std::unique_ptr
 
 bool gemm_pays(const CpuFeatures& cpu, size_t rows, const Gemm& gemm) {
   if (gemm.half && !kHasHalfGemm) return false;
-  return with_kernel(cpu, gemm, [&]<typename Kernel>(Kernel) {
-    return Kernel::runs_here(cpu) && rows >= Kernel::kFewestRows && gemm.outputs >= Kernel::kFewestOutputs;
+  return with_kernel(cpu, gemm, [&](const auto& kernel) {
+    return kernel.runs_here(cpu) && rows >= kernel.fewest_rows() && gemm.outputs >= kernel.fewest_outputs();
   });
 }
 
 Status create_gemm(const CpuFeatures& cpu, const Gemm& gemm, WeightSource& source, std::unique_ptr<Op>* out) {
-  return with_kernel(cpu, gemm, [&]<typename Kernel>(Kernel) {
+  return with_kernel(cpu, gemm, [&]<typename Kernel>(const Kernel&) {
     return create(std::make_unique<GemmOp<Kernel>>(cpu, gemm), source, out);
   });
 }
 
 Status create_conv_gemm(const CpuFeatures& cpu, const fbs::Conv2d& params, const Shape& weight_shape, const Gemm& gemm,
                         WeightSource& source, std::unique_ptr<Op>* out) {
-  return with_kernel(cpu, gemm, [&]<typename Kernel>(Kernel) {
+  return with_kernel(cpu, gemm, [&]<typename Kernel>(const Kernel&) {
     return create(std::make_unique<ConvGemm<Kernel>>(cpu, gemm, params, weight_shape), source, out);
   });
 }

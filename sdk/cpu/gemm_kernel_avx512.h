@@ -8,24 +8,39 @@
 #include <utility>
 
 #include "sdk/cpu/features.h"
+#include "sdk/cpu/gemm.h"
 #include "sdk/cpu/gemm_tile.h"
+#include "sdk/cpu/unary.h"
 #include "sdk/cpu/vector.h"
 
 namespace ferry::cpu::tile {
 
 class Avx512 {
  public:
-  using Number = float;
+  using Unit = float;
+  using Tile = TileOf<Unit>;
+  explicit Avx512(const Gemm&) {}
   static constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers add up
   static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
-  static constexpr size_t kFewestRows = 2 * kRows, kFewestOutputs = kLanes;
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
-  static constexpr int64_t kReadsInPlace = 4 * kRows;    // pixels of a row, from which on windows are not copied
-  static constexpr const char* kLayout = "gemm_avx512";  // of packed weights, and its version
+  static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
+  static constexpr const char* layout() { return "gemm_avx512"; }  // of packed weights, and its version
   static constexpr uint32_t kLayoutVersion = 2;
 
+  static constexpr size_t rows() { return kRows; }
+  static constexpr size_t depth() { return kDepth; }
+  static constexpr size_t number_bytes() { return sizeof(float); }
+  template <typename Count>
+  static constexpr Count units(Count numbers) {
+    return numbers;
+  }
+  static void put(float* to, size_t index, float value) { to[index] = value; }
+  static constexpr bool adds_by_blocks() { return false; }
+  static void apply(const Elementwise& function, float* y, size_t count) { function(y, y, count); }
+  static constexpr size_t fewest_rows() { return 2 * kRows; }
+  static constexpr size_t fewest_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx512f; }
 
   // A tile of that many rows and as many columns as packed weights have there, kColumns or kNarrow.

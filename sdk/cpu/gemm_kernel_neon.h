@@ -6,49 +6,86 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "sdk/cpu/features.h"
-#include "sdk/cpu/gemm_tile.h"
+#include "sdk/cpu/gemm.h"
+#include "sdk/cpu/gemm_tile_neon_half.h"
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/tile_neon.h"
+#include "sdk/cpu/unary.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu::tile {
 
 class Neon {
  public:
-  using Number = float;
-  static constexpr size_t kRows = 4, kColumns = 4 * kLanes, kNarrow = 2 * kLanes;
-  static constexpr size_t kDepth = 384;  // inputs that are multiplied at once: the L1 cache holds them for a tile
-  static constexpr size_t kFewestRows = 2 * kRows, kFewestOutputs = kNarrow;
+  using Unit = std::byte;
+  using Tile = TileOf<Unit>;
+  static constexpr size_t kColumns = 16, kNarrow = 8;
   static constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
   static constexpr size_t kSlabBytes = 24 << 10;  // of slabs that stay in the L1 cache while rows pass
   static constexpr bool kFetches = false, kAdds = true;
-  static constexpr int64_t kReadsInPlace = 1;          // pixels of a row, from which on windows are not copied
-  static constexpr const char* kLayout = "gemm_neon";  // of packed weights, and its version
-  static constexpr uint32_t kLayoutVersion = 2;
+  static constexpr int64_t kReadsInPlace = 1;    // pixels of a row, from which on windows are not copied
+  static constexpr uint32_t kLayoutVersion = 2;  // of packed weights
 
-  static bool runs_here(const CpuFeatures& cpu) { return cpu.out_of_order || cpu.in_order; }
+  explicit Neon(const Gemm& gemm) : half_(built_in(Feature::Half) && gemm.half) {}
+
+  size_t rows() const { return half_ ? kRowsOfHalves : kRows; }
+  size_t depth() const { return kDepthBytes / number_bytes(); }  // inputs that are multiplied at once
+  size_t number_bytes() const { return half_ ? sizeof(Half) : sizeof(float); }
+  template <typename Count>
+  Count units(Count numbers) const {
+    return numbers << (half_ ? 1 : 2);
+  }
+  const char* layout() const { return half_ ? "gemm_neon_half" : "gemm_neon"; }
+  // Small products of floats, and of few outputs, are left to XNNPACK, which has no good ones of halves.
+  size_t fewest_rows() const { return half_ ? 1 : 2 * kRows; }
+  size_t fewest_outputs() const { return half_ ? 1 : kNarrow; }
+  bool runs_here(const CpuFeatures& cpu) const { return half_ ? cpu.half : cpu.out_of_order || cpu.in_order; }
+  // Does it matter to sums which products are computed together?
+  bool adds_by_blocks() const { return half_; }
+
+  void put(Unit* to, size_t index, float value) const {
+    if (half_)
+      halves(to)[index] = static_cast<Half>(value);
+    else
+      floats(to)[index] = value;
+  }
+  void apply(const Elementwise& function, Unit* y, size_t count) const {
+    if (half_)
+      function(halves(y), halves(y), count);
+    else
+      function(floats(y), floats(y), count);
+  }
 
   // As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.
-  static void multiply(const Tile& tile, size_t rows, size_t width) {
+  void multiply(const Tile& tile, size_t rows, size_t width) const {
+    if constexpr (built_in(Feature::Half))
+      if (half_) return multiply_halves(tile, rows, width);
     const Compute* const kernels = width > kNarrow ? kCompute<4> : kCompute<2>;
-    for_whole_columns<kRows, kColumns>(
-        tile, rows, width, [&](const Tile& some, size_t height) { kernels[std::min(height, kRows) - 1](some); });
+    for_whole_columns<kRows * kColumns * sizeof(float), kColumns>(
+        tile, rows, width, kRows, sizeof(float),
+        [&](const Tile& some, size_t height) { kernels[std::min(height, kRows) - 1](some); });
   }
 
   // `rows` times `count` numbers.
-  static void copy(const float* from, size_t from_step, size_t rows, size_t count, float* to, size_t to_step) {
-    for (; rows > 0; --rows, from += from_step, to += to_step) copy_row(from, count, to);
+  void copy(const Unit* from, size_t from_step, size_t rows, size_t count, Unit* to, size_t to_step) const {
+    for (; rows > 0; --rows, from += units(from_step), to += units(to_step)) copy_row(from, units(count), to);
   }
 
  private:
+  static constexpr size_t kRows = 4;
+  static constexpr size_t kDepthBytes = 1536;  // the L1 cache holds them for a tile
+
   using Compute = void (*)(const Tile&);
   // Blocks of R rows all of whose V * kLanes columns there are.
   template <size_t R, size_t V>
   static void compute(const Tile& tile) {
     constexpr float kNone = std::numeric_limits<float>::infinity();
-    const float *x_row = tile.x, *start_row = tile.start;
-    float* y_row = tile.y;
+    const float *x_row = floats(tile.x), *start_row = floats(tile.start);
+    float* y_row = floats(tile.y);
     const Turns turns(tile.inputs);
     const size_t start_stride = tile.start_stride, x_stride = tile.x_stride, slabs = tile.slabs;
     // From where a part ends to the next, from a row to its last part's end, and the same of a slab's weights.
@@ -61,7 +98,7 @@ class Neon {
     size_t has_minimum = tile.low > -kNone, has_maximum = tile.high < kNone;
     asm("" : "+r"(has_minimum), "+r"(has_maximum));  // gcc would compare for each slab
     for (size_t block = tile.blocks; block > 0; --block) {
-      const float *start = start_row, *b = tile.weights, *const x_end = x_row + row_skip;
+      const float *start = start_row, *b = floats(tile.weights), *const x_end = x_row + row_skip;
       float* y = y_row;
       size_t slab = slabs;
       do {
@@ -127,21 +164,26 @@ class Neon {
   template <size_t V>
   static constexpr Compute kCompute[kRows] = {compute<1, V>, compute<2, V>, compute<3, V>, compute<4, V>};
 
-  static void copy_row(const float* from, size_t count, float* to) {
+  static void copy_row(const Unit* from, size_t bytes, Unit* to) {
+    constexpr size_t kVector = sizeof(uint8x16_t);
+    const auto* x = reinterpret_cast<const uint8_t*>(from);
+    auto* y = reinterpret_cast<uint8_t*>(to);
     size_t i = 0;
-    for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
-      const Vector first = load(from + i), second = load(from + i + kLanes);
-      store(to + i, first);
-      store(to + i + kLanes, second);
+    for (; i + 2 * kVector <= bytes; i += 2 * kVector) {
+      const uint8x16_t first = vld1q_u8(x + i), second = vld1q_u8(x + i + kVector);
+      vst1q_u8(y + i, first);
+      vst1q_u8(y + i + kVector, second);
     }
-    if (i + kLanes <= count) {
-      store(to + i, load(from + i));
-      i += kLanes;
+    if (i + kVector <= bytes) {
+      vst1q_u8(y + i, vld1q_u8(x + i));
+      i += kVector;
     }
-    if (i == count) return;
-    if (count >= kLanes) return store(to + count - kLanes, load(from + count - kLanes));  // some of it once more
-    for (; i < count; ++i) to[i] = from[i];
+    if (i == bytes) return;
+    if (bytes >= kVector) return vst1q_u8(y + bytes - kVector, vld1q_u8(x + bytes - kVector));  // some of it once more
+    for (; i < bytes; i += sizeof(Half)) std::memcpy(y + i, x + i, sizeof(Half));
   }
+
+  const bool half_;
 };
 
 }  // namespace ferry::cpu::tile

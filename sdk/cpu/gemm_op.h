@@ -12,7 +12,6 @@
 #include "sdk/cpu/gemm_kernel_avx512.h"
 #else
 #include "sdk/cpu/gemm_kernel_neon.h"
-#include "sdk/cpu/gemm_kernel_neon_half.h"
 #endif
 #include "sdk/cpu/gemm_plan.h"
 #include "sdk/cpu/parallel.h"
@@ -25,17 +24,17 @@ constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache 
 constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache until another function takes them over
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
-// Packed weights of a group: the bias, then turn after turn of at most kDepth inputs each, of a turn slab after slab of
+// Packed weights of a group: the bias, then turn after turn of at most the kernel's depth() inputs each, of a turn slab after slab of
 // kColumns outputs each, of which the last may have kNarrow. So what is multiplied together lies together: slabs of
 // whole kernels would often lie a power of two apart, at the same few places of a cache.
 // Kernel: of a tile, in gemm_kernel_*.h.
 template <typename Kernel>
 class GemmOp : public Op, public RowOp {
  public:
-  using Number = typename Kernel::Number;
+  using Unit = typename Kernel::Unit;  // that addresses are counted in; sizes and strides are numbers
 
-  GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
-    const size_t turns = std::max<size_t>((gemm.inputs + kDepth - 1) / kDepth, 1);
+  GemmOp(const CpuFeatures& cpu, const Gemm& gemm) : kernel_(gemm), gemm_(gemm), l2_bytes_(cpu.l2_bytes) {
+    const size_t turns = std::max<size_t>((gemm.inputs + kernel_.depth() - 1) / kernel_.depth(), 1);
     depth_ = std::max<size_t>((gemm.inputs + turns - 1) / turns + 7, 8) / 8 * 8;  // kernels multiply eight at a time
     const size_t bytes = std::min(l2_bytes_ / 2, kPanelBytes);
     const size_t fitting = std::max<size_t>(bytes / slab_bytes(), 1);
@@ -46,10 +45,10 @@ class GemmOp : public Op, public RowOp {
 
   Status create(WeightSource& source) {
     const PackingId id =
-        PackingId(Kernel::kLayout, Kernel::kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
-    const auto fill = [&](const float* weight, const float* bias, Number* to) { pack(weight, bias, to); };
-    FERRY_TRY(source.template packed_numbers<Number>(id, packed_bytes(), fill, &held_));
-    packed_ = numbers<Number>(held_.get());
+        PackingId(kernel_.layout(), Kernel::kLayoutVersion).add(gemm_.groups).add(gemm_.inputs).add(gemm_.outputs);
+    const auto fill = [&](const float* weight, const float* bias, Unit* to) { pack(weight, bias, to); };
+    FERRY_TRY(source.template packed_numbers<Unit>(id, packed_bytes(), fill, &held_));
+    packed_ = numbers<Unit>(held_.get());
     return {};
   }
 
@@ -58,14 +57,14 @@ class GemmOp : public Op, public RowOp {
     width_ = inputs[0].rank == 4 ? static_cast<size_t>(inputs[0][2]) : 1;
     plan(tasks(pool));
     copy_size_ = copies() ? std::min(block_, rows_) * depth_ : 0;
-    *workspace = pool->threads() * copy_size_ * sizeof(Number);
+    *workspace = pool->threads() * copy_size_ * kernel_.number_bytes();
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    x_ = numbers<Number>(inputs[0]);
-    y_ = numbers<Number>(output);
-    copies_ = numbers<Number>(workspace);
+    x_ = numbers<Unit>(inputs[0]);
+    y_ = numbers<Unit>(output);
+    copies_ = numbers<Unit>(workspace);
     return {};
   }
 
@@ -80,10 +79,10 @@ class GemmOp : public Op, public RowOp {
     parallel(pool, grid, [&](Pool::Share& share, size_t i, size_t j) {
       const size_t panel = by_rows ? j : i, row = (by_rows ? i : j) * block_, rows = std::min(block_, rows_ - row);
       const size_t group = panel / panels_;
-      const Inputs in{x_ + row * x_stride() + group * x_group, x_stride()};
-      Number* y = y_ + row * y_stride() + group * y_group;
+      const Inputs in{x_ + units(row * x_stride() + group * x_group), x_stride()};
+      Unit* y = y_ + units(row * y_stride() + group * y_group);
       if (copy_size_ > 0 && copies_ != nullptr) {
-        multiply_copies(group, panel % panels_, in, y, rows, copies_ + share.thread() * copy_size_);
+        multiply_copies(group, panel % panels_, in, y, rows, copies_ + units(share.thread() * copy_size_));
       } else {
         multiply(group, panel % panels_, in, y, rows, 0, gemm_.inputs);
       }
@@ -94,10 +93,10 @@ class GemmOp : public Op, public RowOp {
   // As one of a picture's pixels; not of groups, which nobody puts into bands.
   const RowOp* by_rows() const override { return this; }
   void compute_rows(const RowOp::Rows& rows) const override {
-    const auto* x = numbers<Number>(rows.x) + static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs;
+    const auto* x = numbers<Unit>(rows.x) + units(static_cast<size_t>(rows.from - rows.first) * width_ * gemm_.inputs);
     const size_t count = static_cast<size_t>(rows.to - rows.from) * width_;
     for (size_t panel = 0; panel < panels_; ++panel)
-      multiply(0, panel, {x, gemm_.inputs}, numbers<Number>(rows.y), count, 0, gemm_.inputs);
+      multiply(0, panel, {x, gemm_.inputs}, numbers<Unit>(rows.y), count, 0, gemm_.inputs);
   }
 
   bool fuse(typename Op::Next& next) override {
@@ -118,18 +117,22 @@ class GemmOp : public Op, public RowOp {
   }
 
  protected:
-  static constexpr size_t kRows = Kernel::kRows, kColumns = Kernel::kColumns, kNarrow = Kernel::kNarrow;
-  static constexpr size_t kDepth = Kernel::kDepth, kRowsAtOnce = Kernel::kRowsAtOnce;
+  static constexpr size_t kColumns = Kernel::kColumns, kNarrow = Kernel::kNarrow;
+  static constexpr size_t kRowsAtOnce = Kernel::kRowsAtOnce;
   static constexpr size_t kSlabsAtOnce = Kernel::kSlabsAtOnce, kSlabBytes = Kernel::kSlabBytes;
 
   size_t slabs() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
-  size_t packed_bytes() const { return gemm_.groups * group_size() * sizeof(Number); }
+  size_t packed_bytes() const { return gemm_.groups * group_size() * kernel_.number_bytes(); }
+  template <typename Count>
+  Count units(Count numbers) const {
+    return kernel_.units(numbers);
+  }
   size_t x_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.inputs; }
   size_t y_stride() const { return (gemm_.planes ? 1 : gemm_.groups) * gemm_.outputs; }
 
   // Rows, `stride` apart, each of that many parts, `step` apart.
   struct Inputs {
-    const Number* x;
+    const Unit* x;
     size_t stride, parts = 1, step = 0;
   };
 
@@ -139,7 +142,7 @@ class GemmOp : public Op, public RowOp {
   void plan(size_t tasks) {
     if (kSlabBytes == 0 || after_) {
       const size_t products = gemm_.groups * panels_, blocks = (kTasks + products - 1) / products;
-      block_ = ((rows_ + blocks - 1) / blocks + kRows - 1) / kRows * kRows;
+      block_ = ((rows_ + blocks - 1) / blocks + kernel_.rows() - 1) / kernel_.rows() * kernel_.rows();
       return;
     }
     const GemmPlan plan = plan_gemm({.groups = gemm_.groups,
@@ -149,47 +152,47 @@ class GemmOp : public Op, public RowOp {
                                      .slab = kColumns,
                                      .depth = depth_,
                                      .together = together_,
-                                     .tile_rows = kRows,
+                                     .tile_rows = kernel_.rows(),
                                      .l2_bytes = l2_bytes_,
                                      .tasks = tasks,
-                                     .number_bytes = sizeof(Number)});
+                                     .number_bytes = kernel_.number_bytes()});
     block_ = plan.rows;
     streams_ = plan.streams;
     set_panel(plan.slabs);
   }
 
   // A panel's outputs for rows of a group, whose inputs are zeros but for those of [from, to). Many inputs are
-  // multiplied in turns, which add to the outputs; if they are of several parts, there are at most kDepth.
-  void multiply(size_t group, size_t panel, const Inputs& in, Number* y, size_t rows, size_t from, size_t to) const {
+  // multiplied in turns, which add to the outputs; if they are of several parts, there are at most a turn's.
+  void multiply(size_t group, size_t panel, const Inputs& in, Unit* y, size_t rows, size_t from, size_t to) const {
     Inputs some = in;
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     size_t low = from, high;
     do {
       high = turn_end(low, to);
-      some.x = in.x + (low - from);
-      const Number* next = high < to                  ? weights(group, begin, high)
-                           : begin + panel_ < slabs() ? weights(group, begin + panel_, from)
-                                                      : nullptr;
+      some.x = in.x + units(low - from);
+      const Unit* next = high < to                  ? weights(group, begin, high)
+                         : begin + panel_ < slabs() ? weights(group, begin + panel_, from)
+                                                    : nullptr;
       multiply_turn({group, begin, end, low, high, low == from, high == to, next}, some, y, rows);
       low = high;
     } while (low < to);
   }
 
   // Of a slab, from an input on.
-  const Number* weights(size_t group, size_t slab, size_t input) const {
+  const Unit* weights(size_t group, size_t slab, size_t input) const {
     const size_t low = input / depth_ * depth_;
-    return packed_ + group * group_size() + (1 + low) * columns() + slab * slab_step(input) +
-           (input - low) * width(slab);
+    return packed_ +
+           units(group * group_size() + (1 + low) * columns() + slab * slab_step(input) + (input - low) * width(slab));
   }
 
   // Of rows that lie a power of two apart a turn's inputs meet at a few places of a cache: where slab after slab passes
   // over them, they are copied together first.
   bool copies() const { return streams_ && depth_ < gemm_.inputs; }
-  void multiply_copies(size_t group, size_t panel, const Inputs& in, Number* y, size_t rows, Number* to) const {
+  void multiply_copies(size_t group, size_t panel, const Inputs& in, Unit* y, size_t rows, Unit* to) const {
     const size_t begin = panel * panel_, end = std::min(begin + panel_, slabs());
     for (size_t low = 0, high; low < gemm_.inputs; low = high) {
       high = turn_end(low, gemm_.inputs);
-      Kernel::copy(in.x + low, in.stride, rows, high - low, to, high - low);
+      kernel_.copy(in.x + units(low), in.stride, rows, high - low, to, high - low);
       multiply_turn({group, begin, end, low, high, low == 0, high == gemm_.inputs, nullptr}, {to, high - low}, y, rows);
     }
   }
@@ -200,34 +203,35 @@ class GemmOp : public Op, public RowOp {
     size_t group, begin, end;  // slabs
     size_t low, high;          // inputs, of one turn
     bool initial, final;
-    const Number* next;  // what is read then, for kernels that fetch it ahead; or null
+    const Unit* next;  // what is read then, for kernels that fetch it ahead; or null
   };
 
   // Of `in` the turn's inputs, of y all outputs.
-  void multiply_turn(const Turn& turn, const Inputs& in, Number* y, size_t rows) const {
+  void multiply_turn(const Turn& turn, const Inputs& in, Unit* y, size_t rows) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const auto [group, begin, end, low, high, initial, final, next] = turn;
     const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
     const size_t whole = std::min(end, gemm_.outputs / kColumns);  // slabs up to here have all their columns
     const size_t most =
-        after_ ? std::min(kRowsAtOnce, std::max(kWarm / (last - first) / kRows * kRows, kRows)) : kRowsAtOnce;
+        after_ ? std::min(kRowsAtOnce, std::max(kWarm / (last - first) / kernel_.rows(), size_t{1}) * kernel_.rows())
+               : kRowsAtOnce;
     const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
     const size_t step = slab_step(low);
     const bool adds = final && added_ != nullptr;
     for (size_t block = 0, row = 0, height; block < blocks; ++block, row += height) {
-      height = kRowsAtOnce > kRows ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
+      height = kRowsAtOnce > kernel_.rows() ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
       for (size_t slab = begin, count; slab < end; slab += count) {
         const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
         count = slab < whole ? std::min(whole - slab, together_) : 1;
         const size_t width = columns > kNarrow ? kColumns : kNarrow;
-        Number* to_y = y + row * y_stride() + column;
-        tile::TileOf<Number> at{
-            .x = in.x + row * in.stride,
+        Unit* to_y = y + units(row * y_stride() + column);
+        typename Kernel::Tile at{
+            .x = in.x + units(row * in.stride),
             .x_stride = in.stride,
             .inputs = (high - low) / in.parts,
             .parts = in.parts,
             .part_step = in.step,
-            .start = initial ? packed_ + group * group_size() + column : to_y,
+            .start = initial ? packed_ + units(group * group_size() + column) : to_y,
             .start_stride = initial ? 0 : y_stride(),
             .weights = weights(group, slab, low),
             .y = to_y,
@@ -244,24 +248,25 @@ class GemmOp : public Op, public RowOp {
             .slab_size = step};
         if constexpr (Kernel::kFetches) {
           // The blocks share out fetching it, as more at once would keep the L1 cache waiting.
-          at.next_step = next != nullptr ? (kColumns * sizeof(Number) + blocks - 1) / blocks : 0;
-          at.next = reinterpret_cast<const char*>(next != nullptr ? next + (slab - begin) * step : at.weights) +
+          at.next_step = next != nullptr ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
+          at.next = reinterpret_cast<const char*>(next != nullptr ? next + units((slab - begin) * step) : at.weights) +
                     block * (high - low) * at.next_step;
         }
-        Kernel::multiply(at, height, width);
+        kernel_.multiply(at, height, width);
       }
-      if (final && after_) apply(y + row * y_stride() + first, height, last - first);
+      if (final && after_) apply(y + units(row * y_stride() + first), height, last - first);
     }
   }
 
-  void apply(Number* y, size_t rows, size_t columns) const {
+  void apply(Unit* y, size_t rows, size_t columns) const {
     if (columns == y_stride()) {  // rows without gaps
       columns *= rows;
       rows = 1;
     }
-    for (size_t i = 0; i < rows; ++i, y += y_stride()) after_(y, y, columns);
+    for (size_t i = 0; i < rows; ++i, y += units(y_stride())) kernel_.apply(after_, y, columns);
   }
 
+  const Kernel kernel_;
   Gemm gemm_;
   size_t l2_bytes_;
   size_t depth_ = 8;               // inputs of a turn
@@ -272,17 +277,19 @@ class GemmOp : public Op, public RowOp {
   size_t width_ = 1;             // of a picture, in pixels
   bool streams_ = false;         // weights are read again for each task
   size_t copy_size_ = 0;         // of a thread, numbers
-  const Number* x_ = nullptr;
+  const Unit* x_ = nullptr;
   const void* added_ = nullptr;  // to the output, when it is written; what limits the sum
   float sum_min_ = 0, sum_max_ = 0;
-  Number *y_ = nullptr, *copies_ = nullptr;
+  Unit *y_ = nullptr, *copies_ = nullptr;
 
  private:
   void set_panel(size_t slabs_of_it) {
     panel_ = slabs_of_it;
     panels_ = (slabs() + panel_ - 1) / panel_;
   }
-  size_t slab_bytes() const { return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * sizeof(Number); }
+  size_t slab_bytes() const {
+    return std::min(depth_, std::max<size_t>(gemm_.inputs, 1)) * kColumns * kernel_.number_bytes();
+  }
   size_t columns() const { return (gemm_.outputs + kNarrow - 1) / kNarrow * kNarrow; }
   size_t group_size() const { return (gemm_.inputs + 1) * columns(); }
   // From a slab to the next, in the turn of an input.
@@ -292,27 +299,28 @@ class GemmOp : public Op, public RowOp {
   }
   size_t width(size_t slab) const { return std::min(columns() - slab * kColumns, kColumns); }
 
-  void pack(const float* weight, const float* bias, Number* to) const {
+  void pack(const float* weight, const float* bias, Unit* to) const {
     for (size_t group = 0; group < gemm_.groups; ++group) {
       const size_t first = group * gemm_.outputs;
       for (size_t o = 0; o < columns(); ++o)
-        *to++ = static_cast<Number>(o < gemm_.outputs && bias != nullptr ? bias[first + o] : 0.0f);
+        kernel_.put(to, o, o < gemm_.outputs && bias != nullptr ? bias[first + o] : 0.0f);
+      to += units(columns());
       for (size_t low = 0; low < gemm_.inputs; low += depth_) {
         const size_t high = std::min(low + depth_, gemm_.inputs);
         for (size_t slab = 0; slab < slabs(); ++slab) {
           const size_t begin = slab * kColumns, size = width(slab);
           for (size_t j = 0; j < size; ++j)
             for (size_t k = low; k < high; ++k)
-              to[(k - low) * size + j] = static_cast<Number>(
-                  begin + j < gemm_.outputs ? weight[(first + begin + j) * gemm_.inputs + k] : 0.0f);
-          to += (high - low) * size;
+              kernel_.put(to, (k - low) * size + j,
+                          begin + j < gemm_.outputs ? weight[(first + begin + j) * gemm_.inputs + k] : 0.0f);
+          to += units((high - low) * size);
         }
       }
     }
   }
 
   PackedBytes held_;
-  const Number* packed_ = nullptr;
+  const Unit* packed_ = nullptr;
 };
 
 }  // namespace

@@ -4,22 +4,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-
-#include "sdk/cpu/half.h"
+#include <cstring>
 
 namespace ferry::cpu::tile {
 
-// Number: float or Half.
-template <typename Number>
+// Unit: what addresses are counted in, floats, or bytes where a kernel takes halves, too. Strides are in numbers.
+template <typename Unit>
 struct TileOf {
-  const Number* x;  // rows, `x_stride` apart
+  const Unit* x;  // rows, `x_stride` apart
   size_t x_stride, inputs;
   // A row is that many parts of `inputs` each, so far apart.
   size_t parts, part_step;
-  const Number* start;  // what products are added to: for each row, `start_stride` apart
+  const Unit* start;  // what products are added to: for each row, `start_stride` apart
   size_t start_stride;
-  const Number* weights;
-  Number* y;
+  const Unit* weights;
+  Unit* y;
   size_t y_stride, columns;  // columns: how many of the slab's y has
   float low, high;
   // Of kernels that add a residual (kAdds): where it lies beside y, so many bytes further on; 0: there is none.
@@ -30,23 +29,24 @@ struct TileOf {
   const char* next;
   size_t next_step;
 };
-using Tile = TileOf<float>;
 
-// Of kernels that take blocks of kRows rows: calls compute(tile, height) for `rows` rows one after another, of which
+// Of kernels that take blocks of `block` rows: calls compute(tile, height) for `rows` rows one after another, of which
 // `height` are some blocks or what is left, with places for all columns of the weights, `width`, at most kColumns.
-template <size_t kRows, size_t kColumns, typename Number, typename Compute>
-void for_whole_columns(const TileOf<Number>& tile, size_t rows, size_t width, const Compute& compute) {
+template <size_t kMaximumBytes, size_t kColumns, typename Compute>
+void for_whole_columns(const TileOf<std::byte>& tile, size_t rows, size_t width, size_t block, size_t number_bytes,
+                       const Compute& compute) {
   const bool all = tile.columns == width;
-  Number start[kRows * kColumns], y[kRows * kColumns];  // y's last columns are another's
-  TileOf<Number> next = tile;
+  alignas(16) std::byte start[kMaximumBytes], y[kMaximumBytes];  // y's last columns are another's
+  const size_t bytes = tile.columns * number_bytes, row_bytes = kColumns * number_bytes;
+  TileOf<std::byte> next = tile;
   for (size_t height; rows > 0; rows -= height) {
-    height = rows < kRows ? rows : all ? rows / kRows * kRows : kRows;
-    TileOf<Number> some = next;
-    some.blocks = std::max<size_t>(height / kRows, 1);
+    height = rows < block ? rows : all ? rows / block * block : block;
+    TileOf<std::byte> some = next;
+    some.blocks = std::max<size_t>(height / block, 1);
     if (!all && tile.start_stride != 0) {  // not the bias, which is as wide as the weights
       for (size_t i = 0; i < height; ++i) {
-        std::fill_n(start + i * kColumns, kColumns, Number(0));
-        std::copy_n(next.start + i * tile.start_stride, tile.columns, start + i * kColumns);
+        std::memset(start + i * row_bytes, 0, row_bytes);
+        std::memcpy(start + i * row_bytes, next.start + i * tile.start_stride * number_bytes, bytes);
       }
       some.start = start;
       some.start_stride = kColumns;
@@ -56,10 +56,11 @@ void for_whole_columns(const TileOf<Number>& tile, size_t rows, size_t width, co
       some.y_stride = kColumns;
     }
     compute(some, height);
-    for (size_t i = 0; !all && i < height; ++i) std::copy_n(y + i * kColumns, tile.columns, next.y + i * tile.y_stride);
-    next.x += height * tile.x_stride;
-    next.start += height * tile.start_stride;
-    next.y += height * tile.y_stride;
+    for (size_t i = 0; !all && i < height; ++i)
+      std::memcpy(next.y + i * tile.y_stride * number_bytes, y + i * row_bytes, bytes);
+    next.x += height * tile.x_stride * number_bytes;
+    next.start += height * tile.start_stride * number_bytes;
+    next.y += height * tile.y_stride * number_bytes;
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sdk/cpu/exponential.h"
 #include "sdk/cpu/features.h"
@@ -160,6 +161,46 @@ struct GeluTanh {  // as gelu_tanh()
   }
 };
 
+// As with AVX-512.
+struct Gelu {
+  [[gnu::always_inline]] static Vector of(Vector x) {
+    const Vector within = cpu::clamp(x, repeat(-5.7f), repeat(5.7f)), u = vmulq_f32(within, within);
+    Vector p = multiply_add(u, repeat(0x1.72bf24p-25f), repeat(0x1.abc3c6p-17f));
+    Vector q = multiply_add(u, repeat(0x1.38b7a4p-20f), repeat(0x1.41fd00p-14f));
+    p = multiply_add(p, u, repeat(0x1.783784p-12f));
+    q = multiply_add(q, u, repeat(0x1.fdc0d4p-10f));
+    p = multiply_add(p, u, repeat(0x1.36b1eep-7f));
+    q = multiply_add(q, u, repeat(0x1.df683ep-6f));
+    p = multiply_add(p, u, repeat(0x1.1e3cf0p-4f));
+    q = multiply_add(q, u, repeat(0x1.045a1cp-2f));
+    p = multiply_add(p, u, repeat(0x1.98844ep-1f));
+    q = multiply_add(q, u, repeat(1.0f));
+    const Vector erf = cpu::clamp(vdivq_f32(vmulq_f32(within, p), q), repeat(-1.0f), repeat(1.0f));
+    const Vector half = vmulq_f32(x, repeat(0.5f));
+    return multiply_add(half, erf, half);
+  }
+};
+
+struct Sigmoid {
+  [[gnu::always_inline]] static Vector of(Vector x) { return times_sigmoid(repeat(1.0f), x); }
+};
+
+struct Abs {
+  [[gnu::always_inline]] static Vector of(Vector x) { return vabsq_f32(x); }
+};
+
+struct Neg {
+  [[gnu::always_inline]] static Vector of(Vector x) { return vnegq_f32(x); }
+};
+
+struct Sqrt {
+  [[gnu::always_inline]] static Vector of(Vector x) { return vsqrtq_f32(x); }
+};
+
+struct Square {
+  [[gnu::always_inline]] static Vector of(Vector x) { return vmulq_f32(x, x); }
+};
+
 struct HardSigmoid {
   [[gnu::always_inline]] static Vector of(Vector x) {
     return vmulq_f32(cpu::clamp(vaddq_f32(x, repeat(3.0f)), repeat(0.0f), repeat(6.0f)), repeat(1.0f / 6.0f));
@@ -194,7 +235,33 @@ void map_neon(const float* from, float* to, size_t count, float, float) {
 }
 #endif
 
-#if !defined(__aarch64__)
+#if defined(__aarch64__)
+FERRY_KERNEL void exp(const float* x, float* y, size_t count, float, float) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float above = x[i] < -87.0f ? -87.0f : x[i];
+    const float value =
+        exponential(above > 88.0f ? 88.0f : above) * (above > 88.0f ? exponential(above - 88.0f) : 1.0f);
+    y[i] = x[i] < -87.0f ? 0.0f : x[i] > 88.72283f ? kInfinity : value;
+  }
+}
+
+// 1 - 2 / (e^2x + 1), and for small x the polynomial of Cephes' tanhf (S. Moshier).
+FERRY_KERNEL void tanh(const float* x, float* y, size_t count, float, float) {
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    const float value = x[i], absolute = std::fabs(value), within = absolute > 10.0f ? 10.0f : absolute;
+    const float large = 1.0f - 2.0f / (exponential(2.0f * within) + 1.0f), z = value * value;
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    y[i] = absolute < 0.625f ? p * z * value + value : std::copysign(large, value);
+  }
+}
+#else
 // x / 2 * (1 + tanh(y)) is x * sigmoid(2y).
 FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
@@ -203,12 +270,12 @@ FERRY_KERNEL void gelu_tanh(const float* x, float* y, size_t count, float, float
     y[i] = value * sigmoid(1.5957691216057308f * (value + 0.044715f * value * value * value));
   }
 }
-#endif
 
 FERRY_KERNEL void sigmoid_of_each(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) y[i] = sigmoid(x[i]);
 }
+#endif
 
 // ---- those without vectors ------------------------------------------------------------------------------------------
 
@@ -279,7 +346,13 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::GeluTanh: return cpu.avx512f ? map_avx512<GeluTanh> : gelu_tanh;
 #elif defined(__aarch64__)
     case fbs::UnaryKind::Silu: return map_neon<Silu>;
+    case fbs::UnaryKind::Gelu: return map_neon<Gelu>;
     case fbs::UnaryKind::GeluTanh: return map_neon<GeluTanh>;
+    case fbs::UnaryKind::Sigmoid: return map_neon<Sigmoid>;
+    case fbs::UnaryKind::Tanh: return tanh;
+    case fbs::UnaryKind::Exp: return exp;
+    case fbs::UnaryKind::Sqrt: return map_neon<Sqrt>;
+    case fbs::UnaryKind::Square: return map_neon<Square>;
     case fbs::UnaryKind::HardSwish: return map_neon<HardSwish>;
     case fbs::UnaryKind::HardSigmoid: return map_neon<HardSigmoid>;
 #else
@@ -302,13 +375,19 @@ Kernel own_kernel([[maybe_unused]] const CpuFeatures& cpu, fbs::UnaryKind kind, 
     case fbs::UnaryKind::IsInf: return is_inf;
     case fbs::UnaryKind::Not: return integer ? int_not : float_not;
     case fbs::UnaryKind::Sign: return integer ? int_sign : sign;
+#if defined(__aarch64__)
+    case fbs::UnaryKind::Neg: return integer ? int_neg : map_neon<Neg>;
+    case fbs::UnaryKind::Abs: return integer ? int_abs : map_neon<Abs>;
+#else
     case fbs::UnaryKind::Neg: return integer ? int_neg : nullptr;
     case fbs::UnaryKind::Abs: return integer ? int_abs : nullptr;
+#endif
     default: return nullptr;
   }
 }
 
-// ---- XNNPACK's ------------------------------------------------------------------------------------------------------
+#if !defined(__aarch64__)
+// ---- XNNPACK's, which arm64 does without ---------------------------------------------------------------------------
 
 class Unary : public XnnOp {
  public:
@@ -348,14 +427,15 @@ xnn_unary_operator xnn_kind(fbs::UnaryKind kind) {
   }
 }
 
-}  // namespace
-
 // What XNNPACK falls back to: kernels of every type, an element a turn, 32 KB of code that xnn_kind() never asks for.
 // Defined here, they stay in XNNPACK's archive.
 extern "C" const struct xnn_unary_elementwise_config* xnn_init_unary_reference_config(xnn_unary_operator, xnn_datatype,
                                                                                       xnn_datatype) {
   return nullptr;
 }
+#endif
+
+}  // namespace
 
 Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer) {
   if constexpr (!built_in(fbs::OpParams::Unary)) return {};
@@ -396,7 +476,9 @@ Status ElementwiseOp::run(Pool* pool) {
 Status create_half_unary(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   Elementwise own = elementwise(cpu, p);
+#if !defined(__aarch64__)
   if (p.kind() == fbs::UnaryKind::Sigmoid) own.kernel = sigmoid_of_each;
+#endif
   if (own) *out = std::make_unique<ElementwiseOp>(own, /*half=*/true);
   return {};
 }
@@ -404,13 +486,16 @@ Status create_half_unary(const CpuFeatures& cpu, const Model&, const fbs::Operat
 Status create_unary(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
   const fbs::Unary& p = *op.params_as_Unary();
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
-  if (const Elementwise own = elementwise(cpu, p, integer)) {
-    *out = std::make_unique<ElementwiseOp>(own);
+  const Elementwise own = elementwise(cpu, p, integer);
+#if !defined(__aarch64__)
+  if (!own) {
+    auto unary = std::make_unique<Unary>();
+    FERRY_TRY(unary->create(xnn_kind(p.kind())));
+    *out = std::move(unary);
     return {};
   }
-  auto unary = std::make_unique<Unary>();
-  FERRY_TRY(unary->create(xnn_kind(p.kind())));
-  *out = std::move(unary);
+#endif
+  *out = std::make_unique<ElementwiseOp>(own);
   return {};
 }
 

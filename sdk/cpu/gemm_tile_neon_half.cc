@@ -5,13 +5,15 @@
 
 #include <arm_neon.h>
 
-#include "sdk/cpu/gemm_kernel_neon_half.h"
+#include "sdk/cpu/gemm_tile_neon_half.h"
 
 namespace ferry::cpu::tile {
 namespace {
 
 using Eight = float16x8_t;
-constexpr size_t kLanes = 8;
+using Tile = TileOf<std::byte>;
+constexpr size_t kLanes = 8, kColumns = 2 * kLanes;
+constexpr size_t kTogether = 32;  // products that are added up in half precision
 
 [[gnu::always_inline]] inline Eight load(const Half* from) { return vld1q_f16(from); }
 
@@ -37,32 +39,32 @@ template <size_t R, size_t V>
       row6 asm("v6");
   register Eight b0 asm("v28"), b1 asm("v29"), b2 asm("v30"), b3 asm("v31");
 #define FERRY_EACH_ROW(DO, lane) DO(0, lane) DO(1, lane) DO(2, lane) DO(3, lane) DO(4, lane) DO(5, lane) DO(6, lane)
-#define FERRY_LOAD(i, lane)                                             \
-  if constexpr (i < R) {                                                \
-    const Half* from = a[i];                                            \
-    asm volatile("ldr %q0, [%1], #16" : "=w"(row##i), "+r"(from));      \
-    a[i] = from;                                                        \
+#define FERRY_LOAD(i, lane)                                        \
+  if constexpr (i < R) {                                           \
+    const Half* from = a[i];                                       \
+    asm volatile("ldr %q0, [%1], #16" : "=w"(row##i), "+r"(from)); \
+    a[i] = from;                                                   \
   }
-#define FERRY_MULTIPLY(i, lane)                                                                                 \
-  if constexpr (i < R && V == 2) {                                                                              \
-    Eight first = sum[i * V], second = sum[i * V + V - 1];                                                      \
-    asm volatile(                                                                                               \
-        "fmla %0.8h, %2.8h, %6.h[%7]\n\tfmla %1.8h, %3.8h, %6.h[%7]\n\t"                                        \
-        "fmla %0.8h, %4.8h, %6.h[%8]\n\tfmla %1.8h, %5.8h, %6.h[%8]"                                            \
-        : "+w"(first), "+w"(second)                                                                             \
-        : "w"(b0), "w"(b1), "w"(b2), "w"(b3), "w"(row##i), "i"(lane), "i"(lane + 1));                           \
-    sum[i * V] = first;                                                                                         \
-    sum[i * V + V - 1] = second;                                                                                \
-  } else if constexpr (i < R) {                                                                                 \
-    Eight some = sum[i];                                                                                        \
-    asm volatile(                                                                                               \
-        "fmla %0.8h, %1.8h, %5.h[%6]\n\tfmla %0.8h, %2.8h, %5.h[%6 + 1]\n\t"                                    \
-        "fmla %0.8h, %3.8h, %5.h[%6 + 2]\n\tfmla %0.8h, %4.8h, %5.h[%6 + 3]"                                    \
-        : "+w"(some)                                                                                            \
-        : "w"(b0), "w"(b1), "w"(b2), "w"(b3), "w"(row##i), "i"(lane));                                          \
-    sum[i] = some;                                                                                              \
+#define FERRY_MULTIPLY(i, lane)                                                       \
+  if constexpr (i < R && V == 2) {                                                    \
+    Eight first = sum[i * V], second = sum[i * V + V - 1];                            \
+    asm volatile(                                                                     \
+        "fmla %0.8h, %2.8h, %6.h[%7]\n\tfmla %1.8h, %3.8h, %6.h[%7]\n\t"              \
+        "fmla %0.8h, %4.8h, %6.h[%8]\n\tfmla %1.8h, %5.8h, %6.h[%8]"                  \
+        : "+w"(first), "+w"(second)                                                   \
+        : "w"(b0), "w"(b1), "w"(b2), "w"(b3), "w"(row##i), "i"(lane), "i"(lane + 1)); \
+    sum[i * V] = first;                                                               \
+    sum[i * V + V - 1] = second;                                                      \
+  } else if constexpr (i < R) {                                                       \
+    Eight some = sum[i];                                                              \
+    asm volatile(                                                                     \
+        "fmla %0.8h, %1.8h, %5.h[%6]\n\tfmla %0.8h, %2.8h, %5.h[%6 + 1]\n\t"          \
+        "fmla %0.8h, %3.8h, %5.h[%6 + 2]\n\tfmla %0.8h, %4.8h, %5.h[%6 + 3]"          \
+        : "+w"(some)                                                                  \
+        : "w"(b0), "w"(b1), "w"(b2), "w"(b3), "w"(row##i), "i"(lane));                \
+    sum[i] = some;                                                                    \
   }
-#define FERRY_ADD(lane)                                                                                              \
+#define FERRY_ADD(lane)                                                                                          \
   asm volatile("ld1 {%0.8h, %1.8h, %2.8h, %3.8h}, [%4], #64" : "=w"(b0), "=w"(b1), "=w"(b2), "=w"(b3), "+r"(b)); \
   FERRY_EACH_ROW(FERRY_MULTIPLY, lane)
   FERRY_EACH_ROW(FERRY_LOAD, 0)
@@ -128,14 +130,14 @@ struct Places {
 
 // Blocks of R rows, or a single one of `rows`, all of whose V * kLanes columns there are.
 template <size_t R, size_t V>
-void compute(const TileOf<Half>& tile, size_t rows) {
+void compute(const Tile& tile, size_t rows) {
   const Places<R> x_at(rows, tile.x_stride), start_at(rows, tile.start_stride), y_at(rows, tile.y_stride);
   const Eight low = vdupq_n_f16(static_cast<Half>(tile.low)), high = vdupq_n_f16(static_cast<Half>(tile.high));
-  const Half *x = tile.x, *start_row = tile.start;
-  Half* y_row = tile.y;
+  const Half *x = halves(tile.x), *start_row = halves(tile.start);
+  Half* y_row = halves(tile.y);
   const size_t slab_skip = tile.slab_size - tile.parts * tile.inputs * V * kLanes;
   for (size_t block = tile.blocks; block > 0; --block) {
-    const Half *start = start_row, *b = tile.weights;
+    const Half *start = start_row, *b = halves(tile.weights);
     Half* y = y_row;
     for (size_t slab = tile.slabs; slab > 0; --slab, start += V * kLanes, b += slab_skip, y += V * kLanes) {
       constexpr size_t kSums = R * V;
@@ -147,7 +149,7 @@ void compute(const TileOf<Half>& tile, size_t rows) {
         Eight sum[kSums];
 #pragma GCC unroll 16
         for (size_t n = 0; n < kSums; ++n) sum[n] = vdupq_n_f16(0);
-        size_t room = NeonHalf::kTogether;
+        size_t room = kTogether;
         do {
           if (open == 0) {
 #pragma GCC unroll 8
@@ -210,14 +212,16 @@ void compute(const TileOf<Half>& tile, size_t rows) {
 
 }  // namespace
 
-void NeonHalf::multiply(const TileOf<Half>& tile, size_t rows, size_t width) {
-  const bool wide = width > kNarrow;
-  for_whole_columns<kRows, kColumns>(tile, rows, width, [&](const TileOf<Half>& some, size_t height) {
-    if (height == 1)
-      (wide ? compute<1, 2> : compute<1, 1>)(some, 1);
-    else
-      (wide ? compute<kRows, 2> : compute<kRows, 1>)(some, std::min(height, kRows));
-  });
+void multiply_halves(const Tile& tile, size_t rows, size_t width) {
+  const bool wide = width > kLanes;
+  for_whole_columns<kRowsOfHalves * kColumns * sizeof(Half), kColumns>(
+      tile, rows, width, kRowsOfHalves, sizeof(Half), [&](const Tile& some, size_t height) {
+        const size_t some_rows = std::min(height, kRowsOfHalves);
+        if (!wide)
+          compute<kRowsOfHalves, 1>(some, some_rows);
+        else
+          (some_rows == 1 ? compute<1, 2> : compute<kRowsOfHalves, 2>)(some, some_rows);
+      });
 }
 
 }  // namespace ferry::cpu::tile
