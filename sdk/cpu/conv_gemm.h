@@ -16,7 +16,7 @@ template <typename Kernel>
 class ConvGemm : public GemmOp<Kernel> {
   using Base = GemmOp<Kernel>;
   using Base::gemm_, Base::l2_bytes_, Base::panel_, Base::panels_, Base::x_, Base::y_, Base::kColumns, Base::kernel_;
-  using Base::rows_, Base::block_, Base::depth_, Base::after_, Base::copies_, Base::copy_size_, Base::kSlabBytes;
+  using Base::rows_, Base::block_, Base::depth_, Base::copies_, Base::copy_size_, Base::kSlabBytes;
   using Base::units;
   using typename Base::Inputs;
   using typename Base::Unit;
@@ -31,7 +31,7 @@ class ConvGemm : public GemmOp<Kernel> {
     output_shape_ = output;
     rows_ = elements(output, 0, 3);
     in_place_ = output[2] >= Kernel::kReadsInPlace && reads_in_place();
-    if (kSlabBytes > 0 && !after_ && !in_place_) {
+    if (kSlabBytes > 0 && !in_place_) {
       // Which products are left out, as all windows of a task are beyond the picture there, must not change sums.
       Base::plan(kernel_.adds_by_blocks() ? kTasks : Base::tasks(pool));
       if (!large) block_ = std::min(block_, kManyWindows);  // copies of few stay near

@@ -42,7 +42,9 @@ class Avx2 {
   }
   static void put(float* to, size_t index, float value) { to[index] = value; }
   static constexpr bool adds_by_blocks() { return false; }
-  static void apply(const Elementwise& function, float* y, size_t count) { function(y, y, count); }
+  static void apply(const Elementwise& function, float* y, size_t stride, size_t rows, size_t columns) {
+    for (; rows > 0; --rows, y += stride) function(y, y, columns);
+  }
   static constexpr size_t fewest_rows() { return 2 * kRows; }
   static constexpr size_t fewest_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }

@@ -53,11 +53,9 @@ class Neon {
     else
       floats(to)[index] = value;
   }
-  void apply(const Elementwise& function, Unit* y, size_t count) const {
-    if (half_)
-      function(halves(y), halves(y), count);
-    else
-      function(floats(y), floats(y), count);
+  void apply(const Elementwise& function, Unit* y, size_t stride, size_t rows, size_t columns) const {
+    for (; rows > 0; --rows, y += units(stride))
+      half_ ? function(halves(y), halves(y), columns) : function(floats(y), floats(y), columns);
   }
 
   // As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.

@@ -21,7 +21,7 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
-constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache until another function takes them over
+constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
 // Packed weights of a group: the bias, then turn after turn of at most the kernel's depth() inputs each, of a turn slab after slab of
@@ -112,7 +112,6 @@ class GemmOp : public Op, public RowOp {
       return true;
     }
     after_ = elementwise(next.cpu, *next.function);
-    if (after_) together_ = std::min(kSlabsAtOnce, panel_);  // it takes over what was just computed
     return static_cast<bool>(after_);
   }
 
@@ -140,7 +139,7 @@ class GemmOp : public Op, public RowOp {
 
   // Rows and slabs of a task, for that many of them.
   void plan(size_t tasks) {
-    if (kSlabBytes == 0 || after_) {
+    if (kSlabBytes == 0) {
       const size_t products = gemm_.groups * panels_, blocks = (kTasks + products - 1) / products;
       block_ = ((rows_ + blocks - 1) / blocks + kernel_.rows() - 1) / kernel_.rows() * kernel_.rows();
       return;
@@ -206,64 +205,97 @@ class GemmOp : public Op, public RowOp {
     const Unit* next;  // what is read then, for kernels that fetch it ahead; or null
   };
 
+  struct Part {  // of rows or slabs
+    size_t from, to;
+    size_t size() const { return to - from; }
+  };
+
   // Of `in` the turn's inputs, of y all outputs.
   void multiply_turn(const Turn& turn, const Inputs& in, Unit* y, size_t rows) const {
-    constexpr float kNone = std::numeric_limits<float>::infinity();
-    const auto [group, begin, end, low, high, initial, final, next] = turn;
-    const size_t first = begin * kColumns, last = std::min(end * kColumns, gemm_.outputs);
-    const size_t whole = std::min(end, gemm_.outputs / kColumns);  // slabs up to here have all their columns
-    const size_t most =
-        after_ ? std::min(kRowsAtOnce, std::max(kWarm / (last - first) / kernel_.rows(), size_t{1}) * kernel_.rows())
-               : kRowsAtOnce;
-    const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
-    const size_t step = slab_step(low);
-    const bool adds = final && added_ != nullptr;
-    for (size_t block = 0, row = 0, height; block < blocks; ++block, row += height) {
-      height = kRowsAtOnce > kernel_.rows() ? std::min(most, rows - row) : rows * (block + 1) / blocks - row;
-      for (size_t slab = begin, count; slab < end; slab += count) {
-        const size_t column = slab * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
-        count = slab < whole ? std::min(whole - slab, together_) : 1;
-        const size_t width = columns > kNarrow ? kColumns : kNarrow;
-        Unit* to_y = y + units(row * y_stride() + column);
-        typename Kernel::Tile at{
-            .x = in.x + units(row * in.stride),
-            .x_stride = in.stride,
-            .inputs = (high - low) / in.parts,
-            .parts = in.parts,
-            .part_step = in.step,
-            .start = initial ? packed_ + units(group * group_size() + column) : to_y,
-            .start_stride = initial ? 0 : y_stride(),
-            .weights = weights(group, slab, low),
-            .y = to_y,
-            .y_stride = y_stride(),
-            .columns = columns,
-            .low = adds    ? sum_min_
-                   : final ? gemm_.output_min
-                           : -kNone,
-            .high = adds    ? sum_max_
-                    : final ? gemm_.output_max
-                            : kNone,
-            .added = adds ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_) : 0,
-            .slabs = count,
-            .slab_size = step};
-        if constexpr (Kernel::kFetches) {
-          // The blocks share out fetching it, as more at once would keep the L1 cache waiting.
-          at.next_step = next != nullptr ? (kColumns * sizeof(float) + blocks - 1) / blocks : 0;
-          at.next = reinterpret_cast<const char*>(next != nullptr ? next + units((slab - begin) * step) : at.weights) +
-                    block * (high - low) * at.next_step;
+    const size_t whole = std::min(turn.end, gemm_.outputs / kColumns);  // slabs up to here have all their columns
+    const auto next_slabs = [&](size_t from) {
+      return Part{from, from < whole ? std::min(whole, from + std::min(together_, whole)) : from + 1};
+    };
+    const bool applies = turn.final && after_;
+    if constexpr (kSlabBytes > 0) {  // they stay in the L1 cache while rows pass
+      for (Part slabs = next_slabs(turn.begin);; slabs = next_slabs(slabs.to)) {
+        const size_t height = applies ? rows_to_apply(slabs) : rows;
+        for (size_t row = 0; row < rows; row += height) {
+          const Part some{row, std::min(row + height, rows)};
+          compute(turn, in, y, some, slabs, {0, 1});
+          if (applies) apply(y, some, slabs);
         }
-        kernel_.multiply(at, height, width);
+        if (slabs.to == turn.end) return;
       }
-      if (final && after_) apply(y + units(row * y_stride() + first), height, last - first);
+    } else {
+      const Part all{turn.begin, turn.end};
+      const size_t most = applies ? std::min(kRowsAtOnce, rows_to_apply(all)) : kRowsAtOnce;
+      const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
+      for (size_t block = 0; block < blocks; ++block) {
+        const Part some{rows * block / blocks, rows * (block + 1) / blocks};
+        for (Part slabs = next_slabs(turn.begin);; slabs = next_slabs(slabs.to)) {
+          compute(turn, in, y, some, slabs, {block, blocks});
+          if (slabs.to == turn.end) break;
+        }
+        if (applies) apply(y, some, all);
+      }
     }
   }
 
-  void apply(Unit* y, size_t rows, size_t columns) const {
-    if (columns == y_stride()) {  // rows without gaps
-      columns *= rows;
-      rows = 1;
+  // Those of slabs that are all whole, or of a single one. block: of how many that compute these slabs.
+  void compute(const Turn& turn, const Inputs& in, Unit* y, const Part& rows, const Part& slabs,
+               [[maybe_unused]] const Part& block) const {
+    constexpr float kNone = std::numeric_limits<float>::infinity();
+    const size_t column = slabs.from * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
+    const size_t step = slab_step(turn.low);
+    const bool adds = turn.final && added_ != nullptr;
+    Unit* to_y = y + units(rows.from * y_stride() + column);
+    typename Kernel::Tile at{.x = in.x + units(rows.from * in.stride),
+                             .x_stride = in.stride,
+                             .inputs = (turn.high - turn.low) / in.parts,
+                             .parts = in.parts,
+                             .part_step = in.step,
+                             .start = turn.initial ? packed_ + units(turn.group * group_size() + column) : to_y,
+                             .start_stride = turn.initial ? 0 : y_stride(),
+                             .weights = weights(turn.group, slabs.from, turn.low),
+                             .y = to_y,
+                             .y_stride = y_stride(),
+                             .columns = columns,
+                             .low = adds         ? sum_min_
+                                    : turn.final ? gemm_.output_min
+                                                 : -kNone,
+                             .high = adds         ? sum_max_
+                                     : turn.final ? gemm_.output_max
+                                                  : kNone,
+                             .added = adds ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_) : 0,
+                             .slabs = slabs.size(),
+                             .slab_size = step};
+    if constexpr (Kernel::kFetches) {
+      // The blocks share out fetching it, as more at once would keep the L1 cache waiting.
+      const bool fetches = turn.next != nullptr;
+      at.next_step = fetches ? (kColumns * sizeof(float) + block.to - 1) / block.to : 0;
+      at.next = reinterpret_cast<const char*>(fetches ? turn.next + (slabs.from - turn.begin) * step : at.weights) +
+                block.from * (turn.high - turn.low) * at.next_step;
     }
-    for (size_t i = 0; i < rows; ++i, y += units(y_stride())) kernel_.apply(after_, y, columns);
+    kernel_.multiply(at, rows.size(), columns > kNarrow ? kColumns : kNarrow);
+  }
+
+  size_t outputs(const Part& slabs) const {
+    return std::min(slabs.to * kColumns, gemm_.outputs) - slabs.from * kColumns;
+  }
+  // So many rows' outputs stay in the L1 cache until another function takes them over.
+  size_t rows_to_apply(const Part& slabs) const {
+    return std::max<size_t>(kWarm / outputs(slabs) / kernel_.rows(), 1) * kernel_.rows();
+  }
+
+  void apply(Unit* y, const Part& rows, const Part& slabs) const {
+    size_t columns = outputs(slabs), count = rows.size();
+    y += units(rows.from * y_stride() + slabs.from * kColumns);
+    if (columns == y_stride()) {  // rows without gaps
+      columns *= count;
+      count = 1;
+    }
+    kernel_.apply(after_, y, y_stride(), count, columns);
   }
 
   const Kernel kernel_;
