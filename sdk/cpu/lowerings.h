@@ -27,6 +27,7 @@ FERRY_OPERATORS(FERRY_LOWERING)
   X(PixelShuffle, pixel_shuffle)       \
   X(Reshape, reshape)                  \
   X(Slice, slice)                      \
+  X(Softmax, softmax)                  \
   X(LayerNorm, layer_norm)             \
   X(WindowPartition, window_partition) \
   X(WindowReverse, window_reverse)

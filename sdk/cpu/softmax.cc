@@ -1,19 +1,24 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "sdk/cpu/exponential.h"
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
+#include "sdk/cpu/products.h"
 #include "sdk/cpu/xnn.h"
-#include "sdk/threads/xnnpack.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
 
-// Rows of at most this many elements are computed many at a time: to XNNPACK a row is a call.
+// Rows of at most this many elements are computed many at a time.
 constexpr size_t kShort = 16;
+// Of a longer one.
+constexpr size_t kLanes = kParts, kRun = 1024;  // numbers together, and those whose sum is in float
 
-// Rows of `n` elements, one after the other.
+// Rows of `n` elements, one after the other. y may be x.
 FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n) {
   std::array<float, 32 * kShort> e;
   for (size_t first = 0; first < rows; first += 32) {
@@ -32,53 +37,107 @@ FERRY_KERNEL void softmax_short(const float* x, float* y, size_t rows, size_t n)
   }
 }
 
-class Softmax : public XnnOp {
- public:
-  Softmax() : XnnOp(fbs::OpParams::Softmax) {}
-
-  Status create() {
-    xnn_operator_t created = nullptr;
-    const xnn_status status = xnn_create_softmax_nc_f32(/*flags=*/0, &created);
-    return own(status, created);
+// y = e^(x - maximum) of kLanes numbers, which are added to the sums. y may be x.
+[[gnu::always_inline]] inline void exponentiate(const float* x, float maximum, float* y, float* sums) {
+  FERRY_INDEPENDENT
+  for (size_t k = 0; k < kLanes; ++k) {
+    y[k] = softmax_exponential(x[k] - maximum);
+    sums[k] += y[k];
   }
+}
+
+// The same of a longer row.
+FERRY_KERNEL void softmax_long(const float* x, float* y, size_t n) {
+  float most[kLanes], last[kLanes];
+  std::copy_n(x, kLanes, most);
+  for (size_t i = kLanes; i < n; i += kLanes) {
+    const float* some = x + std::min(i, n - kLanes);  // the last ones: some again
+#pragma GCC unroll 1                                  // unrolled, gcc would compare numbers one by one
+    for (size_t k = 0; k < kLanes; ++k) most[k] = some[k] > most[k] ? some[k] : most[k];
+  }
+  const float maximum = reduce(most, [](Quad a, Quad b) { return a > b ? a : b; });
+  const size_t whole = n / kLanes * kLanes;
+  std::fill_n(last, kLanes, -std::numeric_limits<float>::infinity());  // weighs nothing
+  std::copy_n(x + whole, n - whole, last);
+  double sum = 0;
+  for (size_t i = 0; i < whole;) {
+    float sums[kLanes] = {};
+    for (const size_t end = std::min(i + kRun, whole); i < end; i += kLanes) exponentiate(x + i, maximum, y + i, sums);
+    if (i == whole) exponentiate(last, maximum, last, sums);
+    sum += static_cast<double>(reduce(sums, [](Quad a, Quad b) { return a + b; }));
+  }
+  std::copy_n(last, n - whole, y + whole);
+  const float factor = static_cast<float>(1 / sum);
+  FERRY_INDEPENDENT
+  for (size_t i = 0; i < n; ++i) y[i] *= factor;
+}
+
+// y may be x.
+void softmax(const float* x, float* y, size_t rows, size_t n) {
+  if (n <= kShort) return softmax_short(x, y, rows, n);
+  for (size_t row = 0; row < rows; ++row) softmax_long(x + row * n, y + row * n, n);
+}
+
+class Softmax : public Op {
+ public:
+  explicit Softmax(bool half) : half_(half) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
-    *workspace = 0;
     const Shape& x = inputs[0];
     length_ = static_cast<size_t>(x[x.rank - 1]);
     rows_ = elements(x, 0, x.rank - 1);
-    if (length_ <= kShort) return {};
-    return check(xnn_reshape_softmax_nc_f32(xnn_.get(), length_, length_, length_, rows_, as_xnnpack(pool)),
-                 "reshaping");
+    together_ = std::max<size_t>(kHalvesAtOnce / length_, 1);
+    *workspace = half_ ? uint64_t{sizeof(float)} * pool->threads() * together_ * length_ : 0;
+    return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    x_ = floats(inputs[0]);
-    y_ = floats(output);
-    if (length_ <= kShort) return {};
-    return check(xnn_setup_softmax_nc_f32(xnn_.get(), x_, y_), "setting up");
+  Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
+    x_ = inputs[0];
+    y_ = output;
+    wide_ = floats(workspace);
+    return {};
   }
 
   Status run(Pool* pool) override {
-    if (length_ > kShort) return XnnOp::run(pool);
+    if constexpr (built_in(Feature::Half))
+      if (half_) return run_halves(pool);
     parallel_rows(pool, rows_, length_, [this](size_t begin, size_t end) {
-      softmax_short(x_ + begin * length_, y_ + begin * length_, end - begin, length_);
+      softmax(floats(x_) + begin * length_, floats(y_) + begin * length_, end - begin, length_);
     });
     return {};
   }
 
  private:
-  size_t length_ = 0, rows_ = 0;
-  const float* x_ = nullptr;
-  float* y_ = nullptr;
+  // Some rows at a time, widened, the results in their place.
+  Status run_halves(Pool* pool) const {
+    const size_t piece = together_ * length_, count = rows_ * length_;
+    parallel(pool, Grid<1, 0>{{(rows_ + together_ - 1) / together_}}, [&](Pool::Share& share, size_t i) {
+      const size_t at = i * piece, some = std::min(piece, count - at);
+      float* wide = wide_ + share.thread() * piece;
+      widen(halves(x_) + at, wide, some);
+      softmax(wide, wide, some / length_, length_);
+      narrow(wide, halves(y_) + at, some);
+    });
+    return {};
+  }
+
+  const bool half_;
+  size_t length_ = 1, rows_ = 0;
+  size_t together_ = 1;  // rows of halves
+  const void* x_ = nullptr;
+  void* y_ = nullptr;
+  float* wide_ = nullptr;
 };
 
 }  // namespace
 
 Status create_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
-  auto softmax = std::make_unique<Softmax>();
-  FERRY_TRY(softmax->create());
-  *out = std::move(softmax);
+  *out = std::make_unique<Softmax>(/*half=*/false);
+  return {};
+}
+
+Status create_half_softmax(const CpuFeatures&, const Model&, const fbs::Operator&, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Softmax>(/*half=*/true);
   return {};
 }
 
