@@ -1,8 +1,8 @@
 // XNNPACK's tables name kernels of operators that Ferry never creates: convolutions of 8-bit activations, functions of
-// half precision and of integers, transposes of elements smaller than a float. And it has the same matrix product for
-// many cores, where nearly all are ours (gemm.h): one of each size does for what is left, small products, grouped and
-// transposed convolutions. Exynos M1 and M2, of 2016 and 2017, do with what others run (sdk/threads/core_kinds.cc).
-// Defined here, where the linker looks first, the rest stays out of the library: 80 KB of the arm64 one.
+// half precision and of integers. And it has the same matrix product for many cores, where nearly all are ours
+// (gemm.h): one of each size does for what is left, small products, grouped and transposed convolutions. Exynos M1 and
+// M2, of 2016 and 2017, do with what others run (sdk/threads/core_kinds.cc). Defined here, where the linker looks
+// first, the rest stays out of the library: 80 KB of the arm64 one.
 #if defined(__aarch64__)
 
 extern "C" {
@@ -25,10 +25,7 @@ FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_2x8c2s4__neon_mlal)
 FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c4__asm_aarch64_neondot_cortex_a55)
 FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c4__asm_aarch64_neondot_ld128)
 FERRY_LEAVE_OUT(xnn_qd8_f32_qc8w_igemm_minmax_ukernel_4x16c8__neoni8mm)
-FERRY_LEAVE_OUT(xnn_x16_transposec_ukernel__8x8_reuse_dec_zip_neon)
-FERRY_LEAVE_OUT(xnn_x24_transposec_ukernel__4x4_aarch64_neon_tbl128)
 FERRY_LEAVE_OUT(xnn_x32_packw_gemm_goi_ukernel_x8s4__neon_ld4lane_u4_prfm)
-FERRY_LEAVE_OUT(xnn_x8_transposec_ukernel__16x16_reuse_dec_zip_neon)
 #if FERRY_COMMON_DEPTHWISE  // of built_in.h's features: other depthwise convolutions are refused (conv2d.cc)
 FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_3p8c__neonfma)
 FERRY_LEAVE_OUT(xnn_f32_dwconv_minmax_ukernel_4p8c__neonfma)

@@ -26,6 +26,7 @@ FERRY_OPERATORS(FERRY_LOWERING)
   X(Concat, concat)                    \
   X(PixelShuffle, pixel_shuffle)       \
   X(Reshape, reshape)                  \
+  X(Transpose, transpose)              \
   X(Slice, slice)                      \
   X(Softmax, softmax)                  \
   X(LayerNorm, layer_norm)             \

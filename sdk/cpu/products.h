@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "sdk/cpu/features.h"
 
@@ -36,23 +37,26 @@ void multiply_rows(const float* x, const float* rows, size_t stride, size_t size
 
 typedef float Quad __attribute__((vector_size(16), aligned(4), may_alias));
 
-// to[j][i] = from[i][j] for a square of four numbers.
-[[gnu::always_inline]] inline void transpose_square(const float* from, size_t from_stride, float* to,
+// to[j][i] = from[i][j] for a square of four numbers, or of four halves as they lie.
+template <typename Number>
+[[gnu::always_inline]] inline void transpose_square(const Number* from, size_t from_stride, Number* to,
                                                     size_t to_stride) {
-  Quad rows[4], pairs[4];
-  for (size_t i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Quad*>(from + i * from_stride);
+  typedef Number Four __attribute__((vector_size(4 * sizeof(Number)), aligned(sizeof(Number)), may_alias));
+  Four rows[4], pairs[4];
+  for (size_t i = 0; i < 4; ++i) rows[i] = *reinterpret_cast<const Four*>(from + i * from_stride);
   for (size_t i = 0; i < 2; ++i) {
     pairs[i] = __builtin_shufflevector(rows[2 * i], rows[2 * i + 1], 0, 4, 1, 5);
     pairs[i + 2] = __builtin_shufflevector(rows[2 * i], rows[2 * i + 1], 2, 6, 3, 7);
   }
   for (size_t i = 0; i < 4; i += 2) {
-    *reinterpret_cast<Quad*>(to + i * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 0, 1, 4, 5);
-    *reinterpret_cast<Quad*>(to + (i + 1) * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 2, 3, 6, 7);
+    *reinterpret_cast<Four*>(to + i * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 0, 1, 4, 5);
+    *reinterpret_cast<Four*>(to + (i + 1) * to_stride) = __builtin_shufflevector(pairs[i], pairs[i + 1], 2, 3, 6, 7);
   }
 }
 
 // The same for `rows` x `columns` numbers.
 void transpose(const float* from, size_t from_stride, size_t rows, size_t columns, float* to, size_t to_stride);
+void transpose(const uint16_t* from, size_t from_stride, size_t rows, size_t columns, uint16_t* to, size_t to_stride);
 
 // All of kParts numbers, joined by two and two.
 template <typename Join>

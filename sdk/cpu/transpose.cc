@@ -1,44 +1,109 @@
+#include <algorithm>
+
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/move.h"
+#include "sdk/cpu/parallel.h"
+#include "sdk/cpu/products.h"
+#include "sdk/cpu/rows.h"
 #include "sdk/cpu/xnn.h"
-#include "sdk/threads/xnnpack.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
 
-class Transpose : public XnnOp {
+// Of a matrix that a task turns: some cache lines of the input's rows, as many of them as make the task worth it.
+constexpr size_t kLineBytes = 64, kTall = 256;
+
+// The input is matrices of rows of `wide_` elements, which come out turned; or it is rows that stay, where the
+// innermost dimension does.
+class Transpose : public MoveOp {
  public:
-  explicit Transpose(const fbs::Transpose& params) : XnnOp(fbs::OpParams::Transpose), params_(params) {}
+  Transpose(const fbs::Transpose& params, size_t element_bytes) : MoveOp(element_bytes), params_(params) {}
 
-  Status create() {
-    xnn_operator_t created = nullptr;
-    const xnn_status status = xnn_create_transpose_nd_x32(/*flags=*/0, &created);
-    return own(status, created);
-  }
-
-  Status reshape(std::span<const Shape> inputs, const Shape&, Pool* pool, uint64_t* workspace) override {
+  Status reshape(std::span<const Shape> inputs, const Shape& output, Pool*, uint64_t* workspace) override {
     *workspace = 0;
-    Sizes x(inputs[0]);
-    std::array<size_t, FERRY_MAX_RANK> perm{};
-    for (size_t i = 0; i < x.rank; ++i) perm[i] = static_cast<size_t>(params_.perm()->Get(static_cast<unsigned>(i)));
-    if (x.rank == 0) x.dims[x.rank++] = 1;
-    return check(xnn_reshape_transpose_nd_x32(xnn_.get(), x.rank, x.dims.data(), perm.data(), as_xnnpack(pool)),
-                 "reshaping");
+    const Shape& x = inputs[0];
+    // The output's dimensions: those that are neighbours in both are one.
+    struct Dimension {
+      size_t size, from, to;  // and strides
+    };
+    std::array<Dimension, FERRY_MAX_RANK> dims;  // innermost first
+    size_t rank = 0, stride = 1;
+    for (int i = x.rank; i-- > 0;) {
+      const int axis = params_.perm()->Get(static_cast<unsigned>(i));
+      const Dimension d{static_cast<size_t>(output[i]), elements(x, axis + 1, x.rank), stride};
+      stride *= d.size;
+      if (d.size == 1) continue;
+      if (rank > 0 && d.from == dims[rank - 1].size * dims[rank - 1].from) {
+        dims[rank - 1].size *= d.size;
+      } else {
+        dims[rank++] = d;
+      }
+    }
+    if (rank == 0) dims[rank++] = {1, 1, 1};
+    tall_ = dims[0].size;
+    from_stride_ = dims[0].from;
+    wide_ = 1;
+    from_ = to_ = Rows();
+    for (size_t i = rank; i-- > 1;) {
+      if (dims[i].from == 1) {
+        wide_ = dims[i].size;
+        to_stride_ = dims[i].to;
+      } else {
+        from_.append(dims[i].size, dims[i].from);
+        to_.append(dims[i].size, dims[i].to);
+      }
+    }
+    return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    return check(xnn_setup_transpose_nd_x32(xnn_.get(), inputs[0], output), "setting up");
+  Status run(Pool* pool) override {
+    if (from_stride_ == 1) {
+      parallel_rows(pool, from_.count(), tall_, [&](size_t begin, size_t end) {
+        const size_t row = tall_ * element_bytes_;
+        for (size_t i = begin; i < end; ++i)
+          copy_row(output_ + i * row, input_ + from_.offset(i) * element_bytes_, row);
+      });
+      return {};
+    }
+    const size_t width = kLineBytes / element_bytes_, across = (wide_ + width - 1) / width;
+    const size_t tiles = (tall_ + kTall - 1) / kTall * across;
+    parallel_rows(pool, from_.count() * tiles, std::min(tall_, kTall) * std::min(wide_, width),
+                  [&](size_t begin, size_t end) {
+                    for (size_t i = begin; i < end; ++i)
+                      turn(i / tiles, i % tiles / across * kTall, i % across * width, width);
+                  });
+    return {};
   }
 
  private:
+  // Of a matrix, a tile.
+  void turn(size_t matrix, size_t row, size_t column, size_t width) const {
+    const size_t from = from_.offset(matrix) + row * from_stride_ + column;
+    const size_t to = to_.offset(matrix) + column * to_stride_ + row;
+    const size_t rows = std::min(kTall, tall_ - row), columns = std::min(width, wide_ - column);
+    if constexpr (built_in(Feature::Half))
+      if (element_bytes_ == sizeof(Half))
+        return transpose(numbers<uint16_t>(input_) + from, from_stride_, rows, columns, numbers<uint16_t>(output_) + to,
+                         to_stride_);
+    transpose(numbers<float>(input_) + from, from_stride_, rows, columns, numbers<float>(output_) + to, to_stride_);
+  }
+
   const fbs::Transpose& params_;
+  size_t tall_ = 1, wide_ = 1, from_stride_ = 1, to_stride_ = 1;
+  Rows from_, to_;  // where matrices, or rows that stay, begin
 };
 
 }  // namespace
 
-Status create_transpose(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  auto transpose = std::make_unique<Transpose>(*op.params_as_Transpose());
-  FERRY_TRY(transpose->create());
-  *out = std::move(transpose);
+Status create_transpose(const CpuFeatures&, const Model& model, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Transpose>(*op.params_as_Transpose(), element_bytes(model, op));
+  return {};
+}
+
+Status create_half_transpose(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Transpose>(*op.params_as_Transpose(), sizeof(Half));
   return {};
 }
 
