@@ -4,17 +4,20 @@
 #include <cstdint>
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
+#include "sdk/cpu/move.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
 
 namespace ferry::cpu {
 namespace {
 
-// Elements of four bytes, whatever they are: all that activations have.
-class Pad : public Op {
+class Pad : public MoveOp {
  public:
-  Pad(const fbs::Pad& params, uint32_t value) : params_(params), value_(value) {}
+  // value: a word, of halves both.
+  Pad(const fbs::Pad& params, uint32_t value, size_t element_bytes)
+      : MoveOp(element_bytes), params_(params), value_(value) {}
 
   Status reshape(std::span<const Shape> inputs, const Shape&, Pool*, uint64_t* workspace) override {
     *workspace = 0;
@@ -37,12 +40,6 @@ class Pad : public Op {
     return {};
   }
 
-  Status setup(std::span<const void* const> inputs, void* output, void*) override {
-    input_ = static_cast<const uint32_t*>(inputs[0]);
-    output_ = static_cast<uint32_t*>(output);
-    return {};
-  }
-
   Status run(Pool* pool) override {
     parallel_rows(pool, rows_, dims_[0].padded(), [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) row(i);
@@ -58,21 +55,30 @@ class Pad : public Op {
 
   void row(size_t index) const {
     const Dimension& inner = dims_[0];
-    uint32_t* to = output_ + index * inner.padded();
+    std::byte* to = output_ + index * inner.padded() * element_bytes_;
     size_t source = 0, stride = 1;
     for (size_t i = 1; i < rank_; ++i) {
       const size_t at = index % dims_[i].padded();
       index /= dims_[i].padded();
       if (at < dims_[i].before || at >= dims_[i].before + dims_[i].size) {
-        std::fill_n(to, inner.padded(), value_);
+        fill(to, inner.padded());
         return;
       }
       source += (at - dims_[i].before) * stride;
       stride *= dims_[i].size;
     }
-    to = std::fill_n(to, inner.before, value_);
-    std::memcpy(to, input_ + source * inner.size, inner.size * sizeof *to);
-    std::fill_n(to + inner.size, inner.after, value_);
+    to = fill(to, inner.before);
+    const size_t bytes = inner.size * element_bytes_;
+    std::memcpy(to, input_ + source * bytes, bytes);
+    fill(to + bytes, inner.after);
+  }
+
+  // The end of it.
+  std::byte* fill(std::byte* to, size_t count) const {
+    std::byte* const end = to + count * element_bytes_;
+    for (; to + sizeof value_ <= end; to += sizeof value_) std::memcpy(to, &value_, sizeof value_);
+    if (to < end) std::memcpy(to, &value_, sizeof(Half));
+    return end;
   }
 
   const fbs::Pad& params_;
@@ -80,8 +86,6 @@ class Pad : public Op {
   std::array<Dimension, FERRY_MAX_RANK> dims_{};  // innermost first
   size_t rank_ = 0;
   size_t rows_ = 0;
-  const uint32_t* input_ = nullptr;
-  uint32_t* output_ = nullptr;
 };
 
 }  // namespace
@@ -90,7 +94,19 @@ Status create_pad(const CpuFeatures&, const Model& model, const fbs::Operator& o
   const fbs::Pad& p = *op.params_as_Pad();
   const bool integer = model.tensor(op.inputs()->Get(0)).dtype() == fbs::DType::Int32;
   *out = std::make_unique<Pad>(
-      p, integer ? static_cast<uint32_t>(static_cast<int32_t>(p.value())) : std::bit_cast<uint32_t>(p.value()));
+      p, integer ? static_cast<uint32_t>(static_cast<int32_t>(p.value())) : std::bit_cast<uint32_t>(p.value()),
+      element_bytes(model, op));
+  return {};
+}
+
+Status create_half_pad(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  const fbs::Pad& p = *op.params_as_Pad();
+  const float values[] = {p.value(), p.value()};
+  Half both[2];
+  narrow(values, both, 2);
+  uint32_t word;
+  std::memcpy(&word, both, sizeof word);
+  *out = std::make_unique<Pad>(p, word, sizeof(Half));
   return {};
 }
 
