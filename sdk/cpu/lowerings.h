@@ -25,6 +25,7 @@ FERRY_OPERATORS(FERRY_LOWERING)
   X(Reduce, reduce)                    \
   X(Concat, concat)                    \
   X(PixelShuffle, pixel_shuffle)       \
+  X(Resize2d, resize2d)                \
   X(Pad, pad)                          \
   X(Reshape, reshape)                  \
   X(Transpose, transpose)              \

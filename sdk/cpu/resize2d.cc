@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -77,15 +79,6 @@ struct Row {
   float* out;
 };
 
-void nearest(const Row& row) {
-  const float* from = row.picture + row.taps.cells[0] * row.stride;
-  float* out = row.out;
-  for (const Taps& x : row.columns) {
-    std::memcpy(out, from + x.cells[0] * row.channels, row.channels * sizeof(float));
-    out += row.channels;
-  }
-}
-
 // Each pixel of a row, or two that the same cells make, from `cells_of` and `weights_of` a column.
 template <typename Cells, typename WeightsOf>
 [[gnu::always_inline]] inline void blend_columns(const Row& row, const Cells& cells_of, const WeightsOf& weights_of) {
@@ -131,7 +124,7 @@ FERRY_KERNEL void bicubic(const Row& row, float* line) {
 
 class Resize2d : public Op {
  public:
-  explicit Resize2d(const fbs::Resize2d& params) : params_(params) {}
+  Resize2d(const fbs::Resize2d& params, bool half) : params_(params), half_(half) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                uint64_t* workspace) override {
@@ -144,51 +137,91 @@ class Resize2d : public Op {
     stride_ = static_cast<size_t>(x[2]) * channels_;
     band_ =
         std::max<size_t>(kBandSize / channels_, 8);  // rows that several output rows are made of stay in the L1 cache
-    *workspace = params_.kind() == fbs::ResizeKind::Bicubic ? uint64_t{sizeof(float)} * pool->threads() * stride_ : 0;
+    // Of halves the rows that are blended, too, widened, and the band's results.
+    const uint64_t line = params_.kind() == fbs::ResizeKind::Bicubic ? stride_ : 0;
+    const bool widens = half_ && params_.kind() != fbs::ResizeKind::Nearest;
+    share_ = line + (widens ? rows_at_once() * uint64_t{stride_} + std::min(band_, columns_.size()) * channels_ : 0);
+    *workspace = sizeof(float) * pool->threads() * share_;
     return {};
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
+    input_ = inputs[0];
+    output_ = output;
     lines_ = floats(workspace);
     return {};
   }
 
   Status run(Pool* pool) override {
     const size_t bands = (columns_.size() + band_ - 1) / band_;
-    parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}},
-             [&](Pool::Share& share, size_t band, size_t row) { resize_band(row, band * band_, share.thread()); });
+    parallel(pool, Grid<2, 0>{{bands, batch_ * rows_.size()}}, [&](Pool::Share& share, size_t band, size_t row) {
+      resize_band(row, band * band_, lines_ + share.thread() * share_);
+    });
     return {};
   }
 
  private:
+  // That are blended.
+  size_t rows_at_once() const { return params_.kind() == fbs::ResizeKind::Bicubic ? kMaxTaps : 2; }
+
   // Of an output row, from column `first` on.
-  void resize_band(size_t index, size_t first, size_t thread) const {
-    const Row row = {input_ + index / rows_.size() * height_ * stride_,
-                     stride_,
-                     channels_,
-                     rows_[index % rows_.size()],
-                     std::span(columns_).subspan(first, std::min(band_, columns_.size() - first)),
-                     output_ + (index * columns_.size() + first) * channels_};
-    switch (params_.kind()) {
-      case fbs::ResizeKind::Nearest: return nearest(row);
-      case fbs::ResizeKind::Bilinear: return bilinear(row);
-      case fbs::ResizeKind::Bicubic: return bicubic(row, lines_ + thread * stride_);
+  void resize_band(size_t index, size_t first, float* line) const {
+    const size_t picture = index / rows_.size() * height_ * stride_, to = (index * columns_.size() + first) * channels_;
+    const Taps& taps = rows_[index % rows_.size()];
+    const auto columns = std::span(columns_).subspan(first, std::min(band_, columns_.size() - first));
+    if (params_.kind() == fbs::ResizeKind::Nearest) return nearest(picture + taps.cells[0] * stride_, columns, to);
+    if constexpr (built_in(Feature::Half))
+      if (half_) return blend_halves(picture, taps, columns, to, line);
+    blend_row({floats(input_) + picture, stride_, channels_, taps, columns, floats(output_) + to}, line);
+  }
+
+  // From the row that begins at `from`.
+  void nearest(size_t from, std::span<const Taps> columns, size_t to) const {
+    const size_t pixel = channels_ * number_bytes(half_);
+    const auto* row = static_cast<const std::byte*>(input_) + from * number_bytes(half_);
+    auto* out = static_cast<std::byte*>(output_) + to * number_bytes(half_);
+    for (const Taps& x : columns) {
+      std::memcpy(out, row + x.cells[0] * pixel, pixel);
+      out += pixel;
     }
   }
 
+  void blend_row(const Row& row, float* line) const {
+    if (params_.kind() == fbs::ResizeKind::Bilinear) return bilinear(row);
+    bicubic(row, line);
+  }
+
+  // What the columns are made of, of each row.
+  void blend_halves(size_t picture, const Taps& taps, std::span<const Taps> columns, size_t to, float* line) const {
+    const size_t last = rows_at_once() - 1;
+    const size_t begin = columns.front().cells.front() * channels_;
+    const size_t count = (columns.back().cells[last] + 1) * channels_ - begin;
+    float *wide = line + (last + 1 == kMaxTaps ? stride_ : 0), *results = wide + (last + 1) * stride_;
+    for (size_t i = 0; i <= last; ++i)
+      widen(halves(input_) + picture + taps.cells[i] * stride_ + begin, wide + i * stride_ + begin, count);
+    blend_row({wide, stride_, channels_, {{0, 1, 2, 3}, taps.weights}, columns, results}, line);
+    narrow(results, halves(output_) + to, columns.size() * channels_);
+  }
+
   const fbs::Resize2d& params_;
+  const bool half_;
   std::vector<Taps> rows_, columns_;
   size_t batch_ = 0, height_ = 0, channels_ = 0, stride_ = 0, band_ = 1;
-  const float* input_ = nullptr;
-  float *output_ = nullptr, *lines_ = nullptr;
+  uint64_t share_ = 0;  // a thread's, of the workspace: numbers
+  const void* input_ = nullptr;
+  void* output_ = nullptr;
+  float* lines_ = nullptr;
 };
 
 }  // namespace
 
 Status create_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d());
+  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*half=*/false);
+  return {};
+}
+
+Status create_half_resize2d(const CpuFeatures&, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
+  *out = std::make_unique<Resize2d>(*op.params_as_Resize2d(), /*half=*/true);
   return {};
 }
 
