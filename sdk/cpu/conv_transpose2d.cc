@@ -116,8 +116,9 @@ class WindowWeights : public WeightSource {
 // then laid where they belong.
 class Windows : public Op {
  public:
-  explicit Windows(const Shape& weight)
-      : outputs_(static_cast<size_t>(weight[0])),
+  Windows(const Shape& weight, bool half)
+      : number_bytes_(number_bytes(half)),
+        outputs_(static_cast<size_t>(weight[0])),
         kernel_h_(static_cast<size_t>(weight[1])),
         kernel_w_(static_cast<size_t>(weight[2])),
         inputs_(static_cast<size_t>(weight[3])) {}
@@ -130,16 +131,16 @@ class Windows : public Op {
     const Shape& x = inputs[0];
     rows_ = elements(x, 0, 2);
     width_ = static_cast<size_t>(x[2]);
-    const uint64_t row = uint64_t{sizeof(float)} * width_ * kernel_h_ * kernel_w_ * outputs_;
+    const uint64_t row = uint64_t{number_bytes_} * width_ * kernel_h_ * kernel_w_ * outputs_;
     together_ = static_cast<size_t>(std::clamp<uint64_t>(kTogetherBytes / row, 1, rows_));
     *workspace = together_ * row;
     return {};
   }
 
   Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    input_ = floats(inputs[0]);
-    output_ = floats(output);
-    windows_ = floats(workspace);
+    input_ = static_cast<const std::byte*>(inputs[0]);
+    output_ = static_cast<std::byte*>(output);
+    windows_ = static_cast<std::byte*>(workspace);
     return {};
   }
 
@@ -156,27 +157,28 @@ class Windows : public Op {
   // Rows of the input from `first` on. The product's reshape() and setup() only note sizes and addresses.
   Status run(Pool* pool, size_t first, size_t count) {
     const Shape pixels{static_cast<int32_t>(count * width_), static_cast<int32_t>(inputs_)};
-    const void* input = input_ + first * width_ * inputs_;
+    const void* input = input_ + first * width_ * inputs_ * number_bytes_;
     uint64_t workspace = 0;
     FERRY_TRY(product_->reshape({&pixels, 1}, pixels, pool, &workspace));
     FERRY_TRY(product_->setup({&input, 1}, windows_, nullptr));
     FERRY_TRY(product_->run(pool));
-    const size_t run = kernel_w_ * outputs_, row = width_ * run;
-    float* output = output_ + first * kernel_h_ * row;
-    parallel_rows(pool, count, kernel_h_ * row, [&](size_t begin, size_t end) {
+    const size_t run = kernel_w_ * outputs_ * number_bytes_, row = width_ * run;
+    std::byte* output = output_ + first * kernel_h_ * row;
+    parallel_rows(pool, count, kernel_h_ * row / number_bytes_, [&](size_t begin, size_t end) {
       for (size_t pixel = begin * width_; pixel < end * width_; ++pixel)
         for (size_t k = 0; k < kernel_h_; ++k)
           std::memcpy(output + (pixel / width_ * kernel_h_ + k) * row + pixel % width_ * run,
-                      windows_ + (pixel * kernel_h_ + k) * run, run * sizeof(float));
+                      windows_ + (pixel * kernel_h_ + k) * run, run);
     });
     return {};
   }
 
+  const size_t number_bytes_;
   size_t outputs_, kernel_h_, kernel_w_, inputs_;
   std::unique_ptr<Op> product_;
   size_t rows_ = 0, width_ = 0, together_ = 1;  // of the input
-  const float* input_ = nullptr;
-  float *windows_ = nullptr, *output_ = nullptr;
+  const std::byte* input_ = nullptr;
+  std::byte *windows_ = nullptr, *output_ = nullptr;
 };
 
 bool windows_are_apart(const fbs::ConvTranspose2d& p, const Shape& weight) {
@@ -185,25 +187,37 @@ bool windows_are_apart(const fbs::ConvTranspose2d& p, const Shape& weight) {
          p.output_padding_h() == 0 && p.output_padding_w() == 0;
 }
 
+// *out stays null where a matrix product does not do, or does not pay.
+Status create_windows(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op, bool half,
+                      std::unique_ptr<Op>* out) {
+  const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
+  const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
+  const Gemm gemm{1,   static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max(),
+                  half};
+  if (!windows_are_apart(params, shape) || !gemm_pays(cpu, elements(x, 0, 3), gemm)) return {};
+  WindowWeights source(model, op, shape);
+  auto windows = std::make_unique<Windows>(shape, half);
+  FERRY_TRY(windows->create(cpu, gemm, source));
+  *out = std::move(windows);
+  return {};
+}
+
 }  // namespace
 
 Status create_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
                                std::unique_ptr<Op>* out) {
-  const fbs::ConvTranspose2d& params = *op.params_as_ConvTranspose2d();
-  const Shape x = model.shape(op.inputs()->Get(0)), shape = model.shape(op.inputs()->Get(1));
-  const Gemm gemm{1, static_cast<size_t>(shape[3]), elements(shape, 0, 3), params.output_min(), params.output_max()};
-  if (windows_are_apart(params, shape) && gemm_pays(cpu, elements(x, 0, 3), gemm)) {
-    WindowWeights source(model, op, shape);
-    auto windows = std::make_unique<Windows>(shape);
-    FERRY_TRY(windows->create(cpu, gemm, source));
-    *out = std::move(windows);
-    return {};
-  }
+  FERRY_TRY(create_windows(cpu, model, op, /*half=*/false, out));
+  if (*out != nullptr) return {};
   WeightSource source(model, op);
-  auto conv = std::make_unique<ConvTranspose2d>(params, shape);
+  auto conv = std::make_unique<ConvTranspose2d>(*op.params_as_ConvTranspose2d(), model.shape(op.inputs()->Get(1)));
   FERRY_TRY(conv->create(source));
   *out = std::move(conv);
   return {};
+}
+
+Status create_half_conv_transpose2d(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                                    std::unique_ptr<Op>* out) {
+  return create_windows(cpu, model, op, /*half=*/true, out);
 }
 
 }  // namespace ferry::cpu

@@ -31,6 +31,7 @@ FERRY_OPERATORS(FERRY_LOWERING)
   X(Transpose, transpose)              \
   X(Slice, slice)                      \
   X(Softmax, softmax)                  \
+  X(ConvTranspose2d, conv_transpose2d) \
   X(LayerNorm, layer_norm)             \
   X(WindowPartition, window_partition) \
   X(WindowReverse, window_reverse)
