@@ -1,6 +1,7 @@
 // softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys;
 // the softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax). Keys
-// that no query of these sees are not looked at.
+// that no query of these sees are not looked at. Halves are widened where they would be packed, and queries beside them;
+// all is computed with floats.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,10 +11,12 @@
 #include "sdk/cpu/attention_in_place.h"
 #include "sdk/cpu/exponential.h"
 #include "sdk/cpu/features.h"
+#include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
 #include "sdk/cpu/products.h"
 #include "sdk/cpu/xnn.h"
+#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu {
 namespace {
@@ -54,13 +57,18 @@ FERRY_KERNEL float exponentiate(float* row, size_t count, float maximum) {
 }
 
 struct Bias {
-  const float* data = nullptr;
+  const void* data = nullptr;
   size_t samples = 1, heads = 1, queries = 1;
 
-  const float* row(size_t n, size_t head, size_t query, size_t keys) const {
-    if (data == nullptr) return nullptr;
-    return data + ((n % samples * heads + head % heads) * queries + query % queries) * keys;
+  size_t row(size_t n, size_t head, size_t query) const {
+    return (n % samples * heads + head % heads) * queries + query % queries;
   }
+};
+
+// Which operands are halves; all where q is, but for biases that are constants.
+struct HalfOperands {
+  bool numbers = false;
+  std::array<bool, 2> biases{};
 };
 
 // A range of keys.
@@ -70,8 +78,9 @@ struct Keys {
 
 class Attention : public Op {
  public:
-  Attention(const CpuFeatures& cpu, const fbs::Attention& params)
+  Attention(const CpuFeatures& cpu, const fbs::Attention& params, const HalfOperands& halves)
       : multiply_(widest_multiply(cpu)),
+        half_(halves),
         heads_(static_cast<size_t>(params.heads())),
         kv_heads_(static_cast<size_t>(params.kv_heads())),
         scale_(params.scale()),
@@ -101,16 +110,16 @@ class Attention : public Op {
     const size_t blocks = (queries_ + kQueries - 1) / kQueries;
     const size_t parts = threads == 1 ? 1 : std::min((kTasksPerThread * threads + products - 1) / products, blocks);
     part_ = (blocks + parts - 1) / parts * kQueries;
-    scratch_ = packed_size();
+    scratch_ = packed_size() + (half_.numbers ? uint64_t{kQueries} * (key_size_ + value_size_) : 0);
     *workspace = uint64_t{sizeof(float)} * threads * scratch_;
     return {};
   }
 
   [[gnu::cold]] Status setup(std::span<const void* const> inputs, void* output, void* workspace) override {
-    for (size_t i = 0; i < 3; ++i) inputs_[i] = floats(inputs[i]);
-    for (size_t i = 3; i < biases_end(inputs.size()); ++i) biases_[i - 3].data = floats(inputs[i]);
+    for (size_t i = 0; i < 3; ++i) inputs_[i] = inputs[i];
+    for (size_t i = 3; i < biases_end(inputs.size()); ++i) biases_[i - 3].data = inputs[i];
     if (has_sinks_) sinks_ = floats(inputs.back());
-    output_ = floats(output);
+    output_ = output;
     workspace_ = floats(workspace);
     return {};
   }
@@ -137,11 +146,11 @@ class Attention : public Op {
   }
 
   FewQueries few_queries(size_t n) const {
-    return {.q = inputs_[0] + n * queries_ * heads_ * key_size_,
-            .k = keys_of(n, 0),
-            .v = values_of(n, 0),
+    return {.q = floats(inputs_[0]) + n * queries_ * heads_ * key_size_,
+            .k = floats(inputs_[1]) + n * keys_ * kv_heads_ * key_size_,
+            .v = floats(inputs_[2]) + n * keys_ * kv_heads_ * value_size_,
             .sinks = sinks_,
-            .y = output_ + n * queries_ * heads_ * value_size_,
+            .y = floats(output_) + n * queries_ * heads_ * value_size_,
             .queries = queries_,
             .keys = keys_,
             .kv_heads = kv_heads_,
@@ -152,12 +161,7 @@ class Attention : public Op {
             .scale = scale_};
   }
 
-  const float* keys_of(size_t n, size_t kv_head) const {
-    return inputs_[1] + (n * keys_ * kv_heads_ + kv_head) * key_size_;
-  }
-  const float* values_of(size_t n, size_t kv_head) const {
-    return inputs_[2] + (n * keys_ * kv_heads_ + kv_head) * value_size_;
-  }
+  bool has_halves() const { return built_in(Feature::Half) && half_.numbers; }
 
   // What the queries from `first` to `end` see, all together.
   Keys seen_by(size_t first, size_t end) const {
@@ -172,40 +176,77 @@ class Attention : public Op {
     const size_t begin = part * part_, end = std::min(begin + part_, queries_);
     float* keys = workspace_ + thread * scratch_;
     float* values = keys + padded_keys() * key_size_;
+    float* wide = keys + packed_size();  // of halves
     const Keys seen = seen_by(begin, end);
-    pack_keys(keys_of(n, kv_head), seen, keys);
-    pack_values(values_of(n, kv_head), seen, values);
+    pack_keys((n * keys_ * kv_heads_ + kv_head) * key_size_, seen, keys, wide);
+    pack_values((n * keys_ * kv_heads_ + kv_head) * value_size_, seen, values);
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; ++head)
       for (size_t first = begin; first < end && !pool.cancelled(); first += kQueries)
-        attend_block(n, head, first, keys, values);
+        attend_block(n, head, first, keys, values, wide);
   }
 
   // Panels of kPanel keys: of each number in turn, all these keys'; zeros behind the last key.
-  void pack_keys(const float* from, const Keys& seen, float* to) const {
-    const size_t stride = kv_heads_ * key_size_;
+  void pack_keys(size_t at, const Keys& seen, float* to, float* wide) const {
+    const size_t stride = has_halves() ? key_size_ : kv_heads_ * key_size_;
     for (size_t s = seen.begin / kPanel * kPanel; s < (seen.end + kParts - 1) / kParts * kParts; s += 4) {
       float* column = to + s / kPanel * kPanel * key_size_ + s % kPanel;
       const size_t keys = std::min<size_t>(4, keys_ - std::min(keys_, s));
+      const float* from = wide;
+      if (has_halves()) {
+        for (size_t i = 0; i < keys; ++i)
+          widen(halves(inputs_[1]) + at + (s + i) * kv_heads_ * key_size_, wide + i * key_size_, key_size_);
+      } else {
+        from = floats(inputs_[1]) + at + s * stride;
+      }
       size_t d = 0;
-      for (; keys == 4 && d + 4 <= key_size_; d += 4)
-        transpose_square(from + s * stride + d, stride, column + d * kPanel, kPanel);
+      for (; keys == 4 && d + 4 <= key_size_; d += 4) transpose_square(from + d, stride, column + d * kPanel, kPanel);
       for (; d < key_size_; ++d)
-        for (size_t i = 0; i < 4; ++i) column[d * kPanel + i] = i < keys ? from[(s + i) * stride + d] : 0.0f;
+        for (size_t i = 0; i < 4; ++i) column[d * kPanel + i] = i < keys ? from[i * stride + d] : 0.0f;
     }
   }
 
-  void pack_values(const float* from, const Keys& seen, float* to) const {
-    for (size_t s = seen.begin / kPanel * kPanel; s < seen.end; ++s)
-      std::copy_n(from + s * kv_heads_ * value_size_, value_size_, to + s * value_size_);
+  void pack_values(size_t at, const Keys& seen, float* to) const {
+    for (size_t s = seen.begin / kPanel * kPanel; s < seen.end; ++s) {
+      const size_t from = at + s * kv_heads_ * value_size_;
+      if (has_halves()) {
+        widen(halves(inputs_[2]) + from, to + s * value_size_, value_size_);
+      } else {
+        std::copy_n(floats(inputs_[2]) + from, value_size_, to + s * value_size_);
+      }
+    }
   }
 
-  void attend_block(size_t n, size_t head, size_t first, const float* keys, const float* values) const {
+  // Queries from `first` on. `wide`: of halves, for them and their results.
+  void attend_block(size_t n, size_t head, size_t first, const float* keys, const float* values, float* wide) const {
     const size_t rows = std::min(kQueries, queries_ - first);
+    const size_t row = (n * queries_ + first) * heads_ + head;  // of the first query, of as many as there are heads
+    const float* q = wide;
+    float* y = wide + kQueries * key_size_;
+    if (!has_halves()) {
+      q = floats(inputs_[0]) + row * key_size_;
+      y = floats(output_) + row * value_size_;
+      attend_rows({n, head, first, rows}, q, heads_ * key_size_, keys, values, y, heads_ * value_size_);
+      return;
+    }
+    for (size_t i = 0; i < rows; ++i)
+      widen(halves(inputs_[0]) + (row + i * heads_) * key_size_, wide + i * key_size_, key_size_);
+    attend_rows({n, head, first, rows}, q, key_size_, keys, values, y, value_size_);
+    for (size_t i = 0; i < rows; ++i)
+      narrow(y + i * value_size_, halves(output_) + (row + i * heads_) * value_size_, value_size_);
+  }
+
+  // Queries of a head, at most kQueries.
+  struct Block {
+    size_t n, head, first, rows;
+  };
+
+  void attend_rows(const Block& block, const float* from, size_t from_stride, const float* keys, const float* values,
+                   float* y, size_t y_stride) const {
+    const auto [n, head, first, rows] = block;
     const size_t tile_rows = (rows + kTileRows - 1) / kTileRows * kTileRows;
     const float* q[kQueries];
     for (size_t i = 0; i < kQueries; ++i)  // past the last query: that one again
-      q[i] = inputs_[0] + ((n * queries_ + first + std::min(i, rows - 1)) * heads_ + head) * key_size_;
-    float* y = output_ + ((n * queries_ + first) * heads_ + head) * value_size_;
+      q[i] = from + std::min(i, rows - 1) * from_stride;
 
     float maximum[kQueries], sums[kQueries] = {}, keep[kQueries] = {}, factor[kQueries], scale[kQueries];
     std::fill_n(maximum, kQueries, std::numeric_limits<float>::lowest());  // finite: keys may be masked by -infinity
@@ -229,8 +270,9 @@ class Attention : public Op {
       }
       for (size_t i = 0; i < rows; ++i) {
         if (causal_) hide(seen_by(first + i, first + i + 1), begin, count, scores[i]);
-        for (const Bias& bias : biases_)
-          if (const float* row = bias.row(n, head, first + i, keys_)) add(scores[i], count, row + begin);
+        for (size_t b = 0; b < biases_.size(); ++b)
+          if (biases_[b].data != nullptr)
+            add_bias(b, biases_[b].row(n, head, first + i) * keys_ + begin, count, scores[i]);
         const float new_maximum = std::max(maximum[i], fill_and_find_greatest(scores[i], count));
         sums[i] *= std::exp(maximum[i] - new_maximum);
         maximum[i] = new_maximum;
@@ -242,9 +284,20 @@ class Attention : public Op {
         factor[i] = 1.0f / sums[i];
         keep[i] = begin == start ? 0.0f : before * factor[i];
       }
-      multiply_({weights, values + begin * value_size_, value_size_, count, keep, factor, y, heads_ * value_size_,
-                 value_size_, rows});
+      multiply_(
+          {weights, values + begin * value_size_, value_size_, count, keep, factor, y, y_stride, value_size_, rows});
     }
+  }
+
+  void add_bias(size_t index, size_t at, size_t count, float* scores) const {
+    const void* data = biases_[index].data;
+    if constexpr (built_in(Feature::Half))
+      if (half_.biases[index]) {
+        float wide[kKeys];
+        widen(halves(data) + at, wide, count);
+        return add(scores, count, wide);
+      }
+    add(scores, count, floats(data) + at);
   }
 
   // Of `count` scores from key `begin` on, those that the query does not see.
@@ -256,15 +309,16 @@ class Attention : public Op {
   }
 
   const Multiply multiply_;
+  const HalfOperands half_;
   size_t heads_, kv_heads_;
   float scale_;
   bool causal_, has_sinks_, in_place_ = false;
   size_t window_;
   size_t samples_ = 0, queries_ = 0, keys_ = 0, key_size_ = 0, value_size_ = 0;
   std::array<Bias, 2> biases_;
-  std::array<const float*, 3> inputs_{};
+  std::array<const void*, 3> inputs_{};
   const float* sinks_ = nullptr;
-  float* output_ = nullptr;
+  void* output_ = nullptr;
   size_t part_ = 0;
   uint64_t scratch_ = 0;  // numbers for each thread
   float* workspace_ = nullptr;
@@ -273,7 +327,21 @@ class Attention : public Op {
 }  // namespace
 
 Status create_attention(const CpuFeatures& cpu, const Model&, const fbs::Operator& op, std::unique_ptr<Op>* out) {
-  *out = std::make_unique<Attention>(cpu, *op.params_as_Attention());
+  *out = std::make_unique<Attention>(cpu, *op.params_as_Attention(), HalfOperands());
+  return {};
+}
+
+// Not where it is causal: a text's keys and values are a state's, floats, of which a run is to make no copy.
+Status create_half_attention(const CpuFeatures& cpu, const Model& model, const fbs::Operator& op,
+                             std::unique_ptr<Op>* out) {
+  const fbs::Attention& params = *op.params_as_Attention();
+  HalfOperands halves{.numbers = true};
+  for (unsigned i = 0; i < op.inputs()->size(); ++i) {
+    const bool constant = model.is_constant(op.inputs()->Get(i));
+    if (i < 3 && constant) return {};
+    if (i >= 3 && i - 3 < halves.biases.size()) halves.biases[i - 3] = !constant;
+  }
+  if (!params.causal() && !params.sinks()) *out = std::make_unique<Attention>(cpu, params, halves);
   return {};
 }
 

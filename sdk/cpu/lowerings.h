@@ -33,6 +33,7 @@ FERRY_OPERATORS(FERRY_LOWERING)
   X(Softmax, softmax)                  \
   X(ConvTranspose2d, conv_transpose2d) \
   X(LayerNorm, layer_norm)             \
+  X(Attention, attention)              \
   X(WindowPartition, window_partition) \
   X(WindowReverse, window_reverse)
 

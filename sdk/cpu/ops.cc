@@ -68,10 +68,11 @@ Status create_half_op(const CpuFeatures& cpu, const Model& model, const fbs::Ope
   if (model.tensor(op.inputs()->Get(0)).dtype() != fbs::DType::Float32 ||
       model.tensor(output_of(op)).dtype() != fbs::DType::Float32)
     return {};
-  // A constant is floats: binary operators read it as that, and those that have one in its place always.
+  // A constant is floats: binary operators and attention read it as that, and those that have one in its place always.
   const fbs::OpParams type = op.params_type();
+  const bool reads_floats = type == fbs::OpParams::Binary || type == fbs::OpParams::Attention;
   for (unsigned i = 0; i < op.inputs()->size(); ++i)
-    if (model.is_constant(op.inputs()->Get(i)) && type != fbs::OpParams::Binary && !takes_constant(type, i)) return {};
+    if (model.is_constant(op.inputs()->Get(i)) && !reads_floats && !takes_constant(type, i)) return {};
   switch (type) {
 #define FERRY_LOWERING(Type, name)                                          \
   case fbs::OpParams::Type:                                                 \
