@@ -85,7 +85,7 @@ int inner_operators(const ferry_session* session) {
 
 // The oracle's numbers, and bit for bit what those operators give that are computed one by one, as they are where every
 // map is kept; with less memory.
-void expect_bands(Graph& graph) {
+void expect_bands(Graph& graph, ferry_precision precision = FERRY_PRECISION_FLOAT32) {
   const Opened together(graph);
   std::vector<TensorId> maps;
   for (const auto& op : graph.table.operators) maps.push_back(op->outputs[0]);
@@ -100,15 +100,17 @@ void expect_bands(Graph& graph) {
   const Opened apart(graph);
   ferry_session_options options = default_options();
   options.all_taps = true;
+  options.precision = precision;
   const SessionPtr one_by_one = make_session(apart.model, options);
   fill_inputs(apart.model, one_by_one.get());
-  expect_oracle(graph, apart.model, one_by_one.get(), 1e-5);
+  expect_oracle(graph, apart.model, one_by_one.get(), precision == FERRY_PRECISION_FLOAT16 ? 1e-2 : 1e-5);
   const std::vector<float> expected = results(apart.model, one_by_one.get()).at("output output");
   for (const int threads : {1, 2, 3}) {
     SCOPED_TRACE(::testing::Message() << threads << " threads");
     ferry_session_options timed = default_options();
     timed.num_threads = threads;
     timed.profile = true;
+    timed.precision = precision;
     const SessionPtr session = make_session(together.model, timed);
     fill_inputs(together.model, session.get());
     for (int run = 0; run < 2; ++run) {
@@ -151,6 +153,20 @@ TEST(Bands, FunctionsBetweenAndAResidualSumAfter) {
 TEST(Bands, SeveralPicturesAndALongChain) {
   const int height = height_for(16, 41);
   expect_bands(Chain(2, height, 41).conv(16).depthwise(3).conv(16).depthwise(5).conv(16).depthwise(3).graph());
+}
+
+TEST(Bands, Halves) {
+#if !defined(__aarch64__)
+  GTEST_SKIP() << "products of halves are XNNPACK's here, which compute no rows on their own";
+#endif
+  if (!cpu::cpu_features().half) GTEST_SKIP() << "this CPU has no float16 arithmetic";
+  const int height = 2 * height_for(16, 50);
+  for (const int stride : {1, 2}) {
+    SCOPED_TRACE(::testing::Message() << "stride " << stride);
+    Chain chain(1, height, 50);
+    chain.conv(16).conv(24).silu().depthwise(3, stride).depthwise(5).conv(20);
+    expect_bands(chain.graph(), FERRY_PRECISION_FLOAT16);
+  }
 }
 
 // One of the maps is wanted: what comes before it and what follows are computed together, each for itself.
