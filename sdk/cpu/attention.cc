@@ -1,7 +1,7 @@
 // softmax(scale * q k^T + biases) v, a few queries of one head at a time. Scores live on the stack, for a run of keys;
 // the softmax is corrected from run to run as its maximum grows (Milakov and Gimelshein 2018, online softmax). Keys
-// that no query of these sees are not looked at. Halves are widened where they would be packed, and queries beside them;
-// all is computed with floats.
+// that no query of these sees are not looked at. Halves are widened where they would be packed, and queries beside
+// them; all is computed with floats.
 #include <algorithm>
 #include <bit>
 #include <cmath>
