@@ -22,7 +22,7 @@ auto with_kernel([[maybe_unused]] const CpuFeatures& cpu, [[maybe_unused]] const
   if (!tile::Avx512::runs_here(cpu)) return use(tile::Avx2(gemm));
   return use(tile::Avx512(gemm));
 #else
-  return use(tile::Neon(gemm));
+  return use(tile::Neon<built_in(Feature::Half)>(gemm));
 #endif
 }
 

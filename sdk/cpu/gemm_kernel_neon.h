@@ -15,10 +15,11 @@
 #include "sdk/cpu/half.h"
 #include "sdk/cpu/tile_neon.h"
 #include "sdk/cpu/unary.h"
-#include "sdk/operators/built_in.h"
 
 namespace ferry::cpu::tile {
 
+// kHalves: are they built in?
+template <bool kHalves>
 class Neon {
  public:
   using Unit = std::byte;
@@ -30,37 +31,38 @@ class Neon {
   static constexpr int64_t kReadsInPlace = 1;    // pixels of a row, from which on windows are not copied
   static constexpr uint32_t kLayoutVersion = 2;  // of packed weights
 
-  explicit Neon(const Gemm& gemm) : half_(built_in(Feature::Half) && gemm.half) {}
+  explicit Neon(const Gemm& gemm) : half_(gemm.half) {}
 
-  size_t rows() const { return half_ ? kRowsOfHalves : kRows; }
+  bool half() const { return kHalves && half_; }
+  size_t rows() const { return half() ? kRowsOfHalves : kRows; }
   size_t depth() const { return kDepthBytes / number_bytes(); }  // inputs that are multiplied at once
-  size_t number_bytes() const { return half_ ? sizeof(Half) : sizeof(float); }
+  size_t number_bytes() const { return half() ? sizeof(Half) : sizeof(float); }
   template <typename Count>
   Count units(Count numbers) const {
-    return numbers << (half_ ? 1 : 2);
+    return numbers << (half() ? 1 : 2);
   }
-  const char* layout() const { return half_ ? "gemm_neon_half" : "gemm_neon"; }
+  const char* layout() const { return half() ? "gemm_neon_half" : "gemm_neon"; }
   // Small products of floats, and of few outputs, are left to XNNPACK, which has no good ones of halves.
-  size_t fewest_rows() const { return half_ ? 1 : 2 * kRows; }
-  size_t fewest_outputs() const { return half_ ? 1 : kNarrow; }
-  bool runs_here(const CpuFeatures& cpu) const { return half_ ? cpu.half : cpu.out_of_order || cpu.in_order; }
+  size_t fewest_rows() const { return half() ? 1 : 2 * kRows; }
+  size_t fewest_outputs() const { return half() ? 1 : kNarrow; }
+  bool runs_here(const CpuFeatures& cpu) const { return half() ? cpu.half : cpu.out_of_order || cpu.in_order; }
   // Does it matter to sums which products are computed together?
-  bool adds_by_blocks() const { return half_; }
+  bool adds_by_blocks() const { return half(); }
 
   void put(Unit* to, size_t index, float value) const {
-    if (half_)
+    if (half())
       halves(to)[index] = static_cast<Half>(value);
     else
       floats(to)[index] = value;
   }
   void apply(const Elementwise& function, Unit* y, size_t stride, size_t rows, size_t columns) const {
     for (; rows > 0; --rows, y += units(stride))
-      half_ ? function(halves(y), halves(y), columns) : function(floats(y), floats(y), columns);
+      half() ? function(halves(y), halves(y), columns) : function(floats(y), floats(y), columns);
   }
 
   // As many rows as there are, and as many columns as packed weights have there, kColumns or kNarrow.
   void multiply(const Tile& tile, size_t rows, size_t width) const {
-    if constexpr (built_in(Feature::Half))
+    if constexpr (kHalves)
       if (half_) return multiply_halves(tile, rows, width);
     const Compute* const kernels = width > kNarrow ? kCompute<4> : kCompute<2>;
     for_whole_columns<kRows * kColumns * sizeof(float), kColumns>(
