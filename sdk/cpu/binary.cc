@@ -236,13 +236,13 @@ class Binary : public Op {
 class FusedAdd : public Binary {
  public:
   // index: of the sum among the addition's inputs.
-  FusedAdd(const fbs::Binary& params, const void** added, unsigned index)
-      : Binary(params, /*half=*/false), added_(added), index_(index) {}
+  FusedAdd(const fbs::Binary& params, bool half, const void** added, unsigned index)
+      : Binary(params, half), number_bytes_(number_bytes(half)), added_(added), index_(index) {}
 
   [[gnu::cold]] Status reshape(std::span<const Shape> inputs, const Shape& output, Pool* pool,
                                uint64_t* workspace) override {
     is_fused_ = inputs[0] == inputs[1];
-    bytes_ = static_cast<size_t>(output.elements()) * sizeof(float);
+    bytes_ = static_cast<size_t>(output.elements()) * number_bytes_;
     return Binary::reshape(inputs, output, pool, workspace);
   }
 
@@ -260,6 +260,7 @@ class FusedAdd : public Binary {
   }
 
  private:
+  const size_t number_bytes_;
   const void** added_;  // of the operator before
   unsigned index_;
   bool is_fused_ = true;
@@ -277,8 +278,8 @@ Status create_binary(const CpuFeatures&, const Model& model, const fbs::Operator
   return {};
 }
 
-Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Operator& next, TensorId source, Op* op,
-                     std::unique_ptr<Op>* out) {
+Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Operator& next, TensorId source, bool half,
+                     Op* op, std::unique_ptr<Op>* out) {
   Op::Next addition{cpu, nullptr, next.params_as_Binary(), nullptr};
   if (addition.addition == nullptr || addition.addition->kind() != fbs::BinaryKind::Add) return {};
   const auto& inputs = *next.inputs();
@@ -287,7 +288,7 @@ Status fuse_addition(const CpuFeatures& cpu, const Model& model, const fbs::Oper
       model.tensor(source).dtype() != fbs::DType::Float32 || model.shape(inputs[0]) != model.shape(inputs[1]) ||
       !op->fuse(addition))
     return {};
-  auto left = std::make_unique<FusedAdd>(*addition.addition, addition.added, index);
+  auto left = std::make_unique<FusedAdd>(*addition.addition, half, addition.added, index);
   FERRY_TRY(left->create(model, next));
   *out = std::move(left);
   return {};

@@ -230,21 +230,22 @@ Status CpuEngine::lower(unsigned index, const PerTensor<int>& readers, HalfChoic
   const fbs::Operator& next = graph_op(index);
   std::unique_ptr<Op> lowered;
   int viewed = 0;
+  const bool half_before = kHalf && index > 0 && choice->in_half().back() != 0;
   if (const TensorId input = index > 0 ? output_of(graph_op(index - 1)) : TensorId();
       index > 0 && readers[input] == 1) {
     const auto settled = [&](unsigned i) { return schedule_.operators[i] & Schedule::kSettled; };
     if (const fbs::Unary* unary = next.params_as_Unary(); unary != nullptr && next.inputs()->Get(0) == input) {
       if (Op::Next function{cpu_, unary, nullptr, nullptr}; steps_.list[index - 1].kernel->fuse(function))
-        FERRY_TRY(create_reshape(cpu_, model_, next, &lowered));
+        FERRY_TRY((half_before ? create_half_reshape : create_reshape)(cpu_, model_, next, &lowered));
     } else if (settled(index) == settled(index - 1)) {
-      FERRY_TRY(fuse_addition(cpu_, model_, next, input, steps_.list[index - 1].kernel.get(), &lowered));
+      FERRY_TRY(fuse_addition(cpu_, model_, next, input, half_before, steps_.list[index - 1].kernel.get(), &lowered));
       viewed = next.inputs()->Get(0) == input ? 0 : 1;
     }
   }
   const bool is_reshape = lowered == nullptr && next.params_type() == fbs::OpParams::Reshape;
   steps_.list[index].view = static_cast<uint8_t>(lowered != nullptr ? 1 + viewed : is_reshape ? 1 : 0);
   if constexpr (kHalf) {
-    bool in_half = lowered != nullptr && choice->in_half().back() != 0;  // as what computes it does
+    bool in_half = lowered != nullptr && half_before;  // as what computes it does
     if (lowered == nullptr && half_ && choice->pays(next)) {
       FERRY_TRY(create_half_op(cpu_, model_, next, &lowered));
       in_half = lowered != nullptr;
