@@ -10,8 +10,8 @@
 
 namespace ferry::cpu {
 
-// A convolution of pictures [N,H,W,C], of floats or halves, that computes any rows, on any thread. What Op::reshape() and Op::setup() gave it
-// holds, but for the addresses of its input and output.
+// A convolution of pictures [N,H,W,C], of floats or halves, that computes any rows, on any thread. What Op::reshape()
+// and Op::setup() gave it holds, but for the addresses of its input and output.
 class RowOp {
  public:
   struct Rows {

@@ -24,9 +24,9 @@ constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache 
 constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
-// Packed weights of a group: the bias, then turn after turn of at most the kernel's depth() inputs each, of a turn slab after slab of
-// kColumns outputs each, of which the last may have kNarrow. So what is multiplied together lies together: slabs of
-// whole kernels would often lie a power of two apart, at the same few places of a cache.
+// Packed weights of a group: the bias, then turn after turn of at most the kernel's depth() inputs each, of a turn slab
+// after slab of kColumns outputs each, of which the last may have kNarrow. So what is multiplied together lies
+// together: slabs of whole kernels would often lie a power of two apart, at the same few places of a cache.
 // Kernel: of a tile, in gemm_kernel_*.h.
 template <typename Kernel>
 class GemmOp : public Op, public RowOp {

@@ -1,12 +1,6 @@
 #include "sdk/cpu/unary.h"
 #include "sdk/threads/xnnpack.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#elif defined(__aarch64__)
-#include "sdk/cpu/vector.h"
-#endif
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,6 +10,11 @@
 #include "sdk/cpu/half.h"
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/parallel.h"
+#if defined(__x86_64__) && defined(__gnu_linux__)
+#include "sdk/cpu/unary_avx512.h"
+#elif defined(__aarch64__)
+#include "sdk/cpu/unary_neon.h"
+#endif
 #include "sdk/cpu/xnn.h"
 #include "sdk/operators/built_in.h"
 
@@ -61,177 +60,6 @@ FERRY_KERNEL void hard_swish(const float* x, float* y, size_t count, float, floa
 FERRY_KERNEL void silu(const float* x, float* y, size_t count, float, float) {
   FERRY_INDEPENDENT
   for (size_t i = 0; i < count; ++i) y[i] = (x[i] < -87.0f ? -87.0f : x[i]) * sigmoid(x[i]);
-}
-#endif
-
-#if defined(__x86_64__) && defined(__gnu_linux__)
-// To 2^-27: a division takes longer than all the rest of a function, an estimate of the reciprocal to 2^-14 and a step
-// of Newton's do not.
-[[gnu::target("avx512f"), gnu::always_inline]] inline __m512 divide(__m512 a, __m512 b) {
-  const __m512 estimate = _mm512_maskz_rcp14_ps(0xffff, b);
-  return a * (estimate + estimate * (1.0f - b * estimate));
-}
-
-constexpr __mmask16 kAll = 0xffff;  // gcc 12 warns of the forms without a mask
-
-// a / (1 + e^-x) to 4e-7 of the result; below -87 as there. The polynomial is e^r's best of degree 5 by relative error
-// (9e-8).
-[[gnu::target("avx512f"), gnu::always_inline]] inline __m512 times_sigmoid(__m512 a, __m512 x) {
-  constexpr float kRound = 0x1.8p23f;
-  const __m512 within = _mm512_maskz_min_ps(kAll, __m512{} + 87.0f, _mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x));
-  const __m512 shifted = within * -0x1.715476p+0f + kRound, n = shifted - kRound;
-  const __m512 r = -within - n * 0x1.62e430p-1f;
-  __m512 p = r * 0x1.0fa822p-7f + 0x1.573a6cp-5f;
-  p = p * r + 0x1.555a6cp-3f;
-  p = p * r + 0x1.fffdc6p-2f;
-  p = p * r + 0x1.fffff6p-1f;
-  p = p * r + 1.0f;
-  return divide(a, _mm512_maskz_scalef_ps(kAll, p, n) + 1.0f);
-}
-
-struct Silu {
-  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
-    return times_sigmoid(_mm512_maskz_max_ps(kAll, __m512{} - 87.0f, x), x);
-  }
-};
-
-struct GeluTanh {  // as gelu_tanh()
-  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
-    return times_sigmoid(x, x * (x * x * 0.0713548163f + 1.5957691216057308f));
-  }
-};
-
-// x / 2 * (1 + erf(x / sqrt(2))), where erf is x times a quotient of polynomials in x^2 (their best to 3e-8) up to 5.7
-// and 1 from there.
-struct Gelu {
-  [[gnu::target("avx512f"), gnu::always_inline]] static __m512 of(__m512 x) {
-    const __m512 one = __m512{} + 1.0f, maximum = __m512{} + 5.7f;
-    const __m512 within = _mm512_maskz_min_ps(kAll, maximum, _mm512_maskz_max_ps(kAll, -maximum, x)),
-                 u = within * within;
-    __m512 p = u * 0x1.72bf24p-25f + 0x1.abc3c6p-17f;
-    __m512 q = u * 0x1.38b7a4p-20f + 0x1.41fd00p-14f;
-    p = p * u + 0x1.783784p-12f;
-    q = q * u + 0x1.fdc0d4p-10f;
-    p = p * u + 0x1.36b1eep-7f;
-    q = q * u + 0x1.df683ep-6f;
-    p = p * u + 0x1.1e3cf0p-4f;
-    q = q * u + 0x1.045a1cp-2f;
-    p = p * u + 0x1.98844ep-1f;
-    q = q * u + 1.0f;
-    const __m512 erf = _mm512_maskz_min_ps(kAll, one, _mm512_maskz_max_ps(kAll, -one, divide(within * p, q)));
-    return 0.5f * x * (1.0f + erf);
-  }
-};
-
-template <typename Function>
-[[gnu::target("avx512f")]] void map_avx512(const float* from, float* to, size_t count, float, float) {
-  constexpr size_t kLanes = 16;
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    __builtin_prefetch(from + i + 16 * kLanes);  // arithmetic this long hides the memory only where it is asked early
-    _mm512_storeu_ps(to + i, Function::of(_mm512_loadu_ps(from + i)));
-  }
-  const auto rest = static_cast<__mmask16>((1u << (count - i)) - 1);
-  if (rest != 0) _mm512_mask_storeu_ps(to + i, rest, Function::of(_mm512_maskz_loadu_ps(rest, from + i)));
-}
-#elif defined(__aarch64__)
-// a / (1 + e^-x), as with AVX-512. gcc makes twice as many instructions of the plain loop: comparisons and selections
-// in the place of minimum and maximum. The remainder is that of x, with which signs change: that of -x takes one more.
-[[gnu::always_inline]] inline Vector times_sigmoid(Vector a, Vector x) {
-  const Vector within = cpu::clamp(x, repeat(-87.0f), repeat(87.0f)), rounds = repeat(0x1.8p23f);
-  const Vector shifted = multiply_add(within, repeat(0x1.715476p+0f), rounds), n = vsubq_f32(shifted, rounds);
-  const Vector r = vfmsq_f32(within, n, repeat(0x1.62e430p-1f));
-  Vector p = vfmsq_f32(repeat(0x1.573a6cp-5f), r, repeat(0x1.0fa822p-7f));
-  p = vfmsq_f32(repeat(0x1.555a6cp-3f), p, r);
-  p = vfmsq_f32(repeat(0x1.fffdc6p-2f), p, r);
-  p = vfmsq_f32(repeat(0x1.fffff6p-1f), p, r);
-  p = vfmsq_f32(repeat(1.0f), p, r);
-  const uint32x4_t bits = vsubq_u32(vreinterpretq_u32_f32(p), vshlq_n_u32(vreinterpretq_u32_f32(shifted), 23));
-  return vdivq_f32(a, vaddq_f32(vreinterpretq_f32_u32(bits), repeat(1.0f)));
-}
-
-struct Silu {
-  [[gnu::always_inline]] static Vector of(Vector x) { return times_sigmoid(vmaxq_f32(x, repeat(-87.0f)), x); }
-};
-
-struct GeluTanh {  // as gelu_tanh()
-  [[gnu::always_inline]] static Vector of(Vector x) {
-    const Vector factor = multiply_add(vmulq_f32(x, x), repeat(0.0713548163f), repeat(1.5957691216057308f));
-    return times_sigmoid(x, vmulq_f32(x, factor));
-  }
-};
-
-// As with AVX-512.
-struct Gelu {
-  [[gnu::always_inline]] static Vector of(Vector x) {
-    const Vector within = cpu::clamp(x, repeat(-5.7f), repeat(5.7f)), u = vmulq_f32(within, within);
-    Vector p = multiply_add(u, repeat(0x1.72bf24p-25f), repeat(0x1.abc3c6p-17f));
-    Vector q = multiply_add(u, repeat(0x1.38b7a4p-20f), repeat(0x1.41fd00p-14f));
-    p = multiply_add(p, u, repeat(0x1.783784p-12f));
-    q = multiply_add(q, u, repeat(0x1.fdc0d4p-10f));
-    p = multiply_add(p, u, repeat(0x1.36b1eep-7f));
-    q = multiply_add(q, u, repeat(0x1.df683ep-6f));
-    p = multiply_add(p, u, repeat(0x1.1e3cf0p-4f));
-    q = multiply_add(q, u, repeat(0x1.045a1cp-2f));
-    p = multiply_add(p, u, repeat(0x1.98844ep-1f));
-    q = multiply_add(q, u, repeat(1.0f));
-    const Vector erf = cpu::clamp(vdivq_f32(vmulq_f32(within, p), q), repeat(-1.0f), repeat(1.0f));
-    const Vector half = vmulq_f32(x, repeat(0.5f));
-    return multiply_add(half, erf, half);
-  }
-};
-
-struct Sigmoid {
-  [[gnu::always_inline]] static Vector of(Vector x) { return times_sigmoid(repeat(1.0f), x); }
-};
-
-struct Abs {
-  [[gnu::always_inline]] static Vector of(Vector x) { return vabsq_f32(x); }
-};
-
-struct Neg {
-  [[gnu::always_inline]] static Vector of(Vector x) { return vnegq_f32(x); }
-};
-
-struct Sqrt {
-  [[gnu::always_inline]] static Vector of(Vector x) { return vsqrtq_f32(x); }
-};
-
-struct Square {
-  [[gnu::always_inline]] static Vector of(Vector x) { return vmulq_f32(x, x); }
-};
-
-struct HardSigmoid {
-  [[gnu::always_inline]] static Vector of(Vector x) {
-    return vmulq_f32(cpu::clamp(vaddq_f32(x, repeat(3.0f)), repeat(0.0f), repeat(6.0f)), repeat(1.0f / 6.0f));
-  }
-};
-
-struct HardSwish {
-  [[gnu::always_inline]] static Vector of(Vector x) {
-    const Vector within = cpu::clamp(vaddq_f32(x, repeat(3.0f)), repeat(0.0f), repeat(6.0f));
-    return vmulq_f32(vmulq_f32(x, within), repeat(1.0f / 6.0f));
-  }
-};
-
-template <typename Function>
-void map_neon(const float* from, float* to, size_t count, float, float) {
-  for (const float* const end = from + count / (2 * kLanes) * (2 * kLanes); from != end;) {
-    Vector first, second;
-    load_pair(from, first, second);
-    store_pair(to, Function::of(first), Function::of(second));
-  }
-  count %= 2 * kLanes;
-  while (count > 0) {
-    const size_t some = std::min(count, kLanes);
-    float rest[kLanes] = {};
-    std::copy_n(from, some, rest);
-    store(rest, Function::of(load(rest)));
-    std::copy_n(rest, some, to);
-    count -= some;
-    from += some;
-    to += some;
-  }
 }
 #endif
 
