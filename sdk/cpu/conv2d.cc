@@ -132,7 +132,8 @@ Status own_conv2d(const CpuFeatures& cpu, const Model& model, const fbs::Operato
     const bool pointwise = w[1] == 1 && w[2] == 1 && p.stride_h() == 1 && p.stride_w() == 1 && !pads(p);
     return pointwise ? create_gemm(cpu, gemm, source, out) : create_conv_gemm(cpu, p, w, gemm, source, out);
   }
-  if (half) return half_depthwise_pays(cpu, p, w) ? create_half_depthwise(p, w, source, out) : Status();
+  if (built_in(Feature::Half) && half)
+    return half_depthwise_pays(cpu, p, w) ? create_half_depthwise(p, w, source, out) : Status();
   return depthwise_pays(cpu, p, w) ? create_depthwise(cpu, p, w, source, out) : Status();
 }
 
