@@ -11,21 +11,16 @@
 #include <utility>
 
 #include "sdk/cpu/features.h"
-#include "sdk/cpu/gemm.h"
-#include "sdk/cpu/gemm_tile.h"
-#include "sdk/cpu/unary.h"
+#include "sdk/cpu/gemm_kernel_floats.h"
 
 namespace ferry::cpu::tile {
 
-class Avx2 {
+class Avx2 : public Floats {
   static constexpr size_t kLanes = 8;
 
  public:
-  using Unit = float;
-  using Tile = TileOf<Unit>;
-  explicit Avx2(const Gemm&) {}
+  using Floats::Floats;
   static constexpr size_t kRows = 6, kColumns = 2 * kLanes, kNarrow = kLanes;
-  static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
@@ -34,17 +29,6 @@ class Avx2 {
   static constexpr uint32_t kLayoutVersion = 1;
 
   static constexpr size_t rows() { return kRows; }
-  static constexpr size_t depth() { return kDepth; }
-  static constexpr size_t number_bytes() { return sizeof(float); }
-  template <typename Count>
-  static constexpr Count units(Count numbers) {
-    return numbers;
-  }
-  static void put(float* to, size_t index, float value) { to[index] = value; }
-  static constexpr bool adds_by_blocks() { return false; }
-  static void apply(const Elementwise& function, float* y, size_t stride, size_t rows, size_t columns) {
-    for (; rows > 0; --rows, y += stride) function(y, y, columns);
-  }
   static constexpr size_t fewest_rows() { return 2 * kRows; }
   static constexpr size_t fewest_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }

@@ -8,20 +8,15 @@
 #include <utility>
 
 #include "sdk/cpu/features.h"
-#include "sdk/cpu/gemm.h"
-#include "sdk/cpu/gemm_tile.h"
-#include "sdk/cpu/unary.h"
+#include "sdk/cpu/gemm_kernel_floats.h"
 #include "sdk/cpu/vector.h"
 
 namespace ferry::cpu::tile {
 
-class Avx512 {
+class Avx512 : public Floats {
  public:
-  using Unit = float;
-  using Tile = TileOf<Unit>;
-  explicit Avx512(const Gemm&) {}
+  using Floats::Floats;
   static constexpr size_t kRows = 12, kColumns = 2 * kLanes, kNarrow = kLanes;  // 24 of the 32 registers add up
-  static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
   static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
@@ -30,17 +25,6 @@ class Avx512 {
   static constexpr uint32_t kLayoutVersion = 2;
 
   static constexpr size_t rows() { return kRows; }
-  static constexpr size_t depth() { return kDepth; }
-  static constexpr size_t number_bytes() { return sizeof(float); }
-  template <typename Count>
-  static constexpr Count units(Count numbers) {
-    return numbers;
-  }
-  static void put(float* to, size_t index, float value) { to[index] = value; }
-  static constexpr bool adds_by_blocks() { return false; }
-  static void apply(const Elementwise& function, float* y, size_t stride, size_t rows, size_t columns) {
-    for (; rows > 0; --rows, y += stride) function(y, y, columns);
-  }
   static constexpr size_t fewest_rows() { return 2 * kRows; }
   static constexpr size_t fewest_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx512f; }

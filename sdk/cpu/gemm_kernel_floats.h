@@ -1,0 +1,32 @@
+// What the kernels of matrix products that take floats alone have in common, for gemm_op.h: those of x86.
+#pragma once
+
+#include <cstddef>
+
+#include "sdk/cpu/gemm.h"
+#include "sdk/cpu/gemm_tile.h"
+#include "sdk/cpu/unary.h"
+
+namespace ferry::cpu::tile {
+
+class Floats {
+ public:
+  using Unit = float;
+  using Tile = TileOf<Unit>;
+  explicit Floats(const Gemm&) {}
+  static constexpr size_t kDepth = 768;  // inputs that are multiplied at once: the L1 cache holds them for a tile
+
+  static constexpr size_t depth() { return kDepth; }
+  static constexpr size_t number_bytes() { return sizeof(float); }
+  template <typename Count>
+  static constexpr Count units(Count numbers) {
+    return numbers;
+  }
+  static constexpr bool adds_by_blocks() { return false; }
+  static void put(float* to, size_t index, float value) { to[index] = value; }
+  static void apply(const Elementwise& function, float* y, size_t stride, size_t rows, size_t columns) {
+    for (; rows > 0; --rows, y += stride) function(y, y, columns);
+  }
+};
+
+}  // namespace ferry::cpu::tile
