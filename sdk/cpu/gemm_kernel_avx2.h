@@ -21,7 +21,7 @@ class Avx2 : public Floats {
  public:
   using Floats::Floats;
   static constexpr size_t kRows = 6, kColumns = 2 * kLanes, kNarrow = kLanes;
-  static constexpr size_t kSlabsAtOnce = 1, kRowsAtOnce = kRows;
+  static constexpr size_t kSlabsAtOnce = 1;
   static constexpr size_t kSlabBytes = 0;  // a panel stays in the L2 cache instead
   static constexpr bool kFetches = true, kAdds = false;
   static constexpr int64_t kReadsInPlace = 4 * kRows;  // pixels of a row, from which on windows are not copied
@@ -33,9 +33,9 @@ class Avx2 : public Floats {
   static constexpr size_t fewest_outputs() { return kLanes; }
   static bool runs_here(const CpuFeatures& cpu) { return cpu.avx2; }
 
-  // A tile of that many rows and as many columns as packed weights have there, kColumns or kNarrow.
-  static void multiply(const Tile& tile, size_t rows, size_t width) {
-    (width > kNarrow ? kCompute<2> : kCompute<1>)[rows - 1](tile);
+  // So many rows, and as many columns as packed weights have there, kColumns or kNarrow.
+  static void multiply(Tile& tile, size_t rows, size_t width) {
+    multiply_alike(tile, rows, width > kNarrow ? kCompute<2> : kCompute<1>);
   }
 
   // `rows` times `count` numbers.
@@ -50,8 +50,6 @@ class Avx2 : public Floats {
   }
 
  private:
-  using Compute = void (*)(const Tile&);
-
   // The first `count` of a vector's.
   [[gnu::target("avx2"), gnu::always_inline]] static inline __m256i lanes(size_t count) {
     const __m256i places = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -60,61 +58,63 @@ class Avx2 : public Floats {
 
   template <size_t R, size_t V>
   [[gnu::target("avx2,fma")]] static void compute(const Tile& tile) {
-    __m256 sum[R][V], w[V];
     const bool whole = tile.columns >= V * kLanes;
-    if (whole) {
-#pragma GCC unroll 6
-      for (size_t i = 0; i < R; ++i)
+    __m256i mask[V];
 #pragma GCC unroll 2
-        for (size_t j = 0; j < V; ++j) sum[i][j] = _mm256_loadu_ps(tile.start + i * tile.start_stride + kLanes * j);
-    } else {
+    for (size_t j = 0; j < V; ++j) mask[j] = lanes(tile.columns - std::min(tile.columns, kLanes * j));
+    const size_t stride = tile.x_stride, start_stride = tile.start_stride, y_stride = tile.y_stride;
+    const __m256 minimum = _mm256_set1_ps(tile.low), maximum = _mm256_set1_ps(tile.high);
+    const float *first = tile.x, *start = tile.start;
+    float* y = tile.y;
+    const char* next = tile.next;
+    for (size_t block = tile.blocks; block > 0; --block) {
+      __m256 sum[R][V], w[V];
 #pragma GCC unroll 6
-      for (size_t i = 0; i < R; ++i)
+      for (size_t i = 0; i < R; ++i, start += start_stride) {
+        asm("" : "+r"(start));  // gcc would work out where all rows lie before the loop
 #pragma GCC unroll 2
         for (size_t j = 0; j < V; ++j)
-          sum[i][j] = _mm256_maskload_ps(tile.start + i * tile.start_stride + kLanes * j,
-                                         lanes(tile.columns - std::min(tile.columns, kLanes * j)));
-    }
-    const float* weights = tile.weights;
-    const char* next = tile.next;
-    // Addresses of three rows each: gcc would keep those of all in too few registers.
-    constexpr size_t kBases = (R + 2) / 3;
-    const size_t stride = tile.x_stride;
-    const float* x[kBases];
-    size_t offset = 0;
-    for (size_t part = tile.parts; part > 0; --part, offset += tile.part_step) {
+          sum[i][j] = whole ? _mm256_loadu_ps(start + kLanes * j) : _mm256_maskload_ps(start + kLanes * j, mask[j]);
+      }
+      const float* weights = tile.weights;
+      // Addresses of three rows each: gcc would keep those of all in too few registers.
+      constexpr size_t kBases = (R + 2) / 3;
+      const float* x[kBases];
+      size_t offset = 0;
+      for (size_t part = tile.parts; part > 0; --part, offset += tile.part_step) {
 #pragma GCC unroll 2
-      for (size_t i = 0; i < kBases; ++i) x[i] = tile.x + offset + 3 * i * stride;
-      for (size_t k = tile.inputs; k > 0; --k, weights += V * kLanes, next += tile.next_step) {
-        _mm_prefetch(next, _MM_HINT_T1);
-        _mm_prefetch(reinterpret_cast<const char*>(weights + 8 * V * kLanes), _MM_HINT_T0);
+        for (size_t i = 0; i < kBases; ++i) x[i] = first + offset + 3 * i * stride;
+        for (size_t k = tile.inputs; k > 0; --k, weights += V * kLanes, next += tile.next_step) {
+          _mm_prefetch(next, _MM_HINT_T1);
+          _mm_prefetch(reinterpret_cast<const char*>(weights + 8 * V * kLanes), _MM_HINT_T0);
 #pragma GCC unroll 2
-        for (size_t j = 0; j < V; ++j) w[j] = _mm256_load_ps(weights + kLanes * j);
+          for (size_t j = 0; j < V; ++j) w[j] = _mm256_load_ps(weights + kLanes * j);
 #pragma GCC unroll 6
-        for (size_t i = 0; i < R; ++i) {
-          const __m256 value = _mm256_broadcast_ss(x[i / 3] + i % 3 * stride);
+          for (size_t i = 0; i < R; ++i) {
+            const __m256 value = _mm256_broadcast_ss(x[i / 3] + i % 3 * stride);
 #pragma GCC unroll 2
-          for (size_t j = 0; j < V; ++j) sum[i][j] = _mm256_fmadd_ps(value, w[j], sum[i][j]);
-        }
+            for (size_t j = 0; j < V; ++j) sum[i][j] = _mm256_fmadd_ps(value, w[j], sum[i][j]);
+          }
 #pragma GCC unroll 2
-        for (size_t i = 0; i < kBases; ++i) {
-          ++x[i];
-          asm volatile("" : "+r"(x[i]));
+          for (size_t i = 0; i < kBases; ++i) {
+            ++x[i];
+            asm volatile("" : "+r"(x[i]));
+          }
         }
       }
-    }
-    const __m256 minimum = _mm256_set1_ps(tile.low), maximum = _mm256_set1_ps(tile.high);
 #pragma GCC unroll 6
-    for (size_t i = 0; i < R; ++i) {
+      for (size_t i = 0; i < R; ++i, y += y_stride) {
+        asm("" : "+r"(y));
 #pragma GCC unroll 2
-      for (size_t j = 0; j < V; ++j) {  // a NaN passes
-        const __m256 value = _mm256_min_ps(maximum, _mm256_max_ps(minimum, sum[i][j]));
-        float* const y = tile.y + i * tile.y_stride + kLanes * j;
-        if (whole)
-          _mm256_storeu_ps(y, value);
-        else
-          _mm256_maskstore_ps(y, lanes(tile.columns - std::min(tile.columns, kLanes * j)), value);
+        for (size_t j = 0; j < V; ++j) {  // a NaN passes
+          const __m256 value = _mm256_min_ps(maximum, _mm256_max_ps(minimum, sum[i][j]));
+          if (whole)
+            _mm256_storeu_ps(y + kLanes * j, value);
+          else
+            _mm256_maskstore_ps(y + kLanes * j, mask[j], value);
+        }
       }
+      first += R * stride;
     }
   }
 

@@ -25,7 +25,7 @@ class Neon {
   using Unit = std::byte;
   using Tile = TileOf<Unit>;
   static constexpr size_t kColumns = 16, kNarrow = 8;
-  static constexpr size_t kSlabsAtOnce = SIZE_MAX, kRowsAtOnce = SIZE_MAX;
+  static constexpr size_t kSlabsAtOnce = SIZE_MAX;
   static constexpr size_t kSlabBytes = 24 << 10;  // of slabs that stay in the L1 cache while rows pass
   static constexpr bool kFetches = false, kAdds = true;
   static constexpr int64_t kReadsInPlace = 1;    // pixels of a row, from which on windows are not copied

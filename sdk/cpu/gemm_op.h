@@ -21,7 +21,8 @@ namespace ferry::cpu {
 namespace {
 
 constexpr size_t kPanelBytes = 256 << 10;  // weights that stay in the L2 cache while all rows pass
-constexpr size_t kWarm = 4096;             // outputs that stay in the L1 cache
+constexpr size_t kWarm = 4096;             // inputs or outputs that stay in the L1 cache
+constexpr size_t kTilesAtOnce = 8;         // enough to make little of a call of the kernel
 constexpr size_t kTasks = 16;              // enough to share out among a phone's or a laptop's cores
 
 // Packed weights of a group: the bias, then turn after turn of at most the kernel's depth() inputs each, of a turn slab
@@ -117,7 +118,6 @@ class GemmOp : public Op, public RowOp {
 
  protected:
   static constexpr size_t kColumns = Kernel::kColumns, kNarrow = Kernel::kNarrow;
-  static constexpr size_t kRowsAtOnce = Kernel::kRowsAtOnce;
   static constexpr size_t kSlabsAtOnce = Kernel::kSlabsAtOnce, kSlabBytes = Kernel::kSlabBytes;
 
   size_t slabs() const { return (gemm_.outputs + kColumns - 1) / kColumns; }
@@ -229,12 +229,13 @@ class GemmOp : public Op, public RowOp {
       }
     } else {
       const Part all{turn.begin, turn.end};
-      const size_t most = applies ? std::min(kRowsAtOnce, rows_to_apply(all)) : kRowsAtOnce;
-      const size_t blocks = rows / most + (rows % most != 0);  // alike in height, as small ones are slow
-      for (size_t block = 0; block < blocks; ++block) {
-        const Part some{rows * block / blocks, rows * (block + 1) / blocks};
+      const size_t tiles = (rows + kernel_.rows() - 1) / kernel_.rows();  // alike in height, as small ones are slow
+      const size_t widest = std::max(turn.high - turn.low, applies ? outputs(all) : 1);
+      const size_t together = std::clamp<size_t>(kWarm / widest / kernel_.rows(), 1, kTilesAtOnce);
+      for (size_t tile = 0; tile < tiles; tile += together) {
+        const Part some{rows * tile / tiles, rows * std::min(tile + together, tiles) / tiles};
         for (Part slabs = next_slabs(turn.begin);; slabs = next_slabs(slabs.to)) {
-          compute(turn, in, y, some, slabs, {block, blocks});
+          compute(turn, in, y, some, slabs, {tile, tiles});
           if (slabs.to == turn.end) break;
         }
         if (applies) apply(y, some, all);
@@ -242,9 +243,9 @@ class GemmOp : public Op, public RowOp {
     }
   }
 
-  // Those of slabs that are all whole, or of a single one. block: of how many that compute these slabs.
+  // Those of slabs that are all whole, or of a single one. tile: the first, of how many that compute these slabs.
   void compute(const Turn& turn, const Inputs& in, Unit* y, const Part& rows, const Part& slabs,
-               [[maybe_unused]] const Part& block) const {
+               [[maybe_unused]] const Part& tile) const {
     constexpr float kNone = std::numeric_limits<float>::infinity();
     const size_t column = slabs.from * kColumns, columns = std::min(kColumns, gemm_.outputs - column);
     const size_t step = slab_step(turn.low);
@@ -271,11 +272,11 @@ class GemmOp : public Op, public RowOp {
                              .slabs = slabs.size(),
                              .slab_size = step};
     if constexpr (Kernel::kFetches) {
-      // The blocks share out fetching it, as more at once would keep the L1 cache waiting.
+      // The tiles share out fetching it, as more at once would keep the L1 cache waiting.
       const bool fetches = turn.next != nullptr;
-      at.next_step = fetches ? (kColumns * sizeof(float) + block.to - 1) / block.to : 0;
+      at.next_step = fetches ? (kColumns * sizeof(float) + tile.to - 1) / tile.to : 0;
       at.next = reinterpret_cast<const char*>(fetches ? turn.next + (slabs.from - turn.begin) * step : at.weights) +
-                block.from * (turn.high - turn.low) * at.next_step;
+                tile.from * (turn.high - turn.low) * at.next_step;
     }
     kernel_.multiply(at, rows.size(), columns > kNarrow ? kColumns : kNarrow);
   }
