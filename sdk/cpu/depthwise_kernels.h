@@ -113,11 +113,6 @@ FERRY_VECTORS void compute(const Tile& tile) {
   Number* y = tile.y;
   int64_t top = tile.top;
   for (int64_t row = 0; row < rows; row += 2, y += 2 * y_row, top += 2 * stride_h) {
-    if constexpr (kVectorFillsLine) {
-      const int64_t last = std::min(row + 2, rows);
-      for (int64_t i = row * stride_h; i < last * stride_h; ++i)
-        prefetch<P>(tile.next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
-    }
     const bool alone = row + 1 == rows;
     const int64_t second_top = top + stride_h;
     const int64_t begin = std::max<int64_t>(top, 0), end = std::min(top + kernel_h, lines);
@@ -125,7 +120,14 @@ FERRY_VECTORS void compute(const Tile& tile) {
     const int64_t second_end = alone ? end : std::min(second_top + kernel_h, lines);
     const Number *from = tile.x + begin * static_cast<int64_t>(line), *bias = tile.weights;
     Number* to = y;
+    uintptr_t next_x = tile.next_x;
     for (size_t vector = tile.vectors; vector > 0; --vector, from += kLanes, bias += vector_weights, to += kLanes) {
+      if constexpr (kVectorFillsLine) {
+        const int64_t last = std::min(row + 2, rows);
+        for (int64_t i = row * stride_h; i < last * stride_h; ++i)
+          prefetch<P>(next_x + static_cast<size_t>(i) * tile.next_x_line, tile.next_step);
+        next_x += kLanes * sizeof(Number);
+      }
       Vector sum[2][P];
 #pragma GCC unroll 2
       for (size_t r = 0; r < 2; ++r)
@@ -169,7 +171,7 @@ constexpr const char* kLayout = kLanes == 16 ? "depthwise_avx512" : "depthwise_a
 constexpr size_t kFewest = 1;                                                          // pixels that a kernel computes
 constexpr size_t kFewPixels = kPixels / 2;  // fewer do not pay for code of their own
 constexpr bool kHasMasks = true;
-constexpr size_t kTogether = 1;  // vectors of channels that a kernel computes, at most
+constexpr size_t kTogether = 8;  // vectors of channels that a kernel computes, at most
 
 template <size_t K, bool kMasked>
 constexpr auto kCompute = []<size_t... I>(std::index_sequence<I...>) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "sdk/cpu/bands.h"
@@ -21,6 +22,7 @@ using namespace depthwise;
 constexpr uint32_t kLayoutVersion = 1;
 constexpr int64_t kBand = 8;     // rows of a tile, at most: what it reads and writes stays in the L1 cache
 constexpr int64_t kFewRows = 4;  // fewer read too much twice
+constexpr size_t kWarm = 4096;   // outputs that stay in the L1 cache until another function takes them over
 constexpr size_t kTileSize = static_cast<size_t>(kBand) * kPixels * kLanes;
 
 using Inside = std::array<Lanes, (kPixels - 1) * kMaxStride + kWidest>;
@@ -69,7 +71,7 @@ class Depthwise : public Op, public RowOp {
       const int64_t lines = (std::min<int64_t>(kBand, output[1]) - 1) * params_.stride_h() + kernel_h_;
       window_size_ = static_cast<size_t>(lines * columns(static_cast<int64_t>(kPixels))) * together() * kLanes;
     }
-    const size_t result_size = (kHasMasks && after_) || static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
+    const size_t result_size = static_cast<size_t>(out_w) < kFewest ? kTileSize : 0;
     task_size_ = result_size + window_size_;
     *workspace = threads * task_size_ * sizeof(Number);
     return {};
@@ -182,16 +184,18 @@ class Depthwise : public Op, public RowOp {
       const bool last = piece + 1 == pieces_.size();
       const int64_t left = x * stride_w - params_.pad_left();
       const Windows windows = begin_piece(pieces_[piece], left, workspace, &tile);
-      const size_t step = windows.apart ? 1 : together();
-      for (size_t vector = first_vector; vector < end_vector; vector += step) {
-        tile.vectors = std::min(step, end_vector - vector);
+      const size_t step = windows.apart ? 1 : together(), whole = channels_ / kLanes;
+      const size_t warm = kWarm / (static_cast<size_t>(tile.rows * pieces_[piece].count) * kLanes);
+      size_t applied = first_vector;
+      for (size_t vector = first_vector; vector < end_vector; vector += tile.vectors) {
+        tile.vectors = vector < whole ? std::min(step, std::min(end_vector, whole) - vector) : 1;
         if constexpr (kVectorFillsLine) {
           const int64_t channels = static_cast<int64_t>(channels_);
           // The next tile: of the next vector, or of the pixels to the right. After the last one, this: the next strip
           // may be another thread's.
-          const bool turns = vector + 1 == end_vector && !last;
-          const int64_t next_c =
-              static_cast<int64_t>((turns ? first_vector : std::min(vector + 1, end_vector - 1)) * kLanes);
+          const size_t next = vector + tile.vectors;
+          const bool turns = next == end_vector && !last;
+          const int64_t next_c = static_cast<int64_t>((turns ? first_vector : next < end_vector ? next : vector) * kLanes);
           const int64_t next_x = turns ? pieces_[piece + 1].x : x;
           const int64_t line = top + kernel_h_ - stride_h - rows.first;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;
@@ -201,9 +205,11 @@ class Depthwise : public Op, public RowOp {
                  static_cast<int64_t>(vector * kLanes);
         Number* to = strip + static_cast<size_t>(x) * channels_ + vector * kLanes;
         compute_tile(tile, vector, windows, pieces_[piece], to, workspace);
+        const size_t computed = vector + tile.vectors;
+        if (after_ && (computed == end_vector || computed - applied >= warm))
+          apply(strip + static_cast<size_t>(x) * channels_, tile.rows, pieces_[piece].count,
+                std::exchange(applied, computed), computed);
       }
-      if (!kHasMasks && after_)
-        apply(strip + static_cast<size_t>(x) * channels_, tile.rows, pieces_[piece].count, first_vector, end_vector);
     }
   }
 
@@ -224,7 +230,7 @@ class Depthwise : public Op, public RowOp {
     windows.inside = static_cast<size_t>(std::clamp<int64_t>(input_shape_[2] - left, windows.begin, windows.columns) -
                                          windows.begin);
     windows.copied = !kHasMasks && piece.beyond;
-    windows.apart = (kHasMasks && after_) || computed > count;
+    windows.apart = computed > count;
     windows.kernel = kHasMasks ? nullptr : kernel_of(computed, false);
     tile->cell = windows.copied ? together() * kLanes : channels_;
     tile->line = windows.copied ? static_cast<size_t>(windows.columns) * tile->cell : line();
@@ -264,20 +270,20 @@ class Depthwise : public Op, public RowOp {
     tile.y = windows.apart ? result : to;
     tile.lanes = windows.apart ? kAllLanes : lanes;
     (kHasMasks ? kernel_of(windows.computed, masked) : windows.kernel)(tile);
-    if (kHasMasks && after_) after_(result, result, static_cast<size_t>(tile.rows) * tile.y_row);
     if (windows.apart) copy_out(result, tile.rows, windows.computed, static_cast<size_t>(piece.count), lanes, to);
   }
 
   // What follows the convolution, where a tile's vectors are no neighbours: while they are in the cache.
   void apply(Number* to, int64_t rows, int64_t pixels, size_t first_vector, size_t end_vector) const {
-    size_t count = static_cast<size_t>(pixels), size = (end_vector - first_vector) * kLanes;
+    const size_t first = first_vector * kLanes;
+    size_t count = static_cast<size_t>(pixels), size = std::min(end_vector * kLanes, channels_) - first;
     if (size == channels_) {  // whole pixels are
       size *= count;
       count = 1;
     }
     for (int64_t i_row = 0; i_row < rows; ++i_row, to += row())
       for (size_t i = 0; i < count; ++i) {
-        Number* const pixel = to + i * channels_ + first_vector * kLanes;
+        Number* const pixel = to + i * channels_ + first;
         after_(pixel, pixel, size);
       }
   }
