@@ -171,6 +171,10 @@ class Binary : public Op {
     step_a_ = stride_a[0];
     step_b_ = stride_b[0];
     kernel_ = plain_ != nullptr ? plain_ : choose(params_.kind(), dims[0].a_repeats, dims[0].b_repeats);
+#if defined(__aarch64__)
+    const bool numbers_alone = step_a_ + step_b_ == 2 && !constants_[0].data && !constants_[1].data;
+    if (built_in(Feature::Half)) half_kernel_ = half_ && numbers_alone ? half_binary(params_.kind()) : nullptr;
+#endif
     return {};
   }
 
@@ -210,6 +214,9 @@ class Binary : public Op {
 
   // At these places in operands and result.
   void compute_halves(size_t a, size_t b, size_t out, size_t count) const {
+    if (half_kernel_ != nullptr)
+      return half_kernel_(halves(a_) + a, halves(b_) + b, halves(output_) + out, count, params_.output_min(),
+                          params_.output_max());
     float wide_a[kHalvesAtOnce], wide_b[kHalvesAtOnce], results[kHalvesAtOnce];
     const auto number = [&](size_t i, const void* data, size_t at, size_t step, float* wide) -> const float* {
       if (constants_[i].data != nullptr) return floats(data) + at;
@@ -224,6 +231,7 @@ class Binary : public Op {
   const fbs::Binary& params_;
   std::array<FloatConstant, 2> constants_;
   BinaryKernel plain_ = nullptr, kernel_ = nullptr;
+  HalfBinaryKernel half_kernel_ = nullptr;
   Rows rows_a_, rows_b_;
   size_t row_ = 0, step_a_ = 0, step_b_ = 0;
   const void *a_ = nullptr, *b_ = nullptr;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "ferry_generated.h"
+#include "sdk/cpu/half.h"
 
 namespace ferry::cpu {
 
@@ -14,5 +15,10 @@ using BinaryKernel = void (*)(const float* a, size_t step_a, const float* b, siz
 // Kernels of integers, and of what is rare: small, not fast. Null where binary.cc has a fast one. They do not clamp but
 // in Pow and Mod of Float32.
 BinaryKernel plain_binary(fbs::BinaryKind kind, bool is_integer);
+
+// A row of halves of which none repeats, in their own arithmetic, which arm64 has from ARMv8.2 on
+// (CpuFeatures::half): of what networks do with whole pictures. Null where rows are computed as floats.
+using HalfBinaryKernel = void (*)(const Half* a, const Half* b, Half* out, size_t count, float low, float high);
+HalfBinaryKernel half_binary(fbs::BinaryKind kind);
 
 }  // namespace ferry::cpu

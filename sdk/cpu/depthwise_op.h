@@ -195,7 +195,10 @@ class Depthwise : public Op, public RowOp {
           // may be another thread's.
           const size_t next = vector + tile.vectors;
           const bool turns = next == end_vector && !last;
-          const int64_t next_c = static_cast<int64_t>((turns ? first_vector : next < end_vector ? next : vector) * kLanes);
+          const int64_t next_c = static_cast<int64_t>((turns               ? first_vector
+                                                       : next < end_vector ? next
+                                                                           : vector) *
+                                                      kLanes);
           const int64_t next_x = turns ? pieces_[piece + 1].x : x;
           const int64_t line = top + kernel_h_ - stride_h - rows.first;
           const int64_t column = next_x * stride_w - params_.pad_left() + kernel_w_ - stride_w;

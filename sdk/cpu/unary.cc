@@ -267,10 +267,15 @@ extern "C" const struct xnn_unary_elementwise_config* xnn_init_unary_reference_c
 
 Elementwise elementwise(const CpuFeatures& cpu, const fbs::Unary& params, bool integer) {
   if constexpr (!built_in(fbs::OpParams::Unary)) return {};
-  return {own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
+  Elementwise own{own_kernel(cpu, params.kind(), integer), params.alpha(), params.beta()};
+#if defined(__aarch64__)
+  if (built_in(Feature::Half) && cpu.half) own.halves = half_function(params.kind());
+#endif
+  return own;
 }
 
 void Elementwise::operator()(const Half* x, Half* y, size_t count) const {
+  if (halves != nullptr) return halves(x, y, count);
   in_pieces(count, [&](size_t first, size_t some) {
     float numbers[kHalvesAtOnce];
     widen(x + first, numbers, some);

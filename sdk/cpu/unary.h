@@ -5,12 +5,14 @@
 
 #include "sdk/cpu/half.h"
 #include "sdk/cpu/op.h"
+#include "sdk/cpu/unary_half.h"
 
 namespace ferry::cpu {
 
 struct Elementwise {
   void (*kernel)(const float* x, float* y, size_t count, float alpha, float beta) = nullptr;
   float alpha = 0, beta = 0;
+  HalfFunction halves = nullptr;  // in their own arithmetic; without it they are computed as floats
 
   explicit operator bool() const { return kernel != nullptr; }
   // y may be x.

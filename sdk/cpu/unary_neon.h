@@ -1,10 +1,9 @@
 // Functions in NEON's own arithmetic, for unary.cc.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
-#include "sdk/cpu/vector.h"
+#include "sdk/cpu/map_neon.h"
 
 namespace ferry::cpu {
 namespace {
@@ -90,22 +89,7 @@ struct HardSwish {
 
 template <typename Function>
 void map_neon(const float* from, float* to, size_t count, float, float) {
-  for (const float* const end = from + count / (2 * kLanes) * (2 * kLanes); from != end;) {
-    Vector first, second;
-    load_pair(from, first, second);
-    store_pair(to, Function::of(first), Function::of(second));
-  }
-  count %= 2 * kLanes;
-  while (count > 0) {
-    const size_t some = std::min(count, kLanes);
-    float rest[kLanes] = {};
-    std::copy_n(from, some, rest);
-    store(rest, Function::of(load(rest)));
-    std::copy_n(rest, some, to);
-    count -= some;
-    from += some;
-    to += some;
-  }
+  map<Function>(from, to, count);
 }
 
 }  // namespace

@@ -1,8 +1,11 @@
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "converter/pack/pack.h"
+#include "sdk/cpu/features.h"
+#include "sdk/cpu/unary.h"
 #include "tests/ops/gpu_runs.h"
 #include "tests/ops/harness.h"
 #include "tests/support/blobs.h"
@@ -154,6 +157,43 @@ TEST(Unary, SiluVanishesFarBelowZero) {
   fbs::UnaryT p;
   p.kind = fbs::UnaryKind::Silu;
   for (const float value : expect_like_oracle(p, {input({100}, -1e30, -90)}, 1e-5)) EXPECT_GT(value, -1e-34f);
+}
+
+// As a network's float16 has them, whatever this CPU computes them by: within two steps of a half, or of what a sigmoid
+// of -9 is off by.
+TEST(Unary, TakesEveryHalf) {
+  if (!cpu::cpu_features().half) GTEST_SKIP() << "this CPU has no float16 arithmetic";
+  std::vector<uint16_t> bits(0x10000);
+  std::iota(bits.begin(), bits.end(), uint16_t{0});
+  std::vector<float> values(bits.size()), results(bits.size());
+  cpu::widen(cpu::halves(bits.data()), values.data(), values.size());
+  for (const fbs::UnaryKind kind :
+       {fbs::UnaryKind::Silu, fbs::UnaryKind::Sigmoid, fbs::UnaryKind::HardSigmoid, fbs::UnaryKind::HardSwish}) {
+    SCOPED_TRACE(fbs::EnumNameUnaryKind(kind));
+    flatbuffers::FlatBufferBuilder builder;
+    fbs::UnaryT p;
+    p.kind = kind;
+    builder.Finish(fbs::Unary::Pack(builder, &p));
+    const auto& params = *flatbuffers::GetRoot<fbs::Unary>(builder.GetBufferPointer());
+    std::vector<uint16_t> y(bits.size());
+    const cpu::Elementwise function = cpu::elementwise(cpu::cpu_features(), params);
+    if (!function) continue;  // XNNPACK's
+    function(cpu::halves(bits.data()), cpu::halves(y.data()), y.size());
+    cpu::widen(cpu::halves(y.data()), results.data(), y.size());
+    for (size_t i = 0; i < values.size(); ++i) {
+      const double x = static_cast<double>(values[i]), sigmoid = 1 / (1 + std::exp(-x));
+      const double hard = std::clamp(x + 3, 0.0, 6.0) / 6;
+      const double expected = kind == fbs::UnaryKind::Silu          ? std::max(x, -1e5) * sigmoid
+                              : kind == fbs::UnaryKind::Sigmoid     ? sigmoid
+                              : kind == fbs::UnaryKind::HardSigmoid ? hard
+                                                                    : x * hard;
+      if ((bits[i] & 0x7fff) == 0x7e00) {
+        EXPECT_TRUE(std::isnan(results[i])) << "of no number";  // the one that arithmetic makes
+      }
+      if (!std::isfinite(x)) continue;
+      ASSERT_NEAR(static_cast<double>(results[i]), expected, 2e-3 * std::fabs(expected) + 5e-4) << x;
+    }
+  }
 }
 
 // Numbers of Abramowitz and Stegun, tables 4.4, 7.1 (erf(1/sqrt 2) = 0.6826894921370859) and of a pocket calculator.
