@@ -13,7 +13,6 @@ namespace {
 using Eight = float16x8_t;
 using Tile = TileOf<std::byte>;
 constexpr size_t kLanes = 8, kColumns = 2 * kLanes;
-constexpr size_t kTogether = 32;  // products that are added up in half precision
 
 [[gnu::always_inline]] inline Eight load(const Half* from) { return vld1q_f16(from); }
 
@@ -149,7 +148,7 @@ void compute(const Tile& tile, size_t rows) {
         Eight sum[kSums];
 #pragma GCC unroll 16
         for (size_t n = 0; n < kSums; ++n) sum[n] = vdupq_n_f16(0);
-        size_t room = kTogether;
+        size_t room = kHalvesAddedUp;
         do {
           if (open == 0) {
 #pragma GCC unroll 8

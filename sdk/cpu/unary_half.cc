@@ -1,5 +1,5 @@
-// Functions of halves in their own arithmetic, for unary.cc. Compiled for the instructions of ARMv8.2 (cmake/sdk.cmake):
-// nothing else here may be what other files have, too.
+// Functions of halves in their own arithmetic, for unary.cc. Compiled for the instructions of ARMv8.2
+// (cmake/sdk.cmake): nothing else here may be what other files have, too.
 #define FERRY_HALF_VECTORS 1
 
 #include "sdk/cpu/unary_half.h"
