@@ -23,6 +23,7 @@ class Floats {
   static constexpr Count units(Count numbers) {
     return numbers;
   }
+  static constexpr size_t added_up(size_t) { return 0; }
   static constexpr bool adds_by_blocks() { return false; }
   static void put(float* to, size_t index, float value) { to[index] = value; }
   static void apply(const Elementwise& function, float* y, size_t stride, size_t rows, size_t columns) {

@@ -46,6 +46,7 @@ class Neon {
   size_t fewest_rows() const { return half() ? 1 : 2 * kRows; }
   size_t fewest_outputs() const { return half() ? 1 : kNarrow; }
   bool runs_here(const CpuFeatures& cpu) const { return half() ? cpu.half : cpu.out_of_order || cpu.in_order; }
+  size_t added_up(size_t rows_of_op) const { return rows_of_op == 1 ? kHalvesOfOneRow : kHalvesAddedUp; }
   // Does it matter to sums which products are computed together?
   bool adds_by_blocks() const { return half(); }
 

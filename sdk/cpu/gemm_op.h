@@ -269,6 +269,7 @@ class GemmOp : public Op, public RowOp {
                                      : turn.final ? gemm_.output_max
                                                   : kNone,
                              .added = adds ? reinterpret_cast<uintptr_t>(added_) - reinterpret_cast<uintptr_t>(y_) : 0,
+                             .added_up = kernel_.added_up(rows_),
                              .slabs = slabs.size(),
                              .slab_size = step};
     if constexpr (Kernel::kFetches) {

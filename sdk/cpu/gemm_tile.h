@@ -23,6 +23,7 @@ struct TileOf {
   float low, high;
   // Of kernels that add a residual (kAdds): where it lies beside y, so many bytes further on; 0: there is none.
   uintptr_t added;
+  size_t added_up;          // of kernels of halves: products that are added up in half precision
   size_t blocks;            // of as many rows as the kernel computes
   size_t slabs, slab_size;  // one after another, of kColumns columns each; from one to the next of packed weights
   // Of kernels that fetch ahead (kFetches): what the L2 cache takes meanwhile, `next_step` bytes for each input.

@@ -148,7 +148,7 @@ void compute(const Tile& tile, size_t rows) {
         Eight sum[kSums];
 #pragma GCC unroll 16
         for (size_t n = 0; n < kSums; ++n) sum[n] = vdupq_n_f16(0);
-        size_t room = kHalvesAddedUp;
+        size_t room = tile.added_up;
         do {
           if (open == 0) {
 #pragma GCC unroll 8

@@ -7,11 +7,12 @@
 namespace ferry::cpu::tile {
 
 constexpr size_t kRowsOfHalves = 7;
-constexpr size_t kHalvesAddedUp = 32;  // products that are added up in half precision
+// Products that are added up in half precision: of one row, whose weights take longer to come, fewer.
+constexpr size_t kHalvesAddedUp = 32, kHalvesOfOneRow = 8;
 
 // As many rows as there are, and as many columns as packed weights have there, 16 or 8. Sums of some hundred products
-// are outside of the bounds of float16 (docs/parity.md) if they are added up in half precision: so many are, and what
-// they give in float32. A row's sums are the same whatever rows are computed with it. Only for CPUs with
+// are outside of the bounds of float16 (docs/parity.md) if they are added up in half precision: tile.added_up are, and
+// what they give in float32. A row's sums are the same whatever rows are computed with it. Only for CPUs with
 // CpuFeatures::half.
 void multiply_halves(const TileOf<std::byte>& tile, size_t rows, size_t width);
 
