@@ -144,7 +144,11 @@ endfunction()
 
 # Of the GPU's room nothing works long on the CPU: 2 % smaller than for size alone.
 if(FERRY_GPU AND NOT FERRY_SANITIZE AND NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 12))
-  set_property(SOURCE ${gpu_sources} APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:-Oz;-fno-gcse>")
+  set(gpu_options -Oz)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND gpu_options -fno-gcse)
+  endif()
+  set_property(SOURCE ${gpu_sources} APPEND PROPERTY COMPILE_OPTIONS "$<${optimised}:${gpu_options}>")
 endif()
 # Files with kernels are compiled for speed, the rest, which plan or hand rows to XNNPACK and memcpy, for size. A file that is
 # not listed here knows no FERRY_KERNEL (sdk/kernel.h). Our own kernels are plain loops for the compiler to vectorise. GCC turns a comparison in a loop into a selection only where floating-point traps may be ignored; no

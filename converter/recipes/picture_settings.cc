@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "converter/checkpoint/json.h"
@@ -33,9 +34,10 @@ std::vector<double> listed_numbers(const std::string& text, const std::string& w
   const char* at = text.data();
   const char* const end = at + text.size();
   for (bool more = true; more; ++at) {
-    double number = 0;
-    const auto [stop, problem] = std::from_chars(at, end, number);
-    if (problem != std::errc() || !std::isfinite(number) || (stop != end && *stop != ','))
+    char* stop = nullptr;
+    const double number = std::strtod(at, &stop);  // std::from_chars() of libc++ 14 has no floating point
+    const bool begins = *at == '-' || *at == '.' || (*at >= '0' && *at <= '9');
+    if (!begins || stop == at || !std::isfinite(number) || (stop != end && *stop != ','))
       fail("%s %s: expected numbers with commas between them, like 0.485,0.456,0.406", where.c_str(), text.c_str());
     numbers.push_back(number);
     at = stop;
