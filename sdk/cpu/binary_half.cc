@@ -6,36 +6,25 @@
 
 #if defined(__aarch64__)
 
+#include <functional>
+
 #include "sdk/cpu/vector.h"
 
 namespace ferry::cpu {
 namespace {
 
-struct Add {
-  template <typename T>
-  [[gnu::always_inline]] static T apply(T a, T b) {
-    return a + b;
-  }
-};
-struct Mul {
-  template <typename T>
-  [[gnu::always_inline]] static T apply(T a, T b) {
-    return a * b;
-  }
-};
-
 template <typename Function>
 void row(const Half* a, const Half* b, Half* out, size_t count, float low, float high) {
+  constexpr Function function;
   const Vector minimum = repeat(static_cast<Half>(low)), maximum = repeat(static_cast<Half>(high));
   for (const Half* const end = out + count / (2 * kLanes) * (2 * kLanes); out != end;) {
     Vector x[2], y[2];
     load_pair(a, x[0], x[1]);
     load_pair(b, y[0], y[1]);
-    store_pair(out, clamp(Function::apply(x[0], y[0]), minimum, maximum),
-               clamp(Function::apply(x[1], y[1]), minimum, maximum));
+    store_pair(out, clamp(function(x[0], y[0]), minimum, maximum), clamp(function(x[1], y[1]), minimum, maximum));
   }
   for (count %= 2 * kLanes; count > 0; --count) {
-    const Half value = Function::apply(*a++, *b++);
+    const Half value = static_cast<Half>(function(*a++, *b++));
     *out++ = value < minimum[0] ? minimum[0] : value > maximum[0] ? maximum[0] : value;  // a NaN passes
   }
 }
@@ -44,8 +33,8 @@ void row(const Half* a, const Half* b, Half* out, size_t count, float low, float
 
 HalfBinaryKernel half_binary(fbs::BinaryKind kind) {
   switch (kind) {
-    case fbs::BinaryKind::Add: return row<Add>;
-    case fbs::BinaryKind::Mul: return row<Mul>;
+    case fbs::BinaryKind::Add: return row<std::plus<>>;
+    case fbs::BinaryKind::Mul: return row<std::multiplies<>>;
     default: return nullptr;
   }
 }

@@ -221,7 +221,7 @@ class Depthwise : public Op, public RowOp {
   struct Windows {
     int64_t left, lines, columns, begin;
     size_t computed, inside;
-    bool copied, apart;  // apart: computed where there is room for all pixels, or for what follows
+    bool copied, apart;  // apart: computed where there is room for all pixels
     Compute kernel;
   };
 
