@@ -2,9 +2,6 @@
 
 #include "sdk/cpu/depthwise.h"
 #include "sdk/cpu/gemm.h"
-#if defined(__aarch64__)
-#include "sdk/cpu/gemm_tile_neon_half.h"
-#endif
 #include "sdk/cpu/lowerings.h"
 #include "sdk/cpu/panels.h"
 #include "sdk/cpu/winograd.h"
@@ -16,12 +13,8 @@ namespace {
 
 #if defined(__aarch64__)
 constexpr bool kHalfConv2d = false;  // ours alone
-// Neighbouring pixels are alike: a sum over a patch of a picture grows far beyond what is left of it in the end, which
-// is too much for sums in half precision. Those convolutions stay in float32.
-bool adds_up_pixels(const Shape& w) { return w[3] < 8 && elements(w, 1, 4) > tile::kHalvesAddedUp; }
 #else
 constexpr bool kHalfConv2d = built_in(Feature::Half);
-bool adds_up_pixels(const Shape&) { return false; }  // sums are in float32
 #endif
 
 bool pads(const fbs::Conv2d& p) {
@@ -165,9 +158,8 @@ Status create_half_conv2d(const CpuFeatures& cpu, const Model& model, const fbs:
                           std::unique_ptr<Op>* out) {
   const TensorId weight = op.inputs()->Get(1);
   if (type_of(model.tensor(weight)).quantized) return {};
-  const Shape w = model.shape(weight);
-  if (op.params_as_Conv2d()->groups() == 1 && adds_up_pixels(w)) return {};
   FERRY_TRY(own_conv2d(cpu, model, op, /*half=*/true, out));
+  const Shape w = model.shape(weight);
   const int64_t taps = int64_t{w[1]} * w[2];
   if (*out != nullptr || !kHalfConv2d || (w[3] == 1 && (taps < 5 || taps > 25))) return {};
   return plain_conv2d(model, op, /*half=*/true, out);

@@ -95,6 +95,14 @@ TEST(Binary, ClampsItsOutput) {
   expect_like_oracle(p, {input({1, 14, 14, 33}), input({33})}, kBinaryBound);
 }
 
+TEST(Binary, TakesTinyNumbers) {
+  for (const auto kind : {fbs::BinaryKind::Add, fbs::BinaryKind::Sub, fbs::BinaryKind::Mul}) {
+    const double other = kind == fbs::BinaryKind::Mul ? 1 : 1e-4;
+    expect_like_oracle(binary(kind), {input({1, 14, 14, 33}, -1e-4, 1e-4), input({1, 14, 14, 33}, -other, other)},
+                       kBinaryBound);
+  }
+}
+
 TEST(Binary, WidensHalfPrecisionConstants) {
   expect_like_oracle(binary(fbs::BinaryKind::PRelu), {input({1, 6, 5, 7}), half_constant({7})}, kBinaryBound);
   expect_like_oracle(binary(fbs::BinaryKind::Sub), {half_constant({7}), input({1, 6, 5, 7})}, kBinaryBound);

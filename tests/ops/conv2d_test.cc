@@ -242,14 +242,11 @@ TEST(Conv2d, ClampsItsOutput) {
   }
 }
 
-// As those that vision transformers begin with, over a bright picture: weights whose sum is small, not that of 48 of
-// them, which lie one after another. Sums in half precision would be off by 0.6 %.
-TEST(Conv2d, AddsUpPatchesOfAPicture) {
-  constexpr size_t kWeights = 16 * 16 * 16 * 3;
-  Operand weights = constant({16, 16, 16, 3});
-  for (size_t i = 0; i < kWeights; ++i)
-    weights.values.push_back((i / 48 % 2 == 0 ? 1 : -1) * (0.5 + static_cast<double>(i * 37 % 101) / 202));
-  expect_like_oracle(conv(16), {input({1, 48, 32, 3}, 0, 2), weights}, 4e-6);
+// Most of these are below 2^-14, where halves have fewer bits: a CPU that takes them for zero loses a fifth.
+TEST(Conv2d, MultipliesByTinyWeights) {
+  expect_like_oracle(conv(16), {input({1, 48, 32, 3}), constant({16, 16, 16, 3}, -1e-4, 1e-4)}, kConv2dBound);
+  expect_like_oracle(conv(1, 1), {input({1, 12, 9, 20}), constant({24, 3, 3, 20}, -1e-4, 1e-4)}, kConv2dBound);
+  expect_like_oracle(conv(1, 1, 32), {input({1, 12, 9, 32}), constant({32, 3, 3, 1}, -1e-4, 1e-4)}, kConv2dBound);
 }
 
 TEST(Conv2d, WidensHalfPrecisionWeights) {

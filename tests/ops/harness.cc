@@ -53,19 +53,19 @@ Pool* pool_of(int threads) {
   return threads == 1 ? one.get() : three.get();
 }
 
-// IEEE half precision of a value on [2^-14, 65504], or 0.
+// IEEE half precision of a value below 65536, cut.
 uint16_t to_half(double value) {
-  if (value == 0) return 0;
+  const unsigned sign = value < 0 ? 0x8000u : 0u;
+  const double magnitude = std::fabs(value);
+  if (magnitude < 0x1p-14) return static_cast<uint16_t>(sign | static_cast<unsigned>(magnitude * 0x1p24));
   int exponent = 0;
-  const double fraction = std::frexp(std::fabs(value), &exponent);  // [0.5, 1)
-  const auto mantissa = static_cast<unsigned>(fraction * 2048);     // 11 bits, cut
-  return static_cast<uint16_t>((value < 0 ? 0x8000u : 0u) | static_cast<unsigned>(exponent + 14) << 10 |
-                               (mantissa & 1023u));
+  const auto mantissa = static_cast<unsigned>(std::frexp(magnitude, &exponent) * 2048);  // 11 bits
+  return static_cast<uint16_t>(sign | static_cast<unsigned>(exponent + 14) << 10 | (mantissa & 1023u));
 }
 
 double half_value(uint16_t half) {
-  if ((half & 0x7fff) == 0) return 0;
-  const double magnitude = std::ldexp(1024 + (half & 1023), ((half >> 10) & 31) - 25);
+  const int exponent = (half >> 10) & 31, mantissa = half & 1023;
+  const double magnitude = exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
   return (half & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
@@ -93,7 +93,7 @@ Data generate(const Operand& operand, bool halves, std::mt19937& random) {
     }
     float value = static_cast<float>(operand.low + (operand.high - operand.low) * unit);
     if (halves || operand.dtype == fbs::DType::Float16) {
-      data.halves.push_back(std::fabs(value) < 1e-3f ? uint16_t{0} : to_half(static_cast<double>(value)));
+      data.halves.push_back(to_half(static_cast<double>(value)));
       value = static_cast<float>(half_value(data.halves.back()));
     }
     data.floats.push_back(value);
