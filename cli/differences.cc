@@ -94,8 +94,9 @@ std::vector<std::pair<unsigned, unsigned>> match(const Operators& a, const Opera
 }
 
 bool same_bytes(const StoredConstant& a, const StoredConstant& b) {
-  return to_string(a.type) == to_string(b.type) && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes) &&
-         std::ranges::equal(a.scales, b.scales);
+  const auto same = [](const auto& x, const auto& y) { return std::equal(x.begin(), x.end(), y.begin(), y.end()); };
+  return to_string(a.type) == to_string(b.type) && a.shape == b.shape && same(a.bytes, b.bytes) &&
+         same(a.scales, b.scales);
 }
 
 class GraphComparison {

@@ -60,7 +60,7 @@ MaybeSource open_folder(const std::string& path, const Wanted& wanted) {
   }
   if (error) return failure(FERRY_IO_ERROR, "%s: cannot be read: %s", path.c_str(), error.message().c_str());
   if (files.empty()) return failure(FERRY_IO_ERROR, "%s: has no pictures (.jpg, .jpeg, .png, .bmp)", path.c_str());
-  std::ranges::sort(files);
+  std::sort(files.begin(), files.end());
   return MaybeSource(std::make_unique<Folder>(path, std::move(files), wanted));
 }
 

@@ -2,6 +2,7 @@
 #include "formats.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace camera {
 namespace {
@@ -31,18 +32,22 @@ constexpr Format kFormats[] = {
     {"mjpg", fourcc("JPEG"), FERRY_FRAME_RGB, false, true},
 };
 
+template <typename Predicate>
+const Format* first(const Predicate& is_it) {
+  const auto* at = std::find_if(std::begin(kFormats), std::end(kFormats), is_it);
+  return at == std::end(kFormats) ? nullptr : at;
+}
+
 }  // namespace
 
 std::span<const Format> formats() { return kFormats; }
 
 const Format* find_format(const std::string& name) {
-  const auto* at = std::ranges::find_if(kFormats, [&](const Format& format) { return name == format.name; });
-  return at == std::end(kFormats) ? nullptr : at;
+  return first([&](const Format& format) { return name == format.name; });
 }
 
 const Format* find_format(uint32_t code) {
-  const auto* at = std::ranges::find(kFormats, code, &Format::fourcc);
-  return at == std::end(kFormats) ? nullptr : at;
+  return first([&](const Format& format) { return code == format.fourcc; });
 }
 
 std::string format_names(bool with_jpeg) {
