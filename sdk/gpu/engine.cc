@@ -140,9 +140,8 @@ Status GpuEngine::choose_program(const Shapes& shapes, Program* program) {
     for (const std::string& note : canaries.notes) add_note(note);
     if (canaries.failures == 0) break;
   }
-  using Verdict = Pipelines::Verdict;
-  report_.canary_failures = device_->pipelines().count(Verdict::Wrong);
-  report_.canary_count = report_.canary_failures + device_->pipelines().count(Verdict::Right);
+  report_.canary_failures = device_->pipelines().count(Pipelines::Verdict::Wrong);
+  report_.canary_count = report_.canary_failures + device_->pipelines().count(Pipelines::Verdict::Right);
   device_->pipelines().save();
   return {};
 }

@@ -15,7 +15,6 @@ using Verdict = Pipelines::Verdict;
 using image::Normalizer;
 
 constexpr size_t kRecordings = 8;  // about as many buffers as a camera has
-constexpr uint32_t kWorkgroup = 64;
 
 uint32_t bits(float number) { return std::bit_cast<uint32_t>(number); }
 

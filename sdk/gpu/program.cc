@@ -18,7 +18,6 @@ std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits&
 
 Dispatch transfer(Kernel kernel, TensorId tensor, const Shape& shape, Storage storage, const Limits& limits,
                   fbs::DType dtype) {
-  constexpr uint32_t kWorkgroup = 64;
   const Rows rows = rows_of(shape);
   const bool up = kernel == Kernel::Upload;
   Dispatch dispatch;

@@ -63,6 +63,9 @@ struct Dispatch {
   Work work;
 };
 
+// Invocations of a workgroup where nothing speaks for more or fewer.
+inline constexpr uint32_t kWorkgroup = 64;
+
 // Workgroups for `count` invocations of a kernel with linear_index(), folded into two dimensions where one is too long.
 std::array<uint32_t, 3> spread(uint64_t count, uint32_t workgroup, const Limits& limits);
 

@@ -13,7 +13,6 @@ namespace ferry::gpu {
 namespace {
 
 constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
-constexpr uint32_t kWorkgroup = 64;
 
 // Words of the push constants that pack kernels begin with.
 constexpr size_t kQuadCount = 0, kOutputOffset = 1, kInputOffset = 2, kLaneLimit = 11, kLaneOf = 12;
