@@ -18,7 +18,7 @@ set(passes --eliminate-dead-functions --eliminate-dead-code-aggressive --elimina
            --eliminate-local-single-store --ssa-rewrite --eliminate-dead-code-aggressive --simplify-instructions
            --redundancy-elimination --eliminate-dead-code-aggressive --cfg-cleanup --strip-debug --compact-ids)
 # Of these a second kernel, <name>_half, multiplies in halves: for half storage only, on devices that have the arithmetic.
-set(in_halves matmul)
+set(in_halves conv2d matmul matmul_shared)
 foreach(name IN LISTS in_halves) # beside what it is alike, which compresses best
   set(file "${PROJECT_SOURCE_DIR}/shaders/${name}.comp")
   list(FIND kernels "${file}" at)

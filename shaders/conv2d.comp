@@ -9,6 +9,15 @@
 layout(push_constant) uniform Push { CONV_PUSH } push;
 EPILOGUE
 
+#define ADD_QUAD(i)                                                                                              \
+  TERM x[kTileRows];                                                                                             \
+  [[unroll]] for (uint r = 0; r < kTileRows; ++r) x[r] = reads[r] ? LOAD_INPUT_TERM(inputs[r] + i) : TERM(0);    \
+  [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {                                                             \
+    const Weights4 w = LOAD_WEIGHTS4(weights[q] + (tap + i) * 4);                                                \
+    [[unroll]] for (uint r = 0; r < kTileRows; ++r)                                                              \
+      block_sums[r * kTileQuads + q] = multiply_add(block_sums[r * kTileQuads + q], x[r], w);                    \
+  }
+
 void main() {
   const uvec2 tile = tile_of_invocation(push.columns, push.row_quads) * uvec2(kTileQuads, 1);
   if (tile.x >= push.row_quads || tile.y >= push.tiles) return;
@@ -36,15 +45,7 @@ void main() {
         reads[r] = inside(x, push.input_width);
         inputs[r] = uint((image + y) * push.input_width + x) * push.input_quads + group * push.group_inputs;
       }
-      for (uint i = 0; i < push.group_inputs; ++i) {
-        vec4 x[kTileRows];
-        [[unroll]] for (uint r = 0; r < kTileRows; ++r) x[r] = reads[r] ? LOAD_INPUT(inputs[r] + i) : vec4(0);
-        [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
-          const Weights4 w = LOAD_WEIGHTS4(weights[q] + (tap + i) * 4);
-          [[unroll]] for (uint r = 0; r < kTileRows; ++r)
-            sums[r * kTileQuads + q] = multiply_add(sums[r * kTileQuads + q], x[r], w);
-        }
-      }
+      ADD_QUADS(push.group_inputs)
     }
   }
   [[unroll]] for (uint r = 0; r < kTileRows; ++r)

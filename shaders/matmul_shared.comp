@@ -7,7 +7,7 @@
 
 layout(constant_id = 10) const uint kThreadsQuads = 8;  // invocations along quads; the others lie along rows
 layout(constant_id = 11) const uint kThreadsRows = 8;
-layout(constant_id = 12) const uint kDepth = 4;  // input quads staged at once
+layout(constant_id = 12) const uint kDepth = 4;  // input quads staged at once; a block in half arithmetic
 
 layout(push_constant) uniform Push {
   EPILOGUE_PUSH
@@ -21,8 +21,8 @@ EPILOGUE
 const uint kThreads = kThreadsQuads * kThreadsRows;
 const uint kBlockRows = kThreadsRows * kTileRows, kBlockQuads = kThreadsQuads * kTileQuads;
 
-shared vec4 staged_inputs[kBlockRows * kDepth];         // [row][input quad]
-shared vec4 staged_weights[kDepth * 4 * kBlockQuads];  // [input][output quad]
+shared TERM staged_inputs[kBlockRows * kDepth];         // [row][input quad]
+shared TERM staged_weights[kDepth * 4 * kBlockQuads];  // [input][output quad]
 
 void main() {
   const uint column_blocks = (push.row_quads + kBlockQuads - 1) / kBlockQuads;
@@ -42,27 +42,30 @@ void main() {
     for (uint i = thread; i < kBlockRows * kDepth; i += kThreads) {
       const uint row = block_row + i / kDepth, input_quad = first + i % kDepth;
       staged_inputs[i] =
-          row < push.rows && input_quad < push.input_quads ? LOAD_INPUT(row * push.input_quads + input_quad) : vec4(0);
+          row < push.rows && input_quad < push.input_quads ? LOAD_INPUT_TERM(row * push.input_quads + input_quad)
+                                                           : TERM(0);
     }
     for (uint i = thread; i < kBlockQuads * kDepth * 4; i += kThreads) {
       const uint quad = block_quad + i / (kDepth * 4), input_index = i % (kDepth * 4), offset = first * 4 + input_index;
       staged_weights[input_index * kBlockQuads + i / (kDepth * 4)] =
           quad < push.row_quads && offset < push.input_quads * 4
               ? load_weight(quad * push.input_quads * 4 + offset, FIRST_SCALE(quad), offset / 4)
-              : vec4(0);
+              : TERM(0);
     }
     barrier();
+    BEGIN_BLOCK
     [[unroll]] for (uint i = 0; i < kDepth; ++i) {
-      vec4 inputs[kTileRows];
+      TERM inputs[kTileRows];
       [[unroll]] for (uint r = 0; r < kTileRows; ++r) inputs[r] = staged_inputs[(y + r) * kDepth + i];
       [[unroll]] for (uint q = 0; q < kTileQuads; ++q) {
         const uint at = i * 4 * kBlockQuads + x + q * kThreadsQuads;
         const Weights4 w = Weights4(staged_weights[at], staged_weights[at + kBlockQuads],
                                     staged_weights[at + 2 * kBlockQuads], staged_weights[at + 3 * kBlockQuads]);
         [[unroll]] for (uint r = 0; r < kTileRows; ++r)
-          sums[r * kTileQuads + q] = multiply_add(sums[r * kTileQuads + q], inputs[r], w);
+          block_sums[r * kTileQuads + q] = multiply_add(block_sums[r * kTileQuads + q], inputs[r], w);
       }
     }
+    END_BLOCK
     barrier();
   }
   [[unroll]] for (uint r = 0; r < kTileRows; ++r)

@@ -46,6 +46,8 @@ const uint kHalfBlock = 4;  // input quads; sdk/gpu/tiles.h has the same number
 #else
 #define TERM vec4
 #define TERM_OF(quad) unpack_quad(quad)
+#define BEGIN_BLOCK
+#define END_BLOCK
 #define block_sums sums
 #define ADD_QUADS(end) \
   for (uint i = 0; i < (end); ++i) { ADD_QUAD(i) }

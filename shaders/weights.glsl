@@ -42,10 +42,10 @@ Weights4 load_weights4(uint at, uint scales, uint i) {
                   TERM(scale * bytes(second.y)));
 }
 
-// As LOAD_WEIGHT(at), likewise.
-vec4 load_weight(uint at, uint scales, uint i) {
-  if (kWeightBits == 32) return LOAD_WEIGHT(at);
+// As LOAD_WEIGHT_TERM(at), likewise.
+TERM load_weight(uint at, uint scales, uint i) {
+  if (kWeightBits == 32) return LOAD_WEIGHT_TERM(at);
   const vec4 scale = load_scale(scales, i);
-  if (kWeightBits == 4) return scale * nibbles(weight_words[at / 4][at / 2 % 2] >> (at % 2 * 16));
-  return scale * bytes(weight_words[at / 2][at % 2]);
+  if (kWeightBits == 4) return TERM(scale * nibbles(weight_words[at / 4][at / 2 % 2] >> (at % 2 * 16)));
+  return TERM(scale * bytes(weight_words[at / 2][at % 2]));
 }

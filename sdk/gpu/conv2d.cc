@@ -46,6 +46,13 @@ Status lower_tuned_winograd(const Problem& problem, const Convolution& c, Regist
   return lower_winograd(problem, c, tile.rows, out);
 }
 
+// Likewise: no phone has said yet what it gains.
+Status lower_tuned_halves(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
+                          Lowering* out) {
+  if (minimum > 0) return unsupported("products of halves are for tuned choices");
+  return lower_direct_in_halves(problem, c, tile, out);
+}
+
 struct Way {
   LowerConv2d lower;
   RegisterTile tile;
@@ -53,10 +60,10 @@ struct Way {
 
 // Behind those of a matrix product, in order of preference.
 constexpr Way kConv2dWays[] = {
-    {lower_depthwise, {4, 1}},      {lower_depthwise, {1, 1}},      {lower_direct, {4, 2}},
-    {lower_direct, {4, 1}},         {lower_direct, {1, 1}},         {lower_any_groups, {1, 1}},
-    {lower_tuned_winograd, {4, 1}}, {lower_tuned_winograd, {2, 1}}, {lower_direct, {8, 1}},
-    {lower_direct, {2, 2}},
+    {lower_depthwise, {4, 1}},      {lower_depthwise, {1, 1}},    {lower_direct, {4, 2}},
+    {lower_direct, {4, 1}},         {lower_direct, {1, 1}},       {lower_any_groups, {1, 1}},
+    {lower_tuned_halves, {4, 2}},   {lower_tuned_halves, {8, 1}}, {lower_tuned_winograd, {4, 1}},
+    {lower_tuned_winograd, {2, 1}}, {lower_direct, {8, 1}},       {lower_direct, {2, 2}},
 };
 
 static_assert(kConv2dAlternatives == 1 + kProductAlternatives + std::size(kConv2dWays));

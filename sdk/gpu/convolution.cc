@@ -43,7 +43,10 @@ WordList push_of(const Convolution& c, uint32_t columns, uint32_t tiles_x, uint3
           bias};
 }
 
-Status lower_direct(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum, Lowering* out) {
+namespace {
+
+Status lower_direct_by(Kernel kernel, const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum,
+                       Lowering* out) {
   FERRY_TRY(check_coordinates(c));
   if (c.groups > 1 && (c.group_inputs() % 4 != 0 || c.group_outputs() % (4 * tile.quads) != 0))
     return unsupported("groups of %u inputs and %u outputs end within a quad", c.group_inputs(), c.group_outputs());
@@ -61,12 +64,23 @@ Status lower_direct(const Problem& problem, const Convolution& c, RegisterTile t
   uint32_t bias = 0;
   Region region = with_bias(problem, {{pack_outputs(problem.input_tensor(1), c.outputs, c.taps(), c.group_inputs())}},
                             c.outputs, &bias);
-  Call call{.kernel = c.transposed ? Kernel::ConvTranspose2d : Kernel::Conv2d, .workgroup = {kTileWorkgroup, 1, 1}};
+  Call call{.kernel = kernel, .workgroup = {kTileWorkgroup, 1, 1}};
   call.constants = {tile.rows, tile.quads};
   call.push = push_of(c, tile_columns(quad_tiles), tiles_x, 4, bias);
   call.groups = tile_groups(quad_tiles, static_cast<uint32_t>(row_tiles), problem.limits);
   call.flops = c.flops();
   return out->add_with_epilogue(std::move(call), std::move(region), c.min, c.max);
+}
+
+}  // namespace
+
+Status lower_direct(const Problem& problem, const Convolution& c, RegisterTile tile, uint64_t minimum, Lowering* out) {
+  return lower_direct_by(c.transposed ? Kernel::ConvTranspose2d : Kernel::Conv2d, problem, c, tile, minimum, out);
+}
+
+Status lower_direct_in_halves(const Problem& problem, const Convolution& c, RegisterTile tile, Lowering* out) {
+  FERRY_TRY(check_halves(problem.storage, problem.limits, ceil_div(c.group_inputs(), 4)));
+  return lower_direct_by(Kernel::Conv2dHalf, problem, c, tile, 0, out);
 }
 
 Status lower_grouped(const Problem& problem, const Convolution& c, Lowering* out) {

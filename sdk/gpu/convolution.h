@@ -63,6 +63,8 @@ WordList push_of(const Convolution& convolution, uint32_t columns, uint32_t tile
 // Kernel conv2d, conv_transpose2d: groups that end with quads. `minimum`: fewer invocations than that will not do.
 Status lower_direct(const Problem& problem, const Convolution& convolution, RegisterTile tile, uint64_t minimum,
                     Lowering* out);
+// Kernel conv2d_half: not for transposed ones.
+Status lower_direct_in_halves(const Problem& problem, const Convolution& convolution, RegisterTile tile, Lowering* out);
 // Kernel conv2d_grouped: any groups.
 Status lower_grouped(const Problem& problem, const Convolution& convolution, Lowering* out);
 

@@ -14,7 +14,7 @@ FERRY_OPERATORS_WITH_STATE_ON_GPU(FERRY_LOWERING)
 // Copies `rows` of `input` to `output`, behind `first` rows of the same length, by the kernel that joins tensors.
 void add_rows(const Rows& rows, uint32_t first, const Operand& input, const Operand& output, Lowering* out);
 
-inline constexpr int kLinearAlternatives = 15, kConv2dAlternatives = 25, kConvTranspose2dAlternatives = 6,
+inline constexpr int kLinearAlternatives = 16, kConv2dAlternatives = 28, kConvTranspose2dAlternatives = 6,
                      kAttentionAlternatives = 2, kMatMulAlternatives = 4, kDeformConv2dAlternatives = 3;
 
 }  // namespace ferry::gpu

@@ -27,6 +27,7 @@ constexpr ProductKernel kProductKernels[] = {
     {Kernel::Matmul, {8, 1}},
     {Kernel::MatmulHalf, {4, 2}},
     {Kernel::MatmulHalf, {8, 1}},
+    {Kernel::MatmulSharedHalf, {4, 2}, 8},
     {Kernel::MatmulShared, {4, 2}, 4},
     {Kernel::MatmulShared, {8, 2}, 2},
 };
@@ -40,11 +41,9 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
             const Limits& limits) {
   const RegisterTile& tile = alternative.tile;
   const uint32_t quads = ceil_div(product.outputs, 4), input_quads = ceil_div(product.inputs, 4);
-  if (alternative.kernel == Kernel::MatmulHalf) {
-    // More than two blocks it must be, so that every canary goes through whole ones and a rest.
-    if (minimum > 0 || storage != Storage::Half || !limits.half_arithmetic || input_quads <= 2 * kHalfBlock)
-      return unsupported("matmul: no products in halves");
-  }
+  const bool halves = alternative.kernel == Kernel::MatmulHalf || alternative.kernel == Kernel::MatmulSharedHalf;
+  if (halves && minimum > 0) return unsupported("matmul: products of halves are for tuned choices");
+  if (halves) FERRY_TRY(check_halves(storage, limits, input_quads));
   switch (alternative.kernel) {
     case Kernel::MatvecSubgroup:
       if (!limits.subgroup_arithmetic) return unsupported("the device has no arithmetic in subgroups");
@@ -54,9 +53,10 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
         return unsupported("matvec: %u rows of %u inputs do not suit tiles of %u rows", product.rows, product.inputs,
                            tile.rows);
       return check_rounds(input_quads / alternative.split);
-    case Kernel::MatmulShared: {
+    case Kernel::MatmulShared:
+    case Kernel::MatmulSharedHalf: {
       const uint32_t block_rows = kThreadsRows * tile.rows, block_quads = kThreadsQuads * tile.quads;
-      const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * 16;
+      const uint32_t bytes = (block_rows + 4 * block_quads) * alternative.split * (halves ? 8 : 16);
       if (bytes > limits.shared_bytes)
         return unsupported("matmul: %u bytes of shared memory; the device has %u", bytes, limits.shared_bytes);
       if (product.rows < block_rows / 2 || quads < block_quads / 2 || input_quads < alternative.split)
@@ -74,6 +74,13 @@ Status fits(const ProductKernel& alternative, const Product& product, uint64_t m
 }
 
 }  // namespace
+
+Status check_halves(Storage storage, const Limits& limits, uint32_t input_quads) {
+  if (storage != Storage::Half) return unsupported("products of halves want float16");
+  if (!limits.half_arithmetic) return unsupported("the device has no arithmetic of halves");
+  if (input_quads <= 2 * kHalfBlock) return unsupported("%u quads of inputs are too few for blocks", input_quads);
+  return {};
+}
 
 Status check_rounds(uint64_t rounds) {
   constexpr uint64_t kMaximum = 60000;
@@ -117,7 +124,7 @@ Status lower_product(const Problem& problem, const Product& product, int alterna
   } else {
     call.push = {product.rows, input_quads, weight.bias, weight.scales};
     uint32_t block_rows = tile.rows, block_quads = kTileWorkgroup / chosen.split;
-    if (chosen.kernel == Kernel::MatmulShared) {
+    if (chosen.kernel == Kernel::MatmulShared || chosen.kernel == Kernel::MatmulSharedHalf) {
       call.constants.append({kThreadsQuads, kThreadsRows});
       block_rows = kThreadsRows * tile.rows;
       block_quads = kThreadsQuads * tile.quads;

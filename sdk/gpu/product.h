@@ -13,7 +13,7 @@ struct Product {
 };
 
 // Ways to compute one.
-inline constexpr int kProductAlternatives = 14;
+inline constexpr int kProductAlternatives = 15;
 // `minimum`: fewer invocations than that will not do.
 Status lower_product(const Problem& problem, const Product& product, int alternative, uint64_t minimum, Lowering* out);
 

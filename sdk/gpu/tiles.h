@@ -32,8 +32,12 @@ inline std::array<uint32_t, 3> tile_groups(uint32_t quad_tiles, uint32_t row_til
 // 65535 rounds in all.
 Status check_rounds(uint64_t rounds);
 
-// Input quads whose products matmul_half adds up in halves.
+// Input quads whose products kernels that multiply in halves add up in halves; matmul_shared: as many as it stages.
 inline constexpr uint32_t kHalfBlock = 4;
+
+// FERRY_UNSUPPORTED: halves are not stored, the device has no arithmetic of them, or sums of `input_quads` are not
+// worth blocks. More than two blocks it must be, so that every canary goes through whole ones and a rest.
+Status check_halves(Storage storage, const Limits& limits, uint32_t input_quads);
 
 // With fewer invocations a phone's GPU has idle lanes: smaller tiles are better then.
 inline constexpr uint64_t kEnoughInvocations = 1024;

@@ -289,7 +289,7 @@ TEST(Alternatives, OfLinear) {
     cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{3, 45, 18}, Shape{66, 18}, true, riders));
   }
   cases.push_back(std::make_unique<Case>(fbs::LinearT(), Shape{3, 45, 42}, Shape{66, 42}, true, gate));
-  force_all(cases, fbs::OpParams::Linear, 2);
+  force_all(cases, fbs::OpParams::Linear, 3);
 }
 
 // Nothing rides on them.
@@ -346,7 +346,7 @@ TEST(Alternatives, OfLinearWithIntegers) {
   add({1, 288}, {17, 288}, true, fbs::DType::Int4);
   add({3, 288}, {70, 288}, false, fbs::DType::Int4);
   add({3, 45, 64}, {66, 64}, true, fbs::DType::Int4);
-  force_all(cases, fbs::OpParams::Linear, 2);
+  force_all(cases, fbs::OpParams::Linear, 3);
 }
 
 // The converter makes none of these; other writers of blobs may.
@@ -410,7 +410,7 @@ TEST(Alternatives, OfConv2d) {
   }
   add(conv(1, 1), {1, 19, 18, 256}, {16, 3, 3, 256}, true, gate);
   add(uneven, {1, 9, 11, 42}, {12, 3, 3, 42}, true, residual);
-  force_all(cases, fbs::OpParams::Conv2d, 2);
+  force_all(cases, fbs::OpParams::Conv2d, 5);
 }
 
 TEST(Alternatives, OfConvTranspose2d) {

@@ -192,10 +192,10 @@ TEST_P(FamilyInHalvesOnAGpu, StaysWithinTheBoundsOfFloat16) {
     EXPECT_NE(verdict, gpu::Pipelines::Verdict::Wrong) << to_string(variant);
     right += verdict == gpu::Pipelines::Verdict::Right ? 1 : 0;
   }
-  EXPECT_GE(right, 2u);
+  EXPECT_GE(right, 3u);
 }
 
-// One of depthwise convolutions, one of attention; in a ResNet-50 they would take lavapipe too long.
+// One of depthwise convolutions, one of attention; a ResNet-50's products in halves take lavapipe too long.
 std::vector<ParityFixture> run_in_halves_on_a_gpu() {
   std::vector<ParityFixture> rows = run_in_half();
   std::erase_if(rows, [](const ParityFixture& row) { return row.name == "timm_resnet50_a1_in1k"; });
