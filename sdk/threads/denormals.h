@@ -14,10 +14,10 @@ namespace ferry {
 class FlushDenormals {
  public:
   FlushDenormals() : before_(control()) {
-    if ((before_ & kFlush) != kFlush) set_control(before_ | kFlush);
+    if (during() != before_) set_control(during());
   }
   ~FlushDenormals() {
-    if ((before_ & kFlush) != kFlush) set_control(before_);
+    if (during() != before_) set_control(before_);
   }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
@@ -25,12 +25,12 @@ class FlushDenormals {
  private:
 #if defined(__SSE__)
   using Control = uint32_t;
-  static constexpr Control kFlush = 0x8040;  // results and operands
+  static constexpr Control kFlush = 0x8040, kKeep = 0;  // results and operands
   static Control control() { return _mm_getcsr(); }
   static void set_control(Control control) { _mm_setcsr(control); }
 #elif defined(__aarch64__)
   using Control = uint64_t;
-  static constexpr Control kFlush = 0x1000000;  // of float32 and float64 (FZ), not of halves (FZ16)
+  static constexpr Control kFlush = 0x1000000, kKeep = 0x80000;  // of float32 and float64 (FZ); of halves (FZ16)
   static Control control() {
     Control control;
     __asm__ __volatile__("mrs %0, fpcr" : "=r"(control));
@@ -39,7 +39,7 @@ class FlushDenormals {
   static void set_control(Control control) { __asm__ __volatile__("msr fpcr, %0" : : "r"(control)); }
 #elif defined(__arm__) && defined(__ARM_FP) && __ARM_FP != 0
   using Control = uint32_t;
-  static constexpr Control kFlush = 0x1000000;
+  static constexpr Control kFlush = 0x1000000, kKeep = 0;
   static Control control() {
     Control control;
     __asm__ __volatile__("vmrs %0, fpscr" : "=r"(control));
@@ -48,12 +48,14 @@ class FlushDenormals {
   static void set_control(Control control) { __asm__ __volatile__("vmsr fpscr, %0" : : "r"(control)); }
 #else
   using Control = uint32_t;
-  static constexpr Control kFlush = 0;
+  static constexpr Control kFlush = 0, kKeep = 0;
   static Control control() { return 0; }
   static void set_control(Control) {}
 #endif
 
-  Control before_;
+  Control during() const { return (before_ | kFlush) & ~kKeep; }
+
+  const Control before_;
 };
 
 }  // namespace ferry

@@ -131,6 +131,27 @@ TEST(Pool, FlushesDenormalsOnEveryThreadAndNotAfterwards) {
   }
 }
 
+#if defined(__aarch64__)
+uint64_t flushes_halves() {  // FPCR's FZ16, of CPUs that compute with halves
+  uint64_t control;
+  __asm__ __volatile__("mrs %0, fpcr" : "=r"(control));
+  return control & 0x80000;
+}
+
+TEST(Pool, KeepsDenormalsOfHalvesWhateverTheCallerDoes) {
+  __asm__ __volatile__("msr fpcr, %0" : : "r"(uint64_t{0x80000}));
+  const uint64_t callers = flushes_halves();
+  std::atomic<int> flushed{0};
+  for (size_t threads : {1, 4}) {
+    const auto pool = Pool::create(threads, nullptr);
+    parallel(pool.get(), Grid<1, 0>{{1000}}, [&](Pool::Share&, size_t) { flushed += flushes_halves() != 0; });
+  }
+  EXPECT_EQ(flushed, 0);
+  EXPECT_EQ(flushes_halves(), callers);
+  __asm__ __volatile__("msr fpcr, %0" : : "r"(uint64_t{0}));
+}
+#endif
+
 // The workers of a pool that is made here.
 struct Workers {
   explicit Workers(size_t threads) {
