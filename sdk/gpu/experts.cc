@@ -8,8 +8,7 @@
 namespace ferry::gpu {
 namespace {
 
-constexpr uint32_t kQuadsOfGroup = 4;        // of the output, as in experts.comp
-constexpr uint32_t kMaximumInHalves = 2048;  // up to which halves hold every number
+constexpr uint32_t kQuadsOfGroup = 4;  // of the output, as in experts.comp
 
 // A stack of matrices [E,R,W], and how the kernel finds it.
 struct Stack {
@@ -36,7 +35,7 @@ Status lower_experts(const Problem& problem, int, Lowering* out) {
   const uint32_t experts = word(problem.inputs[3][0]);
   for (unsigned i = 0; i < 3; ++i)
     if (problem.is_constant[i]) return unsupported("experts: a constant input");
-  if (problem.storage == Storage::Half && experts > kMaximumInHalves)
+  if (problem.storage == Storage::Half && experts > kIntegersInHalves)
     return unsupported("%u experts, whose numbers halves do not hold", experts);
   Stack stacks[2];
   for (unsigned i = 0; i < 2; ++i) FERRY_TRY(stack_of(problem, 3 + i, 5 + i, &stacks[i]));

@@ -33,6 +33,9 @@ struct Problem {
   TensorId input_tensor(unsigned i) const { return op.inputs()->Get(i); }
 };
 
+// Up to which each holds every integer.
+inline constexpr uint32_t kIntegersInHalves = 1 << 11, kIntegersInFloats = 1 << 24;
+
 // A number in the bits that kernels read.
 inline uint32_t word(int64_t number) { return static_cast<uint32_t>(number); }
 

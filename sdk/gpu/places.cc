@@ -3,10 +3,9 @@
 namespace ferry::gpu {
 
 Status check_places(const Problem& problem) {
-  constexpr uint32_t kMaximum = 1 << 24, kMaximumInHalves = 2048;  // up to which every integer is one of them
   const uint32_t length = rows_of(problem.inputs[0]).channels;
   const bool halves = problem.storage == Storage::Half;
-  if (length <= (halves ? kMaximumInHalves : kMaximum)) return {};
+  if (length <= (halves ? kIntegersInHalves : kIntegersInFloats)) return {};
   return unsupported("rows of %u, whose places %s do not hold", length, halves ? "halves" : "floats");
 }
 
