@@ -81,28 +81,6 @@ template <size_t R, size_t V>
 #undef FERRY_EACH_ROW
 }
 
-// `count` products each.
-template <size_t R, size_t V>
-[[gnu::always_inline]] inline void add_products(const Half* (&next)[R], size_t count, const Half*& next_b,
-                                                Eight (&sum)[R * V]) {
-  const Half *a[R], *b = next_b;
-#pragma GCC unroll 8
-  for (size_t i = 0; i < R; ++i) a[i] = next[i];
-  for (; count >= kLanes; count -= kLanes) add_eight<R, V>(a, b, sum);
-  for (; count > 0; --count, b += V * kLanes) {
-    const Eight first = load(b), last = load(b + (V - 1) * kLanes);
-#pragma GCC unroll 8
-    for (size_t i = 0; i < R; ++i) {
-      const Eight number = vld1q_dup_f16(a[i]++);
-      add_product(sum[i * V], first, number);
-      if constexpr (V == 2) add_product(sum[i * V + 1], last, number);
-    }
-  }
-  next_b = b;
-#pragma GCC unroll 8
-  for (size_t i = 0; i < R; ++i) next[i] = a[i];
-}
-
 [[gnu::always_inline]] inline float32x4_t low_half(Eight eight) { return vcvt_f32_f16(vget_low_f16(eight)); }
 [[gnu::always_inline]] inline float32x4_t high_half(Eight eight) { return vcvt_high_f32_f16(eight); }
 
@@ -116,6 +94,51 @@ template <size_t R, size_t V>
 // And on to the next.
 [[gnu::always_inline]] inline void store_pair(float*& to, float32x4_t first, float32x4_t second) {
   asm volatile("stp %q1, %q2, [%0], #32" : "+r"(to) : "w"(first), "w"(second) : "memory");
+}
+
+// `count` products each. Of as many as are added up at once the second half is added up apart: what rounding loses
+// grows with the sum that it is done to.
+template <size_t R, size_t V>
+[[gnu::always_inline]] inline void add_products(const Half* (&next)[R], size_t count, const Half*& next_b,
+                                                Eight (&sum)[R * V]) {
+  const Half *a[R], *b = next_b;
+#pragma GCC unroll 8
+  for (size_t i = 0; i < R; ++i) a[i] = next[i];
+  constexpr size_t kSums = R * V;
+  float before[(kSums + 1) * kLanes / 2];
+  const size_t middle = count == kHalvesAddedUp ? count / 2 : 0;
+  for (; count >= kLanes; count -= kLanes) {
+    if (count == middle) {
+      float* to = before;
+#pragma GCC unroll 8
+      for (size_t n = 0; n < kSums; n += 2)
+        store_pair(to, vreinterpretq_f32_f16(sum[n]), vreinterpretq_f32_f16(sum[n + 1 < kSums ? n + 1 : n]));
+#pragma GCC unroll 16
+      for (size_t n = 0; n < kSums; ++n) sum[n] = vdupq_n_f16(0);
+    }
+    add_eight<R, V>(a, b, sum);
+  }
+  if (middle > 0) {
+#pragma GCC unroll 8
+    for (size_t n = 0; n < kSums; n += 2) {
+      float32x4_t first, second;
+      load_pair(before + n * kLanes / 2, first, second);
+      sum[n] = vaddq_f16(sum[n], vreinterpretq_f16_f32(first));
+      if (n + 1 < kSums) sum[n + 1] = vaddq_f16(sum[n + 1], vreinterpretq_f16_f32(second));
+    }
+  }
+  for (; count > 0; --count, b += V * kLanes) {
+    const Eight first = load(b), last = load(b + (V - 1) * kLanes);
+#pragma GCC unroll 8
+    for (size_t i = 0; i < R; ++i) {
+      const Eight number = vld1q_dup_f16(a[i]++);
+      add_product(sum[i * V], first, number);
+      if constexpr (V == 2) add_product(sum[i * V + 1], last, number);
+    }
+  }
+  next_b = b;
+#pragma GCC unroll 8
+  for (size_t i = 0; i < R; ++i) next[i] = a[i];
 }
 
 // From the first row to others, in bytes: those beyond `rows` are the last one, computed again.
