@@ -1,15 +1,18 @@
 #!/bin/bash
-# Runs `ferry parity` on an emulator, for every blob that scripts/check has converted on the host (build/parity).
+# Runs `ferry parity` on an emulator, for every blob that scripts/check has converted on the host (build/parity): in
+# float32 and, as a CPU that has such arithmetic, in float16.
 #     emulated_parity.sh BLOB_FOLDER FERRY EMULATOR...
 set -euo pipefail
 blobs=$1 ferry=$2
 shift 2
 fixtures="${FERRY_SHARED:-$blobs/../../../shared}/fixtures"
+precisions=(f32)
+case "${QEMU_CPU:-}" in cortex-a76 | max) precisions+=(f16) ;; esac
 ran=0
 for blob in "$blobs"/*.ferry; do
   fixture="$fixtures/$(basename "$blob" .ferry)"
   [ -e "$blob" ] && [ -d "$fixture" ] || continue
-  "$@" "$ferry" parity "$blob" "$fixture"
+  for precision in "${precisions[@]}"; do "$@" "$ferry" parity "$blob" "$fixture" --precision $precision; done
   ran=$((ran + 1))
 done
 [ $ran -gt 0 ] || { echo "skipped: no blob in $blobs, or its fixture is not here"; exit 77; }
