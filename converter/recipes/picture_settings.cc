@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "converter/checkpoint/json.h"
 #include "converter/error.h"
@@ -36,8 +37,9 @@ std::vector<double> listed_numbers(const std::string& text, const std::string& w
   for (bool more = true; more; ++at) {
     char* stop = nullptr;
     const double number = std::strtod(at, &stop);  // std::from_chars() of libc++ 14 has no floating point
-    const bool begins = *at == '-' || *at == '.' || (*at >= '0' && *at <= '9');
-    if (!begins || stop == at || !std::isfinite(number) || (stop != end && *stop != ','))
+    const std::string_view read(at, static_cast<size_t>(stop - at));
+    const bool decimal = !read.empty() && read[0] != '+' && read.find_first_not_of("0123456789.eE+-") == read.npos;
+    if (!decimal || !std::isfinite(number) || (stop != end && *stop != ','))
       fail("%s %s: expected numbers with commas between them, like 0.485,0.456,0.406", where.c_str(), text.c_str());
     numbers.push_back(number);
     at = stop;

@@ -59,7 +59,7 @@ class WordList {
 // A dispatch as a lowering writes it down.
 struct Call {
   Kernel kernel{};
-  std::array<uint32_t, 3> workgroup{64, 1, 1};
+  std::array<uint32_t, 3> workgroup{kWorkgroup, 1, 1};
   std::array<uint32_t, 3> groups{1, 1, 1};
   WordList constants;                       // from constant_id 3 on; 7 where the kernel has an epilogue
   WordList push;                            // from word 0 on; 12 where the kernel has an epilogue

@@ -196,6 +196,17 @@ TEST(OnnxPictures, AreLikeThoseOfAKnownNetwork) {
   EXPECT_EQ(refusal_of(options), "--like mobilenetv2_100: says how pictures are prepared, as --mean and the others do");
 }
 
+TEST(OnnxPictures, MeansThatAreNoDecimalNumbersAreRefused) {
+  const ScratchFolder folder;
+  Classifier network;
+  ConvertOptions options = options_for(network.then("Flatten").write(folder));
+  for (const std::string text : {"0x10", "0.5,", " 0.5", "+0.5", "nan", "1e999", "0.5;0.5"}) {
+    options.settings.set("mean", text);
+    EXPECT_EQ(refusal_of(options),
+              "--mean " + text + ": expected numbers with commas between them, like 0.485,0.456,0.406");
+  }
+}
+
 TEST(OnnxPictures, AreAsTransformersWroteBesideTheFile) {
   const ScratchFolder folder;
   Classifier network;

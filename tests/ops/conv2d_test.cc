@@ -242,7 +242,8 @@ TEST(Conv2d, ClampsItsOutput) {
   }
 }
 
-// Most of these are below 2^-14, where halves have fewer bits: a CPU that takes them for zero loses a fifth.
+// Most of these are below 2^-14, where halves have fewer bits: for a CPU that takes them for zero the normalised mean
+// squared error is 0.2 and more.
 TEST(Conv2d, MultipliesByTinyWeights) {
   expect_like_oracle(conv(16), {input({1, 48, 32, 3}), constant({16, 16, 16, 3}, -1e-4, 1e-4)}, kConv2dBound);
   expect_like_oracle(conv(1, 1), {input({1, 12, 9, 20}), constant({24, 3, 3, 20}, -1e-4, 1e-4)}, kConv2dBound);

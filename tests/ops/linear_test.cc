@@ -67,7 +67,8 @@ TEST(Linear, AddsUpLongRows) {
   expect_like_oracle(fbs::LinearT(), {input({2, 280000}), constant({3, 280000})}, kLongBound);
 }
 
-// Most of these are below 2^-14, where halves have fewer bits: a CPU that takes them for zero loses a fifth.
+// Most of these are below 2^-14, where halves have fewer bits: for a CPU that takes them for zero the normalised mean
+// squared error is 0.2 and more.
 TEST(Linear, MultipliesByTinyWeights) {
   for (const int rows : {1, 20})
     expect_like_oracle(fbs::LinearT(), {input({rows, 96}), constant({40, 96}, -1e-4, 1e-4)}, kLinearBound);
